@@ -1,0 +1,152 @@
+/* edgekit runtime, public interface.
+ *
+ * The runtime never allocates, keeps no globals and never recurses: the caller hands over every
+ * buffer. Functions that can fail return 0 (EK_OK) or a negative ek_status; nothing is written
+ * through an output argument then. A model file is hostile until ek_model_open has returned EK_OK;
+ * after that, no content of it can make the runtime read or write outside the caller's memory.
+ *
+ * One model may serve many sessions, each used by one thread at a time.
+ */
+#ifndef EDGEKIT_EDGEKIT_H
+#define EDGEKIT_EDGEKIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EK_VERSION_MAJOR 0
+#define EK_VERSION_MINOR 1
+#define EK_VERSION_PATCH 0
+#define EK_FORMAT_VERSION 1
+
+/* Alignment in bytes that a model file and a session's memory must have. */
+#define EK_ALIGN 16
+
+/* [cdef] */
+typedef enum ek_status {
+    EK_OK = 0,
+    EK_ERR_ARG = -1,         /* a caller's mistake: null, out of range */
+    EK_ERR_UNSUPPORTED = -2, /* this build or this CPU has no such operator or kernel table */
+    EK_ERR_CORRUPT = -3,     /* not an .edge file, or its structure breaks a rule of docs/format.md */
+    EK_ERR_VERSION = -4,     /* written by a newer toolkit */
+    EK_ERR_MEMORY = -5,      /* the memory handed over is too small */
+    EK_ERR_ALIGN = -6,       /* the memory handed over is not aligned to EK_ALIGN */
+    EK_ERR_INDEX = -7,       /* an index computed by the model points outside its tensor */
+    EK_ERR_CHECKSUM = -8,    /* the bytes changed after the toolkit wrote them */
+} ek_status;
+
+/* In words; never NULL. */
+const char *ek_status_str(ek_status status);
+
+/* EK_VERSION_MAJOR * 10000 + EK_VERSION_MINOR * 100 + EK_VERSION_PATCH of the library. */
+uint32_t ek_version(void);
+
+/* The micro-kernels in use. Opaque here; edgekit/kernels.h has them. */
+typedef struct ek_kernels ek_kernels;
+
+/* The portable C kernels, the meaning of all others. */
+const ek_kernels *ek_kernels_reference(void);
+
+/* The best table that this CPU supports, or the one called `name`; NULL if it cannot run here. */
+const ek_kernels *ek_kernels_select(const char *name);
+
+/* Name of the i-th table in this build ("ref" is the first), NULL past the last. */
+const char *ek_kernels_name(size_t i);
+
+/* An opened model. Its fields are private; declared so that callers can place it. */
+typedef struct ek_model {
+    const uint8_t *data;
+    size_t bytes;
+    const void *tensors, *ops, *memory;
+    const uint16_t *operands;
+    const uint32_t *dims, *params;
+    const uint8_t *blob;
+    const uint8_t *inputs, *outputs, *names;
+    uint32_t tensor_count, op_count, operand_count, dim_count, param_words, blob_bytes;
+    uint32_t input_count, output_count, names_bytes;
+    uint32_t failed_op; /* after an error: the operator it was found in, UINT32_MAX if none */
+} ek_model;
+
+enum {
+    EK_OPEN_DEFAULT = 0,
+    EK_OPEN_CHECKSUM = 1 /* also compare the checksums: reads the whole file */
+};
+
+/* Check the `bytes` at `data` once and for all. The data is used in place, must be aligned to
+ * EK_ALIGN, and must stay unchanged while the model or a session of it is used. */
+ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_t flags);
+
+/* What a caller sees of an input or output. Text and shape point into the file. */
+typedef struct ek_io {
+    void *data;           /* in the session's memory; NULL when asked of a model */
+    const char *name;     /* ONNX name, NUL-terminated */
+    const uint32_t *shape; /* ONNX layout */
+    uint32_t rank;
+    uint32_t bytes;
+    float scale;          /* real = scale * (q - zero_point); 0: not quantized */
+    int32_t zero_point;
+    uint8_t dtype;        /* EK_DTYPE_* of the data */
+    uint8_t reserved[3];
+    uint16_t onnx_dtype;  /* TensorProto.DataType of the float model */
+    uint16_t tensor;
+} ek_io;
+
+uint32_t ek_input_count(const ek_model *model);
+uint32_t ek_output_count(const ek_model *model);
+
+typedef struct ek_session ek_session;
+
+/* Bytes of memory a session of `model` needs with these kernels. */
+ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size_t *bytes);
+
+/* Make a session in `memory`, aligned to EK_ALIGN, which is then the session's until the caller
+ * takes it back. Packs weights if the kernels want that. Persistent memory starts as zeros. */
+ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, const ek_model *model,
+                          const ek_kernels *kernels);
+
+/* Inputs are written in place before ek_run, outputs read in place after it. An input's bytes
+ * may be reused by the run: write all of them before every run. */
+ek_status ek_session_input(const ek_session *session, uint32_t index, ek_io *io);
+ek_status ek_session_output(const ek_session *session, uint32_t index, ek_io *io);
+
+/* Run all operators; start over if a stepped run was under way. */
+ek_status ek_run(ek_session *session);
+
+/* Run at most `ops` operators and return how many are left in *left; 0 means the outputs are
+ * ready and the next call starts a new run. */
+ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left);
+
+/* Set persistent memory back to zeros and forget a run under way. */
+ek_status ek_session_reset(ek_session *session);
+
+/* Called after each operator, while its inputs' memory may be gone but its outputs are there. */
+typedef void (*ek_op_callback)(void *context, const ek_session *session, uint32_t op);
+/* Called before (`after` = 0) and after each operator, to time it. */
+typedef void (*ek_profiler)(void *context, uint32_t op, int after);
+
+ek_status ek_session_on_op(ek_session *session, ek_op_callback callback, void *context);
+ek_status ek_session_on_profile(ek_session *session, ek_profiler profiler, void *context);
+
+/* The bytes of output `index` of operator `op`, to be read from within an ek_op_callback. */
+ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index,
+                               const void **data, uint32_t *bytes);
+
+/* Scratch bytes that one operator needs with these kernels: `params` is the operator's struct of
+ * edgekit/format.h. Returns UINT32_MAX for an unknown kind or a size beyond 32 bits. */
+uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params);
+
+/* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point; and back. */
+void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point);
+void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point);
+
+/* CRC-32 (IEEE 802.3) of `bytes` at `data`, going on from `crc` (0 to start). */
+uint32_t ek_crc32(uint32_t crc, const void *data, size_t bytes);
+/* [/cdef] */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

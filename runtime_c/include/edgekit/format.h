@@ -1,0 +1,569 @@
+/* The .edge file as C sees it. Written by runtime_c/schema/emit.py from edge.fbs: do not edit. */
+#ifndef EDGEKIT_FORMAT_H
+#define EDGEKIT_FORMAT_H
+
+#include <stdint.h>
+
+enum {
+    EK_DTYPE_FLOAT32 = 0,
+    EK_DTYPE_INT8 = 1,
+    EK_DTYPE_INT16 = 2,
+    EK_DTYPE_INT32 = 3,
+    EK_DTYPE_UINT8 = 4,
+};
+
+enum {
+    EK_PLACE_ARENA = 0,
+    EK_PLACE_BLOB = 1,
+    EK_PLACE_PERSISTENT = 2,
+};
+
+enum {
+    EK_UNARY_FN_CLIP = 0,
+    EK_UNARY_FN_SIGMOID = 1,
+    EK_UNARY_FN_TANH = 2,
+    EK_UNARY_FN_EXP = 3,
+    EK_UNARY_FN_LOG = 4,
+    EK_UNARY_FN_SQRT = 5,
+    EK_UNARY_FN_ABS = 6,
+    EK_UNARY_FN_NEG = 7,
+    EK_UNARY_FN_ERF = 8,
+    EK_UNARY_FN_HARD_SIGMOID = 9,
+    EK_UNARY_FN_HARD_SWISH = 10,
+    EK_UNARY_FN_LEAKY_RELU = 11,
+    EK_UNARY_FN_ELU = 12,
+    EK_UNARY_FN_SELU = 13,
+    EK_UNARY_FN_CELU = 14,
+    EK_UNARY_FN_SOFTPLUS = 15,
+    EK_UNARY_FN_SOFTSIGN = 16,
+    EK_UNARY_FN_GELU = 17,
+    EK_UNARY_FN_FLOOR = 18,
+    EK_UNARY_FN_CEIL = 19,
+    EK_UNARY_FN_ROUND = 20,
+    EK_UNARY_FN_SIN = 21,
+    EK_UNARY_FN_COS = 22,
+    EK_UNARY_FN_RECIPROCAL = 23,
+    EK_UNARY_FN_SIGN = 24,
+    EK_UNARY_FN_GELU_TANH = 25,
+    EK_UNARY_FN_MISH = 26,
+    EK_UNARY_FN_THRESHOLDED_RELU = 27,
+};
+
+enum {
+    EK_BINARY_FN_ADD = 0,
+    EK_BINARY_FN_SUB = 1,
+    EK_BINARY_FN_MUL = 2,
+    EK_BINARY_FN_DIV = 3,
+    EK_BINARY_FN_MIN = 4,
+    EK_BINARY_FN_MAX = 5,
+    EK_BINARY_FN_POW = 6,
+    EK_BINARY_FN_PRELU = 7,
+};
+
+enum {
+    EK_REDUCE_FN_MEAN = 0,
+    EK_REDUCE_FN_SUM = 1,
+    EK_REDUCE_FN_MAX = 2,
+    EK_REDUCE_FN_MIN = 3,
+    EK_REDUCE_FN_PROD = 4,
+    EK_REDUCE_FN_SUM_SQUARE = 5,
+    EK_REDUCE_FN_L1 = 6,
+    EK_REDUCE_FN_L2 = 7,
+};
+
+enum {
+    EK_PAD_MODE_CONSTANT = 0,
+    EK_PAD_MODE_REFLECT = 1,
+    EK_PAD_MODE_EDGE = 2,
+};
+
+enum {
+    EK_OP_CONV2D_S8 = 1,
+    EK_OP_CONV2D_F32 = 2,
+    EK_OP_DEPTHWISE_CONV2D_S8 = 3,
+    EK_OP_DEPTHWISE_CONV2D_F32 = 4,
+    EK_OP_CONV_TRANSPOSE2D_S8 = 5,
+    EK_OP_CONV_TRANSPOSE2D_F32 = 6,
+    EK_OP_FULLY_CONNECTED_S8 = 7,
+    EK_OP_FULLY_CONNECTED_F32 = 8,
+    EK_OP_MAT_MUL_S8 = 9,
+    EK_OP_MAT_MUL_F32 = 10,
+    EK_OP_ADD_S8 = 11,
+    EK_OP_MUL_S8 = 12,
+    EK_OP_BINARY_F32 = 13,
+    EK_OP_LUT_S8 = 14,
+    EK_OP_UNARY_F32 = 15,
+    EK_OP_MAX_POOL2D_S8 = 16,
+    EK_OP_MAX_POOL2D_F32 = 17,
+    EK_OP_AVG_POOL2D_S8 = 18,
+    EK_OP_AVG_POOL2D_F32 = 19,
+    EK_OP_REDUCE_S8 = 20,
+    EK_OP_REDUCE_F32 = 21,
+    EK_OP_SOFTMAX_S8 = 22,
+    EK_OP_SOFTMAX_F32 = 23,
+    EK_OP_RESIZE_S8 = 24,
+    EK_OP_RESIZE_F32 = 25,
+    EK_OP_CONCAT = 26,
+    EK_OP_COPY = 27,
+    EK_OP_PAD = 28,
+    EK_OP_GATHER = 29,
+    EK_OP_ARG_MAX_S8 = 30,
+    EK_OP_ARG_MAX_F32 = 31,
+    EK_OP_CAST = 32,
+    EK_OP_QUANTIZE_S8 = 33,
+    EK_OP_DEQUANTIZE_S8 = 34,
+    EK_OP_MIN_MAX_S8 = 35,
+};
+
+typedef struct ek_fmt_conv_geometry {
+    uint32_t in_h;
+    uint32_t in_w;
+    uint32_t out_h;
+    uint32_t out_w;
+    uint16_t batch;
+    uint16_t in_c;
+    uint16_t out_c;
+    uint16_t groups;
+    uint16_t kernel_h;
+    uint16_t kernel_w;
+    uint16_t stride_h;
+    uint16_t stride_w;
+    uint16_t dilation_h;
+    uint16_t dilation_w;
+    uint16_t pad_top;
+    uint16_t pad_left;
+} ek_fmt_conv_geometry;
+_Static_assert(sizeof(ek_fmt_conv_geometry) == 40, "ConvGeometry");
+
+typedef struct ek_fmt_requant {
+    uint32_t table;
+    int16_t input_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_requant;
+_Static_assert(sizeof(ek_fmt_requant) == 12, "Requant");
+
+typedef struct ek_fmt_broadcast {
+    uint32_t dims[4];
+    uint32_t a[4];
+    uint32_t b[4];
+} ek_fmt_broadcast;
+_Static_assert(sizeof(ek_fmt_broadcast) == 48, "Broadcast");
+
+typedef struct ek_fmt_axis_view {
+    uint32_t outer;
+    uint32_t axis;
+    uint32_t inner;
+} ek_fmt_axis_view;
+_Static_assert(sizeof(ek_fmt_axis_view) == 12, "AxisView");
+
+typedef struct ek_fmt_conv2d_s8 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant requant;
+} ek_fmt_conv2d_s8;
+_Static_assert(sizeof(ek_fmt_conv2d_s8) == 56, "Conv2dS8");
+
+typedef struct ek_fmt_conv2d_f32 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    uint32_t bias;
+    float min;
+    float max;
+} ek_fmt_conv2d_f32;
+_Static_assert(sizeof(ek_fmt_conv2d_f32) == 56, "Conv2dF32");
+
+typedef struct ek_fmt_depthwise_conv2d_s8 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant requant;
+} ek_fmt_depthwise_conv2d_s8;
+_Static_assert(sizeof(ek_fmt_depthwise_conv2d_s8) == 56, "DepthwiseConv2dS8");
+
+typedef struct ek_fmt_depthwise_conv2d_f32 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    uint32_t bias;
+    float min;
+    float max;
+} ek_fmt_depthwise_conv2d_f32;
+_Static_assert(sizeof(ek_fmt_depthwise_conv2d_f32) == 56, "DepthwiseConv2dF32");
+
+typedef struct ek_fmt_conv_transpose2d_s8 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant requant;
+} ek_fmt_conv_transpose2d_s8;
+_Static_assert(sizeof(ek_fmt_conv_transpose2d_s8) == 56, "ConvTranspose2dS8");
+
+typedef struct ek_fmt_conv_transpose2d_f32 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    uint32_t bias;
+    float min;
+    float max;
+} ek_fmt_conv_transpose2d_f32;
+_Static_assert(sizeof(ek_fmt_conv_transpose2d_f32) == 56, "ConvTranspose2dF32");
+
+typedef struct ek_fmt_fully_connected_s8 {
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t weights;
+    ek_fmt_requant requant;
+} ek_fmt_fully_connected_s8;
+_Static_assert(sizeof(ek_fmt_fully_connected_s8) == 28, "FullyConnectedS8");
+
+typedef struct ek_fmt_fully_connected_f32 {
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t weights;
+    uint32_t bias;
+    float min;
+    float max;
+} ek_fmt_fully_connected_f32;
+_Static_assert(sizeof(ek_fmt_fully_connected_f32) == 28, "FullyConnectedF32");
+
+typedef struct ek_fmt_mat_mul_s8 {
+    uint32_t batch;
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t a_step;
+    uint32_t b_step;
+    int32_t multiplier;
+    int16_t shift;
+    int16_t a_zero;
+    int16_t b_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t transpose_b;
+    uint16_t reserved;
+} ek_fmt_mat_mul_s8;
+_Static_assert(sizeof(ek_fmt_mat_mul_s8) == 44, "MatMulS8");
+
+typedef struct ek_fmt_mat_mul_f32 {
+    uint32_t batch;
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t a_step;
+    uint32_t b_step;
+    uint32_t transpose_b;
+} ek_fmt_mat_mul_f32;
+_Static_assert(sizeof(ek_fmt_mat_mul_f32) == 28, "MatMulF32");
+
+typedef struct ek_fmt_add_s8 {
+    ek_fmt_broadcast shape;
+    int32_t a_multiplier;
+    int32_t b_multiplier;
+    int32_t bias;
+    int16_t shift;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t reserved;
+} ek_fmt_add_s8;
+_Static_assert(sizeof(ek_fmt_add_s8) == 68, "AddS8");
+
+typedef struct ek_fmt_mul_s8 {
+    ek_fmt_broadcast shape;
+    int32_t multiplier;
+    int16_t shift;
+    int16_t a_zero;
+    int16_t b_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_mul_s8;
+_Static_assert(sizeof(ek_fmt_mul_s8) == 64, "MulS8");
+
+typedef struct ek_fmt_min_max_s8 {
+    ek_fmt_broadcast shape;
+    uint32_t is_max;
+} ek_fmt_min_max_s8;
+_Static_assert(sizeof(ek_fmt_min_max_s8) == 52, "MinMaxS8");
+
+typedef struct ek_fmt_binary_f32 {
+    ek_fmt_broadcast shape;
+    uint16_t fn;
+    uint16_t reserved;
+    float min;
+    float max;
+} ek_fmt_binary_f32;
+_Static_assert(sizeof(ek_fmt_binary_f32) == 60, "BinaryF32");
+
+typedef struct ek_fmt_lut_s8 {
+    uint32_t count;
+    uint32_t table;
+} ek_fmt_lut_s8;
+_Static_assert(sizeof(ek_fmt_lut_s8) == 8, "LutS8");
+
+typedef struct ek_fmt_unary_f32 {
+    uint32_t count;
+    uint16_t fn;
+    uint16_t reserved;
+    float alpha;
+    float beta;
+} ek_fmt_unary_f32;
+_Static_assert(sizeof(ek_fmt_unary_f32) == 16, "UnaryF32");
+
+typedef struct ek_fmt_max_pool2d_s8 {
+    ek_fmt_conv_geometry geometry;
+} ek_fmt_max_pool2d_s8;
+_Static_assert(sizeof(ek_fmt_max_pool2d_s8) == 40, "MaxPool2dS8");
+
+typedef struct ek_fmt_max_pool2d_f32 {
+    ek_fmt_conv_geometry geometry;
+} ek_fmt_max_pool2d_f32;
+_Static_assert(sizeof(ek_fmt_max_pool2d_f32) == 40, "MaxPool2dF32");
+
+typedef struct ek_fmt_avg_pool2d_s8 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t table;
+    uint32_t counts;
+    int16_t input_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_avg_pool2d_s8;
+_Static_assert(sizeof(ek_fmt_avg_pool2d_s8) == 56, "AvgPool2dS8");
+
+typedef struct ek_fmt_avg_pool2d_f32 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t count_include_pad;
+} ek_fmt_avg_pool2d_f32;
+_Static_assert(sizeof(ek_fmt_avg_pool2d_f32) == 44, "AvgPool2dF32");
+
+typedef struct ek_fmt_reduce_s8 {
+    ek_fmt_axis_view view;
+    int32_t multiplier;
+    int16_t shift;
+    uint16_t fn;
+    int16_t input_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_reduce_s8;
+_Static_assert(sizeof(ek_fmt_reduce_s8) == 28, "ReduceS8");
+
+typedef struct ek_fmt_reduce_f32 {
+    ek_fmt_axis_view view;
+    uint32_t fn;
+} ek_fmt_reduce_f32;
+_Static_assert(sizeof(ek_fmt_reduce_f32) == 16, "ReduceF32");
+
+typedef struct ek_fmt_softmax_s8 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+} ek_fmt_softmax_s8;
+_Static_assert(sizeof(ek_fmt_softmax_s8) == 16, "SoftmaxS8");
+
+typedef struct ek_fmt_softmax_f32 {
+    ek_fmt_axis_view view;
+    uint32_t log;
+} ek_fmt_softmax_f32;
+_Static_assert(sizeof(ek_fmt_softmax_f32) == 16, "SoftmaxF32");
+
+typedef struct ek_fmt_resize_s8 {
+    uint32_t batch;
+    uint32_t in_h;
+    uint32_t in_w;
+    uint32_t out_h;
+    uint32_t out_w;
+    uint32_t channels;
+    uint32_t table;
+    uint32_t linear;
+} ek_fmt_resize_s8;
+_Static_assert(sizeof(ek_fmt_resize_s8) == 32, "ResizeS8");
+
+typedef struct ek_fmt_resize_f32 {
+    uint32_t batch;
+    uint32_t in_h;
+    uint32_t in_w;
+    uint32_t out_h;
+    uint32_t out_w;
+    uint32_t channels;
+    uint32_t table;
+    uint32_t linear;
+} ek_fmt_resize_f32;
+_Static_assert(sizeof(ek_fmt_resize_f32) == 32, "ResizeF32");
+
+typedef struct ek_fmt_concat {
+    uint32_t outer;
+    uint32_t output_step;
+} ek_fmt_concat;
+_Static_assert(sizeof(ek_fmt_concat) == 8, "Concat");
+
+typedef struct ek_fmt_copy {
+    uint32_t dims[6];
+    int32_t strides[6];
+    uint32_t offset;
+    uint32_t element_bytes;
+} ek_fmt_copy;
+_Static_assert(sizeof(ek_fmt_copy) == 56, "Copy");
+
+typedef struct ek_fmt_pad {
+    uint32_t in_dims[4];
+    uint32_t before[4];
+    uint32_t out_dims[4];
+    uint16_t element_bytes;
+    uint16_t mode;
+    uint32_t value;
+} ek_fmt_pad;
+_Static_assert(sizeof(ek_fmt_pad) == 56, "Pad");
+
+typedef struct ek_fmt_gather {
+    uint32_t outer;
+    uint32_t axis;
+    uint32_t inner_bytes;
+    uint32_t count;
+} ek_fmt_gather;
+_Static_assert(sizeof(ek_fmt_gather) == 16, "Gather");
+
+typedef struct ek_fmt_arg_max_s8 {
+    ek_fmt_axis_view view;
+    uint16_t is_min;
+    uint16_t last;
+} ek_fmt_arg_max_s8;
+_Static_assert(sizeof(ek_fmt_arg_max_s8) == 16, "ArgMaxS8");
+
+typedef struct ek_fmt_arg_max_f32 {
+    ek_fmt_axis_view view;
+    uint16_t is_min;
+    uint16_t last;
+} ek_fmt_arg_max_f32;
+_Static_assert(sizeof(ek_fmt_arg_max_f32) == 16, "ArgMaxF32");
+
+typedef struct ek_fmt_cast {
+    uint32_t count;
+    uint16_t from;
+    uint16_t to;
+} ek_fmt_cast;
+_Static_assert(sizeof(ek_fmt_cast) == 8, "Cast");
+
+typedef struct ek_fmt_quantize_s8 {
+    uint32_t count;
+    float scale;
+    int32_t zero;
+} ek_fmt_quantize_s8;
+_Static_assert(sizeof(ek_fmt_quantize_s8) == 12, "QuantizeS8");
+
+typedef struct ek_fmt_dequantize_s8 {
+    uint32_t count;
+    float scale;
+    int32_t zero;
+} ek_fmt_dequantize_s8;
+_Static_assert(sizeof(ek_fmt_dequantize_s8) == 12, "DequantizeS8");
+
+typedef struct ek_fmt_tensor {
+    uint32_t offset;
+    uint32_t bytes;
+    float scale;
+    int16_t zero_point;
+    uint16_t dims;
+    uint8_t rank;
+    uint8_t dtype;
+    uint8_t place;
+    uint8_t reserved;
+} ek_fmt_tensor;
+_Static_assert(sizeof(ek_fmt_tensor) == 20, "Tensor");
+
+typedef struct ek_fmt_op {
+    uint32_t operands;
+    uint32_t params;
+    uint32_t scratch_offset;
+    uint32_t scratch_bytes;
+    uint16_t kind;
+    uint8_t inputs;
+    uint8_t outputs;
+} ek_fmt_op;
+_Static_assert(sizeof(ek_fmt_op) == 20, "Op");
+
+typedef struct ek_fmt_memory {
+    uint64_t macs;
+    uint32_t arena_bytes;
+    uint32_t scratch_bytes;
+    uint32_t persistent_bytes;
+    uint32_t arena_bound_bytes;
+} ek_fmt_memory;
+_Static_assert(sizeof(ek_fmt_memory) == 24, "Memory");
+
+typedef struct ek_fmt_checksums {
+    uint32_t graph;
+    uint32_t blob;
+} ek_fmt_checksums;
+_Static_assert(sizeof(ek_fmt_checksums) == 8, "Checksums");
+
+enum {
+    EK_SLOT_IO_NAME = 4,
+    EK_SLOT_IO_TENSOR = 6,
+    EK_SLOT_IO_ONNX_DTYPE = 8,
+    EK_SLOT_IO_SHAPE = 10,
+};
+
+enum {
+    EK_SLOT_PROVENANCE_PRODUCER = 4,
+    EK_SLOT_PROVENANCE_MODEL_SHA256 = 6,
+    EK_SLOT_PROVENANCE_CALIBRATION_SHA256 = 8,
+    EK_SLOT_PROVENANCE_OPTIONS = 10,
+};
+
+enum {
+    EK_SLOT_MODEL_VERSION = 4,
+    EK_SLOT_MODEL_TARGET = 6,
+    EK_SLOT_MODEL_MEMORY = 8,
+    EK_SLOT_MODEL_CHECKSUMS = 10,
+    EK_SLOT_MODEL_TENSORS = 12,
+    EK_SLOT_MODEL_OPS = 14,
+    EK_SLOT_MODEL_OPERANDS = 16,
+    EK_SLOT_MODEL_DIMS = 18,
+    EK_SLOT_MODEL_PARAMS = 20,
+    EK_SLOT_MODEL_INPUTS = 22,
+    EK_SLOT_MODEL_OUTPUTS = 24,
+    EK_SLOT_MODEL_NAMES = 26,
+    EK_SLOT_MODEL_PROVENANCE = 28,
+    EK_SLOT_MODEL_BLOB = 30,
+};
+
+/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every operator kind. */
+#define EK_KINDS(X) \
+    X(CONV2D_S8, conv2d_s8, 56) \
+    X(CONV2D_F32, conv2d_f32, 56) \
+    X(DEPTHWISE_CONV2D_S8, depthwise_conv2d_s8, 56) \
+    X(DEPTHWISE_CONV2D_F32, depthwise_conv2d_f32, 56) \
+    X(CONV_TRANSPOSE2D_S8, conv_transpose2d_s8, 56) \
+    X(CONV_TRANSPOSE2D_F32, conv_transpose2d_f32, 56) \
+    X(FULLY_CONNECTED_S8, fully_connected_s8, 28) \
+    X(FULLY_CONNECTED_F32, fully_connected_f32, 28) \
+    X(MAT_MUL_S8, mat_mul_s8, 44) \
+    X(MAT_MUL_F32, mat_mul_f32, 28) \
+    X(ADD_S8, add_s8, 68) \
+    X(MUL_S8, mul_s8, 64) \
+    X(BINARY_F32, binary_f32, 60) \
+    X(LUT_S8, lut_s8, 8) \
+    X(UNARY_F32, unary_f32, 16) \
+    X(MAX_POOL2D_S8, max_pool2d_s8, 40) \
+    X(MAX_POOL2D_F32, max_pool2d_f32, 40) \
+    X(AVG_POOL2D_S8, avg_pool2d_s8, 56) \
+    X(AVG_POOL2D_F32, avg_pool2d_f32, 44) \
+    X(REDUCE_S8, reduce_s8, 28) \
+    X(REDUCE_F32, reduce_f32, 16) \
+    X(SOFTMAX_S8, softmax_s8, 16) \
+    X(SOFTMAX_F32, softmax_f32, 16) \
+    X(RESIZE_S8, resize_s8, 32) \
+    X(RESIZE_F32, resize_f32, 32) \
+    X(CONCAT, concat, 8) \
+    X(COPY, copy, 56) \
+    X(PAD, pad, 56) \
+    X(GATHER, gather, 16) \
+    X(ARG_MAX_S8, arg_max_s8, 16) \
+    X(ARG_MAX_F32, arg_max_f32, 16) \
+    X(CAST, cast, 8) \
+    X(QUANTIZE_S8, quantize_s8, 12) \
+    X(DEQUANTIZE_S8, dequantize_s8, 12) \
+    X(MIN_MAX_S8, min_max_s8, 52)
+
+#endif

@@ -1,0 +1,108 @@
+/* The micro-kernels: all heavy work goes through this table. Porting to a chip means filling it.
+ *
+ * ek_kernels_reference() is the meaning of every entry; any other implementation gives the same
+ * bytes (integer entries) or stays within 1e-5 relative of it (float entries). A kernel reads and
+ * writes exactly the elements named here, at any alignment of its type, and has no error path.
+ * Buffers do not overlap, except where an entry says that out may be its input.
+ */
+#ifndef EDGEKIT_KERNELS_H
+#define EDGEKIT_KERNELS_H
+
+#include "edgekit/edgekit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Requantization of n channels; see fixed_point.h and docs/arithmetic.md. Bias has the input's
+ * zero point folded in: acc = bias[n] + sum(w * x) over raw x. */
+typedef struct ek_requant {
+    const int32_t *bias;
+    const int32_t *multiplier; /* each in [2^30, 2^31) */
+    const int8_t *shift;       /* left when positive, right when negative; in [-30, 30] */
+    int32_t zero_point, qmin, qmax;
+} ek_requant;
+
+/* The constant side of out[rows][n] = requant(a[rows][k] * weights[n][k]). */
+typedef struct ek_gemm_s8 {
+    const void *weights; /* int8 [n][k], or what pack_gemm_s8 wrote */
+    ek_requant requant;
+    uint32_t n, k;
+} ek_gemm_s8;
+
+typedef struct ek_gemm_f32 {
+    const void *weights; /* float [n][k], or what pack_gemm_f32 wrote */
+    const float *bias;   /* [n], may be NULL */
+    float min, max;      /* clamp of the result; -INFINITY, INFINITY for none */
+    uint32_t n, k;
+} ek_gemm_f32;
+
+typedef struct ek_depthwise_s8 {
+    const int8_t *weights; /* [taps][c] */
+    ek_requant requant;
+    uint32_t taps, c;
+} ek_depthwise_s8;
+
+typedef struct ek_depthwise_f32 {
+    const float *weights; /* [taps][c] */
+    const float *bias;    /* [c], may be NULL */
+    float min, max;
+    uint32_t taps, c;
+} ek_depthwise_f32;
+
+typedef struct ek_add_s8 {
+    int32_t a_multiplier, b_multiplier, bias;
+    int32_t shift; /* right, in [0, 30] */
+    int32_t qmin, qmax;
+} ek_add_s8;
+
+typedef struct ek_mul_s8 {
+    int32_t a_zero, b_zero, multiplier, shift, zero_point, qmin, qmax;
+} ek_mul_s8;
+
+struct ek_kernels {
+    const char *name;
+
+    /* Rows of gathered input that the gemm kernels like to get at once: the operators allot
+     * scratch for that many rows of k elements. At least 1. */
+    uint16_t gemm_s8_rows, gemm_f32_rows;
+
+    /* out[r * out_step + j] for r < rows, j < n; row r of a starts at a + r * a_step. Steps count
+     * elements. Sums do not overflow int32: the toolkit proved it. */
+    void (*gemm_s8)(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows,
+                    const ek_gemm_s8 *g);
+    /* NULL: weights are used as they are in the file. Otherwise the bytes that packing n x k weights
+     * takes (a multiple of 16), and the packing itself, into memory aligned to 16. */
+    size_t (*packed_gemm_s8)(uint32_t n, uint32_t k);
+    void (*pack_gemm_s8)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+
+    void (*gemm_f32)(float *out, size_t out_step, const float *a, size_t a_step, size_t rows,
+                     const ek_gemm_f32 *g);
+    size_t (*packed_gemm_f32)(uint32_t n, uint32_t k);
+    void (*pack_gemm_f32)(void *packed, const float *weights, uint32_t n, uint32_t k);
+
+    /* out[p * out_step + j] = requant(bias[j] + sum_t weights[t][j] * taps[t][p * in_step + j])
+     * for p < pixels, j < c. */
+    void (*depthwise_s8)(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step,
+                         size_t pixels, const ek_depthwise_s8 *d);
+    void (*depthwise_f32)(float *out, size_t out_step, const float *const *taps, size_t in_step,
+                          size_t pixels, const ek_depthwise_f32 *d);
+
+    /* Elementwise over `count`; b_step is 1, or 0 to use b[0] throughout. out may be a or b. */
+    void (*add_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                   const ek_add_s8 *p);
+    void (*mul_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                   const ek_mul_s8 *p);
+    /* out[i] = table[in[i] + 128]; out may be in. */
+    void (*lut_s8)(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+
+    /* acc[j] += sum_{i < count} in[i * step + j] for j < c; |result| < 2^31. */
+    void (*sum_s8)(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
+    /* out[j] = max(out[j], max_{i < count} in[i * step + j]) for j < c. */
+    void (*max_s8)(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* An operator of the runtime: what the core gives it and asks of it.
+ *
+ * `check` runs once, when a model is opened, on numbers that may be hostile: it proves that every
+ * read and write of `run` stays inside the operator's tensors, the blob and the scratch. `run`
+ * trusts that. Neither allocates. All four are pure functions of the node.
+ */
+#ifndef EK_OP_H
+#define EK_OP_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "edgekit/format.h"
+#include "edgekit/kernels.h"
+
+#define EK_ABSENT 0xffffu
+
+typedef struct ek_node {
+    const ek_model *model;
+    const ek_fmt_op *op;
+    const void *params;          /* the kind's struct of format.h, 4-byte aligned */
+    const ek_kernels *kernels;   /* NULL during check */
+    uint8_t *arena, *persistent; /* NULL during check */
+    void *scratch;               /* aligned to EK_ALIGN; ek_op.scratch() bytes */
+    const void *packed;          /* what pack wrote, or NULL */
+} ek_node;
+
+typedef struct ek_op {
+    uint8_t inputs_min, inputs_max, outputs;
+    ek_status (*check)(const ek_node *node);
+    /* Bytes of scratch that run needs; NULL: none. Hostile params: compute in 64 bits. */
+    uint64_t (*scratch)(const void *params, const ek_kernels *kernels);
+    /* Bytes of packed weights for these kernels, 0 for none (NULL: always none), and the packing. */
+    size_t (*packed_bytes)(const ek_node *node);
+    void (*pack)(const ek_node *node, void *packed);
+    ek_status (*run)(const ek_node *node);
+} ek_op;
+
+static inline const ek_fmt_tensor *ek_operand(const ek_node *n, uint32_t i)
+{
+    const uint16_t id = n->model->operands[n->op->operands + i];
+    return id == EK_ABSENT ? NULL : (const ek_fmt_tensor *)n->model->tensors + id;
+}
+
+static inline void *ek_tensor_data(const ek_node *n, const ek_fmt_tensor *t)
+{
+    switch (t->place) {
+    case EK_PLACE_BLOB: return (void *)(uintptr_t)(n->model->blob + t->offset);
+    case EK_PLACE_PERSISTENT: return n->persistent + t->offset;
+    default: return n->arena + t->offset;
+    }
+}
+
+/* Input i, output i: its record and its bytes. The core has checked that the record's bytes lie
+ * inside its place, that outputs are never in the blob, and that data is aligned to its dtype. */
+static inline const ek_fmt_tensor *ek_in_tensor(const ek_node *n, uint32_t i) { return ek_operand(n, i); }
+static inline const ek_fmt_tensor *ek_out_tensor(const ek_node *n, uint32_t i)
+{
+    return ek_operand(n, n->op->inputs + i);
+}
+static inline const void *ek_in(const ek_node *n, uint32_t i) { return ek_tensor_data(n, ek_operand(n, i)); }
+static inline void *ek_out(const ek_node *n, uint32_t i) { return ek_tensor_data(n, ek_out_tensor(n, i)); }
+static inline const void *ek_blob(const ek_node *n, uint32_t offset) { return n->model->blob + offset; }
+
+/* For check: operand i exists, has this dtype and exactly this many elements. */
+bool ek_check_in(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements);
+bool ek_check_out(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements);
+/* For check: `bytes` at blob offset `offset` exist and are aligned to `align`. */
+bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t align);
+/* Bytes of one element; 0 for a dtype that does not exist. */
+uint32_t ek_dtype_bytes(uint8_t dtype);
+/* a * b, or UINT64_MAX when that does not fit. */
+static inline uint64_t ek_mul64(uint64_t a, uint64_t b) { return b && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
+
+#endif

@@ -1,0 +1,1 @@
+"""ONNX in, `.edge` out: what runs on the developer's machine."""

@@ -1,0 +1,33 @@
+"""The errors that users read. Anything else that escapes is a bug in edgekit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class UserError(ValueError):
+    """A mistake in what the user gave: the message names the culprit and the remedy. Exit code 2."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason why a model cannot be served."""
+
+    node: str  # the ONNX node's name, or its first output if it has none
+    op: str  # ONNX operator
+    why: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        tail = f" ({self.remedy})" if self.remedy else ""
+        return f"{self.op} '{self.node}': {self.why}{tail}"
+
+
+class UnsupportedError(UserError):
+    """The model needs what edgekit cannot do; `problems` lists every reason at once."""
+
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        lines = "\n".join(f"  - {p}" for p in self.problems)
+        super().__init__(f"{source}: {len(self.problems)} problem(s):\n{lines}")

@@ -1,0 +1,63 @@
+"""Requantization in numpy, bit for bit what runtime_c/src/fixed_point.h does (docs/arithmetic.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+MIN_SHIFT, MAX_SHIFT = -30, 30
+
+
+def multiplier(ratio: float) -> tuple[int, int]:
+    """`(m, shift)` with ratio = m * 2^(shift - 31) and m in [2^30, 2^31).
+
+    A ratio below 2^-31 gives the smallest one there is. Raises ValueError for ratios that are not
+    positive and finite, or not below 2^30.
+    """
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise ValueError(f"scale ratio {ratio} is not positive and finite")
+    fraction, exponent = math.frexp(ratio)  # fraction in [0.5, 1)
+    m = round(fraction * (1 << 31))
+    if m == 1 << 31:
+        m, exponent = 1 << 30, exponent + 1
+    if exponent < MIN_SHIFT:
+        return 1 << 30, MIN_SHIFT
+    if exponent > MAX_SHIFT:
+        raise ValueError(f"scale ratio {ratio} is 2^{MAX_SHIFT} or more")
+    return m, exponent
+
+
+def multipliers(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """`multiplier` of each element."""
+    pairs = [multiplier(float(r)) for r in ratios.ravel()]
+    return (
+        np.array([m for m, _ in pairs], np.int32),
+        np.array([s for _, s in pairs], np.int8),
+    )
+
+
+def scale(acc: NDArray[Any], m: NDArray[Any] | int, shift: NDArray[Any] | int) -> Ints:
+    """acc * m * 2^(shift - 31), rounded half up twice; arguments broadcast."""
+    acc64, m64, s = (np.asarray(v, np.int64) for v in (acc, m, shift))
+    left, right = np.maximum(s, 0), np.maximum(-s, 0)
+    h = ((acc64 << left) * m64 + (1 << 30)) >> 31
+    half = np.where(right > 0, np.int64(1) << np.maximum(right - 1, 0), 0)
+    result: Ints = (h + half) >> right
+    return result
+
+
+def requantize(
+    acc: NDArray[Any],
+    m: NDArray[Any] | int,
+    shift: NDArray[Any] | int,
+    zero_point: int,
+    qmin: int,
+    qmax: int,
+) -> NDArray[np.int8]:
+    """The int8 result of an int32 accumulator."""
+    return np.clip(scale(acc, m, shift) + zero_point, qmin, qmax).astype(np.int8)

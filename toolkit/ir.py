@@ -1,0 +1,194 @@
+"""The graph that every pass reads and writes. It knows no ONNX, no FlatBuffers, no C.
+
+Activations with spatial dimensions are NHWC. A node's weights are constant `Value`s among its
+inputs. `toolkit/ops` says what each operator's attributes and inputs mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Element type and static shape."""
+
+    dtype: np.dtype[Any]
+    shape: Shape
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class QuantParams:
+    """real = scale * (q - zero_point). One scale, or one per index of `axis` (then zero_point is 0)."""
+
+    scale: tuple[float, ...]
+    zero_point: int = 0
+    axis: int | None = None
+    qmin: int = -128
+    qmax: int = 127
+
+    @property
+    def scalar(self) -> float:
+        """The scale of a per-tensor quantization."""
+        if self.axis is not None:
+            raise ValueError("quantized per channel: there is no one scale")
+        return self.scale[0]
+
+    def quantize(self, x: Array) -> NDArray[np.int8]:
+        """Nearest (half to even) int8 of per-tensor `x`, as the runtime does: IEEE float32 division."""
+        q = np.rint(x.astype(np.float32) / np.float32(self.scalar)) + np.float32(self.zero_point)
+        q = np.where(np.isnan(q), np.float32(self.zero_point), q)
+        return np.clip(q, self.qmin, self.qmax).astype(np.int8)
+
+    def dequantize(self, q: Array) -> NDArray[np.float32]:
+        """float32 of per-tensor `q`, as the runtime does."""
+        return ((q.astype(np.int32) - self.zero_point).astype(np.float32)) * np.float32(self.scalar)
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor: made by one node, a graph input, or constant (`const` set)."""
+
+    name: str
+    type: TensorType
+    const: Array | None = None
+    quant: QuantParams | None = None
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.type.dtype
+
+    def __repr__(self) -> str:
+        return f"{self.name}:{self.dtype}{list(self.shape)}"
+
+
+def constant(array: Array, name: str, quant: QuantParams | None = None) -> Value:
+    """A constant value; the array is made contiguous and must not be changed afterwards."""
+    array = np.ascontiguousarray(array).reshape(np.shape(array))
+    return Value(name, TensorType(array.dtype, array.shape), array, quant)
+
+
+@dataclass(eq=False)
+class Node:
+    """One operation. An absent optional input is None."""
+
+    op: str
+    inputs: list[Value | None]
+    outputs: list[Value]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def input(self, i: int) -> Value:
+        """Input `i`, which must be there."""
+        value = self.inputs[i]
+        if value is None:
+            raise ValueError(f"{self.op} '{self.name}' has no input {i}")
+        return value
+
+    @property
+    def output(self) -> Value:
+        return self.outputs[0]
+
+    @property
+    def dynamic_inputs(self) -> list[Value]:
+        return [v for v in self.inputs if v is not None and v.const is None]
+
+    def __repr__(self) -> str:
+        return f"{self.outputs} = {self.op}({self.inputs}, {self.attrs})"
+
+
+@dataclass(eq=False)
+class Port:
+    """An input or output as the user knows it: ONNX name, element type, shape and layout."""
+
+    name: str
+    value: Value
+    onnx_dtype: int  # TensorProto.DataType
+    shape: Shape
+
+
+@dataclass(eq=False)
+class Graph:
+    """Nodes in an order of execution, and the ports."""
+
+    nodes: list[Node] = field(default_factory=list)
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+
+    def producers(self) -> dict[Value, Node]:
+        return {v: n for n in self.nodes for v in n.outputs}
+
+    def consumers(self) -> dict[Value, list[Node]]:
+        """Nodes that read each value, a node once per use; values nobody reads are absent."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for v in node.inputs:
+                if v is not None:
+                    found.setdefault(v, []).append(node)
+        return found
+
+    def output_values(self) -> set[Value]:
+        return {p.value for p in self.outputs}
+
+    def values(self) -> Iterator[Value]:
+        """Every value once: inputs, then in order of first appearance."""
+        seen: set[Value] = set()
+        groups: list[Iterable[Value | None]] = [[p.value for p in self.inputs]]
+        for n in self.nodes:
+            groups += [n.inputs, n.outputs]
+        for v in (v for group in groups for v in group):
+            if v is not None and v not in seen:
+                seen.add(v)
+                yield v
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Let every reader of `old`, ports included, read `new`."""
+        for node in self.nodes:
+            node.inputs = [new if v is old else v for v in node.inputs]
+        for port in self.outputs:
+            if port.value is old:
+                port.value = new
+
+    def sort(self) -> None:
+        """Put nodes in an order of execution, keeping the present order where it is one."""
+        made_by = self.producers()
+        done: set[int] = set()
+        order: list[Node] = []
+        for root in self.nodes:
+            stack: list[tuple[Node, bool]] = [(root, False)]
+            while stack:
+                node, ready = stack.pop()
+                if id(node) in done:
+                    continue
+                if ready:
+                    done.add(id(node))
+                    order.append(node)
+                    continue
+                stack.append((node, True))
+                needs = [made_by[v] for v in node.inputs if v is not None and v in made_by]
+                stack += [(n, False) for n in reversed(needs) if id(n) not in done]
+        self.nodes = order
+
+    def __str__(self) -> str:
+        return "\n".join(repr(n) for n in self.nodes)

@@ -1,0 +1,59 @@
+"""The operators: one module each, listed here and nowhere else in the toolkit."""
+
+from __future__ import annotations
+
+from . import (
+    arg_max,
+    batch_norm,
+    binary,
+    cast,
+    concat,
+    conv2d,
+    conv_transpose2d,
+    fully_connected,
+    gather,
+    lut,
+    mat_mul,
+    movement,
+    pad,
+    pool,
+    quantize,
+    reduce,
+    resize,
+    softmax,
+    unary,
+)
+from ._opdef import OpDef
+
+_MODULES = (
+    conv2d,
+    conv_transpose2d,
+    fully_connected,
+    mat_mul,
+    batch_norm,
+    binary,
+    unary,
+    lut,
+    pool,
+    reduce,
+    softmax,
+    resize,
+    movement,
+    concat,
+    pad,
+    gather,
+    arg_max,
+    cast,
+    quantize,
+)
+
+ALL: dict[str, OpDef] = {op.name: op for module in _MODULES for op in module.OPS}
+"""By name in the IR."""
+
+FROM_ONNX: dict[str, OpDef] = {onnx: op for op in ALL.values() for onnx in op.onnx}
+"""By ONNX name; operators outside the default domain are "domain.Name"."""
+
+
+def definition(name: str) -> OpDef:
+    """The operator called `name` in the IR."""
+    return ALL[name]

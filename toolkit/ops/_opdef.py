@@ -1,0 +1,158 @@
+"""What an operator must say about itself. One module an operator; `ops.ALL` lists them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..format.schema import OpKind
+from ..ir import Array, Node, QuantParams, TensorType, Value
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """An ONNX node in plain Python: what `OpDef.from_onnx` reads.
+
+    Attributes are int, float, str, list of those, or ndarray for tensors. An absent optional
+    input is None. `version` is the opset of the node's domain (the importer has upgraded the model
+    to the newest that it could). All shapes are static.
+    """
+
+    op: str
+    domain: str
+    version: int
+    name: str
+    inputs: list[Value | None]
+    outputs: list[str]
+    attrs: dict[str, Any]
+
+    def const(self, i: int) -> Array | None:
+        """The constant at input `i`; None when absent. Raises Unsupported when it is computed."""
+        if i >= len(self.inputs) or self.inputs[i] is None:
+            return None
+        value = self.inputs[i]
+        if value is None or value.const is None:
+            raise Unsupported(f"input {i} is computed at run time", "make it a constant")
+        return value.const
+
+
+class Unsupported(Exception):  # noqa: N818 - a verdict, not a fault
+    """Raised by `from_onnx`: this node cannot be served, and why. The importer collects them."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
+
+
+class Builder(Protocol):
+    """What `from_onnx` builds with. The importer implements it."""
+
+    def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
+        """Append a node with one output, its type inferred; `name` is a hint for the output's."""
+
+    def constant(self, array: Array, name: str = "") -> Value: ...
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        """`x` permuted; constants are permuted at once, an identity returns `x`."""
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value: ...
+
+
+class Blob(Protocol):
+    """Where `lower` puts constants. Identical arrays share their bytes."""
+
+    def add(self, *arrays: Array, align: int = 4) -> int:
+        """Append the arrays' bytes back to back, aligned; return the offset of the first."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """An operator as the file holds it. Parameters by flattened name, e.g. "geometry.in_h".
+
+    `operands` are the inputs the runtime reads as tensors, in order (weights are in the blob and
+    not among them; a constant operand such as the b of an Add is).
+    """
+
+    kind: OpKind
+    params: dict[str, int | float]
+    operands: list[Value | None]
+
+
+class OpDef(ABC):
+    """One operator of the IR.
+
+    name        in the IR
+    onnx        ONNX operators it is read from ("ai.onnx.ml.Scaler" for other domains)
+    exactness   'exact': float results equal onnxruntime's; 'rounding': within rtol 1e-4
+    weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
+    bias        input that becomes int32 with scale input_scale * weight_scale[channel]
+    shared      all dynamic inputs and the output must have one QuantParams
+    inplace     inputs whose memory output 0 may take over (same bytes, read before written)
+    """
+
+    name: ClassVar[str] | str
+    onnx: ClassVar[tuple[str, ...]] | tuple[str, ...] = ()
+    exactness: Literal["exact", "rounding"] = "rounding"
+    weight: int | None = None
+    bias: int | None = None
+    shared: bool = False
+    inplace: tuple[int, ...] = ()
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        """Emit IR for an ONNX node and return its outputs; raise Unsupported to refuse."""
+        raise NotImplementedError(f"{self.name} is not read from ONNX")
+
+    @abstractmethod
+    def infer(self, node: Node) -> list[TensorType]:
+        """Types of the outputs from inputs and attributes. Raises ValueError on an illegal node."""
+
+    def integer_problem(self, node: Node) -> str | None:
+        """Why this float node cannot be int8; None if it can."""
+        return None
+
+    def fixed_output(self, node: Node) -> QuantParams | None:
+        """The output quantization that the operator dictates, if it does."""
+        return None
+
+    def table(self, node: Node) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """For a unary function: itself in double, to be made a 256-entry table on int8."""
+        return None
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        """The meaning on integers, in plain numpy: what every kernel must match bit for bit."""
+        raise NotImplementedError(f"{self.name} has no integer form")
+
+    @abstractmethod
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        """The runtime's operator for this node, by the dtype of its input: float32 or int8."""
+
+    def macs(self, node: Node) -> int:
+        """Multiply-accumulates of one run."""
+        return 0
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A fused clamp, kept in the attrs act_min and act_max (real numbers)."""
+
+    low: float = field(default=-np.inf)
+    high: float = field(default=np.inf)
+
+    @staticmethod
+    def of(node: Node) -> Activation:
+        return Activation(node.attrs.get("act_min", -np.inf), node.attrs.get("act_max", np.inf))
+
+    def q_range(self, q: QuantParams) -> tuple[int, int]:
+        """(qmin, qmax) of the clamp in the output's quantization."""
+
+        def to_q(real: float, otherwise: int) -> int:
+            if not np.isfinite(real):
+                return otherwise
+            return int(np.clip(round(real / q.scalar) + q.zero_point, q.qmin, q.qmax))
+
+        return to_q(self.low, q.qmin), to_q(self.high, q.qmax)

@@ -1,3 +1,33 @@
-"""edgekit: quantize ONNX models and run them on small devices."""
+"""edgekit: quantize ONNX models and run them, bit for bit the same, on small devices.
+
+This file is the public face: what is not named here may change without notice.
+"""
 
 __version__ = "0.1.0"
+
+from .calibration import CalibrationError, ImageOptions
+from .toolkit.accuracy import Report
+from .toolkit.errors import UnsupportedError, UserError
+from .toolkit.inspection import Inspection, inspect
+from .toolkit.pipeline import Converted, Quantized, check, convert, quantize
+from .toolkit.quantize import Decision
+from .toolkit.runtime import IoInfo, Session
+
+__all__ = [
+    "CalibrationError",
+    "Converted",
+    "Decision",
+    "ImageOptions",
+    "Inspection",
+    "IoInfo",
+    "Quantized",
+    "Report",
+    "Session",
+    "UnsupportedError",
+    "UserError",
+    "__version__",
+    "check",
+    "convert",
+    "inspect",
+    "quantize",
+]

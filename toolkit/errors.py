@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: the message names the culprit and the remedy. Exit code 2."""
+    """A mistake in what the user gave: the message names the culprit and the remedy."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Requantization in numpy, bit for bit what runtime_c/src/fixed_point.h does (docs/arithmetic.md)."""
+"""Requantization in numpy, bit for bit as runtime_c/src/fixed_point.h (docs/arithmetic.md)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class QuantParams:
-    """real = scale * (q - zero_point). One scale, or one per index of `axis` (then zero_point is 0)."""
+    """real = scale * (q - zero_point). One scale, or one per index of `axis` (zero_point 0)."""
 
     scale: tuple[float, ...]
     zero_point: int = 0
@@ -52,7 +52,7 @@ class QuantParams:
         return self.scale[0]
 
     def quantize(self, x: Array) -> NDArray[np.int8]:
-        """Nearest (half to even) int8 of per-tensor `x`, as the runtime does: IEEE float32 division."""
+        """Nearest (half to even) int8 of `x`, as the runtime does: IEEE float32 division."""
         q = np.rint(x.astype(np.float32) / np.float32(self.scalar)) + np.float32(self.zero_point)
         q = np.where(np.isnan(q), np.float32(self.zero_point), q)
         return np.clip(q, self.qmin, self.qmax).astype(np.int8)

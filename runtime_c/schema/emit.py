@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+NOTICE = "Written by runtime_c/schema/emit.py from edge.fbs: do not edit."
 HERE = Path(__file__).parent
 SCHEMA = HERE / "edge.fbs"
 C_HEADER = HERE.parent / "include" / "edgekit" / "format.h"
@@ -65,7 +66,9 @@ def read(text: str) -> Schema:
     text = re.sub(r"//[^\n]*", "", text)
     enums: dict[str, tuple[str, dict[str, int]]] = {}
     fields: dict[str, dict[str, list[Field]]] = {"struct": {}, "table": {}}
-    for kind, name, base, body in re.findall(r"(enum|struct|table)\s+(\w+)\s*(?::\s*(\w+))?\s*\{(.*?)\}", text, re.S):
+    for kind, name, base, body in re.findall(
+        r"(enum|struct|table)\s+(\w+)\s*(?::\s*(\w+))?\s*\{(.*?)\}", text, re.S
+    ):
         if kind == "enum":
             pairs = (item.split("=") for item in body.split(",") if item.strip())
             enums[name] = (base, {k.strip(): int(v) for k, v in pairs})
@@ -86,16 +89,27 @@ def snake(name: str) -> str:
 
 def c_header(s: Schema) -> str:
     out = [
-        "/* The .edge file as C sees it. Written by runtime_c/schema/emit.py from edge.fbs: do not edit. */",
+        f"/* The .edge file as C sees it. {NOTICE} */",
         "#ifndef EDGEKIT_FORMAT_H",
         "#define EDGEKIT_FORMAT_H",
         "",
         "#include <stdint.h>",
         "",
+        "#ifdef __cplusplus",
+        "#define EK_STATIC_ASSERT static_assert",
+        "#else",
+        "#define EK_STATIC_ASSERT _Static_assert",
+        "#endif",
+        "",
     ]
     for name, (_, values) in s.enums.items():
         prefix = "EK_OP" if name == "OpKind" else f"EK_{snake(name).upper()}"
-        out += ["enum {", *(f"    {prefix}_{snake(k).upper()} = {v}," for k, v in values.items()), "};", ""]
+        out += [
+            "enum {",
+            *(f"    {prefix}_{snake(k).upper()} = {v}," for k, v in values.items()),
+            "};",
+            "",
+        ]
     for name, members in s.structs.items():
         size, _ = s.layout(name)
         out.append(f"typedef struct ek_fmt_{snake(name)} {{")
@@ -103,19 +117,35 @@ def c_header(s: Schema) -> str:
             base = s.scalar(f.type)
             c = SCALARS[base][0] if base else f"ek_fmt_{snake(f.type)}"
             out.append(f"    {c} {f.name}{f'[{f.count}]' if f.count > 1 else ''};")
-        out += [f"}} ek_fmt_{snake(name)};", f'_Static_assert(sizeof(ek_fmt_{snake(name)}) == {size}, "{name}");', ""]
+        out += [
+            f"}} ek_fmt_{snake(name)};",
+            f'EK_STATIC_ASSERT(sizeof(ek_fmt_{snake(name)}) == {size}, "{name}");',
+            "",
+        ]
     for name, members in s.tables.items():
-        out += ["enum {", *(f"    EK_SLOT_{snake(name).upper()}_{f.name.upper()} = {4 + 2 * i}," for i, f in enumerate(members)), "};", ""]
-    out.append("/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every operator kind. */")
+        out += [
+            "enum {",
+            *(
+                f"    EK_SLOT_{snake(name).upper()}_{f.name.upper()} = {4 + 2 * i},"
+                for i, f in enumerate(members)
+            ),
+            "};",
+            "",
+        ]
+    out.append(
+        "/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */"
+    )
     out.append("#define EK_KINDS(X) \\")
-    kinds = [f"    X({snake(k).upper()}, {snake(k)}, {s.layout(k)[0]})" for k in s.enums["OpKind"][1]]
+    kinds = [
+        f"    X({snake(k).upper()}, {snake(k)}, {s.layout(k)[0]})" for k in s.enums["OpKind"][1]
+    ]
     out += [" \\\n".join(kinds), "", "#endif", ""]
     return "\n".join(out)
 
 
 def python_module(s: Schema) -> str:
     out = [
-        '"""The .edge file as Python sees it. Written by runtime_c/schema/emit.py from edge.fbs: do not edit."""',
+        f'"""The .edge file as Python sees it. {NOTICE}"""',
         "",
         "from __future__ import annotations",
         "",
@@ -138,14 +168,31 @@ def python_module(s: Schema) -> str:
                 names += [f"{f.name}.{n}" for n in inner_names]
         return code, names
 
-    out += ["", "# struct name -> (struct.pack format, flattened field names, bytes, alignment)", "STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {"]
+    out += [
+        "",
+        "# struct name -> (struct.pack format, flattened field names, bytes, alignment)",
+        "STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {",
+    ]
     for name in s.structs:
         code, names = flat(name)
         size, align = s.layout(name)
-        out += [f'    "{name}": (', f'        "<{code}",', "        (", *(f'            "{n}",' for n in names), "        ),", f"        {size},", f"        {align},", "    ),"]
+        out += [
+            f'    "{name}": (',
+            f'        "<{code}",',
+            "        (",
+            *(f'            "{n}",' for n in names),
+            "        ),",
+            f"        {size},",
+            f"        {align},",
+            "    ),",
+        ]
     out += ["}", "", "# table name -> field -> slot number", "SLOTS: dict[str, dict[str, int]] = {"]
     for name, members in s.tables.items():
-        out += [f'    "{name}": {{', *(f'        "{f.name}": {i},' for i, f in enumerate(members)), "    },"]
+        out += [
+            f'    "{name}": {{',
+            *(f'        "{f.name}": {i},' for i, f in enumerate(members)),
+            "    },",
+        ]
     out += ["}", ""]
     return "\n".join(out)
 
@@ -157,7 +204,10 @@ def main() -> int:
     for path, text in ((C_HEADER, c_header(schema)), (PYTHON, python_module(schema))):
         if "--check" in sys.argv:
             if not path.exists() or path.read_text() != text:
-                print(f"{path.name} is not what edge.fbs says: run {Path(__file__).name}", file=sys.stderr)
+                print(
+                    f"{path.name} is not what edge.fbs says: run {Path(__file__).name}",
+                    file=sys.stderr,
+                )
                 stale = 1
         else:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,19 +9,21 @@ static inline int32_t ek_clamp(int32_t v, int32_t lo, int32_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* acc * multiplier * 2^(shift - 31), half up twice. The toolkit proves |acc << left| < 2^30. */
+/* acc * multiplier * 2^(shift - 31), half up twice. The toolkit proves |acc << left| < 2^30; numbers of
+ * a hostile file wrap, hence the unsigned sums. */
 static inline int32_t ek_scale(int32_t acc, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift > 0 ? shift : 0, right = shift < 0 ? -shift : 0;
     const int32_t a = (int32_t)((uint32_t)acc << left);
     const int32_t h = (int32_t)(((int64_t)a * multiplier + (INT64_C(1) << 30)) >> 31);
-    return right ? (h + (INT32_C(1) << (right - 1))) >> right : h;
+    return right ? (int32_t)((uint32_t)h + (UINT32_C(1) << (right - 1))) >> right : h;
 }
 
-static inline int8_t ek_requantize(int32_t acc, int32_t multiplier, int32_t shift, int32_t zero_point,
-                                   int32_t qmin, int32_t qmax)
+static inline int8_t ek_requantize(int32_t acc, int32_t multiplier, int32_t shift, int32_t zero_point, int32_t qmin,
+                                   int32_t qmax)
 {
-    return (int8_t)ek_clamp(ek_scale(acc, multiplier, shift) + zero_point, qmin, qmax);
+    const uint32_t q = (uint32_t)ek_scale(acc, multiplier, shift) + (uint32_t)zero_point;
+    return (int8_t)ek_clamp((int32_t)q, qmin, qmax);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #define EK_OP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "edgekit/format.h"
@@ -33,6 +34,8 @@ typedef struct ek_op {
     /* Bytes of packed weights for these kernels, 0 for none (NULL: always none), and the packing. */
     size_t (*packed_bytes)(const ek_node *node);
     void (*pack)(const ek_node *node, void *packed);
+    /* Where in the parameters the blob offset of the weights is; for operators that pack. */
+    uint16_t weights_at;
     ek_status (*run)(const ek_node *node);
 } ek_op;
 
@@ -53,14 +56,26 @@ static inline void *ek_tensor_data(const ek_node *n, const ek_fmt_tensor *t)
 
 /* Input i, output i: its record and its bytes. The core has checked that the record's bytes lie
  * inside its place, that outputs are never in the blob, and that data is aligned to its dtype. */
-static inline const ek_fmt_tensor *ek_in_tensor(const ek_node *n, uint32_t i) { return ek_operand(n, i); }
+static inline const ek_fmt_tensor *ek_in_tensor(const ek_node *n, uint32_t i)
+{
+    return ek_operand(n, i);
+}
 static inline const ek_fmt_tensor *ek_out_tensor(const ek_node *n, uint32_t i)
 {
     return ek_operand(n, n->op->inputs + i);
 }
-static inline const void *ek_in(const ek_node *n, uint32_t i) { return ek_tensor_data(n, ek_operand(n, i)); }
-static inline void *ek_out(const ek_node *n, uint32_t i) { return ek_tensor_data(n, ek_out_tensor(n, i)); }
-static inline const void *ek_blob(const ek_node *n, uint32_t offset) { return n->model->blob + offset; }
+static inline const void *ek_in(const ek_node *n, uint32_t i)
+{
+    return ek_tensor_data(n, ek_operand(n, i));
+}
+static inline void *ek_out(const ek_node *n, uint32_t i)
+{
+    return ek_tensor_data(n, ek_out_tensor(n, i));
+}
+static inline const void *ek_blob(const ek_node *n, uint32_t offset)
+{
+    return n->model->blob + offset;
+}
 
 /* For check: operand i exists, has this dtype and exactly this many elements. */
 bool ek_check_in(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements);
@@ -70,6 +85,9 @@ bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t a
 /* Bytes of one element; 0 for a dtype that does not exist. */
 uint32_t ek_dtype_bytes(uint8_t dtype);
 /* a * b, or UINT64_MAX when that does not fit. */
-static inline uint64_t ek_mul64(uint64_t a, uint64_t b) { return b && a > UINT64_MAX / b ? UINT64_MAX : a * b; }
+static inline uint64_t ek_mul64(uint64_t a, uint64_t b)
+{
+    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
 
 #endif

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class Lowered:
     """
 
     kind: OpKind
-    params: dict[str, int | float]
+    params: Mapping[str, int | float]
     operands: list[Value | None]
 
 
@@ -95,8 +95,8 @@ class OpDef(ABC):
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
 
-    name: ClassVar[str] | str
-    onnx: ClassVar[tuple[str, ...]] | tuple[str, ...] = ()
+    name: str
+    onnx: tuple[str, ...] = ()
     exactness: Literal["exact", "rounding"] = "rounding"
     weight: int | None = None
     bias: int | None = None
@@ -115,6 +115,10 @@ class OpDef(ABC):
         """Why this float node cannot be int8; None if it can."""
         return None
 
+    def accumulator_problem(self, node: Node) -> str | None:
+        """Why this int8 node's scales and constants leave the arithmetic; None if they do not."""
+        return None
+
     def fixed_output(self, node: Node) -> QuantParams | None:
         """The output quantization that the operator dictates, if it does."""
         return None
@@ -130,10 +134,6 @@ class OpDef(ABC):
     @abstractmethod
     def lower(self, node: Node, blob: Blob) -> Lowered:
         """The runtime's operator for this node, by the dtype of its input: float32 or int8."""
-
-    def macs(self, node: Node) -> int:
-        """Multiply-accumulates of one run."""
-        return 0
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,11 @@ extern "C" {
 /* Alignment in bytes that a model file and a session's memory must have. */
 #define EK_ALIGN 16
 
+/* Bytes that a session takes besides arena and persistent memory, when the kernels pack nothing and
+ * need no more scratch than the file plans: so for a file built for its target. A constant, for
+ * static memory: uint8_t memory[EK_SESSION_OVERHEAD + arena + persistent]. */
+#define EK_SESSION_OVERHEAD (12 * sizeof(void *))
+
 /* [cdef] */
 typedef enum ek_status {
     EK_OK = 0,
@@ -53,6 +58,10 @@ const ek_kernels *ek_kernels_reference(void);
 /* The best table that this CPU supports, or the one called `name`; NULL if it cannot run here. */
 const ek_kernels *ek_kernels_select(const char *name);
 
+/* For tools that prepare files on a host: geometry and packing of another CPU's table `name`, whose
+ * kernels do not run here; NULL if this build has none of that name. */
+const ek_kernels *ek_kernels_plan(const char *name);
+
 /* Name of the i-th table in this build ("ref" is the first), NULL past the last. */
 const char *ek_kernels_name(size_t i);
 
@@ -65,6 +74,7 @@ typedef struct ek_model {
     const uint32_t *dims, *params;
     const uint8_t *blob;
     const uint8_t *inputs, *outputs, *names;
+    const char *target; /* "generic", or the kernel table the weights are packed for */
     uint32_t tensor_count, op_count, operand_count, dim_count, param_words, blob_bytes;
     uint32_t input_count, output_count, names_bytes;
     uint32_t failed_op; /* after an error: the operator it was found in, UINT32_MAX if none */
@@ -96,6 +106,8 @@ typedef struct ek_io {
 
 uint32_t ek_input_count(const ek_model *model);
 uint32_t ek_output_count(const ek_model *model);
+ek_status ek_model_input(const ek_model *model, uint32_t index, ek_io *io);
+ek_status ek_model_output(const ek_model *model, uint32_t index, ek_io *io);
 
 typedef struct ek_session ek_session;
 
@@ -141,6 +153,10 @@ uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *
 /* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point; and back. */
 void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point);
 void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point);
+
+/* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN), or only
+ * their size when `packed` is NULL; 0 bytes for an operator that packs nothing. */
+ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *kernels, void *packed, size_t *bytes);
 
 /* CRC-32 (IEEE 802.3) of `bytes` at `data`, going on from `crc` (0 to start). */
 uint32_t ek_crc32(uint32_t crc, const void *data, size_t bytes);

@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define EK_STATIC_ASSERT static_assert
+#else
+#define EK_STATIC_ASSERT _Static_assert
+#endif
+
 enum {
     EK_DTYPE_FLOAT32 = 0,
     EK_DTYPE_INT8 = 1,
@@ -133,7 +139,7 @@ typedef struct ek_fmt_conv_geometry {
     uint16_t pad_top;
     uint16_t pad_left;
 } ek_fmt_conv_geometry;
-_Static_assert(sizeof(ek_fmt_conv_geometry) == 40, "ConvGeometry");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv_geometry) == 40, "ConvGeometry");
 
 typedef struct ek_fmt_requant {
     uint32_t table;
@@ -142,28 +148,28 @@ typedef struct ek_fmt_requant {
     int16_t qmin;
     int16_t qmax;
 } ek_fmt_requant;
-_Static_assert(sizeof(ek_fmt_requant) == 12, "Requant");
+EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 12, "Requant");
 
 typedef struct ek_fmt_broadcast {
     uint32_t dims[4];
     uint32_t a[4];
     uint32_t b[4];
 } ek_fmt_broadcast;
-_Static_assert(sizeof(ek_fmt_broadcast) == 48, "Broadcast");
+EK_STATIC_ASSERT(sizeof(ek_fmt_broadcast) == 48, "Broadcast");
 
 typedef struct ek_fmt_axis_view {
     uint32_t outer;
     uint32_t axis;
     uint32_t inner;
 } ek_fmt_axis_view;
-_Static_assert(sizeof(ek_fmt_axis_view) == 12, "AxisView");
+EK_STATIC_ASSERT(sizeof(ek_fmt_axis_view) == 12, "AxisView");
 
 typedef struct ek_fmt_conv2d_s8 {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
 } ek_fmt_conv2d_s8;
-_Static_assert(sizeof(ek_fmt_conv2d_s8) == 56, "Conv2dS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_s8) == 56, "Conv2dS8");
 
 typedef struct ek_fmt_conv2d_f32 {
     ek_fmt_conv_geometry geometry;
@@ -172,14 +178,14 @@ typedef struct ek_fmt_conv2d_f32 {
     float min;
     float max;
 } ek_fmt_conv2d_f32;
-_Static_assert(sizeof(ek_fmt_conv2d_f32) == 56, "Conv2dF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_f32) == 56, "Conv2dF32");
 
 typedef struct ek_fmt_depthwise_conv2d_s8 {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
 } ek_fmt_depthwise_conv2d_s8;
-_Static_assert(sizeof(ek_fmt_depthwise_conv2d_s8) == 56, "DepthwiseConv2dS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_s8) == 56, "DepthwiseConv2dS8");
 
 typedef struct ek_fmt_depthwise_conv2d_f32 {
     ek_fmt_conv_geometry geometry;
@@ -188,14 +194,14 @@ typedef struct ek_fmt_depthwise_conv2d_f32 {
     float min;
     float max;
 } ek_fmt_depthwise_conv2d_f32;
-_Static_assert(sizeof(ek_fmt_depthwise_conv2d_f32) == 56, "DepthwiseConv2dF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_f32) == 56, "DepthwiseConv2dF32");
 
 typedef struct ek_fmt_conv_transpose2d_s8 {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
 } ek_fmt_conv_transpose2d_s8;
-_Static_assert(sizeof(ek_fmt_conv_transpose2d_s8) == 56, "ConvTranspose2dS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_s8) == 56, "ConvTranspose2dS8");
 
 typedef struct ek_fmt_conv_transpose2d_f32 {
     ek_fmt_conv_geometry geometry;
@@ -204,7 +210,7 @@ typedef struct ek_fmt_conv_transpose2d_f32 {
     float min;
     float max;
 } ek_fmt_conv_transpose2d_f32;
-_Static_assert(sizeof(ek_fmt_conv_transpose2d_f32) == 56, "ConvTranspose2dF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_f32) == 56, "ConvTranspose2dF32");
 
 typedef struct ek_fmt_fully_connected_s8 {
     uint32_t rows;
@@ -213,7 +219,7 @@ typedef struct ek_fmt_fully_connected_s8 {
     uint32_t weights;
     ek_fmt_requant requant;
 } ek_fmt_fully_connected_s8;
-_Static_assert(sizeof(ek_fmt_fully_connected_s8) == 28, "FullyConnectedS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_s8) == 28, "FullyConnectedS8");
 
 typedef struct ek_fmt_fully_connected_f32 {
     uint32_t rows;
@@ -224,7 +230,7 @@ typedef struct ek_fmt_fully_connected_f32 {
     float min;
     float max;
 } ek_fmt_fully_connected_f32;
-_Static_assert(sizeof(ek_fmt_fully_connected_f32) == 28, "FullyConnectedF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_f32) == 28, "FullyConnectedF32");
 
 typedef struct ek_fmt_mat_mul_s8 {
     uint32_t batch;
@@ -243,7 +249,7 @@ typedef struct ek_fmt_mat_mul_s8 {
     uint16_t transpose_b;
     uint16_t reserved;
 } ek_fmt_mat_mul_s8;
-_Static_assert(sizeof(ek_fmt_mat_mul_s8) == 44, "MatMulS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_s8) == 44, "MatMulS8");
 
 typedef struct ek_fmt_mat_mul_f32 {
     uint32_t batch;
@@ -254,7 +260,7 @@ typedef struct ek_fmt_mat_mul_f32 {
     uint32_t b_step;
     uint32_t transpose_b;
 } ek_fmt_mat_mul_f32;
-_Static_assert(sizeof(ek_fmt_mat_mul_f32) == 28, "MatMulF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_f32) == 28, "MatMulF32");
 
 typedef struct ek_fmt_add_s8 {
     ek_fmt_broadcast shape;
@@ -266,7 +272,7 @@ typedef struct ek_fmt_add_s8 {
     int16_t qmax;
     uint16_t reserved;
 } ek_fmt_add_s8;
-_Static_assert(sizeof(ek_fmt_add_s8) == 68, "AddS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_add_s8) == 68, "AddS8");
 
 typedef struct ek_fmt_mul_s8 {
     ek_fmt_broadcast shape;
@@ -278,13 +284,13 @@ typedef struct ek_fmt_mul_s8 {
     int16_t qmin;
     int16_t qmax;
 } ek_fmt_mul_s8;
-_Static_assert(sizeof(ek_fmt_mul_s8) == 64, "MulS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_mul_s8) == 64, "MulS8");
 
 typedef struct ek_fmt_min_max_s8 {
     ek_fmt_broadcast shape;
     uint32_t is_max;
 } ek_fmt_min_max_s8;
-_Static_assert(sizeof(ek_fmt_min_max_s8) == 52, "MinMaxS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_min_max_s8) == 52, "MinMaxS8");
 
 typedef struct ek_fmt_binary_f32 {
     ek_fmt_broadcast shape;
@@ -293,13 +299,13 @@ typedef struct ek_fmt_binary_f32 {
     float min;
     float max;
 } ek_fmt_binary_f32;
-_Static_assert(sizeof(ek_fmt_binary_f32) == 60, "BinaryF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_binary_f32) == 60, "BinaryF32");
 
 typedef struct ek_fmt_lut_s8 {
     uint32_t count;
     uint32_t table;
 } ek_fmt_lut_s8;
-_Static_assert(sizeof(ek_fmt_lut_s8) == 8, "LutS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_lut_s8) == 8, "LutS8");
 
 typedef struct ek_fmt_unary_f32 {
     uint32_t count;
@@ -308,17 +314,17 @@ typedef struct ek_fmt_unary_f32 {
     float alpha;
     float beta;
 } ek_fmt_unary_f32;
-_Static_assert(sizeof(ek_fmt_unary_f32) == 16, "UnaryF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_unary_f32) == 16, "UnaryF32");
 
 typedef struct ek_fmt_max_pool2d_s8 {
     ek_fmt_conv_geometry geometry;
 } ek_fmt_max_pool2d_s8;
-_Static_assert(sizeof(ek_fmt_max_pool2d_s8) == 40, "MaxPool2dS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_s8) == 40, "MaxPool2dS8");
 
 typedef struct ek_fmt_max_pool2d_f32 {
     ek_fmt_conv_geometry geometry;
 } ek_fmt_max_pool2d_f32;
-_Static_assert(sizeof(ek_fmt_max_pool2d_f32) == 40, "MaxPool2dF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_f32) == 40, "MaxPool2dF32");
 
 typedef struct ek_fmt_avg_pool2d_s8 {
     ek_fmt_conv_geometry geometry;
@@ -329,13 +335,13 @@ typedef struct ek_fmt_avg_pool2d_s8 {
     int16_t qmin;
     int16_t qmax;
 } ek_fmt_avg_pool2d_s8;
-_Static_assert(sizeof(ek_fmt_avg_pool2d_s8) == 56, "AvgPool2dS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_s8) == 56, "AvgPool2dS8");
 
 typedef struct ek_fmt_avg_pool2d_f32 {
     ek_fmt_conv_geometry geometry;
     uint32_t count_include_pad;
 } ek_fmt_avg_pool2d_f32;
-_Static_assert(sizeof(ek_fmt_avg_pool2d_f32) == 44, "AvgPool2dF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_f32) == 44, "AvgPool2dF32");
 
 typedef struct ek_fmt_reduce_s8 {
     ek_fmt_axis_view view;
@@ -347,25 +353,25 @@ typedef struct ek_fmt_reduce_s8 {
     int16_t qmin;
     int16_t qmax;
 } ek_fmt_reduce_s8;
-_Static_assert(sizeof(ek_fmt_reduce_s8) == 28, "ReduceS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_s8) == 28, "ReduceS8");
 
 typedef struct ek_fmt_reduce_f32 {
     ek_fmt_axis_view view;
     uint32_t fn;
 } ek_fmt_reduce_f32;
-_Static_assert(sizeof(ek_fmt_reduce_f32) == 16, "ReduceF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_f32) == 16, "ReduceF32");
 
 typedef struct ek_fmt_softmax_s8 {
     ek_fmt_axis_view view;
     uint32_t table;
 } ek_fmt_softmax_s8;
-_Static_assert(sizeof(ek_fmt_softmax_s8) == 16, "SoftmaxS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_s8) == 16, "SoftmaxS8");
 
 typedef struct ek_fmt_softmax_f32 {
     ek_fmt_axis_view view;
     uint32_t log;
 } ek_fmt_softmax_f32;
-_Static_assert(sizeof(ek_fmt_softmax_f32) == 16, "SoftmaxF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_f32) == 16, "SoftmaxF32");
 
 typedef struct ek_fmt_resize_s8 {
     uint32_t batch;
@@ -377,7 +383,7 @@ typedef struct ek_fmt_resize_s8 {
     uint32_t table;
     uint32_t linear;
 } ek_fmt_resize_s8;
-_Static_assert(sizeof(ek_fmt_resize_s8) == 32, "ResizeS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_resize_s8) == 32, "ResizeS8");
 
 typedef struct ek_fmt_resize_f32 {
     uint32_t batch;
@@ -389,13 +395,13 @@ typedef struct ek_fmt_resize_f32 {
     uint32_t table;
     uint32_t linear;
 } ek_fmt_resize_f32;
-_Static_assert(sizeof(ek_fmt_resize_f32) == 32, "ResizeF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_resize_f32) == 32, "ResizeF32");
 
 typedef struct ek_fmt_concat {
     uint32_t outer;
     uint32_t output_step;
 } ek_fmt_concat;
-_Static_assert(sizeof(ek_fmt_concat) == 8, "Concat");
+EK_STATIC_ASSERT(sizeof(ek_fmt_concat) == 8, "Concat");
 
 typedef struct ek_fmt_copy {
     uint32_t dims[6];
@@ -403,7 +409,7 @@ typedef struct ek_fmt_copy {
     uint32_t offset;
     uint32_t element_bytes;
 } ek_fmt_copy;
-_Static_assert(sizeof(ek_fmt_copy) == 56, "Copy");
+EK_STATIC_ASSERT(sizeof(ek_fmt_copy) == 56, "Copy");
 
 typedef struct ek_fmt_pad {
     uint32_t in_dims[4];
@@ -413,7 +419,7 @@ typedef struct ek_fmt_pad {
     uint16_t mode;
     uint32_t value;
 } ek_fmt_pad;
-_Static_assert(sizeof(ek_fmt_pad) == 56, "Pad");
+EK_STATIC_ASSERT(sizeof(ek_fmt_pad) == 56, "Pad");
 
 typedef struct ek_fmt_gather {
     uint32_t outer;
@@ -421,42 +427,42 @@ typedef struct ek_fmt_gather {
     uint32_t inner_bytes;
     uint32_t count;
 } ek_fmt_gather;
-_Static_assert(sizeof(ek_fmt_gather) == 16, "Gather");
+EK_STATIC_ASSERT(sizeof(ek_fmt_gather) == 16, "Gather");
 
 typedef struct ek_fmt_arg_max_s8 {
     ek_fmt_axis_view view;
     uint16_t is_min;
     uint16_t last;
 } ek_fmt_arg_max_s8;
-_Static_assert(sizeof(ek_fmt_arg_max_s8) == 16, "ArgMaxS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_s8) == 16, "ArgMaxS8");
 
 typedef struct ek_fmt_arg_max_f32 {
     ek_fmt_axis_view view;
     uint16_t is_min;
     uint16_t last;
 } ek_fmt_arg_max_f32;
-_Static_assert(sizeof(ek_fmt_arg_max_f32) == 16, "ArgMaxF32");
+EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_f32) == 16, "ArgMaxF32");
 
 typedef struct ek_fmt_cast {
     uint32_t count;
     uint16_t from;
     uint16_t to;
 } ek_fmt_cast;
-_Static_assert(sizeof(ek_fmt_cast) == 8, "Cast");
+EK_STATIC_ASSERT(sizeof(ek_fmt_cast) == 8, "Cast");
 
 typedef struct ek_fmt_quantize_s8 {
     uint32_t count;
     float scale;
     int32_t zero;
 } ek_fmt_quantize_s8;
-_Static_assert(sizeof(ek_fmt_quantize_s8) == 12, "QuantizeS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_quantize_s8) == 12, "QuantizeS8");
 
 typedef struct ek_fmt_dequantize_s8 {
     uint32_t count;
     float scale;
     int32_t zero;
 } ek_fmt_dequantize_s8;
-_Static_assert(sizeof(ek_fmt_dequantize_s8) == 12, "DequantizeS8");
+EK_STATIC_ASSERT(sizeof(ek_fmt_dequantize_s8) == 12, "DequantizeS8");
 
 typedef struct ek_fmt_tensor {
     uint32_t offset;
@@ -469,7 +475,7 @@ typedef struct ek_fmt_tensor {
     uint8_t place;
     uint8_t reserved;
 } ek_fmt_tensor;
-_Static_assert(sizeof(ek_fmt_tensor) == 20, "Tensor");
+EK_STATIC_ASSERT(sizeof(ek_fmt_tensor) == 20, "Tensor");
 
 typedef struct ek_fmt_op {
     uint32_t operands;
@@ -480,7 +486,7 @@ typedef struct ek_fmt_op {
     uint8_t inputs;
     uint8_t outputs;
 } ek_fmt_op;
-_Static_assert(sizeof(ek_fmt_op) == 20, "Op");
+EK_STATIC_ASSERT(sizeof(ek_fmt_op) == 20, "Op");
 
 typedef struct ek_fmt_memory {
     uint64_t macs;
@@ -489,13 +495,13 @@ typedef struct ek_fmt_memory {
     uint32_t persistent_bytes;
     uint32_t arena_bound_bytes;
 } ek_fmt_memory;
-_Static_assert(sizeof(ek_fmt_memory) == 24, "Memory");
+EK_STATIC_ASSERT(sizeof(ek_fmt_memory) == 24, "Memory");
 
 typedef struct ek_fmt_checksums {
     uint32_t graph;
     uint32_t blob;
 } ek_fmt_checksums;
-_Static_assert(sizeof(ek_fmt_checksums) == 8, "Checksums");
+EK_STATIC_ASSERT(sizeof(ek_fmt_checksums) == 8, "Checksums");
 
 enum {
     EK_SLOT_IO_NAME = 4,
@@ -528,7 +534,7 @@ enum {
     EK_SLOT_MODEL_BLOB = 30,
 };
 
-/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every operator kind. */
+/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */
 #define EK_KINDS(X) \
     X(CONV2D_S8, conv2d_s8, 56) \
     X(CONV2D_F32, conv2d_f32, 56) \

@@ -38,7 +38,7 @@ typedef struct ek_gemm_f32 {
 } ek_gemm_f32;
 
 typedef struct ek_depthwise_s8 {
-    const int8_t *weights; /* [taps][c] */
+    const void *weights; /* int8 [taps][c], or what pack_depthwise_s8 wrote */
     ek_requant requant;
     uint32_t taps, c;
 } ek_depthwise_s8;
@@ -72,7 +72,8 @@ struct ek_kernels {
     void (*gemm_s8)(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows,
                     const ek_gemm_s8 *g);
     /* NULL: weights are used as they are in the file. Otherwise the bytes that packing n x k weights
-     * takes (a multiple of 16), and the packing itself, into memory aligned to 16. */
+     * takes (a multiple of 16), and the packing itself, into memory aligned to 16. Packed weights
+     * may also lie in a hostile file: the kernel must stay inside their bytes whatever they say. */
     size_t (*packed_gemm_s8)(uint32_t n, uint32_t k);
     void (*pack_gemm_s8)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
 
@@ -85,6 +86,9 @@ struct ek_kernels {
      * for p < pixels, j < c. */
     void (*depthwise_s8)(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step,
                          size_t pixels, const ek_depthwise_s8 *d);
+    /* As for gemm_s8. `d` holds the weights of the file; the packing may take in its requant too. */
+    size_t (*packed_depthwise_s8)(uint32_t taps, uint32_t c);
+    void (*pack_depthwise_s8)(void *packed, const ek_depthwise_s8 *d);
     void (*depthwise_f32)(float *out, size_t out_step, const float *const *taps, size_t in_step,
                           size_t pixels, const ek_depthwise_f32 *d);
 

@@ -6,6 +6,13 @@
 
 #include "edgekit/kernels.h"
 
+/* A packer in a table: not there in firmware that only runs files packed beforehand. */
+#ifdef EK_NO_PACKERS
+#define EK_PACKER(function) NULL
+#else
+#define EK_PACKER(function) function
+#endif
+
 /* A table of the build is registered by edgekit_kernels(NAME ...) in the target's kernels.cmake, and
  * defined by the target as `const ek_target ek_target_NAME`. Tables are tried best last. */
 typedef struct ek_target {

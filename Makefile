@@ -1,0 +1,43 @@
+# make demo: set up, quantize a real network, check it, show what it costs.
+# make test: set up, build the wheel, and pass every test against it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DIGITS := docs/examples/digits
+OUT := build/demo
+SOURCES := $(shell git ls-files pyproject.toml __init__.py calibration toolkit targets runtime_c 2>/dev/null)
+
+.PHONY: demo test develop bench clean
+
+demo: $(VENV)/demo
+	mkdir -p $(OUT)
+	$(BIN)/edgekit quantize $(DIGITS)/digits.onnx --calib $(DIGITS)/calib.npz -o $(OUT)/digits.edge --report $(OUT)/report.html
+	$(BIN)/edgekit convert $(DIGITS)/digits.onnx -o $(OUT)/digits_float.edge
+	$(BIN)/edgekit inspect $(OUT)/digits.edge
+	$(BIN)/edgekit check $(OUT)/digits.edge --float $(DIGITS)/digits.onnx --data $(DIGITS)/eval.npz --labels label --layers
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+# Work on the sources: imports come from this folder, and a C edit is rebuilt at the next import.
+develop: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.1" "cffi>=2" cmake ninja
+	$(BIN)/python -m pip install --no-build-isolation -Ceditable.rebuild=true -e '.[dev]'
+
+bench: $(VENV)/test
+	$(BIN)/python tests/bench/host.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/demo: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet .
+	touch $@
+
+$(VENV)/test: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet '.[dev]'
+	touch $@
+
+clean:
+	rm -rf build dist $(VENV)

@@ -1,0 +1,38 @@
+"""Arrays in, ranges out: samples to feed a model, and what its tensors were seen to hold."""
+
+from .dataset import Feed, Samples, SampleSource, load_labels, open_samples
+from .errors import CalibrationError
+from .least_error import quantization_error
+from .observers import TensorStats
+from .ranges import (
+    OBSERVERS,
+    Range,
+    candidates,
+    entropy,
+    minmax,
+    moving_average,
+    mse,
+    percentile,
+)
+from .specs import ImageOptions, InputSpec
+
+__all__ = [
+    "OBSERVERS",
+    "CalibrationError",
+    "Feed",
+    "ImageOptions",
+    "InputSpec",
+    "Range",
+    "SampleSource",
+    "Samples",
+    "TensorStats",
+    "candidates",
+    "entropy",
+    "load_labels",
+    "minmax",
+    "moving_average",
+    "mse",
+    "open_samples",
+    "percentile",
+    "quantization_error",
+]

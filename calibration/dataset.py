@@ -1,0 +1,224 @@
+"""Samples for calibration and evaluation, read one at a time.
+
+What may be given, and which rule applies:
+  - a folder, searched with its subfolders (classes, say) in sorted order; all files of samples
+    must be of one kind, others (.txt, .json, ...) are passed over. A model of several inputs takes
+    one folder an input, named like it with '/' and ':' as '_', or .npz files of all inputs.
+  - one file: .npz (arrays by input name), .npy, .csv, .wav or a picture;
+  - in Python, a dict of arrays by input name, or an iterable of dicts, each a sample.
+An array is one sample if it has the input's shape, with or without a batch axis of 1; else its
+first axis is samples.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .conform import check_names, conform
+from .errors import CalibrationError
+from .readers.reader import Request, readable
+from .sources import Source, open_source
+from .specs import ImageOptions, InputSpec
+
+Feed = dict[str, NDArray[Any]]
+
+SampleSource = str | os.PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+
+
+class Samples:
+    """Feeds for a model: dicts of arrays by input name, each of its spec's shape and dtype.
+
+    Only one sample is in memory at a time. Iterating raises CalibrationError where a sample
+    cannot be used, and at the end if there was none.
+
+    Attributes:
+        description: where the samples come from, in words.
+        reiterable: False over a generator, which can be read only once.
+        notes: what the user should know of what was read so far.
+    """
+
+    def __init__(self, source: Source, request: Request, limit: int | None = None) -> None:
+        self.description = source.description
+        self.reiterable = source.reiterable
+        self.notes: list[str] = []
+        self._source = source
+        self._request = request
+        self._limit = limit
+        self._started = False
+        self._fingerprint: str | None = None
+        self._length: int | None = None
+
+    def __iter__(self) -> Iterator[Feed]:
+        if self._started and not self.reiterable:
+            raise CalibrationError(
+                f"{self.description} can be read only once and were; "
+                "give a list, or an object whose __iter__ starts anew"
+            )
+        self._started = True
+        return self._feeds()
+
+    @property
+    def length(self) -> int | None:
+        """The number of feeds, or None if only reading them tells; raises CalibrationError."""
+        if self._length is None:
+            count = self._source.count()
+            if count is not None and max(spec.batch for spec in self._request.specs) > 1:
+                count = self._feeds_of(count)
+            if count is not None and self._limit is not None:
+                count = min(count, self._limit)
+            self._length = count
+        return self._length
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise TypeError(f"{self.description} have no length before they are read")
+        return self.length
+
+    def fingerprint(self) -> str:
+        """The SHA-256, in hex, of all feeds: names, types, shapes and values, in order.
+
+        Costs one pass unless the samples have been read to the end. Raises CalibrationError over
+        a generator that has not been.
+        """
+        if self._fingerprint is None:
+            if not self.reiterable:
+                raise CalibrationError(
+                    f"{self.description}: the fingerprint is known after reading them to the end"
+                )
+            for _ in self:
+                pass
+        assert self._fingerprint is not None
+        return self._fingerprint
+
+    def _feeds(self) -> Iterator[Feed]:
+        digest = hashlib.sha256()
+        feeds = 0
+        for feed in self._batches():
+            for name in sorted(feed):
+                array = feed[name]
+                digest.update(f"{name}\0{array.dtype.str}{array.shape}\0".encode())
+                digest.update(array.data if array.size else b"")
+            feeds += 1
+            if feeds == self._limit:
+                self._fingerprint = digest.hexdigest()
+                yield feed
+                return
+            yield feed
+        if feeds == 0:
+            raise CalibrationError(f"{self.description}: 0 samples; at least 1 is needed")
+        self._fingerprint = digest.hexdigest()
+
+    def _batches(self) -> Iterator[Feed]:
+        """Every feed; parts of a larger batch are put together."""
+        filled, batch, feed = 0, 1, dict[str, NDArray[Any]]()
+        for where, raw in self._source.raws():
+            arrays = self._conform(where, raw)
+            batch = self._parts(arrays, where, filled)
+            if batch == 1:
+                yield arrays
+                continue
+            if filled == 0:
+                feed = {s.name: np.empty(s.shape, s.dtype) for s in self._request.specs}
+            for name, array in arrays.items():
+                feed[name][filled] = array
+            filled += 1
+            if filled == batch:
+                yield feed
+                filled = 0
+        if filled:
+            text = f"{filled} samples at the end were left out: the model takes {batch} at a time"
+            self._note(f"{self.description}: {text}")
+
+    def _conform(self, where: str, raw: Mapping[str, Any]) -> Feed:
+        specs = self._request.specs
+        check_names(list(raw), specs, self._request.allow_extra, where)
+        for spec in specs:
+            dtype = getattr(raw[spec.name], "dtype", None)
+            if dtype == np.uint8 and spec.dtype.kind == "f":
+                self._note(
+                    f"input '{spec.name}': uint8 values are taken as they are, 0 to 255; "
+                    "if the model expects 0 to 1, save them divided by 255"
+                )
+        return {spec.name: conform(raw[spec.name], spec, where) for spec in specs}
+
+    def _parts(self, arrays: Feed, where: str, filled: int) -> int:
+        """How many such samples make one feed; 1 if the arrays already are one."""
+        specs = self._request.specs
+        parts = {spec.batch for spec in specs if arrays[spec.name].shape != spec.shape}
+        whole = [spec.name for spec in specs if arrays[spec.name].shape == spec.shape]
+        if not parts and not filled:
+            return 1
+        if len(parts) != 1 or whole:
+            shapes = ", ".join(f"'{s.name}' {arrays[s.name].shape} of {s.shape}" for s in specs)
+            raise CalibrationError(
+                f"{where}: some inputs are a whole batch and some a part of one, or the batches "
+                f"differ: {shapes}; give every input in the model's shape"
+            )
+        return parts.pop()
+
+    def _feeds_of(self, count: int) -> int | None:
+        """How many feeds `count` raw samples make, as the first one tells."""
+        if not self.reiterable:
+            return None
+        where, raw = next(self._source.raws(), (self.description, None))
+        if raw is None:
+            return 0
+        return count // self._parts(self._conform(where, raw), where, 0)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def open_samples(
+    source: SampleSource,
+    specs: Sequence[InputSpec],
+    image: ImageOptions | None = None,
+    limit: int | None = None,
+    *,
+    allow_extra: bool = False,
+) -> Samples:
+    """The samples of a source, for these inputs; the top of this module lists the sources.
+
+    limit is the most feeds to give: from a folder, files spread evenly over it; from anything
+    else, the first. allow_extra passes over arrays that are no inputs, such as labels.
+    Raises CalibrationError if the source holds no samples for these inputs; a fault within a
+    sample is raised when the iteration comes to it.
+    """
+    if not specs:
+        raise CalibrationError("the model has no inputs, so there is nothing to take samples for")
+    if limit is not None and limit < 1:
+        raise CalibrationError(f"limit is {limit}; it must be 1 or more, or None for all samples")
+    request = Request(tuple(specs), image or ImageOptions(), allow_extra)
+    return Samples(open_source(source, request, limit), request, limit)
+
+
+def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:
+    """The class labels int64 [samples] stored in an .npz under a key.
+
+    Raises CalibrationError if the file or key is missing, or the array is not one whole number a
+    sample.
+    """
+    where = f"{path}, labels '{key}'"
+    if not Path(path).is_file():
+        raise CalibrationError(f"'{path}' does not exist; labels are read from an .npz file")
+    with readable(str(path), "an .npz file of labels"), open(path, "rb") as stream:
+        arrays = np.load(stream, allow_pickle=False)
+        if not isinstance(arrays, Mapping):
+            raise CalibrationError(f"'{path}' is not an .npz file; save labels with np.savez(...)")
+        if key not in arrays:
+            found = ", ".join(f"'{name}'" for name in arrays) or "none"
+            raise CalibrationError(f"{where}: no such array; found: {found}")
+        labels = arrays[key]
+    if labels.ndim == 0 or labels.size == 0 or labels.size != len(labels):
+        raise CalibrationError(
+            f"{where}: shape {labels.shape}; expected one class number a sample, (samples,); "
+            "of one-hot labels or scores save the argmax"
+        )
+    spec = InputSpec(key, (labels.size,), np.dtype(np.int64))
+    return conform(labels.reshape(-1), spec, str(path))

@@ -1,0 +1,131 @@
+"""What calibration keeps of a tensor: constant memory, however many samples."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import CalibrationError
+from .histogram import Histogram
+
+# 32 to 64 bins within one int8 step of the whole range, and 64 KB a tensor.
+DEFAULT_BINS = 8192
+
+
+class TensorStats:
+    """Statistics of all values that a tensor took.
+
+    The same values in any order and any batching give the same state, `moving_minimum` and
+    `moving_maximum` excepted: they average the extremes of each update, the latest weighing most.
+
+    Attributes (of the values seen, as float32):
+        count, zeros: how many values; how many of them exactly zero.
+        minimum, maximum: the extremes; inf and -inf before the first value.
+        histogram: of the values that are not exactly zero. Zeros are apart: a ReLU makes spikes
+            of them, and every quantizer here represents them without error.
+        updates, moving_minimum, moving_maximum: m = momentum * m + (1 - momentum) * extreme.
+        channel_minimum, channel_maximum: float32 [C] along the last axis, or None.
+    """
+
+    def __init__(
+        self,
+        bins: int = DEFAULT_BINS,
+        *,
+        name: str = "",
+        momentum: float = 0.9,
+        per_channel: bool = False,
+    ) -> None:
+        """Start empty; name is the tensor's, for messages; momentum is in [0, 1)."""
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum is {momentum}; it must be in [0, 1)")
+        self.name = name
+        self.momentum = momentum
+        self.per_channel = per_channel
+        self.count = 0
+        self.zeros = 0
+        self.minimum = math.inf
+        self.maximum = -math.inf
+        self.updates = 0
+        self.moving_minimum = 0.0
+        self.moving_maximum = 0.0
+        self.histogram = Histogram(bins)
+        self.channel_minimum: NDArray[np.float32] | None = None
+        self.channel_maximum: NDArray[np.float32] | None = None
+
+    def update(self, x: ArrayLike) -> None:
+        """Take in an array of any shape; other types are read as float32.
+
+        Raises CalibrationError, and changes nothing, on NaN or infinite values.
+        """
+        with np.errstate(over="ignore"):  # too large for float32: reported as infinite below
+            array = np.asarray(x, np.float32)
+        if array.size == 0:
+            return
+        low, high = float(array.min()), float(array.max())
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise CalibrationError(self._not_finite(array))
+        if self.per_channel:
+            self._update_channels(array)
+        flat = array.reshape(-1)
+        self.count += flat.size
+        zeros = flat.size - int(np.count_nonzero(flat))
+        self.zeros += zeros
+        self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
+        keep = self.momentum if self.updates else 0.0
+        self.moving_minimum = keep * self.moving_minimum + (1 - keep) * low
+        self.moving_maximum = keep * self.moving_maximum + (1 - keep) * high
+        self.updates += 1
+        self.histogram.cover(low, high)
+        self.histogram.add(flat)
+        self.histogram.counts[-self.histogram.first] -= zeros
+
+    def merge(self, other: "TensorStats") -> None:
+        """Take in what another observer saw, as if all its updates had been made here.
+
+        The moving averages, which have an order, become their mean weighted by updates.
+        """
+        if (other.histogram.bins, other.per_channel) != (self.histogram.bins, self.per_channel):
+            raise ValueError("only observers of equal bins and per_channel can be merged")
+        if other.count == 0:
+            return
+        if other.channel_minimum is not None and other.channel_maximum is not None:
+            self._cover_channels(other.channel_minimum, other.channel_maximum)
+        weight = other.updates / (self.updates + other.updates)
+        self.moving_minimum += weight * (other.moving_minimum - self.moving_minimum)
+        self.moving_maximum += weight * (other.moving_maximum - self.moving_maximum)
+        self.updates += other.updates
+        self.count += other.count
+        self.zeros += other.zeros
+        self.minimum = min(self.minimum, other.minimum)
+        self.maximum = max(self.maximum, other.maximum)
+        self.histogram.merge(other.histogram)
+
+    def _update_channels(self, array: NDArray[np.float32]) -> None:
+        rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)
+        self._cover_channels(rows.min(axis=0), rows.max(axis=0))
+
+    def _cover_channels(self, low: NDArray[np.float32], high: NDArray[np.float32]) -> None:
+        if self.channel_minimum is None or self.channel_maximum is None:
+            self.channel_minimum, self.channel_maximum = low.copy(), high.copy()
+            return
+        if low.shape != self.channel_minimum.shape:
+            raise CalibrationError(
+                f"{self.title} has {low.size} channels, and had {self.channel_minimum.size} "
+                "before; samples of one tensor must agree in their last axis"
+            )
+        np.minimum(self.channel_minimum, low, out=self.channel_minimum)
+        np.maximum(self.channel_maximum, high, out=self.channel_maximum)
+
+    def _not_finite(self, array: NDArray[np.float32]) -> str:
+        nan = int(np.isnan(array).sum())
+        infinite = int(np.isinf(array).sum())
+        return (
+            f"{self.title} holds {nan} NaN and {infinite} infinite values among {array.size}; "
+            "look for a division by zero, a logarithm of zero or an overflow before it, "
+            "or for samples far from what the model was trained on"
+        )
+
+    @property
+    def title(self) -> str:
+        """What messages call the tensor."""
+        return f"tensor '{self.name}'" if self.name else "the tensor"

@@ -1,0 +1,71 @@
+"""What every reader is: one kind of file, read sample by sample."""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import CalibrationError
+from ..specs import ImageOptions, InputSpec
+
+# Where a sample comes from, for messages, and its arrays by input name, as they are stored.
+Raw = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted from a file: these inputs, in this way."""
+
+    specs: tuple[InputSpec, ...]
+    image: ImageOptions = field(default_factory=ImageOptions)
+    allow_extra: bool = False
+
+    @property
+    def only(self) -> InputSpec:
+        """The one input, for kinds of file that hold no names."""
+        (spec,) = self.specs
+        return spec
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        read: the samples of a file, one at a time. Raises CalibrationError.
+        count: how many `read` gives, without reading their values where the format allows.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[Path, Request], Iterator[Raw]]
+    count: Callable[[Path, Request], int]
+
+
+@contextmanager
+def readable(where: str, kind: str) -> Iterator[None]:
+    """Turn what a broken or unreadable file raises into a CalibrationError that says so."""
+    try:
+        yield
+    except CalibrationError:
+        raise
+    except PermissionError as error:
+        raise CalibrationError(f"{where}: may not be read; change its permissions") from error
+    except Exception as error:  # parsers meet hostile bytes with every kind of exception
+        reason = str(error) or type(error).__name__
+        raise CalibrationError(
+            f"{where}: cannot be read as {kind} ({reason}); it is corrupt, truncated or of "
+            "another kind: write it again or remove it"
+        ) from error
+
+
+def optional_module(name: str, package: str, where: str) -> Any:
+    """The module, imported when first needed; CalibrationError names the package to install."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise CalibrationError(
+            f"{where}: reading this needs the package {package}; run: pip install {package}"
+        ) from error

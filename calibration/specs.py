@@ -1,0 +1,104 @@
+"""What a model takes, and how pictures become it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .errors import CalibrationError
+
+_CHANNELS = (1, 3, 4)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One model input: its whole static shape, batch included, and its type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
+        if any(n < 1 for n in self.shape):
+            raise ValueError(f"input '{self.name}' has the shape {self.shape}; it must be static")
+
+    @property
+    def batch(self) -> int:
+        """The length of the first axis, 1 for a scalar."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape without its first axis."""
+        return self.shape[1:]
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """How a picture becomes an input: x = (pixel * scale - mean) / std, pixel being 0 to 255.
+
+    Attributes:
+        mean, std: one number, or one a channel in the order of the model's channels (so B, G, R
+            with `bgr`); in the units of pixel * scale, so 0 to 1 with the usual scale of 1/255.
+        scale: None is 1/255 for a float input, and 1 for an integer one.
+        resize: (height, width) to resize to, bilinear; None is the input's own size. Where it is
+            larger than the input, the middle is cut out.
+        layout: where the input has its channels; "auto" finds the axis of length 1 or 3, else 4.
+        bgr: the model takes blue first.
+
+    Raises CalibrationError for values that cannot be meant.
+    """
+
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+    scale: float | None = None
+    resize: tuple[int, int] | None = None
+    layout: Literal["auto", "nchw", "nhwc"] = "auto"
+    bgr: bool = False
+
+    def __post_init__(self) -> None:
+        if self.layout not in ("auto", "nchw", "nhwc"):
+            raise CalibrationError(f"layout '{self.layout}' is none of auto, nchw, nhwc")
+        if not all(map(math.isfinite, (*self.mean, *self.std, self.scale or 1.0))):
+            raise CalibrationError(f"mean, std and scale must be finite numbers: {self}")
+        if not all(self.std) or self.scale == 0:
+            raise CalibrationError(f"std {self.std} and scale {self.scale} must not be 0")
+        if self.resize is not None and min(self.resize) < 1:
+            raise CalibrationError(f"resize {self.resize} must be a height and width of 1 or more")
+
+    def scale_for(self, spec: InputSpec) -> float:
+        """The factor of this input's pixels; raises CalibrationError if the mean is beyond it."""
+        scale = self.scale
+        if scale is None:
+            scale = 1 / 255 if spec.dtype.kind == "f" else 1.0
+        if max(map(abs, self.mean)) > 255 * abs(scale) * (1 + 1e-9):
+            raise CalibrationError(
+                f"input '{spec.name}': mean {self.mean} is beyond every pixel, which are 0 to "
+                f"{255 * scale:g} at scale {scale:g}; for a mean in 0 to 255 give scale 1, "
+                "else divide the mean and std by 255"
+            )
+        return scale
+
+    def geometry(self, spec: InputSpec) -> tuple[int, int, int, bool]:
+        """The (channels, height, width, channels first?) of an image input.
+
+        Raises CalibrationError if the input's shape is not that of images.
+        """
+        shape = spec.shape
+        if len(shape) == 3:
+            return 1, shape[1], shape[2], True
+        if len(shape) == 4:
+            # "auto": 1 and 3 are likelier channels than 4; at equal chances it is ONNX's NCHW.
+            likely = next((c for c in ((1, 3), (4,)) if {shape[1], shape[3]} & set(c)), ())
+            first = self.layout == "nchw" or (self.layout == "auto" and shape[1] in likely)
+            channels, height, width = shape[1:] if first else (shape[3], *shape[1:3])
+            if channels in _CHANNELS:
+                return channels, height, width, first
+        raise CalibrationError(
+            f"input '{spec.name}' has the shape {shape}, which is not that of pictures in layout "
+            f"'{self.layout}' (N, C, H, W or N, H, W, C with 1, 3 or 4 channels, or N, H, W); "
+            "give another layout, or prepare the samples and save them as .npy"
+        )

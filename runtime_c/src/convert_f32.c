@@ -1,0 +1,31 @@
+#include <float.h>
+
+#include "edgekit/edgekit.h"
+
+#if FLT_EVAL_METHOD != 0
+#error "float arithmetic must round to float (on 32-bit x86: -msse2 -mfpmath=sse)"
+#endif
+
+/* Half to even without libm: at 1.5 * 2^23 a float has no fraction bits, so the addition rounds. */
+static float round_small(float x)
+{
+    const float magic = 12582912.0f;
+    return (x + magic) - magic;
+}
+
+void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point)
+{
+    const float zero = (float)zero_point;
+    for (size_t i = 0; i < count; i++) {
+        float v = x[i] / scale;
+        v = v < -512.0f ? -512.0f : v > 512.0f ? 512.0f : v;
+        v = (v == v ? round_small(v) : 0.0f) + zero;
+        v = v < -128.0f ? -128.0f : v > 127.0f ? 127.0f : v;
+        q[i] = (int8_t)v;
+    }
+}
+
+void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point)
+{
+    for (size_t i = 0; i < count; i++) x[i] = (float)(q[i] - zero_point) * scale;
+}

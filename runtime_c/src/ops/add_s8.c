@@ -1,0 +1,48 @@
+/* AddS8: int8 Add and Sub, broadcast. */
+#include "broadcast.h"
+
+/* The sum stays in 32 bits: it is linear, so its extremes are at the corners. */
+static bool fits(const ek_fmt_add_s8 *p)
+{
+    for (int corner = 0; corner < 4; corner++) {
+        const int64_t a = corner & 1 ? INT8_MAX : INT8_MIN, b = corner & 2 ? INT8_MAX : INT8_MIN;
+        const int64_t sum = a * p->a_multiplier + b * p->b_multiplier + p->bias;
+        if (sum < -INT32_MAX || sum > INT32_MAX) return false;
+    }
+    return true;
+}
+
+static ek_status check(const ek_node *n)
+{
+    const ek_fmt_add_s8 *p = n->params;
+    const int64_t limit = 1 << 22;
+    const bool multipliers = p->a_multiplier <= limit && p->a_multiplier >= -limit && p->b_multiplier <= limit &&
+                             p->b_multiplier >= -limit && fits(p);
+    const bool range = p->shift >= 0 && p->shift <= 30 && ek_is_s8(p->qmin) && ek_is_s8(p->qmax);
+    return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static ek_status run(const ek_node *n)
+{
+    const ek_fmt_add_s8 *p = n->params;
+    const ek_fmt_broadcast *s = &p->shape;
+    const bool swap = ek_rows_swap(s);
+    const ek_add_s8 add = {
+        .a_multiplier = swap ? p->b_multiplier : p->a_multiplier,
+        .b_multiplier = swap ? p->a_multiplier : p->b_multiplier,
+        .bias = p->bias,
+        .shift = p->shift,
+        .qmin = p->qmin,
+        .qmax = p->qmax,
+    };
+    const int8_t *a = ek_in(n, 0), *b = ek_in(n, 1);
+    int8_t *out = ek_out(n, 0);
+    ek_rows r = { 0 };
+    do {
+        const int8_t *x = a + r.a, *y = b + r.b;
+        n->kernels->add_s8(out + r.out, swap ? y : x, swap ? x : y, s->a[3] & s->b[3], s->dims[3], &add);
+    } while (ek_rows_next(&r, s));
+    return EK_OK;
+}
+
+const ek_op ek_op_add_s8 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

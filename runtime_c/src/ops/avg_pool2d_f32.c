@@ -1,0 +1,62 @@
+#include "pool.h"
+
+static ek_status check(const ek_node *n)
+{
+    const ek_fmt_avg_pool2d_f32 *p = n->params;
+    return ek_check_pool(n, &p->geometry, EK_DTYPE_FLOAT32) && p->count_include_pad <= 1 ? EK_OK : EK_ERR_CORRUPT;
+}
+
+/* One run's sums: adding those up, not single elements, keeps large windows exact enough. */
+static uint64_t scratch(const void *params, const ek_kernels *kernels)
+{
+    const ek_fmt_avg_pool2d_f32 *p = params;
+    (void)kernels;
+    return (uint64_t)p->geometry.in_c * sizeof(float);
+}
+
+enum { RUN = 64 };
+
+static void add_run(float *restrict sum, float *restrict part, const float *restrict in, size_t step, size_t count,
+                    size_t c)
+{
+    for (size_t j = 0; j < c; j++) part[j] = in[j];
+    for (size_t k = 1; k < count; k++)
+        for (size_t j = 0; j < c; j++) part[j] += in[k * step + j];
+    for (size_t j = 0; j < c; j++) sum[j] += part[j];
+}
+
+static void window_mean(float *out, float *part, const float *image, const ek_runs *r, float divisor, size_t c)
+{
+    for (size_t j = 0; j < c; j++) out[j] = 0.0f;
+    for (size_t i = 0; i < r->runs; i++) {
+        const float *in = image + r->first + i * r->run_step;
+        for (size_t k = 0; k < r->count; k += RUN)
+            add_run(out, part, in + k * r->step, r->step, r->count - k < RUN ? r->count - k : RUN, c);
+    }
+    for (size_t j = 0; j < c; j++) out[j] /= divisor;
+}
+
+static ek_status run(const ek_node *n)
+{
+    const ek_fmt_avg_pool2d_f32 *p = n->params;
+    const ek_fmt_conv_geometry *g = &p->geometry;
+    const float *image = ek_in(n, 0);
+    float *out = ek_out(n, 0);
+    for (uint32_t b = 0; b < g->batch; b++, image += (size_t)g->in_h * g->in_w * g->in_c) {
+        for (uint32_t oy = 0; oy < g->out_h; oy++) {
+            const ek_span rows = ek_pool_rows(g, oy);
+            for (uint32_t ox = 0; ox < g->out_w; ox++, out += g->in_c) {
+                const ek_span columns = ek_pool_columns(g, ox);
+                const ek_runs r = ek_pool_runs(g, rows, columns);
+                const uint32_t inside = rows.count * columns.count;
+                const uint32_t divisor = p->count_include_pad ? (uint32_t)g->kernel_h * g->kernel_w : inside;
+                window_mean(out, n->scratch, image, &r, (float)(divisor ? divisor : 1), g->in_c);
+            }
+        }
+    }
+    return EK_OK;
+}
+
+const ek_op ek_op_avg_pool2d_f32 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
+};

@@ -1,0 +1,79 @@
+/* BinaryF32: functions of two float tensors, broadcast, with a fused clamp. */
+#include <math.h>
+
+#include "broadcast.h"
+
+typedef void row_fn(float *out, const float *a, const float *b, const ek_fmt_binary_f32 *p);
+
+static inline float clamp(float v, float lo, float hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* A loop for each way to repeat, so that each is vectorized. */
+#define ROW(name, expression)                                                                \
+    static void name(float *out, const float *a, const float *b, const ek_fmt_binary_f32 *p) \
+    {                                                                                        \
+        const size_t count = p->shape.dims[3];                                               \
+        const float lo = p->min, hi = p->max;                                                \
+        if (p->shape.a[3] && p->shape.b[3]) {                                                \
+            for (size_t i = 0; i < count; i++) {                                             \
+                const float x = a[i], y = b[i];                                              \
+                out[i] = clamp(expression, lo, hi);                                          \
+            }                                                                                \
+        } else if (p->shape.a[3]) {                                                          \
+            const float y = b[0];                                                            \
+            for (size_t i = 0; i < count; i++) {                                             \
+                const float x = a[i];                                                        \
+                out[i] = clamp(expression, lo, hi);                                          \
+            }                                                                                \
+        } else {                                                                             \
+            const float x = a[0];                                                            \
+            for (size_t i = 0; i < count; i++) {                                             \
+                const float y = b[i];                                                        \
+                out[i] = clamp(expression, lo, hi);                                          \
+            }                                                                                \
+        }                                                                                    \
+    }
+
+static inline float power(float x, float y)
+{
+    return y == 2.0f ? x * x : y == 0.5f ? sqrtf(x) : powf(x, y);
+}
+
+ROW(add, x + y)
+ROW(sub, x - y)
+ROW(mul, (x * y))
+ROW(divide, x / y)
+/* NaN in either gives NaN, as in ONNX. */
+ROW(minimum, x < y || x != x ? x : y)
+ROW(maximum, x > y || x != x ? x : y)
+ROW(power_of, power(x, y))
+ROW(prelu, x < 0 ? x * y : x)
+
+static row_fn *const rows[] = {
+    [EK_BINARY_FN_ADD] = add,      [EK_BINARY_FN_SUB] = sub,     [EK_BINARY_FN_MUL] = mul,
+    [EK_BINARY_FN_DIV] = divide,   [EK_BINARY_FN_MIN] = minimum, [EK_BINARY_FN_MAX] = maximum,
+    [EK_BINARY_FN_POW] = power_of, [EK_BINARY_FN_PRELU] = prelu,
+};
+
+static ek_status check(const ek_node *n)
+{
+    const ek_fmt_binary_f32 *p = n->params;
+    const bool known = p->fn < sizeof(rows) / sizeof(rows[0]);
+    return known && ek_check_broadcast(n, &p->shape, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static ek_status run(const ek_node *n)
+{
+    const ek_fmt_binary_f32 *p = n->params;
+    const float *a = ek_in(n, 0), *b = ek_in(n, 1);
+    float *out = ek_out(n, 0);
+    ek_rows r = { 0 };
+    do {
+        rows[p->fn](out + r.out, a + r.a, b + r.b, p);
+    } while (ek_rows_next(&r, &p->shape));
+    return EK_OK;
+}
+
+const ek_op ek_op_binary_f32 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

@@ -1,0 +1,32 @@
+/* Concat: each outer step of the output is one row of each input, back to back. */
+#include "overlap.h"
+
+static ek_status check(const ek_node *n)
+{
+    const ek_fmt_concat *p = n->params;
+    const ek_fmt_tensor *out = ek_out_tensor(n, 0);
+    /* A step of no bytes would let `outer` count to any number. */
+    if (!out || !p->outer || !p->output_step || ek_mul64(p->outer, p->output_step) != out->bytes) return EK_ERR_CORRUPT;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n->op->inputs; i++) {
+        const ek_fmt_tensor *in = ek_in_tensor(n, i);
+        if (!in || in->dtype != out->dtype || in->bytes % p->outer || !ek_check_apart(in, out)) return EK_ERR_CORRUPT;
+        bytes += in->bytes;
+    }
+    return bytes == out->bytes ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static ek_status run(const ek_node *n)
+{
+    const ek_fmt_concat *p = n->params;
+    uint8_t *out = ek_out(n, 0);
+    for (uint32_t i = 0; i < n->op->inputs; i++) {
+        const uint8_t *in = ek_in(n, i);
+        const size_t row = ek_in_tensor(n, i)->bytes / p->outer;
+        for (size_t o = 0; o < p->outer; o++) memcpy(out + o * p->output_step, in + o * row, row);
+        out += row;
+    }
+    return EK_OK;
+}
+
+const ek_op ek_op_concat = { .inputs_min = 1, .inputs_max = 255, .outputs = 1, .check = check, .run = run };

@@ -1,0 +1,34 @@
+/* The matrix product behind the float convolutions: windows of an image times one group's weights. */
+#ifndef EK_CONV_F32_H
+#define EK_CONV_F32_H
+
+#include "window.h"
+
+typedef struct ek_conv_f32 {
+    const ek_kernels *kernels;
+    ek_gemm_f32 gemm;
+    float *out;                /* of window (0, 0), the group's first channel */
+    size_t out_pixel, out_row; /* elements from one window's output to the next one's, and to the next line's */
+} ek_conv_f32;
+
+static inline void ek_conv_f32_multiply(const void *context, int32_t y, int32_t x, const void *a, size_t a_step,
+                                        size_t rows)
+{
+    const ek_conv_f32 *c = context;
+    float *out = c->out + (size_t)y * c->out_row + (size_t)x * c->out_pixel;
+    c->kernels->gemm_f32(out, c->out_pixel, a, a_step / sizeof(float), rows, &c->gemm);
+}
+
+static inline void ek_conv_f32_run(const ek_conv_f32 *c, const ek_window *w, void *scratch)
+{
+    ek_walk walk = { .window = w,
+                     .rows = scratch,
+                     .row_bytes = c->gemm.k * sizeof(float),
+                     .most = c->kernels->gemm_f32_rows,
+                     .across = c->out_row == (size_t)w->out_w * c->out_pixel,
+                     .multiply = ek_conv_f32_multiply,
+                     .context = c };
+    ek_walk_windows(&walk);
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* Integer means and sums: what average pooling and reductions check alike. */
+#ifndef EK_MEAN_H
+#define EK_MEAN_H
+
+#include "fixed_point.h"
+#include "heavy_checks.h"
+
+/* Sums are requantized in sixteenths: with a ratio near 1, as of small windows, the first of the
+ * two roundings would show. */
+enum { EK_MEAN_UNIT = 16 };
+
+/* A sum of `count` differences q - input_zero, requantized thus, never leaves 31 bits. */
+static inline bool ek_check_mean(uint64_t count, int32_t input_zero, int32_t multiplier, int32_t shift)
+{
+    const uint64_t most = input_zero < 0 ? (uint64_t)(127 - input_zero) : (uint64_t)(input_zero + 128);
+    const uint64_t limit = UINT64_C(1) << (shift > 0 ? 30 - shift : 30);
+    return ek_mul64(count, most * EK_MEAN_UNIT) < limit && multiplier >= INT32_C(1) << 30;
+}
+
+#endif

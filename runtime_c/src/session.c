@@ -1,0 +1,269 @@
+/* A session: where everything lies in the caller's memory, and the run through the operators. */
+#include "model.h"
+
+struct ek_session {
+    const ek_model *model;
+    const ek_kernels *kernels;
+    uint8_t *arena, *persistent;
+    void *scratch;       /* for operators whose planned scratch is too small for these kernels */
+    const void **packed; /* packed weights of each operator; NULL when these kernels pack nothing */
+    ek_op_callback on_op;
+    void *on_op_context;
+    ek_profiler on_profile;
+    void *on_profile_context;
+    uint32_t next;
+    bool in_file; /* weights lie packed in the file */
+};
+
+_Static_assert((sizeof(ek_session) + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN <= EK_SESSION_OVERHEAD, "EK_SESSION_OVERHEAD");
+
+/* Offsets from the session's start, in this order. */
+typedef struct session_layout {
+    uint64_t packed_table, packed, arena, persistent, scratch, end;
+} session_layout;
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN;
+}
+
+static const ek_op *op_impl(const ek_model *model, uint32_t i)
+{
+    uint32_t params_bytes;
+    return ek_op_of(ek_op_at(model, i)->kind, &params_bytes);
+}
+
+static bool outgrows_plan(const ek_op *impl, const ek_node *n, const ek_kernels *kernels, uint64_t *need)
+{
+    *need = impl->scratch ? impl->scratch(n->params, kernels) : 0;
+    return *need > n->op->scratch_bytes;
+}
+
+static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, uint32_t i)
+{
+    ek_node n = ek_node_at(model, i);
+    n.kernels = kernels;
+    return n;
+}
+
+static size_t packed_bytes(const ek_op *impl, const ek_node *n)
+{
+    return impl->packed_bytes ? impl->packed_bytes(n) : 0;
+}
+
+static bool is_packed(const ek_model *model)
+{
+    return !ek_same(model->target, "generic");
+}
+
+/* False for tables that only run files packed beforehand: they keep the packers out of flash. */
+static bool can_pack(const ek_kernels *k)
+{
+    return (!k->packed_gemm_s8 || k->pack_gemm_s8) && (!k->packed_gemm_f32 || k->pack_gemm_f32) &&
+           (!k->packed_depthwise_s8 || k->pack_depthwise_s8);
+}
+
+static uint32_t weights_offset(const ek_op *impl, const ek_node *n)
+{
+    uint32_t offset;
+    memcpy(&offset, (const uint8_t *)n->params + impl->weights_at, sizeof offset);
+    return offset;
+}
+
+/* Weights that lie packed in the file are used there. */
+static bool packed_in_file(const ek_op *impl, const ek_node *n, uint64_t bytes)
+{
+    return !bytes || ek_check_blob(n, weights_offset(impl, n), bytes, EK_ALIGN);
+}
+
+/* Sums of 32-bit and size_t counts of at most 65535 operators; a sum that leaves 64 bits would
+ * need operators that claim more than 2^48 bytes each, which is refused on the way. */
+static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, session_layout *l)
+{
+    const uint64_t limit = UINT64_C(1) << 46;
+    const bool in_file = is_packed(model);
+    uint64_t packed = 0, scratch = 0;
+    if (in_file && !ek_same(model->target, kernels->name)) return EK_ERR_UNSUPPORTED;
+    for (uint32_t i = 0; i < model->op_count; i++) {
+        const ek_op *impl = op_impl(model, i);
+        const ek_node n = packing_node(model, kernels, i);
+        uint64_t need;
+        const uint64_t bytes = packed_bytes(impl, &n);
+        if (outgrows_plan(impl, &n, kernels, &need) && need > scratch) scratch = need;
+        if (bytes > limit || need > limit) return EK_ERR_MEMORY;
+        if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
+        if (!in_file) packed += aligned(bytes);
+    }
+    if (packed && !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
+    l->packed_table = aligned(sizeof(ek_session));
+    l->packed = aligned(l->packed_table + (packed ? model->op_count * sizeof(void *) : 0));
+    l->arena = l->packed + packed;
+    l->persistent = aligned(l->arena + ek_memory(model)->arena_bytes);
+    l->scratch = aligned(l->persistent + ek_memory(model)->persistent_bytes);
+    l->end = aligned(l->scratch + scratch);
+    return l->end <= SIZE_MAX ? EK_OK : EK_ERR_MEMORY;
+}
+
+ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size_t *bytes)
+{
+    session_layout l;
+    if (!model || !model->data || !kernels || !bytes) return EK_ERR_ARG;
+    const ek_status status = lay_out(model, kernels, &l);
+    if (!status) *bytes = (size_t)l.end;
+    return status;
+}
+
+ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *kernels, void *packed, size_t *bytes)
+{
+    if (!model || !model->data || !kernels || !bytes || op >= model->op_count) return EK_ERR_ARG;
+    if (is_packed(model) || !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
+    const ek_op *impl = op_impl(model, op);
+    const ek_node n = packing_node(model, kernels, op);
+    *bytes = packed_bytes(impl, &n);
+    if (!packed || !*bytes) return EK_OK;
+    if ((uintptr_t)packed % EK_ALIGN) return EK_ERR_ALIGN;
+    memset(packed, 0, *bytes);
+    impl->pack(&n, packed);
+    return EK_OK;
+}
+
+static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
+{
+    if (l->packed == l->arena) return;
+    s->packed = (const void **)(void *)(base + l->packed_table);
+    uint8_t *at = base + l->packed;
+    for (uint32_t i = 0; i < s->model->op_count; i++) {
+        const ek_op *impl = op_impl(s->model, i);
+        const ek_node n = packing_node(s->model, s->kernels, i);
+        const size_t bytes = packed_bytes(impl, &n);
+        s->packed[i] = bytes ? at : NULL;
+        if (bytes) impl->pack(&n, at);
+        at += aligned(bytes);
+    }
+}
+
+ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, const ek_model *model,
+                          const ek_kernels *kernels)
+{
+    session_layout l;
+    if (!session || !memory || !model || !model->data || !kernels) return EK_ERR_ARG;
+    if ((uintptr_t)memory % EK_ALIGN) return EK_ERR_ALIGN;
+    const ek_status status = lay_out(model, kernels, &l);
+    if (status) return status;
+    if (bytes < l.end) return EK_ERR_MEMORY;
+    uint8_t *base = memory;
+    ek_session *s = memory;
+    /* The arena too starts as zeros, lest a model read what the caller kept there before. */
+    memset(base, 0, (size_t)l.end);
+    s->model = model;
+    s->kernels = kernels;
+    s->arena = base + l.arena;
+    s->persistent = base + l.persistent;
+    s->scratch = base + l.scratch;
+    s->in_file = is_packed(model);
+    pack_weights(s, &l, base);
+    *session = s;
+    return EK_OK;
+}
+
+static ek_node session_node(const ek_session *s, uint32_t i)
+{
+    ek_node n = packing_node(s->model, s->kernels, i);
+    n.arena = s->arena;
+    n.persistent = s->persistent;
+    if (s->packed) n.packed = s->packed[i];
+    if (s->in_file && packed_bytes(op_impl(s->model, i), &n))
+        n.packed = ek_blob(&n, weights_offset(op_impl(s->model, i), &n));
+    return n;
+}
+
+static ek_status run_op(ek_session *s, uint32_t i)
+{
+    const ek_op *impl = op_impl(s->model, i);
+    ek_node n = session_node(s, i);
+    uint64_t need;
+    n.scratch = outgrows_plan(impl, &n, s->kernels, &need) ? s->scratch : s->arena + n.op->scratch_offset;
+    if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
+    const ek_status status = impl->run(&n);
+    if (s->on_profile) s->on_profile(s->on_profile_context, i, 1);
+    if (!status && s->on_op) s->on_op(s->on_op_context, s, i);
+    return status;
+}
+
+ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left)
+{
+    if (!session || !left) return EK_ERR_ARG;
+    const uint32_t count = session->model->op_count;
+    uint32_t next = session->next;
+    session->next = 0;
+    for (; ops && next < count; ops--, next++) {
+        const ek_status status = run_op(session, next);
+        if (status) return status;
+    }
+    session->next = next < count ? next : 0;
+    *left = count - next;
+    return EK_OK;
+}
+
+ek_status ek_run(ek_session *session)
+{
+    uint32_t left;
+    if (!session) return EK_ERR_ARG;
+    session->next = 0;
+    return ek_step(session, UINT32_MAX, &left);
+}
+
+ek_status ek_session_reset(ek_session *session)
+{
+    if (!session) return EK_ERR_ARG;
+    memset(session->persistent, 0, ek_memory(session->model)->persistent_bytes);
+    session->next = 0;
+    return EK_OK;
+}
+
+static void locate(const ek_session *s, ek_io *io)
+{
+    const ek_node n = { .model = s->model, .arena = s->arena, .persistent = s->persistent };
+    io->data = ek_tensor_data(&n, (const ek_fmt_tensor *)s->model->tensors + io->tensor);
+}
+
+ek_status ek_session_input(const ek_session *session, uint32_t index, ek_io *io)
+{
+    const ek_status status = session ? ek_model_input(session->model, index, io) : EK_ERR_ARG;
+    if (!status) locate(session, io);
+    return status;
+}
+
+ek_status ek_session_output(const ek_session *session, uint32_t index, ek_io *io)
+{
+    const ek_status status = session ? ek_model_output(session->model, index, io) : EK_ERR_ARG;
+    if (!status) locate(session, io);
+    return status;
+}
+
+ek_status ek_session_on_op(ek_session *session, ek_op_callback callback, void *context)
+{
+    if (!session) return EK_ERR_ARG;
+    session->on_op = callback;
+    session->on_op_context = context;
+    return EK_OK;
+}
+
+ek_status ek_session_on_profile(ek_session *session, ek_profiler profiler, void *context)
+{
+    if (!session) return EK_ERR_ARG;
+    session->on_profile = profiler;
+    session->on_profile_context = context;
+    return EK_OK;
+}
+
+ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index, const void **data,
+                               uint32_t *bytes)
+{
+    if (!session || !data || !bytes || op >= session->model->op_count) return EK_ERR_ARG;
+    const ek_node n = session_node(session, op);
+    if (index >= n.op->outputs) return EK_ERR_ARG;
+    *data = ek_out(&n, index);
+    *bytes = ek_out_tensor(&n, index)->bytes;
+    return EK_OK;
+}

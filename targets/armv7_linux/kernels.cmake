@@ -1,0 +1,1 @@
+# Kernel tables of the family, best last.

@@ -1,0 +1,94 @@
+#include "kernels.h"
+#include "requant.h"
+
+enum { BLOCK = 16 };
+
+/* 16 elements of a and b as int32, and where their results go. */
+typedef struct pairs {
+    __m256i a[2], b[2];
+} pairs;
+
+EK_INLINE pairs load_pairs(const int8_t *a, const int8_t *b, bool constant, __m256i value, size_t n)
+{
+    pairs x;
+    const __m128i va = ek_load_some(a, n);
+    x.a[0] = _mm256_cvtepi8_epi32(va);
+    x.a[1] = _mm256_cvtepi8_epi32(_mm_srli_si128(va, 8));
+    if (constant) {
+        x.b[0] = x.b[1] = value;
+    } else {
+        const __m128i vb = ek_load_some(b, n);
+        x.b[0] = _mm256_cvtepi8_epi32(vb);
+        x.b[1] = _mm256_cvtepi8_epi32(_mm_srli_si128(vb, 8));
+    }
+    return x;
+}
+
+EK_INLINE void store_pairs(int8_t *out, __m256i lo, __m256i hi, const ek_output8 *o, size_t n)
+{
+    ek_store_some(out, ek_bytes16(_mm256_permute4x64_epi64(ek_narrow16(lo, hi, o), 0xd8)), n);
+}
+
+void ek_avx2_add_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p)
+{
+    const ek_output8 o = ek_output_from(0, p->qmin, p->qmax);
+    const __m256i ma = _mm256_set1_epi32(p->a_multiplier), mb = _mm256_set1_epi32(p->b_multiplier);
+    const __m256i bias = _mm256_set1_epi32(p->bias), value = _mm256_set1_epi32(b_step || !count ? 0 : b[0]);
+    const __m128i shift = _mm_cvtsi32_si128(p->shift);
+    for (size_t at = 0; at < count; at += BLOCK) {
+        const pairs x = load_pairs(a + at, b + at * b_step, !b_step, value, count - at);
+        __m256i r[2];
+        for (int i = 0; i < 2; i++) {
+            const __m256i sum = _mm256_add_epi32(_mm256_mullo_epi32(x.a[i], ma), _mm256_mullo_epi32(x.b[i], mb));
+            r[i] = _mm256_sra_epi32(_mm256_add_epi32(sum, bias), shift);
+        }
+        store_pairs(out + at, r[0], r[1], &o, count - at);
+    }
+}
+
+void ek_avx2_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_mul_s8 *p)
+{
+    const ek_output8 o = ek_output_from(p->zero_point, p->qmin, p->qmax);
+    const ek_channels8 c =
+        ek_channels_from(_mm256_setzero_si256(), _mm256_set1_epi32(p->multiplier), _mm256_set1_epi32(p->shift));
+    const bool left = p->shift > 0;
+    const __m256i za = _mm256_set1_epi32(p->a_zero), zb = _mm256_set1_epi32(p->b_zero);
+    const __m256i value = _mm256_set1_epi32(b_step || !count ? 0 : b[0]);
+    for (size_t at = 0; at < count; at += BLOCK) {
+        const pairs x = load_pairs(a + at, b + at * b_step, !b_step, value, count - at);
+        __m256i r[2];
+        for (int i = 0; i < 2; i++) {
+            const __m256i product = _mm256_mullo_epi32(_mm256_sub_epi32(x.a[i], za), _mm256_sub_epi32(x.b[i], zb));
+            r[i] = ek_scale8(_mm256_add_epi32(product, c.bias), &c, left);
+        }
+        store_pairs(out + at, r[0], r[1], &o, count - at);
+    }
+}
+
+/* 16 lines of 16 entries: vpshufb looks up the low 4 bits in each, the high 4 bits choose the line. */
+EK_INLINE __m256i look_up(__m256i index, const __m256i *lines)
+{
+    const __m256i nibble = _mm256_set1_epi8(15);
+    const __m256i low = _mm256_and_si256(index, nibble);
+    const __m256i line = _mm256_and_si256(_mm256_srli_epi16(index, 4), nibble);
+    __m256i found = _mm256_setzero_si256();
+    for (int i = 0; i < 16; i++) {
+        const __m256i here = _mm256_cmpeq_epi8(line, _mm256_set1_epi8((int8_t)i));
+        found = _mm256_or_si256(found, _mm256_and_si256(here, _mm256_shuffle_epi8(lines[i], low)));
+    }
+    return found;
+}
+
+void ek_avx2_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table)
+{
+    __m256i lines[16];
+    size_t at = 0;
+    if (count >= 32)
+        for (int i = 0; i < 16; i++)
+            lines[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * i)));
+    for (; count - at >= 32; at += 32) {
+        const __m256i x = _mm256_loadu_si256((const __m256i *)(in + at));
+        _mm256_storeu_si256((__m256i *)(out + at), look_up(_mm256_xor_si256(x, _mm256_set1_epi8(INT8_MIN)), lines));
+    }
+    for (; at < count; at++) out[at] = table[in[at] + 128];
+}

@@ -1,0 +1,107 @@
+/* gemm_s8 on vpmaddwd: both sides as int16, so no sum of a pair can saturate (vpmaddubsw's can).
+ * Packed: panels [n / 16][k / 2][16 channels][2 k], padded with zeros. */
+#include "kernels.h"
+#include "requant.h"
+
+enum { LANES = 16, ROWS = 6, DEPTH = 512 }; /* DEPTH: activations of a row that are widened at a time */
+
+static size_t panel_bytes(uint32_t k)
+{
+    return ((size_t)k + 1) / 2 * 2 * LANES;
+}
+
+size_t ek_avx2_packed_gemm_s8(uint32_t n, uint32_t k)
+{
+    return ((size_t)n + LANES - 1) / LANES * panel_bytes(k);
+}
+
+void ek_avx2_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
+{
+    (void)bias;
+    memset(packed, 0, ek_avx2_packed_gemm_s8(n, k));
+    for (uint32_t j = 0; j < n; j++) {
+        int8_t *const to = (int8_t *)packed + j / LANES * panel_bytes(k) + j % LANES * 2;
+        for (uint32_t i = 0; i < k; i++) to[i / 2 * 2 * LANES + i % 2] = weights[(size_t)j * k + i];
+    }
+}
+
+/* Rows as int16, an odd end filled with a zero. */
+typedef int16_t wide_rows[ROWS][DEPTH];
+
+EK_INLINE void widen(wide_rows wide, const int8_t *a, size_t a_step, size_t rows, uint32_t depth)
+{
+    for (size_t r = 0; r < rows; r++, a += a_step) {
+        uint32_t i = 0;
+        for (; i + 16 <= depth; i += 16)
+            _mm256_storeu_si256((__m256i *)(wide[r] + i),
+                                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(a + i))));
+        for (; i < depth; i++) wide[r][i] = a[i];
+        if (depth % 2) wide[r][depth] = 0;
+    }
+}
+
+/* acc[R][2] of 8 channels each, += the widened rows times a panel. */
+EK_INLINE void multiply(__m256i acc[ROWS][2], const wide_rows wide, const int8_t *panel, uint32_t depth, const int R)
+{
+    __m256i sum[ROWS][2];
+#pragma GCC unroll 6
+    for (int r = 0; r < R; r++) sum[r][0] = acc[r][0], sum[r][1] = acc[r][1];
+    for (uint32_t i = 0; i < depth; i += 2, panel += 2 * LANES) {
+        const __m256i w0 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel));
+        const __m256i w1 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(panel + LANES)));
+#pragma GCC unroll 6
+        for (int r = 0; r < R; r++) {
+            int32_t pair;
+            memcpy(&pair, wide[r] + i, sizeof pair);
+            const __m256i x = _mm256_set1_epi32(pair);
+            sum[r][0] = _mm256_add_epi32(sum[r][0], _mm256_madd_epi16(x, w0));
+            sum[r][1] = _mm256_add_epi32(sum[r][1], _mm256_madd_epi16(x, w1));
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < R; r++) acc[r][0] = sum[r][0], acc[r][1] = sum[r][1];
+}
+
+static void multiply_rows(__m256i acc[ROWS][2], const wide_rows wide, const int8_t *panel, uint32_t depth, size_t rows)
+{
+    switch (rows) {
+    case 6: multiply(acc, wide, panel, depth, 6); break;
+    case 5: multiply(acc, wide, panel, depth, 5); break;
+    case 4: multiply(acc, wide, panel, depth, 4); break;
+    case 3: multiply(acc, wide, panel, depth, 3); break;
+    case 2: multiply(acc, wide, panel, depth, 2); break;
+    default: multiply(acc, wide, panel, depth, 1); break;
+    }
+}
+
+/* Up to ROWS rows by all columns. */
+static void stripe(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
+{
+    const ek_output8 o = ek_output_from(g->requant.zero_point, g->requant.qmin, g->requant.qmax);
+    const int8_t *panel = g->weights;
+    wide_rows wide;
+    if (g->k <= DEPTH) widen(wide, a, a_step, rows, g->k);
+    for (uint32_t j = 0; j < g->n; j += LANES, panel += panel_bytes(g->k)) {
+        const ek_constants16 constants = ek_constants_load(&g->requant, j, g->n - j);
+        const ek_channels8 lo = ek_channels_pick(&constants, 0, 4), hi = ek_channels_pick(&constants, 8, 12);
+        const bool left = ek_any_left(&lo) || ek_any_left(&hi);
+        __m256i acc[ROWS][2];
+        for (size_t r = 0; r < rows; r++) acc[r][0] = lo.bias, acc[r][1] = hi.bias;
+        for (uint32_t i = 0; i < g->k; i += DEPTH) {
+            const uint32_t depth = g->k - i < DEPTH ? g->k - i : DEPTH;
+            if (g->k > DEPTH) widen(wide, a + i, a_step, rows, depth);
+            multiply_rows(acc, wide, panel + (size_t)i * LANES, depth, rows);
+        }
+        for (size_t r = 0; r < rows; r++) {
+            const __m256i v = ek_narrow16(ek_scale8(acc[r][0], &lo, left), ek_scale8(acc[r][1], &hi, left), &o);
+            /* vpackssdw worked per lane: lo and hi are interleaved by 4. */
+            ek_store_some(out + r * out_step + j, ek_bytes16(_mm256_permute4x64_epi64(v, 0xd8)), g->n - j);
+        }
+    }
+}
+
+void ek_avx2_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
+{
+    for (size_t r = 0; r < rows; r += ROWS)
+        stripe(out + r * out_step, out_step, a + r * a_step, a_step, rows - r < ROWS ? rows - r : ROWS, g);
+}

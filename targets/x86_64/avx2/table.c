@@ -1,0 +1,32 @@
+#include "edgekit/target.h"
+#include "kernels_ref/reference.h"
+#include "kernels.h"
+
+/* __builtin_cpu_supports also asks whether the OS saves the wide registers. */
+static bool supported(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static const ek_kernels kernels = {
+    EK_REFERENCE_KERNELS,
+    .name = "x86_avx2",
+    .gemm_s8_rows = 24,
+    .gemm_f32_rows = 24,
+    .gemm_s8 = ek_avx2_gemm_s8,
+    .packed_gemm_s8 = ek_avx2_packed_gemm_s8,
+    .pack_gemm_s8 = ek_avx2_pack_gemm_s8,
+    .gemm_f32 = ek_avx2_gemm_f32,
+    .packed_gemm_f32 = ek_avx2_packed_gemm_f32,
+    .pack_gemm_f32 = ek_avx2_pack_gemm_f32,
+    .depthwise_s8 = ek_avx2_depthwise_s8,
+    .depthwise_f32 = ek_avx2_depthwise_f32,
+    .add_s8 = ek_avx2_add_s8,
+    .mul_s8 = ek_avx2_mul_s8,
+    .lut_s8 = ek_avx2_lut_s8,
+    .sum_s8 = ek_avx2_sum_s8,
+    .max_s8 = ek_avx2_max_s8,
+};
+
+const ek_target ek_target_x86_avx2 = { &kernels, supported };

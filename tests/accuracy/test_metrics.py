@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy import Difference, Top1, predicted_class, sqnr_db
+
+
+def test_sqnr_is_of_all_samples_together():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(5, 3, 4)).astype(np.float32)
+    got = truth + rng.normal(size=truth.shape) * 0.01
+    d = Difference()
+    for a, r in zip(got, truth, strict=True):
+        d.add(a, r)
+    want = 10 * np.log10((truth.astype(np.float64) ** 2).sum() / ((got - truth) ** 2).sum())
+    assert np.isclose(d.sqnr_db, want) and np.isclose(sqnr_db(got, truth), want)
+    assert np.isclose(d.max_abs_error, np.abs(got - truth).max())
+
+
+def test_cosine_is_the_mean_over_samples():
+    d = Difference()
+    d.add(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
+    d.add(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+    assert np.isclose(d.cosine, 0.5)
+
+
+def test_zeros_are_met_exactly_or_not_at_all():
+    same, off = Difference(), Difference()
+    same.add(np.zeros(3), np.zeros(3))
+    off.add(np.ones(3), np.zeros(3))
+    assert same.sqnr_db == 300.0 and same.cosine == 1.0
+    assert off.sqnr_db < -100 and off.cosine == 0.0
+
+
+def test_not_a_number_is_not_hidden():
+    d = Difference()
+    d.add(np.array([math.nan, 1.0]), np.ones(2))
+    assert math.isnan(d.sqnr_db) and math.isnan(d.max_abs_error)
+
+
+def test_arrays_of_other_sizes_are_refused():
+    with pytest.raises(ValueError, match="3 elements"):
+        Difference().add(np.zeros(3), np.zeros(4))
+
+
+def test_classes_are_read_from_scores_labels_and_probabilities():
+    assert predicted_class(np.array([[0.1, 0.7, 0.7]])) == 1
+    assert predicted_class(np.array([7], np.int64)) == 7
+    assert predicted_class(np.array([[0.6]], np.float32)) == 1
+
+
+def test_top1_counts_both_sides_and_agreement():
+    t = Top1()
+    scores = {c: np.eye(3)[c] for c in range(3)}
+    for got, truth, label in [(0, 0, 0), (1, 2, 2), (1, 1, 0), (2, 2, 2)]:
+        t.add(scores[got], scores[truth], label)
+    assert t.to_json() == {"float": 0.75, "edge": 0.5, "agreement": 0.75}

@@ -1,0 +1,188 @@
+"""Bad input: a clear error, exit code 2, nothing written."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from edgekit.toolkit.cli import main
+from onnx import TensorProto, helper
+
+
+@pytest.fixture
+def refused(capsys, tmp_path):
+    """Runs a command that must be refused; returns what it says."""
+
+    def run(*words):
+        before = sorted(tmp_path.rglob("*"))
+        status = main([str(w) for w in words])
+        captured = capsys.readouterr()
+        assert status == 2, captured.err
+        assert captured.out == ""
+        assert "Traceback" not in captured.err and "bug" not in captured.err
+        assert sorted(tmp_path.rglob("*")) == before
+        return " ".join(captured.err.split())
+
+    return run
+
+
+@pytest.fixture
+def quantize_refused(refused, digits, tmp_path):
+    def run(model=None, calib=None, *more):
+        return refused(
+            "quantize", model or digits / "digits.onnx", "--calib", calib or digits / "calib.npz",
+            "-o", tmp_path / "out.edge", *more,
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_missing_model(quantize_refused, tmp_path):
+    assert "missing.onnx" in quantize_refused(tmp_path / "missing.onnx")
+
+
+def test_a_file_that_is_not_onnx(quantize_refused, tmp_path):
+    path = tmp_path / "text.onnx"
+    path.write_text("hello, I am not a model\n" * 20)
+    assert "text.onnx" in quantize_refused(path)
+
+
+def test_a_truncated_model(quantize_refused, digits, tmp_path):
+    path = tmp_path / "half.onnx"
+    whole = (digits / "digits.onnx").read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 3):
+        path.write_bytes(whole[:size])
+        assert "half.onnx" in quantize_refused(path)
+
+
+def test_a_missing_calibration_folder(quantize_refused, tmp_path):
+    assert "nowhere" in quantize_refused(None, tmp_path / "nowhere")
+
+
+def test_an_empty_calibration_folder(quantize_refused, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "empty" in quantize_refused(None, tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.zeros((4, 1, 9, 8), np.float32), "shape"),
+        (np.zeros((4, 8, 8, 1), np.float32), "shape"),
+        (np.zeros((4, 1, 8, 8), np.complex64), "complex64"),
+        (np.full((4, 1, 8, 8), np.nan, np.float32), "NaN"),
+        (np.full((4, 1, 8, 8), np.inf, np.float32), "inf"),
+        (np.zeros((0, 1, 8, 8), np.float32), "0 samples"),
+    ],
+)
+def test_samples_that_do_not_fit(quantize_refused, tmp_path, array, says):
+    np.savez(tmp_path / "bad.npz", image=array)
+    told = quantize_refused(None, tmp_path / "bad.npz")
+    assert "image" in told and says in told
+
+
+def test_an_unknown_input_name(quantize_refused, tmp_path):
+    np.savez(tmp_path / "bad.npz", picture=np.zeros((4, 1, 8, 8), np.float32))
+    told = quantize_refused(None, tmp_path / "bad.npz")
+    assert "picture" in told and "image" in told
+
+
+def test_a_damaged_npz(quantize_refused, digits, tmp_path):
+    (tmp_path / "bad.npz").write_bytes((digits / "calib.npz").read_bytes()[:3000])
+    assert "bad.npz" in quantize_refused(None, tmp_path / "bad.npz")
+
+
+def model(nodes, inputs, outputs):
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in outputs.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_all_unsupported_operators_are_named_at_once(quantize_refused, tmp_path):
+    nodes = [
+        helper.make_node("Det", ["x"], ["a"], name="first"),
+        helper.make_node("Relu", ["x"], ["r"], name="fine"),
+        helper.make_node("NonMaxSuppression", ["r", "r"], ["b"], name="second"),
+    ]
+    onnx.save(model(nodes, {"x": [1, 3, 3]}, {"a": [1], "b": None}), tmp_path / "m.onnx")
+    np.savez(tmp_path / "c.npz", x=np.zeros((2, 3, 3), np.float32))
+    told = quantize_refused(tmp_path / "m.onnx", tmp_path / "c.npz")
+    assert "2 problem" in told
+    assert "Det 'first'" in told and "NonMaxSuppression 'second'" in told and "fine" not in told
+
+
+def test_a_symbolic_dimension_asks_for_shape(quantize_refused, tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    onnx.save(model(nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 4]}), tmp_path / "m.onnx")
+    np.savez(tmp_path / "c.npz", x=np.zeros((2, 5, 4), np.float32))
+    told = quantize_refused(tmp_path / "m.onnx", tmp_path / "c.npz")
+    assert "--shape x=1," in told
+
+
+def test_an_unwritable_place(refused, digits, tmp_path):
+    told = refused(
+        "quantize", digits / "digits.onnx", "--calib", digits / "calib.npz",
+        "-o", tmp_path / "no" / "such" / "out.edge",
+    )  # fmt: skip
+    assert "no/such" in told
+
+
+def test_a_full_disk_leaves_the_old_file(digits, tmp_path):
+    """A limit on file sizes stands in for the full disk: the write fails half-way."""
+    out = tmp_path / "out.edge"
+    out.write_bytes(b"old")
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = subprocess.run(
+        [
+            sys.executable, "-c", "import sys; from edgekit.toolkit.cli import main; sys.exit(main())",
+            "convert", digits / "digits.onnx", "-o", out,
+        ],
+        capture_output=True, text=True, preexec_fn=limit, check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "out.edge: cannot be written" in done.stderr
+    assert out.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("command", ["inspect", "run", "check"])
+def test_a_corrupted_file(refused, digits, digits_edge, tmp_path, command):
+    whole = digits_edge.read_bytes()
+    more = {
+        "inspect": [],
+        "run": ["--input", digits / "eval.npz"],
+        "check": ["--float", digits / "digits.onnx", "--data", digits / "eval.npz"],
+    }[command]
+    path = tmp_path / "bad.edge"
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for data in (b"", b"\0" * 64, whole[: len(whole) // 2], bytes(flipped)):
+        path.write_bytes(data)
+        assert "bad.edge" in refused(command, path, *more)
+
+
+def test_an_option_in_the_wrong_form(refused, digits, digits_edge):
+    assert "NAME=1,3,224,224" in refused("convert", digits / "digits.onnx", "--shape", "image:1,1")
+    assert "no input 'picture'" in refused("run", digits_edge, "--input", "picture=x.npy")
+
+
+def test_a_bug_of_ours_is_not_put_on_the_user(monkeypatch, capsys, digits_edge):
+    def broken(*_):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("edgekit.toolkit.inspection.read", broken)
+    assert main(["inspect", str(digits_edge)]) == 70
+    assert "bug in edgekit" in capsys.readouterr().err

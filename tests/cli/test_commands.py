@@ -1,0 +1,117 @@
+"""The commands do their job, and their JSON has the keys that are promised."""
+
+import json
+
+import numpy as np
+import pytest
+from edgekit.toolkit.cli import main
+
+
+def run(capsys, *words):
+    status = main([str(w) for w in words])
+    captured = capsys.readouterr()
+    assert status == 0, captured.err
+    return captured
+
+
+def run_json(capsys, *words):
+    return json.loads(run(capsys, *words, "--json").out)
+
+
+def test_quantize_writes_a_file_a_report_and_json(capsys, digits, tmp_path):
+    out, report = tmp_path / "d.edge", tmp_path / "r.html"
+    told = run_json(
+        capsys, "quantize", digits / "digits.onnx", "--calib", digits / "calib.npz",
+        "-o", out, "--report", report, "--observer", "percentile",
+    )  # fmt: skip
+    assert told["output"] == str(out) and told["file_bytes"] == out.stat().st_size
+    assert told["observer"] == "percentile" and told["samples"] == 128 and told["seconds"] > 0
+    assert told["ops"]["Conv2d"] == {"int8": 3}
+    assert all(set(n) == {"int8"} for n in told["ops"].values())
+    page = report.read_text()
+    assert "probabilities" in page and "<svg" in page and "http" not in page
+
+
+def test_quantize_says_nothing_on_stdout_without_json(capsys, digits, tmp_path):
+    captured = run(
+        capsys, "quantize", digits / "digits.onnx", "--calib", digits / "calib.npz",
+        "-o", tmp_path / "d.edge", "--observer", "minmax",
+    )  # fmt: skip
+    assert captured.out == ""
+    assert "arena" in captured.err
+
+
+def test_the_same_inputs_give_the_same_bytes(capsys, digits, tmp_path):
+    files = []
+    for name in ("a.edge", "b.edge"):
+        files.append(tmp_path / name)
+        run(
+            capsys, "quantize", digits / "digits.onnx", "--calib", digits / "calib.npz",
+            "-o", files[-1], "--limit", 20,
+        )  # fmt: skip
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_convert_keeps_floats(capsys, digits, tmp_path):
+    out = tmp_path / "f.edge"
+    told = run_json(capsys, "convert", digits / "digits.onnx", "-o", out)
+    assert told["ops"]["Conv2d"] == {"float32": 3}
+    checked = run_json(
+        capsys, "check", out, "--float", digits / "digits.onnx",
+        "--data", digits / "eval.npz", "--labels", "label", "--limit", 50,
+    )  # fmt: skip
+    assert checked["outputs"][0]["sqnr_db"] > 100
+    assert checked["top1"]["agreement"] == 1
+
+
+def test_check_compares_with_onnxruntime(capsys, digits, digits_edge):
+    told = run_json(
+        capsys, "check", digits_edge, "--float", digits / "digits.onnx",
+        "--data", digits / "eval.npz", "--labels", "label", "--layers",
+    )  # fmt: skip
+    assert set(told) >= {"outputs", "top1", "samples", "oracle", "target", "layers"}
+    assert set(told["outputs"][0]) == {"name", "sqnr_db", "cosine", "max_abs_error"}
+    assert told["oracle"].startswith("onnxruntime")
+    assert told["samples"] == 900
+    assert set(told["top1"]) == {"float", "edge", "agreement"}
+    assert told["top1"]["edge"] > told["top1"]["float"] - 0.005
+    known = [n["sqnr_db"] for n in told["layers"] if n["sqnr_db"] is not None]
+    assert known == sorted(known) and known[0] > 20
+
+
+def test_inspect_tells_what_the_device_needs(capsys, digits_edge):
+    told = run_json(capsys, "inspect", digits_edge)
+    assert set(told) >= {
+        "arena_bytes", "scratch_bytes", "weight_bytes", "file_bytes", "macs", "ops",
+        "format_version",
+    }  # fmt: skip
+    assert told["macs"] == sum(op["macs"] for op in told["ops"]) == 145632
+    assert set(told["ops"][0]) >= {"name", "type", "dtype", "macs"}
+    assert told["file_bytes"] - told["weight_bytes"] <= 4096 + 0.02 * told["weight_bytes"]
+    assert told["arena_bytes"] >= told["arena_bound_bytes"] > 0
+
+
+def test_run_gives_outputs_by_onnx_name(capsys, digits, digits_edge, tmp_path):
+    images = np.load(digits / "eval.npz")["image"]
+    one, many = tmp_path / "one.npy", tmp_path / "many.npz"
+    np.save(one, images[:1])
+    np.savez(many, image=images[:7])
+    out = tmp_path / "out.npz"
+    run(capsys, "run", digits_edge, "--input", f"image={one}", "-o", out)
+    single = np.load(out)["probabilities"]
+    told = run_json(capsys, "run", digits_edge, "--input", many, "-o", out)
+    several = np.load(out)["probabilities"]
+    assert single.shape == (1, 10) and several.shape == (7, 10)
+    assert single.dtype == several.dtype == np.float32
+    np.testing.assert_array_equal(single[0], several[0])
+    assert told["samples"] == 7 and told["outputs"][0]["shape"] == [7, 10]
+
+
+@pytest.mark.parametrize("command", ["quantize", "convert", "run", "check", "inspect", "ops"])
+def test_every_command_has_help(capsys, command):
+    assert "Usage" in run(capsys, command, "--help").out
+
+
+def test_ops_lists_what_is_read(capsys):
+    rows = {row["onnx"]: row for row in run_json(capsys, "ops")}
+    assert rows["Conv"]["int8"] and rows["Conv"]["float32"]

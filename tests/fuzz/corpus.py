@@ -1,0 +1,396 @@
+"""One small valid file for every operator kind: the fuzzer and the runtime tests start here."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from edgekit.runtime_c._ffi import ffi, lib
+from edgekit.toolkit.format.model import (
+    NUMPY_OF,
+    EdgeModel,
+    IoRecord,
+    Memory,
+    OpRecord,
+    TensorRecord,
+)
+from edgekit.toolkit.format.schema import BinaryFn, DType, OpKind, Place, ReduceFn
+from edgekit.toolkit.format.structs import pack
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.runtime import Model, kernel_tables, scratch_bytes
+from edgekit.toolkit.runtime.kernels import table
+from edgekit.toolkit.runtime.model import aligned as aligned_memory
+
+ONNX = {DType.Float32: 1, DType.Int8: 3, DType.Int16: 5, DType.Int32: 6, DType.UInt8: 2}
+NO_BIAS = 0xFFFFFFFF
+S8 = {"input_zero": 3, "output_zero": -5, "qmin": -128, "qmax": 127}
+
+
+def aligned(n):
+    return -(-n // 16) * 16
+
+
+class FileMaker:
+    """Operators one after the other; no memory is used twice."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(1)
+        self.tensors, self.ops, self.inputs, self.outputs = [], [], [], []
+        self.blob = bytearray()
+        self.arena = 0
+
+    def constant(self, array):
+        self.blob += bytes(-len(self.blob) % 16)
+        at = len(self.blob)
+        self.blob += np.ascontiguousarray(array).tobytes()
+        return at
+
+    def weights(self, *shape):
+        return self.constant(self.rng.integers(-127, 128, shape).astype(np.int8))
+
+    def floats(self, *shape):
+        return self.constant(self.rng.normal(size=shape).astype(np.float32))
+
+    def requant(self, n, biases=None):
+        """A table of `n` channels: bias, multiplier, shift."""
+        biases = n if biases is None else biases
+        words = [self.rng.integers(-500, 500, biases), self.rng.integers(2**30, 2**31 - 1, n)]
+        shifts = self.rng.integers(-9, -6, n).astype(np.int8)
+        return self.constant(
+            np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
+        )
+
+    def tensor(self, dtype, *shape, scale=0.0, zero=0, place=Place.Arena, offset=None):
+        record = TensorRecord(shape, dtype, place, offset or 0, scale, zero)
+        if offset is None:
+            record = TensorRecord(shape, dtype, place, self.arena, scale, zero)
+            self.arena += aligned(record.nbytes)
+        self.tensors.append(record)
+        return len(self.tensors) - 1
+
+    def input(self, dtype, *shape, onnx=None, **quant):
+        t = self.tensor(dtype, *shape, **quant)
+        self.inputs.append(IoRecord(f"x{len(self.inputs)}", t, onnx or ONNX[dtype], shape))
+        return t
+
+    def op(self, kind, inputs, dtype, *shape, quant=(0.0, 0), **params):
+        out = self.tensor(dtype, *shape, scale=quant[0], zero=quant[1])
+        scratch = scratch_bytes(None, kind, pack(kind.name, params))
+        name = f"op{len(self.ops)}"
+        self.ops.append(
+            OpRecord(
+                kind, name, tuple(inputs), (out,), params, self.arena if scratch else 0, scratch
+            )
+        )
+        self.arena += aligned(scratch)
+        return out
+
+    def output(self, tensor, onnx=None):
+        t = self.tensors[tensor]
+        name = f"y{len(self.outputs)}"
+        self.outputs.append(IoRecord(name, tensor, onnx or ONNX[t.dtype], t.shape))
+
+    def model(self):
+        largest = max((op.scratch_bytes for op in self.ops), default=0)
+        memory = Memory(0, self.arena, largest, 0, 0)
+        return EdgeModel(
+            self.tensors, self.ops, self.inputs, self.outputs, memory, bytes(self.blob)
+        )
+
+
+def geometry(
+    in_c, out_c, *, in_hw=(5, 6), kernel=(3, 2), stride=(1, 2), pads=(1, 0), groups=1, out_hw=None
+):
+    h, w = out_hw or (
+        (in_hw[0] + 2 * pads[0] - kernel[0]) // stride[0] + 1,
+        (in_hw[1] + 2 * pads[1] - kernel[1]) // stride[1] + 1,
+    )
+    fields = {
+        "in_h": in_hw[0], "in_w": in_hw[1], "out_h": h, "out_w": w, "batch": 2, "in_c": in_c,
+        "out_c": out_c, "groups": groups, "kernel_h": kernel[0], "kernel_w": kernel[1],
+        "stride_h": stride[0], "stride_w": stride[1], "dilation_h": 1, "dilation_w": 1,
+        "pad_top": pads[0], "pad_left": pads[1],
+    }  # fmt: skip
+    return {f"geometry.{k}": v for k, v in fields.items()}
+
+
+def shapes(g):
+    """Input and output shape (NHWC) of a geometry."""
+    p = {k.removeprefix("geometry."): v for k, v in g.items()}
+    return (p["batch"], p["in_h"], p["in_w"], p["in_c"]), (
+        p["batch"],
+        p["out_h"],
+        p["out_w"],
+        p["out_c"],
+    )
+
+
+def requant_params(table):
+    return {"requant.table": table, **{f"requant.{k}": v for k, v in S8.items()}}
+
+
+def indexed(**arrays):
+    return {f"{name}.{i}": v for name, values in arrays.items() for i, v in enumerate(values)}
+
+
+def view(outer, axis, inner):
+    return {"view.outer": outer, "view.axis": axis, "view.inner": inner}
+
+
+def convolution(f, kind, g, weights):
+    """An int8 or float convolution of any sort, `weights` values in all."""
+    into, out = shapes(g)
+    if kind.name.endswith("S8"):
+        # A transposed convolution has the biases of each phase of its stride.
+        phases = (
+            g["geometry.stride_h"] * g["geometry.stride_w"]
+            if kind is OpKind.ConvTranspose2dS8
+            else 1
+        )
+        table = f.requant(out[-1], phases * out[-1])
+        p = {"weights": f.weights(weights), **requant_params(table)}
+        f.output(f.op(kind, [f.input(DType.Int8, *into)], DType.Int8, *out, **g, **p))
+    else:
+        p = {"weights": f.floats(weights), "bias": f.floats(out[-1]), "min": -1e30, "max": 1e30}
+        f.output(f.op(kind, [f.input(DType.Float32, *into)], DType.Float32, *out, **g, **p))
+
+
+def convolutions(f, kind):
+    name = kind.name
+    if name.startswith("Depthwise"):
+        g = geometry(5, 5, groups=5)
+        convolution(f, kind, g, 3 * 2 * 5)
+    elif name.startswith("ConvTranspose"):
+        g = geometry(4, 6, out_hw=(5, 12))
+        convolution(f, kind, g, 6 * 3 * 2 * 4)
+    else:
+        convolution(f, kind, geometry(4, 6, groups=2), 6 * 3 * 2 * 2)
+        convolution(f, kind, geometry(3, 5, kernel=(1, 1), stride=(1, 1), pads=(0, 0)), 5 * 3)
+
+
+def pools(f, kind):
+    dtype = DType.Int8 if kind.name.endswith("S8") else DType.Float32
+    g = geometry(3, 3)
+    into, out = shapes(g)
+    p = {}
+    if kind is OpKind.AvgPool2dS8:
+        p = {"table": f.requant(6, 0), "counts": 6, **S8}
+    if kind is OpKind.AvgPool2dF32:
+        p = {"count_include_pad": 1}
+    f.output(f.op(kind, [f.input(dtype, *into)], dtype, *out, **g, **p))
+
+
+def products(f, kind):
+    if kind is OpKind.FullyConnectedS8:
+        p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 7), **requant_params(f.requant(5))}
+        f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
+    elif kind is OpKind.FullyConnectedF32:
+        p = {
+            "rows": 3,
+            "k": 7,
+            "n": 5,
+            "weights": f.floats(5, 7),
+            "bias": NO_BIAS,
+            "min": 0.0,
+            "max": 6.0,
+        }
+        f.output(f.op(kind, [f.input(DType.Float32, 3, 7)], DType.Float32, 3, 5, **p))
+    else:
+        sizes = {"batch": 2, "rows": 3, "k": 4, "n": 5, "a_step": 12, "b_step": 20}
+        for transpose in (0, 1):
+            dtype, p = DType.Float32, {}
+            if kind is OpKind.MatMulS8:
+                dtype = DType.Int8
+                p = {
+                    "multiplier": 2**30 + 9,
+                    "shift": -6,
+                    "a_zero": 3,
+                    "b_zero": -2,
+                    "output_zero": 1,
+                    "qmin": -100,
+                    "qmax": 127,
+                }
+            ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 2, 4, 5)]
+            f.output(f.op(kind, ab, dtype, 2, 3, 5, **sizes, **p, transpose_b=transpose))
+
+
+def binaries(f, kind):
+    dtype = DType.Float32 if kind is OpKind.BinaryF32 else DType.Int8
+    cases = {
+        OpKind.AddS8: {
+            "a_multiplier": 5000, "b_multiplier": -3000, "bias": 700,
+            "shift": 12, "qmin": -128, "qmax": 127,
+        },
+        OpKind.MulS8: {
+            "multiplier": 2**30, "shift": -5, "a_zero": 1, "b_zero": 2,
+            "output_zero": 3, "qmin": -128, "qmax": 127,
+        },
+        OpKind.MinMaxS8: {"is_max": 1},
+        OpKind.BinaryF32: {"fn": BinaryFn.Add, "min": -1e30, "max": 1e30},
+    }  # fmt: skip
+    p = cases[kind]
+    ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 3, 1)]
+    steps = {"shape.dims": (1, 2, 3, 4), "shape.a": (24, 12, 4, 1), "shape.b": (0, 0, 1, 0)}
+    f.output(f.op(kind, ab, dtype, 2, 3, 4, **indexed(**steps), **p))
+    fns = list(BinaryFn) if kind is OpKind.BinaryF32 else [None]
+    for fn in fns:
+        p = p if fn is None else {**p, "fn": fn}
+        ab = [f.input(dtype, 3, 5), f.input(dtype, 3, 5)]
+        steps = {"shape.dims": (1, 1, 3, 5), "shape.a": (15, 15, 5, 1), "shape.b": (15, 15, 5, 1)}
+        f.output(f.op(kind, ab, dtype, 3, 5, **indexed(**steps), **p))
+
+
+def resizes(f, kind):
+    s8 = kind is OpKind.ResizeS8
+    dtype = DType.Int8 if s8 else DType.Float32
+
+    def sources(n_in, n_out):
+        at = np.arange(n_out) * (n_in - 1) / (n_out - 1)
+        lo = np.floor(at).astype(np.int32)
+        weight = at - lo
+        weight = np.floor(weight * 2048 + 0.5).astype(np.int32) if s8 else weight.astype(np.float32)
+        return [lo, np.minimum(lo + 1, n_in - 1).astype(np.int32), weight.view(np.int32)]
+
+    table = f.constant(np.concatenate(sources(3, 6) + sources(4, 7)))
+    sizes = {"batch": 1, "in_h": 3, "in_w": 4, "out_h": 6, "out_w": 7, "channels": 2}
+    for linear in (0, 1):
+        x = f.input(dtype, 1, 3, 4, 2)
+        f.output(f.op(kind, [x], dtype, 1, 6, 7, 2, **sizes, table=table, linear=linear))
+
+
+def along_axis(f, kind):
+    dtype = DType.Int8 if kind.name.endswith("S8") else DType.Float32
+    v = view(2, 5, 3)
+
+    def emit(out_dtype, *shape, **p):
+        f.output(f.op(kind, [f.input(dtype, 2, 5, 3)], out_dtype, *shape, **v, **p))
+
+    if kind in (OpKind.ArgMaxS8, OpKind.ArgMaxF32):
+        emit(DType.Int32, 2, 3, is_min=0, last=1)
+    elif kind is OpKind.SoftmaxS8:
+        e = np.round(2.0**23 * np.exp(-0.05 * np.arange(256))).astype(np.uint32)
+        emit(dtype, 2, 5, 3, table=f.constant(e))
+    elif kind is OpKind.SoftmaxF32:
+        emit(dtype, 2, 5, 3, log=0)
+        emit(dtype, 2, 5, 3, log=1)
+    else:
+        fns = list(ReduceFn)[:4] if kind is OpKind.ReduceS8 else list(ReduceFn)
+        more = {"multiplier": 2**30, "shift": -2, **S8} if kind is OpKind.ReduceS8 else {}
+        for fn in fns:
+            emit(dtype, 2, 3, fn=fn, **more)
+
+
+def movements(f, kind):
+    if kind is OpKind.Concat:
+        ab = [f.input(DType.Float32, 2, 3), f.input(DType.Float32, 2, 5)]
+        f.output(f.op(kind, ab, DType.Float32, 2, 8, outer=2, output_step=32))
+    elif kind is OpKind.Copy:
+        for dtype in (DType.Int8, DType.Float32):
+            p = indexed(dims=(1, 1, 1, 2, 4, 3), strides=(0, 0, 0, 12, -1, 4))
+            x = f.input(dtype, 2, 3, 4)
+            size = NUMPY_OF[dtype].itemsize
+            f.output(f.op(kind, [x], dtype, 2, 4, 3, **p, offset=3, element_bytes=size))
+    elif kind is OpKind.Pad:
+        p = indexed(in_dims=(1, 2, 3, 4), before=(0, 1, 1, 1), out_dims=(1, 4, 5, 7))
+        for mode in range(3):
+            for dtype in (DType.Int8, DType.Float32) if mode == 0 else (DType.Int8,):
+                x = f.input(dtype, 1, 2, 3, 4)
+                size = NUMPY_OF[dtype].itemsize
+                q = p if mode != 1 else {**p, "out_dims.1": 3, "out_dims.2": 5}
+                shape = [q[f"out_dims.{i}"] for i in range(4)]
+                f.output(
+                    f.op(kind, [x], dtype, *shape, **q, element_bytes=size, mode=mode, value=7)
+                )
+    else:
+        ab = [f.input(DType.Float32, 2, 5, 3), f.input(DType.Int32, 4)]
+        f.output(f.op(kind, ab, DType.Float32, 2, 4, 3, outer=2, axis=5, inner_bytes=12, count=4))
+
+
+def elementwise(f, kind):
+    if kind is OpKind.LutS8:
+        x = f.input(DType.Int8, 3, 7)
+        f.output(f.op(kind, [x], DType.Int8, 3, 7, count=21, table=f.weights(256)))
+    elif kind is OpKind.UnaryF32:
+        for fn in range(28):
+            x = f.input(DType.Float32, 5)
+            f.output(f.op(kind, [x], DType.Float32, 5, count=5, fn=fn, alpha=0.25, beta=0.5))
+    elif kind is OpKind.Cast:
+        for a, b in [
+            (DType.Float32, DType.Int32),
+            (DType.Int32, DType.Float32),
+            (DType.UInt8, DType.Float32),
+        ]:
+            x = f.input(a, 5)
+            f.output(f.op(kind, [x], b, 5, **{"count": 5, "from": a, "to": b}))
+    elif kind is OpKind.QuantizeS8:
+        f.output(f.op(kind, [f.input(DType.Float32, 9)], DType.Int8, 9, count=9, scale=0.1, zero=4))
+    else:
+        f.output(f.op(kind, [f.input(DType.Int8, 9)], DType.Float32, 9, count=9, scale=0.1, zero=4))
+
+
+def maker_of(kind):
+    name = kind.name
+    if name.startswith(("Conv", "Depthwise")) and kind is not OpKind.Concat:
+        return convolutions
+    if "Pool" in name:
+        return pools
+    if name.startswith(("FullyConnected", "MatMul")):
+        return products
+    if name in ("AddS8", "MulS8", "MinMaxS8", "BinaryF32"):
+        return binaries
+    if name.startswith("Resize"):
+        return resizes
+    if name.startswith(("Reduce", "Softmax", "ArgMax")):
+        return along_axis
+    return movements if name in ("Concat", "Copy", "Pad", "Gather") else elementwise
+
+
+def one_operator(kind):
+    """The model, not yet bytes."""
+    f = FileMaker()
+    maker_of(kind)(f, kind)
+    return f.model()
+
+
+def chain():
+    """Quantized from end to end: x float -> table -> table in place -> y float."""
+    f = FileMaker()
+    x = f.input(DType.Int8, 2, 3, scale=0.5, zero=-4, onnx=1)
+    table = f.constant(np.arange(127, -129, -1).astype(np.int8))
+    y = f.op(OpKind.LutS8, [x], DType.Int8, 2, 3, quant=(0.25, 7), count=6, table=table)
+    z = f.op(OpKind.LutS8, [y], DType.Int8, 2, 3, quant=(0.5, 3), count=6, table=table)
+    f.tensors[z] = TensorRecord((2, 3), DType.Int8, Place.Arena, f.tensors[y].offset, 0.5, 3)
+    f.output(z, onnx=1)
+    return f.model()
+
+
+def packed_for(model, kernels):
+    """The model with its weights packed for a kernel table; None if that packs none of them."""
+    opened = Model(write(model))
+    blob, ops = bytearray(model.blob), []
+    nbytes = ffi.new("size_t *")
+    for i, op in enumerate(model.ops):
+        pack = (opened.handle, i, table(kernels))
+        if lib.ek_pack_weights(*pack, ffi.NULL, nbytes) != lib.EK_OK or not nbytes[0]:
+            ops.append(op)
+            continue
+        packed = aligned_memory(nbytes[0])
+        at = ffi.cast("void *", packed.ctypes.data)
+        assert lib.ek_pack_weights(*pack, at, nbytes) == lib.EK_OK
+        blob += bytes(-len(blob) % 16)
+        ops.append(replace(op, params={**op.params, "weights": len(blob)}))
+        blob += packed.tobytes()
+    if ops == model.ops:
+        return None
+    return replace(model, ops=ops, blob=bytes(blob), target=kernels)
+
+
+def files():
+    """Name -> bytes of every file."""
+    models = {kind.name: one_operator(kind) for kind in OpKind}
+    packed = {
+        f"{name}-{kernels}": packed_for(model, kernels)
+        for name, model in models.items()
+        for kernels in kernel_tables()
+    }
+    everything = {**models, "chain": chain(), **packed}
+    return {name: write(model) for name, model in everything.items() if model}

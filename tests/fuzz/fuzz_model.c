@@ -1,0 +1,194 @@
+/* Open whatever bytes come, and run what opens, with every kernel table of the build.
+ *
+ * With libFuzzer:  clang -fsanitize=fuzzer,address,undefined -DEK_LIBFUZZER fuzz_model.c ...
+ * Without:         fuzz_model SEED ROUNDS FILE...    mutates each file ROUNDS times
+ *                  fuzz_model replay FILE...         runs each file as it is
+ *                  fuzz_model truncate FILE...       runs every prefix of each file
+ * A sanitizer ends the process at the first fault; the input is left in crash.edge (with -fsanitize=address).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "edgekit/edgekit.h"
+
+enum { MOST_MEMORY = 1 << 17, MOST_OPS = 64 };
+
+/* Hostile arithmetic is free to be slow: what asks for much memory or many operators is not run. */
+static void run(const ek_model *model, const ek_kernels *kernels)
+{
+    size_t bytes;
+    ek_session *session;
+    uint32_t left;
+    if (ek_session_size(model, kernels, &bytes) || bytes > MOST_MEMORY) return;
+    void *memory = malloc(bytes);
+    if (ek_session_init(&session, memory, bytes, model, kernels)) abort();
+    for (uint32_t i = 0; i < ek_input_count(model); i++) {
+        ek_io io;
+        if (ek_session_input(session, i, &io)) abort();
+        for (uint32_t j = 0; j < io.bytes; j++) ((uint8_t *)io.data)[j] = (uint8_t)(j * 37 + i * 11);
+    }
+    (void)ek_step(session, MOST_OPS, &left);
+    for (uint32_t i = 0; i < ek_output_count(model); i++) {
+        ek_io io;
+        if (ek_session_output(session, i, &io)) abort();
+        (void)ek_crc32(0, io.data, io.bytes);
+    }
+    free(memory);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    ek_model model;
+    /* A copy of exactly this size: the sanitizer sees a read past the end. */
+    uint8_t *file = malloc(size ? size : 1);
+    memcpy(file, data, size);
+    (void)ek_model_open(&model, file, size, EK_OPEN_CHECKSUM);
+    if (!ek_model_open(&model, file, size, EK_OPEN_DEFAULT))
+        for (size_t i = 0; ek_kernels_name(i); i++) {
+            const ek_kernels *kernels = ek_kernels_select(ek_kernels_name(i));
+            if (kernels) run(&model, kernels);
+        }
+    free(file);
+    return 0;
+}
+
+#ifndef EK_LIBFUZZER
+
+#ifdef __SANITIZE_ADDRESS__
+void __sanitizer_set_death_callback(void (*callback)(void));
+#else
+#define __sanitizer_set_death_callback(callback) (void)(callback)
+#endif
+
+static uint64_t state;
+
+static uint32_t random_below(uint32_t n)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(state >> 33) % n;
+}
+
+/* A byte range of the file that one sort of record fills. */
+typedef struct range {
+    const void *start;
+    uint32_t bytes;
+} range;
+
+/* Half of all mutations hit the sections that the verifier reasons about, not weights or text. */
+static uint32_t pick_position(const ek_model *m, const uint8_t *file, uint32_t size)
+{
+    const range sections[] = {
+        { m->tensors, m->tensor_count * 20 },
+        { m->ops, m->op_count * 20 },
+        { m->params, m->param_words * 4 },
+        { m->dims, m->dim_count * 4 },
+        { m->memory, 24 },
+        { m->operands, m->operand_count * 2 },
+        { m->blob, m->blob_bytes },
+        { m->inputs, m->input_count * 4 },
+    };
+    const range *r = &sections[random_below(sizeof sections / sizeof *sections)];
+    if (random_below(2) || !r->bytes) return random_below(size);
+    return (uint32_t)((const uint8_t *)r->start - file) + random_below(r->bytes);
+}
+
+static void mutate_number(uint8_t *file, uint32_t size, uint32_t at)
+{
+    static const uint32_t awkward[] = { 0,          1,          2,          3,          7,
+                                        16,         255,        256,        0x7fff,     0x8000,
+                                        0xffff,     0x10000,    0x7fffffff, 0x80000000, 0xffffffff,
+                                        0xfffffffe, 0x7f800000, 0x7fc00000, 0x40000000, 0xfffffff0 };
+    static const uint32_t widths[] = { 1, 2, 4, 4 };
+    const uint32_t width = widths[random_below(4)];
+    uint32_t value = 0;
+    at -= at % width;
+    if (at + width > size) return;
+    memcpy(&value, file + at, width);
+    switch (random_below(4)) {
+    case 0: value = awkward[random_below(sizeof awkward / sizeof *awkward)]; break;
+    case 1: value += random_below(17) - 8; break;
+    case 2: value ^= UINT32_C(1) << random_below(8 * width); break;
+    default: value = random_below(2) ? value * 2 : value / 2; break;
+    }
+    memcpy(file + at, &value, width);
+}
+
+static uint32_t mutate(uint8_t *file, uint32_t size, const ek_model *m, const uint8_t *original)
+{
+    for (uint32_t n = 1 + random_below(3); n--;) {
+        const uint32_t at = pick_position(m, original, size), from = pick_position(m, original, size);
+        switch (random_below(8)) {
+        case 0: memmove(file + at, file + from, (size - (at > from ? at : from)) < 20 ? 1 : 20); break;
+        case 1: file[at] = (uint8_t)random_below(256); break;
+        default: mutate_number(file, size, at); break;
+        }
+    }
+    return random_below(64) ? size : random_below(size + 1);
+}
+
+static uint8_t *read_file(const char *path, uint32_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f || fseek(f, 0, SEEK_END)) exit(2);
+    *size = (uint32_t)ftell(f);
+    rewind(f);
+    uint8_t *data = malloc(*size + 1);
+    if (fread(data, 1, *size, f) != *size) exit(2);
+    fclose(f);
+    return data;
+}
+
+static const uint8_t *trying;
+static uint32_t trying_bytes;
+
+static void keep_crash(void)
+{
+    FILE *f = fopen("crash.edge", "wb");
+    if (f && fwrite(trying, 1, trying_bytes, f) == trying_bytes) fclose(f);
+}
+
+static void try_bytes(const uint8_t *data, uint32_t size)
+{
+    trying = data;
+    trying_bytes = size;
+    LLVMFuzzerTestOneInput(data, size);
+}
+
+static void fuzz(const uint8_t *original, uint32_t size, uint32_t rounds)
+{
+    ek_model m;
+    uint32_t opened = 0;
+    uint8_t *file = malloc(size);
+    if (ek_model_open(&m, original, size, EK_OPEN_DEFAULT)) exit(2);
+    for (uint32_t i = 0; i < rounds; i++) {
+        ek_model mutant;
+        memcpy(file, original, size);
+        const uint32_t cut = mutate(file, size, &m, original);
+        try_bytes(file, cut);
+        opened += !ek_model_open(&mutant, file, cut, EK_OPEN_DEFAULT);
+    }
+    printf("%u of %u mutants open\n", opened, rounds);
+    free(file);
+}
+
+int main(int argc, char **argv)
+{
+    const int first = argc > 1 && (!strcmp(argv[1], "replay") || !strcmp(argv[1], "truncate")) ? 2 : 3;
+    __sanitizer_set_death_callback(keep_crash);
+    for (int i = first; i < argc; i++) {
+        uint32_t size;
+        uint8_t *data = read_file(argv[i], &size);
+        state = strtoull(argv[1], NULL, 10) + (uint64_t)i;
+        if (!strcmp(argv[1], "truncate"))
+            for (uint32_t cut = 0; cut < size; cut++) try_bytes(data, cut);
+        else if (first == 2)
+            try_bytes(data, size);
+        else
+            fuzz(data, size, (uint32_t)strtoul(argv[2], NULL, 10));
+        free(data);
+    }
+    return argc > first ? 0 : 2;
+}
+
+#endif

@@ -1,0 +1,76 @@
+"""No bytes at all can crash the runtime: mutated files are opened and run under sanitizers."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from edgekit.runtime_c import SOURCE
+from edgekit.toolkit.runtime import Model
+
+HERE = Path(__file__).parent
+# EDGEKIT_FUZZ_ROUNDS=100000 pytest tests/fuzz: a longer search, from another seed.
+ROUNDS = int(os.environ.get("EDGEKIT_FUZZ_ROUNDS", "400"))
+SEED = os.environ.get("EDGEKIT_FUZZ_SEED", "1")
+
+
+def must(command, cwd):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, errors="replace")
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def fuzzer(tmp_path_factory):
+    """The runtime and the fuzzer, built with the address and undefined-behaviour sanitizers."""
+    compiler, cmake = shutil.which("gcc"), shutil.which("cmake")
+    if not compiler or not cmake:
+        pytest.skip("needs gcc and cmake")
+    build = tmp_path_factory.mktemp("fuzz")
+    sanitize = "-fsanitize=address,undefined -fno-sanitize-recover=all -g -O1"
+    must(
+        [cmake, "-S", SOURCE, "-B", build, f"-DCMAKE_C_COMPILER={compiler}",
+         "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_C_FLAGS={sanitize}"],
+        build,
+    )  # fmt: skip
+    must([cmake, "--build", build, "--target", "edgekit", "-j", "2"], build)
+    program = build / "fuzz_model"
+    must(
+        [compiler, *sanitize.split(), "-std=c11", "-Wall", "-Wextra", "-Werror",
+         f"-I{SOURCE / 'include'}", HERE / "fuzz_model.c", build / "libedgekit.a", "-lm",
+         "-o", program],
+        build,
+    )  # fmt: skip
+    return program
+
+
+@pytest.fixture(scope="module")
+def files(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    paths = []
+    for name, data in corpus.files().items():
+        paths.append(folder / f"{name}.edge")
+        paths[-1].write_bytes(data)
+    return paths
+
+
+def test_the_corpus_is_valid(files):
+    for path in files:
+        Model(path)
+
+
+def test_mutated_files_do_no_harm(fuzzer, files, tmp_path):
+    said = must([fuzzer, SEED, str(ROUNDS), *files], tmp_path)
+    opened = [int(line.split()[0]) for line in said.splitlines()]
+    assert min(opened) > 0.02 * ROUNDS, "the mutations are too wild to reach the operators"
+
+
+def test_every_truncation_does_no_harm(fuzzer, files, tmp_path):
+    must([fuzzer, "truncate", *(p for p in files if p.stat().st_size < 1100)], tmp_path)
+
+
+def test_what_once_crashed_does_no_harm(fuzzer, files, tmp_path):
+    found = sorted((HERE / "regressions").glob("*.edge"))
+    must([fuzzer, "replay", *files, *found], tmp_path)

@@ -1,0 +1,79 @@
+/* What the families of check_kernels share. Plain C: it also runs on bare metal and emulators. */
+#ifndef EDGEKIT_CHECK_H
+#define EDGEKIT_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "edgekit/kernels.h"
+
+/* A family compares every slot it knows of `opt` with `ref`; false after the first difference,
+ * which it has printed. It skips slots that hold the reference's own function. */
+typedef bool (*check_fn)(const ek_kernels *ref, const ek_kernels *opt);
+typedef void (*bench_fn)(const ek_kernels *ref, const ek_kernels *opt);
+
+bool check_gemm_s8(const ek_kernels *ref, const ek_kernels *opt);
+bool check_gemm_f32(const ek_kernels *ref, const ek_kernels *opt);
+bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt);
+bool check_depthwise_f32(const ek_kernels *ref, const ek_kernels *opt);
+bool check_elementwise(const ek_kernels *ref, const ek_kernels *opt);
+bool check_pool(const ek_kernels *ref, const ek_kernels *opt);
+
+void bench_gemm(const ek_kernels *ref, const ek_kernels *opt);
+void bench_depthwise(const ek_kernels *ref, const ek_kernels *opt);
+void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt);
+void bench_pool(const ek_kernels *ref, const ek_kernels *opt);
+
+/* Trials per slot; fewer where an emulator runs them. */
+extern uint32_t check_trials;
+/* Whether allocations may border on pages that cannot be touched: masked loads and stores next to
+ * them are right but slow, so not while benchmarks run. */
+extern bool check_pages;
+
+void rnd_seed(uint32_t seed);
+uint32_t rnd(void);
+int32_t rnd_between(int32_t lo, int32_t hi); /* inclusive */
+
+/* An allocation that ends exactly at its last byte and starts at a random alignment, so that a
+ * sanitizer sees one byte too far; on Linux every other one ends, or begins, at a page that cannot be
+ * touched, which also catches masked vector loads. `align` (a power of two up to 16) is kept; it
+ * divides `bytes`. Never NULL. */
+typedef struct block {
+    void *start, *data;
+    size_t mapped; /* bytes, when it is not from malloc */
+} block;
+
+block block_make(size_t bytes, size_t align);
+void block_free(block b);
+
+/* All minimum, all maximum, a mix of extremes, or uniform. */
+void fill_s8(int8_t *p, size_t count);
+void fill_f32(float *p, size_t count);
+
+/* An output with guards on both sides; both tables write into equal ones. */
+typedef struct output {
+    uint8_t *all, *data;
+    size_t bytes;
+} output;
+
+output output_make(size_t bytes, size_t align); /* filled with a pattern, the same every time */
+void output_free(output o);
+/* Where the whole of two outputs, guards included, first differs; -1 for equal. Relative to data. */
+bool output_equal(const output *a, const output *b, ptrdiff_t *where);
+
+/* Legal per-channel requantization for n channels of which |acc| <= bound[j] < 2^30. */
+typedef struct requant_data {
+    block multiplier, shift;
+    int32_t zero_point, qmin, qmax;
+} requant_data;
+
+requant_data requant_make(const int64_t *bound, size_t n);
+void requant_free(requant_data r);
+
+/* Seconds that one call of fn takes: the best of a few rounds. */
+double seconds_per_call(void (*fn)(void *), void *context);
+void bench_line(const char *slot, const char *shape, const char *table, double work, double ref, double opt,
+                const char *unit);
+
+#endif

@@ -1,0 +1,208 @@
+/* add_s8, mul_s8 and lut_s8: every count, both steps of b, in place on either input. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+typedef enum place { APART, ON_A, ON_B } place;
+
+typedef void (*binary_fn)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                          const void *params);
+
+typedef struct binary_trial {
+    size_t count, b_step;
+    place place;
+    block a, b;
+} binary_trial;
+
+static binary_trial binary_make(uint32_t t)
+{
+    binary_trial s = { t % 3 ? t / 3 % 300 : rnd() % 2000, rnd() & 1, APART, { 0 }, { 0 } };
+    const uint32_t pick = rnd() % 3;
+    s.place = pick == 0 ? APART : pick == 1 || !s.b_step ? ON_A : ON_B;
+    s.a = block_make(s.count, 1);
+    s.b = block_make(s.b_step ? s.count : 1, 1);
+    fill_s8(s.a.data, s.count);
+    fill_s8(s.b.data, s.b_step ? s.count : 1);
+    return s;
+}
+
+/* One run of `fn` into a guarded output; in place it first becomes a copy of the input. */
+static output binary_run(const binary_trial *s, binary_fn fn, const void *params)
+{
+    output out = output_make(s->count, 1);
+    const int8_t *a = s->a.data, *b = s->b.data;
+    if (s->place != APART) memcpy(out.data, s->place == ON_A ? a : b, s->count);
+    if (s->place == ON_A) a = (const int8_t *)out.data;
+    if (s->place == ON_B) b = (const int8_t *)out.data;
+    fn((int8_t *)out.data, a, b, s->b_step, s->count, params);
+    return out;
+}
+
+static bool binary_compare(const char *slot, const ek_kernels *opt, uint32_t trial, const binary_trial *s, output want,
+                           output got)
+{
+    ptrdiff_t where;
+    const bool same = output_equal(&want, &got, &where);
+    if (!same)
+        printf("%s of %s differs in trial %" PRIu32 ": count %lu b_step %lu place %d, at element %ld\n", slot,
+               opt->name, trial, (unsigned long)s->count, (unsigned long)s->b_step, (int)s->place, (long)where);
+    output_free(want), output_free(got);
+    return same;
+}
+
+static void range(int32_t *qmin, int32_t *qmax)
+{
+    const int32_t a = rnd_between(-128, 127), b = rnd_between(-128, 127);
+    const bool whole = rnd() & 1;
+    *qmin = whole ? -128 : a < b ? a : b;
+    *qmax = whole ? 127 : a < b ? b : a;
+}
+
+/* Anything that docs/arithmetic.md allows, to the edge of |a * ma + b * mb + c| < 2^31. */
+static ek_add_s8 add_params(void)
+{
+    ek_add_s8 p = { 0 };
+    const int32_t limit = 1 << (1 + rnd() % 22);
+    p.a_multiplier = rnd_between(-limit, limit);
+    const int32_t left = limit - (p.a_multiplier < 0 ? -p.a_multiplier : p.a_multiplier);
+    p.b_multiplier = rnd() & 1 ? rnd_between(-left, left) : left;
+    const int32_t room = INT32_MAX - 128 * limit;
+    p.bias = rnd() % 3 ? rnd_between(-128 * limit, 128 * limit) : rnd() & 1 ? room : -room;
+    p.shift = rnd() & 1 ? rnd_between(0, 30) : rnd_between(10, 22);
+    range(&p.qmin, &p.qmax);
+    return p;
+}
+
+typedef struct add_call {
+    const ek_kernels *kernels;
+    ek_add_s8 params;
+} add_call;
+
+static void call_add(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const void *params)
+{
+    const add_call *c = params;
+    c->kernels->add_s8(out, a, b, b_step, count, &c->params);
+}
+
+static bool check_add(const ek_kernels *ref, const ek_kernels *opt)
+{
+    bool same = true;
+    for (uint32_t t = 0; t < check_trials && same; t++) {
+        binary_trial s = binary_make(t);
+        const ek_add_s8 p = add_params();
+        same = binary_compare("add_s8", opt, t, &s, binary_run(&s, call_add, &(add_call){ ref, p }),
+                              binary_run(&s, call_add, &(add_call){ opt, p }));
+        block_free(s.a), block_free(s.b);
+    }
+    return same;
+}
+
+typedef struct mul_call {
+    const ek_kernels *kernels;
+    ek_mul_s8 params;
+} mul_call;
+
+static void call_mul(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const void *params)
+{
+    const mul_call *c = params;
+    c->kernels->mul_s8(out, a, b, b_step, count, &c->params);
+}
+
+/* |(a - a_zero) * (b - b_zero)| <= 255 * 255 < 2^16, so left shifts go up to 14. */
+static ek_mul_s8 mul_params(void)
+{
+    ek_mul_s8 p = { 0 };
+    p.a_zero = rnd() & 1 ? rnd_between(-128, 127) : (rnd() & 1 ? -128 : 127);
+    p.b_zero = rnd() & 1 ? rnd_between(-128, 127) : (rnd() & 1 ? -128 : 127);
+    p.zero_point = rnd_between(-128, 127);
+    const uint32_t pick = rnd() % 6;
+    p.multiplier = pick == 0 ? 1 << 30 : pick == 1 ? INT32_MAX : rnd_between(1 << 30, INT32_MAX);
+    p.shift = rnd() & 1 ? rnd_between(-30, 14) : rnd_between(-12, 0);
+    range(&p.qmin, &p.qmax);
+    return p;
+}
+
+static bool check_mul(const ek_kernels *ref, const ek_kernels *opt)
+{
+    bool same = true;
+    for (uint32_t t = 0; t < check_trials && same; t++) {
+        binary_trial s = binary_make(t);
+        const ek_mul_s8 p = mul_params();
+        same = binary_compare("mul_s8", opt, t, &s, binary_run(&s, call_mul, &(mul_call){ ref, p }),
+                              binary_run(&s, call_mul, &(mul_call){ opt, p }));
+        block_free(s.a), block_free(s.b);
+    }
+    return same;
+}
+
+typedef struct lut_call {
+    const ek_kernels *kernels;
+    const int8_t *table;
+} lut_call;
+
+static void call_lut(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const void *params)
+{
+    (void)b, (void)b_step;
+    const lut_call *c = params;
+    c->kernels->lut_s8(out, a, count, c->table);
+}
+
+static bool check_lut(const ek_kernels *ref, const ek_kernels *opt)
+{
+    bool same = true;
+    for (uint32_t t = 0; t < check_trials && same; t++) {
+        binary_trial s = binary_make(t);
+        if (s.place == ON_B) s.place = ON_A;
+        block table = block_make(256, 1);
+        for (int i = 0; i < 256; i++) ((int8_t *)table.data)[i] = (int8_t)rnd();
+        same = binary_compare("lut_s8", opt, t, &s, binary_run(&s, call_lut, &(lut_call){ ref, table.data }),
+                              binary_run(&s, call_lut, &(lut_call){ opt, table.data }));
+        block_free(s.a), block_free(s.b), block_free(table);
+    }
+    return same;
+}
+
+bool check_elementwise(const ek_kernels *ref, const ek_kernels *opt)
+{
+    return (opt->add_s8 == ref->add_s8 || check_add(ref, opt)) && (opt->mul_s8 == ref->mul_s8 || check_mul(ref, opt)) &&
+           (opt->lut_s8 == ref->lut_s8 || check_lut(ref, opt));
+}
+
+enum { BENCH_COUNT = 6272 };
+
+typedef struct bench_state {
+    binary_fn fn;
+    const void *params;
+    int8_t out[BENCH_COUNT], a[BENCH_COUNT], b[BENCH_COUNT];
+} bench_state;
+
+static void run_binary(void *context)
+{
+    bench_state *s = context;
+    s->fn(s->out, s->a, s->b, 1, BENCH_COUNT, s->params);
+}
+
+static double bench_binary(binary_fn fn, const void *params)
+{
+    static bench_state s;
+    s.fn = fn;
+    s.params = params;
+    fill_s8(s.a, BENCH_COUNT);
+    fill_s8(s.b, BENCH_COUNT);
+    return seconds_per_call(run_binary, &s);
+}
+
+void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt)
+{
+    const ek_add_s8 add = { 1 << 20, 1 << 19, 1 << 20, 20, -128, 127 };
+    const ek_mul_s8 mul = { 3, -7, 1500000000, -8, 1, -128, 127 };
+    static int8_t table[256];
+    bench_line("add_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_add, &(add_call){ ref, add }),
+               bench_binary(call_add, &(add_call){ opt, add }), "G/s");
+    bench_line("mul_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_mul, &(mul_call){ ref, mul }),
+               bench_binary(call_mul, &(mul_call){ opt, mul }), "G/s");
+    bench_line("lut_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_lut, &(lut_call){ ref, table }),
+               bench_binary(call_lut, &(lut_call){ opt, table }), "G/s");
+}

@@ -1,0 +1,254 @@
+"""The walk: what is known is folded, what cannot be served is listed, ports stay as they were."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UnsupportedError
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.verify import verify
+
+X = np.arange(24, dtype=np.float32).reshape(1, 4, 6) - 12
+node = helper.make_node
+
+
+def problems(model):
+    with pytest.raises(UnsupportedError) as why:
+        load(model)
+    return why.value.problems
+
+
+def test_shape_arithmetic_leaves_no_nodes(make_model, agree):
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "at"], ["rows"], axis=0),
+        node("Concat", ["rows", "rest"], ["target"], axis=0),
+        node("Reshape", ["x", "target"], ["y"]),
+    ]
+    constants = {"at": np.array([1]), "rest": np.array([-1])}
+    model = make_model(nodes, {"x": X.shape}, ["y"], constants)
+    assert [n.op for n in load(model).nodes] == ["Reshape"]
+    agree(model, {"x": X})
+
+
+def test_a_constant_too_large_to_fold_is_refused(make_model):
+    nodes = [
+        node("ConstantOfShape", ["dims"], ["big"]),
+        node("ReduceSum", ["big"], ["s"], keepdims=0),
+        node("Add", ["x", "s"], ["y"]),
+    ]
+    model = make_model(nodes, {"x": (4,)}, ["y"], {"dims": np.array([1 << 20, 1 << 20])})
+    assert "1099511627776 elements" in problems(model)[0].why
+
+
+def test_all_problems_are_listed_at_once(make_model):
+    nodes = [
+        node("Det", ["m"], ["d"], name="det"),
+        node("Relu", ["x"], ["r"]),
+        node("NonZero", ["r"], ["at"], name="where"),
+        node("QuantizeLinear", ["r", "scale"], ["q"], name="quant"),
+        node("Bernoulli", ["r"], ["coin"], name="coin"),
+    ]
+    model = make_model(
+        nodes, {"x": (1, 4), "m": (2, 2)}, ["d", "at", "q", "coin"], {"scale": np.float32(1)}
+    )
+    found = {p.node: p for p in problems(model)}
+    assert set(found) == {"det", "where", "quant", "coin"}
+    assert "give the float model" in found["quant"].remedy
+    assert "depends on the values" in found["where"].why
+    assert "random" in found["coin"].why
+
+
+def test_a_refused_node_does_not_hide_or_double_later_problems(make_model):
+    nodes = [
+        node("Det", ["x"], ["d"], name="first"),
+        node("Relu", ["d"], ["r"]),
+        node("Det", ["x"], ["e"], name="second"),
+        node("Add", ["r", "e"], ["y"]),
+        node("Shape", ["y"], ["z"]),
+    ]
+    model = make_model(nodes, {"x": (2, 3, 3)}, ["y", "z"])
+    assert [p.node for p in problems(model)] == ["first", "second"]
+
+
+def test_unsupported_nodes_that_no_output_needs_do_not_matter(make_model):
+    nodes = [node("Det", ["x"], ["unused"]), node("Abs", ["x"], ["y"])]
+    model = make_model(nodes, {"x": (2, 2)}, ["y"])
+    assert [n.op for n in load(model).nodes] == ["Abs"]
+
+
+def test_operators_of_other_domains_are_named(make_model):
+    nodes = [node("Magic", ["x"], ["y"], domain="com.acme", name="m")]
+    model = make_model(nodes, {"x": (1, 2)}, ["y"], infer=False)
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_value = 1
+    model.opset_import.append(helper.make_opsetid("com.acme", 1))
+    (problem,) = problems(model)
+    assert problem.op == "com.acme.Magic" and "com.acme" in problem.why
+
+
+def test_inputs_of_other_types_are_refused(make_model):
+    model = make_model(
+        [node("Identity", ["x"], ["y"])], {"x": (1,)}, ["y"], types={"x": TensorProto.STRING},
+    )  # fmt: skip
+    assert "string" in problems(model)[0].why
+
+
+def branch(name, op):
+    out = helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+    return helper.make_graph([node(op, ["x"], [name])], name, [], [out])
+
+
+@pytest.mark.parametrize("condition, op", [(True, "Abs"), (False, "Neg")])
+def test_an_if_with_a_known_condition_is_its_branch(make_model, agree, condition, op):
+    nodes = [
+        node("If", ["c"], ["i"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg")),
+        node("Sqrt", ["i"], ["y"]),
+    ]
+    model = make_model(nodes, {"x": (4,)}, ["y"], {"c": np.array(condition)})
+    assert [n.op for n in load(model).nodes] == [op, "Sqrt"]
+    agree(
+        model,
+        {"x": np.array([-1, -4, -9, -2], np.float32)} if not condition else {"x": X[0, 0, :4]},
+    )
+
+
+def test_an_if_with_a_computed_condition_is_refused(make_model):
+    nodes = [
+        node("If", ["c"], ["y"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg"))
+    ]
+    model = make_model(
+        nodes, {"x": (4,), "c": ()}, ["y"], types={"c": TensorProto.BOOL}
+    )  # fmt: skip
+    assert "control flow" in problems(model)[0].why
+
+
+def test_initializers_that_are_also_inputs_are_constants(make_model):
+    model = make_model(
+        [node("Add", ["x", "c"], ["y"])], {"x": (2,), "c": (2,)}, ["y"],
+        {"c": np.ones(2, np.float32)},
+    )  # fmt: skip
+    graph = load(model)
+    assert [p.name for p in graph.inputs] == ["x"] and graph.nodes[0].input(1).const is not None
+
+
+def test_functions_are_inlined(make_model, agree):
+    opsets = [helper.make_opsetid("", 17)]
+    twice = helper.make_function(
+        "own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], opsets
+    )
+    model = make_model(
+        [node("Twice", ["x"], ["t"], domain="own"), node("Abs", ["t"], ["y"])],
+        {"x": X.shape}, ["y"], infer=False,
+    )  # fmt: skip
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.functions.append(twice)
+    model.graph.output[0].type.tensor_type.CopyFrom(model.graph.input[0].type.tensor_type)
+    agree(model, {"x": X})
+
+
+def test_defaults_of_function_attributes_hold(make_model):
+    leak = node("LeakyRelu", ["a"], ["b"])
+    leak.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=1))
+    function = helper.make_function(
+        "own", "Leak", ["a"], ["b"], [leak], [helper.make_opsetid("", 17)],
+        attribute_protos=[helper.make_attribute("slope", 0.5)],
+    )  # fmt: skip
+    nodes = [node("Leak", ["x"], ["t"], domain="own")]
+    nodes += [node("Leak", ["t"], ["y"], domain="own", slope=0.25)]
+    model = make_model(nodes, {"x": (4,)}, ["y"], infer=False)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.functions.append(function)
+    assert [n.attrs["alpha"] for n in load(model).nodes] == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("attrs", [{}, {"axes": [1, 2]}])
+def test_defaults_of_expanded_operators_hold(make_model, agree, attrs):
+    nodes = [node("MeanVarianceNormalization", ["x"], ["y"], **attrs)]
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    agree(make_model(nodes, {"x": x.shape}, ["y"]), {"x": x})
+
+
+def test_operators_that_onnx_defines_by_others_are_expanded(make_model, agree):
+    ones = np.ones(6, np.float32)
+    nodes = [node("LayerNormalization", ["x", "s", "b"], ["y"])]
+    model = make_model(nodes, {"x": X.shape}, ["y"], {"s": 2 * ones, "b": ones})
+    agree(model, {"x": X})
+
+
+def test_an_output_may_be_an_input_a_constant_or_twice_the_same(make_model, agree):
+    nodes = [
+        node("Identity", ["x"], ["same"]),
+        node("Identity", ["c"], ["fixed"]),
+        node("Abs", ["x"], ["y"]),
+        node("Identity", ["y"], ["again"]),
+        node("Reshape", ["x", "flat"], ["line"]),
+    ]
+    constants = {"c": np.arange(3, dtype=np.float32), "flat": np.array([-1])}
+    names = ["same", "fixed", "y", "again", "line"]
+    model = make_model(nodes, {"x": X.shape}, names, constants)
+    agree(model, {"x": X})
+
+
+def test_ports_keep_onnx_types(make_model, agree):
+    nodes = [
+        node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        node("Cast", ["b"], ["g"], to=TensorProto.FLOAT),
+        node("Add", ["f", "g"], ["y"]),
+        node("ArgMax", ["y"], ["at"], axis=1),
+    ]
+    model = make_model(
+        nodes, {"i": (1, 3), "b": (1, 3)}, ["y", "at"],
+        types={"i": TensorProto.INT64, "b": TensorProto.BOOL, "at": TensorProto.INT64},
+    )  # fmt: skip
+    agree(model, {"i": np.array([[5, -7, 1]]), "b": np.array([[True, False, True]])})
+    codes = [p.onnx_dtype for p in (*load(model).inputs, *load(model).outputs)]
+    assert codes == [TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT64]
+
+
+def test_a_model_in_double_runs_in_single(make_model):
+    double = {n: TensorProto.DOUBLE for n in ("x", "y")}
+    nodes = [node("Mul", ["x", "k"], ["y"])]
+    model = make_model(nodes, {"x": (3,)}, ["y"], {"k": np.array([2.0])}, types=double)
+    got = Session(build_file(load(model))).run({"x": np.array([1.0, 2.0, 3.0])})["y"]
+    assert got.dtype == np.float64 and got.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_values_carry_the_names_of_onnx_tensors(make_model):
+    nodes = [node("Conv", ["x", "w"], ["conv"]), node("Relu", ["conv"], ["relu"])]
+    w = np.ones((2, 3, 1, 1), np.float32)
+    graph = load(make_model(nodes, {"x": (1, 3, 4, 4)}, ["relu"], {"w": w}))
+    names = {v.name for v in graph.values()}
+    assert {"x", "conv", "relu"} <= names
+    assert graph.outputs[0].value.name == "relu" and graph.outputs[0].shape == (1, 2, 4, 4)
+    verify(graph, "import")
+
+
+def test_sparse_initializers_are_refused(make_model):
+    values = numpy_helper.from_array(np.ones(1, np.float32), "w")
+    at = numpy_helper.from_array(np.zeros(1, np.int64), "w_at")
+    model = make_model([node("Add", ["x", "w"], ["y"])], {"x": (4,)}, ["y"], infer=False)
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, at, [4]))
+    model.graph.output[0].type.tensor_type.CopyFrom(model.graph.input[0].type.tensor_type)
+    assert "sparse" in problems(model)[0].why
+
+
+def test_types_that_numpy_lacks_and_empty_outputs_are_refused(make_model):
+    model = make_model(
+        [node("Shape", ["x"], ["y"], start=1, end=1)], {"x": (2, 2)}, ["y"],
+        types={"x": TensorProto.BFLOAT16, "y": TensorProto.INT64},
+    )  # fmt: skip
+    found = problems(model)
+    assert "bfloat16" in found[0].why
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    assert "empty" in problems(model)[0].why
+
+
+def test_bytes_paths_and_models_are_one(make_model, tmp_path):
+    model = make_model([node("Abs", ["x"], ["y"])], {"x": (4,)}, ["y"])
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    texts = {str(load(source)) for source in (model, model.SerializeToString(), path, str(path))}
+    assert len(texts) == 1

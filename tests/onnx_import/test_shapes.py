@@ -1,0 +1,72 @@
+"""Input shapes: the batch is 1, the rest is in the model or asked for in words to type."""
+
+import pytest
+from onnx import helper
+
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.onnx_import import load
+
+
+@pytest.fixture
+def image(make_model):
+    node = helper.make_node("Relu", ["image"], ["y"])
+    return lambda *shape: make_model([node], {"image": shape}, ["y"])
+
+
+@pytest.fixture
+def two(make_model):
+    node = helper.make_node("Add", ["a", "b"], ["y"])
+    return lambda a, b: make_model([node], {"a": a, "b": b}, ["y"])
+
+
+def message(model, shapes=None):
+    with pytest.raises(UserError) as why:
+        load(model, shapes or {})
+    return str(why.value)
+
+
+@pytest.mark.parametrize("batch", ["batch", None, 0])
+def test_a_symbolic_batch_becomes_1(image, batch):
+    assert load(image(batch, 3, 8, 8)).inputs[0].shape == (1, 3, 8, 8)
+
+
+def test_other_symbols_are_asked_for_with_the_option_to_type(image):
+    text = message(image("N", 3, "height", "width"))
+    assert "height, width" in text and "--shape image=1,3,H,W" in text
+
+
+def test_a_given_shape_is_taken(image):
+    graph = load(image("N", 3, "h", "w"), {"image": (2, 3, 8, 9)})
+    assert graph.outputs[0].shape == (2, 3, 8, 9)
+
+
+def test_a_symbol_given_once_holds_for_all_inputs(two):
+    graph = load(two(("n", "s"), ("n", "s")), {"a": (1, 7)})
+    assert [p.shape for p in graph.inputs] == [(1, 7), (1, 7)]
+
+
+def test_the_batch_symbol_is_1_on_any_axis(two):
+    graph = load(two(("n", 4), (4, "n", 4)))
+    assert [p.shape for p in graph.inputs] == [(1, 4), (4, 1, 4)]
+
+
+def test_all_inputs_without_shape_are_named_at_once(two):
+    text = message(two((1, "s"), (1, "t")))
+    assert "--shape a=1,D1" in text and "--shape b=1,D1" in text
+
+
+def test_an_unknown_name_gets_the_closest_one(image):
+    assert "did you mean 'image'?" in message(image(1, 4), {"imag": (1, 4)})
+    assert "inputs: image" in message(image(1, 4), {"zzz": (1, 4)})
+
+
+def test_a_wrong_rank_is_refused(image):
+    assert "4 dimensions" in message(image("N", 3, "h", "w"), {"image": (3, 8, 8)})
+
+
+def test_a_fixed_dimension_cannot_be_changed(image):
+    assert "fixes the shape to N,3" in message(image("N", 3), {"image": (1, 4)})
+
+
+def test_dimensions_are_positive(image):
+    assert "1 or more" in message(image("N", 3), {"image": (0, 3)})

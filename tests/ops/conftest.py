@@ -1,0 +1,188 @@
+"""Runners that operator tests share: ONNX's own node cases, onnxruntime, and integers against C."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.ops import definition
+from edgekit.toolkit.runtime import Session, kernel_tables
+
+_ONNX_CODE = {"f": 1, "i": 6, "b": 3, "u": 2}
+_SERVED = {onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL}
+
+
+@dataclass
+class BackendCase:
+    """A node test of the ONNX backend suite, its parameters turned into initializers."""
+
+    name: str
+    model: onnx.ModelProto
+    feed: dict[str, Array]
+    want: dict[str, Array]
+    refusal: str | None = None
+    """Part of the message with which the importer refuses it."""
+
+    def run(self) -> dict[str, Array]:
+        return Session(build_file(load(self.model))).run(self.feed)
+
+
+@cache
+def _node_cases() -> list[Any]:
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they divide by zero on purpose
+        return list(load_model_tests(kind="node"))
+
+
+def _cases(
+    ops: set[str], parameters: Mapping[str, int], refused: Mapping[str, str]
+) -> Iterator[BackendCase]:
+    for case in _node_cases():
+        if case.model is None or len(case.model.graph.node) != 1:
+            continue
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        graph = model.graph
+        ports = [*graph.input, *graph.output]
+        if graph.node[0].op_type not in ops:
+            continue
+        if any(p.type.tensor_type.elem_type not in _SERVED for p in ports):
+            continue
+        inputs, outputs = case.data_sets[0]
+        feed = {p.name: np.asarray(v) for p, v in zip(graph.input, inputs, strict=True)}
+        want = {p.name: np.asarray(v) for p, v in zip(graph.output, outputs, strict=True)}
+        for p in list(graph.input)[parameters.get(graph.node[0].op_type, len(graph.input)) :]:
+            graph.initializer.append(numpy_helper.from_array(feed.pop(p.name), p.name))
+            graph.input.remove(p)
+        yield BackendCase(case.name, model, feed, want, refused.get(case.name))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`backend_case` takes the cases of the module's BACKEND_OPS.
+
+    PARAMETERS: operator -> its first input that must be constant. REFUSED: case -> message.
+    """
+    if "backend_case" in metafunc.fixturenames:
+        m = metafunc.module
+        found = _cases(set(m.BACKEND_OPS), getattr(m, "PARAMETERS", {}), getattr(m, "REFUSED", {}))
+        metafunc.parametrize("backend_case", list(found), ids=lambda c: c.name)
+
+
+@dataclass
+class OnnxRun:
+    """One ONNX node run by us and by onnxruntime."""
+
+    ours: list[Array]
+    theirs: list[Array]
+
+    def agree(self, rtol: float = 1e-5) -> None:
+        for a, b in zip(self.ours, self.theirs, strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape
+            largest = max(float(np.abs(b[np.isfinite(b)]).max(initial=0)), 1e-30)
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * largest)
+
+
+@pytest.fixture
+def run_onnx() -> Callable[..., OnnxRun]:
+    """run_onnx(op, {name: array}, constants={name: array}, outputs=1, domain="", **attrs)."""
+
+    def run(
+        op: str,
+        feed: dict[str, Array],
+        constants: dict[str, Array] | None = None,
+        order: list[str] | None = None,
+        outputs: int = 1,
+        domain: str = "",
+        **attrs: Any,
+    ) -> OnnxRun:
+        constants = constants or {}
+        names = [f"y{i}" for i in range(outputs)]
+        node = helper.make_node(op, order or [*feed, *constants], names, domain=domain, **attrs)
+        code = helper.np_dtype_to_tensor_dtype
+        graph = helper.make_graph(
+            [node],
+            "graph",
+            [helper.make_tensor_value_info(n, code(a.dtype), a.shape) for n, a in feed.items()],
+            [onnx.ValueInfoProto(name=n) for n in names],
+            [numpy_helper.from_array(a, n) for n, a in constants.items()],
+        )
+        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        model = onnx.shape_inference.infer_shapes(model)
+        ours = Session(build_file(load(model))).run(feed)
+        theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+        return OnnxRun([ours[n] for n in names], list(theirs))
+
+    return run
+
+
+@dataclass
+class Integers:
+    """Builds int8 nodes and compares every kernel table with the operator's integer reference."""
+
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def value(self, shape: tuple[int, ...], scale: float = 0.05, zero: int = 0) -> Value:
+        kind = TensorType(np.dtype(np.int8), shape)
+        return Value(f"x{self.rng.integers(1 << 30)}", kind, quant=QuantParams((scale,), zero))
+
+    def const(self, shape: tuple[int, ...], scale: float = 0.05, zero: int = 0) -> Value:
+        q = self.rng.integers(-128, 128, shape).astype(np.int8)
+        return constant(q, f"c{self.rng.integers(1 << 30)}", QuantParams((scale,), zero))
+
+    def node(
+        self, op: str, inputs: list[Value], out: QuantParams | None = None, **attrs: Any
+    ) -> Node:
+        node = Node(op, list(inputs), [], attrs, op)
+        kind = definition(op).infer(node)[0]
+        node.outputs = [Value("out", kind, quant=out or inputs[0].quant)]
+        return node
+
+    def data(self, v: Value) -> Array:
+        """Extremes one time in four, else uniform."""
+        if v.dtype == np.float32:
+            return self.rng.normal(0, 3, v.shape).astype(np.float32)
+        q = self.rng.integers(-128, 128, v.shape)
+        edge = self.rng.choice(np.array([-128, 127]), v.shape)
+        return np.where(self.rng.random(v.shape) < 0.25, edge, q).astype(np.int8)
+
+    def agree(self, node: Node, feed: dict[Value, Array] | None = None) -> Array:
+        """The result, which all agree on."""
+        data = feed or {v: self.data(v) for v in dict.fromkeys(node.dynamic_inputs)}
+        operands = [None if v is None else v.const if v.const is not None else data[v]
+                    for v in node.inputs]  # fmt: skip
+        want = definition(node.op).integer(node, operands)[0]
+        file = build_file(graph_of(node))
+        for table in kernel_tables():
+            got = Session(file, table).run_raw({v.name: a for v, a in data.items()})["out"]
+            np.testing.assert_array_equal(got, want, err_msg=f"kernels {table}")
+        return want
+
+
+@pytest.fixture
+def integers() -> Integers:
+    return Integers()
+
+
+def graph_of(node: Node) -> Graph:
+    """The graph that is just this node."""
+
+    def port(name: str, v: Value) -> Port:
+        return Port(name, v, _ONNX_CODE[v.dtype.kind if v.dtype != np.int8 else "b"], v.shape)
+
+    inputs = [port(v.name, v) for v in dict.fromkeys(node.dynamic_inputs)]
+    return Graph([node], inputs, [port("out", node.output)])

@@ -1,0 +1,96 @@
+"""Parameters that would leave a tensor, or never end, are refused when a file is opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.build import build_model
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.ops import definition
+from edgekit.toolkit.runtime import Session
+
+S8, F32 = np.dtype(np.int8), np.dtype(np.float32)
+Q = QuantParams((0.1,), 0)
+
+
+def value(name: str, dtype: np.dtype, *shape: int) -> Value:
+    return Value(name, TensorType(dtype, shape), quant=Q if dtype == S8 else None)
+
+
+def node(op: str, inputs: list[Value], **attrs: object) -> Node:
+    n = Node(op, list(inputs), [], dict(attrs), op)
+    kind = definition(op).infer(n)[0]
+    n.outputs = [Value("y", kind, quant=Q if kind.dtype == S8 else None)]
+    return n
+
+
+A, B, ROW = value("a", S8, 2, 3, 4), value("b", S8, 2, 3, 4), value("r", S8, 4)
+X, Y = value("x", F32, 2, 3, 4), value("z", F32, 4)
+AT = value("i", np.dtype(np.int32), 3)
+TABLE = constant(np.zeros(256, np.int8), "t")
+PAD = {"before": (0, 1, 1), "after": (0, 1, 0), "value": 0.0}
+BIG = 0xFFFFFFFF
+
+CASES = [
+    (node("Add", [A, B]), [
+        {"shape.dims.3": 25}, {"shape.dims.3": 0}, {"shape.a.3": 2},
+        {"shape.a.3": 0, "shape.b.3": 0},
+        {"shape.dims.0": BIG, "shape.dims.1": BIG}, {"shape.b.0": BIG, "shape.dims.0": BIG},
+        {"shift": 31}, {"shift": -1}, {"a_multiplier": -(1 << 31)}, {"bias": (1 << 31) - 1},
+        {"qmin": -129}, {"qmax": 128},
+    ]),
+    (node("Mul", [A, ROW]), [
+        {"shape.b.2": 1}, {"shape.a.2": 5}, {"multiplier": 1}, {"multiplier": -(1 << 31)},
+        {"shift": 15}, {"shift": -31}, {"a_zero": 128}, {"output_zero": -129},
+    ]),
+    (node("Max", [A, ROW]), [{"shape.dims.2": 7}, {"is_max": 2}]),
+    (node("Sub", [X, Y]), [{"shape.dims.2": 7}, {"fn": 8}]),
+    (node("Lut", [A, TABLE]), [{"count": 25}, {"table": BIG}, {"table": 64}]),
+    (node("Exp", [X]), [{"count": 25}, {"fn": 28}]),
+    (node("Concat", [A, B], axis=2), [{"outer": 0}, {"outer": 5}, {"output_step": 9}]),
+    (node("Transpose", [X], perm=(2, 0, 1)), [
+        {"offset": 1}, {"offset": BIG}, {"strides.5": -4}, {"strides.5": (1 << 31) - 1},
+        {"dims.5": 7}, {"dims.0": 0}, {"dims.0": BIG, "dims.1": BIG}, {"element_bytes": 1},
+        {"element_bytes": 0},
+    ]),
+    (node("Pad", [A], mode="constant", **PAD), [
+        {"before.2": 3}, {"before.3": BIG}, {"in_dims.3": 3}, {"out_dims.1": 0}, {"mode": 3},
+        {"element_bytes": 4}, {"element_bytes": 0}, {"in_dims.0": 0},
+    ]),
+    (node("Pad", [A], mode="reflect", **PAD), [{"in_dims.2": 1, "in_dims.1": 6}]),
+    (node("Gather", [X, AT], axis=1), [
+        {"outer": 3}, {"axis": 4}, {"inner_bytes": 17}, {"count": 4}, {"axis": 0},
+        {"outer": 0}, {"inner_bytes": BIG, "outer": BIG},
+    ]),
+    (node("Cast", [X], to=np.dtype(np.int32)), [{"count": 23}, {"from": 3}, {"to": 1}, {"to": 9}]),
+    (node("Quantize", [X]), [
+        {"count": 25}, {"scale": 0.0}, {"scale": float("nan")}, {"zero": 128},
+    ]),
+    (node("Dequantize", [A]), [{"count": 25}, {"scale": -1.0}, {"zero": -129}]),
+]  # fmt: skip
+
+
+def open_with(n: Node, **params: float) -> Session:
+    ports = [Port(v.name, v, 3 if v.dtype == S8 else 6 if v.dtype.kind == "i" else 1, v.shape)
+             for v in dict.fromkeys(n.dynamic_inputs)]  # fmt: skip
+    y = n.output
+    code = 3 if y.dtype == S8 else 6 if y.dtype.kind == "i" else 1
+    model = build_model(Graph([n], ports, [Port("y", y, code, y.shape)]))
+    ops = [replace(op, params={**op.params, **params}) for op in model.ops]
+    return Session(write(replace(model, ops=ops)))
+
+
+@pytest.mark.parametrize(
+    ("n", "params"),
+    [(n, p) for n, changes in CASES for p in changes],
+    ids=lambda v: v.op if isinstance(v, Node) else ",".join(f"{k}={x}" for k, x in v.items()),
+)
+def test_what_leaves_a_tensor_is_refused(n, params):
+    open_with(n)
+    with pytest.raises(UserError):
+        open_with(n, **params)

@@ -1,0 +1,231 @@
+"""Conv2d: floats as ONNX has them, integers by brute force, and every kernel table as these."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit import fixed_point
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UnsupportedError
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.ops import definition
+from edgekit.toolkit.ops.conv2d import is_depthwise
+
+from .conftest import graph_of
+
+BACKEND_OPS = {"Conv"}
+PARAMETERS = {"Conv": 1}
+
+OUT = QuantParams((0.9,), -7)
+
+
+def test_onnx_backend_case(backend_case):
+    got = backend_case.run()
+    for name, want in backend_case.want.items():
+        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_auto_pad_is_that_of_onnxruntime(run_onnx, auto_pad, stride):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(2, 3, 10, 11)).astype(np.float32)
+    w = rng.normal(size=(5, 3, 3, 4)).astype(np.float32)
+    run_onnx("Conv", {"x": x}, {"w": w}, auto_pad=auto_pad, strides=[stride, stride]).agree()
+
+
+@pytest.mark.parametrize(
+    ("shape", "weights", "attrs"),
+    [
+        ((1, 6, 9, 8), (6, 1, 3, 3), {"group": 6, "pads": [1, 1, 1, 1]}),
+        ((1, 40, 9, 8), (40, 1, 5, 3), {"group": 40, "pads": [2, 0, 1, 3], "strides": [2, 1]}),
+        ((2, 3, 5, 5), (3, 1, 3, 3), {"group": 3, "pads": [2, 2, 2, 2], "dilations": [2, 2]}),
+        ((1, 6, 9, 8), (12, 1, 3, 3), {"group": 6}),
+        ((1, 6, 9, 8), (9, 2, 3, 3), {"group": 3, "pads": [0, 1, 2, 0]}),
+        ((1, 8, 30), (4, 8, 5), {"pads": [2, 1], "strides": [2]}),
+        ((1, 8, 30), (8, 1, 5), {"group": 8, "dilations": [3]}),
+        ((1, 3, 17, 19), (7, 3, 3, 3), {"dilations": [3, 2], "pads": [4, 0, 1, 9]}),
+        ((3, 5, 6, 6), (4, 5, 1, 1), {"strides": [2, 2]}),
+        ((2, 5, 6, 6), (4, 5, 1, 1), {"pads": [1, 0, 0, 2]}),
+    ],
+)
+def test_float_is_that_of_onnxruntime(run_onnx, shape, weights, attrs):
+    rng = np.random.default_rng(2)
+    x, w, b = (rng.normal(size=s).astype(np.float32) for s in (shape, weights, weights[:1]))
+    run_onnx("Conv", {"x": x}, {"w": w, "b": b}, **attrs).agree()
+    run_onnx("Conv", {"x": x}, {"w": w}, **attrs).agree()
+
+
+def test_a_computed_bias_is_added(run_onnx):
+    rng = np.random.default_rng(3)
+    x, w, b = (rng.normal(size=s).astype(np.float32) for s in ((1, 2, 4, 4), (3, 2, 3, 3), (3,)))
+    run_onnx("Conv", {"x": x, "b": b}, {"w": w}, order=["x", "w", "b"]).agree()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attrs", "message"),
+    [
+        ({"x": (1, 2, 4, 4), "w": (3, 2, 3, 3)}, {}, "weights are computed"),
+        ({"x": (1, 2, 4, 4, 4)}, {"w": (3, 2, 3, 3, 3)}, "convolves over 3 axes"),
+    ],
+)
+def test_what_cannot_be_served_is_said(run_onnx, shapes, attrs, message):
+    feed = {k: np.zeros(s, np.float32) for k, s in shapes.items()}
+    constants = {k: np.zeros(s, np.float32) for k, s in attrs.items()}
+    with pytest.raises(UnsupportedError, match=message):
+        run_onnx("Conv", feed, constants)
+
+
+def int8_conv(
+    rng, shape, weights, *, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0), groups=1, zero=5,
+    bias=True, out=OUT, **act,
+):  # fmt: skip
+    """A Conv2d with per-channel weights whose results spread over the int8 range."""
+    n = weights[0]
+    k = int(np.prod(weights[1:]))
+    x = Value("x", TensorType(np.dtype(np.int8), shape), quant=QuantParams((0.05,), zero))
+    scales = tuple(float(s) for s in rng.uniform(0.2, 1.8, n) * 0.25 / np.sqrt(k))
+    w = constant(rng.integers(-127, 128, weights).astype(np.int8), "w", QuantParams(scales, axis=0))
+    b = constant(rng.integers(-3000, 3000, n).astype(np.int32), "b") if bias else None
+    attrs = {"stride": stride, "dilation": dilation, "pads": pads, "groups": groups, **act}
+    node = Node("Conv2d", [x, w, b], [], attrs, "conv")
+    node.outputs = [Value("out", definition("Conv2d").infer(node)[0], quant=out)]
+    return node
+
+
+def brute_force(node, x):
+    """One output after the other, in Python integers."""
+    w, b = node.input(1).const, node.inputs[2]
+    qx, qw, qy = node.input(0).quant, node.input(1).quant, node.output.quant
+    (sh, sw), (dh, dw) = node.attrs["stride"], node.attrs["dilation"]
+    top, left = node.attrs["pads"][:2]
+    channels, kh, kw, per_group = w.shape
+    out = np.zeros(node.output.shape, np.int8)
+    for at in itertools.product(*map(range, out.shape)):
+        n, y, xx, o = at
+        acc = 0 if b is None else int(b.const[o])
+        base = o // (channels // node.attrs["groups"]) * per_group
+        for i, j, c in itertools.product(range(kh), range(kw), range(per_group)):
+            iy, ix = y * sh - top + i * dh, xx * sw - left + j * dw
+            if 0 <= iy < x.shape[1] and 0 <= ix < x.shape[2]:
+                acc += int(w[o, i, j, c]) * (int(x[n, iy, ix, base + c]) - qx.zero_point)
+        m, shift = fixed_point.multiplier(qx.scalar * qw.scale[o] / qy.scalar)
+        out[at] = fixed_point.requantize(np.array(acc), m, shift, qy.zero_point, -128, 127)
+    return out
+
+
+BRUTE = [
+    ((1, 5, 6, 3), (4, 3, 3, 3), {"pads": (1, 1, 1, 1)}),
+    ((2, 5, 4, 4), (6, 3, 2, 2), {"groups": 2, "stride": (2, 1), "dilation": (1, 2)}),
+    ((1, 4, 5, 3), (3, 3, 3, 1), {"groups": 3, "pads": (2, 0, 1, 1), "stride": (1, 2)}),
+]
+
+
+@pytest.mark.parametrize(("shape", "weights", "attrs"), BRUTE)
+def test_the_integer_reference_is_the_sum_it_says(integers, shape, weights, attrs):
+    node = int8_conv(integers.rng, shape, weights, **attrs)
+    x = integers.data(node.input(0))
+    got = definition("Conv2d").integer(node, [x, *[v.const for v in node.inputs[1:]]])[0]
+    np.testing.assert_array_equal(got, brute_force(node, x))
+    assert np.mean(np.abs(got) < 127) > 0.8, "saturated values show nothing"
+
+
+CHANNELS = [1, 3, 8, 17, 33]
+WINDOWS = [
+    ((1, 1), {}),
+    ((1, 1), {"stride": (2, 2)}),
+    ((1, 1), {"pads": (1, 2, 0, 1)}),
+    ((3, 3), {"pads": (1, 1, 1, 1)}),
+    ((3, 3), {"pads": (0, 0, 1, 1), "stride": (2, 2)}),
+    ((1, 4), {"pads": (0, 2, 0, 1)}),
+    ((1, 3), {"pads": (1, 1, 1, 1), "stride": (2, 2)}),
+    ((5, 1), {"pads": (2, 0, 2, 0), "dilation": (2, 1)}),
+    ((3, 2), {"pads": (5, 4, 3, 6), "dilation": (2, 3), "stride": (3, 1)}),
+    ((7, 6), {}),
+]
+
+
+@pytest.mark.parametrize(("kernel", "attrs"), WINDOWS)
+@pytest.mark.parametrize("out_channels", [1, 4, 21])
+@pytest.mark.parametrize("channels", CHANNELS)
+def test_kernels_give_the_bytes_of_the_reference(integers, channels, out_channels, kernel, attrs):
+    node = int8_conv(integers.rng, (2, 7, 9, channels), (out_channels, *kernel, channels), **attrs)
+    integers.agree(node)
+
+
+@pytest.mark.parametrize(("kernel", "attrs"), WINDOWS)
+@pytest.mark.parametrize("channels", [2, 3, 8, 16, 31, 64, 100])
+def test_depthwise_kernels_give_the_bytes_of_the_reference(integers, channels, kernel, attrs):
+    node = int8_conv(
+        integers.rng, (2, 7, 9, channels), (channels, *kernel, 1), groups=channels, **attrs
+    )
+    assert is_depthwise(node)
+    integers.agree(node)
+
+
+@pytest.mark.parametrize(("kernel", "attrs"), WINDOWS)
+@pytest.mark.parametrize(("groups", "per_in", "per_out"), [(2, 5, 3), (3, 1, 2), (4, 8, 16)])
+def test_grouped_kernels_give_the_bytes_of_the_reference(
+    integers, groups, per_in, per_out, kernel, attrs
+):
+    weights = (groups * per_out, *kernel, per_in)
+    integers.agree(
+        int8_conv(integers.rng, (2, 7, 9, groups * per_in), weights, groups=groups, **attrs)
+    )
+
+
+@pytest.mark.parametrize("zero", [-128, -1, 127])
+@pytest.mark.parametrize("groups", [1, 6])
+def test_padding_is_the_zero_point(integers, zero, groups):
+    node = int8_conv(
+        integers.rng, (1, 4, 4, 6), (6, 3, 3, 6 // groups), groups=groups, zero=zero,
+        pads=(2, 2, 2, 2), bias=False,
+    )  # fmt: skip
+    integers.agree(node)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_an_activation_is_a_clamp_in_the_output(integers, groups):
+    node = int8_conv(
+        integers.rng, (1, 5, 5, 4), (4, 3, 3, 4 // groups), groups=groups,
+        act_min=0.0, act_max=30.0,
+    )  # fmt: skip
+    got = integers.agree(node)
+    assert got.min() == -7 and got.max() == round(30 / 0.9) - 7
+
+
+def test_a_window_outside_the_image_reads_only_padding(integers):
+    node = int8_conv(integers.rng, (1, 1, 1, 5), (5, 1, 1, 1), groups=5, pads=(3, 3, 3, 3))
+    integers.agree(node)
+    integers.agree(int8_conv(integers.rng, (1, 1, 1, 3), (5, 2, 2, 3), pads=(4, 4, 4, 4)))
+
+
+def test_sums_that_would_leave_32_bits_are_refused(integers):
+    fine = int8_conv(integers.rng, (1, 3, 3, 64), (2, 3, 3, 64))
+    narrow = int8_conv(integers.rng, (1, 3, 3, 64), (2, 3, 3, 64), out=QuantParams((1e-7,)))
+    conv = definition("Conv2d")
+    assert conv.accumulator_problem(fine) is None
+    assert "leaves 32 bits" in conv.accumulator_problem(narrow)
+    with pytest.raises(ValueError, match="channel 0"):
+        build_file(graph_of(narrow))
+
+
+def test_the_bound_on_sums_is_reached_and_not_passed(integers):
+    """Worst inputs at the largest allowed left shift still give the reference's bytes."""
+    node = int8_conv(integers.rng, (1, 1, 2, 8), (4, 1, 1, 8), bias=False, zero=-128)
+    scale = 0.05
+    while definition("Conv2d").accumulator_problem(node) is None:
+        scale /= 2
+        node.output.quant = QuantParams((scale,), 0)
+    node.output.quant = QuantParams((scale * 2,), 0)
+    for fill in (-128, 127):
+        integers.agree(node, {node.input(0): np.full((1, 1, 2, 8), fill, np.int8)})
+
+
+def test_the_file_counts_the_multiplications(integers):
+    node = int8_conv(integers.rng, (1, 8, 8, 4), (6, 3, 3, 4), pads=(1, 1, 1, 1))
+    assert read(build_file(graph_of(node))).memory.macs == 64 * 6 * 36

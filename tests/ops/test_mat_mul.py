@@ -1,0 +1,108 @@
+"""MatMul against ONNX, onnxruntime, and its integers against every kernel table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit import fixed_point
+from edgekit.toolkit.ir import Node, QuantParams
+from edgekit.toolkit.ops import definition
+from edgekit.toolkit.ops.mat_mul import MAX_K
+
+BACKEND_OPS = {"MatMul"}
+
+
+def test_onnx_backend_case(backend_case):
+    got = backend_case.run()
+    for name, want in backend_case.want.items():
+        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((3, 4), (4, 5)),
+        ((2, 3, 4), (4, 5)),
+        ((3, 4), (2, 4, 5)),
+        ((2, 3, 4), (2, 4, 5)),
+        ((2, 1, 3, 4), (1, 3, 4, 5)),
+        ((1, 2, 3, 4), (2, 4, 5)),
+        ((4,), (4, 5)),
+        ((3, 4), (4,)),
+        ((4,), (4,)),
+        ((2, 3, 4), (4,)),
+        ((4,), (2, 4, 5)),
+    ],
+)
+@pytest.mark.parametrize("fixed", [(), ("a",), ("b",)])
+def test_float_is_that_of_onnxruntime(run_onnx, a, b, fixed):
+    rng = np.random.default_rng(6)
+    tensors = {"a": rng.normal(size=a).astype(np.float32)}
+    tensors["b"] = rng.normal(size=b).astype(np.float32)
+    run_onnx(
+        "MatMul",
+        {k: v for k, v in tensors.items() if k not in fixed},
+        {k: v for k, v in tensors.items() if k in fixed},
+        order=["a", "b"],
+    ).agree()
+
+
+def int8_node(integers, a, b, zeros, transpose_b=False) -> Node:
+    k = a[-1]
+    x, y = integers.value(a, 0.05, zeros[0]), integers.value(b, 0.04, zeros[1])
+    # Zero points off the middle make the mean of the sums large: room for it.
+    spread = 60 * np.sqrt(k) + abs(zeros[0] * zeros[1]) * k / 100
+    out = QuantParams((0.05 * 0.04 * float(spread),), 3)
+    return integers.node("MatMul", [x, y], out, transpose_b=transpose_b)
+
+
+@pytest.mark.parametrize("zeros", [(0, 0), (-128, 7), (5, -128), (127, 127)])
+def test_the_integer_reference_is_the_sum_it_says(integers, zeros):
+    node = int8_node(integers, (2, 3, 11), (2, 11, 4), zeros)
+    a, b = (integers.data(v) for v in node.inputs)
+    acc = (a.astype(int) - zeros[0]) @ (b.astype(int) - zeros[1])
+    m, shift = fixed_point.multiplier(0.05 * 0.04 / node.output.quant.scalar)
+    want = fixed_point.requantize(acc, m, shift, 3, -128, 127)
+    np.testing.assert_array_equal(definition("MatMul").integer(node, [a, b])[0], want)
+
+
+@pytest.mark.parametrize("zeros", [(0, 0), (-128, 7), (5, -1), (-3, -128), (127, 127)])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((1, 1), (1, 1)),
+        ((5, 17), (17, 9)),
+        ((3, 7, 64), (3, 64, 33)),
+        ((3, 7, 65), (65, 4)),
+        ((7, 16), (3, 16, 20)),
+        ((2, 2, 9, 31), (2, 2, 31, 16)),
+    ],
+)
+def test_kernels_give_the_bytes_of_the_reference(integers, a, b, transpose_b, zeros):
+    shape = (*b[:-2], b[-1], b[-2]) if transpose_b else b
+    got = integers.agree(int8_node(integers, a, shape, zeros, transpose_b))
+    assert got.size < 50 or len(np.unique(got)) > 10
+
+
+@pytest.mark.parametrize("zeros", [(-128, -128), (127, 127), (-128, 127)])
+def test_worst_inputs_at_the_largest_sums(integers, zeros):
+    x, y = integers.value((2, MAX_K), 0.05, zeros[0]), integers.value((MAX_K, 2), 0.04, zeros[1])
+    node = integers.node("MatMul", [x, y], QuantParams((9e4,), 3), transpose_b=False)
+    assert definition("MatMul").accumulator_problem(node) is None
+    for fill_a, fill_b in ((-128, -128), (127, 127), (-128, 127), (127, -128)):
+        feed = {x: np.full(x.shape, fill_a, np.int8), y: np.full(y.shape, fill_b, np.int8)}
+        integers.agree(node, feed)
+
+
+def test_sums_that_would_leave_32_bits_are_refused(integers):
+    op = definition("MatMul")
+    long = integers.node(
+        "MatMul", [integers.value((1, MAX_K + 1)), integers.value((MAX_K + 1, 1))], None
+    )
+    assert "has room for" in op.accumulator_problem(long)
+    narrow = integers.node(
+        "MatMul", [integers.value((4, 400)), integers.value((400, 4))], QuantParams((1e-7,))
+    )
+    assert "leaves 32 bits" in op.accumulator_problem(narrow)

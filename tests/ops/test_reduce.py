@@ -1,0 +1,130 @@
+"""Reductions: ONNX's node cases, onnxruntime, real arithmetic, and every kernel table."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.ir import QuantParams
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.ops import FROM_ONNX, definition
+
+BACKEND_OPS = {name for name in FROM_ONNX if name.startswith("Reduce")}
+PARAMETERS = dict.fromkeys(BACKEND_OPS, 1)
+EMPTY = ("empty_set", "test_reduce_max_bool", "test_reduce_min_bool")
+
+
+def test_backend(backend_case):
+    if any(part in backend_case.name for part in EMPTY):
+        with pytest.raises(UserError):
+            backend_case.run()
+        return
+    for name, got in backend_case.run().items():
+        want = backend_case.want[name]
+        assert got.dtype == want.dtype and got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", sorted(BACKEND_OPS))
+@pytest.mark.parametrize("axes", [[0], [1], [-1], [2, 3], [1, 2], [0, 2], [1, 3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_onnxruntime_agrees(run_onnx, op, axes, keepdims):
+    x = np.random.default_rng(3).uniform(0.5, 2, (2, 5, 4, 21)).astype(np.float32)
+    run = run_onnx(op, {"x": x}, {"axes": np.array(axes, np.int64)}, keepdims=keepdims)
+    run.agree(3e-5 if op == "ReduceProd" else 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 100003), (100003, 3)])
+def test_long_sums_keep_their_digits(run_onnx, shape):
+    x = np.full(shape, 0.1, np.float32)
+    axis = int(np.argmax(shape))
+    run = run_onnx("ReduceSum", {"x": x}, {"axes": np.array([axis], np.int64)})
+    np.testing.assert_allclose(run.ours[0], 10000.3, rtol=1e-5)
+
+
+SHAPES = [
+    ((7,), (0,)),
+    ((3, 50), (1,)),
+    ((3, 50), (0,)),
+    ((2, 5, 33), (1,)),
+    ((2, 5, 4, 3), (1, 2)),
+    ((4, 1, 6), (1,)),
+    ((1, 16), (1,)),
+    ((2, 3), (0, 1)),
+]
+
+
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("zeros", [(0, 0), (-128, 5), (127, -128)])
+@pytest.mark.parametrize(("shape", "axes"), SHAPES, ids=str)
+def test_integers_are_the_same_on_all_kernels(integers, op, zeros, shape, axes):
+    x = integers.value(shape, zero=zeros[0])
+    shared = definition(op).shared
+    out = x.quant if shared else QuantParams((0.03 if op == "ReduceMean" else 0.4,), zeros[1])
+    node = integers.node(op, [x], out, axes=axes, keepdims=False)
+    integers.agree(node)
+
+
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceSum"])
+@pytest.mark.parametrize(("shape", "axes"), SHAPES, ids=str)
+def test_integer_sums_are_the_real_ones_within_half_a_step(integers, op, shape, axes):
+    x = integers.value(shape, scale=0.05, zero=11)
+    out = QuantParams((0.06,), -20)
+    node = integers.node(op, [x], out, axes=axes, keepdims=True)
+    q = integers.data(x)
+    real = (q.astype(np.float64) - 11) * 0.05
+    want = (np.mean if op == "ReduceMean" else np.sum)(real, axis=axes, keepdims=True)
+    got = definition(op).integer(node, [q])[0].astype(np.float64)
+    want = np.clip(want / 0.06 - 20, -128, 127)
+    assert np.abs(got - want).max() <= 0.52
+
+
+def test_sums_that_cannot_fit_are_refused(integers):
+    x = integers.value((1, 20_000_000))
+    node = integers.node("ReduceSum", [x], QuantParams((1e4,)), axes=(1,), keepdims=False)
+    assert "20000000 elements" in definition("ReduceSum").accumulator_problem(node)
+    node = integers.node("ReduceMax", [x], axes=(1,), keepdims=False)
+    assert definition("ReduceMax").accumulator_problem(node) is None
+
+
+@pytest.mark.parametrize("op", ["ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2"])
+def test_what_stays_float_says_why(integers, op):
+    node = integers.node(op, [integers.value((4,))], axes=(0,), keepdims=False)
+    assert "int8" in definition(op).integer_problem(node) or "float32" in (
+        definition(op).integer_problem(node)
+    )
+
+
+def load_reduction(op, axes, keepdims):
+    node = helper.make_node(op, ["x", "axes"], ["y"], keepdims=keepdims)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 8, 4, 4))
+    given = numpy_helper.from_array(np.array(axes, np.int64), "axes")
+    graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")], [given])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    return load(onnx.shape_inference.infer_shapes(model))
+
+
+@pytest.mark.parametrize(("op", "pool"), [("ReduceMean", "AvgPool2d"), ("ReduceMax", "MaxPool2d")])
+def test_a_reduction_of_an_image_is_a_global_pool(op, pool):
+    assert [n.op for n in load_reduction(op, [2, 3], 0).nodes] == ["Transpose", pool, "Reshape"]
+    assert [n.op for n in load_reduction(op, [-1, 2], 1).nodes] == ["Transpose", pool, "Transpose"]
+
+
+def test_axes_apart_are_brought_together():
+    nodes = load_reduction("ReduceSum", [1, 3], 1).nodes
+    assert [n.op for n in nodes] == ["Transpose", "ReduceSum", "Reshape"]
+    assert nodes[1].attrs["axes"] == (2, 3)
+
+
+def test_axes_that_do_not_exist_are_refused():
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"], name="sum")
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 8))
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, (1, 1))
+    axes = numpy_helper.from_array(np.array([2], np.int64), "axes")
+    graph = helper.make_graph([node], "g", [x], [y], [axes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    with pytest.raises(ValueError, match="axes"):
+        load(model)

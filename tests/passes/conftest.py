@@ -1,0 +1,85 @@
+"""Small graphs, and the proof that a pass keeps what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.ir import Array, Graph, Port, TensorType, Value
+from edgekit.toolkit.onnx_import.builder import GraphBuilder
+from edgekit.toolkit.passes import Pass, UntilQuiet
+from edgekit.toolkit.passes.dead_code import DeadCode
+from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.verify import verify
+
+
+class Net(GraphBuilder):
+    """A graph under construction; weights and data are random, with a fixed seed."""
+
+    def __init__(self) -> None:
+        super().__init__(Graph(), ())
+        self.rng = np.random.default_rng(0)
+
+    def input(self, *shape: int, name: str = "x") -> Value:
+        value = Value(self.unique(name), TensorType(np.dtype(np.float32), shape))
+        self.graph.inputs.append(Port(value.name, value, 1, shape))
+        return value
+
+    def output(self, *values: Value) -> Graph:
+        for v in values:
+            self.graph.outputs.append(Port(v.name, v, 1, v.shape))
+        return self.graph
+
+    def random(self, *shape: int) -> Value:
+        return self.constant(self.rng.uniform(0.5, 1.5, shape).astype(np.float32))
+
+    def conv(self, x: Value, channels: int, kernel: int = 1, **attrs: Any) -> Value:
+        pad = attrs.pop("pad", kernel // 2)
+        groups = attrs.get("groups", 1)
+        w = self.random(channels, kernel, kernel, x.shape[3] // groups)
+        given = {"stride": (1, 1), "dilation": (1, 1), "pads": (pad,) * 4, "groups": 1, **attrs}
+        return self.emit("Conv2d", [x, w, self.random(channels)], **given)
+
+    def dense(self, x: Value, n: int) -> Value:
+        return self.emit("FullyConnected", [x, self.random(n, x.shape[-1]), self.random(n)])
+
+    def relu(self, x: Value, high: float = np.inf) -> Value:
+        return self.emit("Clip", [x], min=0.0, max=high)
+
+    def nchw(self, x: Value) -> Value:
+        return self.transpose(x, (0, 3, 1, 2))
+
+    def nhwc(self, x: Value) -> Value:
+        return self.transpose(x, (0, 2, 3, 1))
+
+    def run(self) -> dict[str, Array]:
+        rng = np.random.default_rng(1)
+        feed = {p.name: rng.normal(size=p.shape).astype(np.float32) for p in self.graph.inputs}
+        return Session(build_file(self.graph)).run(feed)
+
+    def after(self, *passes: Pass) -> list[str]:
+        """The operators left by the passes and dead code removal; results are the same."""
+        before = self.run()
+        verify(self.graph, "the test")
+        UntilQuiet("test", (*passes, DeadCode())).run(self.graph)
+        after = self.run()
+        for name, want in before.items():
+            np.testing.assert_allclose(after[name], want, rtol=1e-4, atol=1e-4)
+        return self.ops()
+
+    def ops(self) -> list[str]:
+        return [n.op for n in self.graph.nodes]
+
+
+@pytest.fixture
+def net() -> Net:
+    return Net()
+
+
+@pytest.fixture
+def nets() -> Callable[[], Net]:
+    return Net

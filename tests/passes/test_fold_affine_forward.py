@@ -1,0 +1,45 @@
+"""Scale and shift in front of a linear operator go into its weights, where that is exact."""
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.passes.fold_affine_forward import FoldAffineForward
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("pad", [0, 1])
+def test_the_scale_folds_into_a_convolution(net, groups, pad):
+    x = net.emit("Mul", [net.input(1, 6, 5, 4), net.random(4)])
+    net.output(net.conv(x, 8, 3, pad=pad, groups=groups))
+    assert net.after(FoldAffineForward()) == ["Conv2d"]
+
+
+@pytest.mark.parametrize("pad, left", [(0, ["Conv2d"]), (1, ["Add", "Conv2d"])])
+def test_the_shift_folds_only_without_padding(net, pad, left):
+    x = net.emit("Add", [net.input(1, 6, 5, 4), net.random(4)])
+    net.output(net.conv(x, 8, 3, pad=pad, groups=2))
+    assert net.after(FoldAffineForward()) == left
+
+
+def test_normalization_folds_into_a_fully_connected(net):
+    x = net.emit("Mul", [net.emit("Sub", [net.input(3, 8), net.random(8)]), net.random(8)])
+    net.output(net.dense(x, 4))
+    assert net.after(FoldAffineForward()) == ["FullyConnected"]
+
+
+def test_features_scaled_very_differently_keep_their_scales(net):
+    scales = net.constant(np.float32([1, 100, 1, 1]))
+    net.output(net.dense(net.emit("Mul", [net.input(2, 4), scales]), 4))
+    assert net.after(FoldAffineForward()) == ["Mul", "FullyConnected"]
+
+
+def test_what_others_read_stays(net):
+    x = net.emit("Mul", [net.input(2, 4), net.random(4)])
+    net.output(x, net.dense(x, 4))
+    assert net.after(FoldAffineForward()) == ["Mul", "FullyConnected"]
+
+
+def test_nothing_folds_through_a_clamp(net):
+    x = net.emit("Mul", [net.input(2, 4), net.random(4)], act_min=0.0)
+    net.output(net.dense(x, 4))
+    assert net.after(FoldAffineForward()) == ["Mul", "FullyConnected"]

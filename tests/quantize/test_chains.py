@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+
+from edgekit.toolkit.quantize.chains import find_chains
+
+X = np.linspace(-5, 5, 101)
+
+
+def test_unary_operators_and_constant_scalars_are_one_function(g):
+    x = g.input("x", 1, 8)
+    y = g.emit("Sigmoid", g.emit("Mul", g.emit("Tanh", x), g.const(3.0)))
+    (chain,) = find_chains(g.output(y))
+    assert (chain.root, chain.end, len(chain.nodes)) == (x, y, 3)
+    assert np.allclose(chain(X), 1 / (1 + np.exp(-3 * np.tanh(X))), atol=1e-12)
+
+
+def test_two_functions_of_one_tensor_are_one_function(g):
+    x = g.input("x", 1, 8)
+    y = g.emit("Mul", x, g.emit("HardSigmoid", x, alpha=1 / 6, beta=0.5))
+    z = g.emit("Add", y, g.emit("Clip", x, min=0.0, max=np.inf))
+    (chain,) = find_chains(g.output(z))
+    want = X * np.clip(X / 6 + 0.5, 0, 1) + np.maximum(X, 0)
+    assert np.allclose(chain(X), want, atol=1e-7)
+
+
+def test_a_tensor_read_outside_ends_a_chain_of_its_own(g):
+    x = g.input("x", 1, 8)
+    a = g.emit("Tanh", x)
+    b = g.emit("Sigmoid", a)
+    chains = find_chains(g.output(a, b))
+    assert [(c.root, c.end, len(c.nodes)) for c in chains] == [(x, a, 1), (x, b, 2)]
+
+
+def test_two_tensors_do_not_make_a_chain(g):
+    x, y = g.input("x", 1, 8), g.input("y", 1, 8)
+    z = g.emit("Add", g.emit("Tanh", x), g.emit("Tanh", y))
+    ends = {c.end.name for c in find_chains(g.output(g.emit("Sigmoid", z)))}
+    assert ends == {"tanh0", "tanh1", "sigmoid3"}
+
+
+def test_a_constant_per_element_or_a_growing_shape_is_not_a_scalar(g):
+    x = g.input("x", 1, 8)
+    y = g.emit("Mul", x, g.const(np.arange(8)))
+    z = g.emit("Add", y, g.const(np.ones((1, 1, 1))))
+    assert find_chains(g.output(z)) == []
+
+
+def test_a_fused_clamp_is_part_of_the_function(g):
+    x = g.input("x", 1, 8)
+    y = g.emit("Add", x, g.const(1.0), act_min=0.0, act_max=6.0)
+    (chain,) = find_chains(g.output(y))
+    assert np.array_equal(chain(X), np.clip(X + 1, 0, 6))

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.interpret import interpret
+from edgekit.toolkit.quantize import Options, quantize_graph
+
+
+def ranges_of(graph, **given):
+    return {v.name: (-4.0, 4.0) for v in graph.values() if v.const is None} | given
+
+
+def by_name(graph):
+    return {v.name: v for v in graph.values()}
+
+
+def ops(graph):
+    return [n.op for n in graph.nodes]
+
+
+def test_a_conv_net_is_int8_from_input_to_output(g):
+    x = g.input("x", 1, 6, 6, 3)
+    y = g.conv(g.conv(x, 8, act_min=0.0), 4)
+    graph = g.output(y)
+    before = str(graph)
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert ops(q) == ["Conv2d", "Conv2d"] and not decisions
+    assert {v.dtype for v in q.values()} == {np.dtype(np.int8), np.dtype(np.int32)}
+    assert q.inputs[0].onnx_dtype == 1 and q.inputs[0].value.quant is not None
+    assert str(graph) == before
+
+
+def test_bias_is_in_units_of_input_times_weight(g):
+    graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3))
+    q, _ = quantize_graph(graph, ranges_of(graph))
+    x, w, b = q.nodes[0].inputs
+    assert b.dtype == np.int32 and w.quant.axis == 0
+    unit = np.array(w.quant.scale) * x.quant.scalar
+    assert np.allclose(b.quant.scale, unit)
+    assert np.allclose(b.const * unit, graph.nodes[0].inputs[2].const, atol=unit.max())
+
+
+def test_a_channel_without_weights_gives_its_bias(g):
+    y = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    node = g.graph.nodes[0]
+    w, b = node.inputs[1].const, node.inputs[2].const
+    w[0], b[:] = 0.0, [1.5, 0.0]
+    w[1] = 1e-38  # too small to hold a bias at its own scale
+    b[1] = -2.0
+    graph = g.output(y)
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert not decisions
+    got = interpret(q, {"x": np.zeros((1, 4, 4, 2), np.int8)})[y.name]
+    real = q.outputs[0].value.quant.dequantize(got)
+    assert np.allclose(real[..., 0], 1.5, atol=0.02) and np.allclose(real[..., 1], -2, atol=0.02)
+
+
+def test_a_fused_clamp_bounds_the_range(g):
+    y = g.conv(g.input("x", 1, 4, 4, 2), 2, act_min=0.0, act_max=3.0)
+    graph = g.output(y)
+    q, _ = quantize_graph(graph, ranges_of(graph))
+    quant = q.outputs[0].value.quant
+    assert quant.zero_point == -128 and np.isclose(quant.scalar, 3 / 255)
+
+
+def test_a_chain_is_one_table(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    y = g.emit("Mul", x, g.emit("Sigmoid", x))
+    graph = g.output(y)
+    q, _ = quantize_graph(graph, ranges_of(graph))
+    assert ops(q) == ["Conv2d", "Lut"]
+    node = q.nodes[1]
+    real = node.input(0).quant.dequantize(np.arange(-128, 128))
+    want = node.output.quant.quantize(real / (1 + np.exp(-real)))
+    assert np.abs(node.input(1).const.astype(int) - want).max() <= 1
+
+
+def test_where_tables_saturate_no_steps_are_spent(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    y = g.emit("HardSwish", x)
+    graph = g.output(y)
+    q, _ = quantize_graph(graph, ranges_of(graph) | {x.name: (-20.0, 4.0), y.name: (-0.4, 4.0)})
+    quant = q.nodes[0].output.quant
+    assert -3.2 < (-128 - quant.zero_point) * quant.scalar < -2.9
+
+
+def test_movement_keeps_the_quantization(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    y = g.emit("Transpose", g.emit("Reshape", x, shape=(1, 16, 2)), perm=(0, 2, 1))
+    graph = g.output(y)
+    q, _ = quantize_graph(graph, ranges_of(graph) | {y.name: (-2.0, 1.0)})
+    assert len({v.quant for n in q.nodes for v in n.outputs}) == 1
+    # What only y reads needs only the range of y.
+    assert np.isclose(q.outputs[0].value.quant.scalar, 3 / 255)
+
+
+def test_producers_write_in_the_quantization_of_a_concat(g):
+    x = g.input("x", 1, 4, 4, 2)
+    a, b = g.conv(x, 2), g.conv(x, 2)
+    y = g.emit("Concat", a, b, axis=3)
+    graph = g.output(y)
+    q, decisions = quantize_graph(graph, ranges_of(graph) | {a.name: (-1.0, 1.0)})
+    assert "Lut" not in ops(q) and not decisions
+    assert by_name(q)[a.name].quant == by_name(q)[y.name].quant
+
+
+def test_an_input_of_a_concat_that_others_read_finer_is_requantized(g):
+    x = g.input("x", 1, 4, 4, 2)
+    a, b = g.conv(x, 2), g.conv(x, 2)
+    y = g.emit("Concat", a, b, axis=3)
+    graph = g.output(y, g.conv(a, 2))
+    q, decisions = quantize_graph(graph, ranges_of(graph) | {a.name: (-0.5, 0.5)})
+    assert ops(q).count("Lut") == 1 and "requantized" in decisions[0].what
+    named = by_name(q)
+    assert named[a.name].quant.scalar < named[y.name].quant.scalar / 5
+    same, _ = quantize_graph(graph, ranges_of(graph))
+    assert "Lut" not in ops(same)
+
+
+def test_softmax_dictates_its_output(g):
+    x = g.input("x", 1, 10)
+    graph = g.output(g.emit("Reshape", g.emit("Softmax", x, axis=1), shape=(10,)))
+    q, _ = quantize_graph(graph, ranges_of(graph))
+    quant = q.outputs[0].value.quant
+    assert (quant.scalar, quant.zero_point) == (1 / 256, -128)
+
+
+def test_argmax_reads_the_logits(g):
+    x = g.input("x", 1, 10)
+    p = g.emit("Softmax", x, axis=1)
+    y = g.emit("ArgMax", p, axis=1, keepdims=0, select_last_index=0)
+    graph = g.output(p, y)
+    q, _ = quantize_graph(graph, ranges_of(graph))
+    argmax = next(n for n in q.nodes if n.op == "ArgMax")
+    assert argmax.input(0) is q.inputs[0].value
+
+
+def test_what_has_no_integer_form_stays_float_and_says_so(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    y = g.emit("Div", x, g.conv(g.graph.inputs[0].value, 2))
+    graph = g.output(g.conv(y, 2))
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert ops(q) == ["Conv2d", "Conv2d", "Dequantize", "Dequantize", "Div", "Quantize", "Conv2d"]
+    (decision,) = decisions
+    assert (decision.op, decision.what) == ("Div", "kept float") and "constant" in decision.why
+
+
+def test_cheap_nodes_between_float_nodes_stay_float(g):
+    x = g.input("x", 1, 4, 4, 2)
+    a = g.emit("Div", g.conv(x, 2), g.conv(x, 2))
+    b = g.emit("Reshape", a, shape=(1, 32))
+    graph = g.output(g.emit("Div", b, g.input("y", 1, 32)))
+    q, _ = quantize_graph(graph, ranges_of(graph))
+    assert ops(q).count("Dequantize") == 2 and "Quantize" not in ops(q)
+    assert q.outputs[0].value.dtype == np.float32
+
+
+def test_nodes_kept_float_by_name(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    y = g.conv(x, 2, name="tail")
+    graph = g.output(y)
+    q, decisions = quantize_graph(graph, ranges_of(graph), Options(keep_float=frozenset({"tail"})))
+    assert ops(q) == ["Conv2d", "Dequantize", "Conv2d"]
+    assert [d.node for d in decisions] == ["tail"]
+
+
+def test_a_tensor_without_range_keeps_its_nodes_float(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    graph = g.output(g.conv(x, 2))
+    ranges = ranges_of(graph)
+    del ranges[x.name]
+    q, decisions = quantize_graph(graph, ranges)
+    assert len(decisions) == 2 and x.name in decisions[0].why
+    assert q.inputs[0].value.dtype == np.float32
+
+
+def test_accumulators_that_could_overflow_stay_float(g):
+    x = g.input("x", 1, 1 << 18)
+    w = g.const(np.ones((1, 1 << 18)))
+    graph = g.output(g.emit("FullyConnected", x, w, None, act_min=-np.inf, act_max=np.inf))
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert ops(q) == ["FullyConnected"] and decisions[0].what == "kept float"
+
+
+@pytest.mark.parametrize("shift", [None, 0.5])
+def test_the_integers_mean_what_the_floats_say(g, shift):
+    rng = np.random.default_rng(3)
+    x = g.input("x", 1, 5, 5, 4)
+    y = g.conv(x, 6, kernel=1)
+    graph = g.output(y)
+    data = rng.uniform(-1, 1, size=x.shape).astype(np.float32)
+    w, b = (v.const for v in graph.nodes[0].inputs[1:])
+    want = np.einsum("nhwc,okjc->nhwo", data, w) + b + (shift or 0.0)
+    ranges = {"x": (-1.0, 1.0), y.name: (float(want.min()), float(want.max()))}
+    shifts = {} if shift is None else {y.name: np.full(6, shift)}
+    q, _ = quantize_graph(graph, ranges, Options(bias_shift=shifts))
+    got = interpret(q, {"x": q.inputs[0].value.quant.quantize(data)})[y.name]
+    error = q.outputs[0].value.quant.dequantize(got) - want
+    assert 10 * np.log10((want**2).sum() / (error**2).sum()) > 35

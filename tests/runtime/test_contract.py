@@ -1,0 +1,101 @@
+"""What the C library promises to whoever links it."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from edgekit.runtime_c import SOURCE
+
+# What a C compiler may call by itself, and what we allow.
+FREESTANDING = {"memcpy", "memset", "memmove", "memcmp"}
+MATH = re.compile(
+    r"(exp|log|sqrt|tanh|erf|sin|cos|pow|floor|ceil|rint|nearbyint|round|fmod|fabs|expm1|log1p|fmin|fmax|copysign)f"
+)
+HEADERS = sorted(p.name for p in (SOURCE / "include" / "edgekit").glob("*.h"))
+
+
+def must(command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    """The portable part, compiled as for a device: no target, no sanitizer, freestanding."""
+    gcc = shutil.which("gcc")
+    if not gcc:
+        pytest.skip("needs gcc")
+    folder = tmp_path_factory.mktemp("objects")
+    for name in ("ek_targets.inc", "ek_plans.inc"):
+        (folder / name).write_text("")
+    (folder / "ek_plans.inc").write_text("")
+    format_h = (SOURCE / "include" / "edgekit" / "format.h").read_text()
+    kinds = re.findall(r"X\(([A-Z0-9_]+), ([a-z0-9_]+), \d+\)", format_h)
+    (folder / "ek_ops.inc").write_text("".join(f"EK_KIND({k}, {n})\n" for k, n in kinds))
+    found = {}
+    for source in sorted((SOURCE / "src").rglob("*.c")):
+        obj = folder / f"{source.parent.name}_{source.stem}.o"
+        must(
+            [gcc, "-std=c11", "-O1", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-Wall",
+             "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wundef", "-Werror",
+             f"-I{SOURCE / 'include'}", f"-I{SOURCE / 'src'}", f"-I{folder}",
+             "-c", source, "-o", obj],
+        )  # fmt: skip
+        found[source] = obj
+    return found
+
+
+def symbols(obj, *flags):
+    return {line.split()[-1]: line.split()[-2] for line in must(["nm", *flags, obj]).splitlines()}
+
+
+def test_all_that_is_visible_has_the_prefix(objects):
+    for source, obj in objects.items():
+        strangers = [s for s in symbols(obj, "-g", "--defined-only") if not s.startswith("ek_")]
+        assert not strangers, f"{source.name} defines {strangers}"
+
+
+def test_no_c_library_but_memory_and_mathematics_of_floats(objects):
+    defined = {s for obj in objects.values() for s in symbols(obj, "-g", "--defined-only")}
+    for source, obj in objects.items():
+        needs = set(symbols(obj, "-u")) - defined - FREESTANDING - {"_GLOBAL_OFFSET_TABLE_"}
+        if source.stem.endswith("_f32"):
+            needs = {s for s in needs if not MATH.fullmatch(s)}
+        assert not needs, f"{source.name} needs {sorted(needs)}"
+
+
+def test_no_writable_globals(objects):
+    for source, obj in objects.items():
+        state = [s for s, kind in symbols(obj, "--defined-only").items() if kind in "bBcC"]
+        data = [s for s, kind in symbols(obj, "--defined-only").items() if kind in "dD"]
+        relocated = [
+            s for s in data if not re.search(r" \.data\.rel\.ro", must(["objdump", "-t", obj]))
+        ]
+        assert not state + relocated, f"{source.name} keeps {state + relocated}"
+
+
+def test_no_float_instruction_in_integer_files(objects):
+    for source, obj in objects.items():
+        if source.stem.endswith("_f32") or "f32" in source.name:
+            continue
+        code = must(["objdump", "-d", "--no-show-raw-insn", obj])
+        found = re.findall(r"\b((?:mul|add|sub|div|sqrt)s[sd]|cvt[a-z0-9]+)\b", code)
+        if source.stem in ("cast", "quantize_s8", "dequantize_s8"):
+            continue
+        assert not found, f"{source.name} computes in floats: {sorted(set(found))}"
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize(("compiler", "standard"), [("gcc", "c11"), ("g++", "c++17")])
+def test_headers_stand_alone(header, compiler, standard):
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    language = "c" if compiler == "gcc" else "c++"
+    must(
+        [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wundef", "-Werror", "-pedantic",
+         f"-I{SOURCE / 'include'}", "-x", language, "-fsyntax-only", "-"],
+        input=f'#include "edgekit/{header}"\n#include "edgekit/{header}"\n',
+    )  # fmt: skip

@@ -1,0 +1,218 @@
+"""The Python session against what the file says should come out."""
+
+import numpy as np
+import pytest
+
+from edgekit.runtime_c._ffi import ffi, lib
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.schema import DType, OpKind
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.ir import QuantParams
+from edgekit.toolkit.runtime import Model, Session, kernel_tables, scratch_bytes
+
+X = np.array([[-1.3, 0.0, 7.25], [100.0, -100.0, np.nan]], np.float32)
+QX = QuantParams((0.5,), -4)
+
+
+@pytest.fixture(scope="module")
+def chain(corpus):
+    return write(corpus.chain())
+
+
+def table(q):
+    """What the two tables of the chain do, one after the other."""
+    return (-1 - (-1 - q.astype(np.int32))).astype(np.int8)
+
+
+@pytest.fixture(params=kernel_tables())
+def session(request, chain):
+    return Session(chain, request.param)
+
+
+def test_floats_go_in_and_come_out(session):
+    y = session.run({"x0": X})["y0"]
+    assert y.dtype == np.float32
+    np.testing.assert_array_equal(y, QuantParams((0.5,), 3).dequantize(table(QX.quantize(X))))
+
+
+def test_raw_outputs_are_the_integers(session):
+    raw = session.run_raw({"x0": X})["y0"]
+    assert raw.dtype == np.int8
+    np.testing.assert_array_equal(raw, table(QX.quantize(X)))
+
+
+def test_quantized_input_is_taken_as_it_is(session):
+    q = np.array([[-128, 127, 0], [1, 2, 3]], np.int8)
+    np.testing.assert_array_equal(session.run_raw({"x0": q})["y0"], table(q))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_other_floats_are_converted(session, dtype):
+    x = np.array([[1, 2, 3], [4, 5, 6.5]], dtype)
+    want = session.run({"x0": x.astype(np.float32)})["y0"]
+    np.testing.assert_array_equal(session.run({"x0": x})["y0"], want)
+
+
+def test_strided_inputs_are_read_in_their_order(session):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2].T
+    want = session.run({"x0": x.copy()})["y0"]
+    np.testing.assert_array_equal(session.run({"x0": x})["y0"], want)
+
+
+def test_inputs_and_outputs_are_described(session):
+    (x,), (y,) = session.inputs, session.outputs
+    assert (x.name, x.shape, x.dtype, x.onnx_dtype) == ("x0", (2, 3), np.int8, np.float32)
+    assert (x.scale, x.zero_point, y.scale, y.zero_point) == (0.5, -4, 0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("feed", "says"),
+    [
+        ({}, "no input 'x0' given"),
+        ({"x0": X, "z": X}, "no input 'z'; the model's are: x0"),
+        ({"x0": X[:1]}, r"'x0': expected shape \[2, 3\], got \[1, 3\]"),
+        ({"x0": np.ones((2, 3), np.int64)}, "'x0': expected float32 .*int8.* got int64"),
+        ({"x0": np.array([["a"] * 3] * 2)}, "'x0': expected float32"),
+    ],
+)
+def test_a_wrong_feed_is_named(session, feed, says):
+    with pytest.raises(UserError, match=says):
+        session.run(feed)
+
+
+def test_every_layer_is_shown_while_it_is_there(session):
+    seen = []
+    y = session.run_layers({"x0": X}, lambda i, name, a: seen.append((i, name, a.copy())))
+    q = QX.quantize(X)
+    assert [(i, name) for i, name, _ in seen] == [(0, "op0"), (1, "op1")]
+    np.testing.assert_array_equal(seen[0][2], -1 - q.astype(np.int32))
+    np.testing.assert_array_equal(seen[1][2], table(q))
+    np.testing.assert_array_equal(y["y0"], session.run({"x0": X})["y0"])
+    first = session.op_outputs[0]
+    assert (first.kind, first.shape, first.scale, first.zero_point) == (
+        OpKind.LutS8,
+        (2, 3),
+        0.25,
+        7,
+    )
+
+
+def test_a_callback_that_raises_leaves_a_session_that_works(session):
+    want = session.run({"x0": X})["y0"]
+    with pytest.raises(ZeroDivisionError):
+        session.run_layers({"x0": X}, lambda i, name, a: 1 // 0)
+    np.testing.assert_array_equal(session.run({"x0": X})["y0"], want)
+
+
+def test_layers_cannot_be_written_and_outlive_the_session(chain):
+    kept = []
+    session = Session(chain)
+    session.run_layers({"x0": X}, lambda i, name, a: kept.append(a))
+    del session
+    assert kept[1].shape == (2, 3)
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0][0, 0] = 1
+
+
+def test_profile_has_a_time_per_operator(session):
+    seconds = session.profile({"x0": X})
+    assert len(seconds) == 2
+    assert all(s >= 0 for s in seconds)
+
+
+def test_sessions_share_a_model_and_nothing_else(chain):
+    model = Model(chain)
+    a, b = Session(model), Session(model, "ref")
+    low, high = np.full((2, 3), -128, np.int8), np.full((2, 3), 127, np.int8)
+    for _ in range(3):
+        assert (a.run_raw({"x0": low})["y0"] == -128).all()
+        assert (b.run_raw({"x0": high})["y0"] == 127).all()
+
+
+def test_outputs_are_the_callers(session):
+    first = session.run_raw({"x0": np.zeros((2, 3), np.int8)})["y0"]
+    session.run_raw({"x0": np.ones((2, 3), np.int8)})
+    assert (first == 0).all()
+
+
+def test_an_unknown_table_is_refused(chain):
+    with pytest.raises(UserError, match=r"no kernel table 'm5'.*there are: ref"):
+        Session(chain, "m5")
+
+
+def test_integers_have_the_onnx_type_outside(corpus):
+    f = corpus.FileMaker()
+    x = f.input(DType.Int32, 3, onnx=7)
+    f.output(x, onnx=7)
+    session = Session(write(f.model()))
+    y = session.run({"x0": np.array([1, -2, 2**31 - 1])})["y0"]
+    assert y.dtype == np.int64
+    assert y.tolist() == [1, -2, 2**31 - 1]
+    with pytest.raises(UserError, match=r"'x0'.*2147483648 do not fit int32"):
+        session.run({"x0": np.array([0, 0, 2**31])})
+
+
+def test_bools_are_bools_outside(corpus):
+    f = corpus.FileMaker()
+    f.output(f.input(DType.UInt8, 3, onnx=9), onnx=9)
+    session = Session(write(f.model()))
+    assert session.inputs[0].onnx_dtype == np.bool_
+    y = session.run({"x0": np.array([True, False, True])})["y0"]
+    assert y.dtype == np.bool_
+    assert y.tolist() == [True, False, True]
+
+
+def test_a_computed_index_out_of_range_is_an_error(corpus):
+    session = Session(write(corpus.one_operator(OpKind.Gather)))
+    x = np.zeros((2, 5, 3), np.float32)
+    session.run({"x0": x, "x1": np.array([0, 4, -1, -5], np.int32)})
+    for bad in (5, -6, 2**31 - 1, -(2**31)):
+        with pytest.raises(UserError, match="index"):
+            session.run({"x0": x, "x1": np.array([0, 4, -1, bad], np.int32)})
+
+
+def test_kernel_tables_agree_on_every_operator(corpus):
+    for kind in OpKind:
+        data = write(corpus.one_operator(kind))
+        results = []
+        for name in kernel_tables():
+            session = Session(data, name)
+            rng = np.random.default_rng(3)
+            feed = {}
+            for io in session.inputs:
+                x = rng.normal(size=io.shape) * (1 if io.dtype.kind == "f" else 40)
+                if kind is OpKind.Gather and io.dtype == np.int32:
+                    x = x % 5
+                feed[io.name] = x.astype(io.dtype)
+            results.append(session.run_raw(feed))
+        for other in results[1:]:
+            for name, want in results[0].items():
+                if want.dtype.kind == "f":
+                    np.testing.assert_allclose(other[name], want, rtol=1e-5, atol=1e-5)
+                else:
+                    np.testing.assert_array_equal(other[name], want, err_msg=kind.name)
+
+
+def test_quantizing_is_the_ir_to_the_bit():
+    x = np.concatenate([
+        np.random.default_rng(0).normal(size=5000).astype(np.float32) * 60,
+        np.arange(-300, 300, dtype=np.float32) * np.float32(0.125),
+        np.array([np.nan, np.inf, -np.inf, 1e38, -1e38, 1e-45, -0.0], np.float32),
+    ])  # fmt: skip
+    for params in (QuantParams((0.25,), 0), QuantParams((0.37,), -128), QuantParams((1.1,), 127)):
+        q = np.empty(x.size, np.int8)
+        back = np.empty(x.size, np.float32)
+        q_at, x_at = ffi.from_buffer("int8_t[]", q), ffi.from_buffer("float[]", x)
+        scale, zero = params.scalar, params.zero_point
+        lib.ek_quantize_f32_s8(q_at, x_at, x.size, scale, zero)
+        with np.errstate(over="ignore"):
+            want = params.quantize(x)
+        np.testing.assert_array_equal(q, want)
+        lib.ek_dequantize_s8_f32(ffi.from_buffer("float[]", back), q_at, x.size, scale, zero)
+        np.testing.assert_array_equal(back, params.dequantize(q))
+
+
+def test_scratch_of_an_operator_that_is_not_there():
+    assert scratch_bytes(None, OpKind.Concat, bytes(8)) == 0
+    with pytest.raises(ValueError, match="kind 999"):
+        scratch_bytes(None, 999, bytes(8))

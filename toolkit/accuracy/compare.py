@@ -1,0 +1,172 @@
+"""An .edge file against the float model it was made from, sample by sample in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import UserError
+from ..ir import Array
+from ..runtime import IoInfo, Session
+from .metrics import Difference, Top1
+from .oracle import Oracle
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, steps done, and steps in all (0: not known)."""
+
+
+@dataclass(frozen=True)
+class OutputReport:
+    """One output over all samples."""
+
+    name: str
+    sqnr_db: float
+    cosine: float
+    max_abs_error: float
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One tensor over all samples; `sqnr_db` is None where one side alone has it."""
+
+    name: str
+    type: str
+    dtype: str
+    sqnr_db: float | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `edgekit check` says. `layers` are the worst first, those without counterpart last."""
+
+    outputs: list[OutputReport]
+    samples: int
+    oracle: str
+    target: str
+    top1: Top1 | None = None
+    layers: list[LayerReport] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As documented for `check --json`; `top1` and `layers` only where they were asked for."""
+        told: dict[str, Any] = {
+            "outputs": [asdict(o) for o in self.outputs],
+            "samples": self.samples,
+            "oracle": self.oracle,
+            "target": self.target,
+        }
+        if self.top1 is not None:
+            told["top1"] = self.top1.to_json()
+        if self.layers:
+            told["layers"] = [asdict(layer) for layer in self.layers]
+        return told
+
+
+class Runner(Protocol):
+    """What answers for the file: a Session here, or a device."""
+
+    kernels: str
+
+    @property
+    def outputs(self) -> tuple[IoInfo, ...]: ...
+
+    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]: ...
+
+
+def compare(
+    edge: Runner,
+    oracle: Oracle,
+    samples: Iterable[Mapping[str, Array]],
+    labels: Sequence[int] | Array | None = None,
+    *,
+    float_edge: Session | None = None,
+    target: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The differences between `edge` and `oracle` on `samples`, inputs by ONNX name and shape.
+
+    With `labels`, one class a sample, also top-1 of both. With `float_edge`, the float model on
+    our runtime, also the SQNR of every tensor that operators of both make. Raises UserError when
+    there are no samples or not as many labels.
+    """
+    outputs = {io.name: Difference() for io in edge.outputs}
+    classes = None if labels is None else Top1()
+    layers = None
+    if float_edge is not None:
+        if not isinstance(edge, Session):
+            raise UserError("layers are compared on this machine only; leave out the target")
+        layers = _Layers(edge, float_edge)
+    count = 0
+    for sample in samples:
+        truth = oracle.run(sample)
+        got = edge.run(sample) if layers is None else layers.add(sample)
+        for name, difference in outputs.items():
+            difference.add(got[name], truth[name])
+        if classes is not None and labels is not None:
+            if count >= len(labels):
+                raise UserError(f"there are more samples than the {len(labels)} labels")
+            judged = judged_output(truth)
+            classes.add(got[judged], truth[judged], int(labels[count]))
+        count += 1
+        if progress:
+            progress("comparing", count, 0 if labels is None else len(labels))
+    if not count:
+        raise UserError("there are no samples to compare on; give at least one")
+    if labels is not None and count != len(labels):
+        raise UserError(f"there are {count} samples and {len(labels)} labels")
+    return Report(
+        [OutputReport(n, d.sqnr_db, d.cosine, d.max_abs_error) for n, d in outputs.items()],
+        count,
+        oracle.name,
+        target or edge.kernels,
+        classes,
+        [] if layers is None else layers.report(),
+    )
+
+
+def judged_output(outputs: Mapping[str, Array]) -> str:
+    """The output that names the class: a single integer if there is one, else the first."""
+    for name, array in outputs.items():
+        if array.size == 1 and array.dtype.kind in "iu":
+            return name
+    return next(iter(outputs))
+
+
+class _Layers:
+    """Every operator's output in both files, by name."""
+
+    def __init__(self, edge: Session, float_edge: Session) -> None:
+        self.edge, self.float_edge = edge, float_edge
+        self.common = {o.name for o in edge.op_outputs} & {o.name for o in float_edge.op_outputs}
+        self.differences = {name: Difference() for name in self.common}
+
+    def add(self, sample: Mapping[str, Array]) -> dict[str, Array]:
+        """Run both on a sample; returns the file's outputs."""
+        truth: dict[str, Array] = {}
+
+        def keep(_: int, name: str, array: Array) -> None:
+            if name in self.common:
+                truth[name] = array.copy()
+
+        def take(i: int, name: str, array: Array) -> None:
+            if name in truth:
+                out = self.edge.op_outputs[i]
+                real: Array = array
+                if out.scale:
+                    real = (array.astype(np.float32) - out.zero_point) * np.float32(out.scale)
+                self.differences[name].add(real, truth[name])
+
+        self.float_edge.run_layers(sample, keep)
+        return self.edge.run_layers(sample, take)
+
+    def report(self) -> list[LayerReport]:
+        known: list[LayerReport] = []
+        alone: list[LayerReport] = []
+        for out in self.edge.op_outputs:
+            difference = self.differences.get(out.name)
+            db = difference.sqnr_db if difference and difference.samples else None
+            layer = LayerReport(out.name, out.kind.name, out.dtype.name, db)
+            (alone if db is None else known).append(layer)
+        return sorted(known, key=lambda layer: layer.sqnr_db or 0.0) + alone

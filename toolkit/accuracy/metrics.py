@@ -1,0 +1,100 @@
+"""How far results are from the float model's, over any number of samples in constant memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ir import Array
+
+EXACT_DB = 300.0
+"""What a tensor that is 0 throughout counts as when it is met exactly."""
+_TINY = 1e-30
+
+
+@dataclass
+class Difference:
+    """A tensor against its float truth, sample by sample.
+
+    signal, noise  sums of squares of the truth and of the error
+    cosines        sum over samples of the cosine between the two
+    """
+
+    signal: float = 0.0
+    noise: float = 0.0
+    cosines: float = 0.0
+    max_abs_error: float = 0.0
+    samples: int = 0
+
+    def add(self, got: Array, truth: Array) -> None:
+        """Take in one sample: arrays of as many elements. NaN anywhere makes every figure NaN."""
+        a, r = (np.ravel(v).astype(np.float64) for v in (got, truth))
+        if a.size != r.size:
+            raise ValueError(f"{a.size} elements cannot be compared with {r.size}")
+        error = a - r
+        self.signal += float(r @ r)
+        self.noise += float(error @ error)
+        norms = float(np.linalg.norm(a) * np.linalg.norm(r))
+        self.cosines += float(a @ r) / (norms + 1e-12) if norms else float(not error.any())
+        self.max_abs_error = float(np.max(np.abs(error), initial=self.max_abs_error))
+        self.samples += 1
+
+    @property
+    def sqnr_db(self) -> float:
+        """Signal to quantization noise over all samples, in dB."""
+        if self.signal == 0.0:
+            return EXACT_DB if self.noise == 0.0 else 10 * math.log10(_TINY / self.noise)
+        if math.isnan(self.signal + self.noise):
+            return math.nan
+        return 10 * math.log10(self.signal / (self.noise + _TINY))
+
+    @property
+    def cosine(self) -> float:
+        """Mean over samples."""
+        return self.cosines / self.samples if self.samples else math.nan
+
+
+def sqnr_db(got: Array, truth: Array) -> float:
+    """Signal to quantization noise of the whole arrays, in dB."""
+    d = Difference()
+    d.add(got, truth)
+    return d.sqnr_db
+
+
+def predicted_class(output: Array) -> int:
+    """The class that one sample's output names.
+
+    The place of the largest value, the first among equals; of a single value itself if it is an
+    integer, and whether it is above 0.5 if it is not.
+    """
+    flat = np.ravel(output)
+    if flat.size > 1:
+        return int(flat.argmax())
+    return int(flat[0]) if flat.dtype.kind in "iub" else int(flat[0] > 0.5)
+
+
+@dataclass
+class Top1:
+    """Share of samples whose class is right, for both sides, and where they agree."""
+
+    samples: int = 0
+    float_right: int = 0
+    edge_right: int = 0
+    agreed: int = 0
+
+    def add(self, got: Array, truth: Array, label: int) -> None:
+        mine, its = predicted_class(got), predicted_class(truth)
+        self.samples += 1
+        self.float_right += its == label
+        self.edge_right += mine == label
+        self.agreed += mine == its
+
+    def to_json(self) -> dict[str, float]:
+        n = max(self.samples, 1)
+        return {
+            "float": self.float_right / n,
+            "edge": self.edge_right / n,
+            "agreement": self.agreed / n,
+        }

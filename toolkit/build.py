@@ -1,0 +1,146 @@
+"""A graph -> the bytes of an .edge file: order, lowering, memory, writing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import UserError
+from .format.describe import macs
+from .format.model import (
+    ABSENT,
+    DTYPE_OF,
+    EdgeModel,
+    IoRecord,
+    Memory,
+    OpRecord,
+    Provenance,
+    TensorRecord,
+)
+from .format.schema import Place
+from .format.structs import pack
+from .format.writer import write
+from .ir import Array, Graph, Node, Value
+from .ops import definition
+from .ops._opdef import Lowered
+from .plan import Buffer, place, schedule
+from .plan.buffers import assign, runs_nothing
+from .runtime import scratch_bytes
+
+ARENA_ALIGN = 16
+
+
+class _Blob:
+    """Constants, back to back; identical ones once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._known: dict[tuple[bytes, int], int] = {}
+
+    def add(self, *arrays: Array, align: int = 4) -> int:
+        content = b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)
+        if (content, align) not in self._known:
+            self.data += bytes(-len(self.data) % align)
+            self._known[content, align] = len(self.data)
+            self.data += content
+        return self._known[content, align]
+
+
+@dataclass(frozen=True)
+class _Step:
+    node: Node
+    lowered: Lowered
+    scratch: int
+
+
+def build_file(
+    graph: Graph, target: str = "generic", provenance: Provenance | None = None
+) -> bytes:
+    """The .edge file of `graph`, planned for the kernels of `target` ("generic" runs everywhere).
+
+    Raises UserError for a model too large for the format.
+    """
+    try:
+        return write(build_model(graph, target, provenance))
+    except ValueError as why:
+        raise UserError(f"the model does not fit the .edge format: {why}") from why
+
+
+def build_model(
+    graph: Graph, target: str = "generic", provenance: Provenance | None = None
+) -> EdgeModel:
+    """As build_file, before serialization."""
+    # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
+    orders = [list(graph.nodes)]
+    if (better := schedule(graph)) != orders[0]:
+        orders.append(better)
+    models = [_plan(graph, order, target, provenance or Provenance()) for order in orders]
+    return min(models, key=lambda m: m.memory.arena_bytes)
+
+
+def _plan(graph: Graph, order: list[Node], target: str, provenance: Provenance) -> EdgeModel:
+    blob = _Blob()
+    kernels = None if target == "generic" else target
+    steps: dict[int, _Step] = {}
+    for at, node in enumerate(order, 1):
+        if not runs_nothing(node):
+            lowered = definition(node.op).lower(node, blob)
+            params = pack(lowered.kind.name, lowered.params)
+            steps[at] = _Step(node, lowered, scratch_bytes(kernels, lowered.kind, params))
+
+    buffers, buffer_of = assign(graph, order)
+    scratch_of: dict[int, int] = {}
+    for at, step in steps.items():
+        if step.scratch:
+            scratch_of[at] = len(buffers)
+            buffers.append(Buffer(step.scratch, at, at))
+    layout = place(buffers, ARENA_ALIGN)
+
+    tensors: list[TensorRecord] = []
+    index_of: dict[Value, int] = {}
+
+    def tensor(value: Value | None) -> int:
+        if value is None:
+            return ABSENT
+        if value not in index_of:
+            index_of[value] = len(tensors)
+            if value.const is None:
+                where, offset = Place.Arena, layout.offsets[buffer_of[value]]
+            else:
+                where, offset = Place.Blob, blob.add(value.const, align=ARENA_ALIGN)
+            quant = value.quant
+            tensors.append(
+                TensorRecord(
+                    value.shape,
+                    DTYPE_OF[value.dtype],
+                    where,
+                    offset,
+                    0.0 if quant is None else float(np.float32(quant.scalar)),
+                    0 if quant is None else quant.zero_point,
+                )
+            )
+        return index_of[value]
+
+    inputs = [IoRecord(p.name, tensor(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
+    ops = [
+        OpRecord(
+            step.lowered.kind,
+            step.node.output.name,
+            tuple(tensor(v) for v in step.lowered.operands),
+            tuple(tensor(v) for v in step.node.outputs),
+            dict(step.lowered.params),
+            layout.offsets[scratch_of[at]] if at in scratch_of else 0,
+            step.scratch,
+        )
+        for at, step in steps.items()
+    ]
+    outputs = [IoRecord(p.name, tensor(p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
+    memory = Memory(
+        macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
+        arena_bytes=layout.total,
+        scratch_bytes=max((s.scratch for s in steps.values()), default=0),
+        persistent_bytes=0,
+        arena_bound_bytes=layout.bound,
+    )
+    return EdgeModel(tensors, ops, inputs, outputs, memory, bytes(blob.data), target, provenance)

@@ -1,0 +1,52 @@
+"""`edgekit bench`: what a model costs on a device, without the device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..device import bench as device_bench
+from .options import edge_argument, json_option
+from .output import kib, people, print_json, table
+
+
+@click.command()
+@edge_argument
+@click.option("--target", required=True, metavar="TARGET", help="As `edgekit targets` lists them.")
+@click.option("--cpu", help="The emulator's -cpu, for targets that choose kernels at run time.")
+@click.option("--kernels", default="", help="Kernel table to use; the best by default.")
+@json_option
+def bench(model: Path, target: str, cpu: str | None, kernels: str, as_json: bool) -> None:
+    """Run MODEL.edge on the target's emulator and count instructions, RAM and flash.
+
+    Instructions are exact and the same at every run; they are not cycles.
+    """
+    cost = device_bench.bench(model, target, cpu, kernels)
+    if as_json:
+        print_json(cost.to_json())
+        return
+    total = cost.instructions_per_inference
+    table(
+        f"{model} on {cost.target}{f' ({cost.cpu})' if cost.cpu else ''}",
+        ("operator", "type", ">instructions", ">share", ">MACs", ">per MAC"),
+        [
+            (
+                op.name,
+                op.type,
+                f"{op.instructions:,}",
+                f"{op.instructions / max(1, total):.0%}",
+                f"{op.macs:,}",
+                f"{op.instructions / op.macs:.2f}" if op.macs else "",
+            )
+            for op in cost.ops
+        ],
+    )
+    flash = cost.flash["text"] + cost.flash["rodata"]
+    stack = kib(cost.stack_bytes) if cost.stack_bytes else "not measured"
+    people.print(
+        f"{total:,} instructions per inference, {cost.instructions_per_mac:.3f} per MAC\n"
+        f"RAM: arena {kib(cost.arena_bytes)}, session in all {kib(cost.session_bytes)}, "
+        f"stack {stack}\n"
+        f"flash: runtime {kib(flash)}, model {kib(cost.flash['model'])}"
+    )

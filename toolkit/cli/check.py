@@ -1,0 +1,92 @@
+"""`edgekit check`: what a file answers, against the float model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...calibration import ImageOptions
+from .. import pipeline
+from .options import edge_argument, image_options, json_option, target_options
+from .output import db, people, print_json, progress, table
+
+
+@click.command()
+@edge_argument
+@click.option(
+    "--float",
+    "float_model",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="MODEL.onnx",
+    help="The float model it was made from.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="PATH",
+    help="Samples, as for quantize --calib; other arrays of an .npz are passed over.",
+)
+@click.option("--labels", metavar="KEY", help="Key in --data of one class per sample, for top-1.")
+@click.option("--layers", is_flag=True, help="Also the SQNR after every layer, worst first.")
+@click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
+@click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
+@target_options
+@image_options
+@json_option
+def check(
+    model: Path,
+    float_model: Path,
+    data: Path,
+    labels: str | None,
+    layers: bool,
+    limit: int | None,
+    kernels: str | None,
+    target: str | None,
+    cpu: str | None,
+    image: ImageOptions,
+    as_json: bool,
+) -> None:
+    """Compare MODEL.edge with the float model on samples that calibration has not seen."""
+    with progress() as show:
+        report = pipeline.check(
+            model,
+            float_model,
+            data,
+            labels=labels,
+            layers=layers,
+            image=image,
+            limit=limit,
+            kernels=kernels,
+            target=target,
+            cpu=cpu,
+            progress=show,
+        )
+    if as_json:
+        print_json(report.to_json())
+        return
+    table(
+        f"{report.samples} samples on {report.target}, against {report.oracle}",
+        ("output", ">SQNR", ">cosine", ">largest error"),
+        [
+            (o.name, db(o.sqnr_db), f"{o.cosine:.6f}", f"{o.max_abs_error:.5g}")
+            for o in report.outputs
+        ],
+    )
+    if report.top1 is not None:
+        t = report.top1.to_json()
+        people.print(
+            f"top-1: float {t['float']:.4f}, edge {t['edge']:.4f}, "
+            f"they agree on {t['agreement']:.4f}"
+        )
+    if layers:
+        table(
+            "Signal left after each layer, worst first",
+            ("tensor", "operator", "held as", ">SQNR"),
+            [
+                (n.name, n.type, n.dtype, "" if n.sqnr_db is None else db(n.sqnr_db))
+                for n in report.layers
+            ],
+        )

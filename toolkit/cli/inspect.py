@@ -1,0 +1,52 @@
+"""`edgekit inspect`: what is in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .. import inspection
+from .options import edge_argument, json_option
+from .output import kib, people, print_json, table
+
+
+@click.command()
+@edge_argument
+@json_option
+def inspect(model: Path, as_json: bool) -> None:
+    """Show the operators, quantization, memory map and sizes of MODEL.edge."""
+    found = inspection.inspect(model)
+    if as_json:
+        print_json(found.to_json())
+        return
+    table(
+        f"{model}: {len(found.ops)} operators, {found.macs:,} MACs",
+        ("operator", "type", "dtype", ">MACs", "output", ">scale", ">zero"),
+        [
+            (
+                o.name,
+                o.type,
+                o.dtype,
+                f"{o.macs:,}",
+                "x".join(map(str, o.shape)),
+                f"{o.scale:.6g}" if o.scale else "",
+                o.zero_point if o.scale else "",
+            )
+            for o in found.ops
+        ],
+    )
+    table(
+        "Memory map of the arena",
+        ("tensor", ">offset", ">bytes", ">first step", ">last step"),
+        [(m.name, m.offset, m.bytes, m.first, m.last) for m in found.memory_map],
+    )
+    bound = found.arena_bound_bytes
+    people.print(
+        f"arena {kib(found.arena_bytes)} (no plan of this order can do with less than "
+        f"{kib(bound)}), "
+        f"of which scratch up to {kib(found.scratch_bytes)}\n"
+        f"file {kib(found.file_bytes)}: weights and tables {kib(found.weight_bytes)}, "
+        f"the rest {kib(found.file_bytes - found.weight_bytes)}\n"
+        f"format {found.format_version}, planned for {found.target}, by {found.producer}"
+    )

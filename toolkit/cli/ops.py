@@ -1,0 +1,24 @@
+"""`edgekit ops`: what can be served."""
+
+from __future__ import annotations
+
+import click
+
+from ..capabilities import capabilities
+from .options import json_option
+from .output import print_json, table
+
+
+@click.command()
+@json_option
+def ops(as_json: bool) -> None:
+    """List the ONNX operators that edgekit reads, and the element types it runs them in."""
+    rows = capabilities()
+    if as_json:
+        print_json([row.to_json() for row in rows])
+        return
+    table(
+        "Operators",
+        ("ONNX operator", "runs as", "int8", "float32"),
+        [(r.onnx, r.op, "yes" if r.int8 else "", "yes" if r.float32 else "") for r in rows],
+    )

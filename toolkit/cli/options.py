@@ -1,0 +1,149 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+from ...calibration import ImageOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """NAME=1,49,10,1"""
+
+    name = "NAME=N,N,..."
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[int, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, _, dims = value.rpartition("=")
+        try:
+            shape = tuple(int(d) for d in dims.split(","))
+        except ValueError:
+            shape = ()
+        if not name or not shape or min(shape) < 1:
+            self.fail(f"'{value}': write it as NAME=1,3,224,224 with positive sizes", param, ctx)
+        return name, shape
+
+
+class NumbersOption(click.ParamType[tuple[float, ...]]):
+    """0.5 or 0.485,0.456,0.406"""
+
+    name = "N[,N...]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(v) for v in value.split(","))
+        except ValueError:
+            self.fail(f"'{value}': write one number, or one per channel, as 0.485,0.456,0.406")
+
+
+class SizeOption(click.ParamType[tuple[int, int]]):
+    """HxW"""
+
+    name = "HxW"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        parts = value.lower().split("x")
+        if len(parts) != 2 or not all(p.isdigit() and int(p) > 0 for p in parts):
+            self.fail(f"'{value}': write it as 224x224 (height x width)", param, ctx)
+        return int(parts[0]), int(parts[1])
+
+
+def model_argument(f: F) -> F:
+    return click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.onnx")(f)
+
+
+def edge_argument(f: F) -> F:
+    return click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.edge")(f)
+
+
+def shape_option(f: F) -> F:
+    return click.option(
+        "--shape",
+        "shapes",
+        type=ShapeOption(),
+        multiple=True,
+        help="Fix the shape of an input whose dimensions are symbolic; may be repeated.",
+    )(f)
+
+
+def json_option(f: F) -> F:
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print the result as JSON on stdout."
+    )(f)
+
+
+def target_options(f: F) -> F:
+    f = click.option("--cpu", help="With --target: the emulator's -cpu.")(f)
+    return click.option(
+        "--target", metavar="TARGET", help="Run on this target's emulator; see `edgekit targets`."
+    )(f)
+
+
+def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """What happens to a picture: x = (pixel * scale - mean) / std, pixels in 0..255.
+
+    The command gets them as one argument, `image`.
+    """
+
+    @wraps(f)
+    def command(
+        *,
+        scale: float | None,
+        mean: tuple[float, ...],
+        std: tuple[float, ...],
+        resize: tuple[int, int] | None,
+        layout: Literal["auto", "nchw", "nhwc"],
+        bgr: bool,
+        **others: Any,
+    ) -> Any:
+        image = ImageOptions(mean, std, scale, resize, layout, bgr)
+        return f(image=image, **others)
+
+    for option in (
+        click.option(
+            "--scale",
+            type=float,
+            default=None,
+            help="Images: factor on pixels of 0..255. [default: 1/255 for float inputs]",
+        ),
+        click.option(
+            "--mean",
+            type=NumbersOption(),
+            default=(0.0,),
+            help="Images: subtracted after --scale; one number or one per channel. [default: 0]",
+        ),
+        click.option(
+            "--std",
+            type=NumbersOption(),
+            default=(1.0,),
+            help="Images: divided by last; one number or one per channel. [default: 1]",
+        ),
+        click.option(
+            "--resize",
+            type=SizeOption(),
+            default=None,
+            help="Images: resize to this; the model input's size by default.",
+        ),
+        click.option(
+            "--layout",
+            type=click.Choice(["auto", "nchw", "nhwc"]),
+            default="auto",
+            show_default=True,
+            help="Images: order of the model input's dimensions.",
+        ),
+        click.option("--bgr", is_flag=True, help="Images: the model wants blue first."),
+    ):
+        command = option(command)
+    return command

@@ -1,0 +1,76 @@
+"""How commands talk: tables and progress for people on stderr, JSON for machines on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+people = Console(stderr=True, highlight=False)
+
+Report = Callable[[str, int, int], None]
+"""progress(stage, done, total)"""
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on stdout; NaN and infinities, which JSON has not, as null."""
+
+    def clean(x: Any) -> Any:
+        if isinstance(x, float) and (x != x or x in (float("inf"), float("-inf"))):
+            return None
+        if isinstance(x, dict):
+            return {k: clean(v) for k, v in x.items()}
+        return [clean(v) for v in x] if isinstance(x, list | tuple) else x
+
+    click.echo(json.dumps(clean(data), indent=2))
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table; columns whose name starts with '>' are right-aligned."""
+    t = Table(title=title, title_justify="left", header_style="bold")
+    for c in columns:
+        t.add_column(c.removeprefix(">"), justify="right" if c.startswith(">") else "left")
+    for row in rows:
+        t.add_row(*(str(cell) for cell in row))
+    people.print(t)
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Report]:
+    """A progress bar per stage, gone when its stage is over."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=people,
+        transient=True,
+        disable=quiet,
+    )
+    tasks: dict[str, Any] = {}
+
+    def report(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            for old in tasks.values():
+                bar.update(old, visible=False)
+            tasks[stage] = bar.add_task(stage, total=total)
+        bar.update(tasks[stage], completed=done, total=total)
+
+    with bar:
+        yield report
+
+
+def kib(n: int) -> str:
+    """Bytes in words: "30.2 KiB"."""
+    return f"{n} B" if n < 1024 else f"{n / 1024:.1f} KiB"
+
+
+def db(x: float) -> str:
+    """A ratio in decibels; equal signals have no end of them."""
+    return "exact" if x == float("inf") else f"{x:.1f} dB"

@@ -1,0 +1,55 @@
+"""`edgekit run`: execute a file on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .. import execution
+from .options import edge_argument, json_option, target_options
+from .output import people, print_json, progress, table
+
+
+@click.command()
+@edge_argument
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    required=True,
+    metavar="FILE.npz|NAME=FILE.npy",
+    help="All inputs in one .npz by ONNX name, or one .npy each. "
+    "One sample, or many along a first axis.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
+@click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
+@target_options
+@json_option
+def run(
+    model: Path,
+    inputs: tuple[str, ...],
+    output: Path | None,
+    kernels: str | None,
+    target: str | None,
+    cpu: str | None,
+    as_json: bool,
+) -> None:
+    """Run MODEL.edge and give its outputs by their ONNX names."""
+    with progress() as report:
+        done = execution.run(
+            model, inputs, output, kernels=kernels, target=target, cpu=cpu, progress=report
+        )
+    if as_json:
+        print_json(done.to_json())
+        return
+    table(
+        f"{model}: {done.samples} sample(s), kernels {done.kernels}",
+        ("output", "dtype", "shape", ">min", ">max"),
+        [
+            (o.name, o.dtype, "x".join(map(str, o.shape)), f"{o.min:.6g}", f"{o.max:.6g}")
+            for o in done.outputs
+        ],
+    )
+    if output is not None:
+        people.print(f"written to {output}")

@@ -1,0 +1,95 @@
+"""What a model costs on a target, by its emulator: instructions by operator, RAM and flash."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import read_file
+from ..format.describe import macs, op_type
+from ..format.model import NUMPY_OF, EdgeModel
+from ..format.schema import DType
+from ..ir import Array
+from .build import load_target
+from .emulate import Device
+
+_SEED = 20
+
+
+@dataclass(frozen=True)
+class OpCost:
+    """One operator."""
+
+    name: str
+    type: str
+    instructions: int
+    macs: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """All that `edgekit bench --json` prints. Bytes; `stack_bytes` is 0 where not measured."""
+
+    target: str
+    cpu: str | None
+    instructions_per_inference: int
+    macs: int
+    instructions_per_mac: float
+    arena_bytes: int
+    session_bytes: int
+    stack_bytes: int
+    flash: dict[str, int]
+    ops: list[OpCost]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def bench(model: str | Path, target_name: str, cpu: str | None = None, kernels: str = "") -> Cost:
+    """Run one inference on random inputs of a fixed seed and count. Raises UserError."""
+    target = load_target(target_name)
+    if not target.emulator:
+        raise UserError(
+            f"{target_name} is this machine and has no emulator to count on; targets with one "
+            "are listed by `edgekit targets`"
+        )
+    with Device(read_file(model, "an .edge file"), target, cpu, kernels) as device:
+        ran = device.run([random_inputs(device.model)], count=True)
+        found, size = device.model, device.archive.size
+        data_bytes = device.model_bytes
+    assert ran.instructions is not None and ran.op_instructions is not None
+    total = found.memory.macs
+    return Cost(
+        target=target_name,
+        cpu=device.cpu,
+        instructions_per_inference=ran.instructions,
+        macs=total,
+        instructions_per_mac=round(ran.instructions / max(1, total), 4),
+        arena_bytes=found.memory.arena_bytes,
+        session_bytes=ran.session_bytes,
+        stack_bytes=ran.stack_bytes,
+        flash={"text": size.text, "rodata": size.rodata, "model": data_bytes},
+        ops=[
+            OpCost(op.name, op_type(op.kind), n, macs(op.kind, op.params))
+            for op, n in zip(found.ops, ran.op_instructions, strict=True)
+        ],
+    )
+
+
+def random_inputs(model: EdgeModel) -> list[Array]:
+    """Inputs as the device holds them, the same ones at every call."""
+    rng = np.random.default_rng(_SEED)
+    arrays: list[Array] = []
+    for port in model.inputs:
+        t = model.tensors[port.tensor]
+        if t.dtype == DType.Float32:
+            arrays.append(rng.uniform(-1, 1, t.shape).astype(np.float32))
+        elif t.dtype == DType.Int8:
+            arrays.append(rng.integers(-128, 128, t.shape, np.int8))
+        else:
+            arrays.append(np.zeros(t.shape, NUMPY_OF[t.dtype]))
+    return arrays

@@ -1,0 +1,186 @@
+"""Cross-compile the runtime for a target, with the operators that one model uses and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import runtime_c, targets
+from ...targets import Target
+from ..errors import UserError
+from ..files import read_file
+from ..format.model import EdgeModel
+from ..format.reader import read
+from ..retarget import retarget
+from .process import find, require, run
+from .project import write_project
+
+CALLED_BY_USERS = (
+    "ek_model_open",
+    "ek_session_size",
+    "ek_session_init",
+    "ek_session_input",
+    "ek_session_output",
+    "ek_run",
+    "ek_kernels_select",
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of the runtime with one model's operators, linked without what is never called."""
+
+    text: int
+    rodata: int
+    data: int
+    bss: int
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A compiled runtime."""
+
+    library: Path
+    target: Target
+    size: Size
+    undefined: list[str]
+    sources: list[tuple[Path, str]]  # files and their compiler flags, joined by ";"
+    generated: list[Path]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What `edgekit build` made."""
+
+    output: str
+    target: str
+    size: dict[str, int]
+    undefined: list[str]
+    files: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def load_target(name: str) -> Target:
+    """The target called `name`. Raises UserError."""
+    try:
+        return targets.load(name)
+    except ValueError as why:
+        raise UserError(str(why)) from why
+
+
+def prepare(data: bytes, target: Target, source: str = "model") -> bytes:
+    """The file as the target executes it: packed for its kernels if it wants that."""
+    model = read(data, source)
+    if not target.plan or model.target == target.plan:
+        return data
+    return retarget(data, model, target.plan)
+
+
+def kinds_of(model: EdgeModel) -> list[str]:
+    """Lower-case kinds of the operators in a model, as the build names their files."""
+    text = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op.kind.name).lower() for op in model.ops}
+    return sorted(text)
+
+
+def compile_runtime(target: Target, model: EdgeModel, folder: Path) -> Archive:
+    """Build libedgekit.a for `target` in `folder`. Raises UserError for a missing toolchain."""
+    if not target.emulator:
+        raise UserError(f"{target.name} is this machine: run the file with `edgekit run`")
+    compiler = require(target.compiler, target.packages, f"building for {target.name}")
+    cmake = require("cmake", "cmake", f"building for {target.name}")
+    ninja = find("ninja") is not None
+    command: list[str | Path] = [
+        cmake,
+        "-S",
+        runtime_c.SOURCE,
+        "-B",
+        folder,
+        "-G",
+        "Ninja" if ninja else "Unix Makefiles",
+        "-DCMAKE_BUILD_TYPE=MinSizeRel",
+        f"-DCMAKE_TOOLCHAIN_FILE={target.folder / 'toolchain.cmake'}",
+        f"-DEDGEKIT_TARGET={target.name}",
+        f"-DEDGEKIT_TARGETS={target.kernels}",
+        f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}",
+        f"-DEDGEKIT_TABLES={';'.join(target.tables)}",
+        f"-DEDGEKIT_OPS={';'.join(kinds_of(model))}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        f"-DEDGEKIT_PACK_AT_LOAD={'OFF' if target.plan else 'ON'}",
+    ]
+    run(command, f"configuring the runtime for {target.name}")
+    run([cmake, "--build", folder, "--parallel", "2"], f"compiling for {target.name}")
+    library = folder / "libedgekit.a"
+    size, undefined = _measure(library, compiler, folder)
+    generated = [folder / f"ek_{what}.inc" for what in ("ops", "targets", "plans")]
+    return Archive(library, target, size, undefined, _sources(folder), generated)
+
+
+def build(
+    model: str | Path, target_name: str, output: str | Path, *, sources: bool = False
+) -> Built:
+    """Write what a firmware project needs of `model` on a target into the folder `output`.
+
+    libedgekit.a (or, with `sources`, the C files it is made of), headers, the model as .edge and as
+    a C array, CMakeLists.txt and main.c that build as they stand, size.json. Raises UserError; then
+    the folder is as it was.
+    """
+    target = load_target(target_name)
+    data = prepare(read_file(model, "an .edge file"), target, str(model))
+    parsed = read(data, str(model))
+    out = Path(output)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file; give a folder")
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        archive = compile_runtime(target, parsed, work / "runtime")
+        staged = work / "out"
+        size = write_project(staged, data, parsed, archive, sources)
+        try:
+            shutil.copytree(staged, out, dirs_exist_ok=True)
+        except OSError as why:
+            raise UserError(f"{out}: cannot be written: {why}") from why
+        files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
+    return Built(str(out), target.name, size, archive.undefined, files)
+
+
+def _sources(folder: Path) -> list[tuple[Path, str]]:
+    """The files that were compiled, each with its flags."""
+    found = []
+    for entry in json.loads((folder / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        flags = [w for w in words[1:] if re.match(r"-[DOWfm]|-std", w) and not w.startswith("-MF")]
+        found.append((Path(entry["file"]), ";".join(flags)))
+    return found
+
+
+def _measure(library: Path, compiler: str, folder: Path) -> tuple[Size, list[str]]:
+    """Link what a user's program reaches into one object, and look at its sections and symbols."""
+    linked = folder / "reached.o"
+    roots = [f"-Wl,-u,{symbol}" for symbol in CALLED_BY_USERS]
+    command: list[str | Path] = [
+        compiler,
+        "-r",
+        "-nostdlib",
+        "-Wl,--gc-sections",
+        f"-Wl,-e,{CALLED_BY_USERS[0]}",
+    ]
+    run([*command, *roots, library, "-o", linked], "linking the runtime")
+    prefix = compiler.removesuffix("gcc")
+    sections = run([f"{prefix}size", "-A", linked], "measuring the runtime")
+    total = {"text": 0, "rodata": 0, "data": 0, "bss": 0}
+    for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.M):
+        if name in total:
+            total[name] += int(size)
+    symbols = run([f"{prefix}nm", "-u", linked], "listing the runtime's symbols")
+    return Size(**total), sorted(line.split()[-1] for line in symbols.splitlines() if line.strip())
+
+
+__all__ = ["Archive", "Built", "Size", "build", "compile_runtime", "load_target"]

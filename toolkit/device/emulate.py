@@ -1,0 +1,217 @@
+"""Run a model on a target's emulator: real code of the device, exact counts of instructions."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from ... import runtime_c, targets
+from ...targets import Target
+from ..errors import UserError
+from ..format.model import NUMPY_OF, EdgeModel
+from ..format.reader import read
+from ..ir import Array
+from .build import Archive, compile_runtime, prepare
+from .process import require, run
+from .project import linker_script, model_source
+
+RUNNER = targets.FOLDER / "runner"
+COUNTER = targets.FOLDER / "emulation" / "count.c"
+_RESERVE = 256 << 10
+"""Session bytes beside the arena where kernels pack weights: the file's size and this much."""
+
+
+_MEMORY = """#include "edgekit/edgekit.h"
+enum {{ BYTES = EK_SESSION_OVERHEAD + {session} }};
+#define IN_SESSION section(".session,\\"aw\\",%nobits//")
+uint8_t ek_session_memory[BYTES] __attribute__((aligned(EK_ALIGN), IN_SESSION));
+const uint32_t ek_session_bytes = BYTES;
+const char ek_kernel_table[] = "{kernels}";
+"""
+
+_PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(run C)
+add_executable(run {sources})
+target_include_directories(run PRIVATE {includes})
+target_link_libraries(run PRIVATE {libraries})
+"""
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What the device answered. `instructions` are of one inference, in all and by operator; None
+    where they were not counted. `stack_bytes` is 0 where it is not measured."""
+
+    outputs: list[list[Array]]
+    instructions: int | None
+    op_instructions: list[int] | None
+    session_bytes: int
+    stack_bytes: int
+
+
+class Device:
+    """A program for a target with one model in it, ready to run. A context manager.
+
+    `data` is the file, generic or for this target; it is packed for the target's kernels.
+
+    `cpu` is the emulator's -cpu, for targets that choose kernels at run time; `kernels` a table.
+    Raises UserError for a missing toolchain or emulator.
+    """
+
+    def __init__(
+        self, data: bytes, target: Target, cpu: str | None = None, kernels: str = ""
+    ) -> None:
+        data = prepare(data, target)
+        self.target, self.model, self.model_bytes = target, read(data), len(data)
+        self.cpu = cpu or (target.cpus[-1] if target.cpus else None)
+        self._emulator = require(
+            target.emulator, target.emulator_package, f"running for {target.name}"
+        )
+        self._temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self._temporary.name)
+        try:
+            self.archive: Archive = compile_runtime(target, self.model, self.folder / "runtime")
+            self._program = self._link(data, kernels)
+        except BaseException:
+            self._temporary.cleanup()
+            raise
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._temporary.cleanup()
+
+    def run(self, samples: Sequence[Sequence[Array]], count: bool = False) -> Emulation:
+        """Run samples, each all inputs as the device holds them, and bring the outputs back."""
+        source, result = self.folder / "in.bin", self.folder / "out.bin"
+        source.write_bytes(
+            b"".join(np.ascontiguousarray(a).tobytes() for sample in samples for a in sample)
+        )
+        counts = self.folder / "counts.txt"
+        run(
+            self._command(source, result, counts if count else None),
+            f"emulating {self.target.name}",
+        )
+        data = result.read_bytes()
+        outputs, at = [], 0
+        for _ in samples:
+            sample, at = _parse(self.model, data, at)
+            outputs.append(sample)
+        session_bytes, stack = struct.unpack_from("<II", data, at)
+        total, by_op = _counts(counts.read_text(), len(self.model.ops)) if count else (None, None)
+        return Emulation(outputs, total, by_op, session_bytes, stack)
+
+    def _link(self, data: bytes, kernels: str) -> Path:
+        folder, target = self.folder, self.target
+        (folder / "model.h").write_text("#include <stdint.h>\n")
+        (folder / "model.c").write_text(model_source(data))
+        memory = self.model.memory
+        reserve = 0 if target.bare_metal else len(data) * 2 + _RESERVE
+        session = memory.arena_bytes + memory.persistent_bytes + reserve
+        (folder / "memory.c").write_text(_MEMORY.format(session=session, kernels=kernels))
+        sources = [folder / "model.c", folder / "memory.c", RUNNER / "runner.c"]
+        sources.append(target.folder / "start.c" if target.bare_metal else RUNNER / "io_linux.c")
+        (folder / "CMakeLists.txt").write_text(
+            _PROJECT.format(
+                sources=" ".join(str(s) for s in sources),
+                includes=f"{folder} {RUNNER} {runtime_c.SOURCE / 'include'}",
+                libraries=f"{self.archive.library} {self._link_flags()}",
+            )
+        )
+        cmake = require("cmake", "cmake", f"building for {target.name}")
+        toolchain = target.folder / "toolchain.cmake"
+        run(
+            [
+                cmake,
+                "-S",
+                folder,
+                "-B",
+                folder / "run",
+                "-DCMAKE_BUILD_TYPE=MinSizeRel",
+                f"-DCMAKE_TOOLCHAIN_FILE={toolchain}",
+                f"-DEDGEKIT_TARGET={target.name}",
+            ],
+            "configuring the program",
+        )
+        run([cmake, "--build", folder / "run"], "linking the program")
+        return folder / "run" / "run"
+
+    def _link_flags(self) -> str:
+        if not self.target.bare_metal:
+            return "m"
+        script = self.folder / "link.ld"
+        script.write_text(linker_script(self.target))
+        return f"-T{script} m"
+
+    def _command(self, source: Path, result: Path, counts: Path | None) -> list[str | Path]:
+        plugin: list[str | Path] = []
+        if counts is not None:
+            plugin = ["-plugin", f"{self._counter()},out={counts}"]
+        if self.target.bare_metal:
+            arguments = f"arg=run,arg={source},arg={result}"
+            return [
+                self._emulator,
+                "-M",
+                self.target.machine,
+                *("-display", "none", "-monitor", "none", "-serial", "none"),
+                "-semihosting-config",
+                f"enable=on,target=native,{arguments}",
+                *plugin,
+                "-kernel",
+                self._program,
+            ]
+        cpu = ["-cpu", self.cpu] if self.cpu else []
+        return [self._emulator, *cpu, *plugin, self._program, source, result]
+
+    def _counter(self) -> Path:
+        built = self.folder / "count.so"
+        if not built.exists():
+            cc = require("cc", "gcc", "counting instructions")
+            run(
+                [cc, "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-o", built, COUNTER],
+                "compiling the counter",
+            )
+        return built
+
+
+def _parse(model: EdgeModel, data: bytes, at: int) -> tuple[list[Array], int]:
+    """All outputs of one sample, and where the next begins."""
+    arrays: list[Array] = []
+    for port in model.outputs:
+        t = model.tensors[port.tensor]
+        if at + t.nbytes > len(data):
+            raise RuntimeError("the emulated program wrote less than all outputs")
+        a = np.frombuffer(data, NUMPY_OF[t.dtype], t.nbytes // NUMPY_OF[t.dtype].itemsize, at)
+        arrays.append(a.reshape(port.shape))
+        at += t.nbytes
+    return arrays, at
+
+
+def _counts(text: str, ops: int) -> tuple[int, list[int]]:
+    """Instructions of the first inference and of its operators, from the counter's lines."""
+    marks = [(kind, int(n)) for kind, n in (line.split() for line in text.splitlines())]
+    depth: list[int] = []
+    by_op: list[int] = []
+    for kind, n in marks:
+        if kind == "begin":
+            depth.append(n)
+        elif kind == "end":
+            spent = n - depth.pop() - 1  # the marker itself
+            if not depth:
+                if len(by_op) != ops:
+                    raise RuntimeError(f"{len(by_op)} operators were counted, the model has {ops}")
+                return spent - 2 * ops, by_op
+            by_op.append(spent)
+    raise UserError("the emulator counted nothing: its plugin interface is not version 1")

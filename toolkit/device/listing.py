@@ -1,0 +1,50 @@
+"""What there is to build for, and what of it this machine can build and run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ... import targets
+from .process import find
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """A target; `toolchain` and `emulator` are "found", "not needed", or how to install them."""
+
+    name: str
+    description: str
+    isa: str
+    dtypes: list[str]
+    tables: list[str]
+    toolchain: str
+    emulator: str
+    hardware: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def listing() -> list[TargetInfo]:
+    """Every target, by name."""
+    rows = []
+    for t in map(targets.load, targets.names()):
+        host = not t.emulator
+        rows.append(
+            TargetInfo(
+                t.name,
+                t.description,
+                t.isa,
+                list(t.dtypes),
+                list(t.tables),
+                "not needed" if host else _state(t.compiler, t.packages),
+                "not needed" if host else _state(t.emulator, t.emulator_package),
+                "yes" if host else t.hardware or "never",
+            )
+        )
+    return rows
+
+
+def _state(program: str, package: str) -> str:
+    return "found" if find(program) else f"apt-get install {package}"

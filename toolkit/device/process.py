@@ -1,0 +1,54 @@
+"""Other programs: found, started, waited for with a limit, and their failure put in words."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import UserError
+
+TIME_LIMIT = 600.0
+"""Seconds after which a program that was started is ended."""
+
+
+def find(program: str) -> str | None:
+    """The path of `program`, also of one that pip installed beside this Python."""
+    return shutil.which(program) or shutil.which(program, path=str(Path(sys.executable).parent))
+
+
+def require(program: str, package: str, purpose: str) -> str:
+    """The path of `program`. Raises UserError that names the Debian package which has it."""
+    found = find(program)
+    if found is None:
+        raise UserError(f"{purpose} needs {program}; install it: apt-get install {package}")
+    return found
+
+
+def run(
+    command: Sequence[str | Path],
+    what: str,
+    *,
+    cwd: Path | None = None,
+    limit: float = TIME_LIMIT,
+) -> str:
+    """Run to the end and return what it printed. Raises RuntimeError with its last words."""
+    words = [str(w) for w in command]
+    try:
+        done = subprocess.run(
+            words,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as why:
+        raise RuntimeError(f"{what}: no end after {limit:.0f} s: {' '.join(words)}") from why
+    if done.returncode != 0:
+        tail = (done.stdout + done.stderr)[-4000:]
+        raise RuntimeError(f"{what} failed ({done.returncode}): {' '.join(words)}\n{tail}")
+    return done.stdout

@@ -1,0 +1,174 @@
+"""`edgekit run`: a file on samples, outputs as the float model would give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .accuracy.compare import Runner
+from .device.build import load_target
+from .device.session import EmulatedSession
+from .errors import UserError
+from .files import check_writable, read_file, write_atomically
+from .ir import Array
+from .progress import Progress, silent
+from .runtime import IoInfo, Session
+
+
+@dataclass(frozen=True)
+class OutputSummary:
+    """An output over all samples."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    min: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What `run` did."""
+
+    samples: int
+    kernels: str
+    output: str | None
+    outputs: list[OutputSummary]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run(
+    model: str | Path,
+    inputs: Sequence[str],
+    output: str | Path | None = None,
+    *,
+    kernels: str | None = None,
+    target: str | None = None,
+    cpu: str | None = None,
+    progress: Progress = silent,
+) -> Ran:
+    """Run `model` on the samples of `inputs` ("FILE.npz" or "NAME=FILE.npy", one per input).
+
+    `output` is an .npz to write, arrays by ONNX name. With `target` the samples run on its emulator
+    (`cpu` is its -cpu). Raises UserError.
+    """
+    if output is not None:
+        check_writable(output)
+    session = Session(model, kernels)
+    feeds, many = _feeds(read_inputs(inputs, session.inputs), session.inputs)
+    runner: Runner = session
+    if target is not None:
+        runner = EmulatedSession(model, load_target(target), feeds, cpu)
+    results: list[dict[str, Array]] = []
+    for i, feed in enumerate(feeds, 1):
+        results.append(runner.run(feed))
+        progress("running", i, len(feeds))
+    arrays = {io.name: join([r[io.name] for r in results], many) for io in session.outputs}
+    if output is not None:
+        buffer = BytesIO()
+        np.savez(buffer, allow_pickle=False, **arrays)
+        write_atomically(output, buffer.getvalue())
+    return Ran(
+        len(feeds),
+        runner.kernels,
+        None if output is None else str(output),
+        [
+            OutputSummary(
+                name,
+                str(a.dtype),
+                a.shape,
+                float(a.min()) if a.size else 0.0,
+                float(a.max()) if a.size else 0.0,
+            )
+            for name, a in arrays.items()
+        ],
+    )
+
+
+def read_inputs(specs: Sequence[str], wanted: Sequence[IoInfo]) -> dict[str, Array]:
+    """Arrays by input name. A bare .npy serves a model with one input. Raises UserError."""
+    arrays: dict[str, Array] = {}
+    for spec in specs:
+        name, path = _split(spec, wanted)
+        found = _load(path)
+        if isinstance(found, dict):
+            if name:
+                raise UserError(
+                    f"{path}: an .npz names its arrays itself; give it without '{name}='"
+                )
+            arrays.update({k: v for k, v in found.items() if k in {io.name for io in wanted}})
+        elif name:
+            arrays[name] = found
+        else:
+            raise UserError(f"{path}: say which input this is: NAME={path}")
+    missing = [io.name for io in wanted if io.name not in arrays]
+    if missing:
+        raise UserError(
+            f"no array for input '{missing[0]}' in {', '.join(specs)}; "
+            f"the model's inputs are: {', '.join(io.name for io in wanted)}"
+        )
+    return arrays
+
+
+def join(results: Sequence[Array], many: bool) -> Array:
+    """Outputs of all samples along a first axis, as a float model with a batch gives them."""
+    if not many:
+        return results[0]
+    first = results[0]
+    batched = first.ndim > 0 and first.shape[0] == 1
+    return np.concatenate(results) if batched else np.stack(results)
+
+
+def _split(spec: str, wanted: Sequence[IoInfo]) -> tuple[str, Path]:
+    for io in wanted:  # a name may itself contain '='
+        if spec.startswith(f"{io.name}="):
+            return io.name, Path(spec.removeprefix(f"{io.name}="))
+    if "=" in spec and not Path(spec).exists():
+        name = spec.split("=", 1)[0]
+        raise UserError(
+            f"no input '{name}'; the model's are: {', '.join(io.name for io in wanted)}"
+        )
+    alone = wanted[0].name if len(wanted) == 1 and spec.endswith(".npy") else ""
+    return alone, Path(spec)
+
+
+def _load(path: Path) -> Array | dict[str, Array]:
+    data = read_file(path, "an .npz or .npy with the inputs")
+    try:
+        found = np.load(BytesIO(data), allow_pickle=False)
+        return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else np.asarray(found)
+    except Exception as why:
+        raise UserError(f"{path}: not a readable .npz or .npy ({why})") from why
+
+
+def _feeds(
+    arrays: Mapping[str, Array], wanted: Sequence[IoInfo]
+) -> tuple[list[dict[str, Array]], bool]:
+    """One feed per sample, and whether the arrays had a first axis of samples."""
+    if all(arrays[io.name].shape == io.shape for io in wanted):
+        return [dict(arrays)], False
+    counts = {}
+    for io in wanted:
+        shape = arrays[io.name].shape
+        sample = io.shape[1:] if io.shape[:1] == (1,) else io.shape
+        if not shape or shape[1:] not in (sample, io.shape):
+            raise UserError(
+                f"input '{io.name}': shape {list(shape)}; give {list(io.shape)} for one sample or "
+                f"{['N', *sample]} for many".replace("'N'", "N")
+            )
+        counts[io.name] = shape[0]
+    if len(set(counts.values())) != 1:
+        raise UserError(f"inputs with different numbers of samples: {counts}")
+    n = next(iter(counts.values()))
+    if n == 0:
+        raise UserError("the inputs hold no sample")
+    return [
+        {io.name: np.reshape(arrays[io.name][i], io.shape) for io in wanted} for i in range(n)
+    ], True

@@ -1,0 +1,101 @@
+"""An .edge file as plain data: what the writer takes and the reader returns (docs/format.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..ir import Shape
+from .schema import DType, OpKind, Place
+
+FORMAT_VERSION = 1
+IDENTIFIER = b"EDGE"
+BLOB_ALIGN = 64
+ABSENT = 0xFFFF
+
+NUMPY_OF: dict[DType, np.dtype[Any]] = {
+    DType.Float32: np.dtype(np.float32),
+    DType.Int8: np.dtype(np.int8),
+    DType.Int16: np.dtype(np.int16),
+    DType.Int32: np.dtype(np.int32),
+    DType.UInt8: np.dtype(np.uint8),
+}
+DTYPE_OF: dict[np.dtype[Any], DType] = {v: k for k, v in NUMPY_OF.items()}
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """A tensor's place and meaning. `scale` 0 means not quantized; bytes follow from the shape."""
+
+    shape: Shape
+    dtype: DType
+    place: Place
+    offset: int
+    scale: float = 0.0
+    zero_point: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * NUMPY_OF[self.dtype].itemsize
+
+
+@dataclass(frozen=True)
+class OpRecord:
+    """An operator: tensor indices of its operands, parameters by flattened name."""
+
+    kind: OpKind
+    name: str  # of its first output
+    inputs: tuple[int, ...]  # ABSENT where an optional input is missing
+    outputs: tuple[int, ...]
+    params: dict[str, int | float]
+    scratch_offset: int = 0
+    scratch_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class IoRecord:
+    """An input or output as the user of the ONNX model knows it."""
+
+    name: str
+    tensor: int
+    onnx_dtype: int
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes the runtime needs, and the work of one run."""
+
+    macs: int
+    arena_bytes: int
+    scratch_bytes: int
+    persistent_bytes: int
+    arena_bound_bytes: int
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a file comes from. Hashes are SHA-256 in hex; options are JSON."""
+
+    producer: str = ""
+    model_sha256: str = ""
+    calibration_sha256: str = ""
+    options: str = "{}"
+
+
+@dataclass(frozen=True)
+class EdgeModel:
+    """The whole file."""
+
+    tensors: list[TensorRecord]
+    ops: list[OpRecord]
+    inputs: list[IoRecord]
+    outputs: list[IoRecord]
+    memory: Memory
+    blob: bytes
+    target: str = "generic"
+    provenance: Provenance = field(default_factory=Provenance)
+    version: int = FORMAT_VERSION

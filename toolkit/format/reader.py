@@ -1,0 +1,162 @@
+"""The bytes of an .edge file -> EdgeModel, for `inspect` and the tests.
+
+What runs a file is the C reader; this one serves people. It checks less, and turns whatever goes
+wrong with a damaged file into one UserError.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flatbuffers import number_types
+from flatbuffers.table import Table
+
+from ..errors import UserError
+from .model import (
+    ABSENT,
+    FORMAT_VERSION,
+    IDENTIFIER,
+    EdgeModel,
+    IoRecord,
+    Memory,
+    OpRecord,
+    Provenance,
+    TensorRecord,
+)
+from .schema import SLOTS, DType, OpKind, Place
+from .structs import size, unpack
+from .writer import checksum_position, checksums
+
+
+def read_file(path: str | Path) -> EdgeModel:
+    """Parse the file at `path`. Raises UserError naming it."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as why:
+        raise UserError(f"{path}: cannot be read: {why.strerror}") from why
+    return read(data, str(path))
+
+
+def read(data: bytes, source: str = "model") -> EdgeModel:
+    """Parse `data`; `source` names it in errors. Raises UserError."""
+    if len(data) < 8 or data[4:8] != IDENTIFIER:
+        raise UserError(f"{source}: not an .edge file (no EDGE identifier at byte 4)")
+    try:
+        model = _Reader(data).model()
+        stored = struct.unpack_from("<II", data, checksum_position(data)[0])
+        if stored != checksums(data):
+            raise UserError(f"{source}: corrupted: checksums do not match; convert the model again")
+    except UserError:
+        raise
+    except Exception as why:
+        raise UserError(f"{source}: corrupted .edge file ({why}); convert the model again") from why
+    if model.version > FORMAT_VERSION:
+        raise UserError(
+            f"{source}: format version {model.version}; this edgekit reads up to "
+            f"{FORMAT_VERSION}: upgrade edgekit"
+        )
+    return model
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        (root,) = struct.unpack_from("<I", data, 0)
+        self.root = Table(data, root)
+
+    def model(self) -> EdgeModel:
+        dims = np.frombuffer(self._bytes(self.root, "Model", "dims", 4), "<u4").tolist()
+        operands = np.frombuffer(self._bytes(self.root, "Model", "operands", 2), "<u2").tolist()
+        params = self._bytes(self.root, "Model", "params", 4)
+        names = self._bytes(self.root, "Model", "names", 1).split(b"\0")
+        tensors = [
+            TensorRecord(
+                tuple(dims[t["dims"] : t["dims"] + t["rank"]]),
+                DType(t["dtype"]),
+                Place(t["place"]),
+                t["offset"],
+                t["scale"],
+                t["zero_point"],
+            )
+            for t in self._structs("tensors", "Tensor")
+        ]
+        ops = []
+        for i, o in enumerate(self._structs("ops", "Op")):
+            kind = OpKind(o["kind"])
+            first, middle = o["operands"], o["operands"] + o["inputs"]
+            ops.append(
+                OpRecord(
+                    kind,
+                    names[i].decode() if i < len(names) else "",
+                    tuple(operands[first:middle]),
+                    tuple(operands[middle : middle + o["outputs"]]),
+                    unpack(kind.name, params, o["params"] * 4),
+                    o["scratch_offset"],
+                    o["scratch_bytes"],
+                )
+            )
+        used = {i for op in ops for i in (*op.inputs, *op.outputs)} - {ABSENT}
+        if used and max(used) >= len(tensors):
+            raise ValueError("an operand names a tensor that is not there")
+        memory: Any = unpack("Memory", self.data, self._at(self.root, "Model", "memory"))
+        return EdgeModel(
+            tensors,
+            ops,
+            self._ios("inputs"),
+            self._ios("outputs"),
+            Memory(**memory),
+            self._bytes(self.root, "Model", "blob", 1),
+            self._string(self.root, "Model", "target"),
+            self._provenance(),
+            int(self._scalar(self.root, "Model", "version", number_types.Uint16Flags)),
+        )
+
+    def _at(self, table: Table, name: str, field: str) -> int:
+        offset = table.Offset(4 + 2 * SLOTS[name][field])
+        if not offset:
+            raise ValueError(f"{name}.{field} is missing")
+        return int(table.Pos + offset)
+
+    def _scalar(self, table: Table, name: str, field: str, flags: Any) -> int:
+        return int(table.Get(flags, self._at(table, name, field)))
+
+    def _string(self, table: Table, name: str, field: str) -> str:
+        return bytes(table.String(self._at(table, name, field))).decode()
+
+    def _vector(self, table: Table, name: str, field: str) -> tuple[int, int]:
+        """Position of the first element, and count."""
+        offset = self._at(table, name, field) - table.Pos
+        return int(table.Vector(offset)), int(table.VectorLen(offset))
+
+    def _bytes(self, table: Table, name: str, field: str, element: int) -> bytes:
+        at, count = self._vector(table, name, field)
+        if at + count * element > len(self.data):
+            raise ValueError(f"{name}.{field} runs past the end of the file")
+        return self.data[at : at + count * element]
+
+    def _structs(self, field: str, struct_name: str) -> list[dict[str, Any]]:
+        step = size(struct_name)
+        data = self._bytes(self.root, "Model", field, step)
+        return [unpack(struct_name, data, i) for i in range(0, len(data), step)]
+
+    def _tables(self, field: str) -> list[Table]:
+        at, count = self._vector(self.root, "Model", field)
+        return [Table(self.data, self.root.Indirect(at + 4 * i)) for i in range(count)]
+
+    def _ios(self, field: str) -> list[IoRecord]:
+        return [
+            IoRecord(
+                self._string(t, "Io", "name"),
+                self._scalar(t, "Io", "tensor", number_types.Uint16Flags),
+                self._scalar(t, "Io", "onnx_dtype", number_types.Uint16Flags),
+                tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist()),
+            )
+            for t in self._tables(field)
+        ]
+
+    def _provenance(self) -> Provenance:
+        table = Table(self.data, self.root.Indirect(self._at(self.root, "Model", "provenance")))
+        return Provenance(*(self._string(table, "Provenance", f) for f in SLOTS["Provenance"]))

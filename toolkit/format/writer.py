@@ -1,0 +1,178 @@
+"""EdgeModel -> the bytes of an .edge file. The same model gives the same bytes."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+
+import flatbuffers
+import numpy as np
+
+from ..ir import Shape
+from .model import BLOB_ALIGN, IDENTIFIER, EdgeModel, IoRecord
+from .schema import SLOTS, STRUCTS
+from .structs import Number, pack
+
+_LIMIT = 0xFFFE  # tensor indices are ushort, and the last one means absent
+
+
+class _Dims:
+    """The pool of dimensions: shapes that are there already are not stored again."""
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+
+    def index(self, shape: Shape) -> int:
+        n = len(shape)
+        for i in range(len(self.values) - n + 1):
+            if tuple(self.values[i : i + n]) == shape:
+                return i
+        self.values += shape
+        return len(self.values) - n
+
+
+def write(model: EdgeModel) -> bytes:
+    """Serialize. Raises ValueError when a number does not fit the format."""
+    for what, things in (("tensors", model.tensors), ("operators", model.ops)):
+        if len(things) > _LIMIT:
+            raise ValueError(f"{len(things)} {what}: the format holds at most {_LIMIT}")
+    dims = _Dims()
+    tensors = b"".join(
+        pack(
+            "Tensor",
+            {
+                "offset": t.offset,
+                "bytes": t.nbytes,
+                "scale": t.scale,
+                "zero_point": t.zero_point,
+                "dims": dims.index(t.shape),
+                "rank": len(t.shape),
+                "dtype": t.dtype,
+                "place": t.place,
+            },
+        )
+        for t in model.tensors
+    )
+    operands: list[int] = []
+    params = b""
+    ops = b""
+    for op in model.ops:
+        ops += pack(
+            "Op",
+            {
+                "operands": len(operands),
+                "params": len(params) // 4,
+                "scratch_offset": op.scratch_offset,
+                "scratch_bytes": op.scratch_bytes,
+                "kind": op.kind,
+                "inputs": len(op.inputs),
+                "outputs": len(op.outputs),
+            },
+        )
+        operands += [*op.inputs, *op.outputs]
+        params += pack(op.kind.name, op.params)
+    names = b"".join(op.name.encode() + b"\0" for op in model.ops)
+    memory = model.memory.__dict__
+
+    b = flatbuffers.Builder(len(model.blob) + 4096)
+    vectors = {
+        "blob": _vector(b, model.blob, 1, BLOB_ALIGN),
+        "params": _vector(b, params, 4, 4),
+        "tensors": _vector(b, tensors, STRUCTS["Tensor"][2], STRUCTS["Tensor"][3]),
+        "ops": _vector(b, ops, STRUCTS["Op"][2], STRUCTS["Op"][3]),
+        "operands": _vector(b, np.array(operands, "<u2").tobytes(), 2, 2),
+        "dims": _vector(b, np.array(dims.values, "<u4").tobytes(), 4, 4),
+        "names": _vector(b, names, 1, 1),
+        "inputs": _ios(b, model.inputs),
+        "outputs": _ios(b, model.outputs),
+        "target": b.CreateString(model.target),
+        "provenance": _table(b, "Provenance", _strings(b, model.provenance.__dict__)),
+    }
+    b.StartObject(len(SLOTS["Model"]))
+    _struct(b, "Model", "memory", "Memory", memory)
+    _struct(b, "Model", "checksums", "Checksums", {"graph": 0, "blob": 0})
+    for name, offset in vectors.items():
+        b.PrependUOffsetTRelativeSlot(SLOTS["Model"][name], offset, 0)
+    b.PrependUint16Slot(SLOTS["Model"]["version"], model.version, 0)
+    b.Finish(b.EndObject(), file_identifier=IDENTIFIER)
+    return _with_checksums(bytearray(b.Output()))
+
+
+def checksum_position(data: bytes | bytearray) -> tuple[int, int, int]:
+    """Byte positions of the checksums struct, of the blob's first byte, and of its end."""
+    (root,) = struct.unpack_from("<I", data, 0)
+    (back,) = struct.unpack_from("<i", data, root)
+    vtable = root - back
+
+    def field(name: str) -> int:
+        (at,) = struct.unpack_from("<H", data, vtable + 4 + 2 * SLOTS["Model"][name])
+        return int(root) + int(at)
+
+    at = field("blob")
+    vector = at + struct.unpack_from("<I", data, at)[0]
+    (count,) = struct.unpack_from("<I", data, vector)
+    return field("checksums"), vector + 4, vector + 4 + count
+
+
+def checksums(data: bytes | bytearray) -> tuple[int, int]:
+    """(graph, blob) CRC-32 of a file, whatever it has stored."""
+    at, blob, end = checksum_position(data)
+    blanked = bytearray(data)
+    blanked[at : at + 8] = bytes(8)
+    graph = zlib.crc32(blanked[end:], zlib.crc32(blanked[:blob]))
+    return graph, zlib.crc32(blanked[blob:end])
+
+
+def _with_checksums(data: bytearray) -> bytes:
+    at, _, _ = checksum_position(data)
+    data[at : at + 8] = struct.pack("<II", *checksums(data))
+    return bytes(data)
+
+
+def _vector(b: flatbuffers.Builder, data: bytes, element: int, align: int) -> int:
+    b.StartVector(element, len(data) // element, align)
+    b.head -= len(data)
+    b.Bytes[b.head : b.head + len(data)] = data
+    return int(b.EndVector())
+
+
+def _struct(
+    b: flatbuffers.Builder, table: str, field: str, name: str, values: Mapping[str, Number]
+) -> None:
+    data = pack(name, values)
+    b.Prep(STRUCTS[name][3], len(data))
+    b.head -= len(data)
+    b.Bytes[b.head : b.head + len(data)] = data
+    b.PrependStructSlot(SLOTS[table][field], b.Offset(), 0)
+
+
+def _strings(b: flatbuffers.Builder, fields: Mapping[str, str]) -> dict[str, int]:
+    return {name: b.CreateString(text) for name, text in fields.items()}
+
+
+def _table(b: flatbuffers.Builder, name: str, offsets: Mapping[str, int]) -> int:
+    b.StartObject(len(SLOTS[name]))
+    for field, offset in offsets.items():
+        b.PrependUOffsetTRelativeSlot(SLOTS[name][field], offset, 0)
+    return int(b.EndObject())
+
+
+def _ios(b: flatbuffers.Builder, ios: list[IoRecord]) -> int:
+    offsets = []
+    for io in ios:
+        name = b.CreateString(io.name)
+        shape = _vector(b, np.array(io.shape, "<u4").tobytes(), 4, 4)
+        b.StartObject(len(SLOTS["Io"]))
+        b.PrependUOffsetTRelativeSlot(SLOTS["Io"]["name"], name, 0)
+        b.PrependUOffsetTRelativeSlot(SLOTS["Io"]["shape"], shape, 0)
+        # Written even when 0: the C reader wants every field of an Io to be there.
+        b.PrependUint16(io.onnx_dtype)
+        b.Slot(SLOTS["Io"]["onnx_dtype"])
+        b.PrependUint16(io.tensor)
+        b.Slot(SLOTS["Io"]["tensor"])
+        offsets.append(b.EndObject())
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return int(b.EndVector())

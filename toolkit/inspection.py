@@ -1,0 +1,147 @@
+"""What is in an .edge file, as `edgekit inspect` tells it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .files import read_file
+from .format.describe import arena_tensors, macs, op_dtype, op_type, weight_bytes
+from .format.model import EdgeModel, IoRecord
+from .format.reader import read
+from .ir import Shape
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    """An operator and its first output."""
+
+    name: str
+    type: str
+    dtype: str
+    macs: int
+    shape: Shape
+    scale: float
+    zero_point: int
+    scratch_bytes: int
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """A tensor in the arena. Step 0 is before the first operator; the last is after all."""
+
+    name: str
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class PortInfo:
+    """An input or output as the ONNX model has it, and how its data is held on the device."""
+
+    name: str
+    shape: Shape
+    onnx_dtype: int
+    dtype: str
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """All that `edgekit inspect --json` prints."""
+
+    format_version: int
+    target: str
+    producer: str
+    file_bytes: int
+    weight_bytes: int
+    arena_bytes: int
+    arena_bound_bytes: int
+    scratch_bytes: int
+    persistent_bytes: int
+    macs: int
+    inputs: list[PortInfo]
+    outputs: list[PortInfo]
+    ops: list[OpInfo]
+    memory_map: list[MemoryRow]
+    provenance: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def inspect(path: str | Path) -> Inspection:
+    """Read the file at `path`. Raises UserError when it is missing, damaged or newer than we."""
+    return describe(read_file(path, "an .edge file"), str(path))
+
+
+def describe(data: bytes, source: str) -> Inspection:
+    """As `inspect`, from the file's bytes; `source` names it in errors."""
+    model = read(data, source)
+    memory = model.memory
+    return Inspection(
+        format_version=model.version,
+        target=model.target,
+        producer=model.provenance.producer,
+        file_bytes=len(data),
+        weight_bytes=weight_bytes(model),
+        arena_bytes=memory.arena_bytes,
+        arena_bound_bytes=memory.arena_bound_bytes,
+        scratch_bytes=memory.scratch_bytes,
+        persistent_bytes=memory.persistent_bytes,
+        macs=memory.macs,
+        inputs=[_port(model, io) for io in model.inputs],
+        outputs=[_port(model, io) for io in model.outputs],
+        ops=_ops(model),
+        memory_map=_memory_map(model),
+        provenance=dict(model.provenance.__dict__),
+    )
+
+
+def _port(model: EdgeModel, io: IoRecord) -> PortInfo:
+    t = model.tensors[io.tensor]
+    return PortInfo(io.name, io.shape, io.onnx_dtype, t.dtype.name.lower(), t.scale, t.zero_point)
+
+
+def _ops(model: EdgeModel) -> list[OpInfo]:
+    found = []
+    for op in model.ops:
+        out = model.tensors[op.outputs[0]]
+        found.append(
+            OpInfo(
+                op.name,
+                op_type(op.kind),
+                op_dtype(model, op),
+                macs(op.kind, op.params),
+                out.shape,
+                out.scale,
+                out.zero_point,
+                op.scratch_bytes,
+            )
+        )
+    return found
+
+
+def _memory_map(model: EdgeModel) -> list[MemoryRow]:
+    names = {io.tensor: io.name for io in (*model.outputs, *model.inputs)}
+    first = {io.tensor: 0 for io in model.inputs}
+    last = {io.tensor: len(model.ops) + 1 for io in model.outputs}
+    for step, op in enumerate(model.ops, 1):
+        for i in (*op.inputs, *op.outputs):
+            first.setdefault(i, step)
+            last[i] = max(last.get(i, 0), step)
+        names.setdefault(op.outputs[0], op.name)
+    rows = [
+        MemoryRow(names.get(i, ""), t.offset, t.nbytes, first.get(i, 0), last.get(i, 0))
+        for i, t in ((i, model.tensors[i]) for i in arena_tensors(model))
+    ]
+    rows += [
+        MemoryRow(f"scratch of {op.name}", op.scratch_offset, op.scratch_bytes, step, step)
+        for step, op in enumerate(model.ops, 1)
+        if op.scratch_bytes
+    ]
+    return sorted(rows, key=lambda r: (r.first, r.offset))

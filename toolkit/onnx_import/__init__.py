@@ -1,0 +1,35 @@
+"""ONNX -> Graph: the only place that reads ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import onnx
+
+from ..ir import Graph
+from .functions import inline_functions
+from .importer import Importer
+from .shapes import fix_input_shapes
+from .source import read_model
+
+__all__ = ["load"]
+
+
+def load(
+    source: str | Path | bytes | onnx.ModelProto,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Graph:
+    """The float graph of an ONNX model: a file, its bytes, or a ModelProto.
+
+    `shapes` gives inputs whose dimensions are not in the model; a symbolic first axis is the batch
+    and becomes 1. Activations of spatial operators are NHWC between Transposes; `passes.DEFAULT`
+    removes these. Ports keep the ONNX names, element types and layouts. `source` is not changed.
+
+    Raises UserError for what is not a valid model or has no static shapes, and UnsupportedError
+    with every node that cannot be served.
+    """
+    label, model = read_model(source)
+    model = inline_functions(label, model)
+    inputs = fix_input_shapes(label, model, shapes or {})
+    return Importer(label, model).run(inputs)

@@ -1,0 +1,80 @@
+"""ONNX scalars in Python: attributes, names, element types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ..ir import Array
+
+_AP = onnx.AttributeProto
+_TP = onnx.TensorProto
+
+RUNTIME_TYPE: dict[int, np.dtype[Any]] = {
+    _TP.FLOAT: np.dtype(np.float32),
+    _TP.DOUBLE: np.dtype(np.float32),
+    _TP.FLOAT16: np.dtype(np.float32),
+    _TP.BFLOAT16: np.dtype(np.float32),
+    _TP.INT64: np.dtype(np.int32),
+    _TP.INT32: np.dtype(np.int32),
+    _TP.INT16: np.dtype(np.int32),
+    _TP.INT8: np.dtype(np.int32),
+    _TP.UINT16: np.dtype(np.int32),
+    _TP.UINT8: np.dtype(np.uint8),
+    _TP.BOOL: np.dtype(np.uint8),
+}
+"""What each ONNX element type is inside the runtime; others cannot be served."""
+
+PORT_TYPES = frozenset(RUNTIME_TYPE) - {_TP.BFLOAT16}
+"""Element types of inputs and outputs: those that numpy has, too."""
+
+
+def type_name(onnx_dtype: int) -> str:
+    """ONNX's name of an element type, for messages."""
+    known = onnx_dtype in _TP.DataType.values()
+    return str(_TP.DataType.Name(onnx_dtype)).lower() if known else f"number {onnx_dtype}"
+
+
+def qualified(node: onnx.NodeProto) -> str:
+    """The operator's key in ops.FROM_ONNX."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    return f"{domain}.{node.op_type}" if domain else str(node.op_type)
+
+
+def python_attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """Attributes as int, float, str, lists of those, ndarray; graphs are left out."""
+    return {
+        a.name: _value(a)
+        for a in node.attribute
+        if a.type not in (_AP.GRAPH, _AP.GRAPHS, _AP.TYPE_PROTO, _AP.TYPE_PROTOS)
+    }
+
+
+def _value(a: onnx.AttributeProto) -> Any:
+    if a.type == _AP.TENSOR:
+        return onnx.numpy_helper.to_array(a.t)
+    value = onnx.helper.get_attribute_value(a)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if a.type == _AP.STRINGS:
+        return [v.decode("utf-8", "replace") for v in value]
+    if a.type in (_AP.INTS, _AP.FLOATS):
+        return list(value)
+    return value
+
+
+def runtime_array(array: Array) -> Array:
+    """`array` in the element type that the runtime has for it; integers saturate."""
+    kind = array.dtype.kind
+    if array.dtype in (np.float32, np.int32, np.uint8):
+        return array
+    if kind == "b":
+        return array.astype(np.uint8)
+    if kind in "iu":
+        limits = np.iinfo(np.int32)
+        return np.clip(array, limits.min, limits.max).astype(np.int32)
+    if kind in "fV":  # V: bfloat16 and float8 of ml_dtypes
+        return array.astype(np.float32)
+    raise ValueError(f"constants of type {array.dtype} are not supported")

@@ -1,0 +1,64 @@
+"""What operators build the graph with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import Array, Graph, Node, Value, constant
+from ..ops import definition
+from .attributes import runtime_array
+
+
+class GraphBuilder:
+    """ops._opdef.Builder on a Graph. Names are unique and never those of `reserved`."""
+
+    def __init__(self, graph: Graph, reserved: Iterable[str]) -> None:
+        self.graph = graph
+        self.scope = "const"
+        self._taken = set(reserved)
+
+    def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
+        """Append a node with one output. Constants get the runtime's element types."""
+        given = [self._served(v) for v in inputs]
+        node = Node(op, given, [], attrs)
+        kind = definition(op).infer(node)[0]
+        unique = self.unique(name or self.scope)
+        node.name, node.outputs = unique, [Value(unique, kind)]
+        self.graph.nodes.append(node)
+        return node.output
+
+    def constant(self, array: Array, name: str = "") -> Value:
+        return constant(np.asarray(array), self.unique(name or f"{self.scope}.const"))
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        perm = tuple(int(p) for p in perm)
+        if perm == tuple(range(len(perm))):
+            return x
+        if x.const is not None:
+            return self.constant(x.const.transpose(perm), x.name)
+        return self.emit("Transpose", [x], perm=perm)
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        shape = tuple(int(d) for d in shape)
+        if shape == x.shape:
+            return x
+        if x.const is not None:
+            return self.constant(x.const.reshape(shape), x.name)
+        return self.emit("Reshape", [x], shape=shape)
+
+    def unique(self, base: str) -> str:
+        """A name nobody has: `base`, or `base` with a number."""
+        name, n = base, 1
+        while name in self._taken:
+            name, n = f"{base}.{n}", n + 1
+        self._taken.add(name)
+        return name
+
+    def _served(self, v: Value | None) -> Value | None:
+        if v is None or v.const is None:
+            return v
+        array = runtime_array(v.const)
+        return v if array is v.const else self.constant(array, v.name)

@@ -1,0 +1,83 @@
+"""Functions -> the nodes they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+import onnx.inliner
+
+from ..errors import UserError
+from ..ops import FROM_ONNX
+from .attributes import qualified
+
+_KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range"}
+
+
+def inline_functions(label: str, model: onnx.ModelProto) -> onnx.ModelProto:
+    """`model` without its own functions, and without operators that we lack and that ONNX defines
+    as functions of operators that we have. Raises UserError when a function cannot be inlined.
+    """
+    if model.functions:
+        defaults = {(f.domain, f.name): list(f.attribute_proto) for f in model.functions}
+        for nodes in (model.graph.node, *(f.node for f in model.functions)):
+            _spell_out(nodes, defaults)
+        try:
+            model = onnx.inliner.inline_local_functions(model, convert_version=True)
+        except (RuntimeError, ValueError) as why:
+            raise UserError(f"{label}: its functions cannot be inlined: {why}") from why
+    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
+    for op in sorted({n.op_type for n in model.graph.node if _is_expandable(n, opsets)}):
+        expanded = _expand(model, op, opsets[""])
+        before = {qualified(n) for n in model.graph.node}
+        if expanded is not None and all(
+            name in before or name in FROM_ONNX or name in _KNOWN_WHEN_SHAPES_ARE
+            for name in (qualified(n) for n in expanded.graph.node)
+        ):
+            model = expanded
+    return model
+
+
+def _is_expandable(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
+    if node.domain or node.op_type in FROM_ONNX or not onnx.defs.has(node.op_type):
+        return False
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opsets.get("", 1))
+    except onnx.defs.SchemaError:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+Defaults = Mapping[tuple[str, str], Sequence[onnx.AttributeProto]]
+
+
+def _spell_out(nodes: Iterable[onnx.NodeProto], defaults: Defaults) -> None:
+    """Give nodes the default attributes that they leave out: the inliner forgets these."""
+    for node in nodes:
+        given = {a.name for a in node.attribute}
+        for a in list(node.attribute):
+            for graph in (*([a.g] if a.HasField("g") else []), *a.graphs):
+                _spell_out(graph.node, defaults)
+        missing = [d for d in defaults.get((node.domain, node.op_type), ()) if d.name not in given]
+        node.attribute.extend(missing)
+
+
+def _schema_defaults(op: str, version: int) -> list[onnx.AttributeProto]:
+    attributes = onnx.defs.get_schema(op, version).attributes.values()
+    return [a.default_value for a in attributes if a.default_value.name]
+
+
+def _expand(model: onnx.ModelProto, op: str, version: int) -> onnx.ModelProto | None:
+    try:
+        typed = onnx.shape_inference.infer_shapes(model)
+        _spell_out(typed.graph.node, {("", op): _schema_defaults(op, version)})
+        # The inliner wants the type of every input, and does not look at initializers.
+        for t in typed.graph.initializer:
+            typed.graph.value_info.append(
+                onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims)
+            )
+        return onnx.inliner.inline_selected_functions(
+            typed, [("", op)], inline_schema_functions=True
+        )
+    except (RuntimeError, ValueError, TypeError, onnx.shape_inference.InferenceError):
+        return None

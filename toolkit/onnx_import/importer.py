@@ -1,0 +1,304 @@
+"""The walk over an ONNX graph: fold what is known, let the operators build the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from ..errors import Problem, UnsupportedError
+from ..ir import Array, Graph, Port, Shape, TensorType, Value
+from ..ops import FROM_ONNX
+from ..ops._opdef import OnnxNode, Unsupported
+from .attributes import (
+    PORT_TYPES,
+    RUNTIME_TYPE,
+    python_attributes,
+    qualified,
+    runtime_array,
+    type_name,
+)
+from .builder import GraphBuilder
+from .constants import can_fold, fold
+from .refusals import display_name, refusal
+from .shapes import real_inputs
+from .upgrade import RENAMED, upgrade
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """What stands for a value whose node was refused, so that the walk finds all problems."""
+
+
+Binding = Value | _Lost
+Scope = dict[str, Binding]
+
+
+class Importer:
+    """One model's import. `label` is the model's name in messages."""
+
+    def __init__(self, label: str, model: onnx.ModelProto) -> None:
+        self._label = label
+        self._model = model
+        self._opsets = {
+            "" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import
+        }
+        self._graph = Graph()
+        self._build = GraphBuilder(self._graph, _all_names(model.graph))
+        self._problems: list[Problem] = []
+        self._inferred: dict[str, TensorType] | None = None
+        self._named: set[Value] = set()
+
+    def run(self, shapes: Mapping[str, Shape]) -> Graph:
+        """The graph, or UnsupportedError with all problems."""
+        scope: Scope = {}
+        for info in real_inputs(self._model.graph):
+            scope[info.name] = self._input(info, shapes)
+        self._walk(self._model.graph, scope)
+        outputs = [self._output(info, scope) for info in self._model.graph.output]
+        if self._problems:
+            raise UnsupportedError(self._label, self._problems)
+        self._graph.outputs = [port for port in outputs if port is not None]
+        self._name_outputs()
+        return self._graph
+
+    def _input(self, info: onnx.ValueInfoProto, shapes: Mapping[str, Shape]) -> Binding:
+        if not info.type.HasField("tensor_type"):
+            kind = str(info.type.WhichOneof("value")).removesuffix("_type")
+            why = f"an input of type {kind} is not supported"
+            self._problems.append(Problem(info.name, "input", why, "give tensors"))
+            return _Lost()
+        element = info.type.tensor_type.elem_type
+        if element not in PORT_TYPES:
+            why = f"an input of type {type_name(element)} is not supported"
+            self._problems.append(
+                Problem(info.name, "input", why, "do this step outside the model")
+            )
+            return _Lost()
+        value = Value(info.name, TensorType(RUNTIME_TYPE[element], shapes[info.name]))
+        self._graph.inputs.append(Port(info.name, value, element, value.shape))
+        self._named.add(value)
+        return value
+
+    def _walk(self, graph: onnx.GraphProto, scope: Scope) -> None:
+        for tensor in graph.initializer:
+            try:
+                self._bind_constant(scope, tensor.name, onnx.numpy_helper.to_array(tensor))
+            except (ValueError, TypeError) as why:
+                scope[tensor.name] = _Lost()
+                self._problems.append(Problem(tensor.name, "initializer", f"it is damaged: {why}"))
+        for sparse in graph.sparse_initializer:
+            scope[sparse.values.name] = _Lost()
+            why = "sparse tensors are not supported"
+            self._problems.append(Problem(sparse.values.name, "initializer", why, "make it dense"))
+        for node in _live(graph):
+            self._visit(node, scope)
+
+    def _bind_constant(self, scope: Scope, name: str, array: Array) -> None:
+        scope[name] = Value(name, TensorType(array.dtype, array.shape), array)
+
+    def _visit(self, node: onnx.NodeProto, scope: Scope) -> None:
+        inputs = [scope[name] if name else None for name in node.input]
+        try:
+            if node.op_type == "If" and self._inline_if(node, inputs, scope):
+                return
+            folded = self._fold(node, inputs)
+            if folded is not None:
+                for name, array in zip(node.output, folded, strict=True):
+                    if name:
+                        self._bind_constant(scope, name, array)
+                return
+            name = qualified(node)
+            if name not in FROM_ONNX and name not in RENAMED and name not in STATIC:
+                raise _Refused(refusal(node))
+            known = [v for v in inputs if not isinstance(v, _Lost)]
+            if len(known) < len(inputs):
+                raise _Refused(None)
+            for name, value in zip(node.output, self._convert(node, known), strict=False):
+                if name:
+                    scope[name] = self._settle(value, name)
+        except _Refused as why:
+            self._refuse(why.problem, node, scope)
+        except Unsupported as why:
+            problem = Problem(display_name(node), qualified(node), why.why, why.remedy)
+            self._refuse(problem, node, scope)
+        except ValueError as why:
+            self._refuse(Problem(display_name(node), qualified(node), str(why)), node, scope)
+        except (IndexError, KeyError, TypeError, AssertionError) as why:
+            # The checker does not count: too few inputs, attributes shorter than the axes.
+            text = f"its inputs or attributes do not fit together ({type(why).__name__}: {why})"
+            self._refuse(Problem(display_name(node), qualified(node), text), node, scope)
+
+    def _convert(self, node: onnx.NodeProto, inputs: list[Value | None]) -> list[Value]:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        plain = OnnxNode(
+            node.op_type, domain, self._opsets.get(domain, 1), node.name,
+            [_in_float32(v) for v in inputs], list(node.output), python_attributes(node),
+        )  # fmt: skip
+        self._build.scope = next((name for name in node.output if name), node.name)
+        plain, finish = upgrade(self._build, plain)
+        # An adapter may rename the operator (Upsample is a Resize).
+        key = f"{domain}.{plain.op}" if domain else plain.op
+        return finish(FROM_ONNX[key].from_onnx(self._build, plain))
+
+    def _fold(self, node: onnx.NodeProto, inputs: Sequence[Binding | None]) -> list[Array] | None:
+        if node.op_type in STATIC and isinstance(inputs[0], Value):
+            shape = np.array(inputs[0].shape, np.int64)
+            if node.op_type == "Size":
+                return [np.array(shape.prod(), np.int64)]
+            attrs = python_attributes(node)
+            return [shape[slice(attrs.get("start"), attrs.get("end"))]]
+        arrays: dict[str, Array] = {}
+        for name, v in zip(node.input, inputs, strict=True):
+            if isinstance(v, _Lost) or (v is not None and v.const is None):
+                return None
+            if v is not None and v.const is not None:
+                arrays[name] = v.const
+        return fold(node, self._model.opset_import, arrays) if can_fold(node) else None
+
+    def _inline_if(
+        self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope
+    ) -> bool:
+        condition = inputs[0]
+        if not isinstance(condition, Value) or condition.const is None:
+            return False
+        wanted = "then_branch" if bool(condition.const.ravel()[0]) else "else_branch"
+        branch = next(a.g for a in node.attribute if a.name == wanted)
+        inner = dict(scope)
+        self._walk(branch, inner)
+        for name, out in zip(node.output, branch.output, strict=True):
+            scope[name] = inner[out.name]
+        return True
+
+    def _settle(self, value: Value, name: str) -> Value:
+        """Give a new value the name of its ONNX tensor."""
+        if value.const is None and value not in self._named:
+            value.name = name
+            self._named.add(value)
+        return value
+
+    def _refuse(self, problem: Problem | None, node: onnx.NodeProto, scope: Scope) -> None:
+        if problem is not None:
+            self._problems.append(problem)
+        for name in node.output:
+            if name:
+                kind = self._inferred_type(name)
+                scope[name] = _Lost() if kind is None else Value(name, kind)
+
+    def _inferred_type(self, name: str) -> TensorType | None:
+        """The type of a refused node's output, if ONNX can tell it."""
+        if self._inferred is None:
+            self._inferred = _infer_types(self._model)
+        return self._inferred.get(name)
+
+    def _output(self, info: onnx.ValueInfoProto, scope: Scope) -> Port | None:
+        value = scope[info.name]
+        if isinstance(value, _Lost):
+            return None
+        element = info.type.tensor_type.elem_type
+        if not info.type.HasField("tensor_type") or element not in PORT_TYPES:
+            self._problems.append(Problem(info.name, "output", "its type is not supported"))
+            return None
+        if value.type.size == 0:
+            self._problems.append(Problem(info.name, "output", "it is empty"))
+            return None
+        fed = any(port.value is value for port in self._graph.inputs)
+        if fed or value.const is not None:
+            value = self._copied(value, info.name)
+        return Port(info.name, value, element, value.shape)
+
+    def _copied(self, value: Value, name: str) -> Value:
+        """A value of its own for an output that is an input or a constant."""
+        if value.const is not None:
+            value = self._build.constant(runtime_array(value.const), name)
+        self._build.scope = name
+        return self._build.emit(
+            "Copy", [value], dims=(value.type.size,), strides=(1,), offset=0, shape=value.shape
+        )
+
+    def _name_outputs(self) -> None:
+        """Values of outputs get the outputs' names, where a value is one output only."""
+        inputs = {port.name for port in self._graph.inputs}
+        renamed: set[Value] = set()
+        for port in self._graph.outputs:
+            if port.value not in renamed and port.name not in inputs:
+                for other in self._graph.values():
+                    if other.name == port.name and other is not port.value:
+                        other.name = self._build.unique(port.name)
+                port.value.name = port.name
+                renamed.add(port.value)
+
+
+STATIC = ("Shape", "Size")
+"""Operators that need only the type of their input."""
+
+
+class _Refused(Exception):  # noqa: N818 - a verdict, not a fault
+    """The node cannot be served; `problem` is None if the fault is an earlier node's."""
+
+    def __init__(self, problem: Problem | None) -> None:
+        super().__init__()
+        self.problem = problem
+
+
+def _in_float32(v: Value | None) -> Value | None:
+    """Constants of other float types become float32; integers keep 64 bits (axes, limits)."""
+    if v is None or v.const is None or v.dtype.kind not in "fV" or v.dtype == np.float32:
+        return v
+    array = runtime_array(v.const)
+    return Value(v.name, TensorType(array.dtype, array.shape), array)
+
+
+def _live(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The nodes that an output depends on, in order."""
+    wanted = {o.name for o in graph.output}
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(graph.node):
+        if wanted.isdisjoint(node.output):
+            continue
+        kept.append(node)
+        wanted.update(node.input)
+        for sub in _subgraphs(node):
+            wanted.update(_names_read(sub))
+    return kept[::-1]
+
+
+def _subgraphs(node: onnx.NodeProto) -> Iterable[onnx.GraphProto]:
+    for a in node.attribute:
+        if a.HasField("g"):
+            yield a.g
+        yield from a.graphs
+
+
+def _names_read(graph: onnx.GraphProto) -> set[str]:
+    names = {o.name for o in graph.output}
+    for node in graph.node:
+        names.update(node.input)
+        for sub in _subgraphs(node):
+            names |= _names_read(sub)
+    return names
+
+
+def _all_names(graph: onnx.GraphProto) -> set[str]:
+    names = {v.name for v in (*graph.input, *graph.output, *graph.initializer)}
+    for node in graph.node:
+        names.update(node.output)
+        for sub in _subgraphs(node):
+            names |= _all_names(sub)
+    return names
+
+
+def _infer_types(model: onnx.ModelProto) -> dict[str, TensorType]:
+    try:
+        graph = onnx.shape_inference.infer_shapes(model).graph
+    except (RuntimeError, ValueError):
+        return {}
+    types: dict[str, TensorType] = {}
+    for info in (*graph.value_info, *graph.output):
+        tensor = info.type.tensor_type
+        dims = [d.dim_value for d in tensor.shape.dim]
+        if tensor.HasField("shape") and all(dims) and tensor.elem_type in RUNTIME_TYPE:
+            types[info.name] = TensorType(RUNTIME_TYPE[tensor.elem_type], tuple(dims))
+    return types

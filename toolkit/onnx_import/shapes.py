@@ -1,0 +1,129 @@
+"""The static shape of every graph input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+import onnx
+
+from ..errors import UserError
+from ..ir import Shape
+
+
+def real_inputs(graph: onnx.GraphProto) -> Iterator[onnx.ValueInfoProto]:
+    """Inputs that the user feeds: those without an initializer."""
+    constants = {t.name for t in graph.initializer}
+    constants |= {t.values.name for t in graph.sparse_initializer}
+    return (i for i in graph.input if i.name not in constants)
+
+
+def fix_input_shapes(
+    label: str, model: onnx.ModelProto, given: Mapping[str, Sequence[int]]
+) -> dict[str, Shape]:
+    """The shape of each input, from the model and `given`; also written into the model.
+
+    A symbol bound by one given shape holds for all inputs; one that is a first axis else becomes 1.
+    Raises UserError naming each input that needs a --shape, and the --shape to add.
+    """
+    inputs = {i.name: i for i in real_inputs(model.graph) if i.type.HasField("tensor_type")}
+    _check_given(label, inputs, given)
+    symbols: dict[str, int] = {}
+    for name, shape in given.items():
+        for dim, value in zip(_dims(inputs[name]), shape, strict=False):
+            if dim.dim_param:
+                symbols.setdefault(dim.dim_param, int(value))
+    for info in inputs.values():
+        batch = _dims(info)[0].dim_param if _dims(info) else ""
+        if batch:
+            symbols.setdefault(batch, 1)
+    shapes: dict[str, Shape] = {}
+    missing: list[str] = []
+    for name, info in inputs.items():
+        if name in given:
+            shapes[name] = tuple(int(v) for v in given[name])
+        else:
+            known = _known_dims(info, symbols)
+            if known is None or None in known:
+                missing.append(_how_to_give(info, known))
+            else:
+                shapes[name] = tuple(d for d in known if d is not None)
+    if missing:
+        raise UserError(f"{label}: unknown input shape: " + "; ".join(missing))
+    for name, shape in shapes.items():
+        _write(inputs[name], shape)
+    return shapes
+
+
+def _dims(info: onnx.ValueInfoProto) -> Sequence[onnx.TensorShapeProto.Dimension]:
+    return list(info.type.tensor_type.shape.dim)
+
+
+def _has_shape(info: onnx.ValueInfoProto) -> bool:
+    return bool(info.type.tensor_type.HasField("shape"))
+
+
+def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[int | None] | None:
+    if not _has_shape(info):
+        return None
+    known: list[int | None] = []
+    for axis, dim in enumerate(_dims(info)):
+        # Exporters also write "unknown" as 0 or -1.
+        if dim.dim_value > 0:
+            known.append(dim.dim_value)
+        elif dim.dim_param in symbols:
+            known.append(symbols[dim.dim_param])
+        else:
+            known.append(1 if axis == 0 else None)
+    return known
+
+
+def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> str:
+    if known is None:
+        return f"input '{info.name}' has no shape at all, add --shape {info.name}=1,..."
+    symbols = [d.dim_param or "?" for d in _dims(info)]
+    unknown = ", ".join(s for s, k in zip(symbols, known, strict=True) if k is None)
+    letters = "NCHW" if len(known) == 4 else [f"D{i}" for i in range(len(known))]
+    example = [letters[i] if k is None else str(k) for i, k in enumerate(known)]
+    return (
+        f"input '{info.name}' has dynamic dimensions ({unknown}), "
+        f"add --shape {info.name}={','.join(example)} with numbers for the letters"
+    )
+
+
+def _check_given(
+    label: str,
+    inputs: Mapping[str, onnx.ValueInfoProto],
+    given: Mapping[str, Sequence[int]],
+) -> None:
+    for name, shape in given.items():
+        text = ",".join(str(v) for v in shape)
+        if name not in inputs:
+            near = get_close_matches(name, inputs, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"inputs: {', '.join(inputs)}"
+            raise UserError(f"{label}: --shape {name}={text}: no input '{name}'; {hint}")
+        if any(int(v) < 1 for v in shape):
+            raise UserError(f"{label}: --shape {name}={text}: dimensions must be 1 or more")
+        if not _has_shape(inputs[name]):
+            continue
+        dims = _dims(inputs[name])
+        if len(dims) != len(shape):
+            raise UserError(
+                f"{label}: --shape {name}={text}: the input has {len(dims)} dimensions "
+                f"({_text(dims)}), not {len(shape)}"
+            )
+        if any(d.dim_value > 0 and d.dim_value != v for d, v in zip(dims, shape, strict=True)):
+            raise UserError(
+                f"{label}: --shape {name}={text}: the model fixes the shape to {_text(dims)}"
+            )
+
+
+def _text(dims: Sequence[onnx.TensorShapeProto.Dimension]) -> str:
+    return ",".join(str(d.dim_value) if d.dim_value > 0 else d.dim_param or "?" for d in dims)
+
+
+def _write(info: onnx.ValueInfoProto, shape: Shape) -> None:
+    proto = info.type.tensor_type.shape
+    del proto.dim[:]
+    for d in shape:
+        proto.dim.add().dim_value = d

@@ -1,0 +1,285 @@
+"""Functions of two tensors, broadcast as numpy does: Add Sub Mul Div Min Max Pow PRelu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import fixed_point
+from ..format.schema import BinaryFn, OpKind
+from ..ir import Array, Node, QuantParams, Shape, TensorType, Value
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .movement import expand, row_major
+
+Real = NDArray[np.float64]
+
+BROADCAST_DIMS = 4
+
+
+def _pow(a: Real, b: Real) -> Real:
+    with np.errstate(all="ignore"):
+        result: Real = np.power(a, b)
+    return result
+
+
+def _div(a: Real, b: Real) -> Real:
+    with np.errstate(all="ignore"):
+        result: Real = np.divide(a, b)
+    return result
+
+
+FUNCTIONS: dict[BinaryFn, Callable[[Real, Real], Real]] = {
+    BinaryFn.Add: np.add,
+    BinaryFn.Sub: np.subtract,
+    BinaryFn.Mul: np.multiply,
+    BinaryFn.Div: _div,
+    BinaryFn.Min: np.minimum,
+    BinaryFn.Max: np.maximum,
+    BinaryFn.Pow: _pow,
+    BinaryFn.PRelu: lambda x, slope: np.where(x < 0, x * slope, x),
+}
+
+
+def broadcast(a: Shape, b: Shape) -> tuple[list[int], list[int], list[int]]:
+    """(dims, steps of a, steps of b) of the result, neighbours merged where both allow it."""
+    out = np.broadcast_shapes(a, b)
+    dims, steps = list[int](), (list[int](), list[int]())
+    padded = [(1,) * (len(out) - len(s)) + s for s in (a, b)]
+    strides = [row_major(s) for s in padded]
+    for i, d in enumerate(out):
+        if d == 1:
+            continue
+        step = [0 if p[i] == 1 else s[i] for p, s in zip(padded, strides, strict=True)]
+        if dims and all(have[-1] == d * s for have, s in zip(steps, step, strict=True)):
+            dims[-1] *= d
+            for have, s in zip(steps, step, strict=True):
+                have[-1] = s
+        else:
+            dims.append(d)
+            for have, s in zip(steps, step, strict=True):
+                have.append(s)
+    return dims, steps[0], steps[1]
+
+
+def shape_params(a: Shape, b: Shape) -> dict[str, int | float]:
+    """Fields of the struct Broadcast. Raises ValueError if it takes more than 4 dims."""
+    dims, a_steps, b_steps = broadcast(a, b)
+    fill = BROADCAST_DIMS - len(dims)
+    if fill < 0:
+        raise ValueError(f"broadcasting {list(a)} with {list(b)} takes {len(dims)} dims, not 4")
+    params: dict[str, int | float] = {}
+    for i in range(BROADCAST_DIMS):
+        at = i - fill
+        params[f"shape.dims.{i}"] = dims[at] if at >= 0 else 1
+        params[f"shape.a.{i}"] = a_steps[at] if at >= 0 else 0
+        params[f"shape.b.{i}"] = b_steps[at] if at >= 0 else 0
+    return params
+
+
+def scalar_side(node: Node) -> tuple[int, float] | None:
+    """(which input, its real value) if one is a constant of one element and the other is not."""
+    for i in (1, 0):
+        c, x = node.input(i), node.input(1 - i)
+        if c.const is None or c.type.size != 1 or x.const is not None:
+            continue
+        if np.broadcast_shapes(c.shape, x.shape) != x.shape:
+            continue
+        value = c.quant.dequantize(c.const) if c.dtype == np.int8 and c.quant else c.const
+        return i, float(np.ravel(value)[0])
+    return None
+
+
+class Binary(OpDef):
+    """One function of `BinaryFn`, of two float32 tensors. attrs: act_min, act_max (fused clamp).
+
+    ONNX, versions 7 and up: the operator of the same name; besides, Sum is Add, Mean is Add and
+    Mul, and with constants x - c is x + -c and x / c is x * (1 / c).
+    """
+
+    inplace = (0, 1)
+
+    def __init__(self, fn: BinaryFn, onnx: tuple[str, ...] = ()) -> None:
+        self.fn, self.name = fn, fn.name
+        self.onnx = onnx or (fn.name,)
+        self.shared = fn in (BinaryFn.Min, BinaryFn.Max)
+        simple = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Min, BinaryFn.Max)
+        self.exactness = "exact" if fn in simple else "rounding"
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        values = [v for v in node.inputs if v is not None]
+        if node.op == "Pow" and values[0].dtype == np.float32:
+            values[1] = _as_float(b, values[1])
+        for v in values:
+            if v.dtype != np.float32:
+                raise Unsupported(
+                    f"it computes on {v.dtype} tensors; elementwise functions take float32",
+                    "cast them to float32 first, or fold the computation into a constant",
+                )
+        result = reduce(lambda x, y: self._pair(b, x, y), values)
+        if node.op == "Mean" and len(values) > 1:
+            result = b.emit("Mul", [result, b.constant(np.array(1 / len(values), np.float32))])
+        return [result]
+
+    def _pair(self, b: Builder, x: Value, y: Value) -> Value:
+        if self.fn == BinaryFn.PRelu:
+            y = _without_leading_ones(b, y, len(x.shape))
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        x, y = (_scalar(b, v, w) for v, w in ((x, y), (y, x)))
+        if len(broadcast(x.shape, y.shape)[0]) > BROADCAST_DIMS:
+            x, y = expand(b, x, shape), expand(b, y, shape)
+        if self.fn == BinaryFn.Sub and y.const is not None:
+            return b.emit("Add", [x, b.constant(-y.const, y.name)])
+        if self.fn == BinaryFn.Div and y.const is not None:
+            with np.errstate(all="ignore"):
+                inverse = np.reciprocal(y.const.astype(np.float64)).astype(np.float32)
+            if np.all(np.isfinite(inverse)) and np.all(inverse != 0):
+                return b.emit("Mul", [x, b.constant(inverse, y.name)])
+        return b.emit(self.name, [x, y])
+
+    def infer(self, node: Node) -> list[TensorType]:
+        a, b = node.input(0), node.input(1)
+        if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8):
+            raise ValueError(f"{self.name} of {a.dtype} and {b.dtype}; it takes float32")
+        return [TensorType(a.dtype, np.broadcast_shapes(a.shape, b.shape))]
+
+    def integer_problem(self, node: Node) -> str | None:
+        if self.table(node) is not None:
+            return None
+        if self.fn in (BinaryFn.Div, BinaryFn.Pow, BinaryFn.PRelu):
+            return f"{self.name} has an int8 form only if one of its inputs is a constant scalar"
+        try:
+            shape_params(node.input(0).shape, node.input(1).shape)
+        except ValueError as why:
+            return str(why)
+        return None
+
+    def table(self, node: Node) -> Callable[[Real], Real] | None:
+        side = scalar_side(node)
+        if side is None or (self.fn == BinaryFn.PRelu and side[0] == 0):
+            return None
+        at, c = side
+        act = Activation.of(node)
+        fn = FUNCTIONS[self.fn]
+
+        def of(x: Real) -> Real:
+            y = fn(x, np.float64(c)) if at == 1 else fn(np.float64(c), x)  # type: ignore[arg-type]
+            return np.clip(y, act.low, act.high)
+
+        return of
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        a, b = (np.asarray(v, np.int64) for v in inputs)
+        if self.fn in (BinaryFn.Min, BinaryFn.Max):
+            pick = np.minimum if self.fn == BinaryFn.Min else np.maximum
+            return [pick(a, b).astype(np.int8)]
+        if self.fn == BinaryFn.Mul:
+            p = mul_params(node)
+            acc = (a - p["a_zero"]) * (b - p["b_zero"])
+            return [
+                fixed_point.requantize(
+                    acc, p["multiplier"], p["shift"], p["output_zero"], p["qmin"], p["qmax"]
+                )
+            ]
+        p = add_params(node)
+        q = (a * p["a_multiplier"] + b * p["b_multiplier"] + p["bias"]) >> p["shift"]
+        return [np.clip(q, p["qmin"], p["qmax"]).astype(np.int8)]
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        a, b = node.input(0), node.input(1)
+        params = shape_params(a.shape, b.shape)
+        if a.dtype == np.float32:
+            act = Activation.of(node)
+            params |= {"fn": int(self.fn), "min": act.low, "max": act.high}
+            return Lowered(OpKind.BinaryF32, params, [a, b])
+        if self.fn in (BinaryFn.Min, BinaryFn.Max):
+            params["is_max"] = int(self.fn == BinaryFn.Max)
+            return Lowered(OpKind.MinMaxS8, params, [a, b])
+        if self.fn == BinaryFn.Mul:
+            return Lowered(OpKind.MulS8, params | mul_params(node), [a, b])
+        if self.fn in (BinaryFn.Add, BinaryFn.Sub):
+            return Lowered(OpKind.AddS8, params | add_params(node), [a, b])
+        raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
+
+
+def _scalar(b: Builder, v: Value, other: Value) -> Value:
+    """A constant of one element loses the dims that add nothing to the result."""
+    if v.const is None or v.type.size != 1 or len(v.shape) > len(other.shape):
+        return v
+    return b.constant(v.const.reshape(()), v.name)
+
+
+def _as_float(b: Builder, exponent: Value) -> Value:
+    """Pow's exponent may be of another type than its base."""
+    if exponent.dtype == np.float32:
+        return exponent
+    if exponent.const is not None:
+        return b.constant(exponent.const.astype(np.float32), exponent.name)
+    return b.emit("Cast", [exponent], to=np.dtype(np.float32))
+
+
+def _without_leading_ones(b: Builder, slope: Value, rank: int) -> Value:
+    """PRelu's slope may have more dims than x when the first ones are 1."""
+    extra = len(slope.shape) - rank
+    return slope if extra <= 0 else b.reshape(slope, slope.shape[extra:])
+
+
+def _quant(node: Node) -> tuple[QuantParams, QuantParams, QuantParams]:
+    a, b, out = node.input(0).quant, node.input(1).quant, node.output.quant
+    if a is None or b is None or out is None:
+        raise ValueError(f"{node.op} '{node.name}' is int8 but not all its values are quantized")
+    return a, b, out
+
+
+def add_params(node: Node) -> dict[str, int]:
+    """Fields of AddS8 for an int8 Add or Sub. ValueError if the output's scale is too small."""
+    a, b, out = _quant(node)
+    sign = -1 if node.op == "Sub" else 1
+    qmin, qmax = Activation.of(node).q_range(out)
+    for s in range(30, -1, -1):
+        ma = round(a.scalar / out.scalar * 2.0**s)
+        mb = sign * round(b.scalar / out.scalar * 2.0**s)
+        half = 1 << (s - 1) if s else 0
+        c = (out.zero_point << s) - a.zero_point * ma - b.zero_point * mb + half
+        reach = [x * ma + y * mb + c for x in (-128, 127) for y in (-128, 127)]
+        if abs(ma) + abs(mb) <= 1 << 22 and max(map(abs, reach)) < 1 << 31 and abs(c) < 1 << 31:
+            fields = (ma, mb, c, s, qmin, qmax)
+            names = ("a_multiplier", "b_multiplier", "bias", "shift", "qmin", "qmax")
+            return dict(zip(names, fields, strict=True))
+    raise ValueError(
+        f"{node.op} '{node.name}': scales {a.scalar:g} and {b.scalar:g} are too large "
+        f"for an output scale of {out.scalar:g}"
+    )
+
+
+def mul_params(node: Node) -> dict[str, int]:
+    """Fields of MulS8 for an int8 Mul. Raises ValueError if the output's scale is far too small."""
+    a, b, out = _quant(node)
+    ratio = a.scalar * b.scalar / out.scalar
+    m, shift = fixed_point.multiplier(min(ratio, 2.0**MUL_MAX_SHIFT))
+    if shift > MUL_MAX_SHIFT:
+        raise ValueError(
+            f"{node.op} '{node.name}': an output scale of {out.scalar:g} is too small "
+            f"for inputs of scale {a.scalar:g} and {b.scalar:g}"
+        )
+    qmin, qmax = Activation.of(node).q_range(out)
+    return {
+        "multiplier": m,
+        "shift": shift,
+        "a_zero": a.zero_point,
+        "b_zero": b.zero_point,
+        "output_zero": out.zero_point,
+        "qmin": qmin,
+        "qmax": qmax,
+    }
+
+
+MUL_MAX_SHIFT = 14
+"""255 * 255 * 2^14 < 2^30."""
+
+OPS: tuple[OpDef, ...] = (
+    Binary(BinaryFn.Add, ("Add", "Sum", "Mean")),
+    *(Binary(fn) for fn in BinaryFn if fn != BinaryFn.Add),
+)

@@ -1,0 +1,147 @@
+"""MatMul: the product of two computed tensors."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from .. import fixed_point
+from ..format.schema import OpKind
+from ..ir import Array, Node, Shape, TensorType, Value
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef
+
+MAX_K = ((1 << 30) - 1) // (255 * 255)
+"""Products of int8 whose sum surely stays below 2^30."""
+
+
+class MatMul(OpDef):
+    """ONNX MatMul-1..13; a constant two-dimensional B makes it a FullyConnected.
+
+    a [..., M, K], b [..., K, N] or, with transpose_b, [..., N, K]; float32 or int8. Leading
+    dimensions are equal on both sides, or all 1 on one (from_onnx expands what is not).
+    """
+
+    name = "MatMul"
+    onnx = ("MatMul",)
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        x, w = node.inputs
+        assert x is not None and w is not None
+        name = node.outputs[0]
+        if w.const is not None and len(w.shape) == 2:
+            weights = b.constant(w.const.T, f"{name}.weights")
+            return [b.emit("FullyConnected", [x, weights, None], name=name)]
+        shape = _numpy_shape(x.shape, w.shape)
+        if len(x.shape) == 1:
+            x = b.reshape(x, (1, *x.shape))
+        if len(w.shape) == 1:
+            w = b.reshape(w, (*w.shape, 1))
+        x, w = _same_batch(b, x, w)
+        return [b.reshape(b.emit("MatMul", [x, w], name=name, transpose_b=False), shape)]
+
+    def infer(self, node: Node) -> list[TensorType]:
+        a, b = node.input(0), node.input(1)
+        if len(a.shape) < 2 or len(b.shape) < 2 or a.shape[-1] != _k_n(node)[0]:
+            raise ValueError(f"{node.op}: {a} and {b} do not match")
+        lead_a, lead_b = a.shape[:-2], b.shape[:-2]
+        if lead_a != lead_b and 1 not in (prod(lead_a), prod(lead_b)):
+            raise ValueError(f"{node.op}: the leading dimensions of {a} and {b} differ")
+        lead = np.broadcast_shapes(lead_a, lead_b)
+        return [TensorType(a.dtype, (*lead, a.shape[-2], _k_n(node)[1]))]
+
+    def integer_problem(self, node: Node) -> str | None:
+        k = node.input(0).shape[-1]
+        return f"it sums {k} products; int8 has room for {MAX_K}" if k > MAX_K else None
+
+    def accumulator_problem(self, node: Node) -> str | None:
+        """As WeightedOp.accumulator_problem, for any int8 in both inputs."""
+        a, b = node.input(0).quant, node.input(1).quant
+        assert a is not None and b is not None
+        if problem := self.integer_problem(node):
+            return problem
+        try:
+            _, shift = fixed_point.multiplier(_ratio(node))
+        except ValueError as why:
+            return str(why)
+        reach_a, reach_b = (max(127 - q.zero_point, 128 + q.zero_point) for q in (a, b))
+        largest = node.input(0).shape[-1] * reach_a * reach_b
+        if largest << max(shift, 0) < 1 << 30:
+            return None
+        return f"it sums up to {largest} and is scaled by {_ratio(node):.3g}, which leaves 32 bits"
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        a, b = inputs
+        qa, qb, qy = node.input(0).quant, node.input(1).quant, node.output.quant
+        assert a is not None and b is not None
+        assert qa is not None and qb is not None and qy is not None
+        if node.attrs.get("transpose_b", False):
+            b = np.swapaxes(b, -1, -2)
+        # Float64 is exact here, below 2^53, and uses BLAS.
+        left, right = (v.astype(np.float64) - q.zero_point for v, q in ((a, qa), (b, qb)))
+        m, shift = fixed_point.multiplier(_ratio(node))
+        qmin, qmax = Activation.of(node).q_range(qy)
+        acc = (left @ right).astype(np.int64)
+        return [fixed_point.requantize(acc, m, shift, qy.zero_point, qmin, qmax)]
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        a, b = node.input(0), node.input(1)
+        k, n = _k_n(node)
+        rows, batch_a, batch_b = a.shape[-2], prod(a.shape[:-2]), prod(b.shape[:-2])
+        if batch_b == 1:  # one b for all: their rows are one matrix
+            rows, batch_a = rows * batch_a, 1
+        params: dict[str, int | float] = {
+            "batch": max(batch_a, batch_b),
+            "rows": rows,
+            "k": k,
+            "n": n,
+            "a_step": rows * k if batch_a > 1 else 0,
+            "b_step": k * n if batch_b > 1 else 0,
+            "transpose_b": int(node.attrs.get("transpose_b", False)),
+        }
+        if a.dtype != np.int8:
+            return Lowered(OpKind.MatMulF32, params, [a, b])
+        if problem := self.accumulator_problem(node):
+            raise ValueError(f"{self.name} '{node.name}': {problem}")
+        y = node.output.quant
+        assert a.quant is not None and b.quant is not None and y is not None
+        params["multiplier"], params["shift"] = fixed_point.multiplier(_ratio(node))
+        params["qmin"], params["qmax"] = Activation.of(node).q_range(y)
+        zeros = (a.quant.zero_point, b.quant.zero_point, y.zero_point)
+        params["a_zero"], params["b_zero"], params["output_zero"] = zeros
+        return Lowered(OpKind.MatMulS8, params | {"reserved": 0}, [a, b])
+
+
+def _k_n(node: Node) -> tuple[int, int]:
+    *_, k, n = node.input(1).shape
+    return (n, k) if node.attrs.get("transpose_b", False) else (k, n)
+
+
+def _ratio(node: Node) -> float:
+    a, b, y = node.input(0).quant, node.input(1).quant, node.output.quant
+    assert a is not None and b is not None and y is not None
+    return a.scalar * b.scalar / y.scalar
+
+
+def _numpy_shape(a: Shape, b: Shape) -> Shape:
+    """Of the product as numpy.matmul gives it: a vector's added dimension goes away again."""
+    lead = np.broadcast_shapes(a[:-2], b[:-2])
+    return (*lead, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
+
+
+def _same_batch(b: Builder, x: Value, w: Value) -> tuple[Value, Value]:
+    """x and w with leading dimensions that `infer` takes."""
+    lead_x, lead_w = x.shape[:-2], w.shape[:-2]
+    if lead_x == lead_w or 1 in (prod(lead_x), prod(lead_w)):
+        return x, w
+    lead = np.broadcast_shapes(lead_x, lead_w)
+    return _expand(b, x, lead), _expand(b, w, lead)
+
+
+def _expand(b: Builder, x: Value, lead: Shape) -> Value:
+    if x.shape[:-2] == lead:
+        return x
+    return b.emit("Expand", [x], shape=(*lead, *x.shape[-2:]))
+
+
+OPS = (MatMul(),)

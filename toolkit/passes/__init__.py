@@ -1,0 +1,64 @@
+"""The rewrites of a float graph, in order. Each keeps the meaning and is verified."""
+
+from __future__ import annotations
+
+from ._pass import Pass, UntilQuiet, run_passes
+from .absorb_permutation import AbsorbPermutation
+from .common_subexpressions import CommonSubexpressions
+from .dead_code import DeadCode
+from .drop_expand import DropExpand
+from .fold_affine import FoldAffine
+from .fold_affine_forward import FoldAffineForward
+from .fold_constants import FoldConstants
+from .fuse_activation import FuseActivation
+from .fuse_pad import FusePad
+from .layout import Layout
+from .merge_affine import MergeAffine
+from .merge_movement import MergeMovement
+from .merge_reshapes import MergeReshapes
+from .merge_transposes import MergeTransposes
+from .own_outputs import OwnOutputs
+from .products import Products
+from .unit_axes import UnitReshapes, UnitTransposes
+
+__all__ = ["DEFAULT", "Pass", "UntilQuiet", "run_passes"]
+
+_CLEANING: tuple[Pass, ...] = (DeadCode(), CommonSubexpressions(), FoldConstants())
+
+DEFAULT: tuple[Pass, ...] = (
+    UntilQuiet(
+        "transposes cancel",
+        (
+            *_CLEANING,
+            DropExpand(),
+            MergeReshapes(),
+            UnitReshapes(),
+            MergeTransposes(),
+            Layout(),
+        ),
+    ),
+    UntilQuiet(
+        "arithmetic is folded",
+        (
+            *_CLEANING,
+            Products(),
+            MergeAffine(),
+            FoldAffine(),
+            FoldAffineForward(),
+            FusePad(),
+            FuseActivation(),
+        ),
+    ),
+    UntilQuiet(
+        "movement is merged",
+        (
+            *_CLEANING,
+            UnitTransposes(),
+            MergeReshapes(),
+            AbsorbPermutation(),
+            MergeMovement(),
+        ),
+    ),
+    OwnOutputs(),
+    DeadCode(),
+)

@@ -1,0 +1,123 @@
+"""Activation functions written as products are recognized: HardSigmoid, HardSwish, Gelu."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Node, Value
+from ._links import Links
+from ._pass import NodePass
+from .affine import clamps
+
+TOLERANCE = 1e-4
+"""Relative; exporters write 1/6 and 1/sqrt(2) with few digits."""
+
+
+class Products(NodePass):
+    """A tree of Mul whose parts nobody else reads, with all its constant scalars as one factor k:
+
+    1. k * clip(x + 3, 0, 6) with k = 1/6, or k * clip(x + b, 0, 1 / k), is HardSigmoid;
+    2. x * HardSigmoid(x) with alpha = 1/6, beta = 1/2, or x * clip(x + 3, 0, 6) / 6, is HardSwish;
+    3. 0.5 * x * (1 + erf(x / sqrt(2))) is Gelu.
+    """
+
+    name = "activation functions"
+
+    def rewrite(self, links: Links, node: Node) -> bool:
+        if node.op != "Mul" or clamps(node) or node.output.dtype != np.float32:
+            return False
+        leaves, k = _factors(links, node, 1.0)
+        if len(leaves) == 1:
+            found = _hard_sigmoid(links, leaves[0], k)
+        elif len(leaves) == 2:
+            found = _of_two(links, leaves, k)
+        else:
+            return False
+        if found is None or found[1].shape != node.output.shape:
+            return False
+        op, x, attrs = found
+        new = links.emit(node, op, [x], attrs, node.output.name)
+        links.replace(node, new)
+        return True
+
+
+Found = tuple[str, Value, dict[str, float]]
+
+
+def _factors(links: Links, node: Node, k: float) -> tuple[list[Value], float]:
+    leaves: list[Value] = []
+    for v in (node.input(0), node.input(1)):
+        if v.const is not None and v.type.size == 1:
+            k *= float(np.ravel(v.const)[0])
+            continue
+        inner = links.private(v, "Mul")
+        if inner is None or clamps(inner):
+            leaves.append(v)
+        else:
+            more, k = _factors(links, inner, k)
+            leaves += more
+    return leaves, k
+
+
+def _near(a: float, b: float) -> bool:
+    return bool(abs(a - b) <= TOLERANCE * abs(b))
+
+
+def _plus(links: Links, v: Value) -> tuple[Value, float] | None:
+    """(x, c) of v = x + c."""
+    node = links.producer(v, "Add")
+    if node is None or clamps(node):
+        return None
+    for i in (0, 1):
+        c = node.input(1 - i).const
+        if c is not None and c.size == 1 and node.input(i).const is None:
+            return node.input(i), float(np.ravel(c)[0])
+    return None
+
+
+def _hard_sigmoid(links: Links, v: Value, k: float) -> Found | None:
+    clip = links.private(v, "Clip")
+    inner = None if clip is None else _plus(links, clip.input(0))
+    if clip is None or inner is None or k <= 0:
+        return None
+    low, high = float(clip.attrs["min"]), float(clip.attrs["max"])
+    if low != 0 or not _near(high * k, 1.0):
+        return None
+    return "HardSigmoid", inner[0], {"alpha": k, "beta": inner[1] * k}
+
+
+def _of_two(links: Links, leaves: list[Value], k: float) -> Found | None:
+    for x, gate in (leaves, leaves[::-1]):
+        if _is_hard_swish(links, x, gate, k):
+            return "HardSwish", x, {}
+        if _near(k, 0.5) and _is_erf_gate(links, x, gate):
+            return "Gelu", x, {}
+    return None
+
+
+def _is_hard_swish(links: Links, x: Value, gate: Value, k: float) -> bool:
+    ready = links.private(gate, "HardSigmoid")
+    if ready is not None and _near(k, 1.0):
+        alpha, beta = ready.attrs["alpha"], ready.attrs["beta"]
+        return ready.input(0) is x and _near(alpha, 1 / 6) and _near(beta, 0.5)
+    found = _hard_sigmoid(links, gate, k)
+    if found is None or found[1] is not x:
+        return False
+    return _near(found[2]["alpha"], 1 / 6) and _near(found[2]["beta"], 0.5)
+
+
+def _is_erf_gate(links: Links, x: Value, gate: Value) -> bool:
+    """Whether gate = 1 + erf(x / sqrt(2))."""
+    inner = _plus(links, gate)
+    erf = None if inner is None else links.private(inner[0], "Erf")
+    if inner is None or erf is None or not _near(inner[1], 1.0):
+        return False
+    scaled = links.producer(erf.input(0))
+    if scaled is None or scaled.op not in ("Mul", "Div") or clamps(scaled):
+        return False
+    for i in (0, 1) if scaled.op == "Mul" else (0,):
+        c = scaled.input(1 - i).const
+        if scaled.input(i) is x and c is not None and c.size == 1:
+            factor = float(np.ravel(c)[0])
+            return _near(factor if scaled.op == "Mul" else 1 / factor, np.sqrt(0.5))
+    return False

@@ -1,0 +1,203 @@
+"""The order of everything: ONNX in, a checked .edge file out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from .. import __version__
+from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
+from .accuracy import Report, compare, make_oracle
+from .build import build_file
+from .device.build import load_target
+from .device.session import EmulatedSession
+from .errors import UserError
+from .files import check_writable, read_file, write_atomically
+from .format.describe import op_counts
+from .format.model import Provenance
+from .format.reader import read
+from .ir import Array, Graph
+from .onnx_import import load as import_onnx
+from .onnx_types import numpy_dtype
+from .passes import DEFAULT, run_passes
+from .progress import Progress, silent
+from .quantize import Decision, quantize_model
+from .report import report_page
+from .runtime import Session
+
+Shapes = Mapping[str, Sequence[int]]
+Calibration = str | Path | Iterable[Mapping[str, Array]]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What `convert` made."""
+
+    output: str
+    file_bytes: int
+    ops: dict[str, dict[str, int]]
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """What `quantize` made. `observer` is the one asked for."""
+
+    output: str
+    file_bytes: int
+    ops: dict[str, dict[str, int]]
+    observer: str
+    samples: int
+    seconds: float
+    sqnr_db: float
+    arena_bytes: int
+    decisions: list[Decision]
+    report: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def load(model: str | Path | bytes, shapes: Shapes | None = None) -> Graph:
+    """The optimized float graph of an ONNX model. Raises UserError or UnsupportedError."""
+    graph = import_onnx(model, shapes)
+    run_passes(graph, DEFAULT)
+    return graph
+
+
+def convert(
+    model: str | Path, output: str | Path | None = None, *, shapes: Shapes | None = None
+) -> Converted:
+    """Write `model` (an ONNX file) as a float32 .edge file, by default beside it.
+
+    Raises UserError for a bad model or an output that cannot be written; then nothing is written.
+    """
+    started = perf_counter()
+    path = _output(model, output)
+    graph = load(model, shapes)
+    data = build_file(graph, provenance=_provenance(model, "", {"shapes": _plain(shapes)}))
+    write_atomically(path, data)
+    ops = op_counts(read(data))
+    return Converted(str(path), len(data), ops, round(perf_counter() - started, 3))
+
+
+def quantize(
+    model: str | Path,
+    calib: Calibration,
+    output: str | Path | None = None,
+    *,
+    shapes: Shapes | None = None,
+    observer: str = "auto",
+    image: ImageOptions | None = None,
+    limit: int | None = None,
+    report: str | Path | None = None,
+    progress: Progress = silent,
+) -> Quantized:
+    """Quantize `model` (an ONNX file) to int8 with the samples of `calib`, and write it.
+
+    `calib` is a folder, a .npz, or an iterable of dicts of arrays by input name; `limit` takes the
+    first so many. `report` is an HTML file to write. The same inputs give the same bytes. Raises
+    UserError or CalibrationError; then nothing is written.
+    """
+    started = perf_counter()
+    path = _output(model, output)
+    if report is not None:
+        check_writable(report)
+    graph = load(model, shapes)
+    samples = open_samples(calib, input_specs(graph), image or ImageOptions(), limit=limit)
+    done = quantize_model(graph, samples, observer, progress)
+    options = {"observer": observer, "limit": limit, "shapes": _plain(shapes)}
+    provenance = _provenance(model, samples.fingerprint(), options)
+    data = build_file(done.graph, provenance=provenance)
+    if report is not None:
+        page = report_page(data, graph, done, samples, Path(model), observer, progress)
+        write_atomically(report, page.encode())
+    write_atomically(path, data)
+    written = read(data)
+    return Quantized(
+        output=str(path),
+        file_bytes=len(data),
+        ops=op_counts(written),
+        observer=observer,
+        samples=done.samples,
+        seconds=round(perf_counter() - started, 3),
+        sqnr_db=round(done.sqnr_db, 2),
+        arena_bytes=written.memory.arena_bytes,
+        decisions=done.decisions,
+        report=None if report is None else str(report),
+    )
+
+
+def check(
+    edge: str | Path,
+    model: str | Path,
+    data: Calibration,
+    *,
+    labels: str | None = None,
+    layers: bool = False,
+    image: ImageOptions | None = None,
+    limit: int | None = None,
+    kernels: str | None = None,
+    target: str | None = None,
+    cpu: str | None = None,
+    progress: Progress = silent,
+) -> Report:
+    """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
+
+    `data` is as calibration samples are; arrays that are no inputs are passed over. `labels` is the
+    key in it (an .npz) of one class per sample, for top-1. `layers` adds the SQNR of every tensor.
+    `target` lets that target's emulator answer (`cpu` is its -cpu), else this machine does, with
+    the kernel table `kernels`. Raises UserError or CalibrationError.
+    """
+    session = Session(edge, kernels)
+    graph = load(model, {io.name: io.shape for io in session.inputs})
+    samples = open_samples(
+        data, input_specs(graph), image or ImageOptions(), limit=limit, allow_extra=True
+    )
+    classes = None
+    if labels is not None:
+        if not isinstance(data, str | Path):
+            raise UserError("labels are read from an .npz: give its path as the data")
+        classes = load_labels(data, labels)[:limit]
+    return compare(
+        session if target is None else EmulatedSession(edge, load_target(target), samples, cpu),
+        make_oracle(model, graph),
+        samples,
+        classes,
+        float_edge=Session(build_file(graph)) if layers else None,
+        target=f"host ({session.kernels})" if target is None else None,
+        progress=progress,
+    )
+
+
+def input_specs(graph: Graph) -> list[InputSpec]:
+    """What the graph's inputs look like to the reader of samples."""
+    return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.inputs]
+
+
+def _output(model: str | Path, output: str | Path | None) -> Path:
+    path = Path(model).with_suffix(".edge") if output is None else Path(output)
+    check_writable(path)
+    return path
+
+
+def _plain(shapes: Shapes | None) -> dict[str, list[int]]:
+    return {k: [int(d) for d in v] for k, v in (shapes or {}).items()}
+
+
+def _provenance(model: str | Path, calibration: str, options: dict[str, Any]) -> Provenance:
+    content = read_file(model, "an ONNX model")
+    return Provenance(
+        producer=f"edgekit {__version__}",
+        model_sha256=hashlib.sha256(content).hexdigest(),
+        calibration_sha256=calibration,
+        options=json.dumps(options, sort_keys=True),
+    )

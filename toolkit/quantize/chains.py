@@ -1,0 +1,100 @@
+"""Elementwise functions of one tensor: on int8 each is one table of 256 entries.
+
+Unary operators, binary operators with a constant scalar, and binary operators of two functions of
+the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..format.schema import BinaryFn
+from ..ir import Graph, Node, Value
+from ..ops import definition
+from ..ops._opdef import Activation
+from ..ops.binary import FUNCTIONS
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Chain:
+    """`end` as a function of the element of `root` at the same place."""
+
+    root: Value
+    end: Value
+    nodes: tuple[Node, ...]  # from root to end, in an order of execution
+
+    def __call__(self, x: Reals) -> Reals:
+        """The function in double precision; what IEEE makes infinite or NaN stays so."""
+        known = {self.root: x}
+
+        def operand(v: Value) -> Reals:
+            if v.const is not None:
+                return np.full_like(x, float(v.const.ravel()[0]))
+            return known[v]
+
+        with np.errstate(all="ignore"):
+            for node in self.nodes:
+                known[node.output] = _apply(node, operand)
+        return known[self.end]
+
+
+def _apply(node: Node, operand: Callable[[Value], Reals]) -> Reals:
+    if node.op not in BinaryFn.__members__:
+        table = definition(node.op).table(node)
+        assert table is not None, node
+        return table(operand(node.input(0)))
+    fn, act = FUNCTIONS[BinaryFn[node.op]], Activation.of(node)
+    return np.clip(fn(operand(node.input(0)), operand(node.input(1))), act.low, act.high)
+
+
+def _is_scalar(v: Value) -> bool:
+    return v.const is not None and v.const.size == 1
+
+
+def _elementwise(node: Node) -> bool:
+    """Whether a node maps one element to one element, constants aside."""
+    if len(node.outputs) != 1 or node.output.dtype != np.float32:
+        return False
+    dynamic = node.dynamic_inputs
+    if not dynamic or any(v.type != node.output.type for v in dynamic):
+        return False
+    if node.op in BinaryFn.__members__:
+        given = [v for v in node.inputs if v is not None]
+        return len(given) == 2 and all(v.const is None or _is_scalar(v) for v in given)
+    return definition(node.op).table(node) is not None
+
+
+def find_chains(graph: Graph) -> list[Chain]:
+    """The chains whose ends are read outside of them, in order of execution; as long as can be."""
+    root: dict[Value, Value] = {}
+    path: dict[Value, tuple[Node, ...]] = {}
+    for node in graph.nodes:
+        if not _elementwise(node):
+            continue
+        roots = {root.get(v, v) for v in node.dynamic_inputs}
+        if len(roots) == 1:
+            root[node.output] = roots.pop()
+            before = [n for v in node.dynamic_inputs for n in path.get(v, ())]
+            path[node.output] = (*dict.fromkeys(before), node)
+    order = {id(n): i for i, n in enumerate(graph.nodes)}
+    ends = _read_outside(graph, root)
+    return [
+        Chain(root[end], end, tuple(sorted(path[end], key=lambda n: order[id(n)])))
+        for end in root
+        if end in ends
+    ]
+
+
+def _read_outside(graph: Graph, root: dict[Value, Value]) -> set[Value]:
+    ends = graph.output_values() & root.keys()
+    for node in graph.nodes:
+        for v in node.dynamic_inputs:
+            if v in root and not (node.output in root and root[node.output] is root[v]):
+                ends.add(v)
+    return ends

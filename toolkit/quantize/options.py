@@ -1,0 +1,50 @@
+"""What a quantization is asked to do, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Observer = Literal["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]
+OBSERVERS: tuple[Observer, ...] = (
+    "auto",
+    "minmax",
+    "moving-average",
+    "percentile",
+    "entropy",
+    "mse",
+)
+
+Range = tuple[float, float]
+Ranges = Mapping[str, Range]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How `quantize_graph` turns ranges into integers.
+
+    search_scales  choose the weight scale of each channel by squared error, not by its maximum
+    keep_float     outputs of nodes that stay float32, by tensor name
+    means          mean of each channel of tensors that weights multiply, for bias correction
+    """
+
+    search_scales: bool = False
+    keep_float: frozenset[str] = frozenset()
+    means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Something that was done to a node that its reader would not expect."""
+
+    node: str  # the ONNX node's name, or its first output if it has none
+    op: str
+    what: str  # begins with "kept float", "requantized", "moved to int8 border", ...
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.op} '{self.node}': {self.what}: {self.why}"

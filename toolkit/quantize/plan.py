@@ -1,0 +1,99 @@
+"""A float graph prepared for quantization: analysed once, emitted for any ranges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ir import Graph, Node, QuantParams, Value
+from ..ops import definition
+from ..ops._opdef import Activation
+from .emit import Emitter
+from .options import Decision, Options, Range, Ranges
+from .prepare import prepare
+from .qparams import activation_params, widen
+from .saturation import narrowed
+from .sharing import Group, Sharing, share
+from .units import Unit, find_units
+from .weights import Linear
+
+
+class Plan:
+    """What a graph's quantization looks like, whatever the ranges.
+
+    `ranges` here decide which tensors share a quantization; min-max ranges serve best.
+    """
+
+    def __init__(self, graph: Graph, ranges: Ranges, options: Options) -> None:
+        self.options = options
+        self.graph = prepare(graph)
+        self.refused: dict[Node, str] = {}
+        self._analyse(ranges)
+
+    def _analyse(self, ranges: Ranges) -> None:
+        self.units = find_units(self.graph, ranges, self.options.keep_float, self.refused)
+        self.sharing: Sharing = share(self.units, self.graph.output_values(), ranges)
+        self.linear = {
+            u.node: Linear(u.node, self._means(u.node), self.options.search_scales)
+            for u in self.units
+            if u.int8 and u.chain is None and definition(u.node.op).weight is not None
+        }
+        self.readers: dict[Value, list[Unit]] = {}
+        for u in self.units:
+            for v in u.inputs:
+                self.readers.setdefault(v, []).append(u)
+
+    def free_groups(self) -> list[Group]:
+        """The groups whose ranges matter."""
+        return [g for g in self.sharing.groups if g.fixed is None and g.readers]
+
+    def params(self, ranges: Ranges) -> dict[Value, QuantParams]:
+        """The quantization of every int8 tensor."""
+        found: dict[Value, QuantParams] = {}
+        clamps = {
+            u.node.output: Activation.of(u.node) for u in self.units if u.int8 and not u.chain
+        }
+        for group in self.sharing.groups:
+            total: Range | None = None
+            for v in group.readers or group.members:
+                low, high = ranges[v.name]
+                act = clamps.get(v, Activation())
+                low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
+                low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, ranges)
+                total = (low, high) if total is None else widen(total, (low, high))
+            assert total is not None
+            quant = group.fixed or activation_params(*total)
+            found.update(dict.fromkeys(group.members, quant))
+        return found
+
+    @property
+    def outputs(self) -> set[Value]:
+        return self.graph.output_values()
+
+    def _means(self, node: Node) -> NDArray[np.float64] | None:
+        return self.options.means.get(node.input(0).name)
+
+    def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
+        """The quantized graph and what there is to say about it.
+
+        A node whose integers would overflow is refused and stays float: the plan changes then.
+        """
+        while True:
+            emitter = Emitter(self.graph, self.units, self.sharing, self.linear)
+            graph = emitter.run(self.params(ranges))
+            if not emitter.refused:
+                return graph, emitter.decisions
+            self.refused.update(emitter.refused)
+            self._analyse(ranges)
+
+
+def quantize_graph(
+    graph: Graph, ranges: Ranges, options: Options | None = None
+) -> tuple[Graph, list[Decision]]:
+    """The int8 graph that `ranges` (real minimum, maximum by tensor name) give, and the decisions.
+
+    `graph` is float32 and stays as it is; tensors of the result keep their names. A node without
+    int8 form, or without known ranges, stays float32 behind Quantize and Dequantize.
+    """
+    ranges = {k: (float(np.float32(a)), float(np.float32(b))) for k, (a, b) in ranges.items()}
+    return Plan(graph, ranges, options or Options()).emit(ranges)

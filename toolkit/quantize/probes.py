@@ -1,0 +1,74 @@
+"""Where a quantized model is compared with the float one while it is being tuned.
+
+That is at its outputs, but for a softmax on its input, softened: how far probabilities are off
+hangs on the few samples that the model is in doubt about, and a tuning by them fits those; the
+input alone counts errors that softmax makes vanish. At a temperature where a typical sample is in
+some doubt, every sample has its say and only what matters counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from ..ir import Array, Graph, Port, Value
+from ..ops import definition
+
+import os; MARGIN = float(os.environ.get("MG", "2"))
+"""Between the two best classes of the median sample, after division by the temperature."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`."""
+
+    tensor: str
+    axis: int | None = None
+    temperature: float = 1.0
+
+    def view(self, x: Array) -> NDArray[np.float64]:
+        """What counts of a sample's tensor."""
+        y = x.astype(np.float64)
+        if self.axis is None:
+            return y
+        soft: NDArray[np.float64] = softmax(y / self.temperature, axis=self.axis)
+        return soft
+
+    def softened(self, samples: Iterable[Array]) -> Probe:
+        """With the temperature that suits these samples of the tensor."""
+        if self.axis is None:
+            return self
+        margins: list[float] = []
+        for x in samples:
+            best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
+            margins.append(float(np.median(-np.diff(best, axis=self.axis))))
+        return replace(self, temperature=max(1.0, float(np.median(margins)) / MARGIN))
+
+
+def find_probes(graph: Graph) -> list[Probe]:
+    """One probe an output of floats, those that meet counted once."""
+    made_by = graph.producers()
+    found: list[Probe] = []
+    for port in graph.outputs:
+        v = port.value
+        while v in made_by and definition(made_by[v].op).shared and len(made_by[v].inputs) == 1:
+            v = made_by[v].input(0)
+        node = made_by.get(v)
+        if node is not None and node.op == "Softmax" and node.input(0) in made_by:
+            axis = int(node.attrs.get("axis", -1))
+            if node.input(0).shape[axis] > 1:
+                found.append(Probe(node.input(0).name, axis))
+        elif port.value.dtype == np.float32 and port.value in made_by:
+            found.append(Probe(port.value.name))
+    return list(dict.fromkeys(found))
+
+
+def with_probes(graph: Graph, probes: Sequence[Probe]) -> Graph:
+    """`graph` whose outputs are the probed tensors, by their names; those it lacks are left out."""
+    by_name: dict[str, Value] = {v.name: v for n in graph.nodes for v in n.outputs}
+    found = [by_name[p.tensor] for p in probes if p.tensor in by_name]
+    return Graph(graph.nodes, graph.inputs, [Port(v.name, v, 1, v.shape) for v in found])

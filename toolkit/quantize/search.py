@@ -1,0 +1,120 @@
+"""The default observer: for each tensor the range that loses least at the outputs.
+
+It starts from the best of the fixed observers, then goes through the tensors from the noisiest
+on, and keeps a candidate where the quantized file itself, run on calibration samples, comes
+closer to the float model. How long it looks depends on the model's size alone, so the same
+samples give the same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...calibration import OBSERVERS, TensorStats, candidates, quantization_error
+from .calibrate import Progress
+from .options import Range
+from .plan import Plan
+from .qparams import width
+from .sharing import Group
+from .trial import Score, Trials
+
+WORK = 4e11
+"""Multiply-accumulates that a search may spend."""
+MAX_TRIALS = 240
+MARGIN_DB = 0.01
+
+
+def fixed_ranges(stats: Mapping[str, TensorStats], observer: str) -> dict[str, Range]:
+    """Every tensor's range by one observer."""
+    return {name: OBSERVERS[observer](s) for name, s in stats.items() if s.count}
+
+
+def trials_for(macs: int, samples: int) -> int:
+    """How many trials a model of this size gets."""
+    return int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
+
+
+class Search:
+    """Coordinate descent over the ranges of groups of tensors."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        stats: Mapping[str, TensorStats],
+        trials: Trials,
+        budget: int,
+        progress: Progress | None = None,
+    ) -> None:
+        self.plan, self.stats, self.trials, self.budget = plan, stats, trials, budget
+        self.progress = progress
+        self.ranges: dict[str, Range] = {}
+        self.score: Score | None = None
+        self.start = ""
+
+    def choose_start(self) -> None:
+        """The fixed observer that loses least."""
+        for name in OBSERVERS:
+            ranges = fixed_ranges(self.stats, name)
+            score = self._try(ranges)
+            if self.score is None or score.mean_db > self.score.mean_db:
+                self.ranges, self.score, self.start = ranges, score, name
+
+    def descend(self) -> None:
+        """Go through the tensors once, noisiest first, while the budget lasts."""
+        assert self.score is not None
+        for group in self._by_noise():
+            for ranges in self._alternatives(group):
+                if self.trials.count >= self.budget:
+                    return
+                score = self._try(self.ranges | ranges)
+                if score.beats(self.score, MARGIN_DB):
+                    self.ranges, self.score = self.ranges | ranges, score
+
+    def _try(self, ranges: dict[str, Range]) -> Score:
+        score = self.trials.score(self.plan, ranges)
+        if self.progress:
+            done = min(self.trials.count, self.budget)
+            self.progress("searching ranges", done, self.budget)
+        return score
+
+    def _by_noise(self) -> list[Group]:
+        """Groups from the noisiest on, by the SQNR that their range gives the tensor itself."""
+
+        def noise(group: Group) -> float:
+            return max(self._relative_noise(v.name) for v in group.readers)
+
+        return sorted(self.plan.free_groups(), key=noise, reverse=True)
+
+    def _relative_noise(self, name: str) -> float:
+        stats = self.stats[name]
+        low, high = self.ranges[name]
+        power = quantization_error(stats, 0.0, 0.0)
+        return quantization_error(stats, low, high) / power if power else 0.0
+
+    def _alternatives(self, group: Group) -> list[dict[str, Range]]:
+        """Other ranges of a group, all of its tensors by the same rule, the widest first."""
+        by_rule: dict[str, dict[str, Range]] = {}
+        for v in group.readers:
+            for rule, found in candidates(self.stats[v.name]):
+                by_rule.setdefault(rule, {})[v.name] = found
+        now = {v.name: self.ranges[v.name] for v in group.readers}
+        options = [now | ranges for ranges in by_rule.values()]
+        options += [_scaled(now, factor) for factor in (0.94, 1.06)]
+        distinct: list[dict[str, Range]] = []
+        for option in options:
+            if not any(_alike(option, known) for known in [now, *distinct]):
+                distinct.append(option)
+        return distinct
+
+
+def _scaled(ranges: Mapping[str, Range], factor: float) -> dict[str, Range]:
+    return {name: (low * factor, high * factor) for name, (low, high) in ranges.items()}
+
+
+def _alike(a: Mapping[str, Range], b: Mapping[str, Range]) -> bool:
+    """Whether all ends agree to a fifth of a step."""
+    return all(
+        abs(x - y) <= width(a[name]) / 1280
+        for name in a
+        for x, y in zip(a[name], b[name], strict=True)
+    )

@@ -1,0 +1,71 @@
+"""What a choice costs at the outputs: the quantized file, run on calibration samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..build import build_file
+from ..runtime import Session
+from .calibrate import Calibration
+from .options import Ranges
+from .plan import Plan
+from .probes import with_probes
+
+import os; SIGNIFICANCE = float(os.environ.get("SG","1"))
+"""Standard errors by which a gain must differ from none."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Noise at each probe by sample [probes, samples], and the signal there [probes]."""
+
+    noise: NDArray[np.float64]
+    signal: NDArray[np.float64]
+
+    @property
+    def mean_db(self) -> float:
+        """SQNR averaged over the probes; 0 without any: then every choice is as good."""
+        if not len(self.signal):
+            return 0.0
+        ratio = (self.signal + 1e-30) / (self.noise.sum(axis=1) + 1e-30)
+        return float(np.mean(10 * np.log10(ratio)))
+
+    def beats(self, other: Score, margin_db: float) -> bool:
+        """Better by `margin_db`, and by more than the samples differ about it.
+
+        Trying many things on few samples finds some that help by chance: a gain counts only if
+        it is large against its spread over the samples.
+        """
+        total = other.noise.sum(axis=1, keepdims=True) + 1e-30
+        gains = ((other.noise - self.noise) / total).sum(axis=0)
+        error = float(gains.std() * np.sqrt(len(gains)))
+        certain = float(gains.sum()) > SIGNIFICANCE * error
+        return certain and self.mean_db > other.mean_db + margin_db
+
+
+class Trials:
+    """Runs trials on the kept samples and counts them."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self.kept, self.probes = calibration.kept, calibration.probes
+        self.count = 0
+        views = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
+        self.truth = dict(zip((p.tensor for p in self.probes), views, strict=True))
+        self.signal = np.array([sum(float(np.vdot(v, v)) for v in vs) for vs in views])
+
+    def score(self, plan: Plan, ranges: Ranges) -> Score:
+        """The score of the graph that `plan` makes of `ranges`."""
+        self.count += 1
+        graph, _ = plan.emit(ranges)
+        session = Session(build_file(with_probes(graph, self.probes)))
+        noise = np.zeros((len(self.probes), len(self.kept)))
+        for i, sample in enumerate(self.kept):
+            got = session.run(sample.inputs)
+            for p, probe in enumerate(self.probes):
+                if probe.tensor in got:
+                    error = probe.view(got[probe.tensor]) - self.truth[probe.tensor][i]
+                    noise[p, i] = np.vdot(error, error)
+        return Score(noise, self.signal)

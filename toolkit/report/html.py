@@ -1,0 +1,128 @@
+"""Numbers -> HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from ..inspection import Inspection, MemoryRow
+
+_PICTURE_WIDTH, _PICTURE_HEIGHT = 900, 320
+_GOOD_DB, _POOR_DB = 30.0, 15.0
+
+
+@dataclass(frozen=True)
+class OutputRow:
+    """How far an output of the integer model is from the float model's, over the samples."""
+
+    name: str
+    sqnr_db: float
+    cosine: float
+    max_abs_error: float
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """A tensor after quantization: how it is held, and how much of the float signal is left."""
+
+    name: str
+    type: str
+    dtype: str
+    macs: int
+    low: float
+    high: float
+    sqnr_db: float | None
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything the report shows."""
+
+    title: str
+    inspection: Inspection
+    float_bytes: int
+    observer: str
+    samples: int
+    outputs: Sequence[OutputRow]
+    layers: Sequence[LayerRow]
+    decisions: Sequence[str]
+    oracle: str
+
+
+@dataclass(frozen=True)
+class _Box:
+    x: float
+    y: float
+    width: float
+    height: float
+    hue: int
+    title: str
+
+
+def render(data: ReportData) -> str:
+    """The report as one HTML document."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["db"] = _db
+    environment.filters["bytes"] = _bytes
+    environment.filters["number"] = lambda x: f"{x:.5g}"
+    environment.filters["grade"] = _grade
+    template = environment.get_template("report.html")
+    found = data.inspection
+    return template.render(
+        data=data,
+        found=found,
+        worst=_worst(data.layers),
+        boxes=_memory_picture(found.memory_map, found.arena_bytes),
+        width=_PICTURE_WIDTH,
+        height=_PICTURE_HEIGHT,
+        bound_y=_PICTURE_HEIGHT * (1 - found.arena_bound_bytes / max(1, found.arena_bytes)),
+    )
+
+
+def _worst(layers: Sequence[LayerRow]) -> LayerRow | None:
+    """The layer where most of the signal is lost at one step."""
+    known = [r for r in layers if r.sqnr_db is not None and math.isfinite(r.sqnr_db)]
+    return min(known, key=lambda r: r.sqnr_db or 0.0, default=None)
+
+
+def _memory_picture(rows: Sequence[MemoryRow], arena: int) -> list[_Box]:
+    """Time to the right, addresses upwards: one box per tensor."""
+    steps = max((r.last for r in rows), default=0) + 1
+    dx, dy = _PICTURE_WIDTH / steps, _PICTURE_HEIGHT / max(1, arena)
+    return [
+        _Box(
+            x=r.first * dx,
+            y=_PICTURE_HEIGHT - (r.offset + r.bytes) * dy,
+            width=(r.last - r.first + 1) * dx,
+            height=r.bytes * dy,
+            hue=i * 47 % 360,
+            title=f"{r.name}: {r.bytes} bytes at {r.offset}, steps {r.first} to {r.last}",
+        )
+        for i, r in enumerate(rows)
+    ]
+
+
+def _db(x: float | None) -> str:
+    if x is None:
+        return ""
+    return "exact" if x == math.inf else f"{x:.1f} dB"
+
+
+def _bytes(n: int) -> str:
+    return f"{n} B" if n < 1024 else f"{n / 1024:.1f} KiB"
+
+
+def _grade(x: float | None) -> str:
+    if x is None:
+        return "none"
+    return "good" if x >= _GOOD_DB else "poor" if x < _POOR_DB else "fair"

@@ -1,0 +1,156 @@
+"""A generic file -> the same model for one target: weights packed for its kernels, to be executed
+in place from flash, and memory planned with exactly the scratch those kernels need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .errors import UserError
+from .format.model import ABSENT, EdgeModel, OpRecord, TensorRecord
+from .format.schema import Place
+from .format.structs import pack
+from .format.writer import write
+from .plan import Buffer, place
+from .runtime import Model, Planner
+
+ARENA_ALIGN = 16
+_BLOB_FIELDS = ("weights", "requant.table", "table", "bias")
+_NO_BLOB = 0xFFFFFFFF
+
+
+def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
+    """The file for kernel table `plan`; `data` are the bytes of the generic `model`.
+
+    Results stay the same to the bit. Raises UserError for a file that is not generic.
+    """
+    if model.target != "generic":
+        raise UserError(
+            f"the file is packed for {model.target} already; start from the generic one, "
+            "as edgekit quantize writes it"
+        )
+    planner = Planner(plan)
+    ops, tensors, blob = _repack(model, planner.packed(Model(data)))
+    return write(_replan(replace(model, ops=ops, tensors=tensors, blob=blob, target=plan), planner))
+
+
+class _NewBlob:
+    """Regions of the old blob, moved; and packed weights in place of plain ones."""
+
+    def __init__(self, model: EdgeModel) -> None:
+        self.old, self.data = model.blob, bytearray()
+        self._moved: dict[int | bytes, int] = {}
+        starts = {int(op.params[f]) for op in model.ops for f in _BLOB_FIELDS if f in op.params}
+        starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
+        self._ends = dict(zip(*_neighbours(starts - {_NO_BLOB}, len(self.old)), strict=True))
+
+    def moved(self, offset: int) -> int:
+        """Where the region that began at `offset` is now; it keeps its alignment up to 16."""
+        if offset not in self._moved:
+            align = min(ARENA_ALIGN, offset & -offset or ARENA_ALIGN)
+            self._moved[offset] = self._append(self.old[offset : self._ends[offset]], align)
+        return self._moved[offset]
+
+    def packed(self, weights: bytes) -> int:
+        """Where these packed weights are; the same ones lie there once."""
+        if weights not in self._moved:
+            self._moved[weights] = self._append(weights, ARENA_ALIGN)
+        return self._moved[weights]
+
+    def _append(self, content: bytes, align: int) -> int:
+        self.data += bytes(-len(self.data) % align)
+        self.data += content
+        return len(self.data) - len(content)
+
+
+def _neighbours(starts: set[int], end: int) -> tuple[list[int], list[int]]:
+    ordered = sorted(starts)
+    return ordered, [*ordered[1:], end]
+
+
+def _repack(
+    model: EdgeModel, packed: list[bytes]
+) -> tuple[list[OpRecord], list[TensorRecord], bytes]:
+    blob = _NewBlob(model)
+    ops = []
+    for op, weights in zip(model.ops, packed, strict=True):
+        params = dict(op.params)
+        for field in _BLOB_FIELDS:
+            if field == "weights" and weights:
+                params[field] = blob.packed(weights)
+            elif field in params and params[field] != _NO_BLOB:
+                params[field] = blob.moved(int(params[field]))
+        ops.append(replace(op, params=params))
+    tensors = [
+        replace(t, offset=blob.moved(t.offset)) if t.place == Place.Blob else t
+        for t in model.tensors
+    ]
+    return ops, tensors, bytes(blob.data)
+
+
+def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:
+    """Place tensors and the plan's scratch anew; tensors that shared memory still do."""
+    first, last = _lifetimes(model)
+    arena = [i for i, t in enumerate(model.tensors) if t.place == Place.Arena]
+    buffer_of: dict[int, int] = {}
+    buffers: list[Buffer] = []
+    for i in sorted(arena, key=lambda i: first[i]):
+        size = model.tensors[i].nbytes
+        shared = next((j for j in buffer_of if _shared(model, i, j, first, last)), None)
+        if shared is None:
+            buffer_of[i] = len(buffers)
+            buffers.append(Buffer(size, first[i], last[i]))
+            continue
+        at = buffer_of[i] = buffer_of[shared]
+        b = buffers[at]
+        buffers[at] = Buffer(max(b.size, size), min(b.first, first[i]), max(b.last, last[i]))
+    scratch = [planner.scratch_bytes(op.kind, pack(op.kind.name, op.params)) for op in model.ops]
+    scratch_of = {}
+    for step, size in enumerate(scratch, 1):
+        if size:
+            scratch_of[step] = len(buffers)
+            buffers.append(Buffer(size, step, step))
+    layout = place(buffers, ARENA_ALIGN)
+    tensors = list(model.tensors)
+    for i, b_index in buffer_of.items():
+        tensors[i] = replace(tensors[i], offset=layout.offsets[b_index])
+    ops = [
+        replace(
+            op,
+            scratch_bytes=size,
+            scratch_offset=layout.offsets[scratch_of[step]] if size else 0,
+        )
+        for step, (op, size) in enumerate(zip(model.ops, scratch, strict=True), 1)
+    ]
+    memory = replace(
+        model.memory,
+        arena_bytes=layout.total,
+        scratch_bytes=max(scratch, default=0),
+        arena_bound_bytes=layout.bound,
+    )
+    return replace(model, tensors=tensors, ops=ops, memory=memory)
+
+
+def _lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
+    """First and last step of each tensor: inputs from 0, outputs past the last operator."""
+    first: dict[int, int] = {io.tensor: 0 for io in model.inputs}
+    last: dict[int, int] = {io.tensor: 0 for io in model.inputs}
+    for step, op in enumerate(model.ops, 1):
+        for i in (*op.inputs, *op.outputs):
+            if i != ABSENT:
+                first.setdefault(i, step)
+                last[i] = step
+    for io in model.outputs:
+        first.setdefault(io.tensor, 0)
+        last[io.tensor] = len(model.ops) + 1
+    # A tensor that no operator names is a view of the memory of another, as an output may be.
+    for i in range(len(model.tensors)):
+        first.setdefault(i, 0)
+        last.setdefault(i, len(model.ops) + 1)
+    return first, last
+
+
+def _shared(model: EdgeModel, i: int, j: int, first: dict[int, int], last: dict[int, int]) -> bool:
+    """Alive together in the same bytes: one buffer under two names."""
+    a, b = model.tensors[i], model.tensors[j]
+    together = first[i] <= last[j] and first[j] <= last[i]
+    return together and a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes

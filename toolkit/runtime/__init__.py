@@ -1,0 +1,7 @@
+"""The C runtime inside this process. The only folder that imports cffi."""
+
+from .kernels import Planner, kernel_tables, scratch_bytes
+from .model import IoInfo, Model, OpOutput
+from .session import Session
+
+__all__ = ["IoInfo", "Model", "OpOutput", "Planner", "Session", "kernel_tables", "scratch_bytes"]

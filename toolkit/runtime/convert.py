@@ -1,0 +1,65 @@
+"""Arrays as users hold them <-> as the runtime holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...runtime_c._ffi import ffi, lib
+from ..errors import UserError
+from ..ir import Array
+from .model import IoInfo
+
+
+def write_input(io: IoInfo, target: Array, x: Array) -> None:
+    """Write `x` into the runtime's memory for it. Raises UserError for a wrong shape or type."""
+    if x.shape != io.shape:
+        raise UserError(f"input '{io.name}': expected shape {list(io.shape)}, got {list(x.shape)}")
+    if io.is_quantized and x.dtype == np.int8:
+        target[...] = x
+    elif io.onnx_dtype.kind == "f" and x.dtype.kind == "f":
+        if io.is_quantized:
+            _quantize(io, target, x)
+        else:
+            target[...] = x
+    elif io.onnx_dtype.kind == "b" and (x.dtype == np.bool_ or x.dtype == np.uint8):
+        target[...] = x != 0
+    elif io.onnx_dtype.kind in "iu" and x.dtype.kind in "iu":
+        _write_integers(io, target, x)
+    else:
+        also = " (or int8, quantized)" if io.is_quantized else ""
+        raise UserError(f"input '{io.name}': expected {io.onnx_dtype}{also}, got {x.dtype}")
+
+
+def to_user(io: IoInfo, raw: Array) -> Array:
+    """A copy of `raw` in ONNX element type: quantized integers become floats."""
+    if not io.is_quantized:
+        return raw.astype(io.onnx_dtype)
+    out: NDArray[np.float32] = np.empty(raw.shape, np.float32)
+    lib.ek_dequantize_s8_f32(
+        _pointer("float *", out), _pointer("int8_t *", raw), out.size, io.scale, io.zero_point
+    )
+    return out.astype(io.onnx_dtype, copy=False)
+
+
+def _quantize(io: IoInfo, target: Array, x: Array) -> None:
+    real = np.ascontiguousarray(x, np.float32)
+    lib.ek_quantize_f32_s8(
+        _pointer("int8_t *", target), _pointer("float *", real), real.size, io.scale, io.zero_point
+    )
+
+
+def _write_integers(io: IoInfo, target: Array, x: Array) -> None:
+    limits = np.iinfo(target.dtype)
+    if x.size and (x.min() < limits.min or x.max() > limits.max):
+        raise UserError(
+            f"input '{io.name}': values from {x.min()} to {x.max()} do not fit {target.dtype}, "
+            "which is what the runtime computes in"
+        )
+    target[...] = x
+
+
+def _pointer(kind: str, array: Array) -> Any:
+    return ffi.cast(kind, array.ctypes.data)

@@ -1,0 +1,158 @@
+"""An .edge file, opened and proved by the C runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...runtime_c._ffi import ffi, lib
+from ..errors import UserError
+from ..format.model import NUMPY_OF
+from ..format.schema import OpKind
+from ..format.structs import size, unpack
+from ..ir import Shape
+from ..onnx_types import NUMPY
+
+_CACHE_LINE = 64
+_NO_OP = 0xFFFFFFFF
+
+_NUMPY_OF: dict[int, Any] = {int(code): dtype for code, dtype in NUMPY_OF.items()}
+
+
+@dataclass(frozen=True)
+class IoInfo:
+    """An input or output: `dtype` is what the runtime holds, `onnx_dtype` what the user sees.
+
+    `shape` is in ONNX layout. real = scale * (q - zero_point); scale 0: not quantized.
+    """
+
+    name: str
+    shape: Shape
+    dtype: np.dtype[Any]
+    onnx_dtype: np.dtype[Any]
+    scale: float
+    zero_point: int
+
+    @property
+    def is_quantized(self) -> bool:
+        """True when floats outside are integers inside."""
+        return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype == np.int8
+
+
+@dataclass(frozen=True)
+class OpOutput:
+    """The first output of an operator, in the runtime's layout (NHWC)."""
+
+    name: str
+    kind: OpKind
+    shape: Shape
+    dtype: np.dtype[Any]
+    scale: float
+    zero_point: int
+
+
+def words(status: int) -> str:
+    """A status as the runtime says it."""
+    return str(ffi.string(lib.ek_status_str(status)).decode())
+
+
+def aligned(nbytes: int) -> NDArray[np.uint8]:
+    """Zeroed bytes that start on a cache line."""
+    raw = np.zeros(nbytes + _CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + nbytes]
+
+
+class Model:
+    """A file, read and checked. Many sessions may share it, each in its own thread.
+
+    `source` is a path, or the file's bytes. `checksum=False` skips comparing the checksums; the
+    structure is always proved. Raises UserError naming the file and what is wrong with it.
+    """
+
+    def __init__(self, source: str | Path | bytes, *, checksum: bool = True) -> None:
+        self.source = "model" if isinstance(source, bytes) else str(source)
+        data = source if isinstance(source, bytes) else _read(Path(source))
+        self.data = aligned(len(data))
+        self.data[:] = np.frombuffer(data, np.uint8)
+        self.handle = ffi.new("ek_model *")
+        status = lib.ek_model_open(
+            self.handle,
+            ffi.cast("void *", self.data.ctypes.data),
+            len(data),
+            lib.EK_OPEN_CHECKSUM if checksum else lib.EK_OPEN_DEFAULT,
+        )
+        if status != lib.EK_OK:
+            raise UserError(f"{self.source}: {self._explain(status)}")
+        self.inputs = self._ios(lib.ek_input_count(self.handle), lib.ek_model_input)
+        self.outputs = self._ios(lib.ek_output_count(self.handle), lib.ek_model_output)
+        self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
+
+    def _explain(self, status: int) -> str:
+        what = words(status)
+        op = int(self.handle.failed_op)
+        if op == _NO_OP:
+            remedy = {
+                lib.EK_ERR_VERSION: "upgrade edgekit",
+                lib.EK_ERR_CORRUPT: "write it again with edgekit quantize or convert",
+                lib.EK_ERR_CHECKSUM: "fetch or write it again",
+            }.get(status)
+            return f"{what}; {remedy}" if remedy else what
+        kind = int(self._struct("ops", "Op", op)["kind"])
+        kind_name = OpKind(kind).name if kind in set(OpKind) else f"kind {kind}"
+        name = self._op_names()[op]
+        return f"operator {op} ({kind_name}{f' {name!r}' if name else ''}): {what}"
+
+    def _ios(self, count: int, get: Any) -> tuple[IoInfo, ...]:
+        io = ffi.new("ek_io *")
+        found = []
+        for i in range(count):
+            if (status := get(self.handle, i, io)) != lib.EK_OK:
+                raise UserError(f"{self.source}: {words(status)}")
+            name = ffi.string(io.name).decode(errors="replace")
+            if io.onnx_dtype not in NUMPY:
+                raise UserError(f"{self.source}: '{name}' has unknown ONNX type {io.onnx_dtype}")
+            found.append(
+                IoInfo(
+                    name,
+                    tuple(io.shape[d] for d in range(io.rank)),
+                    _NUMPY_OF[io.dtype],
+                    np.dtype(NUMPY[io.onnx_dtype]),
+                    float(io.scale),
+                    int(io.zero_point),
+                )
+            )
+        return tuple(found)
+
+    def _struct(self, field: str, struct: str, i: int) -> dict[str, Any]:
+        at = ffi.cast("const char *", getattr(self.handle, field)) + i * size(struct)
+        return unpack(struct, bytes(ffi.buffer(at, size(struct))), 0)
+
+    def _op_names(self) -> list[str]:
+        if not self.handle.names_bytes:
+            return [""] * int(self.handle.op_count)
+        text = bytes(ffi.buffer(self.handle.names, self.handle.names_bytes))
+        return [name.decode(errors="replace") for name in text.split(b"\0")[:-1]]
+
+    def _op_output(self, i: int) -> OpOutput:
+        op = self._struct("ops", "Op", i)
+        t = self._struct("tensors", "Tensor", self.handle.operands[op["operands"] + op["inputs"]])
+        return OpOutput(
+            self._op_names()[i],
+            OpKind(op["kind"]),
+            tuple(self.handle.dims[t["dims"] + d] for d in range(t["rank"])),
+            _NUMPY_OF[t["dtype"]],
+            t["scale"],
+            t["zero_point"],
+        )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as why:
+        raise UserError(f"{path}: cannot be read: {why.strerror}") from why

@@ -1,0 +1,171 @@
+"""Run a model: floats in, floats out, integers inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...runtime_c._ffi import ffi, lib
+from ..errors import UserError
+from ..ir import Array, Shape
+from .convert import to_user, write_input
+from .kernels import name_of, table
+from .model import IoInfo, Model, OpOutput, aligned, words
+
+
+class Session:
+    """A model with memory to run in. One thread at a time; the C code runs without the GIL.
+
+    `source` is a path, the file's bytes, or a Model to be shared. `kernels` names a table of
+    `kernel_tables()`; None takes the best for this CPU. Raises UserError for a bad file or name.
+    """
+
+    def __init__(self, source: str | Path | bytes | Model, kernels: str | None = None) -> None:
+        self.model = source if isinstance(source, Model) else Model(source)
+        chosen = table(kernels)
+        needed = ffi.new("size_t *")
+        self._must(lib.ek_session_size(self.model.handle, chosen, needed))
+        self.memory_bytes = int(needed[0])
+        self.kernels = name_of(chosen)
+        self._memory = aligned(self.memory_bytes)
+        handle = ffi.new("ek_session **")
+        memory = ffi.cast("void *", self._memory.ctypes.data)
+        self._must(
+            lib.ek_session_init(handle, memory, self.memory_bytes, self.model.handle, chosen)
+        )
+        self._session = handle[0]
+        self._inputs = self._views(self.inputs, lib.ek_session_input)
+        self._outputs = self._views(self.outputs, lib.ek_session_output)
+
+    @property
+    def inputs(self) -> tuple[IoInfo, ...]:
+        return self.model.inputs
+
+    @property
+    def outputs(self) -> tuple[IoInfo, ...]:
+        return self.model.outputs
+
+    @property
+    def op_outputs(self) -> list[OpOutput]:
+        """What `run_layers` shows, in order of execution."""
+        return self.model.op_outputs
+
+    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """Outputs by ONNX name, in ONNX element type and shape.
+
+        `feed` has every input in its ONNX shape: floats where the float model took floats (int8
+        is taken as quantized already), integers and bools likewise. Raises UserError otherwise.
+        """
+        self._write(feed)
+        self._must(lib.ek_run(self._session))
+        return self._results()
+
+    def run_raw(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """As `run`, but outputs as the runtime holds them: quantized ones stay integers."""
+        self._write(feed)
+        self._must(lib.ek_run(self._session))
+        return {io.name: v.copy() for io, v in zip(self.outputs, self._outputs, strict=True)}
+
+    def run_layers(
+        self, feed: Mapping[str, Array], callback: Callable[[int, str, Array], None]
+    ) -> dict[str, Array]:
+        """As `run`, and call `callback(index, name, array)` after each operator.
+
+        The array is operator `index`'s first output, described by `op_outputs[index]`: a view,
+        valid during the call only; copy what you keep.
+        """
+        data = ffi.new("void const **")
+        nbytes = ffi.new("uint32_t *")
+
+        def show(i: int) -> None:
+            self._must(lib.ek_session_op_output(self._session, i, 0, data, nbytes))
+            out = self.op_outputs[i]
+            view = self._view(data[0], nbytes[0], out.dtype, out.shape)
+            view.flags.writeable = False
+            callback(i, out.name, view)
+
+        self._write(feed)
+        self._steps(show)
+        return self._results()
+
+    def to_raw(self, feed: Mapping[str, Array]) -> list[Array]:
+        """The inputs in order, as the runtime holds them; errors as `run`."""
+        self._write(feed)
+        return [v.copy() for v in self._inputs]
+
+    def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
+        """What `run` returns, from outputs in order as the runtime holds them."""
+        return {io.name: to_user(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
+
+    def invoke(self) -> None:
+        """Run again on the inputs that lie in memory: for timing. The outputs are not read."""
+        self._must(lib.ek_run(self._session))
+
+    def profile(self, feed: Mapping[str, Array]) -> list[float]:
+        """Seconds spent in each operator, in order; about 1e-6 of each is the measuring itself."""
+        marks = [0.0]
+
+        def mark(i: int) -> None:
+            marks.append(perf_counter())
+
+        self._write(feed)
+        marks[0] = perf_counter()
+        self._steps(mark)
+        return [b - a for a, b in pairwise(marks)]
+
+    def reset(self) -> None:
+        """Set the state kept between runs back to zeros."""
+        self._must(lib.ek_session_reset(self._session))
+
+    def _steps(self, after: Callable[[int], None]) -> None:
+        left = ffi.new("uint32_t *")
+        for i in range(len(self.op_outputs)):
+            self._must(lib.ek_step(self._session, 1, left))
+            try:
+                after(i)
+            except BaseException:
+                # Finish, else the next run would begin in the middle of this one.
+                if left[0]:
+                    lib.ek_step(self._session, left[0], left)
+                raise
+
+    def _results(self) -> dict[str, Array]:
+        pairs = zip(self.outputs, self._outputs, strict=True)
+        return {io.name: to_user(io, view) for io, view in pairs}
+
+    def _write(self, feed: Mapping[str, Array]) -> None:
+        names = [io.name for io in self.inputs]
+        for name in feed:
+            if name not in names:
+                raise UserError(f"no input '{name}'; the model's are: {', '.join(names)}")
+        for io, view in zip(self.inputs, self._inputs, strict=True):
+            if io.name not in feed:
+                raise UserError(f"no input '{io.name}' given; needed: {', '.join(names)}")
+            write_input(io, view, np.asarray(feed[io.name]))
+
+    def _views(self, ios: tuple[IoInfo, ...], get: Any) -> list[Array]:
+        io = ffi.new("ek_io *")
+        views: list[Array] = []
+        for i, info in enumerate(ios):
+            self._must(get(self._session, i, io))
+            views.append(self._view(io.data, io.bytes, info.dtype, info.shape))
+        return views
+
+    def _view(self, data: Any, nbytes: int, dtype: np.dtype[Any], shape: Shape) -> Array:
+        """The array at `data`, which keeps the memory it lies in alive."""
+        address = int(ffi.cast("uintptr_t", data))
+        start = address - self._memory.ctypes.data
+        home = self._memory
+        if not 0 <= start < home.nbytes:
+            home = self.model.data
+            start = address - home.ctypes.data
+        return home[start : start + nbytes].view(dtype).reshape(shape)
+
+    def _must(self, status: int) -> None:
+        if status != lib.EK_OK:
+            raise UserError(f"{self.model.source}: {words(status)}")

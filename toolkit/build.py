@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import UserError
 from .format.describe import macs
@@ -29,6 +31,8 @@ from .plan.buffers import assign, runs_nothing
 from .runtime import scratch_bytes
 
 ARENA_ALIGN = 16
+
+Kept = Mapping[Value, NDArray[np.bool_]]
 
 
 class _Blob:
@@ -55,39 +59,39 @@ class _Step:
 
 
 def build_file(
-    graph: Graph, target: str = "generic", provenance: Provenance | None = None
+    graph: Graph, provenance: Provenance | None = None, kept: Kept | None = None
 ) -> bytes:
-    """The .edge file of `graph`, planned for the kernels of `target` ("generic" runs everywhere).
+    """The generic .edge file of `graph`, which runs everywhere; `retarget` makes one for a target.
 
-    Raises UserError for a model too large for the format.
+    `kept` says which channels are left of values that lost some. Raises UserError for a model too
+    large for the format.
     """
     try:
-        return write(build_model(graph, target, provenance))
+        return write(build_model(graph, provenance, kept))
     except ValueError as why:
         raise UserError(f"the model does not fit the .edge format: {why}") from why
 
 
 def build_model(
-    graph: Graph, target: str = "generic", provenance: Provenance | None = None
+    graph: Graph, provenance: Provenance | None = None, kept: Kept | None = None
 ) -> EdgeModel:
     """As build_file, before serialization."""
     # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     orders = [list(graph.nodes)]
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
-    models = [_plan(graph, order, target, provenance or Provenance()) for order in orders]
+    models = [_plan(graph, order, provenance or Provenance(), kept or {}) for order in orders]
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 
-def _plan(graph: Graph, order: list[Node], target: str, provenance: Provenance) -> EdgeModel:
+def _plan(graph: Graph, order: list[Node], provenance: Provenance, kept: Kept) -> EdgeModel:
     blob = _Blob()
-    kernels = None if target == "generic" else target
     steps: dict[int, _Step] = {}
     for at, node in enumerate(order, 1):
         if not runs_nothing(node):
             lowered = definition(node.op).lower(node, blob)
             params = pack(lowered.kind.name, lowered.params)
-            steps[at] = _Step(node, lowered, scratch_bytes(kernels, lowered.kind, params))
+            steps[at] = _Step(node, lowered, scratch_bytes(None, lowered.kind, params))
 
     buffers, buffer_of = assign(graph, order)
     scratch_of: dict[int, int] = {}
@@ -143,4 +147,18 @@ def _plan(graph: Graph, order: list[Node], target: str, provenance: Provenance) 
         persistent_bytes=0,
         arena_bound_bytes=layout.bound,
     )
-    return EdgeModel(tensors, ops, inputs, outputs, memory, bytes(blob.data), target, provenance)
+    pruned = {
+        i: tuple(bool(k) for k in kept[step.node.output])
+        for i, step in enumerate(steps.values())
+        if step.node.output in kept
+    }
+    return EdgeModel(
+        tensors,
+        ops,
+        inputs,
+        outputs,
+        memory,
+        bytes(blob.data),
+        provenance=provenance,
+        pruned=pruned,
+    )

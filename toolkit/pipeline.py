@@ -14,6 +14,7 @@ from .. import __version__
 from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
 from .accuracy import Report, compare, make_oracle
 from .build import build_file
+from .compress import remove_constant_channels
 from .device.build import load_target
 from .device.session import EmulatedSession
 from .errors import UserError
@@ -83,7 +84,7 @@ def convert(
     started = perf_counter()
     path = _output(model, output)
     graph = load(model, shapes)
-    data = build_file(graph, provenance=_provenance(model, "", {"shapes": _plain(shapes)}))
+    data = build_file(graph, _provenance(model, "", {"shapes": _plain(shapes)}))
     write_atomically(path, data)
     ops = op_counts(read(data))
     return Converted(str(path), len(data), ops, round(perf_counter() - started, 3))
@@ -114,9 +115,10 @@ def quantize(
     graph = load(model, shapes)
     samples = open_samples(calib, input_specs(graph), image or ImageOptions(), limit=limit)
     done = quantize_model(graph, samples, observer, progress)
+    kept = remove_constant_channels(done.graph)
     options = {"observer": observer, "limit": limit, "shapes": _plain(shapes)}
     provenance = _provenance(model, samples.fingerprint(), options)
-    data = build_file(done.graph, provenance=provenance)
+    data = build_file(done.graph, provenance, kept)
     if report is not None:
         page = report_page(data, graph, done, samples, Path(model), observer, progress)
         write_atomically(report, page.encode())

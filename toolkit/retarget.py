@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .errors import UserError
 from .format.model import ABSENT, EdgeModel, OpRecord, TensorRecord
-from .format.schema import Place
+from .format.schema import OpKind, Place
 from .format.structs import pack
 from .format.writer import write
 from .plan import Buffer, place
@@ -33,13 +33,19 @@ def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
     return write(_replan(replace(model, ops=ops, tensors=tensors, blob=blob, target=plan), planner))
 
 
+def _blob_fields(op: OpRecord) -> list[str]:
+    """The parameters that are offsets in the blob. AddS8's `bias` is a number."""
+    number = "bias" if op.kind == OpKind.AddS8 else ""
+    return [f for f in _BLOB_FIELDS if f in op.params and f != number]
+
+
 class _NewBlob:
     """Regions of the old blob, moved; and packed weights in place of plain ones."""
 
     def __init__(self, model: EdgeModel) -> None:
         self.old, self.data = model.blob, bytearray()
         self._moved: dict[int | bytes, int] = {}
-        starts = {int(op.params[f]) for op in model.ops for f in _BLOB_FIELDS if f in op.params}
+        starts = {int(op.params[f]) for op in model.ops for f in _blob_fields(op)}
         starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
         self._ends = dict(zip(*_neighbours(starts - {_NO_BLOB}, len(self.old)), strict=True))
 
@@ -74,10 +80,10 @@ def _repack(
     ops = []
     for op, weights in zip(model.ops, packed, strict=True):
         params = dict(op.params)
-        for field in _BLOB_FIELDS:
+        for field in _blob_fields(op):
             if field == "weights" and weights:
                 params[field] = blob.packed(weights)
-            elif field in params and params[field] != _NO_BLOB:
+            elif params[field] != _NO_BLOB:
                 params[field] = blob.moved(int(params[field]))
         ops.append(replace(op, params=params))
     tensors = [
@@ -146,11 +152,22 @@ def _lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
     for i in range(len(model.tensors)):
         first.setdefault(i, 0)
         last.setdefault(i, len(model.ops) + 1)
+    # So is one that no operator writes: it begins with what was written there before it is read.
+    written = {i: step for step, op in enumerate(model.ops, 1) for i in op.outputs if i != ABSENT}
+    for i in range(len(model.tensors)):
+        if i not in written and first[i]:
+            steps = [s for j, s in written.items() if s < first[i] and _overlap(model, i, j)]
+            first[i] = max(steps, default=0)
     return first, last
 
 
 def _shared(model: EdgeModel, i: int, j: int, first: dict[int, int], last: dict[int, int]) -> bool:
     """Alive together in the same bytes: one buffer under two names."""
-    a, b = model.tensors[i], model.tensors[j]
     together = first[i] <= last[j] and first[j] <= last[i]
-    return together and a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes
+    return together and _overlap(model, i, j)
+
+
+def _overlap(model: EdgeModel, i: int, j: int) -> bool:
+    a, b = model.tensors[i], model.tensors[j]
+    same = a.place == b.place
+    return same and a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes

@@ -5,7 +5,14 @@
 
 _Static_assert(EK_ALIGN % 8 == 0, "Memory holds a 64-bit field and is read in place");
 
-enum { IDENTIFIER_AT = 4, BLOB_ALIGN = 64, MAX_TENSORS = 0xffff, MAX_OPS = 0xffff, MAX_RANK = 8 };
+enum {
+    IDENTIFIER_AT = 4,
+    IDENTIFIER = 0x45474445 /* EDGE */,
+    BLOB_ALIGN = 64,
+    MAX_TENSORS = 0xffff,
+    MAX_OPS = 0xffff,
+    MAX_RANK = 8
+};
 
 static ek_flat_file file_of(const ek_model *m)
 {
@@ -15,7 +22,7 @@ static ek_flat_file file_of(const ek_model *m)
 static ek_status open_root(const ek_flat_file *f, ek_flat_table *root)
 {
     uint16_t version;
-    if (!ek_flat_inside(f, 0, 8) || memcmp(f->data + IDENTIFIER_AT, "EDGE", 4)) return EK_ERR_CORRUPT;
+    if (!ek_flat_inside(f, 0, 8) || ek_flat_u32(f->data + IDENTIFIER_AT) != IDENTIFIER) return EK_ERR_CORRUPT;
     if (!ek_flat_open_table(f, ek_flat_u32(f->data), root)) return EK_ERR_CORRUPT;
     if (!ek_flat_ushort(f, root, EK_SLOT_MODEL_VERSION, &version) || !version) return EK_ERR_CORRUPT;
     return version > EK_FORMAT_VERSION ? EK_ERR_VERSION : EK_OK;

@@ -84,10 +84,14 @@ bool ek_check_out(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements
 bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t align);
 /* Bytes of one element; 0 for a dtype that does not exist. */
 uint32_t ek_dtype_bytes(uint8_t dtype);
-/* a * b, or UINT64_MAX when that does not fit. */
+/* a * b, or UINT64_MAX when that does not fit; without a division, which small cores lack. */
 static inline uint64_t ek_mul64(uint64_t a, uint64_t b)
 {
-    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+    const uint64_t a_high = a >> 32, b_high = b >> 32;
+    if (a_high && b_high) return UINT64_MAX;
+    const uint64_t cross = a_high ? a_high * (uint32_t)b : (uint32_t)a * b_high;
+    const uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b, sum = (cross << 32) + low;
+    return cross >> 32 || sum < low ? UINT64_MAX : sum;
 }
 
 #endif

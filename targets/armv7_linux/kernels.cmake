@@ -1,1 +1,7 @@
-# Kernel tables of the family, best last.
+# Kernel tables of the family, best last. The sources are those of AArch64's NEON; a table of 256 bytes
+# does not fit ARMv7's registers, so lut_s8 stays the portable one.
+set(neon ../aarch64_linux/neon)
+edgekit_kernels(armv7_neon
+  SOURCES table.c ${neon}/gemm_s8.c ${neon}/gemm_f32.c ${neon}/depthwise_s8.c ${neon}/depthwise_f32.c
+          ${neon}/elementwise_s8.c ${neon}/pool_s8.c
+  FLAGS -O2)

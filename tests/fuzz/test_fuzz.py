@@ -1,5 +1,6 @@
 """No bytes at all can crash the runtime: mutated files are opened and run under sanitizers."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -11,8 +12,8 @@ from edgekit.runtime_c import SOURCE
 from edgekit.toolkit.runtime import Model
 
 HERE = Path(__file__).parent
-# EDGEKIT_FUZZ_ROUNDS=100000 pytest tests/fuzz: a longer search, from another seed.
-ROUNDS = int(os.environ.get("EDGEKIT_FUZZ_ROUNDS", "400"))
+# EDGEKIT_FUZZ_ROUNDS=1000000 pytest tests/fuzz: a longer search, from another seed.
+ROUNDS = int(os.environ.get("EDGEKIT_FUZZ_ROUNDS", "4000"))
 SEED = os.environ.get("EDGEKIT_FUZZ_SEED", "1")
 
 
@@ -22,27 +23,37 @@ def must(command, cwd):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def fuzzer(tmp_path_factory):
-    """The runtime and the fuzzer, built with the address and undefined-behaviour sanitizers."""
+def build_fuzzer(build, program):
     compiler, cmake = shutil.which("gcc"), shutil.which("cmake")
     if not compiler or not cmake:
         pytest.skip("needs gcc and cmake")
-    build = tmp_path_factory.mktemp("fuzz")
-    sanitize = "-fsanitize=address,undefined -fno-sanitize-recover=all -g -O1"
+    sanitize = "-fsanitize=address,undefined -fno-sanitize-recover=all -g1 -O1"
     must(
         [cmake, "-S", SOURCE, "-B", build, f"-DCMAKE_C_COMPILER={compiler}",
          "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_C_FLAGS={sanitize}"],
         build,
     )  # fmt: skip
     must([cmake, "--build", build, "--target", "edgekit", "-j", "2"], build)
-    program = build / "fuzz_model"
     must(
         [compiler, *sanitize.split(), "-std=c11", "-Wall", "-Wextra", "-Werror",
          f"-I{SOURCE / 'include'}", HERE / "fuzz_model.c", build / "libedgekit.a", "-lm",
          "-o", program],
         build,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fuzzer(tmp_path_factory):
+    """The runtime and the fuzzer, built with the address and undefined-behaviour sanitizers."""
+    base = tmp_path_factory.getbasetemp()
+    # Workers of pytest-xdist share what is one level up, and one of them builds for all.
+    build = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "fuzzer"
+    build.mkdir(exist_ok=True)
+    program = build / "fuzz_model"
+    with (build / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            build_fuzzer(build, program)
     return program
 
 

@@ -104,6 +104,14 @@ void fill_s8(int8_t *p, size_t count)
     }
 }
 
+void fill_weights(int8_t *p, size_t count)
+{
+    fill_s8(p, count);
+    if (rnd() % 8 == 0) return;
+    for (size_t i = 0; i < count; i++)
+        if (p[i] == INT8_MIN) p[i] = -INT8_MAX;
+}
+
 void fill_f32(float *p, size_t count)
 {
     for (size_t i = 0; i < count; i++) p[i] = (float)rnd_between(-1000000, 1000000) * 1e-6f;

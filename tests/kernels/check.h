@@ -49,6 +49,8 @@ void block_free(block b);
 
 /* All minimum, all maximum, a mix of extremes, or uniform. */
 void fill_s8(int8_t *p, size_t count);
+/* The same for weights: mostly without -128, which the toolkit never makes and kernels may treat apart. */
+void fill_weights(int8_t *p, size_t count);
 void fill_f32(float *p, size_t count);
 
 /* An output with guards on both sides; both tables write into equal ones. */

@@ -114,7 +114,7 @@ static bool try_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
     static inputs in;
     block w = block_make((size_t)s.taps * s.c, 1), bias = block_make(s.c * 4, 4), bound = block_make(s.c * 8, 8);
     inputs_s8(&in, taps, &s);
-    fill_s8(w.data, (size_t)s.taps * s.c);
+    fill_weights(w.data, (size_t)s.taps * s.c);
     bias_and_bound(bias.data, bound.data, taps, w.data, &s);
     const requant_data q = requant_make(bound.data, s.c);
     const ek_depthwise_s8 d = {
@@ -259,7 +259,7 @@ static void bench_shape(const ek_kernels *ref, const ek_kernels *opt, uint32_t p
                           (size_t)stride * c,
                           pixels };
         fill_s8(in.data, 3 * width * c);
-        fill_s8(w.data, (size_t)TAPS_3X3 * c);
+        fill_weights(w.data, (size_t)TAPS_3X3 * c);
         block used = weights_s8(tables[i], &b.s8);
         b.s8.weights = used.data;
         s8[i] = seconds_per_call(run_s8, &b);

@@ -102,7 +102,7 @@ static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t t
     block a = block_make(a_bytes, 1), w = block_make((size_t)s.n * s.k, 1);
     block bias = block_make(s.n * 4, 4), bound = block_make(s.n * 8, 8);
     fill_s8(a.data, a_bytes);
-    fill_s8(w.data, (size_t)s.n * s.k);
+    fill_weights(w.data, (size_t)s.n * s.k);
     bias_and_bound(bias.data, bound.data, a.data, w.data, &s);
     const requant_data q = requant_make(bound.data, s.n);
     const ek_requant requant = { bias.data, q.multiplier.data, q.shift.data, q.zero_point, q.qmin, q.qmax };
@@ -226,7 +226,7 @@ static void bench_shape(const ek_kernels *ref, const ek_kernels *opt, uint32_t r
     for (int i = 0; i < 2; i++) {
         bench_state b = { tables[i], { 0 }, { 0 }, a.data, out.data, rows };
         fill_s8(a.data, (size_t)rows * k);
-        fill_s8(w.data, (size_t)n * k);
+        fill_weights(w.data, (size_t)n * k);
         block packed = weights_s8(tables[i], w.data, bias.data, n, k);
         b.s8 = (ek_gemm_s8){ packed.data, requant, n, k };
         s8[i] = seconds_per_call(run_s8, &b);

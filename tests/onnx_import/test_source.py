@@ -48,6 +48,11 @@ def test_an_invalid_model(model):
     refused(model, "not a valid ONNX model", "nobody")
 
 
+def test_an_equation_that_is_none(make_model):
+    node = helper.make_node("Einsum", ["x"], ["y"], equation="0>")
+    refused(make_model([node], {"x": (4,)}, ["y"], infer=False), "Einsum", "0>")
+
+
 def test_external_data_is_read_and_its_absence_is_said(make_model, tmp_path):
     model = make_model(
         [helper.make_node("MatMul", ["x", "w"], ["y"])],

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import UserError
+from ..format.reader import read
 from ..ir import Array
 from ..runtime import IoInfo, Session
 from .metrics import Difference, Top1
@@ -141,6 +142,8 @@ class _Layers:
         self.edge, self.float_edge = edge, float_edge
         self.common = {o.name for o in edge.op_outputs} & {o.name for o in float_edge.op_outputs}
         self.differences = {name: Difference() for name in self.common}
+        pruned = read(edge.model.data.tobytes()).pruned
+        self.kept = {edge.op_outputs[i].name: np.array(mask) for i, mask in pruned.items()}
 
     def add(self, sample: Mapping[str, Array]) -> dict[str, Array]:
         """Run both on a sample; returns the file's outputs."""
@@ -156,7 +159,10 @@ class _Layers:
                 real: Array = array
                 if out.scale:
                     real = (array.astype(np.float32) - out.zero_point) * np.float32(out.scale)
-                self.differences[name].add(real, truth[name])
+                whole = truth[name]
+                self.differences[name].add(
+                    real, whole[..., self.kept[name]] if name in self.kept else whole
+                )
 
         self.float_edge.run_layers(sample, keep)
         return self.edge.run_layers(sample, take)

@@ -98,4 +98,5 @@ class EdgeModel:
     blob: bytes
     target: str = "generic"
     provenance: Provenance = field(default_factory=Provenance)
+    pruned: dict[int, tuple[bool, ...]] = field(default_factory=dict)  # by operator index
     version: int = FORMAT_VERSION

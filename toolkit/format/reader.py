@@ -111,6 +111,7 @@ class _Reader:
             self._bytes(self.root, "Model", "blob", 1),
             self._string(self.root, "Model", "target"),
             self._provenance(),
+            self._pruned(),
             int(self._scalar(self.root, "Model", "version", number_types.Uint16Flags)),
         )
 
@@ -156,6 +157,17 @@ class _Reader:
             )
             for t in self._tables(field)
         ]
+
+    def _pruned(self) -> dict[int, tuple[bool, ...]]:
+        found = {}
+        for t in self._tables("pruned"):
+            op, channels = (
+                self._scalar(t, "Pruned", f, number_types.Uint16Flags) for f in ("op", "channels")
+            )
+            bits = np.frombuffer(self._bytes(t, "Pruned", "kept", 1), np.uint8)
+            mask = np.unpackbits(bits, count=channels, bitorder="little")
+            found[op] = tuple(bool(k) for k in mask)
+        return found
 
     def _provenance(self) -> Provenance:
         table = Table(self.data, self.root.Indirect(self._at(self.root, "Model", "provenance")))

@@ -895,6 +895,11 @@ SLOTS: dict[str, dict[str, int]] = {
         "calibration_sha256": 2,
         "options": 3,
     },
+    "Pruned": {
+        "op": 0,
+        "channels": 1,
+        "kept": 2,
+    },
     "Model": {
         "version": 0,
         "target": 1,
@@ -910,5 +915,6 @@ SLOTS: dict[str, dict[str, int]] = {
         "names": 11,
         "provenance": 12,
         "blob": 13,
+        "pruned": 14,
     },
 }

@@ -87,6 +87,7 @@ def write(model: EdgeModel) -> bytes:
         "inputs": _ios(b, model.inputs),
         "outputs": _ios(b, model.outputs),
         "target": b.CreateString(model.target),
+        "pruned": _pruned(b, model.pruned),
         "provenance": _table(b, "Provenance", _strings(b, model.provenance.__dict__)),
     }
     b.StartObject(len(SLOTS["Model"]))
@@ -158,6 +159,26 @@ def _table(b: flatbuffers.Builder, name: str, offsets: Mapping[str, int]) -> int
     return int(b.EndObject())
 
 
+def _pruned(b: flatbuffers.Builder, pruned: Mapping[int, tuple[bool, ...]]) -> int:
+    offsets = []
+    for op, kept in sorted(pruned.items()):
+        mask = _vector(b, np.packbits(kept, bitorder="little").tobytes(), 1, 1)
+        b.StartObject(len(SLOTS["Pruned"]))
+        b.PrependUOffsetTRelativeSlot(SLOTS["Pruned"]["kept"], mask, 0)
+        for field, number in (("op", op), ("channels", len(kept))):
+            b.PrependUint16(number)
+            b.Slot(SLOTS["Pruned"][field])
+        offsets.append(int(b.EndObject()))
+    return _tables(b, offsets)
+
+
+def _tables(b: flatbuffers.Builder, offsets: list[int]) -> int:
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return int(b.EndVector())
+
+
 def _ios(b: flatbuffers.Builder, ios: list[IoRecord]) -> int:
     offsets = []
     for io in ios:
@@ -172,7 +193,4 @@ def _ios(b: flatbuffers.Builder, ios: list[IoRecord]) -> int:
         b.PrependUint16(io.tensor)
         b.Slot(SLOTS["Io"]["tensor"])
         offsets.append(b.EndObject())
-    b.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        b.PrependUOffsetTRelative(offset)
-    return int(b.EndVector())
+    return _tables(b, offsets)

@@ -12,6 +12,7 @@ from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
+from ..passes import OTHER_LAYOUT
 from .attributes import (
     PORT_TYPES,
     RUNTIME_TYPE,
@@ -86,9 +87,10 @@ class Importer:
         for tensor in graph.initializer:
             try:
                 self._bind_constant(scope, tensor.name, onnx.numpy_helper.to_array(tensor))
-            except (ValueError, TypeError) as why:
+            except (ValueError, TypeError) as fault:
                 scope[tensor.name] = _Lost()
-                self._problems.append(Problem(tensor.name, "initializer", f"it is damaged: {why}"))
+                text = f"it is damaged: {fault}"
+                self._problems.append(Problem(tensor.name, "initializer", text))
         for sparse in graph.sparse_initializer:
             scope[sparse.values.name] = _Lost()
             why = "sparse tensors are not supported"
@@ -173,10 +175,15 @@ class Importer:
         return True
 
     def _settle(self, value: Value, name: str) -> Value:
-        """Give a new value the name of its ONNX tensor."""
+        """Give a new value its ONNX tensor's name, and its form in another layout a kindred one."""
         if value.const is None and value not in self._named:
             value.name = name
             self._named.add(value)
+            node = next((n for n in reversed(self._graph.nodes) if n.output is value), None)
+            if node is not None and node.op in ("Transpose", "Reshape"):
+                source = node.input(0)
+                if source.const is None and source not in self._named:
+                    source.name = self._build.unique(name + OTHER_LAYOUT)
         return value
 
     def _refuse(self, problem: Problem | None, node: onnx.NodeProto, scope: Scope) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import onnx
@@ -11,6 +12,7 @@ from ..errors import UserError
 from ..files import read_file
 
 _EXTERNAL = onnx.TensorProto.EXTERNAL
+_EQUATION = re.compile(rb"[A-Za-z.,\s]*(->[A-Za-z.\s]*)?")
 _MODEL_START = 0x08  # field 1 of ModelProto, ir_version
 
 
@@ -52,6 +54,10 @@ def _check(label: str, model: onnx.ModelProto) -> None:
         texts = (node.domain, node.op_type, node.name, *node.input, *node.output)
         if not all(isinstance(text, str) for text in texts):
             raise UserError(f"{label}: is not a valid ONNX model: a name is not text: {texts}")
+        # onnx's shape inference loops for ever on an equation that is none.
+        for a in node.attribute:
+            if node.op_type == "Einsum" and not _EQUATION.fullmatch(a.s):
+                raise UserError(f"{label}: is not a valid ONNX model: Einsum of {a.s!r}")
 
 
 def _parse(label: str, data: bytes) -> onnx.ModelProto:

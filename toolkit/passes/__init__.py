@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._links import OTHER_LAYOUT
 from ._pass import Pass, UntilQuiet, run_passes
 from .absorb_permutation import AbsorbPermutation
 from .common_subexpressions import CommonSubexpressions
@@ -21,7 +22,7 @@ from .own_outputs import OwnOutputs
 from .products import Products
 from .unit_axes import UnitReshapes, UnitTransposes
 
-__all__ = ["DEFAULT", "Pass", "UntilQuiet", "run_passes"]
+__all__ = ["DEFAULT", "OTHER_LAYOUT", "Pass", "UntilQuiet", "run_passes"]
 
 _CLEANING: tuple[Pass, ...] = (DeadCode(), CommonSubexpressions(), FoldConstants())
 

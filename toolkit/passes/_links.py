@@ -8,6 +8,9 @@ from typing import Any
 from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
 
+OTHER_LAYOUT = ".nhwc"
+"""Behind the name of an ONNX tensor: the same elements in another order."""
+
 
 class Links:
     """Producers and users of values, recomputed after edits. All edits go through here.
@@ -69,6 +72,10 @@ class Links:
             name, n = f"{base}.{n}", n + 1
         self._names.add(name)
         return name
+
+    def in_other_layout(self, name: str) -> str:
+        """A name for the tensor `name` with its axes permuted."""
+        return self.unique(name if OTHER_LAYOUT in name else name + OTHER_LAYOUT)
 
     def constant(self, array: Array, name: str) -> Value:
         return constant(array, self.unique(name))

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 from ..ir import Graph, Node
 from ..verify import verify
-from ._links import Links
+from ._links import OTHER_LAYOUT, Links
 
 ROUNDS = 64
 """More rounds than any sane graph needs; beyond, two passes undo each other."""
@@ -65,6 +65,7 @@ def run_passes(graph: Graph, passes: Sequence[Pass]) -> bool:
     verify(graph, "import")
     changed = any([_verified(step, graph) for step in passes])
     _name_outputs(graph)
+    _name_by_tensors(graph)
     verify(graph, "naming the outputs")
     return changed
 
@@ -92,3 +93,16 @@ def _name_outputs(graph: Graph) -> None:
             other.name, by_name[value.name] = value.name, other
         value.name = port.name
         by_name[port.name] = value
+
+
+def _name_by_tensors(graph: Graph) -> None:
+    """Where only one layout of an ONNX tensor is left, it gets the tensor's own name."""
+    names = {v.name for v in graph.values() if v.const is None}
+    names |= {port.name for port in (*graph.inputs, *graph.outputs)}
+    for node in graph.nodes:
+        for v in node.outputs:
+            plain, mark, _ = v.name.partition(OTHER_LAYOUT)
+            if mark and plain not in names:
+                names.add(plain)
+                v.name = plain
+        node.name = node.output.name

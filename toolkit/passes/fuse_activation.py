@@ -37,7 +37,7 @@ class FuseActivation(NodePass):
             links.take_over(made_by, node)
         else:
             links.rewire(made_by, made_by.inputs, **attrs)
-            made_by.output.name = links.unique(f"{node.output.name}.raw")
+            made_by.output.name = links.in_other_layout(node.output.name)
             links.replace(node, node.input(0))
         return True
 

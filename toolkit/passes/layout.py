@@ -163,6 +163,7 @@ class _Region:
             self.links.rewire(node, inputs, **permuted(node, perm))
         for v in self.leaving:
             back = self.links.emit(None, "Transpose", [v], {"perm": inverse(perm)}, v.name)
+            back.name, v.name = v.name, self.links.in_other_layout(v.name)
             for user in outside[v]:
                 assert user is not None
                 user.inputs = [back if u is v else u for u in user.inputs]
@@ -174,7 +175,8 @@ class _Region:
         if len(v.shape) < self.rank:
             shape = _full(v.shape, self.rank)
             v = self.links.emit(self.nodes[0], "Reshape", [v], {"shape": shape}, v.name)
-        return self.links.emit(self.nodes[0], "Transpose", [v], {"perm": perm}, v.name)
+        name = self.links.in_other_layout(v.name)
+        return self.links.emit(self.nodes[0], "Transpose", [v], {"perm": perm}, name)
 
     def _constant(self, v: Value, perm: Perm) -> Value:
         if v.const is None or v.type.size == 1:

@@ -14,6 +14,7 @@ from ..errors import UserError
 from ..ir import Array, Graph, Shape, Value
 from ..ops import definition
 from ..runtime import Session
+from .options import Range
 from .probes import Probe, find_probes
 
 Sample = Mapping[str, Array]
@@ -47,6 +48,10 @@ class Calibration:
     kept: list[KeptSample]
     probes: list[Probe]
     samples: int
+
+    def limits(self) -> dict[str, Range]:
+        """Ranges beyond which the readers of a tensor do not tell values apart."""
+        return {p.tensor: p.limits for p in self.probes}
 
     def means(self) -> dict[str, NDArray[np.float64]]:
         """Mean over the kept samples of each channel of the tensors that weights multiply."""
@@ -113,7 +118,7 @@ def calibrate(
     if not keeper.seen:
         raise UserError("there are no calibration samples; give at least one")
     _copy_aliases(graph, stats)
-    probes = [p.softened(s.probed[p.tensor] for s in keeper.kept) for p in probes]
+    probes = [q for p in probes for q in p.fitted(s.probed[p.tensor] for s in keeper.kept)]
     return Calibration(stats, keeper.kept, probes, keeper.seen)
 
 

@@ -71,7 +71,7 @@ class _Job:
 
     def __init__(self, graph: Graph, calibration: Calibration) -> None:
         self.floats, self.calibration = graph, calibration
-        self.wide = fixed_ranges(calibration.stats, "minmax")
+        self.wide = fixed_ranges(calibration, "minmax")
         self.ranges = self.wide
         self.options = Options(means=calibration.means())
         self.plan = Plan(graph, self.wide, self.options)
@@ -80,14 +80,14 @@ class _Job:
 
     def fix(self, observer: str) -> None:
         """One observer for all, and the steps that need no search."""
-        self.ranges = fixed_ranges(self.calibration.stats, observer)
+        self.ranges = fixed_ranges(self.calibration, observer)
         self.score = self.trials.score(self.plan, self.ranges)
         self.choose_options()
 
     def search(self, progress: Progress | None) -> None:
         """The best observer to start from, then tensor by tensor."""
         budget = trials_for(macs_of(self.floats), len(self.trials.kept))
-        search = Search(self.plan, self.calibration.stats, self.trials, budget, progress)
+        search = Search(self.plan, self.calibration, self.trials, budget, progress)
         search.choose_start()
         self._adopt(search)
         self.choose_options()

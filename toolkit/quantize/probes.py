@@ -1,9 +1,8 @@
 """Where a quantized model is compared with the float one while it is being tuned.
 
-That is at its outputs, but for a softmax on its input, softened: how far probabilities are off
-hangs on the few samples that the model is in doubt about, and a tuning by them fits those; the
-input alone counts errors that softmax makes vanish. At a temperature where a typical sample is in
-some doubt, every sample has its say and only what matters counts.
+That is at its outputs, and for a softmax also at a softened one: how far probabilities are off
+hangs on the few samples that the model is in doubt about, and a tuning by them alone fits those.
+At a temperature where a typical sample is in some doubt, every sample has its say.
 """
 
 from __future__ import annotations
@@ -17,36 +16,52 @@ from scipy.special import softmax
 
 from ..ir import Array, Graph, Port, Value
 from ..ops import definition
+from .options import Range
 
-import os; MARGIN = float(os.environ.get("MG", "2"))
+REACH = float(np.log(512))
+"""Below the best class by this, softmax gives less than half a step of its int8 output."""
+MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`."""
+    """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`.
+
+    `limits`: beyond them softmax does not tell values apart.
+    """
 
     tensor: str
     axis: int | None = None
     temperature: float = 1.0
+    limits: Range = (-np.inf, np.inf)
 
     def view(self, x: Array) -> NDArray[np.float64]:
         """What counts of a sample's tensor."""
         y = x.astype(np.float64)
         if self.axis is None:
             return y
-        soft: NDArray[np.float64] = softmax(y / self.temperature, axis=self.axis)
+        y = np.clip(y, *self.limits) / self.temperature
+        soft: NDArray[np.float64] = softmax(y, axis=self.axis)
         return soft
 
-    def softened(self, samples: Iterable[Array]) -> Probe:
-        """With the temperature that suits these samples of the tensor."""
+    def fitted(self, samples: Iterable[Array]) -> list[Probe]:
+        """Itself; of a softmax, with limits, and once more at a temperature, by these samples.
+
+        A class counts within REACH of the best one, and the best one no further than that above
+        the second: what lies beyond may be clipped.
+        """
         if self.axis is None:
-            return self
-        margins: list[float] = []
+            return [self]
+        margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
             best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
-            margins.append(float(np.median(-np.diff(best, axis=self.axis))))
-        return replace(self, temperature=max(1.0, float(np.median(margins)) / MARGIN))
+            first, second = np.moveaxis(best, self.axis, 0)
+            margins.append(float(np.median(first - second)))
+            low, high = min(low, first.min() - REACH), max(high, second.max() + REACH)
+        limited = replace(self, limits=(float(low), float(high)))
+        temperature = max(1.0, float(np.median(margins)) / MARGIN)
+        return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
 
 def find_probes(graph: Graph) -> list[Probe]:
@@ -70,5 +85,6 @@ def find_probes(graph: Graph) -> list[Probe]:
 def with_probes(graph: Graph, probes: Sequence[Probe]) -> Graph:
     """`graph` whose outputs are the probed tensors, by their names; those it lacks are left out."""
     by_name: dict[str, Value] = {v.name: v for n in graph.nodes for v in n.outputs}
-    found = [by_name[p.tensor] for p in probes if p.tensor in by_name]
+    tensors = dict.fromkeys(p.tensor for p in probes)
+    found = [by_name[name] for name in tensors if name in by_name]
     return Graph(graph.nodes, graph.inputs, [Port(v.name, v, 1, v.shape) for v in found])

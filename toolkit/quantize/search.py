@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...calibration import OBSERVERS, TensorStats, candidates, quantization_error
-from .calibrate import Progress
+from ...calibration import OBSERVERS, candidates, quantization_error
+from .calibrate import Calibration, Progress
 from .options import Range
 from .plan import Plan
 from .qparams import width
@@ -24,9 +24,15 @@ MAX_TRIALS = 240
 MARGIN_DB = 0.01
 
 
-def fixed_ranges(stats: Mapping[str, TensorStats], observer: str) -> dict[str, Range]:
-    """Every tensor's range by one observer."""
-    return {name: OBSERVERS[observer](s) for name, s in stats.items() if s.count}
+def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
+    """Every tensor's range by one observer, within its limits."""
+    limits = calibration.limits()
+    found = {n: OBSERVERS[observer](s) for n, s in calibration.stats.items() if s.count}
+    return {name: _within(r, limits.get(name)) for name, r in found.items()}
+
+
+def _within(r: Range, limits: Range | None) -> Range:
+    return r if limits is None else (max(r[0], min(limits[0], 0)), min(r[1], max(limits[1], 0)))
 
 
 def trials_for(macs: int, samples: int) -> int:
@@ -40,12 +46,13 @@ class Search:
     def __init__(
         self,
         plan: Plan,
-        stats: Mapping[str, TensorStats],
+        calibration: Calibration,
         trials: Trials,
         budget: int,
         progress: Progress | None = None,
     ) -> None:
-        self.plan, self.stats, self.trials, self.budget = plan, stats, trials, budget
+        self.plan, self.trials, self.budget = plan, trials, budget
+        self.calibration = calibration
         self.progress = progress
         self.ranges: dict[str, Range] = {}
         self.score: Score | None = None
@@ -54,7 +61,7 @@ class Search:
     def choose_start(self) -> None:
         """The fixed observer that loses least."""
         for name in OBSERVERS:
-            ranges = fixed_ranges(self.stats, name)
+            ranges = fixed_ranges(self.calibration, name)
             score = self._try(ranges)
             if self.score is None or score.mean_db > self.score.mean_db:
                 self.ranges, self.score, self.start = ranges, score, name
@@ -86,17 +93,18 @@ class Search:
         return sorted(self.plan.free_groups(), key=noise, reverse=True)
 
     def _relative_noise(self, name: str) -> float:
-        stats = self.stats[name]
+        stats = self.calibration.stats[name]
         low, high = self.ranges[name]
         power = quantization_error(stats, 0.0, 0.0)
         return quantization_error(stats, low, high) / power if power else 0.0
 
     def _alternatives(self, group: Group) -> list[dict[str, Range]]:
         """Other ranges of a group, all of its tensors by the same rule, the widest first."""
+        limits = self.calibration.limits()
         by_rule: dict[str, dict[str, Range]] = {}
         for v in group.readers:
-            for rule, found in candidates(self.stats[v.name]):
-                by_rule.setdefault(rule, {})[v.name] = found
+            for rule, found in candidates(self.calibration.stats[v.name]):
+                by_rule.setdefault(rule, {})[v.name] = _within(found, limits.get(v.name))
         now = {v.name: self.ranges[v.name] for v in group.readers}
         options = [now | ranges for ranges in by_rule.values()]
         options += [_scaled(now, factor) for factor in (0.94, 1.06)]

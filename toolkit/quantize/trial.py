@@ -14,7 +14,7 @@ from .options import Ranges
 from .plan import Plan
 from .probes import with_probes
 
-import os; SIGNIFICANCE = float(os.environ.get("SG","1"))
+SIGNIFICANCE = 1.0
 """Standard errors by which a gain must differ from none."""
 
 
@@ -52,9 +52,8 @@ class Trials:
     def __init__(self, calibration: Calibration) -> None:
         self.kept, self.probes = calibration.kept, calibration.probes
         self.count = 0
-        views = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
-        self.truth = dict(zip((p.tensor for p in self.probes), views, strict=True))
-        self.signal = np.array([sum(float(np.vdot(v, v)) for v in vs) for vs in views])
+        self.truth = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
+        self.signal = np.array([sum(float(np.vdot(v, v)) for v in vs) for vs in self.truth])
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""
@@ -66,6 +65,6 @@ class Trials:
             got = session.run(sample.inputs)
             for p, probe in enumerate(self.probes):
                 if probe.tensor in got:
-                    error = probe.view(got[probe.tensor]) - self.truth[probe.tensor][i]
+                    error = probe.view(got[probe.tensor]) - self.truth[p][i]
                     noise[p, i] = np.vdot(error, error)
         return Score(noise, self.signal)

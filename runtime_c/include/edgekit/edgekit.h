@@ -17,9 +17,9 @@
 extern "C" {
 #endif
 
-#define EK_VERSION_MAJOR 0
-#define EK_VERSION_MINOR 1
-#define EK_VERSION_PATCH 0
+#define EK_VERSION_MAJOR  0
+#define EK_VERSION_MINOR  1
+#define EK_VERSION_PATCH  0
 #define EK_FORMAT_VERSION 1
 
 /* Alignment in bytes that a model file and a session's memory must have. */
@@ -91,16 +91,16 @@ ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_
 
 /* What a caller sees of an input or output. Text and shape point into the file. */
 typedef struct ek_io {
-    void *data;           /* in the session's memory; NULL when asked of a model */
-    const char *name;     /* ONNX name, NUL-terminated */
+    void *data;            /* in the session's memory; NULL when asked of a model */
+    const char *name;      /* ONNX name, NUL-terminated */
     const uint32_t *shape; /* ONNX layout */
     uint32_t rank;
     uint32_t bytes;
-    float scale;          /* real = scale * (q - zero_point); 0: not quantized */
+    float scale; /* real = scale * (q - zero_point); 0: not quantized */
     int32_t zero_point;
-    uint8_t dtype;        /* EK_DTYPE_* of the data */
+    uint8_t dtype; /* EK_DTYPE_* of the data */
     uint8_t reserved[3];
-    uint16_t onnx_dtype;  /* TensorProto.DataType of the float model */
+    uint16_t onnx_dtype; /* TensorProto.DataType of the float model */
     uint16_t tensor;
 } ek_io;
 
@@ -143,8 +143,8 @@ ek_status ek_session_on_op(ek_session *session, ek_op_callback callback, void *c
 ek_status ek_session_on_profile(ek_session *session, ek_profiler profiler, void *context);
 
 /* The bytes of output `index` of operator `op`, to be read from within an ek_op_callback. */
-ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index,
-                               const void **data, uint32_t *bytes);
+ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index, const void **data,
+                               uint32_t *bytes);
 
 /* Scratch bytes that one operator needs with these kernels: `params` is the operator's struct of
  * edgekit/format.h. Returns UINT32_MAX for an unknown kind or a size beyond 32 bits. */

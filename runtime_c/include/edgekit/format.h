@@ -518,6 +518,12 @@ enum {
 };
 
 enum {
+    EK_SLOT_PRUNED_OP = 4,
+    EK_SLOT_PRUNED_CHANNELS = 6,
+    EK_SLOT_PRUNED_KEPT = 8,
+};
+
+enum {
     EK_SLOT_MODEL_VERSION = 4,
     EK_SLOT_MODEL_TARGET = 6,
     EK_SLOT_MODEL_MEMORY = 8,
@@ -532,6 +538,7 @@ enum {
     EK_SLOT_MODEL_NAMES = 26,
     EK_SLOT_MODEL_PROVENANCE = 28,
     EK_SLOT_MODEL_BLOB = 30,
+    EK_SLOT_MODEL_PRUNED = 32,
 };
 
 /* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */

@@ -69,34 +69,30 @@ struct ek_kernels {
 
     /* out[r * out_step + j] for r < rows, j < n; row r of a starts at a + r * a_step. Steps count
      * elements. Sums do not overflow int32: the toolkit proved it. */
-    void (*gemm_s8)(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows,
-                    const ek_gemm_s8 *g);
+    void (*gemm_s8)(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g);
     /* NULL: weights are used as they are in the file. Otherwise the bytes that packing n x k weights
      * takes (a multiple of 16), and the packing itself, into memory aligned to 16. Packed weights
      * may also lie in a hostile file: the kernel must stay inside their bytes whatever they say. */
     size_t (*packed_gemm_s8)(uint32_t n, uint32_t k);
     void (*pack_gemm_s8)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
 
-    void (*gemm_f32)(float *out, size_t out_step, const float *a, size_t a_step, size_t rows,
-                     const ek_gemm_f32 *g);
+    void (*gemm_f32)(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const ek_gemm_f32 *g);
     size_t (*packed_gemm_f32)(uint32_t n, uint32_t k);
     void (*pack_gemm_f32)(void *packed, const float *weights, uint32_t n, uint32_t k);
 
     /* out[p * out_step + j] = requant(bias[j] + sum_t weights[t][j] * taps[t][p * in_step + j])
      * for p < pixels, j < c. */
-    void (*depthwise_s8)(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step,
-                         size_t pixels, const ek_depthwise_s8 *d);
+    void (*depthwise_s8)(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
+                         const ek_depthwise_s8 *d);
     /* As for gemm_s8. `d` holds the weights of the file; the packing may take in its requant too. */
     size_t (*packed_depthwise_s8)(uint32_t taps, uint32_t c);
     void (*pack_depthwise_s8)(void *packed, const ek_depthwise_s8 *d);
-    void (*depthwise_f32)(float *out, size_t out_step, const float *const *taps, size_t in_step,
-                          size_t pixels, const ek_depthwise_f32 *d);
+    void (*depthwise_f32)(float *out, size_t out_step, const float *const *taps, size_t in_step, size_t pixels,
+                          const ek_depthwise_f32 *d);
 
     /* Elementwise over `count`; b_step is 1, or 0 to use b[0] throughout. out may be a or b. */
-    void (*add_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
-                   const ek_add_s8 *p);
-    void (*mul_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
-                   const ek_mul_s8 *p);
+    void (*add_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p);
+    void (*mul_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_mul_s8 *p);
     /* out[i] = table[in[i] + 128]; out may be in. */
     void (*lut_s8)(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 

@@ -8,18 +8,18 @@
 
 typedef struct ek_lines {
     const ek_window *window;
-    const void **tap;          /* [kernel_h * kernel_w] */
-    uint8_t *padding, *ring;   /* a line of padding; `span` lines, line y of the image in y % span */
-    size_t line;               /* bytes of each */
-    int32_t span, next;        /* next: the first line of the image that was not yet copied */
-    int32_t skip, count;       /* columns [0, count) of the image go to column `skip` of a line */
-    bool in_place;             /* no window sticks out sideways */
+    const void **tap;        /* [kernel_h * kernel_w] */
+    uint8_t *padding, *ring; /* a line of padding; `span` lines, line y of the image in y % span */
+    size_t line;             /* bytes of each */
+    int32_t span, next;      /* next: the first line of the image that was not yet copied */
+    int32_t skip, count;     /* columns [0, count) of the image go to column `skip` of a line */
+    bool in_place;           /* no window sticks out sideways */
 } ek_lines;
 
 static inline uint64_t ek_lines_line(const ek_fmt_conv_geometry *g, size_t size)
 {
-    const uint64_t columns = ek_add64(ek_mul64((uint64_t)g->out_w - 1, g->stride_w),
-                                      ((uint64_t)g->kernel_w - 1) * g->dilation_w + 1);
+    const uint64_t columns =
+        ek_add64(ek_mul64((uint64_t)g->out_w - 1, g->stride_w), ((uint64_t)g->kernel_w - 1) * g->dilation_w + 1);
     return ek_mul64(columns, (uint64_t)g->in_c * size);
 }
 

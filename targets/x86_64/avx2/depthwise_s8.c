@@ -2,6 +2,7 @@
  * unpacking works per 128-bit lane, so one accumulator holds channels 0-3 and 8-11, the other 4-7
  * and 12-15; vpackssdw puts them in order again. */
 #include "kernels.h"
+#include "kernels_ref/reference.h"
 #include "requant.h"
 
 enum { LANES = 16, CHUNK = 64 }; /* CHUNK: taps whose weights are held interleaved at a time */
@@ -63,12 +64,16 @@ EK_INLINE void channels(int8_t *out, size_t out_step, const int8_t *const *taps,
 void ek_avx2_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
                           const ek_depthwise_s8 *d)
 {
+    if (d->c < LANES && d->c != 8) {
+        ek_depthwise_s8_ref(out, out_step, taps, in_step, pixels, d);
+        return;
+    }
+    if (d->c == 8) {
+        channels(out, out_step, taps, in_step, pixels, d, 0, 8);
+        return;
+    }
     size_t first = 0;
     for (; first + LANES <= d->c; first += LANES) channels(out, out_step, taps, in_step, pixels, d, first, LANES);
-    if (first == d->c) return;
     /* The last block again ends at the last channel, overlapping its neighbour. */
-    if (d->c > LANES)
-        channels(out, out_step, taps, in_step, pixels, d, d->c - LANES, LANES);
-    else
-        channels(out, out_step, taps, in_step, pixels, d, 0, d->c);
+    if (first < d->c) channels(out, out_step, taps, in_step, pixels, d, d->c - LANES, LANES);
 }

@@ -81,6 +81,10 @@ EK_INLINE void ek_store_some(int8_t *out, __m128i v, size_t n)
         _mm_storeu_si128((__m128i *)out, v);
         return;
     }
+    if (n == 8) {
+        _mm_storel_epi64((__m128i *)out, v);
+        return;
+    }
     _mm_storeu_si128((__m128i *)all, v);
     memcpy(out, all, n);
 }
@@ -89,6 +93,7 @@ EK_INLINE __m128i ek_load_some(const int8_t *p, size_t n)
 {
     int8_t all[16] = { 0 };
     if (n >= 16) return _mm_loadu_si128((const __m128i *)p);
+    if (n == 8) return _mm_loadl_epi64((const __m128i *)p);
     memcpy(all, p, n);
     return _mm_loadu_si128((const __m128i *)all);
 }

@@ -1,0 +1,15 @@
+/* Kernels for ARMv7E-M and ARMv8-M cores with the DSP extension. */
+#ifndef EK_CORTEX_M_DSP_KERNELS_H
+#define EK_CORTEX_M_DSP_KERNELS_H
+
+#include "edgekit/kernels.h"
+
+enum { EK_DSP_GEMM_ROWS = 6 };
+
+/* pack.c: portable, also for the host that prepares files. */
+size_t ek_dsp_packed_gemm_s8(uint32_t n, uint32_t k);
+void ek_dsp_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+
+void ek_dsp_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g);
+
+#endif

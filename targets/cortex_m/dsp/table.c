@@ -1,0 +1,19 @@
+#include "edgekit/target.h"
+#include "kernels.h"
+#include "kernels_ref/reference.h"
+
+static bool supported(void)
+{
+    return true; /* the build names the core */
+}
+
+static const ek_kernels kernels = {
+    EK_REFERENCE_KERNELS,
+    .name = "cortex_m_dsp",
+    .gemm_s8_rows = EK_DSP_GEMM_ROWS,
+    .gemm_s8 = ek_dsp_gemm_s8,
+    .packed_gemm_s8 = ek_dsp_packed_gemm_s8,
+    .pack_gemm_s8 = EK_PACKER(ek_dsp_pack_gemm_s8),
+};
+
+const ek_target ek_target_cortex_m_dsp = { &kernels, supported };

@@ -1,0 +1,99 @@
+"""Removing constant channels changes no output bit, and removes what is known to be constant."""
+
+import numpy as np
+import onnx
+import pytest
+from edgekit.toolkit import pipeline
+from edgekit.toolkit.build import build_file, build_model
+from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.runtime import Session
+from onnx import TensorProto, helper, numpy_helper
+
+DEAD, CONSTANT, ALIVE = range(3)
+
+
+def network(seed, kinds=(DEAD, CONSTANT, ALIVE)):
+    """conv 3x3 -> depthwise 3x3 -> conv 1x1 -> pool -> dense, each with channels of these kinds."""
+    rng = np.random.default_rng(seed)
+    nodes, weights = [], []
+
+    def weight(name, array):
+        weights.append(numpy_helper.from_array(array.astype(np.float32), name))
+        return name
+
+    def conv(x, name, cout, cin, kernel, group=1):
+        w, b = rng.normal(size=(cout, cin // group, kernel, kernel)), rng.normal(size=cout)
+        for c in range(cout):
+            kind = kinds[rng.integers(len(kinds))]
+            if kind == DEAD:
+                b[c] = -1e3
+            if kind == CONSTANT:
+                w[c] *= 1e-7
+                b[c] = rng.uniform(0.5, 3)
+        inputs = [x, weight(name + ".w", w), weight(name + ".b", b)]
+        nodes.append(
+            helper.make_node("Conv", inputs, [name], pads=[kernel // 2] * 4, group=group, name=name)
+        )
+        nodes.append(helper.make_node("Clip", [name, "zero", "six"], [name + "/relu6"]))
+        return name + "/relu6"
+
+    weight("zero", np.array(0.0))
+    weight("six", np.array(6.0))
+    y = conv("x", "first", 12, 3, 3)
+    y = conv(y, "depthwise", 12, 12, 3, group=12)
+    y = conv(y, "pointwise", 16, 12, 1)
+    nodes.append(helper.make_node("GlobalAveragePool", [y], ["pooled"]))
+    nodes.append(helper.make_node("Flatten", ["pooled"], ["flat"]))
+    dense = [weight("dense.w", rng.normal(size=(5, 16))), weight("dense.b", rng.normal(size=5))]
+    nodes.append(helper.make_node("Gemm", ["flat", *dense], ["y"], transB=1))
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 9, 9])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 5])],
+        weights,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def quantized(seed, tmp_path, **more):
+    path = tmp_path / "m.onnx"
+    onnx.save(network(seed, **more), path)
+    rng = np.random.default_rng(seed)
+    feeds = [{"x": rng.normal(size=(1, 3, 9, 9)).astype(np.float32)} for _ in range(8)]
+    return quantize_model(pipeline.load(path), feeds, "minmax").graph
+
+
+def answers(graph):
+    session = Session(build_file(graph))
+    rng = np.random.default_rng(99)
+    inputs = [rng.integers(-128, 128, (1, 3, 9, 9), np.int8) for _ in range(20)]
+    inputs += [np.full((1, 3, 9, 9), q, np.int8) for q in (-128, 0, 127)]
+    return np.concatenate([session.run_raw({"x": x})["y"] for x in inputs])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_output_bit_changes_and_work_is_saved(seed, tmp_path):
+    graph = quantized(seed, tmp_path)
+    before, macs = answers(graph), build_model(graph).memory.macs
+    kept = remove_constant_channels(graph)
+    np.testing.assert_array_equal(answers(graph), before)
+    assert kept
+    assert build_model(graph).memory.macs < 0.7 * macs
+    assert remove_constant_channels(graph) == {}
+
+
+def test_a_network_without_constants_stays_as_it_is(tmp_path):
+    graph = quantized(3, tmp_path, kinds=(ALIVE,))
+    before = build_file(graph)
+    assert remove_constant_channels(graph) == {}
+    assert build_file(graph) == before
+
+
+def test_one_channel_is_left_where_all_are_constant(tmp_path):
+    graph = quantized(1, tmp_path, kinds=(DEAD,))
+    before = answers(graph)
+    remove_constant_channels(graph)
+    np.testing.assert_array_equal(answers(graph), before)
+    assert min(n.output.shape[-1] for n in graph.nodes if n.op == "Conv2d") == 1

@@ -1,0 +1,93 @@
+"""`edgekit build`, `bench` and `targets`: what they leave builds as it stands, and its numbers hold."""
+
+import json
+import subprocess
+
+import pytest
+from edgekit import targets
+from edgekit.toolkit.cli import main
+from edgekit.toolkit.device.bench import bench
+from edgekit.toolkit.device.build import build
+from edgekit.toolkit.errors import UserError
+
+BARE = [n for n in targets.names() if targets.load(n).bare_metal]
+ALLOWED = {"memcpy", "memset", "memmove"}
+
+
+@pytest.mark.parametrize("sources", [False, True])
+@pytest.mark.parametrize("name", ["aarch64_linux", "cortex_m4", "cortex_m55", "cortex_m0plus"])
+def test_the_project_builds_as_it_stands(ready, model_file, tmp_path, name, sources):
+    ready(name)
+    path, _ = model_file("digits")
+    built = build(path, name, tmp_path / "fw", sources=sources)
+    assert {"main.c", "model.c", "model.edge", "CMakeLists.txt", "size.json"} <= set(built.files)
+    assert ("libedgekit.a" in built.files) != sources
+    size = json.loads((tmp_path / "fw" / "size.json").read_text())
+    assert set(size) >= {"text", "rodata", "data", "bss", "arena", "model"}
+    assert size["model"] == (tmp_path / "fw" / "model.edge").stat().st_size
+    for command in (
+        ["cmake", "-B", "b", "-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake", f"-DEDGEKIT_TARGET={name}"],
+        ["cmake", "--build", "b"],
+    ):
+        done = subprocess.run(
+            command, cwd=tmp_path / "fw", capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55"])
+def test_firmware_needs_no_library_and_little_flash(ready, model_file, tmp_path, name):
+    ready(name)
+    path, _ = model_file("mlperf_kws_dscnn")
+    built = build(path, name, tmp_path / "fw")
+    assert set(built.undefined) <= ALLOWED
+    assert built.size["data"] == built.size["bss"] == 0
+    if name == "cortex_m4":
+        assert built.size["text"] <= 16 * 1024
+
+
+def test_bench_counts_the_same_at_every_run(ready, model_file):
+    ready("cortex_m4")
+    path, _ = model_file("digits")
+    first, second = bench(path, "cortex_m4"), bench(path, "cortex_m4")
+    assert first == second
+    assert sum(op.instructions for op in first.ops) <= first.instructions_per_inference
+    told = first.to_json()
+    assert set(told) >= {
+        "instructions_per_inference", "macs", "instructions_per_mac", "arena_bytes",
+        "stack_bytes", "flash", "ops",
+    }  # fmt: skip
+    assert set(told["flash"]) == {"text", "rodata", "model"}
+
+
+def test_targets_lists_all_with_what_is_missing(capsys):
+    assert main(["targets", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert set(rows) == set(targets.names())
+    assert rows["cortex_m4"]["hardware"] == "never"
+
+
+def test_check_on_a_device(ready, model_file, digits, capsys):
+    ready("cortex_m4")
+    path, _ = model_file("digits")
+    command = ["check", path, "--float", digits / "digits.onnx", "--data", digits / "eval.npz"]
+    more = ["--labels", "label", "--limit", "40", "--json"]
+    answers = []
+    for where in ([], ["--target", "cortex_m4"]):
+        assert main([str(w) for w in [*command, *more, *where]]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    host, device = answers
+    assert device["target"].startswith("cortex_m4")
+    assert device["outputs"] == host["outputs"] and device["top1"] == host["top1"]
+
+
+def test_an_unknown_target_is_refused_by_name(model_file, tmp_path):
+    with pytest.raises(UserError, match="no target 'cortex_m5'"):
+        build(model_file("digits")[0], "cortex_m5", tmp_path / "fw")
+
+
+def test_a_missing_toolchain_names_the_package(model_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("edgekit.toolkit.device.process.find", lambda program: None)
+    with pytest.raises(UserError, match="apt-get install gcc-arm-none-eabi"):
+        build(model_file("digits")[0], "cortex_m4", tmp_path / "fw")
+    assert not (tmp_path / "fw").exists()

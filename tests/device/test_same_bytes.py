@@ -1,0 +1,44 @@
+"""Every target answers with the same bytes as this machine, in the memory that was planned."""
+
+import numpy as np
+import pytest
+from edgekit import targets
+from edgekit.toolkit.device.emulate import Device
+from edgekit.toolkit.runtime import Session
+
+MODELS = (
+    "digits",
+    "mlperf_kws_dscnn",
+    "mlperf_ic_resnet8",
+    "mlperf_vww_mobilenetv1",
+    "mlperf_ad_autoencoder",
+    "mlperf_sww_tcn",
+)
+DEVICES = [
+    (name, cpu)
+    for name in targets.names()
+    for cpu in (targets.load(name).cpus or (None,))
+    if targets.load(name).emulator.startswith("qemu")
+    and targets.load(name).compiler.endswith("gcc")
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("name", "cpu"), DEVICES)
+def test_a_device_answers_with_the_hosts_bytes(ready, model_file, name, cpu, model):
+    target = ready(name)
+    path, feeds = model_file(model)
+    session = Session(path)
+    with Device(path.read_bytes(), target, cpu) as device:
+        ran = device.run([session.to_raw(feed) for feed in feeds], count=True)
+        arena = device.model.memory.arena_bytes + device.model.memory.persistent_bytes
+    assert len(ran.outputs) == len(feeds) == 20
+    for feed, answers in zip(feeds, ran.outputs, strict=True):
+        wanted = session.run_raw(feed)
+        for io, answer in zip(session.outputs, answers, strict=True):
+            np.testing.assert_array_equal(answer, wanted[io.name])
+    assert ran.instructions > sum(ran.op_instructions) > 0
+    if target.bare_metal:
+        overhead = 12 * 4  # EK_SESSION_OVERHEAD with 32-bit pointers
+        assert arena <= ran.session_bytes <= arena + overhead
+        assert 0 < ran.stack_bytes < 2048

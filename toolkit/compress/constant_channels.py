@@ -1,0 +1,224 @@
+"""Channels that hold one value whatever the input are removed, with what they feed: lossless.
+
+Interval arithmetic on the integers of a quantized graph proves it: an accumulator lies between the
+sums of its extreme products, requantization is monotone, and where both ends come out the same,
+the channel is a constant. Trained networks with ReLU6 hold many (dead ones, and ones that
+BatchNorm reduced to their bias). What a constant adds to a later sum goes into the bias there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
+from ..ops import definition
+from ..ops._weighted import WeightedOp
+from ..ops.conv2d import is_depthwise
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Smallest and largest q of each channel (the last axis)."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+def remove_constant_channels(graph: Graph) -> dict[Value, Mask]:
+    """Shrink `graph` in place; outputs stay the same to the bit.
+
+    Returns, for every value that lost channels, which of them it kept.
+    """
+    intervals = _intervals(graph)
+    kept: dict[Value, Mask] = {}
+    for node in list(graph.nodes):
+        if node.op == "Conv2d" and node.attrs["groups"] == 1 and node.output.dtype == np.int8:
+            chain = _chain(graph, node)
+            if chain is not None:
+                kept |= _prune(chain, intervals)
+    return kept
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A convolution, the channel-wise operators behind it, and those that sum over its channels."""
+
+    head: Node
+    links: list[Node]
+    sinks: list[Node]
+
+
+def _chain(graph: Graph, head: Node) -> _Chain | None:
+    """The chain of `head`; None where a channel is needed by anything else."""
+    readers, outputs = graph.consumers(), graph.output_values()
+    links: list[Node] = []
+    sinks: list[Node] = []
+    todo = [head.output]
+    while todo:
+        value = todo.pop()
+        if value in outputs or not readers.get(value):
+            return None
+        for node in readers[value]:
+            if node.output.dtype != np.int8:
+                return None
+            if _keeps_channels(node):
+                if node not in links:
+                    links.append(node)
+                    todo.append(node.output)
+            elif _sums_channels(node):
+                sinks.append(node)
+            else:
+                return None
+    return _Chain(head, links, sinks)
+
+
+def _keeps_channels(node: Node) -> bool:
+    if node.op == "Conv2d":
+        return is_depthwise(node)
+    if node.op == "Reshape":
+        return node.input(0).shape[-1] == node.output.shape[-1]
+    return node.op in ("AvgPool2d", "MaxPool2d")
+
+
+def _sums_channels(node: Node) -> bool:
+    return node.op == "FullyConnected" or (node.op == "Conv2d" and node.attrs["groups"] == 1)
+
+
+def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]:
+    useless = np.ones(chain.head.output.shape[-1], np.bool_)
+    for sink in chain.sinks:
+        useless &= _absorbable(sink, intervals[sink.input(0)])
+    keep = ~useless
+    if not keep.any():
+        keep[0] = True
+    if keep.all():
+        return {}
+    for sink in chain.sinks:
+        _absorb(sink, intervals[sink.input(0)].low, keep)
+    _drop_outputs(chain.head, keep)
+    kept = {chain.head.output: keep}
+    for link in _in_order(chain):
+        if link.op == "Conv2d":
+            _drop_outputs(link, keep)
+            link.attrs["groups"] = int(keep.sum())
+        if link.op == "Reshape":
+            link.attrs["shape"] = (*link.output.shape[:-1], int(keep.sum()))
+        _set_channels(link.output, int(keep.sum()))
+        kept[link.output] = keep
+    for value in kept:
+        i = intervals[value]
+        intervals[value] = Interval(i.low[keep], i.high[keep])
+    return kept
+
+
+def _in_order(chain: _Chain) -> list[Node]:
+    return chain.links  # discovered from the head on, so inputs come before outputs
+
+
+def _absorbable(sink: Node, interval: Interval) -> Mask:
+    """Channels of the sink's input that are constant, and whose part of each sum is one number.
+
+    Beyond the border stands the zero point: there a constant that differs from it would not.
+    """
+    fixed: Mask = interval.low == interval.high
+    if sink.op == "Conv2d" and any(sink.attrs["pads"]):
+        quant = sink.input(0).quant
+        assert quant is not None
+        fixed = fixed & (interval.low == quant.zero_point)
+    return fixed
+
+
+def _absorb(sink: Node, value: NDArray[np.int64], keep: Mask) -> None:
+    """Take the constant channels out of the weights and into the bias."""
+    w, x = sink.input(1), sink.input(0).quant
+    assert w.const is not None and w.quant is not None and x is not None
+    gone = w.const[..., ~keep].astype(np.int64)
+    added = (gone * (value[~keep] - x.zero_point)).reshape(len(gone), -1).sum(1)
+    old = sink.inputs[2] if len(sink.inputs) > 2 else None
+    bias = added if old is None or old.const is None else added + old.const
+    scale = tuple(s * x.scalar for s in w.quant.scale)
+    quant = old.quant if old is not None else QuantParams(scale, axis=0)
+    name = old.name if old is not None else f"{w.name}/bias"
+    sink.inputs = [
+        sink.input(0),
+        constant(w.const[..., keep], w.name, w.quant),
+        constant(bias.astype(np.int32), name, quant),
+    ]
+
+
+def _drop_outputs(node: Node, keep: Mask) -> None:
+    for i, v in enumerate(node.inputs):
+        if i and v is not None and v.const is not None:
+            node.inputs[i] = constant(v.const[keep], v.name, _kept_params(v.quant, keep))
+    _set_channels(node.output, int(keep.sum()))
+
+
+def _kept_params(quant: QuantParams | None, keep: Mask) -> QuantParams | None:
+    if quant is None or quant.axis is None or len(quant.scale) == 1:
+        return quant
+    return replace(quant, scale=tuple(s for s, k in zip(quant.scale, keep, strict=True) if k))
+
+
+def _set_channels(value: Value, channels: int) -> None:
+    value.type = TensorType(value.dtype, (*value.shape[:-1], channels))
+
+
+def _intervals(graph: Graph) -> dict[Value, Interval]:
+    """What each int8 value can hold, by channel."""
+    found: dict[Value, Interval] = {}
+    for v in graph.values():
+        if v.dtype == np.int8 and v.const is None and v.shape:
+            channels = v.shape[-1]
+            found[v] = Interval(np.full(channels, -128), np.full(channels, 127))
+    for node in graph.nodes:
+        x = node.inputs[0]
+        if x in found and node.output in found and x is not None:
+            interval = _through(node, found[x])
+            if interval is not None:
+                found[node.output] = interval
+    return found
+
+
+def _through(node: Node, x: Interval) -> Interval | None:
+    """The output's interval, where it follows from the first input's; None where it does not."""
+    op = definition(node.op)
+    if isinstance(op, WeightedOp) and (_sums_channels(node) or _keeps_channels(node)):
+        return _weighted(node, op, x)
+    if node.op == "Reshape" and _keeps_channels(node):
+        return x
+    if node.op in ("AvgPool2d", "MaxPool2d"):
+        ends = [_filled(node, end) for end in (x.low, x.high)]
+        axes = tuple(range(ends[0].ndim - 1))
+        return Interval(ends[0].min(axes), ends[1].max(axes))
+    return None
+
+
+def _filled(node: Node, value: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The output for an input that is `value` everywhere: pooling is monotone."""
+    shape = node.input(0).shape
+    array: Array = np.broadcast_to(value.astype(np.int8), shape)
+    return definition(node.op).integer(node, [array])[0].astype(np.int64)
+
+
+def _weighted(node: Node, op: WeightedOp, x: Interval) -> Interval:
+    quant, w = node.input(0).quant, node.input(1).const
+    assert quant is not None and w is not None
+    low, high = x.low - quant.zero_point, x.high - quant.zero_point
+    if node.op == "Conv2d" and any(node.attrs["pads"]):
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+    weights = w.astype(np.int64)
+    if _keeps_channels(node):
+        low, high = (end.reshape(-1, 1, 1, 1) for end in (low, high))
+    ends = (weights * low, weights * high)
+    least = np.minimum(*ends).reshape(len(w), -1).sum(1)
+    most = np.maximum(*ends).reshape(len(w), -1).sum(1)
+    table = op.requantization(node)
+    bias = table.bias + quant.zero_point * op.folding_sums(node)[0]  # unfolded again
+    return Interval(
+        table.apply(least + bias).astype(np.int64), table.apply(most + bias).astype(np.int64)
+    )

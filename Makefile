@@ -7,7 +7,7 @@ DIGITS := docs/examples/digits
 OUT := build/demo
 SOURCES := $(shell git ls-files pyproject.toml __init__.py calibration toolkit targets runtime_c 2>/dev/null)
 
-.PHONY: demo test develop bench clean
+.PHONY: demo test packages develop bench clean
 
 demo: $(VENV)/demo
 	mkdir -p $(OUT)
@@ -16,8 +16,12 @@ demo: $(VENV)/demo
 	$(BIN)/edgekit inspect $(OUT)/digits.edge
 	$(BIN)/edgekit check $(OUT)/digits.edge --float $(DIGITS)/digits.onnx --data $(DIGITS)/eval.npz --labels label --layers
 
-test: $(VENV)/test
+test: packages $(VENV)/test
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+# Cross compilers and emulators, where we may install them.
+packages:
+	tests/packages.sh
 
 # Work on the sources: imports come from this folder, and a C edit is rebuilt at the next import.
 develop: $(VENV)/bin/python

@@ -136,7 +136,7 @@ def _memory_map(model: EdgeModel) -> list[MemoryRow]:
             last[i] = max(last.get(i, 0), step)
         names.setdefault(op.outputs[0], op.name)
     rows = [
-        MemoryRow(names.get(i, ""), t.offset, t.nbytes, first.get(i, 0), last.get(i, 0))
+        MemoryRow(names.get(i, "(a view)"), t.offset, t.nbytes, first.get(i, 0), last.get(i, 0))
         for i, t in ((i, model.tensors[i]) for i in arena_tensors(model))
     ]
     rows += [

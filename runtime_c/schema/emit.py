@@ -71,7 +71,9 @@ def read(text: str) -> Schema:
     ):
         if kind == "enum":
             pairs = (item.split("=") for item in body.split(",") if item.strip())
-            enums[name] = (base, {k.strip(): int(v) for k, v in pairs})
+            values = {k.strip(): int(v) for k, v in pairs}
+            values.pop("Nothing", None)
+            enums[name] = (base, values)
             continue
         fields[kind][name] = [
             Field(f, t or array, int(count or 1), bool(vector))

@@ -17,7 +17,7 @@ void ek_dotprod_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t 
 EK_INLINE void half(int32x4_t acc[8][4], const int8x16_t *x, const int H, const int8_t *panel, size_t bytes,
                     const int R, const int C)
 {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int c = 0; c < C; c++) {
         const int8x16x4_t v = vld1q_s8_x4(panel + (size_t)c * bytes);
 #pragma GCC unroll 8
@@ -36,7 +36,7 @@ EK_INLINE void half(int32x4_t acc[8][4], const int8x16_t *x, const int H, const 
 EK_INLINE void quarter(int32x4_t acc[8][4], const int8x16_t *x, const int lane, const int8_t *panel, size_t bytes,
                        const int R, const int C)
 {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < 2 * C; i++) {
         const int8x16_t v = vld1q_s8(panel + (size_t)(i / 2) * bytes + 16 * (i % 2));
 #pragma GCC unroll 8
@@ -51,7 +51,7 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
     int8x16_t x[8];
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < 2 * C; i++) acc[r][i] = vld1q_s32(w->bias + 4 * i);
 
     const int8_t *panel = w->panel;
@@ -76,8 +76,7 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
         quarter(acc, x, 0, panel, w->panel_bytes, R, C);
         if (left > 4) quarter(acc, x, 1, panel + 32, w->panel_bytes, R, C);
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; r++) store_row(out + (size_t)r * out_step, acc[r], w, C);
+    store_rows(out, out_step, acc, w, R, C);
 }
 
 EK_STRIPE(stripe1, 8, 1)

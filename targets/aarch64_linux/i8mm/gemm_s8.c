@@ -26,29 +26,27 @@ EK_INLINE int8x16_t high_halves(int8x16_t a, int8x16_t b)
 EK_INLINE void eight(int32x4_t acc[4][8], const int8x16_t *x, const int8_t *panel, size_t bytes, const int P,
                      const int C)
 {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int c = 0; c < C; c++) {
         const int8x16x4_t v = vld1q_s8_x4(panel + (size_t)c * bytes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < 4; i++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int p = 0; p < P; p++) acc[p][4 * c + i] = vmmlaq_s32(acc[p][4 * c + i], x[p], v.val[i]);
     }
 }
 
-/* Of two rows by 8C channels, from tiles of 2 x 2 to rows. */
-EK_INLINE void store_pair(int8_t *out, size_t out_step, const int32x4_t *acc, const columns *w, const int R,
-                          const int C)
+/* From tiles of 2 x 2 to rows of 8C channels. */
+EK_INLINE void to_rows(int32x4_t rows[8][4], const int32x4_t acc[4][8], const int P, const int C)
 {
-    int32x4_t rows[2][4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 2 * C; i++) {
-        const int8x16_t a = vreinterpretq_s8_s32(acc[2 * i]), b = vreinterpretq_s8_s32(acc[2 * i + 1]);
-        rows[0][i] = vreinterpretq_s32_s8(low_halves(a, b));
-        rows[1][i] = vreinterpretq_s32_s8(high_halves(a, b));
-    }
-    store_row(out, rows[0], w, C);
-    if (R == 2) store_row(out + out_step, rows[1], w, C);
+#pragma GCC unroll 8
+    for (int p = 0; p < P; p++)
+#pragma GCC unroll 8
+        for (int i = 0; i < 2 * C; i++) {
+            const int8x16_t a = vreinterpretq_s8_s32(acc[p][2 * i]), b = vreinterpretq_s8_s32(acc[p][2 * i + 1]);
+            rows[2 * p][i] = vreinterpretq_s32_s8(low_halves(a, b));
+            rows[2 * p + 1][i] = vreinterpretq_s32_s8(high_halves(a, b));
+        }
 }
 
 /* An odd last row is its own neighbour. */
@@ -59,10 +57,10 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
     int32x4_t acc[4][8];
     int8x16_t x[4], y[4];
     const int8_t *row[8];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < 4 * C; i++) {
         const int32x4_t bias = vreinterpretq_s32_s64(vdupq_n_s64(((const int64_t *)(const void *)w->bias)[i]));
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int p = 0; p < P; p++) acc[p][i] = bias;
     }
 #pragma GCC unroll 8
@@ -72,7 +70,7 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
     const uint32_t left = w->k % 8;
     uint32_t i = 0;
     for (; i + 16 <= w->k; i += 16, panel += 128) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int p = 0; p < P; p++) {
             const int8x16_t even = vld1q_s8(row[2 * p] + i), odd = vld1q_s8(row[2 * p + 1] + i);
             x[p] = low_halves(even, odd);
@@ -82,20 +80,20 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
         eight(acc, y, panel + 64, w->panel_bytes, P, C);
     }
     if (w->k & 8) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int p = 0; p < P; p++) x[p] = vcombine_s8(vld1_s8(row[2 * p] + i), vld1_s8(row[2 * p + 1] + i));
         eight(acc, x, panel, w->panel_bytes, P, C);
         panel += 64;
     }
     if (left) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int p = 0; p < P; p++)
             x[p] = vcombine_s8(ek_load_row_end(row[2 * p], w->k, left), ek_load_row_end(row[2 * p + 1], w->k, left));
         eight(acc, x, panel, w->panel_bytes, P, C);
     }
-#pragma GCC unroll 4
-    for (int p = 0; p < P; p++)
-        store_pair(out + (size_t)(2 * p) * out_step, out_step, acc[p], w, 2 * p + 1 < R ? 2 : 1, C);
+    int32x4_t rows[8][4];
+    to_rows(rows, acc, P, C);
+    store_rows(out, out_step, rows, w, R, C);
 }
 
 EK_STRIPE(stripe1, 8, 1)

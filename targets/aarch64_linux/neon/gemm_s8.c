@@ -31,7 +31,7 @@ EK_INLINE void quad(int32x4_t *acc, int16x4_t x, const int Q, const int8x8_t *w,
 {
     const int8x8_t x01 = vreinterpret_s8_s16(vdup_lane_s16(x, 2 * Q));
     const int8x8_t x23 = vreinterpret_s8_s16(vdup_lane_s16(x, 2 * Q + 1));
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < 2 * C; i++) {
         const int at = i / 2 * 4 + i % 2;
         acc[i] = vpadalq_s16(acc[i], vmlal_s8(vmull_s8(x01, w[at]), x23, w[at + 2]));
@@ -40,9 +40,9 @@ EK_INLINE void quad(int32x4_t *acc, int16x4_t x, const int Q, const int8x8_t *w,
 
 EK_INLINE void load_quad(int8x8_t *v, const int8_t *panel, size_t bytes, const int C)
 {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int c = 0; c < C; c++)
-#pragma GCC unroll 2
+#pragma GCC unroll 8
         for (int i = 0; i < 2; i++) {
             const int8x16_t q = vld1q_s8(panel + (size_t)c * bytes + 16 * i);
             v[4 * c + 2 * i] = vget_low_s8(q);
@@ -66,7 +66,7 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
     int16x4_t x[8];
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < 2 * C; i++) acc[r][i] = vld1q_s32(w->bias + 4 * i);
 
     const int8_t *panel = w->panel;
@@ -85,8 +85,7 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
         quads(acc, x, 0, panel, w->panel_bytes, R, C);
         if (left > 4) quads(acc, x, 1, panel + 32, w->panel_bytes, R, C);
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; r++) store_row(out + (size_t)r * out_step, acc[r], w, C);
+    store_rows(out, out_step, acc, w, R, C);
 }
 
 /* ARMv7 has half the registers. */

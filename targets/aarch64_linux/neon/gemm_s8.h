@@ -43,25 +43,38 @@ static void pack(void *packed, const int8_t *weights, const int32_t *bias, uint3
             to[j / PANEL * panel_bytes(k) + at_of(j % PANEL, i)] = weights[(size_t)j * k + i];
 }
 
-/* Requantizes and stores one row of `panels` panels. */
-EK_INLINE void store_row(int8_t *out, const int32x4_t *acc, const columns *w, const int panels_here)
+/* Requantizes and stores R rows of C panels. */
+EK_INLINE void store_rows(int8_t *out, size_t out_step, int32x4_t acc[8][4], const columns *w, const int R, const int C)
 {
-    const int32x4_t r0 = ek_scale4(acc[0], &w->channels[0], w->any_left);
-    const int32x4_t r1 = ek_scale4(acc[1], &w->channels[1], w->any_left);
-    if (panels_here == 1) {
-        const int8x8_t q = ek_narrow8(r0, r1, &w->output);
-        if (w->count == PANEL)
-            vst1_s8(out, q);
-        else
-            ek_store_part16(out, vcombine_s8(q, q), w->count);
-    } else {
-        const int32x4_t r2 = ek_scale4(acc[2], &w->channels[2], w->any_left);
-        const int32x4_t r3 = ek_scale4(acc[3], &w->channels[3], w->any_left);
-        const int8x16_t q = ek_narrow16(r0, r1, r2, r3, &w->output);
-        if (w->count == 2 * PANEL)
-            vst1q_s8(out, q);
-        else
-            ek_store_part16(out, q, w->count);
+    EK_FENCE();
+    const ek_output o = w->output;
+    int32x4_t m[4], right[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * C; i++) m[i] = w->channels[i].m, right[i] = w->channels[i].right;
+    if (w->any_left) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+            for (int i = 0; i < 2 * C; i++) acc[r][i] = vshlq_s32(acc[r][i], w->channels[i].left);
+    }
+    const bool whole = w->count == (uint32_t)C * PANEL;
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++, out += out_step) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 2 * C; i++) acc[r][i] = vrshlq_s32(vqrdmulhq_s32(acc[r][i], m[i]), right[i]);
+        if (C == 1) {
+            const int8x8_t q = ek_narrow8(acc[r][0], acc[r][1], &o);
+            if (whole)
+                vst1_s8(out, q);
+            else
+                ek_store_part16(out, vcombine_s8(q, q), w->count);
+        } else {
+            const int8x16_t q = ek_narrow16(acc[r][0], acc[r][1], acc[r][2], acc[r][3], &o);
+            if (whole)
+                vst1q_s8(out, q);
+            else
+                ek_store_part16(out, q, w->count);
+        }
     }
 }
 
@@ -73,7 +86,7 @@ typedef void stripe_fn(int8_t *out, size_t out_step, const int8_t *a, size_t a_s
 
 /* All rows by C panels: blocks of R rows, then what is left. */
 #define EK_STRIPE(name, R, C)                                                                                        \
-    static void name(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const columns *w)    \
+    static __attribute__((noinline)) void name(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const columns *w)    \
     {                                                                                                                \
         for (; rows >= R; rows -= R, a += (R)*a_step, out += (R)*out_step) block(out, out_step, a, a_step, w, R, C); \
         switch (rows) {                                                                                              \

@@ -16,6 +16,10 @@ typedef struct ek_output {
     int8x16_t qmin, qmax;
 } ek_output;
 
+/* What is loaded from memory after this was not loaded before: constants that a block of accumulators
+ * needs only at its end would otherwise take their registers, or be spilled around it. */
+#define EK_FENCE() __asm__ volatile("" ::: "memory")
+
 /* Multipliers of 4 channels; left >= 0 >= right. */
 typedef struct ek_channels4 {
     int32x4_t m, left, right;

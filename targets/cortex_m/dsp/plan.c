@@ -9,4 +9,6 @@ const ek_kernels ek_plan_cortex_m_dsp = {
     .gemm_s8_rows = EK_DSP_GEMM_ROWS,
     .packed_gemm_s8 = ek_dsp_packed_gemm_s8,
     .pack_gemm_s8 = ek_dsp_pack_gemm_s8,
+    .packed_depthwise_s8 = ek_dsp_packed_depthwise_s8,
+    .pack_depthwise_s8 = ek_dsp_pack_depthwise_s8,
 };

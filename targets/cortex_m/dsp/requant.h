@@ -7,14 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "fixed_point.h"
 #include "edgekit/kernels.h"
-
-enum { EK_DSP_MOST_SHIFT = 22 };
+#include "fixed_point.h"
+#include "shift.h"
 
 typedef struct ek_dsp_requant {
     const ek_requant *q;
-    int32_t offset; /* 2 * zero_point + 1 */
+    int32_t offset; /* 2 * zero_point + 1: see ek_dsp_add */
     bool fast;      /* all shifts fit, and the clamp is int8's */
 } ek_dsp_requant;
 
@@ -69,7 +68,7 @@ static inline ek_dsp_scale ek_dsp_scale_of(const ek_dsp_requant *r, size_t j)
     const int32_t shift = r->q->shift[j];
     return (ek_dsp_scale){
         .multiplier = r->q->multiplier[j],
-        .add = r->fast ? (int32_t)((uint32_t)r->offset << -shift) >> 1 : 0,
+        .add = r->fast ? ek_dsp_add(r->q->zero_point, -shift) : 0,
         .shift = r->fast ? -shift : shift,
     };
 }

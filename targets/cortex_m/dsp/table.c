@@ -14,6 +14,9 @@ static const ek_kernels kernels = {
     .gemm_s8 = ek_dsp_gemm_s8,
     .packed_gemm_s8 = ek_dsp_packed_gemm_s8,
     .pack_gemm_s8 = EK_PACKER(ek_dsp_pack_gemm_s8),
+    .depthwise_s8 = ek_dsp_depthwise_s8,
+    .packed_depthwise_s8 = ek_dsp_packed_depthwise_s8,
+    .pack_depthwise_s8 = EK_PACKER(ek_dsp_pack_depthwise_s8),
 };
 
 const ek_target ek_target_cortex_m_dsp = { &kernels, supported };

@@ -1,0 +1,281 @@
+/* gemm_s8 on vrmpy: unsigned bytes of a vector times signed bytes of a scalar register. Weights go
+ * in as w + 128, activations as they are; 128 times a row's sum comes off its accumulators.
+ *
+ * Packed: from the first whole line on, panels [n / 32][k / 4][32 channels][4 k] of w + 128, padded
+ * with zeros to even lines. Up to 16 (8) channels fill a panel two (four) times, so that lanes of two
+ * (four) rows can be merged before they are scaled.
+ */
+#include <string.h>
+
+#include "gemm_rows.h"
+#include "kernels.h"
+#include "requant.h"
+
+enum { BLOCK = 8, MOST = BLOCK * EK_WORDS }; /* panels and channels of which `columns` has the requantization */
+
+static size_t panels(uint32_t n)
+{
+    return ((size_t)n + EK_WORDS - 1) / EK_WORDS;
+}
+static size_t panel_bytes(uint32_t k)
+{
+    return ((size_t)k + 7) / 8 * 2 * EK_LINE;
+}
+/* Lanes from one copy of the channels to the next. */
+static uint32_t width_of(uint32_t n)
+{
+    return n <= 8 ? 8 : n <= 16 ? 16 : EK_WORDS;
+}
+
+size_t ek_hvx_packed_gemm_s8(uint32_t n, uint32_t k)
+{
+    return EK_LINE - EK_ALIGN + panels(n) * panel_bytes(k);
+}
+
+void ek_hvx_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
+{
+    const uint32_t width = width_of(n);
+    (void)bias;
+    memset(packed, 0, ek_hvx_packed_gemm_s8(n, k));
+    uint8_t *const first = (uint8_t *)(uintptr_t)ek_first_line(packed);
+    for (size_t lane = 0; lane < panels(n) * EK_WORDS; lane++) {
+        const size_t j = width < EK_WORDS ? lane % width : lane;
+        if (j >= n) continue;
+        uint8_t *const to = first + lane / EK_WORDS * panel_bytes(k) + lane % EK_WORDS * 4;
+        const int8_t *const from = weights + j * k;
+        for (size_t i = 0; i < k; i++) to[i / 4 * EK_LINE + i % 4] = (uint8_t)(from[i] + 128);
+    }
+}
+
+typedef struct columns {
+    const char *panel;
+    size_t panel_bytes, k;
+    uint32_t width; /* of a copy of the channels; EK_WORDS where there are more */
+    ek_output128 output;
+    ek_channels32 channels[BLOCK];
+} columns;
+
+typedef struct rows {
+    const int8_t *a;
+    int8_t *out;
+    size_t a_step, out_step, count;
+    ek_rows *gathered;
+} rows;
+
+/* Words of a copy of the channels, again in the lanes that follow. */
+EK_INLINE HVX_Vector copies(HVX_Vector v, uint32_t width)
+{
+    if (width == 8) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(32), v, Q6_V_vror_VR(v, 96));
+    if (width <= 16) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(64), v, Q6_V_vror_VR(v, 64));
+    return v;
+}
+
+static void load_channels(columns *w, const ek_requant *q, uint32_t first, uint32_t n)
+{
+    for (uint32_t p = 0; p * EK_WORDS < n; p++, first += EK_WORDS) {
+        const uint32_t count = n - p * EK_WORDS < EK_WORDS ? n - p * EK_WORDS : EK_WORDS;
+        const HVX_Vector shift = ek_load_some(q->shift + first, count);
+        const HVX_Vector words = Q6_V_lo_W(Q6_Ww_vunpack_Vh(Q6_V_lo_W(Q6_Wh_vunpack_Vb(shift))));
+        w->channels[p] = ek_channels_from(copies(ek_load_some(q->bias + first, 4 * count), w->width),
+                                          copies(ek_load_some(q->multiplier + first, 4 * count), w->width),
+                                          copies(words, w->width));
+    }
+}
+
+/* acc += R rows, from `row` on, of the rows that lie there in groups of `group`, times C panels. */
+EK_INLINE void multiply(HVX_Vector acc[8][4], const ek_rows *x, int row, const int group, const char *panel,
+                        size_t bytes, size_t k, const int R, const int C)
+{
+    const uint64_t *from = (const uint64_t *)x->line + row;
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++) {
+        const HVX_Vector offset = Q6_V_vsplat_R(x->offset[row + r]);
+#pragma GCC unroll 4
+        for (int c = 0; c < C; c++) acc[r][c] = Q6_Vw_vadd_VwVw(acc[r][c], offset);
+    }
+    for (size_t i = 0; i < k; i += 8, from += group, panel += 2 * EK_LINE) {
+        HVX_Vector low[4], high[4];
+#pragma GCC unroll 4
+        for (int c = 0; c < C; c++) {
+            low[c] = ek_line(panel + (size_t)c * bytes);
+            high[c] = ek_line(panel + (size_t)c * bytes + EK_LINE);
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; r++) {
+            const uint64_t x8 = from[r];
+#pragma GCC unroll 4
+            for (int c = 0; c < C; c++) {
+                acc[r][c] = Q6_Vw_vrmpyacc_VwVubRb(acc[r][c], low[c], (int32_t)x8);
+                acc[r][c] = Q6_Vw_vrmpyacc_VwVubRb(acc[r][c], high[c], (int32_t)(x8 >> 32));
+            }
+        }
+    }
+}
+
+/* The sums of R rows and C panels; rows of more than EK_CHUNK columns are gathered piece by piece. */
+EK_INLINE void sums(HVX_Vector acc[8][4], const columns *w, const rows *x, int row, const int group, uint32_t p,
+                    const int R, const int C)
+{
+    const char *const panel = w->panel + p * w->panel_bytes;
+#pragma GCC unroll 8
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+        for (int c = 0; c < C; c++) acc[r][c] = w->channels[p + (uint32_t)c].bias;
+    if (w->k <= EK_CHUNK) {
+        multiply(acc, x->gathered, row, group, panel, w->panel_bytes, w->k, R, C);
+        return;
+    }
+    for (size_t at = 0; at < w->k; at += EK_CHUNK) {
+        const size_t k = w->k - at < EK_CHUNK ? w->k - at : EK_CHUNK;
+        if (group == 1)
+            ek_hvx_gather_row(x->gathered, x->a + at, k);
+        else
+            ek_hvx_gather_rows(x->gathered, x->a + at, x->a_step, x->count, k);
+        multiply(acc, x->gathered, row, group, panel + at * (EK_LINE / 4), w->panel_bytes, k, R, C);
+    }
+}
+
+/* A line that holds `width` bytes of each of several rows, `count` of them outputs. */
+EK_INLINE void emit(int8_t *out, size_t out_step, HVX_Vector line, size_t width, size_t count, size_t rows_here)
+{
+    if (out_step == width && count == width) {
+        if (rows_here * width >= EK_LINE)
+            ek_store(out, line);
+        else
+            ek_store_some(out, line, rows_here * width);
+        return;
+    }
+    for (; rows_here; rows_here--, out += out_step, line = Q6_V_vror_VR(line, (int32_t)width))
+        ek_store_some(out, line, count);
+}
+
+EK_INLINE size_t at_most(size_t v, size_t most)
+{
+    return v < most ? v : most;
+}
+
+/* Four rows, 128 channels. */
+static void wide(const columns *w, const rows *x, int row, uint32_t p, size_t n)
+{
+    HVX_Vector acc[8][4];
+    const ek_channels32 *c = w->channels + p;
+    sums(acc, w, x, row, EK_ROWS, p, 4, 4);
+    const size_t count = at_most(x->count - (size_t)row, 4);
+    int8_t *out = x->out + (size_t)row * x->out_step + p * EK_WORDS;
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++, out += x->out_step) {
+        if ((size_t)r >= count) return;
+        const HVX_Vector line = ek_narrow128(ek_scale32(acc[r][0], c), ek_scale32(acc[r][1], c + 1),
+                                             ek_scale32(acc[r][2], c + 2), ek_scale32(acc[r][3], c + 3), &w->output);
+        if (n >= EK_LINE)
+            ek_store(out, line);
+        else
+            ek_store_some(out, line, n);
+    }
+}
+
+/* Eight rows, 64 channels. */
+static void half(const columns *w, const rows *x, uint32_t p, size_t n)
+{
+    HVX_Vector acc[8][4];
+    const ek_channels32 *c = w->channels + p;
+    sums(acc, w, x, 0, EK_ROWS, p, 8, 2);
+    int8_t *out = x->out + p * EK_WORDS;
+#pragma GCC unroll 4
+    for (int r = 0; r < 8; r += 2, out += 2 * x->out_step) {
+        if ((size_t)r >= x->count) return;
+        const HVX_Vector line = ek_narrow128(ek_scale32(acc[r][0], c), ek_scale32(acc[r][1], c + 1),
+                                             ek_scale32(acc[r + 1][0], c), ek_scale32(acc[r + 1][1], c + 1),
+                                             &w->output);
+        emit(out, x->out_step, line, 64, n, at_most(x->count - (size_t)r, 2));
+    }
+}
+
+/* Eight rows, one panel of 32, 16 or 8 channels. */
+static void narrow(const columns *w, const rows *x, uint32_t p, size_t n)
+{
+    HVX_Vector acc[8][4], v[8];
+    const ek_channels32 *c = w->channels + p;
+    const HVX_VectorPred half_line = Q6_Q_vsetq_R(64), quarters = Q6_Q_xor_QQ(half_line, Q6_Q_xor_QQ(Q6_Q_vsetq_R(32), Q6_Q_vsetq_R(96)));
+    sums(acc, w, x, 0, EK_ROWS, p, 8, 1);
+    int vectors = 8;
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++) v[r] = acc[r][0];
+    if (w->width == 8) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) v[i] = Q6_V_vmux_QVV(quarters, acc[2 * i][0], acc[2 * i + 1][0]);
+        v[0] = Q6_V_vmux_QVV(half_line, v[0], v[1]);
+        v[1] = Q6_V_vmux_QVV(half_line, v[2], v[3]);
+        vectors = 2;
+    } else if (w->width == 16) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) v[i] = Q6_V_vmux_QVV(half_line, acc[2 * i][0], acc[2 * i + 1][0]);
+        vectors = 4;
+    }
+    const size_t each = EK_LINE / w->width; /* rows in a line */
+    int8_t *out = x->out + p * EK_WORDS;
+    const HVX_Vector first = ek_narrow128(ek_scale32(v[0], c), ek_scale32(v[1], c), ek_scale32(v[2], c),
+                                          ek_scale32(v[3], c), &w->output);
+    emit(out, x->out_step, first, w->width, n, at_most(x->count, each));
+    if (vectors <= 4 || x->count <= each) return;
+    const HVX_Vector second = ek_narrow128(ek_scale32(v[4], c), ek_scale32(v[5], c), ek_scale32(v[6], c),
+                                           ek_scale32(v[7], c), &w->output);
+    emit(out + each * x->out_step, x->out_step, second, w->width, n, at_most(x->count - each, each));
+}
+
+static void run_rows(const columns *w, const rows *x, size_t n)
+{
+    if (w->k <= EK_CHUNK) ek_hvx_gather_rows(x->gathered, x->a, x->a_step, x->count, w->k);
+    uint32_t p = 0;
+    for (; n > 64 + EK_WORDS; n -= at_most(n, EK_LINE), p += 4) {
+        wide(w, x, 0, p, n);
+        if (x->count > 4) wide(w, x, 4, p, n);
+    }
+    if (n > EK_WORDS) {
+        half(w, x, p, at_most(n, 64));
+        n -= at_most(n, 64);
+        p += 2;
+    }
+    if (n) narrow(w, x, p, n);
+}
+
+/* One row and C panels; the bytes of those that are missing are anything. */
+EK_INLINE void single(const columns *w, const rows *x, uint32_t p, size_t n, const int C)
+{
+    HVX_Vector acc[8][4], v[4];
+    sums(acc, w, x, 0, 1, p, 1, C);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) v[c] = c < C ? ek_scale32(acc[0][c], w->channels + p + c) : Q6_V_vzero();
+    ek_store_some(x->out + p * EK_WORDS, ek_narrow128(v[0], v[1], v[2], v[3], &w->output), n);
+}
+
+static void run_row(const columns *w, const rows *x, size_t n)
+{
+    if (w->k <= EK_CHUNK) ek_hvx_gather_row(x->gathered, x->a, w->k);
+    uint32_t p = 0;
+    for (; n > 3 * EK_WORDS; n -= at_most(n, EK_LINE), p += 4) single(w, x, p, at_most(n, EK_LINE), 4);
+    for (; n; n -= at_most(n, EK_WORDS), p++) single(w, x, p, at_most(n, EK_WORDS), 1);
+}
+
+void ek_hvx_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t count, const ek_gemm_s8 *g)
+{
+    ek_rows gathered;
+    columns w = { .panel = ek_first_line(g->weights),
+                  .panel_bytes = panel_bytes(g->k),
+                  .k = g->k,
+                  .width = width_of(g->n),
+                  .output = ek_output_from(g->requant.zero_point, g->requant.qmin, g->requant.qmax) };
+
+    for (uint32_t first = 0; first < g->n; first += MOST, w.panel += BLOCK * w.panel_bytes) {
+        const uint32_t n = g->n - first < MOST ? g->n - first : MOST;
+        rows x = { a, out + first, a_step, out_step, 0, &gathered };
+        load_channels(&w, &g->requant, first, n);
+        for (size_t left = count; left; left -= x.count, x.a += x.count * a_step, x.out += x.count * out_step) {
+            x.count = left > 3 ? at_most(left, EK_ROWS) : 1;
+            if (x.count > 1)
+                run_rows(&w, &x, n);
+            else
+                run_row(&w, &x, n);
+        }
+    }
+}

@@ -208,9 +208,10 @@ def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:
     if not Path(path).is_file():
         raise CalibrationError(f"'{path}' does not exist; labels are read from an .npz file")
     with readable(str(path), "an .npz file of labels"), open(path, "rb") as stream:
-        arrays = np.load(stream, allow_pickle=False)
-        if not isinstance(arrays, Mapping):
+        if stream.read(2) != b"PK":
             raise CalibrationError(f"'{path}' is not an .npz file; save labels with np.savez(...)")
+        stream.seek(0)
+        arrays = np.load(stream, allow_pickle=False)
         if key not in arrays:
             found = ", ".join(f"'{name}'" for name in arrays) or "none"
             raise CalibrationError(f"{where}: no such array; found: {found}")

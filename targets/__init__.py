@@ -28,7 +28,12 @@ class Target:
     plan: str = ""  # the table that files are packed and planned for; empty: they stay generic
     alignment: int = 16  # bytes, of a model and of a session's memory
     bare_metal: bool = False
+    accelerator: str = ""  # "opencl": operators run on a device of that interface, the rest here
+    project: tuple[str, ...] = ()  # what the project in its folder deploy/ makes; empty: no such folder
+    world: tuple[str, ...] = ()  # sources of a program beside main.c: start-up, io, C library
     compiler: str = "cc"
+    linker: tuple[str, ...] = ()  # what the compiler wants to be told when it links
+    binutils: str = ""  # the names of its size and nm, with {} for them; empty: as gcc has them
     packages: str = ""  # the distribution's packages that hold the compiler
     emulator: str = ""  # empty: runs on this machine
     emulator_package: str = ""

@@ -12,9 +12,9 @@ import numpy as np
 
 from .accuracy.compare import Runner
 from .device.build import load_target
-from .device.session import EmulatedSession
+from .device.session import session_on
 from .errors import UserError
-from .files import check_writable, read_file, write_atomically
+from .files import check_writable, npz, read_file, write_atomically
 from .ir import Array
 from .progress import Progress, silent
 from .runtime import IoInfo, Session
@@ -60,21 +60,21 @@ def run(
     (`cpu` is its -cpu). Raises UserError.
     """
     if output is not None:
-        check_writable(output)
+        check_writable(output, [model])
     session = Session(model, kernels)
     feeds, many = _feeds(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session
+    if cpu is not None and target is None:
+        raise UserError("--cpu is an emulator's: it goes with --target")
     if target is not None:
-        runner = EmulatedSession(model, load_target(target), feeds, cpu)
+        runner = session_on(model, load_target(target), feeds, cpu)
     results: list[dict[str, Array]] = []
     for i, feed in enumerate(feeds, 1):
         results.append(runner.run(feed))
         progress("running", i, len(feeds))
     arrays = {io.name: join([r[io.name] for r in results], many) for io in session.outputs}
     if output is not None:
-        buffer = BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
-        write_atomically(output, buffer.getvalue())
+        write_atomically(output, npz(arrays))
     return Ran(
         len(feeds),
         runner.kernels,

@@ -1,19 +1,31 @@
-"""Outputs are written under a temporary name and renamed: a failure leaves what was there."""
+"""Outputs are written under a temporary name and renamed: a failure leaves what was there.
+
+A link is followed, and what is no ordinary file (/dev/stdout, a pipe) is written into.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile, ZipInfo
+
+import numpy as np
 
 from .errors import UserError
+from .ir import Array
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Write `data` to `path`, all or nothing. Raises UserError (disk full, no such folder, ...)."""
-    path = Path(path)
+    path = Path(path).resolve()
     temporary = None
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as out:
             out.write(data)
@@ -29,15 +41,34 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise UserError(f"{path}: cannot be written: {why.strerror or why}") from why
 
 
-def check_writable(path: str | Path) -> None:
-    """Raise UserError now, before long work, if `path` cannot become a file."""
+def check_writable(path: str | Path, others: Iterable[str | Path] = ()) -> None:
+    """Raise UserError now, before long work, if `path` cannot become a file.
+
+    Nor may it be one of the `others`, which are read, or written too.
+    """
     path = Path(path)
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give a file name")
+    for other in map(Path, others):
+        if path.resolve() == other.resolve():
+            raise UserError(f"{path}: is given twice, and would be overwritten; give another name")
+    if path.exists() and not path.is_file():
+        return  # a device or pipe
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder {path.parent} does not exist; create it first")
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"{path}: the folder {path.parent} is not writable")
+
+
+def npz(arrays: dict[str, Array]) -> bytes:
+    """What np.savez writes, for any names: its own are arguments, so "file" is none of them."""
+    whole = BytesIO()
+    with ZipFile(whole, "w") as archive:
+        for name, array in arrays.items():
+            part = BytesIO()
+            np.save(part, array, allow_pickle=False)
+            archive.writestr(ZipInfo(f"{name}.npy"), part.getvalue())  # of no date
+    return whole.getvalue()
 
 
 def read_file(path: str | Path, what: str) -> bytes:

@@ -16,13 +16,14 @@ from .accuracy import Report, compare, make_oracle
 from .build import build_file
 from .compress import remove_constant_channels
 from .device.build import load_target
-from .device.session import EmulatedSession
+from .device.session import session_on
 from .errors import UserError
 from .files import check_writable, read_file, write_atomically
 from .format.describe import op_counts
 from .format.model import Provenance
 from .format.reader import read
 from .ir import Array, Graph
+from .onnx_import import input_names
 from .onnx_import import load as import_onnx
 from .onnx_types import numpy_dtype
 from .passes import DEFAULT, run_passes
@@ -109,9 +110,9 @@ def quantize(
     UserError or CalibrationError; then nothing is written.
     """
     started = perf_counter()
-    path = _output(model, output)
+    path = _output(model, output, *([calib] if isinstance(calib, str | Path) else []))
     if report is not None:
-        check_writable(report)
+        check_writable(report, [path, model])
     graph = load(model, shapes)
     samples = open_samples(calib, input_specs(graph), image or ImageOptions(), limit=limit)
     done = quantize_model(graph, samples, observer, progress)
@@ -160,7 +161,7 @@ def check(
     the kernel table `kernels`. Raises UserError or CalibrationError.
     """
     session = Session(edge, kernels)
-    graph = load(model, {io.name: io.shape for io in session.inputs})
+    graph = load(model, _shapes_of(session, model))
     samples = open_samples(
         data, input_specs(graph), image or ImageOptions(), limit=limit, allow_extra=True
     )
@@ -170,7 +171,7 @@ def check(
             raise UserError("labels are read from an .npz: give its path as the data")
         classes = load_labels(data, labels)[:limit]
     return compare(
-        session if target is None else EmulatedSession(edge, load_target(target), samples, cpu),
+        session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         samples,
         classes,
@@ -185,10 +186,22 @@ def input_specs(graph: Graph) -> list[InputSpec]:
     return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.inputs]
 
 
-def _output(model: str | Path, output: str | Path | None) -> Path:
+def _output(model: str | Path, output: str | Path | None, *read: str | Path) -> Path:
     path = Path(model).with_suffix(".edge") if output is None else Path(output)
-    check_writable(path)
+    check_writable(path, [model, *read])
     return path
+
+
+def _shapes_of(session: Session, model: str | Path) -> Shapes:
+    """The shapes of the file's inputs, for an ONNX model that must have the same."""
+    mine = {io.name for io in session.inputs}
+    theirs = input_names(model)
+    if mine != theirs:
+        raise UserError(
+            f"{model}: its inputs are {', '.join(sorted(theirs))}, and those of "
+            f"{session.model.source} {', '.join(sorted(mine))}; give the model it was made from"
+        )
+    return {io.name: io.shape for io in session.inputs}
 
 
 def _plain(shapes: Shapes | None) -> dict[str, list[int]]:

@@ -145,19 +145,18 @@ def _lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
             if i != ABSENT:
                 first.setdefault(i, step)
                 last[i] = step
+    end = len(model.ops) + 1
     for io in model.outputs:
-        first.setdefault(io.tensor, 0)
-        last[io.tensor] = len(model.ops) + 1
-    # A tensor that no operator names is a view of the memory of another, as an output may be.
-    for i in range(len(model.tensors)):
-        first.setdefault(i, 0)
-        last.setdefault(i, len(model.ops) + 1)
-    # So is one that no operator writes: it begins with what was written there before it is read.
+        first.setdefault(io.tensor, end)
+        last[io.tensor] = end
+    # What no operator writes is a view of the memory of another tensor, as an output may be. It
+    # begins with what was written there before it is read, and if nothing reads it, ends there.
     written = {i: step for step, op in enumerate(model.ops, 1) for i in op.outputs if i != ABSENT}
     for i in range(len(model.tensors)):
-        if i not in written and first[i]:
-            steps = [s for j, s in written.items() if s < first[i] and _overlap(model, i, j)]
+        if i not in written and first.get(i, end):
+            steps = [s for j, s in written.items() if s < first.get(i, end) and _overlap(model, i, j)]
             first[i] = max(steps, default=0)
+            last.setdefault(i, first[i])
     return first, last
 
 

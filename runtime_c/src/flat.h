@@ -58,14 +58,15 @@ static inline bool ek_flat_open_table(const ek_flat_file *f, uint64_t pos, ek_fl
            ek_flat_inside(f, t->vtable, t->vtable_bytes) && ek_flat_inside(f, pos, t->bytes);
 }
 
-/* *at: the field's bytes, NULL when it is absent. False when it does not lie inside the table. */
+/* *at: the field's bytes, NULL when it is absent. False when it does not lie inside the table. Alignments are
+ * powers of two: a remainder of 64 bits would call the compiler's library on small cores. */
 static inline bool ek_flat_field(const ek_flat_file *f, const ek_flat_table *t, uint32_t slot, uint32_t bytes,
                                  uint32_t align, const uint8_t **at)
 {
     const uint32_t offset = slot + 2 <= t->vtable_bytes ? ek_flat_u16(f->data + t->vtable + slot) : 0;
     *at = NULL;
     if (!offset) return true;
-    if (offset < 4 || offset > t->bytes || bytes > t->bytes - offset || (t->pos + offset) % align) return false;
+    if (offset < 4 || offset > t->bytes || bytes > t->bytes - offset || ((t->pos + offset) & (align - 1))) return false;
     *at = f->data + t->pos + offset;
     return true;
 }
@@ -88,7 +89,7 @@ static inline bool ek_flat_open_vector(const ek_flat_file *f, const ek_flat_tabl
     if (!ek_flat_field(f, t, slot, 4, 4, &at)) return false;
     if (!at) return true;
     const uint64_t pos = (uint64_t)(at - f->data) + ek_flat_u32(at);
-    if (pos % 4 || (pos + 4) % align || !ek_flat_inside(f, pos, 4)) return false;
+    if (pos % 4 || ((pos + 4) & (align - 1)) || !ek_flat_inside(f, pos, 4)) return false;
     const uint32_t count = ek_flat_u32(f->data + pos);
     if (!ek_flat_inside(f, pos + 4, (uint64_t)count * element)) return false;
     v->data = f->data + pos + 4;

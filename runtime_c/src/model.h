@@ -34,4 +34,8 @@ static inline ek_node ek_node_at(const ek_model *model, uint32_t i)
     return (ek_node){ .model = model, .op = op, .params = model->params + op->params };
 }
 
+/* For an executor that runs some operators elsewhere: the others one by one, and their memory. */
+ek_status ek_session_run_op(ek_session *session, uint32_t op);
+uint8_t *ek_session_arena(const ek_session *session);
+
 #endif

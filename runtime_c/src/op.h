@@ -16,6 +16,13 @@
 
 #define EK_ABSENT 0xffffu
 
+/* An operator's `pack`, which firmware that runs files packed beforehand has no use for. */
+#ifdef EK_NO_PACKERS
+#define EK_OP_PACK(function) NULL
+#else
+#define EK_OP_PACK(function) function
+#endif
+
 typedef struct ek_node {
     const ek_model *model;
     const ek_fmt_op *op;

@@ -19,7 +19,13 @@ static const ek_target *const targets[] = {
     NULL,
 };
 
+/* Firmware that runs files packed for one table has no use for the reference beside it. */
+#ifndef EK_NO_PACKERS
 static const ek_kernels reference = { EK_REFERENCE_KERNELS };
+#define REFERENCE (&reference)
+#else
+#define REFERENCE ((const ek_kernels *)NULL)
+#endif
 
 /* ek_plans.inc likewise: one EK_PLAN(name) a table of another CPU. */
 #define EK_PLAN(name) extern const ek_kernels ek_plan_##name;
@@ -43,19 +49,19 @@ const ek_kernels *ek_kernels_plan(const char *name)
 
 const ek_kernels *ek_kernels_reference(void)
 {
-    return &reference;
+    return REFERENCE;
 }
 
 const char *ek_kernels_name(size_t i)
 {
-    const size_t count = sizeof targets / sizeof *targets - 1;
-    if (i == 0) return reference.name;
-    return i <= count ? targets[i - 1]->kernels->name : NULL;
+    const size_t count = sizeof targets / sizeof *targets - 1, before = REFERENCE ? 1 : 0;
+    if (i < before) return REFERENCE->name;
+    return i - before < count ? targets[i - before]->kernels->name : NULL;
 }
 
 const ek_kernels *ek_kernels_select(const char *name)
 {
-    const ek_kernels *found = !name || ek_same(name, reference.name) ? &reference : NULL;
+    const ek_kernels *found = !name || (REFERENCE && ek_same(name, REFERENCE->name)) ? REFERENCE : NULL;
     for (const ek_target *const *t = targets; *t; t++) {
         if (name && !ek_same(name, (*t)->kernels->name)) continue;
         if ((*t)->supported()) found = (*t)->kernels;

@@ -177,7 +177,7 @@ static ek_node session_node(const ek_session *s, uint32_t i)
     return n;
 }
 
-static ek_status run_op(ek_session *s, uint32_t i)
+ek_status ek_session_run_op(ek_session *s, uint32_t i)
 {
     const ek_op *impl = op_impl(s->model, i);
     ek_node n = session_node(s, i);
@@ -190,6 +190,11 @@ static ek_status run_op(ek_session *s, uint32_t i)
     return status;
 }
 
+uint8_t *ek_session_arena(const ek_session *session)
+{
+    return session->arena;
+}
+
 ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left)
 {
     if (!session || !left) return EK_ERR_ARG;
@@ -197,7 +202,7 @@ ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left)
     uint32_t next = session->next;
     session->next = 0;
     for (; ops && next < count; ops--, next++) {
-        const ek_status status = run_op(session, next);
+        const ek_status status = ek_session_run_op(session, next);
         if (status) return status;
     }
     session->next = next < count ? next : 0;

@@ -12,6 +12,7 @@ const char *ek_status_str(ek_status status)
     case EK_ERR_ALIGN: return "memory is not aligned";
     case EK_ERR_INDEX: return "an index computed by the model is out of range";
     case EK_ERR_CHECKSUM: return "the file's bytes changed after it was written";
+    case EK_ERR_DEVICE: return "the accelerator failed, or did not answer in time";
     }
     return "unknown status";
 }

@@ -5,13 +5,17 @@
 #include "../aarch64_linux/neon/kernels.h"
 
 /* HWCAP_NEON and HWCAP_VFPv4: fused multiply-add. */
-static bool supported(void) { return (getauxval(AT_HWCAP) >> 12 & 1) && (getauxval(AT_HWCAP) >> 16 & 1); }
+static bool supported(void)
+{
+    return (getauxval(AT_HWCAP) >> 12 & 1) && (getauxval(AT_HWCAP) >> 16 & 1);
+}
 
 static const ek_kernels kernels = {
     EK_REFERENCE_KERNELS,
     .name = "armv7_neon",
     .gemm_s8_rows = 48,
     .gemm_f32_rows = 48,
+    .gemm_s8_parts = 8,
     .gemm_s8 = ek_neon_gemm_s8,
     .packed_gemm_s8 = ek_neon_packed_gemm_s8,
     .pack_gemm_s8 = EK_PACKER(ek_neon_pack_gemm_s8),

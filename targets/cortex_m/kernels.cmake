@@ -1,4 +1,11 @@
 # Kernel tables of the family; a build takes those that its target.toml names.
 edgekit_kernels(cortex_m_dsp
   SOURCES dsp/table.c dsp/pack.c dsp/gemm_s8.c dsp/gemm_s8_loops.c dsp/depthwise_s8.c dsp/depthwise_s8_loops.c
+          dsp/elementwise_s8.c
+  FLAGS -Os)
+edgekit_kernels(cortex_m_mve
+  SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/depthwise_s8.c mve/elementwise_s8.c mve/pool_s8.c mve/copy.c
+  FLAGS -O2)
+edgekit_kernels(cortex_m0
+  SOURCES m0/table.c m0/pack.c m0/gemm_s8.c m0/dot.c m0/depthwise_s8.c
   FLAGS -O2)

@@ -2,7 +2,8 @@
  *
  * A marker is a hint instruction that executes as a no-op everywhere (edgekit/../runner/mark.h).
  * Each one writes a line "begin N" or "end N": N instructions were executed before it. Counts are
- * exact and the same on every run; they are instructions, not cycles.
+ * exact and the same on every run; they are instructions, not cycles. On Hexagon they are packets, of
+ * up to four instructions: what QEMU translates there, and shows to plugins, is a packet at a time.
  *
  * Arguments: out=FILE. Build: cc -O2 -shared -fPIC -fvisibility=hidden -o count.so count.c
  * The declarations are those of plugin interface version 1 (QEMU 4.2 to 8.2); distributions ship the
@@ -48,6 +49,7 @@ enum { ADD_U64 = 0, NO_REGS = 0 };
 
 static uint64_t executed; /* whole translation blocks, counted as they are entered */
 static FILE *out;
+static bool hexagon;
 
 /* A marker's block was counted whole on entry: `after` of its instructions are not executed yet. */
 typedef struct {
@@ -67,6 +69,7 @@ static const char *marker_kind(const struct qemu_plugin_insn *insn)
     const size_t size = qemu_plugin_insn_size(insn);
     uint32_t code = 0;
     memcpy(&code, qemu_plugin_insn_data(insn), size < 4 ? size : 4);
+    if (hexagon) return size != 4 ? NULL : code == 0xf11cdc1c ? "begin" : code == 0xf13cdc1c ? "end" : NULL;
     if (size == 2) return code == 0xbf70 ? "begin" : code == 0xbf80 ? "end" : NULL; /* Thumb: hint 7, 8 */
     if (code == 0xd5032c1f || code == 0xe320f060) return "begin";                   /* A64, A32: hint 0x60 */
     if (code == 0xd5032c3f || code == 0xe320f061) return "end";                     /* A64, A32: hint 0x61 */
@@ -99,7 +102,7 @@ static void at_end(qemu_plugin_id_t id, void *data)
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
-    (void)info;
+    hexagon = !strcmp(info->target_name, "hexagon");
     for (int i = 0; i < argc; i++)
         if (!strncmp(argv[i], "out=", 4)) out = fopen(argv[i] + 4, "w");
     if (!out) return -1;

@@ -1,3 +1,4 @@
 edgekit_kernels(hexagon_hvx
-  SOURCES hvx/table.c hvx/gemm_s8.c hvx/gemm_rows.c hvx/depthwise_s8.c hvx/depthwise_pack.c hvx/elementwise_s8.c hvx/pool_s8.c
-  FLAGS -O2 -mhvx -mhvx-length=128B)
+  SOURCES hvx/table.c hvx/gemm_s8.c hvx/gemm_rows.c hvx/depthwise_s8.c hvx/depthwise_pack.c
+          hvx/elementwise_s8.c hvx/pool_s8.c
+  FLAGS -O2)

@@ -17,9 +17,11 @@ set(CMAKE_C_COMPILER_TARGET hexagon-unknown-elf)
 set(CMAKE_ASM_COMPILER_TARGET hexagon-unknown-elf)
 
 # The compiler's defaults are an unsigned char, short enums, and small data through a register that
-# somebody has to set. HVX is on for the files of the kernel table alone, and for memory.c.
-set(hexagon "-m${EDGEKIT_HEXAGON_ARCH} -ffreestanding -nostdlibinc -isystem ${CMAKE_CURRENT_LIST_DIR}/include -G0")
+# somebody has to set.
+set(hexagon "-m${EDGEKIT_HEXAGON_ARCH} -mhvx -mhvx-length=128B -ffreestanding -nostdlibinc -G0")
+set(hexagon "${hexagon} -isystem ${CMAKE_CURRENT_LIST_DIR}/include")
 set(CMAKE_C_FLAGS_INIT "${hexagon} -fsigned-char -fno-short-enums -fPIC -ffunction-sections -fdata-sections")
-set(CMAKE_C_FLAGS_MINSIZEREL_INIT "-O2")
-set(CMAKE_ASM_FLAGS_INIT "-m${EDGEKIT_HEXAGON_ARCH}")
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-nostdlib -static -fuse-ld=lld-19 -Wl,--gc-sections -Wl,-z,max-page-size=4096")
+set(CMAKE_C_FLAGS_MINSIZEREL "-O2 -DNDEBUG" CACHE STRING "Not -Os: it calls routines of compiler-rt")
+set(CMAKE_ASM_FLAGS_INIT "${hexagon}")
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "-nostdlib -fuse-ld=lld -Wl,--gc-sections")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-nostdlib -static -fuse-ld=lld -Wl,--gc-sections")

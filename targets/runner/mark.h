@@ -11,6 +11,9 @@
 #elif defined(__arm__)
 #define MARK_BEGIN() __asm__ volatile(".inst 0xe320f060" ::: "memory")
 #define MARK_END()   __asm__ volatile(".inst 0xe320f061" ::: "memory")
+#elif defined(__hexagon__)
+#define MARK_BEGIN() __asm__ volatile("{ r28 = and(r28, r28) }" ::: "memory")
+#define MARK_END()   __asm__ volatile("{ r28 = or(r28, r28) }" ::: "memory")
 #else
 #define MARK_BEGIN() ((void)0)
 #define MARK_END()   ((void)0)

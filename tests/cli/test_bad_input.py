@@ -135,6 +135,38 @@ def test_an_unwritable_place(refused, digits, tmp_path):
     assert "no/such" in told
 
 
+def test_an_output_that_is_an_input(quantize_refused, refused, digits, digits_edge, tmp_path):
+    """The command must not destroy what it reads."""
+    model, calib = tmp_path / "m.onnx", tmp_path / "c.npz"
+    model.write_bytes((digits / "digits.onnx").read_bytes())
+    calib.write_bytes((digits / "calib.npz").read_bytes())
+    for out in (model, calib):
+        assert "overwritten" in refused("quantize", model, "--calib", calib, "-o", out)
+    assert "overwritten" in refused("convert", model, "-o", model)
+    assert "overwritten" in quantize_refused(model, calib, "--report", tmp_path / "out.edge")
+    assert "overwritten" in refused(
+        "run", digits_edge, "--input", digits / "eval.npz", "-o", digits_edge
+    )
+
+
+def test_a_float_model_that_is_another(refused, digits, digits_edge, tmp_path):
+    onnx.save(
+        model([helper.make_node("Relu", ["x"], ["y"])], {"x": [1, 4]}, {"y": [1, 4]}),
+        tmp_path / "m.onnx",
+    )
+    told = refused("check", digits_edge, "--float", tmp_path / "m.onnx", "--data", digits / "eval.npz")
+    assert "its inputs are x" in told and "image" in told
+
+
+def test_labels_that_are_in_no_npz(refused, digits, digits_edge, tmp_path):
+    np.savetxt(tmp_path / "eval.csv", np.zeros((2, 64)), delimiter=",")
+    told = refused(
+        "check", digits_edge, "--float", digits / "digits.onnx",
+        "--data", tmp_path / "eval.csv", "--labels", "label",
+    )  # fmt: skip
+    assert "not an .npz file" in told
+
+
 def test_a_full_disk_leaves_the_old_file(digits, tmp_path):
     """A limit on file sizes stands in for the full disk: the write fails half-way."""
     out = tmp_path / "out.edge"

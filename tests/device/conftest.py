@@ -63,8 +63,12 @@ def _quantized(name, folder, digits):
 def _collection_samples(name):
     """The first 20 evaluation samples of a model of the collection, by its loader."""
     import importlib.util
+    import warnings
 
     spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
     library = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(library)
-    return {k: v[:20] for k, v in library.load_inputs(str(MODELS / name), "eval").items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # it leaves files to the collector
+        samples = library.load_inputs(str(MODELS / name), "eval")
+    return {k: v[:20] for k, v in samples.items()}

@@ -33,6 +33,18 @@ def test_what_is_written_is_read():
     assert writer.write(reader.read(data)) == data
 
 
+def test_operators_alike_share_their_parameters():
+    one, op = small(), small().ops[0]
+    again = m.OpRecord(op.kind, "z", (1,), (0,), dict(op.params), 0, 0)
+    other = m.OpRecord(op.kind, "w", (1,), (0,), {"count": 3, "table": 0}, 0, 0)
+    two = m.EdgeModel(**{**one.__dict__, "ops": [op, again, other]})
+    data = writer.write(two)
+    assert reader.read(data) == two
+    lone = writer.write(m.EdgeModel(**{**two.__dict__, "ops": [op, other]}))
+    extra = STRUCTS["Op"][2] + len("z") + 1 + 2 * 2
+    assert len(data) - len(lone) < extra + 8
+
+
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 1000])
 def test_the_blob_is_aligned_in_the_file(size):
     data = writer.write(small(bytes(size)))

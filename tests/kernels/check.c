@@ -59,6 +59,17 @@ static block between_pages(size_t bytes)
     return (block){ map, map + page + (rnd() % 4 ? inner - bytes : 0), inner + 2 * page };
 }
 
+#elif defined(__arm__)
+/* Bare metal: one block at a time ends where the memory does, and an access beyond it faults. */
+extern uint8_t __ram_end[], __stack_top[];
+static bool cliff_taken;
+
+static block at_cliff(size_t bytes)
+{
+    cliff_taken = true;
+    return (block){ NULL, __ram_end - bytes, bytes };
+}
+
 #endif
 
 static block from_malloc(size_t bytes, size_t align)
@@ -77,6 +88,8 @@ block block_make(size_t bytes, size_t align)
 {
 #if defined(__linux__)
     if (check_pages && rnd() & 1) return between_pages(bytes);
+#elif defined(__arm__)
+    if (bytes && bytes < (size_t)(__ram_end - __stack_top) && !cliff_taken && rnd() % 4 == 0) return at_cliff(bytes);
 #endif
     return from_malloc(bytes, align);
 }
@@ -86,6 +99,11 @@ void block_free(block b)
 #if defined(__linux__)
     if (b.mapped) {
         munmap(b.start, b.mapped);
+        return;
+    }
+#elif defined(__arm__)
+    if (b.mapped) {
+        cliff_taken = false;
         return;
     }
 #endif
@@ -147,7 +165,8 @@ requant_data requant_make(const int64_t *bound, size_t n)
     requant_data r = { block_make(n * 4, 4), block_make(n, 1), 0, 0, 0 };
     int32_t *m = r.multiplier.data;
     int8_t *s = r.shift.data;
-    const uint32_t kind = rnd() % 4; /* 0: no left shifts, as in most models; 1: extremes */
+    const uint32_t kind = rnd() % 5; /* 0: no left shifts, as in most models; 1: extremes */
+    const size_t lone = rnd() % n;   /* 4: but for this one */
     for (size_t j = 0; j < n; j++) {
         const uint32_t pick = rnd() % 6;
         m[j] = pick == 0 ? 1 << 30 : pick == 1 ? INT32_MAX : rnd_between(1 << 30, INT32_MAX);
@@ -156,6 +175,7 @@ requant_data requant_make(const int64_t *bound, size_t n)
         s[j] = (int8_t)(kind == 0   ? rnd_between(-30, 0)
                         : kind == 1 ? (rnd() & 1 ? most : -30)
                         : kind == 2 ? rnd_between(-12, 0) /* results in and around the int8 range */
+                        : kind == 4 ? (j == lone ? most : rnd_between(-30, 0))
                                     : rnd_between(-30, most));
     }
     const int32_t a = rnd_between(-128, 127), b = rnd_between(-128, 127);

@@ -47,8 +47,23 @@ static size_t tap_count(const shape *s)
     return (s->pixels - 1) * s->in_step + s->c;
 }
 
+/* A window of 3 x 3, as operators give it: each line in an allocation of its own. */
+static void window_s8(inputs *in, const int8_t **taps, const shape *s)
+{
+    const size_t step = s->in_step % 2 == 0 && rnd() & 1 ? s->in_step / 2 : s->in_step;
+    for (in->made = 0; in->made < 3; in->made++) {
+        block b = in->blocks[in->made] = block_make(tap_count(s) + 2 * step, 1);
+        fill_s8(b.data, tap_count(s) + 2 * step);
+        for (size_t x = 0; x < 3; x++) taps[3 * in->made + x] = (const int8_t *)b.data + x * step;
+    }
+}
+
 static void inputs_s8(inputs *in, const int8_t **taps, const shape *s)
 {
+    if (s->taps == 9 && rnd() & 1) {
+        window_s8(in, taps, s);
+        return;
+    }
     for (uint32_t t = in->made = 0; t < s->taps; t++) {
         if (t && rnd() % 8 == 0) {
             taps[t] = taps[rnd() % t];

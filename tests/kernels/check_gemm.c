@@ -95,13 +95,46 @@ static block weights_f32(const ek_kernels *k, const float *w, uint32_t n, uint32
     return b;
 }
 
+/* Rows in parts, as of an image's lines: neighbouring rows may overlap. */
+typedef struct parts {
+    block data;
+    uint32_t part;
+    size_t a_step, part_step;
+} parts;
+
+static parts parts_make(shape *s, uint32_t multiple)
+{
+    const uint32_t part = multiple * (1 + rnd() % (72 / multiple)), count = 1 + rnd() % 5;
+    parts p = { .part = part, .a_step = 1 + rnd() % (part + 9) };
+    p.part_step = rnd() & 1 ? rnd() % 300 : (s->rows - 1) * p.a_step + part;
+    s->k = part * count;
+    s->a_step = s->k;
+    const size_t bytes = (s->rows - 1) * p.a_step + (count - 1) * p.part_step + part;
+    p.data = block_make(bytes, 1);
+    fill_s8(p.data.data, bytes);
+    return p;
+}
+
+static void parts_gather(int8_t *a, const parts *p, const shape *s)
+{
+    const int8_t *from = p->data.data;
+    for (uint32_t r = 0; r < s->rows; r++)
+        for (uint32_t i = 0; i < s->k; i++)
+            a[r * s->k + i] = from[r * p->a_step + i / p->part * p->part_step + i % p->part];
+}
+
 static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
 {
-    const shape s = pick_shape(trial);
+    shape s = pick_shape(trial);
+    parts p = { 0 };
+    if (opt->gemm_s8_parts && trial % 5 == 4) p = parts_make(&s, opt->gemm_s8_parts);
     const size_t a_bytes = (s.rows - 1) * s.a_step + s.k, out_bytes = (s.rows - 1) * s.out_step + s.n;
     block a = block_make(a_bytes, 1), w = block_make((size_t)s.n * s.k, 1);
     block bias = block_make(s.n * 4, 4), bound = block_make(s.n * 8, 8);
-    fill_s8(a.data, a_bytes);
+    if (p.part)
+        parts_gather(a.data, &p, &s);
+    else
+        fill_s8(a.data, a_bytes);
     fill_weights(w.data, (size_t)s.n * s.k);
     bias_and_bound(bias.data, bound.data, a.data, w.data, &s);
     const requant_data q = requant_make(bound.data, s.n);
@@ -109,15 +142,20 @@ static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t t
     output want = output_make(out_bytes, 1), got = output_make(out_bytes, 1);
 
     block rw = weights_s8(ref, w.data, bias.data, s.n, s.k), ow = weights_s8(opt, w.data, bias.data, s.n, s.k);
-    ref->gemm_s8((int8_t *)want.data, s.out_step, a.data, s.a_step, s.rows,
-                 &(ek_gemm_s8){ rw.data, requant, s.n, s.k });
-    opt->gemm_s8((int8_t *)got.data, s.out_step, a.data, s.a_step, s.rows, &(ek_gemm_s8){ ow.data, requant, s.n, s.k });
+    ek_gemm_s8 g = { .weights = rw.data, .requant = requant, .n = s.n, .k = s.k };
+    ref->gemm_s8((int8_t *)want.data, s.out_step, a.data, s.a_step, s.rows, &g);
+    g.weights = ow.data;
+    g.part = p.part;
+    g.part_step = p.part_step;
+    opt->gemm_s8((int8_t *)got.data, s.out_step, p.part ? p.data.data : a.data, p.part ? p.a_step : s.a_step, s.rows,
+                 &g);
     ptrdiff_t where;
     const bool same = output_equal(&want, &got, &where);
     if (!same) report("gemm_s8", opt, trial, &s, where);
 
     output_free(want), output_free(got);
     block_free(a), block_free(w), block_free(bias), block_free(bound), block_free(rw), block_free(ow);
+    if (p.part) block_free(p.data);
     requant_free(q);
     return same;
 }
@@ -224,11 +262,11 @@ static void bench_shape(const ek_kernels *ref, const ek_kernels *opt, uint32_t r
     const ek_kernels *tables[2] = { ref, opt };
     double s8[2], f32[2];
     for (int i = 0; i < 2; i++) {
-        bench_state b = { tables[i], { 0 }, { 0 }, a.data, out.data, rows };
+        bench_state b = { .kernels = tables[i], .a = a.data, .out = out.data, .rows = rows };
         fill_s8(a.data, (size_t)rows * k);
         fill_weights(w.data, (size_t)n * k);
         block packed = weights_s8(tables[i], w.data, bias.data, n, k);
-        b.s8 = (ek_gemm_s8){ packed.data, requant, n, k };
+        b.s8 = (ek_gemm_s8){ .weights = packed.data, .requant = requant, .n = n, .k = k };
         s8[i] = seconds_per_call(run_s8, &b);
         block_free(packed);
         fill_f32(a.data, (size_t)rows * k);

@@ -1,4 +1,4 @@
-/* sum_s8 and max_s8: every channel count, long and short columns, steps wider than the channels. */
+/* sum_s8, max_s8 and copy: every channel count, long and short columns, steps wider than the channels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,12 +69,27 @@ static bool try_max(const ek_kernels *ref, const ek_kernels *opt, uint32_t t)
     return compare("max_s8", opt, t, &s, want, got);
 }
 
+static bool try_copy(const ek_kernels *opt, uint32_t t)
+{
+    const shape s = pick_shape(t);
+    block in = input(&s);
+    const size_t to_step = s.c + rnd() % 9, bytes = s.count ? (s.count - 1) * to_step + s.c : 0;
+    output want = output_make(bytes, 1), got = output_make(bytes, 1);
+    for (size_t i = 0; i < s.count; i++)
+        memcpy(want.data + i * to_step, (const uint8_t *)in.data + i * s.step, s.c);
+    opt->copy(got.data, to_step, in.data, s.step, s.c, s.count);
+    block_free(in);
+    return compare("copy", opt, t, &s, want, got);
+}
+
 bool check_pool(const ek_kernels *ref, const ek_kernels *opt)
 {
     for (uint32_t t = 0; opt->sum_s8 != ref->sum_s8 && t < check_trials; t++)
         if (!try_sum(ref, opt, t)) return false;
     for (uint32_t t = 0; opt->max_s8 != ref->max_s8 && t < check_trials; t++)
         if (!try_max(ref, opt, t)) return false;
+    for (uint32_t t = 0; opt->copy && t < check_trials; t++)
+        if (!try_copy(opt, t)) return false;
     return true;
 }
 

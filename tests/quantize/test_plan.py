@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from edgekit.toolkit.interpret import interpret
 from edgekit.toolkit.quantize import Options, quantize_graph
@@ -183,18 +182,37 @@ def test_accumulators_that_could_overflow_stay_float(g):
     assert ops(q) == ["FullyConnected"] and decisions[0].what == "kept float"
 
 
-@pytest.mark.parametrize("shift", [None, 0.5])
-def test_the_integers_mean_what_the_floats_say(g, shift):
+def test_the_integers_mean_what_the_floats_say(g):
     rng = np.random.default_rng(3)
     x = g.input("x", 1, 5, 5, 4)
     y = g.conv(x, 6, kernel=1)
     graph = g.output(y)
     data = rng.uniform(-1, 1, size=x.shape).astype(np.float32)
     w, b = (v.const for v in graph.nodes[0].inputs[1:])
-    want = np.einsum("nhwc,okjc->nhwo", data, w) + b + (shift or 0.0)
+    want = np.einsum("nhwc,okjc->nhwo", data, w) + b
     ranges = {"x": (-1.0, 1.0), y.name: (float(want.min()), float(want.max()))}
-    shifts = {} if shift is None else {y.name: np.full(6, shift)}
-    q, _ = quantize_graph(graph, ranges, Options(bias_shift=shifts))
+    q, _ = quantize_graph(graph, ranges)
     got = interpret(q, {"x": q.inputs[0].value.quant.quantize(data)})[y.name]
     error = q.outputs[0].value.quant.dequantize(got) - want
     assert 10 * np.log10((want**2).sum() / (error**2).sum()) > 35
+
+
+def test_the_mean_error_of_rounded_weights_is_taken_out_of_the_bias(g):
+    means = np.array([1.0, -2.0, 0.5, 3.0])
+    x = g.input("x", 1, 5, 5, 4)
+    y = g.conv(x, 6, kernel=3, groups=2)
+    graph = g.output(y)
+    w, b = (v.const.astype(np.float64) for v in graph.nodes[0].inputs[1:])
+
+    def at_the_means(weight, bias):
+        return np.stack([
+            (weight[o] * means[2 * (o // 3) :][:2]).sum() + bias[o] for o in range(6)
+        ])  # fmt: skip
+
+    for given, close in [({}, False), ({"x": means}, True)]:
+        q, _ = quantize_graph(graph, ranges_of(graph), Options(means=given))
+        qw, qb = q.nodes[0].inputs[1:]
+        rounded = qw.const * np.array(qw.quant.scale)[:, None, None, None]
+        got = at_the_means(rounded, qb.const * np.array(qb.quant.scale))
+        error = np.abs(got - at_the_means(w, b)) / np.array(qb.quant.scale)
+        assert (error.max() <= 0.51) == close

@@ -42,23 +42,23 @@ def test_what_is_not_a_range_is_refused(low, high):
 
 def test_each_channel_uses_all_levels_of_a_narrow_symmetric_range():
     w = np.array([[1.0, -2.0], [0.001, 0.0004], [0.0, 0.0]], np.float32)
-    scales = channel_scales(w, clip=False)
+    scales = channel_scales(w, search=False)
     assert np.allclose(scales[:2] * 127, [2.0, 0.001])
     assert scales[2] == 0.0
     q = quantize_weight(w[:2], scales[:2])
     assert q.tolist() == [[64, -127], [127, 51]]
 
 
-def test_clipping_never_has_the_larger_squared_error():
+def test_a_searched_scale_never_has_the_larger_squared_error():
     rng = np.random.default_rng(0)
-    w = (rng.normal(size=(16, 3, 3, 8))).astype(np.float32)
+    w = (rng.normal(size=(16, 3, 3, 1))).astype(np.float32)
 
-    def errors(clip):
-        s = channel_scales(w, clip)
+    def errors(search):
+        s = channel_scales(w, search)
         return ((quantize_weight(w, s) * s[:, None, None, None] - w) ** 2).sum(axis=(1, 2, 3))
 
     assert np.all(errors(True) <= errors(False) + 1e-12)
-    assert np.any(errors(True) < 0.99 * errors(False))
+    assert errors(True).sum() < 0.8 * errors(False).sum()
 
 
 def test_constants_round_half_to_even():

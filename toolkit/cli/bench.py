@@ -7,21 +7,41 @@ from pathlib import Path
 import click
 
 from ..device import bench as device_bench
-from .options import edge_argument, json_option
+from ..device.build import load_target
+from .fpga import bench_report, config_of
+from .options import edge_argument, fpga_options, json_option
 from .output import kib, people, print_json, table
 
 
 @click.command()
 @edge_argument
 @click.option("--target", required=True, metavar="TARGET", help="As `edgekit targets` lists them.")
-@click.option("--cpu", help="The emulator's -cpu, for targets that choose kernels at run time.")
+@click.option(
+    "--cpu",
+    "--device",
+    "cpu",
+    help="The emulator's -cpu, for targets that choose kernels at run time; or the OpenCL device.",
+)
 @click.option("--kernels", default="", help="Kernel table to use; the best by default.")
+@fpga_options
 @json_option
-def bench(model: Path, target: str, cpu: str | None, kernels: str, as_json: bool) -> None:
+def bench(
+    model: Path,
+    target: str,
+    cpu: str | None,
+    kernels: str,
+    vec: int | None,
+    lanes: int | None,
+    as_json: bool,
+) -> None:
     """Run MODEL.edge on the target's emulator and count instructions, RAM and flash.
 
     Instructions are exact and the same at every run; they are not cycles.
     """
+    config = config_of(load_target(target), vec, lanes)
+    if config is not None:
+        bench_report(model, cpu, config, as_json)
+        return
     cost = device_bench.bench(model, target, cpu, kernels)
     if as_json:
         print_json(cost.to_json())

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from ..device import build as device_build
-from .options import edge_argument, json_option
+from ..device.build import load_target
+from .fpga import build_report, config_of
+from .options import edge_argument, fpga_options, json_option
 from .output import kib, people, print_json, table
 
 
@@ -18,9 +20,22 @@ from .output import kib, people, print_json, table
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write into."
 )
 @click.option("--sources", is_flag=True, help="Plain C files instead of a compiled archive.")
+@fpga_options
 @json_option
-def build(model: Path, target: str, output: Path, sources: bool, as_json: bool) -> None:
+def build(
+    model: Path,
+    target: str,
+    output: Path,
+    sources: bool,
+    vec: int | None,
+    lanes: int | None,
+    as_json: bool,
+) -> None:
     """Cross-compile the runtime for a target, with the operators that MODEL.edge uses."""
+    config = config_of(load_target(target), vec, lanes)
+    if config is not None:
+        build_report(model, output, config, sources, as_json)
+        return
     done = device_build.build(model, target, output, sources=sources)
     if as_json:
         print_json(done.to_json())
@@ -30,4 +45,5 @@ def build(model: Path, target: str, output: Path, sources: bool, as_json: bool) 
         ("what", ">bytes", ""),
         [(name, size, kib(size)) for name, size in done.size.items()],
     )
-    people.print(f"{len(done.files)} files; main.c is where to start")
+    start = "main.c" if "main.c" in done.files else "CMakeLists.txt"
+    people.print(f"{len(done.files)} files; {start} is where to start")

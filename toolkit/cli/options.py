@@ -85,9 +85,22 @@ def json_option(f: F) -> F:
 
 
 def target_options(f: F) -> F:
-    f = click.option("--cpu", help="With --target: the emulator's -cpu.")(f)
+    f = click.option(
+        "--cpu",
+        "--device",
+        "cpu",
+        help="With --target: the emulator's -cpu; or the OpenCL device: auto, pocl, "
+        "intel-fpga-emulator, or a part of its name.",
+    )(f)
     return click.option(
         "--target", metavar="TARGET", help="Run on this target's emulator; see `edgekit targets`."
+    )(f)
+
+
+def fpga_options(f: F) -> F:
+    f = click.option("--lanes", type=int, help="FPGA: output channels at a time. [default: 8]")(f)
+    return click.option(
+        "--vec", type=int, help="FPGA: products that a lane adds up in a cycle. [default: 8]"
     )(f)
 
 

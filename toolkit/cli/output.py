@@ -32,10 +32,13 @@ def print_json(data: Any) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; columns whose name starts with '>' are right-aligned."""
+    """Print a table; columns are right-aligned if their name starts with '>', never cut with '|'."""
     t = Table(title=title, title_justify="left", header_style="bold")
     for c in columns:
-        t.add_column(c.removeprefix(">"), justify="right" if c.startswith(">") else "left")
+        right = c.startswith(">")
+        t.add_column(
+            c.lstrip(">|"), justify="right" if right else "left", no_wrap=c.startswith("|")
+        )
     for row in rows:
         t.add_row(*(str(cell) for cell in row))
     people.print(t)
@@ -51,7 +54,7 @@ def progress(quiet: bool = False) -> Iterator[Report]:
         TimeElapsedColumn(),
         console=people,
         transient=True,
-        disable=quiet,
+        disable=quiet or not people.is_terminal,
     )
     tasks: dict[str, Any] = {}
 

@@ -19,12 +19,11 @@ def targets(as_json: bool) -> None:
         return
     table(
         "Targets",
-        ("target", "what it is", "kernels", "toolchain", "emulator", "run on hardware"),
+        ("|target", "what it is", "toolchain", "emulator", "on hardware"),
         [
             (
                 r.name,
-                f"{r.description} ({r.isa})",
-                ", ".join(r.tables) or "portable",
+                r.description,
                 r.toolchain,
                 r.emulator,
                 r.hardware,

@@ -15,7 +15,7 @@ from ..format.model import NUMPY_OF, EdgeModel
 from ..format.schema import DType
 from ..ir import Array
 from .build import load_target
-from .emulate import Device
+from .emulate import Device, Emulation
 
 _SEED = 20
 
@@ -58,13 +58,16 @@ def bench(model: str | Path, target_name: str, cpu: str | None = None, kernels: 
             "are listed by `edgekit targets`"
         )
     with Device(read_file(model, "an .edge file"), target, cpu, kernels) as device:
-        ran = device.run([random_inputs(device.model)], count=True)
-        found, size = device.model, device.archive.size
-        data_bytes = device.model_bytes
+        return cost(device, device.run([random_inputs(device.model)], count=True))
+
+
+def cost(device: Device, ran: Emulation) -> Cost:
+    """What `ran`, which counted, says of the model in `device`."""
     assert ran.instructions is not None and ran.op_instructions is not None
+    found, size = device.model, device.archive.size
     total = found.memory.macs
     return Cost(
-        target=target_name,
+        target=device.target.name,
         cpu=device.cpu,
         instructions_per_inference=ran.instructions,
         macs=total,
@@ -72,7 +75,7 @@ def bench(model: str | Path, target_name: str, cpu: str | None = None, kernels: 
         arena_bytes=found.memory.arena_bytes,
         session_bytes=ran.session_bytes,
         stack_bytes=ran.stack_bytes,
-        flash={"text": size.text, "rodata": size.rodata, "model": data_bytes},
+        flash={"text": size.text, "rodata": size.rodata, "model": device.model_bytes},
         ops=[
             OpCost(op.name, op_type(op.kind), n, macs(op.kind, op.params))
             for op, n in zip(found.ops, ran.op_instructions, strict=True)

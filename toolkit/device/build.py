@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import re
 import shlex
 import shutil
@@ -18,7 +20,8 @@ from ..files import read_file
 from ..format.model import EdgeModel
 from ..format.reader import read
 from ..retarget import retarget
-from .process import find, require, run
+from .deploy import link_deployment
+from .process import ProgramFailedError, find, require, run
 from .project import write_project
 
 CALLED_BY_USERS = (
@@ -90,12 +93,35 @@ def kinds_of(model: EdgeModel) -> list[str]:
     return sorted(text)
 
 
-def compile_runtime(target: Target, model: EdgeModel, folder: Path) -> Archive:
-    """Build libedgekit.a for `target` in `folder`. Raises UserError for a missing toolchain."""
+_compiled: dict[tuple[str, tuple[str, ...]], Archive] = {}
+
+
+def compile_runtime(target: Target, model: EdgeModel) -> Archive:
+    """libedgekit.a for `target` with the operators of `model`.
+
+    It is compiled once in this process and lies in a folder that goes when the process ends. Raises
+    UserError for a missing toolchain.
+    """
     if not target.emulator:
         raise UserError(f"{target.name} is this machine: run the file with `edgekit run`")
     compiler = require(target.compiler, target.packages, f"building for {target.name}")
     cmake = require("cmake", "cmake", f"building for {target.name}")
+    kinds = tuple(kinds_of(model))
+    key = target.name, kinds
+    if key not in _compiled:
+        folder = tempfile.TemporaryDirectory()
+        try:
+            _compiled[key] = _compile(target, kinds, Path(folder.name), compiler, cmake)
+        except BaseException:
+            folder.cleanup()
+            raise
+        atexit.register(folder.cleanup)
+    return _compiled[key]
+
+
+def _compile(
+    target: Target, kinds: tuple[str, ...], folder: Path, compiler: str, cmake: str
+) -> Archive:
     ninja = find("ninja") is not None
     command: list[str | Path] = [
         cmake,
@@ -111,14 +137,23 @@ def compile_runtime(target: Target, model: EdgeModel, folder: Path) -> Archive:
         f"-DEDGEKIT_TARGETS={target.kernels}",
         f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}",
         f"-DEDGEKIT_TABLES={';'.join(target.tables)}",
-        f"-DEDGEKIT_OPS={';'.join(kinds_of(model))}",
+        f"-DEDGEKIT_OPS={';'.join(kinds)}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         f"-DEDGEKIT_PACK_AT_LOAD={'OFF' if target.plan else 'ON'}",
     ]
-    run(command, f"configuring the runtime for {target.name}")
-    run([cmake, "--build", folder, "--parallel", "2"], f"compiling for {target.name}")
+    try:
+        run(command, f"configuring the runtime for {target.name}")
+        run([cmake, "--build", folder, "--parallel", "2"], f"compiling for {target.name}")
+    except ProgramFailedError as why:
+        missing = re.search(r"fatal error: (\S+): No such file|cannot read spec file", why.printed)
+        if missing is None:
+            raise
+        raise UserError(
+            f"building for {target.name}: {compiler} finds no C library ({missing[1] or 'specs'} is "
+            f"missing); install it: apt-get install {target.packages}"
+        ) from why
     library = folder / "libedgekit.a"
-    size, undefined = _measure(library, compiler, folder)
+    size, undefined = _measure(library, target, compiler, folder)
     generated = [folder / f"ek_{what}.inc" for what in ("ops", "targets", "plans")]
     return Archive(library, target, size, undefined, _sources(folder), generated)
 
@@ -139,10 +174,11 @@ def build(
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file; give a folder")
     with tempfile.TemporaryDirectory() as temporary:
-        work = Path(temporary)
-        archive = compile_runtime(target, parsed, work / "runtime")
-        staged = work / "out"
+        archive = compile_runtime(target, parsed)
+        staged = Path(temporary) / "out"
         size = write_project(staged, data, parsed, archive, sources)
+        if target.project:
+            link_deployment(staged, target, Path(temporary) / "project")
         try:
             shutil.copytree(staged, out, dirs_exist_ok=True)
         except OSError as why:
@@ -157,30 +193,34 @@ def _sources(folder: Path) -> list[tuple[Path, str]]:
     for entry in json.loads((folder / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         flags = [w for w in words[1:] if re.match(r"-[DOWfm]|-std", w) and not w.startswith("-MF")]
-        found.append((Path(entry["file"]), ";".join(flags)))
+        found.append((Path(os.path.normpath(entry["file"])), ";".join(flags)))
     return found
 
 
-def _measure(library: Path, compiler: str, folder: Path) -> tuple[Size, list[str]]:
+def _measure(
+    library: Path, target: Target, compiler: str, folder: Path
+) -> tuple[Size, list[str]]:
     """Link what a user's program reaches into one object, and look at its sections and symbols."""
     linked = folder / "reached.o"
     roots = [f"-Wl,-u,{symbol}" for symbol in CALLED_BY_USERS]
     command: list[str | Path] = [
         compiler,
+        *target.linker,
         "-r",
         "-nostdlib",
         "-Wl,--gc-sections",
         f"-Wl,-e,{CALLED_BY_USERS[0]}",
     ]
     run([*command, *roots, library, "-o", linked], "linking the runtime")
-    prefix = compiler.removesuffix("gcc")
-    sections = run([f"{prefix}size", "-A", linked], "measuring the runtime")
+    binutils = target.binutils or compiler.removesuffix("gcc") + "{}"
+    sections = run([binutils.format("size"), "-A", linked], "measuring the runtime")
     total = {"text": 0, "rodata": 0, "data": 0, "bss": 0}
     for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.M):
         if name in total:
             total[name] += int(size)
-    symbols = run([f"{prefix}nm", "-u", linked], "listing the runtime's symbols")
-    return Size(**total), sorted(line.split()[-1] for line in symbols.splitlines() if line.strip())
+    symbols = run([binutils.format("nm"), "-u", linked], "listing the runtime's symbols")
+    undefined = {line.split()[-1] for line in symbols.splitlines() if line.strip()}
+    return Size(**total), sorted(undefined - {"_GLOBAL_OFFSET_TABLE_"})  # which the linker makes
 
 
 __all__ = ["Archive", "Built", "Size", "build", "compile_runtime", "load_target"]

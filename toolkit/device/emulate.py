@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from ..format.model import NUMPY_OF, EdgeModel
 from ..format.reader import read
 from ..ir import Array
 from .build import Archive, compile_runtime, prepare
-from .process import require, run
+from .process import ProgramFailedError, require, run
 from .project import linker_script, model_source
 
 RUNNER = targets.FOLDER / "runner"
@@ -26,6 +27,8 @@ COUNTER = targets.FOLDER / "emulation" / "count.c"
 _RESERVE = 256 << 10
 """Session bytes beside the arena where kernels pack weights: the file's size and this much."""
 
+
+_SAMPLES, _ANSWERS, _COUNTER, _COUNTS = "in.bin", "out.bin", "count.so", "counts.txt"
 
 _MEMORY = """#include "edgekit/edgekit.h"
 enum {{ BYTES = EK_SESSION_OVERHEAD + {session} }};
@@ -39,7 +42,8 @@ _PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(run C)
 add_executable(run {sources})
 target_include_directories(run PRIVATE {includes})
-target_link_libraries(run PRIVATE {libraries})
+target_link_options(run PRIVATE {options})
+target_link_libraries(run PRIVATE {library}{libm})
 """
 
 
@@ -67,6 +71,7 @@ class Device:
     def __init__(
         self, data: bytes, target: Target, cpu: str | None = None, kernels: str = ""
     ) -> None:
+        _check_choice(target, cpu, kernels)
         data = prepare(data, target)
         self.target, self.model, self.model_bytes = target, read(data), len(data)
         self.cpu = cpu or (target.cpus[-1] if target.cpus else None)
@@ -76,7 +81,8 @@ class Device:
         self._temporary = tempfile.TemporaryDirectory()
         self.folder = Path(self._temporary.name)
         try:
-            self.archive: Archive = compile_runtime(target, self.model, self.folder / "runtime")
+            self.archive: Archive = compile_runtime(target, self.model)
+            self._kernels = kernels
             self._program = self._link(data, kernels)
         except BaseException:
             self._temporary.cleanup()
@@ -95,22 +101,32 @@ class Device:
 
     def run(self, samples: Sequence[Sequence[Array]], count: bool = False) -> Emulation:
         """Run samples, each all inputs as the device holds them, and bring the outputs back."""
-        source, result = self.folder / "in.bin", self.folder / "out.bin"
-        source.write_bytes(
+        (self.folder / _SAMPLES).write_bytes(
             b"".join(np.ascontiguousarray(a).tobytes() for sample in samples for a in sample)
         )
-        counts = self.folder / "counts.txt"
-        run(
-            self._command(source, result, counts if count else None),
-            f"emulating {self.target.name}",
-        )
-        data = result.read_bytes()
+        try:
+            run(self._command(count), f"emulating {self.target.name}", cwd=self.folder)
+        except ProgramFailedError as why:
+            if "unable to find CPU model" in why.printed:
+                known = ", ".join(f"'{c}'" for c in self.target.cpus)
+                raise UserError(
+                    f"{self.target.emulator} has no -cpu '{self.cpu}'; tried are {known}"
+                ) from why
+            if why.printed.startswith("kernels:"):
+                raise UserError(
+                    f"-cpu {self.cpu} cannot execute the kernels '{self._kernels}'"
+                ) from why
+            raise
+        data = (self.folder / _ANSWERS).read_bytes()
         outputs, at = [], 0
         for _ in samples:
             sample, at = _parse(self.model, data, at)
             outputs.append(sample)
         session_bytes, stack = struct.unpack_from("<II", data, at)
-        total, by_op = _counts(counts.read_text(), len(self.model.ops)) if count else (None, None)
+        total: int | None = None
+        by_op: list[int] | None = None
+        if count:
+            total, by_op = _counts((self.folder / _COUNTS).read_text(), len(self.model.ops))
         return Emulation(outputs, total, by_op, session_bytes, stack)
 
     def _link(self, data: bytes, kernels: str) -> Path:
@@ -122,12 +138,18 @@ class Device:
         session = memory.arena_bytes + memory.persistent_bytes + reserve
         (folder / "memory.c").write_text(_MEMORY.format(session=session, kernels=kernels))
         sources = [folder / "model.c", folder / "memory.c", RUNNER / "runner.c"]
-        sources.append(target.folder / "start.c" if target.bare_metal else RUNNER / "io_linux.c")
+        if target.world:
+            sources += [target.folder / source for source in target.world]
+        else:
+            start = target.folder / "start.c"
+            sources.append(start if target.bare_metal else RUNNER / "io_linux.c")
         (folder / "CMakeLists.txt").write_text(
             _PROJECT.format(
-                sources=" ".join(str(s) for s in sources),
-                includes=f"{folder} {RUNNER} {runtime_c.SOURCE / 'include'}",
-                libraries=f"{self.archive.library} {self._link_flags()}",
+                sources=_quoted(*sources),
+                includes=_quoted(folder, RUNNER, runtime_c.SOURCE / "include"),
+                options=_quoted(*self._link_options()),
+                library=_quoted(self.archive.library),
+                libm="" if target.world else " m",
             )
         )
         cmake = require("cmake", "cmake", f"building for {target.name}")
@@ -145,22 +167,34 @@ class Device:
             ],
             "configuring the program",
         )
-        run([cmake, "--build", folder / "run"], "linking the program")
+        try:
+            run([cmake, "--build", folder / "run"], "linking the program")
+        except ProgramFailedError as why:
+            over = re.search(r"region `(\w+)' overflowed by (\d+) bytes", why.printed)
+            if over is None:
+                raise
+            region = {"CODE": "flash", "RAM": "RAM"}[over[1]]
+            raise UserError(
+                f"the board that stands for {target.name} ({target.machine}) has "
+                f"{int(over[2]):,} bytes of {region} too little for this model"
+            ) from why
         return folder / "run" / "run"
 
-    def _link_flags(self) -> str:
+    def _link_options(self) -> list[str]:
         if not self.target.bare_metal:
-            return "m"
+            return []
         script = self.folder / "link.ld"
         script.write_text(linker_script(self.target))
-        return f"-T{script} m"
+        return [f"-T{script}"]
 
-    def _command(self, source: Path, result: Path, counts: Path | None) -> list[str | Path]:
+    def _command(self, count: bool) -> list[str | Path]:
+        """Started in `folder`: emulators and plugins cut long names at spaces and commas."""
         plugin: list[str | Path] = []
-        if counts is not None:
-            plugin = ["-plugin", f"{self._counter()},out={counts}"]
+        if count:
+            self._counter()
+            plugin = ["-plugin", f"./{_COUNTER},out={_COUNTS}"]
         if self.target.bare_metal:
-            arguments = f"arg=run,arg={source},arg={result}"
+            arguments = f"arg=run,arg={_SAMPLES},arg={_ANSWERS}"
             return [
                 self._emulator,
                 "-M",
@@ -173,17 +207,32 @@ class Device:
                 self._program,
             ]
         cpu = ["-cpu", self.cpu] if self.cpu else []
-        return [self._emulator, *cpu, *plugin, self._program, source, result]
+        return [self._emulator, *cpu, *plugin, self._program, _SAMPLES, _ANSWERS]
 
-    def _counter(self) -> Path:
-        built = self.folder / "count.so"
+    def _counter(self) -> None:
+        built = self.folder / _COUNTER
         if not built.exists():
             cc = require("cc", "gcc", "counting instructions")
             run(
                 [cc, "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-o", built, COUNTER],
                 "compiling the counter",
             )
-        return built
+
+
+def _check_choice(target: Target, cpu: str | None, kernels: str) -> None:
+    """Raises UserError for what the target does not have."""
+    if not target.emulator:
+        raise UserError(f"{target.name} is this machine: leave out --target")
+    if cpu and not target.cpus:
+        raise UserError(f"{target.name} has no choice of --cpu")
+    if kernels and kernels not in ("ref", *target.tables):
+        known = ", ".join(("ref", *target.tables))
+        raise UserError(f"{target.name} has no kernels '{kernels}'; there are: {known}")
+
+
+def _quoted(*paths: str | Path) -> str:
+    """Arguments of a CMake command, as they are: with spaces, dollars and all."""
+    return " ".join(f"[==[{path}]==]" for path in paths)
 
 
 def _parse(model: EdgeModel, data: bytes, at: int) -> tuple[list[Array], int]:

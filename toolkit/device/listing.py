@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ... import targets
+from ..errors import UserError
+from . import opencl
 from .process import find
 
 
@@ -39,11 +41,23 @@ def listing() -> list[TargetInfo]:
                 list(t.dtypes),
                 list(t.tables),
                 "not needed" if host else _state(t.compiler, t.packages),
-                "not needed" if host else _state(t.emulator, t.emulator_package),
-                "yes" if host else t.hardware or "never",
+                _devices()
+                if t.accelerator
+                else "not needed"
+                if host
+                else _state(t.emulator, t.emulator_package),
+                "yes" if host and not t.accelerator else t.hardware or "never",
             )
         )
     return rows
+
+
+def _devices() -> str:
+    """The OpenCL devices of this machine, or why there is none."""
+    try:
+        return "; ".join(d.name for d in opencl.devices())
+    except UserError as why:
+        return str(why)
 
 
 def _state(program: str, package: str) -> str:

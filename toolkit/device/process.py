@@ -14,6 +14,14 @@ TIME_LIMIT = 600.0
 """Seconds after which a program that was started is ended."""
 
 
+class ProgramFailedError(RuntimeError):
+    """A program ended with an error; `printed` is all it said."""
+
+    def __init__(self, message: str, printed: str) -> None:
+        super().__init__(message)
+        self.printed = printed
+
+
 def find(program: str) -> str | None:
     """The path of `program`, also of one that pip installed beside this Python."""
     return shutil.which(program) or shutil.which(program, path=str(Path(sys.executable).parent))
@@ -34,7 +42,10 @@ def run(
     cwd: Path | None = None,
     limit: float = TIME_LIMIT,
 ) -> str:
-    """Run to the end and return what it printed. Raises RuntimeError with its last words."""
+    """Run to the end and return what it printed.
+
+    Raises ProgramFailedError with its last words, UserError when it takes longer than `limit`.
+    """
     words = [str(w) for w in command]
     try:
         done = subprocess.run(
@@ -47,8 +58,11 @@ def run(
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as why:
-        raise RuntimeError(f"{what}: no end after {limit:.0f} s: {' '.join(words)}") from why
+        raise UserError(
+            f"{what} took more than {limit:.0f} s and was ended; try fewer samples"
+        ) from why
     if done.returncode != 0:
-        tail = (done.stdout + done.stderr)[-4000:]
-        raise RuntimeError(f"{what} failed ({done.returncode}): {' '.join(words)}\n{tail}")
+        printed = done.stdout + done.stderr
+        message = f"{what} failed ({done.returncode}): {' '.join(words)}\n{printed[-4000:]}"
+        raise ProgramFailedError(message, printed)
     return done.stdout

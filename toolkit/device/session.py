@@ -9,6 +9,7 @@ from ...targets import Target
 from ..ir import Array
 from ..runtime import IoInfo, Session
 from .emulate import Device
+from .opencl import OpenClSession
 
 
 class EmulatedSession:
@@ -39,3 +40,15 @@ class EmulatedSession:
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of the next sample, which `feed` must be, by ONNX name."""
         return self._host.from_raw(next(self._answers))
+
+
+def session_on(
+    source: str | Path,
+    target: Target,
+    samples: Iterable[Mapping[str, Array]],
+    cpu: str | None = None,
+) -> EmulatedSession | OpenClSession:
+    """What answers to `samples` on a target: an OpenCL device (`cpu` names it), or an emulator."""
+    if target.accelerator:
+        return OpenClSession(source, cpu)
+    return EmulatedSession(source, target, samples, cpu)

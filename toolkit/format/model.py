@@ -100,3 +100,4 @@ class EdgeModel:
     provenance: Provenance = field(default_factory=Provenance)
     pruned: dict[int, tuple[bool, ...]] = field(default_factory=dict)  # by operator index
     version: int = FORMAT_VERSION
+    placement: tuple[bool, ...] = ()  # by operator: on the accelerator; empty: all on the CPU

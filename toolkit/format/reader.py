@@ -113,6 +113,7 @@ class _Reader:
             self._provenance(),
             self._pruned(),
             int(self._scalar(self.root, "Model", "version", number_types.Uint16Flags)),
+            self._placement(),
         )
 
     def _at(self, table: Table, name: str, field: str) -> int:
@@ -159,7 +160,9 @@ class _Reader:
         ]
 
     def _pruned(self) -> dict[int, tuple[bool, ...]]:
-        found = {}
+        found: dict[int, tuple[bool, ...]] = {}
+        if not self.root.Offset(4 + 2 * SLOTS["Model"]["pruned"]):
+            return found  # files of before there was such a field
         for t in self._tables("pruned"):
             op, channels = (
                 self._scalar(t, "Pruned", f, number_types.Uint16Flags) for f in ("op", "channels")
@@ -168,6 +171,11 @@ class _Reader:
             mask = np.unpackbits(bits, count=channels, bitorder="little")
             found[op] = tuple(bool(k) for k in mask)
         return found
+
+    def _placement(self) -> tuple[bool, ...]:
+        if not self.root.Offset(4 + 2 * SLOTS["Model"]["placement"]):
+            return ()
+        return tuple(bool(b) for b in self._bytes(self.root, "Model", "placement", 1))
 
     def _provenance(self) -> Provenance:
         table = Table(self.data, self.root.Indirect(self._at(self.root, "Model", "provenance")))

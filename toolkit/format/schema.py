@@ -916,5 +916,6 @@ SLOTS: dict[str, dict[str, int]] = {
         "provenance": 12,
         "blob": 13,
         "pruned": 14,
+        "placement": 15,
     },
 }

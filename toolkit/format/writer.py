@@ -56,13 +56,17 @@ def write(model: EdgeModel) -> bytes:
     )
     operands: list[int] = []
     params = b""
+    params_at: dict[bytes, int] = {}
     ops = b""
     for op in model.ops:
+        own = pack(op.kind.name, op.params)
+        if params_at.setdefault(own, len(params)) == len(params):
+            params += own
         ops += pack(
             "Op",
             {
                 "operands": len(operands),
-                "params": len(params) // 4,
+                "params": params_at[own] // 4,
                 "scratch_offset": op.scratch_offset,
                 "scratch_bytes": op.scratch_bytes,
                 "kind": op.kind,
@@ -71,7 +75,6 @@ def write(model: EdgeModel) -> bytes:
             },
         )
         operands += [*op.inputs, *op.outputs]
-        params += pack(op.kind.name, op.params)
     names = b"".join(op.name.encode() + b"\0" for op in model.ops)
     memory = model.memory.__dict__
 
@@ -90,6 +93,8 @@ def write(model: EdgeModel) -> bytes:
         "pruned": _pruned(b, model.pruned),
         "provenance": _table(b, "Provenance", _strings(b, model.provenance.__dict__)),
     }
+    if model.placement:
+        vectors["placement"] = _vector(b, bytes(model.placement), 1, 1)
     b.StartObject(len(SLOTS["Model"]))
     _struct(b, "Model", "memory", "Memory", memory)
     _struct(b, "Model", "checksums", "Checksums", {"graph": 0, "blob": 0})

@@ -10,10 +10,16 @@ import onnx
 from ..ir import Graph
 from .functions import inline_functions
 from .importer import Importer
-from .shapes import fix_input_shapes
+from .shapes import fix_input_shapes, real_inputs
 from .source import read_model
 
-__all__ = ["load"]
+__all__ = ["input_names", "load"]
+
+
+def input_names(source: str | Path | bytes | onnx.ModelProto) -> set[str]:
+    """The inputs that a user feeds. Raises UserError for what is not a valid model."""
+    _, model = read_model(source)
+    return {info.name for info in real_inputs(model.graph)}
 
 
 def load(

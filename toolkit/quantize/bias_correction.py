@@ -6,7 +6,7 @@ each input channel (borders, where padding takes the place of inputs, aside). Af
 section 4.2, with means measured on the samples instead of those of BatchNorm.
 
 Correcting for the measured means of the quantized model as well was tried: layer by layer it fits
-the samples (worse on others for half of the models), all layers at once it oscillates.
+the samples (worse on others for three of five models), all layers at once it oscillates.
 """
 
 from __future__ import annotations

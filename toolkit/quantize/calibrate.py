@@ -51,7 +51,7 @@ class Calibration:
 
     def limits(self) -> dict[str, Range]:
         """Ranges beyond which the readers of a tensor do not tell values apart."""
-        return {p.tensor: p.limits for p in self.probes}
+        return {p.tensor: p.limits for p in self.probes if np.isfinite(p.limits).all()}
 
     def means(self) -> dict[str, NDArray[np.float64]]:
         """Mean over the kept samples of each channel of the tensors that weights multiply."""

@@ -82,13 +82,15 @@ class _Job:
         """One observer for all, and the steps that need no search."""
         self.ranges = fixed_ranges(self.calibration, observer)
         self.score = self.trials.score(self.plan, self.ranges)
+        self._consider(replace(self.options, search_scales=True), SCALES_GAIN_DB)
         self.choose_options()
 
     def search(self, progress: Progress | None) -> None:
         """The best observer to start from, then tensor by tensor."""
         budget = trials_for(macs_of(self.floats), len(self.trials.kept))
         search = Search(self.plan, self.calibration, self.trials, budget, progress)
-        search.choose_start()
+        scaled = replace(self.options, search_scales=True)
+        search.choose_start([self.plan, Plan(self.floats, self.wide, scaled)])
         self._adopt(search)
         self.choose_options()
         search.plan, search.score = self.plan, self.score
@@ -97,6 +99,7 @@ class _Job:
 
     def _adopt(self, search: Search) -> None:
         assert search.score is not None
+        self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
 
     def choose_options(self) -> None:
@@ -104,7 +107,6 @@ class _Job:
         tail = float_tail(self.plan.graph)
         if tail:
             self._consider(replace(self.options, keep_float=tail), TAIL_GAIN_DB)
-        self._consider(replace(self.options, search_scales=True), SCALES_GAIN_DB)
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
     def _consider(self, options: Options, margin: float) -> None:

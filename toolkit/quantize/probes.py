@@ -28,13 +28,15 @@ MARGIN = 2.0
 class Probe:
     """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`.
 
-    `limits`: beyond them softmax does not tell values apart.
+    `limits`: beyond them softmax does not tell values apart. None are set if `shared`, when
+    something else reads the tensor too.
     """
 
     tensor: str
     axis: int | None = None
     temperature: float = 1.0
     limits: Range = (-np.inf, np.inf)
+    shared: bool = False
 
     def view(self, x: Array) -> NDArray[np.float64]:
         """What counts of a sample's tensor."""
@@ -59,14 +61,15 @@ class Probe:
             first, second = np.moveaxis(best, self.axis, 0)
             margins.append(float(np.median(first - second)))
             low, high = min(low, first.min() - REACH), max(high, second.max() + REACH)
-        limited = replace(self, limits=(float(low), float(high)))
+        limits = (float(low), float(max(high, low + REACH)))
+        limited = self if self.shared else replace(self, limits=limits)
         temperature = max(1.0, float(np.median(margins)) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
 
 def find_probes(graph: Graph) -> list[Probe]:
     """One probe an output of floats, those that meet counted once."""
-    made_by = graph.producers()
+    made_by, readers, outputs = graph.producers(), graph.consumers(), graph.output_values()
     found: list[Probe] = []
     for port in graph.outputs:
         v = port.value
@@ -74,9 +77,10 @@ def find_probes(graph: Graph) -> list[Probe]:
             v = made_by[v].input(0)
         node = made_by.get(v)
         if node is not None and node.op == "Softmax" and node.input(0) in made_by:
-            axis = int(node.attrs.get("axis", -1))
-            if node.input(0).shape[axis] > 1:
-                found.append(Probe(node.input(0).name, axis))
+            axis, x = int(node.attrs.get("axis", -1)), node.input(0)
+            shared = x in outputs or any(r is not node for r in readers[x])
+            if x.shape[axis] > 1:
+                found.append(Probe(x.name, axis, shared=shared))
         elif port.value.dtype == np.float32 and port.value in made_by:
             found.append(Probe(port.value.name))
     return list(dict.fromkeys(found))

@@ -14,7 +14,7 @@ from .options import Ranges
 from .plan import Plan
 from .probes import with_probes
 
-SIGNIFICANCE = 1.0
+SIGNIFICANCE = 2.0
 """Standard errors by which a gain must differ from none."""
 
 

@@ -41,6 +41,7 @@ typedef enum ek_status {
     EK_ERR_ALIGN = -6,       /* the memory handed over is not aligned to EK_ALIGN */
     EK_ERR_INDEX = -7,       /* an index computed by the model points outside its tensor */
     EK_ERR_CHECKSUM = -8,    /* the bytes changed after the toolkit wrote them */
+    EK_ERR_DEVICE = -9,      /* an accelerator failed, or did not answer in time */
 } ek_status;
 
 /* In words; never NULL. */
@@ -52,7 +53,7 @@ uint32_t ek_version(void);
 /* The micro-kernels in use. Opaque here; edgekit/kernels.h has them. */
 typedef struct ek_kernels ek_kernels;
 
-/* The portable C kernels, the meaning of all others. */
+/* The portable C kernels, the meaning of all others; NULL in firmware for files packed beforehand. */
 const ek_kernels *ek_kernels_reference(void);
 
 /* The best table that this CPU supports, or the one called `name`; NULL if it cannot run here. */

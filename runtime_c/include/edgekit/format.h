@@ -539,6 +539,7 @@ enum {
     EK_SLOT_MODEL_PROVENANCE = 28,
     EK_SLOT_MODEL_BLOB = 30,
     EK_SLOT_MODEL_PRUNED = 32,
+    EK_SLOT_MODEL_PLACEMENT = 34,
 };
 
 /* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */

@@ -8,6 +8,8 @@
 #ifndef EDGEKIT_KERNELS_H
 #define EDGEKIT_KERNELS_H
 
+#include <stdbool.h>
+
 #include "edgekit/edgekit.h"
 
 #ifdef __cplusplus
@@ -28,6 +30,10 @@ typedef struct ek_gemm_s8 {
     const void *weights; /* int8 [n][k], or what pack_gemm_s8 wrote */
     ek_requant requant;
     uint32_t n, k;
+    /* Only for tables that say gemm_s8_parts. Not 0: the k elements of a row of a come in parts of so
+     * many, a multiple of gemm_s8_parts that divides k, each part_step elements after the one before. */
+    uint32_t part;
+    size_t part_step;
 } ek_gemm_s8;
 
 typedef struct ek_gemm_f32 {
@@ -66,6 +72,9 @@ struct ek_kernels {
     /* Rows of gathered input that the gemm kernels like to get at once: the operators allot
      * scratch for that many rows of k elements. At least 1. */
     uint16_t gemm_s8_rows, gemm_f32_rows;
+    /* Not 0: gemm_s8 takes rows in parts of any multiple of so many elements, so that the lines of an
+     * image need no gathering. */
+    uint16_t gemm_s8_parts;
 
     /* out[r * out_step + j] for r < rows, j < n; row r of a starts at a + r * a_step. Steps count
      * elements. Sums do not overflow int32: the toolkit proved it. */
@@ -100,6 +109,9 @@ struct ek_kernels {
     void (*sum_s8)(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
     /* out[j] = max(out[j], max_{i < count} in[i * step + j]) for j < c. */
     void (*max_s8)(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
+
+    /* `count` runs of n bytes, each so many bytes after the one before. NULL: the operators use memcpy. */
+    void (*copy)(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
 };
 
 #ifdef __cplusplus

@@ -39,7 +39,7 @@ static size_t packed_bytes(const ek_node *node)
     return node->kernels->packed_gemm_f32 ? p->geometry.groups * packed_group(node) : 0;
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_conv2d_f32 *p = node->params;
     const uint32_t k = (uint32_t)ek_conv_k(&p->geometry), n = group_out(&p->geometry);
@@ -94,7 +94,7 @@ const ek_op ek_op_conv2d_f32 = {
     .check = check,
     .scratch = scratch,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_conv2d_f32, weights),
     .run = run,
 };

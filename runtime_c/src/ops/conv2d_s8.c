@@ -1,4 +1,4 @@
-#include "conv_s8.h"
+#include "conv_lines.h"
 #include "heavy_checks.h"
 
 static uint32_t group_in(const ek_fmt_conv_geometry *g)
@@ -24,6 +24,7 @@ static ek_status check(const ek_node *node)
 static uint64_t scratch(const void *params, const ek_kernels *kernels)
 {
     const ek_fmt_conv_geometry *g = &((const ek_fmt_conv2d_s8 *)params)->geometry;
+    if (ek_conv_in_lines(g, kernels)) return ek_conv_lines_scratch(g);
     return ek_window_needs_no_rows(g) ? 0 : ek_mul64(ek_conv_k(g), kernels->gemm_s8_rows);
 }
 
@@ -39,7 +40,7 @@ static size_t packed_bytes(const ek_node *node)
     return node->kernels->packed_gemm_s8 ? p->geometry.groups * packed_group(node) : 0;
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_conv2d_s8 *p = node->params;
     const uint32_t k = (uint32_t)ek_conv_k(&p->geometry), n = group_out(&p->geometry);
@@ -84,7 +85,10 @@ static ek_status run(const ek_node *node)
         for (size_t image = 0; image < g->batch; image++) {
             window.in = in + image * in_image + group * group_in(g);
             conv.out = out + image * out_image + group * group_out(g);
-            ek_conv_s8_run(&conv, &window, node->scratch);
+            if (ek_conv_in_lines(g, node->kernels))
+                ek_conv_lines_run(&conv, g, &window, node->scratch);
+            else
+                ek_conv_s8_run(&conv, &window, node->scratch);
         }
     }
     return EK_OK;
@@ -97,7 +101,7 @@ const ek_op ek_op_conv2d_s8 = {
     .check = check,
     .scratch = scratch,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_conv2d_s8, weights),
     .run = run,
 };

@@ -22,6 +22,7 @@ static inline void ek_conv_f32_multiply(const void *context, int32_t y, int32_t 
 static inline void ek_conv_f32_run(const ek_conv_f32 *c, const ek_window *w, void *scratch)
 {
     ek_walk walk = { .window = w,
+                     .copy = c->kernels->copy,
                      .rows = scratch,
                      .row_bytes = c->gemm.k * sizeof(float),
                      .most = c->kernels->gemm_f32_rows,

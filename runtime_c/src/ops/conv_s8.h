@@ -22,6 +22,7 @@ static inline void ek_conv_s8_multiply(const void *context, int32_t y, int32_t x
 static inline void ek_conv_s8_run(const ek_conv_s8 *c, const ek_window *w, void *scratch)
 {
     ek_walk walk = { .window = w,
+                     .copy = c->kernels->copy,
                      .rows = scratch,
                      .row_bytes = c->gemm.k,
                      .most = c->kernels->gemm_s8_rows,

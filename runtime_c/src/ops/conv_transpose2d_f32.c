@@ -61,7 +61,7 @@ static void next_group(ek_gemm_f32 *gemm)
     if (gemm->bias) gemm->bias += gemm->n;
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_conv_transpose2d_f32 *p = node->params;
     uint8_t *to = packed;
@@ -131,7 +131,7 @@ const ek_op ek_op_conv_transpose2d_f32 = {
     .check = check,
     .scratch = scratch,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_conv_transpose2d_f32, weights),
     .run = run,
 };

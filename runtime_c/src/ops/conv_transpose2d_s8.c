@@ -66,7 +66,7 @@ static void next_group(ek_gemm_s8 *gemm)
     gemm->requant.shift += gemm->n;
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_conv_transpose2d_s8 *p = node->params;
     uint8_t *to = packed;
@@ -137,7 +137,7 @@ const ek_op ek_op_conv_transpose2d_s8 = {
     .check = check,
     .scratch = scratch,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_conv_transpose2d_s8, weights),
     .run = run,
 };

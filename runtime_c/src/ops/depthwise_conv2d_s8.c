@@ -35,7 +35,7 @@ static ek_depthwise_s8 depthwise_of(const ek_node *node, const void *weights)
                               .c = g->out_c };
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_depthwise_conv2d_s8 *p = node->params;
     const ek_depthwise_s8 all = depthwise_of(node, ek_blob(node, p->weights));
@@ -49,7 +49,7 @@ static ek_status run_packed(const ek_node *node)
     const size_t c = g->out_c, in_image = (size_t)g->in_h * g->in_w * c;
     const ek_depthwise_s8 all = depthwise_of(node, node->packed);
     ek_window w = ek_conv_window(g, 1, (uint8_t)p->requant.input_zero);
-    ek_lines lines = ek_lines_init(g, &w, 1, node->scratch);
+    ek_lines lines = ek_lines_init(g, &w, 1, node->scratch, node->kernels->copy);
     int8_t *out = ek_out(node, 0);
     for (size_t image = 0; image < g->batch; image++) {
         w.in = (const uint8_t *)ek_in(node, 0) + image * in_image;
@@ -120,7 +120,7 @@ const ek_op ek_op_depthwise_conv2d_s8 = {
     .check = check,
     .scratch = scratch,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_depthwise_conv2d_s8, weights),
     .run = run,
 };

@@ -14,6 +14,7 @@ typedef struct ek_lines {
     int32_t span, next;      /* next: the first line of the image that was not yet copied */
     int32_t skip, count;     /* columns [0, count) of the image go to column `skip` of a line */
     bool in_place;           /* no window sticks out sideways */
+    ek_copy_fn *copy;
 } ek_lines;
 
 static inline uint64_t ek_lines_line(const ek_fmt_conv_geometry *g, size_t size)
@@ -33,7 +34,8 @@ static inline uint64_t ek_lines_scratch(const ek_fmt_conv_geometry *g, size_t si
     return ek_add64(ek_taps_pointers(g), ek_mul64(ek_lines_line(g, size), ek_lines_span(g) + 1));
 }
 
-static inline ek_lines ek_lines_init(const ek_fmt_conv_geometry *g, const ek_window *w, size_t size, void *scratch)
+static inline ek_lines ek_lines_init(const ek_fmt_conv_geometry *g, const ek_window *w, size_t size, void *scratch,
+                                     ek_copy_fn *copy)
 {
     const size_t line = (size_t)ek_lines_line(g, size), span = (size_t)ek_lines_span(g);
     const int32_t columns = (int32_t)(line / w->pixel);
@@ -44,7 +46,8 @@ static inline ek_lines ek_lines_init(const ek_fmt_conv_geometry *g, const ek_win
                    .span = (int32_t)span,
                    .skip = -w->left,
                    .count = ek_max32(ek_min32(w->in_w, columns + w->left), 0),
-                   .in_place = w->left == 0 && columns <= w->in_w };
+                   .in_place = w->left == 0 && columns <= w->in_w,
+                   .copy = copy };
     l.ring = l.padding + line;
     memset(l.padding, w->fill, line * (l.in_place ? 1 : span + 1));
     return l;
@@ -63,8 +66,8 @@ static inline void ek_lines_fetch(ek_lines *l, int32_t top)
     const ek_window *w = l->window;
     const int32_t end = ek_min32(top + l->span, w->in_h);
     for (int32_t y = ek_max32(ek_max32(top, 0), l->next); y < end; y++)
-        memcpy(l->ring + (size_t)(y % l->span) * l->line + (size_t)l->skip * w->pixel,
-               w->in + (size_t)y * (size_t)w->in_w * w->pixel, (size_t)l->count * w->pixel);
+        ek_copy_bytes(l->copy, l->ring + (size_t)(y % l->span) * l->line + (size_t)l->skip * w->pixel,
+                      w->in + (size_t)y * (size_t)w->in_w * w->pixel, (size_t)l->count * w->pixel);
     l->next = ek_max32(l->next, end);
 }
 

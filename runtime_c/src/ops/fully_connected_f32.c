@@ -17,7 +17,7 @@ static size_t packed_bytes(const ek_node *node)
     return node->kernels->packed_gemm_f32 ? node->kernels->packed_gemm_f32(p->n, p->k) : 0;
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_fully_connected_f32 *p = node->params;
     node->kernels->pack_gemm_f32(packed, ek_blob(node, p->weights), p->n, p->k);
@@ -42,7 +42,7 @@ const ek_op ek_op_fully_connected_f32 = {
     .outputs = 1,
     .check = check,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_fully_connected_f32, weights),
     .run = run,
 };

@@ -16,7 +16,7 @@ static size_t packed_bytes(const ek_node *node)
     return node->kernels->packed_gemm_s8 ? node->kernels->packed_gemm_s8(p->n, p->k) : 0;
 }
 
-static void pack(const ek_node *node, void *packed)
+static inline void pack(const ek_node *node, void *packed)
 {
     const ek_fmt_fully_connected_s8 *p = node->params;
     node->kernels->pack_gemm_s8(packed, ek_blob(node, p->weights), ek_blob(node, p->requant.table), p->n, p->k);
@@ -39,7 +39,7 @@ const ek_op ek_op_fully_connected_s8 = {
     .outputs = 1,
     .check = check,
     .packed_bytes = packed_bytes,
-    .pack = pack,
+    .pack = EK_OP_PACK(pack),
     .weights_at = offsetof(ek_fmt_fully_connected_s8, weights),
     .run = run,
 };

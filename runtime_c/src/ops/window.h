@@ -20,8 +20,12 @@ typedef struct ek_window {
  * (y, x) on in raster order. */
 typedef void ek_multiply(const void *context, int32_t y, int32_t x, const void *a, size_t a_step, size_t rows);
 
+/* ek_kernels.copy, which may be NULL */
+typedef void ek_copy_fn(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
+
 typedef struct ek_walk {
     const ek_window *window;
+    ek_copy_fn *copy;
     uint8_t *rows; /* scratch for `most` rows */
     size_t row_bytes, most;
     bool across; /* the outputs of the last window of a line and the next are neighbours */
@@ -40,35 +44,46 @@ static inline int32_t ek_max32(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* The taps of one kernel row: `line` is the input line, x the column of the first. */
-static inline void ek_gather_line(uint8_t *to, const ek_window *w, const uint8_t *line, int32_t x)
+static inline void ek_copy_bytes(ek_copy_fn *copy, uint8_t *to, const uint8_t *from, size_t n)
 {
+    if (copy)
+        copy(to, 0, from, 0, n, 1);
+    else
+        memcpy(to, from, n);
+}
+
+/* The taps of one kernel row: `line` is the input line, x the column of the first. */
+static inline void ek_gather_line(uint8_t *to, const ek_walk *k, const uint8_t *line, int32_t x)
+{
+    const ek_window *const w = k->window;
     const size_t part = w->part;
     if (w->dilation_w == 1 && part == w->pixel) {
         const int32_t first = ek_min32(ek_max32(-x, 0), w->kernel_w);
         const int32_t end = ek_max32(ek_min32(w->in_w - x, w->kernel_w), first);
         if (first > 0) memset(to, w->fill, (size_t)first * part);
         if (end > first)
-            memcpy(to + (size_t)first * part, line + (size_t)(x + first) * part, (size_t)(end - first) * part);
+            ek_copy_bytes(k->copy, to + (size_t)first * part, line + (size_t)(x + first) * part,
+                          (size_t)(end - first) * part);
         if (end < w->kernel_w) memset(to + (size_t)end * part, w->fill, (size_t)(w->kernel_w - end) * part);
         return;
     }
     for (int32_t kx = 0; kx < w->kernel_w; kx++, x += w->dilation_w, to += part) {
         if (x >= 0 && x < w->in_w)
-            memcpy(to, line + (size_t)x * w->pixel, part);
+            ek_copy_bytes(k->copy, to, line + (size_t)x * w->pixel, part);
         else
             memset(to, w->fill, part);
     }
 }
 
-static inline void ek_gather_window(uint8_t *to, const ek_window *w, int32_t y, int32_t x)
+static inline void ek_gather_window(uint8_t *to, const ek_walk *k, int32_t y, int32_t x)
 {
+    const ek_window *const w = k->window;
     const size_t bytes = (size_t)w->kernel_w * w->part, line = (size_t)w->in_w * w->pixel;
     int32_t in_y = w->top + y * w->stride_h;
     const int32_t in_x = w->left + x * w->stride_w;
     for (int32_t ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h, to += bytes) {
         if (in_y >= 0 && in_y < w->in_h)
-            ek_gather_line(to, w, w->in + (size_t)in_y * line, in_x);
+            ek_gather_line(to, k, w->in + (size_t)in_y * line, in_x);
         else
             memset(to, w->fill, bytes);
     }
@@ -107,16 +122,20 @@ static inline void ek_copy_many(uint8_t *to, size_t to_step, const uint8_t *from
 
 /* `count` windows from (y, x) on, all of whose columns are inside the image; their taps of a kernel
  * row are neighbours. */
-static inline void ek_gather_run(uint8_t *to, size_t row_bytes, const ek_window *w, int32_t y, int32_t x, size_t count)
+static inline void ek_gather_run(uint8_t *to, const ek_walk *k, int32_t y, int32_t x, size_t count)
 {
+    const ek_window *const w = k->window;
     const size_t bytes = (size_t)w->kernel_w * w->part, line = (size_t)w->in_w * w->pixel;
     const size_t step = (size_t)w->stride_w * w->pixel, at = (size_t)(w->left + x * w->stride_w) * w->pixel;
     int32_t in_y = w->top + y * w->stride_h;
     for (int32_t ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h, to += bytes) {
         if (in_y >= 0 && in_y < w->in_h) {
-            ek_copy_many(to, row_bytes, w->in + (size_t)in_y * line + at, step, bytes, count);
+            if (k->copy)
+                k->copy(to, k->row_bytes, w->in + (size_t)in_y * line + at, step, bytes, count);
+            else
+                ek_copy_many(to, k->row_bytes, w->in + (size_t)in_y * line + at, step, bytes, count);
         } else {
-            for (size_t i = 0; i < count; i++) memset(to + i * row_bytes, w->fill, bytes);
+            for (size_t i = 0; i < count; i++) memset(to + i * k->row_bytes, w->fill, bytes);
         }
     }
 }
@@ -152,10 +171,10 @@ static inline void ek_walk_gather(ek_walk *k, int32_t y, int32_t from, int32_t t
             const size_t room = k->most - k->held;
             count = ek_min32(outside, to) - x;
             if ((size_t)count > room) count = (int32_t)room;
-            ek_gather_run(row, k->row_bytes, w, y, x, (size_t)count);
+            ek_gather_run(row, k, y, x, (size_t)count);
         } else {
             count = 1;
-            ek_gather_window(row, w, y, x);
+            ek_gather_window(row, k, y, x);
         }
         k->held += (size_t)count;
         if (k->held == k->most || (!k->across && x + count == w->out_w)) ek_walk_flush(k);

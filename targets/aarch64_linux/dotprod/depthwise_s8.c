@@ -4,10 +4,16 @@
 #include "kernels.h"
 #include "../neon/depthwise_s8.h"
 
-static size_t weights_bytes(uint32_t taps) { return ((size_t)taps + 3) / 4 * 4 * SLOTS; }
+static size_t weights_bytes(uint32_t taps)
+{
+    return ((size_t)taps + 3) / 4 * 4 * SLOTS;
+}
 
 /* Where tap t goes: group * 4 + place. */
-static uint32_t place_of(uint32_t t, uint32_t taps) { return taps == 9 ? t % 3 * 4 + t / 3 : t; }
+static uint32_t place_of(uint32_t t, uint32_t taps)
+{
+    return taps == 9 ? t % 3 * 4 + t / 3 : t;
+}
 
 static void pack_slot(int8_t *to, size_t slot, const int8_t *from, size_t c, uint32_t taps)
 {
@@ -17,9 +23,15 @@ static void pack_slot(int8_t *to, size_t slot, const int8_t *from, size_t c, uin
     }
 }
 
-size_t ek_dotprod_packed_depthwise_s8(uint32_t taps, uint32_t c) { return packed_bytes(taps, c); }
+size_t ek_dotprod_packed_depthwise_s8(uint32_t taps, uint32_t c)
+{
+    return packed_bytes(taps, c);
+}
 
-void ek_dotprod_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d) { pack(packed, d); }
+void ek_dotprod_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d)
+{
+    pack(packed, d);
+}
 
 /* Byte 4s + i of the interleaved vectors is byte s of input i: the four look-ups of 16 channels. */
 typedef struct order {
@@ -109,9 +121,8 @@ EK_INLINE void column(int8x16_t v[4], const nine *n, int i, size_t x, size_t in_
                 load_tile(n->row[2][i] + x, in_step, j->c, m), &n->order);
 }
 
-EK_INLINE void nine_taps(const job *j, const mode m, size_t from)
+EK_INLINE void nine_taps(const job *j, const nine *n, const mode m, size_t from)
 {
-    const nine n = nine_make(j);
     const size_t in_step = m == PAIR ? j->in_step / 2 : 0, out_step = m == PAIR ? j->out_step / 2 : 0;
     int8_t *out = j->out + from * j->out_step;
     for (size_t p = from, at = from * j->in_step; p < j->pixels; p++, at += j->in_step, out += j->out_step) {
@@ -120,25 +131,16 @@ EK_INLINE void nine_taps(const job *j, const mode m, size_t from)
         start(acc, j->block);
 #pragma GCC unroll 3
         for (int x = 0; x < 3; x++) {
-            column(v, &n, x, at, in_step, j, m);
-            dot(acc, v, n.w[x]);
+            column(v, n, x, at, in_step, j, m);
+            dot(acc, v, n->w[x]);
         }
         store_tile(out, acc, j->block, j, out_step, m);
     }
 }
 
-/* Whether the taps of a kernel row are `column` elements apart. */
-static bool is_window(const job *j, size_t column)
-{
-    for (int t = 0; t < 9; t++)
-        if (t % 3 && j->taps[t] != j->taps[t - 1] + column) return false;
-    return true;
-}
-
 /* Two tiles at once, S columns apart, and their S + 3 columns once. */
-EK_INLINE void window(const job *j, const mode m, const size_t S, size_t step)
+EK_INLINE void window(const job *j, const nine *n, const mode m, const size_t S, size_t step)
 {
-    const nine n = nine_make(j);
     size_t p = 0, at = 0;
     int8_t *out = j->out;
     for (; p + 2 <= j->pixels; p += 2, at += 2 * j->in_step, out += 2 * j->out_step) {
@@ -148,28 +150,41 @@ EK_INLINE void window(const job *j, const mode m, const size_t S, size_t step)
         start(acc[1], j->block);
 #pragma GCC unroll 5
         for (size_t x = 0; x < S + 3; x++) {
-            column(v, &n, 0, at + x * step, 0, j, m);
-            if (x < 3) dot(acc[0], v, n.w[x]);
-            if (x >= S) dot(acc[1], v, n.w[x - S]);
+            column(v, n, 0, at + x * step, 0, j, m);
+            if (x < 3) dot(acc[0], v, n->w[x]);
+            if (x >= S) dot(acc[1], v, n->w[x - S]);
         }
         store_tile(out, acc[0], j->block, j, 0, m);
         store_tile(out + j->out_step, acc[1], j->block, j, 0, m);
     }
-    nine_taps(j, m, p);
+    nine_taps(j, n, m, p);
 }
 
 EK_INLINE void all_pixels(const job *j, const mode m)
 {
-    if (j->tap_count != 9)
+    if (j->tap_count != 9) {
         any_taps(j, m);
-    else if (m == WIDE && is_window(j, j->in_step))
-        window(j, m, 1, j->in_step);
-    else if (m == WIDE && j->in_step % 2 == 0 && is_window(j, j->in_step / 2))
-        window(j, m, 2, j->in_step / 2);
-    else if (m == DENSE && is_window(j, 8))
-        window(j, m, 2, 8);
+        return;
+    }
+    const nine n = nine_make(j);
+    if (m == WIDE && j->window_stride == 1)
+        window(j, &n, m, 1, j->in_step);
+    else if (m == WIDE && j->window_stride == 2)
+        window(j, &n, m, 2, j->in_step / 2);
+    else if (m == DENSE && j->window_stride == 1)
+        window(j, &n, m, 2, 8);
     else
-        nine_taps(j, m, 0);
+        nine_taps(j, &n, m, 0);
+}
+
+/* The taps of a kernel row are neighbouring columns: how many columns from pixel to pixel, if 1 or 2. */
+static uint8_t stride_of(const int8_t *const *taps, uint32_t tap_count, size_t in_step)
+{
+    if (tap_count != 9) return 0;
+    const size_t column = (size_t)((uintptr_t)taps[1] - (uintptr_t)taps[0]);
+    for (int t = 0; t < 9; t += 3)
+        if (taps[t + 1] != taps[t] + column || taps[t + 2] != taps[t + 1] + column) return 0;
+    return column == in_step ? 1 : 2 * column == in_step ? 2 : 0;
 }
 
 void ek_dotprod_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,

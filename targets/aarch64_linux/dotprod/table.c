@@ -6,13 +6,17 @@
 #include "kernels.h"
 
 /* HWCAP_ASIMDDP of the kernel's interface; old headers lack it. */
-static bool supported(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
+static bool supported(void)
+{
+    return getauxval(AT_HWCAP) >> 20 & 1;
+}
 
 static const ek_kernels kernels = {
     EK_REFERENCE_KERNELS,
     .name = "aarch64_dotprod",
     .gemm_s8_rows = 48,
     .gemm_f32_rows = 48,
+    .gemm_s8_parts = 8,
     .gemm_s8 = ek_dotprod_gemm_s8,
     .packed_gemm_s8 = ek_dotprod_packed_gemm_s8,
     .pack_gemm_s8 = EK_PACKER(ek_dotprod_pack_gemm_s8),

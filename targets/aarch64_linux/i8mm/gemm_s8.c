@@ -4,9 +4,15 @@
 #define EK_GEMM_GROUP 8
 #include "../neon/gemm_s8.h"
 
-static size_t at_of(uint32_t j, uint32_t i) { return (size_t)(i / 8) * 64 + j * 8 + i % 8; }
+static size_t at_of(uint32_t j, uint32_t i)
+{
+    return (size_t)(i / 8) * 64 + j * 8 + i % 8;
+}
 
-size_t ek_i8mm_packed_gemm_s8(uint32_t n, uint32_t k) { return packed_bytes(n, k); }
+size_t ek_i8mm_packed_gemm_s8(uint32_t n, uint32_t k)
+{
+    return packed_bytes(n, k);
+}
 
 void ek_i8mm_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
 {
@@ -67,28 +73,36 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
     for (int r = 0; r < 2 * P; r++) row[r] = a + (size_t)(r < R ? r : R - 1) * a_step;
 
     const int8_t *panel = w->panel;
-    const uint32_t left = w->k % 8;
-    uint32_t i = 0;
-    for (; i + 16 <= w->k; i += 16, panel += 128) {
+    const uint32_t left = w->part % 8;
+    for (uint32_t done = 0;;) {
+        uint32_t i = 0;
+#pragma GCC unroll 2
+        for (; i + 16 <= w->part; i += 16, panel += 128) {
 #pragma GCC unroll 8
-        for (int p = 0; p < P; p++) {
-            const int8x16_t even = vld1q_s8(row[2 * p] + i), odd = vld1q_s8(row[2 * p + 1] + i);
-            x[p] = low_halves(even, odd);
-            y[p] = high_halves(even, odd);
+            for (int p = 0; p < P; p++) {
+                const int8x16_t even = vld1q_s8(row[2 * p] + i), odd = vld1q_s8(row[2 * p + 1] + i);
+                x[p] = low_halves(even, odd);
+                y[p] = high_halves(even, odd);
+            }
+            eight(acc, x, panel, w->panel_bytes, P, C);
+            eight(acc, y, panel + 64, w->panel_bytes, P, C);
         }
-        eight(acc, x, panel, w->panel_bytes, P, C);
-        eight(acc, y, panel + 64, w->panel_bytes, P, C);
-    }
-    if (w->k & 8) {
+        if (w->part & 8) {
 #pragma GCC unroll 8
-        for (int p = 0; p < P; p++) x[p] = vcombine_s8(vld1_s8(row[2 * p] + i), vld1_s8(row[2 * p + 1] + i));
-        eight(acc, x, panel, w->panel_bytes, P, C);
-        panel += 64;
+            for (int p = 0; p < P; p++) x[p] = vcombine_s8(vld1_s8(row[2 * p] + i), vld1_s8(row[2 * p + 1] + i));
+            eight(acc, x, panel, w->panel_bytes, P, C);
+            panel += 64;
+        }
+        done += w->part;
+        if (done == w->k) break;
+#pragma GCC unroll 8
+        for (int r = 0; r < 2 * P; r++) row[r] += w->part_step;
     }
     if (left) {
 #pragma GCC unroll 8
         for (int p = 0; p < P; p++)
-            x[p] = vcombine_s8(ek_load_row_end(row[2 * p], w->k, left), ek_load_row_end(row[2 * p + 1], w->k, left));
+            x[p] =
+                vcombine_s8(ek_load_row_end(row[2 * p], w->part, left), ek_load_row_end(row[2 * p + 1], w->part, left));
         eight(acc, x, panel, w->panel_bytes, P, C);
     }
     int32x4_t rows[8][4];
@@ -97,7 +111,7 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
 }
 
 EK_STRIPE(stripe1, 8, 1)
-EK_STRIPE(stripe2, 4, 2)
+EK_STRIPE(stripe2, 6, 2)
 
 void ek_i8mm_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
 {

@@ -3,16 +3,25 @@
 #include "kernels.h"
 #include "depthwise_s8.h"
 
-static size_t weights_bytes(uint32_t taps) { return (size_t)taps * SLOTS; }
+static size_t weights_bytes(uint32_t taps)
+{
+    return (size_t)taps * SLOTS;
+}
 
 static void pack_slot(int8_t *to, size_t slot, const int8_t *from, size_t c, uint32_t taps)
 {
     for (uint32_t t = 0; t < taps; t++) to[t * SLOTS + slot] = from[t * c];
 }
 
-size_t ek_neon_packed_depthwise_s8(uint32_t taps, uint32_t c) { return packed_bytes(taps, c); }
+size_t ek_neon_packed_depthwise_s8(uint32_t taps, uint32_t c)
+{
+    return packed_bytes(taps, c);
+}
 
-void ek_neon_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d) { pack(packed, d); }
+void ek_neon_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d)
+{
+    pack(packed, d);
+}
 
 EK_INLINE void add_words(int32x4_t acc[4], int16x8_t lo, int16x8_t hi)
 {
@@ -71,6 +80,12 @@ EK_INLINE void all_pixels(const job *j, const mode m)
         pixels_of(j, m, 9, false);
     else
         pixels_of(j, m, 0, false);
+}
+
+static uint8_t stride_of(const int8_t *const *taps, uint32_t tap_count, size_t in_step)
+{
+    (void)taps, (void)tap_count, (void)in_step;
+    return 0;
 }
 
 void ek_neon_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,

@@ -1,6 +1,6 @@
 /* What the int8 depthwise kernels share: blocks of 16 slots. A slot is a channel; 8 channels put two
  * pixels side by side. The last block of more than 16 channels overlaps the one before. A file that
- * includes this defines `weights_bytes`, `pack_slot` and `all_pixels`.
+ * includes this defines `weights_bytes`, `pack_slot`, `all_pixels` and `stride_of`.
  *
  * Packed: a header, then of each block the requantization of its slots and its weights. */
 #ifndef EK_NEON_DEPTHWISE_S8_H
@@ -30,6 +30,7 @@ typedef struct job {
     size_t out_step, in_step, pixels, first, c;
     uint32_t tap_count;
     bool any_left, extreme;
+    uint8_t window_stride;
     ek_output output;
 } job;
 
@@ -40,9 +41,18 @@ static void pack_slot(int8_t *to, size_t slot, const int8_t *from, size_t c, uin
 
 static void all_pixels(const job *j, const mode m);
 
-static size_t block_count(uint32_t c) { return ((size_t)c + SLOTS - 1) / SLOTS; }
+/* What a kernel likes to know of the taps once; 0 for nothing. */
+static uint8_t stride_of(const int8_t *const *taps, uint32_t tap_count, size_t in_step);
 
-static size_t block_first(size_t i, uint32_t c) { return c > SLOTS && i + 1 == block_count(c) ? c - SLOTS : i * SLOTS; }
+static size_t block_count(uint32_t c)
+{
+    return ((size_t)c + SLOTS - 1) / SLOTS;
+}
+
+static size_t block_first(size_t i, uint32_t c)
+{
+    return c > SLOTS && i + 1 == block_count(c) ? c - SLOTS : i * SLOTS;
+}
 
 static size_t packed_bytes(uint32_t taps, uint32_t c)
 {
@@ -125,8 +135,14 @@ EK_INLINE void store_tile(int8_t *out, const int32x4_t acc[4], const slots *b, c
     }
 }
 
-static void run_wide(const job *j) { all_pixels(j, WIDE); }
-static void run_part(const job *j) { all_pixels(j, PART); }
+static void run_wide(const job *j)
+{
+    all_pixels(j, WIDE);
+}
+static void run_part(const job *j)
+{
+    all_pixels(j, PART);
+}
 
 /* Pixels two by two; an odd last one alone. */
 static void run_pairs(job *j)
@@ -156,6 +172,7 @@ EK_INLINE void run(int8_t *out, size_t out_step, const int8_t *const *taps, size
     memcpy(&h, d->weights, sizeof h);
     const uint8_t *block = (const uint8_t *)d->weights + HEADER;
     const ek_requant *q = &d->requant;
+    const uint8_t window_stride = stride_of(taps, d->taps, in_step);
     for (size_t i = 0; i < block_count(d->c); i++, block += sizeof(slots) + weights_bytes(d->taps)) {
         const size_t first = block_first(i, d->c);
         job j = { .block = (const slots *)(const void *)block,
@@ -169,6 +186,7 @@ EK_INLINE void run(int8_t *out, size_t out_step, const int8_t *const *taps, size
                   .tap_count = d->taps,
                   .any_left = h.any_left,
                   .extreme = h.extreme,
+                  .window_stride = window_stride,
                   .output = ek_output_from(q->zero_point, q->qmin, q->qmax) };
         if (d->c >= SLOTS)
             run_wide(&j);

@@ -59,13 +59,13 @@ static int8x16_t load_part(const int8_t *p, size_t count)
 }
 
 /* b[0] is read before out, which may be b, is written. */
-#define BINARY(one, params)                                                                        \
-    const int8x16_t constant = vdupq_n_s8(b_step || !count ? 0 : b[0]);                            \
-    for (; count >= BLOCK; count -= BLOCK, out += BLOCK, a += BLOCK, b += b_step ? BLOCK : 0)      \
-        vst1q_s8(out, one(vld1q_s8(a), b_step ? vld1q_s8(b) : constant, params));                  \
-    if (count) {                                                                                   \
-        const int8x16_t y = b_step ? load_part(b, count) : constant;                               \
-        ek_store_part16(out, one(load_part(a, count), y, params), count);                          \
+#define BINARY(one, params)                                                                   \
+    const int8x16_t constant = vdupq_n_s8(b_step || !count ? 0 : b[0]);                       \
+    for (; count >= BLOCK; count -= BLOCK, out += BLOCK, a += BLOCK, b += b_step ? BLOCK : 0) \
+        vst1q_s8(out, one(vld1q_s8(a), b_step ? vld1q_s8(b) : constant, params));             \
+    if (count) {                                                                              \
+        const int8x16_t y = b_step ? load_part(b, count) : constant;                          \
+        ek_store_part16(out, one(load_part(a, count), y, params), count);                     \
     }
 
 void ek_neon_add_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p)

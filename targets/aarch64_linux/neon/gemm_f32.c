@@ -4,9 +4,15 @@
 
 enum { PANEL = 8 };
 
-static size_t panels(uint32_t n) { return ((size_t)n + PANEL - 1) / PANEL; }
+static size_t panels(uint32_t n)
+{
+    return ((size_t)n + PANEL - 1) / PANEL;
+}
 
-size_t ek_neon_packed_gemm_f32(uint32_t n, uint32_t k) { return panels(n) * k * PANEL * sizeof(float); }
+size_t ek_neon_packed_gemm_f32(uint32_t n, uint32_t k)
+{
+    return panels(n) * k * PANEL * sizeof(float);
+}
 
 void ek_neon_pack_gemm_f32(void *packed, const float *weights, uint32_t n, uint32_t k)
 {

@@ -3,13 +3,17 @@
 #include "kernels.h"
 
 /* Every AArch64 CPU has NEON. */
-static bool supported(void) { return true; }
+static bool supported(void)
+{
+    return true;
+}
 
 static const ek_kernels kernels = {
     EK_REFERENCE_KERNELS,
     .name = "aarch64_neon",
     .gemm_s8_rows = 48,
     .gemm_f32_rows = 48,
+    .gemm_s8_parts = 8,
     .gemm_s8 = ek_neon_gemm_s8,
     .packed_gemm_s8 = ek_neon_packed_gemm_s8,
     .pack_gemm_s8 = EK_PACKER(ek_neon_pack_gemm_s8),

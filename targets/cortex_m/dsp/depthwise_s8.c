@@ -26,10 +26,9 @@ static void plain(output out, const int8_t *const *taps, size_t in_step, size_t 
             const size_t channel = first + j;
             const int8_t *w = weights + j;
             uint32_t acc = (uint32_t)r->bias[channel];
-            for (uint32_t t = 0; t < d->taps; t++, w += count)
-                acc += (uint32_t)(*w * taps[t][p * in_step + channel]);
-            out.at[p * out.step + channel] = ek_requantize((int32_t)acc, r->multiplier[channel], r->shift[channel],
-                                                           r->zero_point, r->qmin, r->qmax);
+            for (uint32_t t = 0; t < d->taps; t++, w += count) acc += (uint32_t)(*w * taps[t][p * in_step + channel]);
+            out.at[p * out.step + channel] =
+                ek_requantize((int32_t)acc, r->multiplier[channel], r->shift[channel], r->zero_point, r->qmin, r->qmax);
         }
 }
 

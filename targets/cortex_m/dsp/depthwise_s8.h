@@ -31,7 +31,7 @@ typedef struct ek_dsp_column {
 } ek_dsp_column;
 
 typedef struct ek_dsp_channel {
-    int32_t multiplier, add, shift; /* see requant.h */
+    int32_t multiplier, add, shift; /* see shift.h */
 } ek_dsp_channel;
 
 static inline size_t ek_dsp_group_bytes(uint32_t taps)

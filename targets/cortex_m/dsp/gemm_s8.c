@@ -1,18 +1,20 @@
 /* Three rows at a time, spread to 16 bits in a buffer once and then multiplied with every pair of
  * channels; see pack.c for the layout of the weights. Longer rows go in blocks, with partial sums
  * of a block of channels. */
+#include <stdbool.h>
 #include <string.h>
 
+#include "edgekit/kernels.h"
+#include "fixed_point.h"
 #include "gemm_s8.h"
+#include "halves.h"
 #include "kernels.h"
-#include "requant.h"
 
 enum {
     ROWS = 3,
-    BLOCK = 72,                         /* of k, a multiple of 4, with three rows */
-    WORDS = BLOCK / 2 * ROWS + 8,       /* of the buffer; with one row a multiple of 8 in use */
-    BLOCK_1 = BLOCK * ROWS / 16 * 16,   /* of k with one row */
-    SUMS = 96,                          /* partial sums: rows x channels */
+    WORDS = 216,       /* of spread inputs: 144 of k for three rows, 432 for one */
+    BLOCK_WORDS = 120, /* where the rest holds sums: 80 of k for three rows */
+    SUMS = WORDS - BLOCK_WORDS,
 };
 
 typedef struct buffer {
@@ -20,9 +22,17 @@ typedef struct buffer {
     uint32_t x[WORDS];
 } buffer;
 
-static size_t least(size_t a, size_t b)
+typedef struct product {
+    const ek_gemm_s8 *g;
+    int8_t *out;
+    size_t out_step, a_step, rows; /* rows: 3 or 1 */
+    bool fast;
+} product;
+
+/* The last step of one row reads up to 16. */
+static size_t longest(size_t words, size_t rows)
 {
-    return a < b ? a : b;
+    return rows == ROWS ? words / ROWS * 2 / 4 * 4 : words / 8 * 16;
 }
 
 /* Blocks of about equal length. */
@@ -32,138 +42,144 @@ static size_t block_length(size_t k, size_t most)
     return ((k + blocks - 1) / blocks + 3) / 4 * 4;
 }
 
-static void spread_3(buffer *to, const int8_t *a, size_t step, size_t k)
+static size_t row_bytes(const ek_gemm_s8 *g)
 {
-    const size_t fours = k / 4, rest = k % 4;
+    return (g->k / 4 + (g->k % 4 != 0)) * (size_t)8;
+}
+
+/* The last 1 to 3 inputs of a row, behind them zeros. */
+static uint32_t last_inputs(const int8_t *a, size_t k)
+{
+    const size_t rest = k % 4;
+    uint32_t four = 0;
+    if (k > 4) {
+        memcpy(&four, a + k - 4, 4);
+        return four >> 8 * (4 - rest);
+    }
+    for (size_t i = 0; i < rest; i++) four |= (uint32_t)(uint8_t)a[k - rest + i] << 8 * i;
+    return four;
+}
+
+static const uint32_t *spread_rows(buffer *to, const int8_t *a, size_t step, size_t k)
+{
     uint32_t *x = to->x;
-    memset(to->correction, 0, sizeof to->correction);
-    if (fours) x = ek_dsp_spread_3(to->correction, a, step, fours, x);
-    if (rest) {
-        int8_t tail[4 * ROWS] = { 0 };
-        for (size_t row = 0; row < ROWS; row++)
-            for (size_t i = 0; i < rest; i++) tail[4 * row + i] = a[row * step + k - rest + i];
-        ek_dsp_spread_3(to->correction, tail, 4, 1, x);
+    to->correction[0] = to->correction[1] = to->correction[2] = 0;
+    if (k / 4) x = ek_dsp_spread_3(to->correction, a, step, k / 4, x);
+    if (k % 4) {
+        uint32_t last[ROWS];
+        for (size_t row = 0; row < ROWS; row++) last[row] = last_inputs(a + row * step, k);
+        x = ek_dsp_spread_3(to->correction, (const int8_t *)last, 4, 1, x);
     }
+    return x;
 }
 
-static void requant_sums(int8_t *out, size_t step, const int32_t *sums, size_t rows, size_t channels,
-                         const ek_dsp_requant *r, size_t first)
+static const uint32_t *spread_row(buffer *to, const int8_t *a, size_t k)
 {
-    for (size_t j = 0; j < channels; j++) {
-        const int32_t *from = sums + (j & ~(size_t)1) * rows + (j % 2 ? 0 : rows);
-        const ek_dsp_scale s = ek_dsp_scale_of(r, first + j);
-        for (size_t row = 0; row < rows; row++) out[row * step + j] = ek_dsp_requantize(from[row], &s, r);
-    }
-}
-
-/* Channels [first, first + count) of as many rows as there are sums for. */
-static void bias_sums(int32_t *sums, const int32_t *bias, size_t rows, size_t count)
-{
-    for (size_t j = 0; j < count; j++, bias++) {
-        int32_t *to = sums + (j & ~(size_t)1) * rows + (j % 2 ? 0 : rows);
-        for (size_t row = 0; row < rows; row++) to[row] = *bias;
-    }
-}
-
-static const uint8_t *weights_at(const ek_gemm_s8 *g, size_t channel, size_t i)
-{
-    return (const uint8_t *)g->weights + channel / 2 * ((g->k + 3u) / 4 * 8) + i * 2;
-}
-
-static void rows_3(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, const ek_gemm_s8 *g,
-                   const ek_dsp_requant *r)
-{
-    const size_t length = block_length(g->k, BLOCK), row_bytes = (g->k + 3u) / 4 * 8;
-    const bool whole = length >= g->k;
-    buffer x;
-    int32_t sums[SUMS];
-    for (size_t first = 0, count; first < g->n; first += count) {
-        count = g->n - first;
-        /* Without partial sums all pairs go at once; a last single channel is finished here. */
-        const bool direct = whole && r->fast && count > 1;
-        count = direct ? count & ~(size_t)1 : least(count, SUMS / ROWS);
-        const bool finish = r->fast && count % 2 == 0;
-        if (!direct) bias_sums(sums, g->requant.bias + first, ROWS, count);
-        for (size_t i = 0, now; i < g->k; i += now) {
-            now = least(length, g->k - i);
-            const size_t fours = (now + 3) / 4;
-            if (!whole || first == 0) spread_3(&x, a + i, a_step, now);
-            ek_dsp_job job = {
-                .bias = g->requant.bias + first,
-                .multiplier = g->requant.multiplier + first,
-                .shift = g->requant.shift + first,
-                .out = out + first,
-                .out_step = out_step,
-                .offset = r->offset,
-                .w = weights_at(g, first, i),
-                .x = x.correction,
-                .skip = (4 - fours % 4) % 4 * EK_DSP_STEP_BYTES,
-                .sums = direct ? NULL : sums,
-                .finish = finish && i + now == g->k,
-                .w_gap = row_bytes - fours * 8,
-                .pairs = (count + 1) / 2,
-                .x_end = x.x + fours * 2 * ROWS,
-            };
-            ek_dsp_pairs_3(&job);
-        }
-        if (!finish) requant_sums(out + first, out_step, sums, ROWS, count, r, first);
-    }
-}
-
-static int32_t spread_1(uint32_t *to, const int8_t *a, size_t k)
-{
-    uint32_t *const end = to + (k + 15) / 16 * 8;
+    uint32_t *x = to->x, *const end = x + (k + 15) / 16 * 8;
     int32_t sum = 0;
-    for (; k >= 4; k -= 4, a += 4, to += 2) {
-        uint32_t four;
-        memcpy(&four, a, 4);
-        to[0] = ek_dsp_even(four);
-        to[1] = ek_dsp_odd(four);
-        sum = ek_dsp_halves(to[0], ek_dsp_halves(to[1], sum));
-    }
-    while (to < end) {
+    for (size_t i = 0; x < end; i += 4, x += 2) {
         uint32_t four = 0;
-        for (size_t i = 0; i < k; i++) {
-            four |= (uint32_t)(uint8_t)a[i] << 8 * i;
-            sum += a[i];
-        }
-        k = 0;
-        *to++ = ek_dsp_even(four);
-        *to++ = ek_dsp_odd(four);
+        if (i + 4 <= k)
+            memcpy(&four, a + i, 4);
+        else if (i < k)
+            four = last_inputs(a, k);
+        x[0] = ek_dsp_even(four);
+        x[1] = ek_dsp_odd(four);
+        sum = ek_dsp_halves(x[0], ek_dsp_halves(x[1], sum));
     }
-    return -128 * sum;
+    to->correction[0] = -128 * sum;
+    return end;
 }
 
-static void row_1(int8_t *out, const int8_t *a, const ek_gemm_s8 *g, const ek_dsp_requant *r)
+/* Where the sums of channel j are. */
+static int32_t *sums_of(int32_t *sums, size_t j, size_t rows)
 {
-    const size_t length = block_length(g->k, BLOCK_1);
-    uint32_t x[WORDS];
-    int32_t sums[SUMS];
-    for (size_t first = 0, count; first < g->n; first += count) {
-        count = least(g->n - first, SUMS);
-        bias_sums(sums, g->requant.bias + first, 1, count);
-        for (size_t i = 0, now; i < g->k; i += now) {
-            now = least(length, g->k - i);
-            const int32_t correction = spread_1(x, a + i, now);
-            const uint32_t *const end = x + (now + 15) / 16 * 8;
-            for (size_t j = 0; j < count; j += 2) {
-                sums[j + 1] += correction;
-                ek_dsp_pair_1(x, weights_at(g, first + j, i), sums + j, end);
-            }
-        }
-        requant_sums(out + first, 0, sums, 1, count, r, first);
+    return sums + (j & ~(size_t)1) * rows + (j % 2 ? 0 : rows);
+}
+
+static void start_sums(const product *p, int32_t *sums, size_t first, size_t count)
+{
+    for (size_t j = 0; j < count; j++)
+        for (size_t row = 0; row < p->rows; row++) sums_of(sums, j, p->rows)[row] = p->g->requant.bias[first + j];
+}
+
+static void finish_sums(const product *p, int32_t *sums, size_t first, size_t count)
+{
+    const ek_requant *r = &p->g->requant;
+    for (size_t j = 0; j < count; j++)
+        for (size_t row = 0; row < p->rows; row++)
+            p->out[row * p->out_step + first + j] =
+                ek_requantize(sums_of(sums, j, p->rows)[row], r->multiplier[first + j], r->shift[first + j],
+                              r->zero_point, r->qmin, r->qmax);
+}
+
+/* One block of k for channels [first, first + count). */
+static void multiply(const product *p, const int8_t *a, size_t k, size_t first, size_t count, ek_dsp_job *job,
+                     buffer *x)
+{
+    const size_t steps = (k + 3) / 4, skip = (0 - steps) % EK_DSP_UNROLLED_STEPS;
+    job->x_end = p->rows == ROWS ? spread_rows(x, a, p->a_step, k) : spread_row(x, a, k);
+    job->bias = p->g->requant.bias + first;
+    job->multiplier = p->g->requant.multiplier + first;
+    job->shift = p->g->requant.shift + first;
+    job->out = p->out + first;
+    job->pairs = (count + 1) / 2;
+    job->w_gap = row_bytes(p->g) - (p->rows == ROWS ? steps * 8 : 0);
+    job->enter = (const void *)(((uintptr_t)ek_dsp_steps + skip * EK_DSP_STEP_BYTES) | 1);
+    if (p->rows == ROWS)
+        ek_dsp_pairs_3(job);
+    else
+        ek_dsp_pairs_1(job);
+}
+
+static void multiply_rows(const product *p, const int8_t *a)
+{
+    const ek_gemm_s8 *g = p->g;
+    const uint8_t *const w = g->weights;
+    buffer x;
+    ek_dsp_job job = { .out_step = p->out_step, .offset = 2 * g->requant.zero_point + 1, .x = x.correction };
+    size_t first = 0;
+    if (p->fast && g->n > 1 && g->k <= longest(WORDS, p->rows)) { /* all at once but a single last channel */
+        job.w = w;
+        first = g->n & ~(size_t)1;
+        multiply(p, a, g->k, 0, first, &job, &x);
     }
+    int32_t *const sums = (int32_t *)x.x + BLOCK_WORDS;
+    const size_t length = block_length(g->k, longest(BLOCK_WORDS, p->rows));
+    for (size_t count; first < g->n; first += count) {
+        count = g->n - first < SUMS / p->rows ? g->n - first : SUMS / p->rows;
+        const bool finish = p->fast && count % 2 == 0;
+        start_sums(p, sums, first, count);
+        for (size_t i = 0, now; i < g->k; i += now) {
+            now = g->k - i < length ? g->k - i : length;
+            job.w = w + first / 2 * row_bytes(g) + i * 2;
+            job.sums = sums;
+            job.finish = finish && i + now == g->k;
+            multiply(p, a + i, now, first, count, &job, &x);
+        }
+        if (!finish) finish_sums(p, sums, first, count);
+    }
+}
+
+/* What the loops requantize: the clamp is int8's, and no shift is to the left, as is usual. */
+static bool is_fast(const ek_requant *q, size_t n)
+{
+    const int8_t *shift = q->shift;
+    uint32_t odd = q->qmin != INT8_MIN || q->qmax != INT8_MAX, four;
+    for (; n >= 4; n -= 4, shift += 4) {
+        memcpy(&four, shift, 4);
+        odd |= ek_dsp_negated(four) & 0x80808080;
+    }
+    for (; n; n--, shift++) odd |= *shift > 0;
+    return !odd;
 }
 
 void ek_dsp_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
 {
-    const ek_dsp_requant r = ek_dsp_requant_of(&g->requant, g->n);
-    if (rows < ROWS) {
-        for (size_t row = 0; row < rows; row++) row_1(out + row * out_step, a + row * a_step, g, &r);
-        return;
-    }
-    for (size_t row = 0; row < rows; row += ROWS) {
-        const size_t at = least(row, rows - ROWS); /* the last ones may be done twice */
-        rows_3(out + at * out_step, out_step, a + at * a_step, a_step, g, &r);
+    product p = { g, NULL, out_step, a_step, rows < ROWS ? 1 : ROWS, is_fast(&g->requant, g->n) };
+    for (size_t row = 0; row < rows; row += p.rows) {
+        const size_t at = row + p.rows <= rows ? row : rows - p.rows; /* the last rows may be done twice */
+        p.out = out + at * out_step;
+        multiply_rows(&p, a + at * a_step);
     }
 }

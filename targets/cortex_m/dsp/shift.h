@@ -1,4 +1,5 @@
-/* What SMMLAR adds; portable, for packing too. */
+/* Requantization by SMMLAR, which rounds and adds, in one instruction, what the right shift rounds with
+ * and the zero point: exact, as |2 * acc| < 2^31 by contract. Portable, for packing too. */
 #ifndef EK_CORTEX_M_DSP_SHIFT_H
 #define EK_CORTEX_M_DSP_SHIFT_H
 

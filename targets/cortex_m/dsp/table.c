@@ -11,12 +11,15 @@ static const ek_kernels kernels = {
     EK_REFERENCE_KERNELS,
     .name = "cortex_m_dsp",
     .gemm_s8_rows = EK_DSP_GEMM_ROWS,
-    .gemm_s8 = ek_dsp_gemm_s8,
+    .gemm_s8 = EK_SLOT_gemm_s8(ek_dsp_gemm_s8),
     .packed_gemm_s8 = ek_dsp_packed_gemm_s8,
     .pack_gemm_s8 = EK_PACKER(ek_dsp_pack_gemm_s8),
-    .depthwise_s8 = ek_dsp_depthwise_s8,
+    .depthwise_s8 = EK_SLOT_depthwise_s8(ek_dsp_depthwise_s8),
     .packed_depthwise_s8 = ek_dsp_packed_depthwise_s8,
     .pack_depthwise_s8 = EK_PACKER(ek_dsp_pack_depthwise_s8),
+    .add_s8 = EK_SLOT_add_s8(ek_dsp_add_s8),
+    .sum_s8 = EK_SLOT_sum_s8(ek_dsp_sum_s8),
+    .max_s8 = EK_SLOT_max_s8(ek_dsp_max_s8),
 };
 
 const ek_target ek_target_cortex_m_dsp = { &kernels, supported };

@@ -1,8 +1,57 @@
 #include "gemm_rows.h"
 
-EK_INLINE HVX_Vector load_columns(const int8_t *p, size_t left)
+typedef struct walk {
+    const int8_t *at;       /* of the first row */
+    size_t step, left, skip; /* left: of the part; skip: from its end to the next one's start */
+    size_t part;
+} walk;
+
+EK_INLINE walk walk_from(const ek_source *s, size_t first)
 {
-    return left >= EK_LINE ? ek_load(p) : ek_first_bytes(ek_load_some(p, left), left);
+    const size_t parts = first ? first / s->part : 0, in = first - parts * s->part;
+    return (walk){ s->a + parts * s->part_step + in, s->step, s->part - in, s->part_step - s->part, s->part };
+}
+
+EK_INLINE void walk_on(walk *w, size_t elements)
+{
+    w->at += elements;
+    w->left -= elements;
+    if (w->left) return;
+    w->at += w->skip;
+    w->left = w->part;
+}
+
+/* old below byte `filled`, the first bytes of x from there on. */
+EK_INLINE HVX_Vector append(HVX_Vector old, HVX_Vector x, size_t filled)
+{
+    return Q6_V_vmux_QVV(Q6_Q_vsetq_R((int32_t)filled), old, Q6_V_vlalign_VVR(x, x, (int32_t)filled));
+}
+
+/* The next `columns` (up to 128) of R rows, of which the last ones may be missing. */
+EK_INLINE void load_columns(HVX_Vector *v, walk *w, size_t rows, size_t columns, const int R)
+{
+    for (size_t filled = 0; filled < columns;) {
+        const size_t now = columns - filled < w->left ? columns - filled : w->left;
+        if (now == EK_LINE) {
+#pragma GCC unroll 8
+            for (int r = 0; r < R; r++) v[r] = ek_load(w->at + ((size_t)r < rows ? (size_t)r * w->step : 0));
+        } else if (R > 1 && (rows - 1) * w->step + now <= EK_LINE) {
+            HVX_Vector x = ek_load_some(w->at, (rows - 1) * w->step + now);
+            x = Q6_V_vlalign_VVR(x, x, (int32_t)filled);
+            const HVX_VectorPred old = Q6_Q_vsetq_R((int32_t)filled);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; r++) {
+                v[r] = Q6_V_vmux_QVV(old, v[r], x);
+                x = Q6_V_vror_VR(x, (int32_t)w->step);
+            }
+        } else {
+#pragma GCC unroll 8
+            for (int r = 0; r < R; r++)
+                v[r] = append(v[r], ek_load_some(w->at + ((size_t)r < rows ? (size_t)r * w->step : 0), now), filled);
+        }
+        walk_on(w, now);
+        filled += now;
+    }
 }
 
 /* Doublewords of low and high alternate over the 256 bytes of the result. */
@@ -52,31 +101,36 @@ EK_INLINE HVX_Vector totals(const HVX_Vector sum[EK_ROWS])
     return Q6_Vw_vsub_VwVw(Q6_V_vzero(), Q6_Vw_vasl_VwR(s, 7));
 }
 
-void ek_hvx_gather_rows(ek_rows *to, const int8_t *a, size_t a_step, size_t rows, size_t k)
+void ek_hvx_gather_rows(ek_rows *to, const ek_source *from, size_t rows, size_t first, size_t k)
 {
-    const HVX_Vector one = ek_splat_byte(1), zero = Q6_V_vzero();
+    const HVX_Vector zero = Q6_V_vzero();
     HVX_Vector sum[EK_ROWS] = { zero, zero, zero, zero, zero, zero, zero, zero };
+    HVX_Vector v[EK_ROWS] = { zero, zero, zero, zero, zero, zero, zero, zero };
     HVX_Vector *line = to->line;
-    for (size_t at = 0; at < k; at += EK_LINE, line += EK_ROWS) {
-        HVX_Vector v[EK_ROWS];
-        for (size_t r = 0; r < EK_ROWS; r++) {
-            v[r] = r < rows ? load_columns(a + r * a_step + at, k - at) : zero;
-            sum[r] = Q6_Vw_vrmpyacc_VwVbVb(sum[r], v[r], one);
-        }
-        interleave(line, v, k - at);
+    walk w = walk_from(from, first);
+    for (size_t left = k; left; line += EK_ROWS) {
+        const size_t now = left < EK_LINE ? left : EK_LINE;
+        const HVX_Vector one = ek_first_bytes(ek_splat_byte(1), now);
+        load_columns(v, &w, rows, now, EK_ROWS);
+#pragma GCC unroll 8
+        for (int r = 0; r < EK_ROWS; r++) sum[r] = Q6_Vw_vrmpyacc_VwVbVb(sum[r], v[r], one);
+        interleave(line, v, now);
+        left -= now;
     }
     ek_put_line(to->offset, totals(sum));
 }
 
-void ek_hvx_gather_row(ek_rows *to, const int8_t *a, size_t k)
+void ek_hvx_gather_row(ek_rows *to, const ek_source *from, size_t first, size_t k)
 {
-    const HVX_Vector one = ek_splat_byte(1);
-    HVX_Vector sum = Q6_V_vzero();
+    HVX_Vector sum = Q6_V_vzero(), v = sum;
     HVX_Vector *line = to->line;
-    for (size_t at = 0; at < k; at += EK_LINE, line++) {
-        const HVX_Vector v = load_columns(a + at, k - at);
-        sum = Q6_Vw_vrmpyacc_VwVbVb(sum, v, one);
+    walk w = walk_from(from, first);
+    for (size_t left = k; left; line++) {
+        const size_t now = left < EK_LINE ? left : EK_LINE;
+        load_columns(&v, &w, 1, now, 1);
+        sum = Q6_Vw_vrmpyacc_VwVbVb(sum, v, ek_first_bytes(ek_splat_byte(1), now));
         ek_put_line(line, v);
+        left -= now;
     }
     for (int32_t turn = 4; turn < EK_LINE; turn *= 2) sum = Q6_Vw_vadd_VwVw(sum, Q6_V_vror_VR(sum, turn));
     ek_put_line(to->offset, Q6_Vw_vsub_VwVw(Q6_V_vzero(), Q6_Vw_vasl_VwR(sum, 7)));

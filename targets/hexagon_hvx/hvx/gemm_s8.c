@@ -2,8 +2,8 @@
  * in as w + 128, activations as they are; 128 times a row's sum comes off its accumulators.
  *
  * Packed: from the first whole line on, panels [n / 32][k / 4][32 channels][4 k] of w + 128, padded
- * with zeros to even lines. Up to 16 (8) channels fill a panel two (four) times, so that lanes of two
- * (four) rows can be merged before they are scaled.
+ * with zeros to even lines. Up to 16 (8) channels fill a panel two (four) times over, so that lanes of
+ * two (four) rows can be merged before they are scaled.
  */
 #include <string.h>
 
@@ -21,10 +21,10 @@ static size_t panel_bytes(uint32_t k)
 {
     return ((size_t)k + 7) / 8 * 2 * EK_LINE;
 }
-/* Lanes from one copy of the channels to the next. */
-static uint32_t width_of(uint32_t n)
+/* How often the channels lie in a panel, one copy right after another. */
+static uint32_t copies_of(uint32_t n)
 {
-    return n <= 8 ? 8 : n <= 16 ? 16 : EK_WORDS;
+    return n <= 8 ? 4 : n <= 16 ? 2 : 1;
 }
 
 size_t ek_hvx_packed_gemm_s8(uint32_t n, uint32_t k)
@@ -34,15 +34,13 @@ size_t ek_hvx_packed_gemm_s8(uint32_t n, uint32_t k)
 
 void ek_hvx_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
 {
-    const uint32_t width = width_of(n);
+    const size_t lanes = (size_t)copies_of(n) * n;
     (void)bias;
     memset(packed, 0, ek_hvx_packed_gemm_s8(n, k));
     uint8_t *const first = (uint8_t *)(uintptr_t)ek_first_line(packed);
-    for (size_t lane = 0; lane < panels(n) * EK_WORDS; lane++) {
-        const size_t j = width < EK_WORDS ? lane % width : lane;
-        if (j >= n) continue;
+    for (size_t lane = 0; lane < lanes; lane++) {
         uint8_t *const to = first + lane / EK_WORDS * panel_bytes(k) + lane % EK_WORDS * 4;
-        const int8_t *const from = weights + j * k;
+        const int8_t *const from = weights + lane % n * k;
         for (size_t i = 0; i < k; i++) to[i / 4 * EK_LINE + i % 4] = (uint8_t)(from[i] + 128);
     }
 }
@@ -50,23 +48,25 @@ void ek_hvx_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bia
 typedef struct columns {
     const char *panel;
     size_t panel_bytes, k;
-    uint32_t width; /* of a copy of the channels; EK_WORDS where there are more */
+    uint32_t copies, n;
     ek_output128 output;
     ek_channels32 channels[BLOCK];
 } columns;
 
 typedef struct rows {
-    const int8_t *a;
+    ek_source from;
     int8_t *out;
-    size_t a_step, out_step, count;
+    size_t out_step, count;
     ek_rows *gathered;
 } rows;
 
-/* Words of a copy of the channels, again in the lanes that follow. */
-EK_INLINE HVX_Vector copies(HVX_Vector v, uint32_t width)
+/* The first n words, again in the lanes that follow. */
+EK_INLINE HVX_Vector repeat(HVX_Vector v, uint32_t copies, uint32_t n)
 {
-    if (width == 8) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(32), v, Q6_V_vror_VR(v, 96));
-    if (width <= 16) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(64), v, Q6_V_vror_VR(v, 64));
+    const int32_t bytes = (int32_t)n * 4;
+    if (copies == 4) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(bytes), v, Q6_V_vlalign_VVR(v, v, bytes));
+    if (copies == 4) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(2 * bytes), v, Q6_V_vlalign_VVR(v, v, 2 * bytes));
+    if (copies == 2) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(bytes), v, Q6_V_vlalign_VVR(v, v, bytes));
     return v;
 }
 
@@ -76,9 +76,9 @@ static void load_channels(columns *w, const ek_requant *q, uint32_t first, uint3
         const uint32_t count = n - p * EK_WORDS < EK_WORDS ? n - p * EK_WORDS : EK_WORDS;
         const HVX_Vector shift = ek_load_some(q->shift + first, count);
         const HVX_Vector words = Q6_V_lo_W(Q6_Ww_vunpack_Vh(Q6_V_lo_W(Q6_Wh_vunpack_Vb(shift))));
-        w->channels[p] = ek_channels_from(copies(ek_load_some(q->bias + first, 4 * count), w->width),
-                                          copies(ek_load_some(q->multiplier + first, 4 * count), w->width),
-                                          copies(words, w->width));
+        w->channels[p] = ek_channels_from(repeat(ek_load_some(q->bias + first, 4 * count), w->copies, count),
+                                          repeat(ek_load_some(q->multiplier + first, 4 * count), w->copies, count),
+                                          repeat(words, w->copies, count));
     }
 }
 
@@ -128,30 +128,37 @@ EK_INLINE void sums(HVX_Vector acc[8][4], const columns *w, const rows *x, int r
     for (size_t at = 0; at < w->k; at += EK_CHUNK) {
         const size_t k = w->k - at < EK_CHUNK ? w->k - at : EK_CHUNK;
         if (group == 1)
-            ek_hvx_gather_row(x->gathered, x->a + at, k);
+            ek_hvx_gather_row(x->gathered, &x->from, at, k);
         else
-            ek_hvx_gather_rows(x->gathered, x->a + at, x->a_step, x->count, k);
+            ek_hvx_gather_rows(x->gathered, &x->from, x->count, at, k);
         multiply(acc, x->gathered, row, group, panel + at * (EK_LINE / 4), w->panel_bytes, k, R, C);
     }
-}
-
-/* A line that holds `width` bytes of each of several rows, `count` of them outputs. */
-EK_INLINE void emit(int8_t *out, size_t out_step, HVX_Vector line, size_t width, size_t count, size_t rows_here)
-{
-    if (out_step == width && count == width) {
-        if (rows_here * width >= EK_LINE)
-            ek_store(out, line);
-        else
-            ek_store_some(out, line, rows_here * width);
-        return;
-    }
-    for (; rows_here; rows_here--, out += out_step, line = Q6_V_vror_VR(line, (int32_t)width))
-        ek_store_some(out, line, count);
 }
 
 EK_INLINE size_t at_most(size_t v, size_t most)
 {
     return v < most ? v : most;
+}
+
+/* A line is groups of `stride` bytes, in each of which `copies` rows of n outputs follow one another. */
+EK_INLINE void emit(int8_t *out, size_t out_step, HVX_Vector line, size_t stride, size_t copies, size_t n,
+                    size_t rows_here)
+{
+    const size_t group = copies * n, groups = EK_LINE / stride;
+    if (out_step == n) {
+        HVX_Vector all = line;
+        for (size_t i = 1; i < groups && group < stride; i++) {
+            line = Q6_V_vror_VR(line, (int32_t)stride);
+            all = Q6_V_vmux_QVV(Q6_Q_vsetq_R((int32_t)(i * group)), all,
+                                Q6_V_vlalign_VVR(line, line, (int32_t)(i * group)));
+        }
+        ek_store_some(out, all, rows_here * n);
+        return;
+    }
+    for (size_t r = 0; r < rows_here; r++, out += out_step) {
+        ek_store_some(out, line, n);
+        line = Q6_V_vror_VR(line, (int32_t)((r + 1) % copies ? n : stride - group + n));
+    }
 }
 
 /* Four rows, 128 channels. */
@@ -164,12 +171,11 @@ static void wide(const columns *w, const rows *x, int row, uint32_t p, size_t n)
     int8_t *out = x->out + (size_t)row * x->out_step + p * EK_WORDS;
 #pragma GCC unroll 4
     for (int r = 0; r < 4; r++, out += x->out_step) {
-        if ((size_t)r >= count) return;
         const HVX_Vector line = ek_narrow128(ek_scale32(acc[r][0], c), ek_scale32(acc[r][1], c + 1),
                                              ek_scale32(acc[r][2], c + 2), ek_scale32(acc[r][3], c + 3), &w->output);
-        if (n >= EK_LINE)
+        if ((size_t)r < count && n >= EK_LINE)
             ek_store(out, line);
-        else
+        else if ((size_t)r < count)
             ek_store_some(out, line, n);
     }
 }
@@ -183,49 +189,55 @@ static void half(const columns *w, const rows *x, uint32_t p, size_t n)
     int8_t *out = x->out + p * EK_WORDS;
 #pragma GCC unroll 4
     for (int r = 0; r < 8; r += 2, out += 2 * x->out_step) {
-        if ((size_t)r >= x->count) return;
         const HVX_Vector line = ek_narrow128(ek_scale32(acc[r][0], c), ek_scale32(acc[r][1], c + 1),
                                              ek_scale32(acc[r + 1][0], c), ek_scale32(acc[r + 1][1], c + 1),
                                              &w->output);
-        emit(out, x->out_step, line, 64, n, at_most(x->count - (size_t)r, 2));
+        if ((size_t)r < x->count) emit(out, x->out_step, line, 64, 1, n, at_most(x->count - (size_t)r, 2));
     }
 }
 
-/* Eight rows, one panel of 32, 16 or 8 channels. */
+/* Merges the lanes of rows where a panel holds the channels several times; returns how many vectors
+ * are left. */
+EK_INLINE int merge(HVX_Vector v[8], const columns *w)
+{
+    const int32_t bytes = (int32_t)w->n * 4;
+    if (w->copies == 1) return 8;
+    const HVX_VectorPred one = Q6_Q_vsetq_R(bytes), two = Q6_Q_vsetq2_R(2 * bytes);
+    if (w->copies == 2) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) v[i] = Q6_V_vmux_QVV(one, v[2 * i], v[2 * i + 1]);
+        return 4;
+    }
+    const HVX_VectorPred three = Q6_Q_vsetq_R(3 * bytes);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+        v[i] = Q6_V_vmux_QVV(two, Q6_V_vmux_QVV(one, v[4 * i], v[4 * i + 1]),
+                             Q6_V_vmux_QVV(three, v[4 * i + 2], v[4 * i + 3]));
+    return 2;
+}
+
+/* Eight rows, one panel of up to 32 channels. */
 static void narrow(const columns *w, const rows *x, uint32_t p, size_t n)
 {
     HVX_Vector acc[8][4], v[8];
     const ek_channels32 *c = w->channels + p;
-    const HVX_VectorPred half_line = Q6_Q_vsetq_R(64), quarters = Q6_Q_xor_QQ(half_line, Q6_Q_xor_QQ(Q6_Q_vsetq_R(32), Q6_Q_vsetq_R(96)));
     sums(acc, w, x, 0, EK_ROWS, p, 8, 1);
-    int vectors = 8;
 #pragma GCC unroll 8
     for (int r = 0; r < 8; r++) v[r] = acc[r][0];
-    if (w->width == 8) {
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) v[i] = Q6_V_vmux_QVV(quarters, acc[2 * i][0], acc[2 * i + 1][0]);
-        v[0] = Q6_V_vmux_QVV(half_line, v[0], v[1]);
-        v[1] = Q6_V_vmux_QVV(half_line, v[2], v[3]);
-        vectors = 2;
-    } else if (w->width == 16) {
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) v[i] = Q6_V_vmux_QVV(half_line, acc[2 * i][0], acc[2 * i + 1][0]);
-        vectors = 4;
-    }
-    const size_t each = EK_LINE / w->width; /* rows in a line */
+    const int vectors = merge(v, w);
     int8_t *out = x->out + p * EK_WORDS;
     const HVX_Vector first = ek_narrow128(ek_scale32(v[0], c), ek_scale32(v[1], c), ek_scale32(v[2], c),
                                           ek_scale32(v[3], c), &w->output);
-    emit(out, x->out_step, first, w->width, n, at_most(x->count, each));
-    if (vectors <= 4 || x->count <= each) return;
+    emit(out, x->out_step, first, EK_WORDS, w->copies, n, at_most(x->count, 4 * w->copies));
+    if (vectors <= 4 || x->count <= 4) return;
     const HVX_Vector second = ek_narrow128(ek_scale32(v[4], c), ek_scale32(v[5], c), ek_scale32(v[6], c),
                                            ek_scale32(v[7], c), &w->output);
-    emit(out + each * x->out_step, x->out_step, second, w->width, n, at_most(x->count - each, each));
+    emit(out + 4 * x->out_step, x->out_step, second, EK_WORDS, 1, n, x->count - 4);
 }
 
 static void run_rows(const columns *w, const rows *x, size_t n)
 {
-    if (w->k <= EK_CHUNK) ek_hvx_gather_rows(x->gathered, x->a, x->a_step, x->count, w->k);
+    if (w->k <= EK_CHUNK) ek_hvx_gather_rows(x->gathered, &x->from, x->count, 0, w->k);
     uint32_t p = 0;
     for (; n > 64 + EK_WORDS; n -= at_most(n, EK_LINE), p += 4) {
         wide(w, x, 0, p, n);
@@ -251,7 +263,7 @@ EK_INLINE void single(const columns *w, const rows *x, uint32_t p, size_t n, con
 
 static void run_row(const columns *w, const rows *x, size_t n)
 {
-    if (w->k <= EK_CHUNK) ek_hvx_gather_row(x->gathered, x->a, w->k);
+    if (w->k <= EK_CHUNK) ek_hvx_gather_row(x->gathered, &x->from, 0, w->k);
     uint32_t p = 0;
     for (; n > 3 * EK_WORDS; n -= at_most(n, EK_LINE), p += 4) single(w, x, p, at_most(n, EK_LINE), 4);
     for (; n; n -= at_most(n, EK_WORDS), p++) single(w, x, p, at_most(n, EK_WORDS), 1);
@@ -263,14 +275,16 @@ void ek_hvx_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step
     columns w = { .panel = ek_first_line(g->weights),
                   .panel_bytes = panel_bytes(g->k),
                   .k = g->k,
-                  .width = width_of(g->n),
+                  .copies = copies_of(g->n),
+                  .n = g->n,
                   .output = ek_output_from(g->requant.zero_point, g->requant.qmin, g->requant.qmax) };
+    const ek_source from = { a, a_step, g->part ? g->part : g->k, g->part_step };
 
     for (uint32_t first = 0; first < g->n; first += MOST, w.panel += BLOCK * w.panel_bytes) {
         const uint32_t n = g->n - first < MOST ? g->n - first : MOST;
-        rows x = { a, out + first, a_step, out_step, 0, &gathered };
+        rows x = { from, out + first, out_step, 0, &gathered };
         load_channels(&w, &g->requant, first, n);
-        for (size_t left = count; left; left -= x.count, x.a += x.count * a_step, x.out += x.count * out_step) {
+        for (size_t left = count; left; left -= x.count, x.from.a += x.count * a_step, x.out += x.count * out_step) {
             x.count = left > 3 ? at_most(left, EK_ROWS) : 1;
             if (x.count > 1)
                 run_rows(&w, &x, n);

@@ -12,6 +12,7 @@ static const ek_kernels kernels = {
     EK_REFERENCE_KERNELS,
     .name = "hexagon_hvx",
     .gemm_s8_rows = 48,
+    .gemm_s8_parts = 1,
     .gemm_s8 = ek_hvx_gemm_s8,
     .packed_gemm_s8 = ek_hvx_packed_gemm_s8,
     .pack_gemm_s8 = ek_hvx_pack_gemm_s8,

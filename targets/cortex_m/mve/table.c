@@ -1,0 +1,25 @@
+#include "table.h"
+#include "edgekit/target.h"
+#include "kernels_ref/reference.h"
+
+static bool supported(void)
+{
+    return true; /* the build names the core */
+}
+
+static const ek_kernels kernels = {
+    EK_REFERENCE_KERNELS,
+    EK_MVE_GEOMETRY,
+    .pack_gemm_s8 = EK_PACKER(ek_mve_pack_gemm_s8),
+    .pack_depthwise_s8 = EK_PACKER(ek_mve_pack_depthwise_s8),
+    .gemm_s8 = EK_SLOT_gemm_s8(ek_mve_gemm_s8),
+    .depthwise_s8 = EK_SLOT_depthwise_s8(ek_mve_depthwise_s8),
+    .add_s8 = EK_SLOT_add_s8(ek_mve_add_s8),
+    .mul_s8 = EK_SLOT_mul_s8(ek_mve_mul_s8),
+    .lut_s8 = EK_SLOT_lut_s8(ek_mve_lut_s8),
+    .sum_s8 = EK_SLOT_sum_s8(ek_mve_sum_s8),
+    .max_s8 = EK_SLOT_max_s8(ek_mve_max_s8),
+    .copy = ek_mve_copy,
+};
+
+const ek_target ek_target_cortex_m_mve = { &kernels, supported };

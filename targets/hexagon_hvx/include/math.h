@@ -1,0 +1,28 @@
+/* What edgekit's float operators use of <math.h>; freestanding/math.c says how exact. */
+#ifndef EK_HEXAGON_MATH_H
+#define EK_HEXAGON_MATH_H
+
+#define INFINITY __builtin_inff()
+#define NAN      __builtin_nanf("")
+#define isnan(x) __builtin_isnan(x)
+#define isinf(x) __builtin_isinf(x)
+#define fabs(x)  __builtin_fabs(x)
+#define fabsf(x) __builtin_fabsf(x)
+
+float sqrtf(float x);
+float floorf(float x);
+float ceilf(float x);
+float rintf(float x);
+float fmaxf(float a, float b);
+float fminf(float a, float b);
+float expf(float x);
+float expm1f(float x);
+float logf(float x);
+float log1pf(float x);
+float sinf(float x);
+float cosf(float x);
+float tanhf(float x);
+float erff(float x);
+float powf(float base, float exponent);
+
+#endif

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy import OnnxRuntime, OwnRuntime, compare, make_oracle
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
+from edgekit.toolkit.quantize import quantize_graph
+from edgekit.toolkit.runtime import Session
+
+FLOAT = np.dtype(np.float32)
+RNG = np.random.default_rng(2)
+WEIGHT = RNG.normal(size=(4, 6)).astype(np.float32) / 4
+LIMITS = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def small_net():
+    x, y, z = (Value(n, TensorType(FLOAT, (1, d))) for n, d in (("x", 6), ("y", 4), ("z", 4)))
+    w = constant(WEIGHT, "w")
+    nodes = [
+        Node("FullyConnected", [x, w, None], [y], LIMITS, "y"),
+        Node("Tanh", [y], [z], {}, "z"),
+    ]
+    return Graph(nodes, [Port("x", x, 1, x.shape)], [Port("z", z, 1, z.shape)])
+
+
+@pytest.fixture
+def sides():
+    graph = small_net()
+    quantized, _ = quantize_graph(graph, {"x": (-3.0, 3.0), "y": (-2.0, 2.0), "z": (-1.0, 1.0)})
+    return Session(build_file(quantized)), graph
+
+
+SAMPLES = [{"x": RNG.uniform(-2, 2, size=(1, 6)).astype(np.float32)} for _ in range(10)]
+
+
+def test_the_report_has_the_keys_of_check(sides):
+    edge, graph = sides
+    truth = [int(np.tanh(s["x"] @ WEIGHT.T).argmax()) for s in SAMPLES]
+    told = compare(edge, OwnRuntime(graph), SAMPLES, truth).to_json()
+    assert told.keys() == {"outputs", "samples", "oracle", "target", "top1"}
+    (output,) = told["outputs"]
+    assert output.keys() == {"name", "sqnr_db", "cosine", "max_abs_error"}
+    assert output["name"] == "z" and output["sqnr_db"] > 25 and output["cosine"] > 0.99
+    assert told["top1"]["float"] == 1.0 and told["samples"] == 10
+    assert told["top1"]["edge"] == told["top1"]["agreement"] >= 0.8
+
+
+def test_layers_are_compared_by_name_the_worst_first(sides):
+    edge, graph = sides
+    report = compare(edge, OwnRuntime(graph), SAMPLES, float_edge=Session(build_file(graph)))
+    assert {layer.name for layer in report.layers} == {"y", "z"}
+    levels = [layer.sqnr_db for layer in report.layers]
+    assert levels == sorted(levels) and all(db is not None and db > 25 for db in levels)
+    z = next(layer for layer in report.layers if layer.name == "z")
+    assert np.isclose(z.sqnr_db, report.outputs[0].sqnr_db)
+    assert report.to_json()["layers"][0].keys() == {"name", "type", "dtype", "sqnr_db"}
+
+
+def test_a_float_file_meets_itself_exactly(sides):
+    _, graph = sides
+    report = compare(Session(build_file(graph)), OwnRuntime(graph), SAMPLES)
+    assert report.outputs[0].max_abs_error == 0.0 and report.outputs[0].sqnr_db > 250
+
+
+def test_samples_and_labels_must_agree(sides):
+    edge, graph = sides
+    for labels, why in [([0] * 9, "more samples than the 9"), ([0] * 11, "10 samples and 11")]:
+        with pytest.raises(UserError, match=why):
+            compare(edge, OwnRuntime(graph), SAMPLES, labels)
+    with pytest.raises(UserError, match="no samples"):
+        compare(edge, OwnRuntime(graph), [])
+
+
+def test_the_oracle_is_onnxruntime_where_it_is_installed(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from onnx import TensorProto, helper
+
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Tanh", ["y"], ["z"])],
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 6])],
+            [helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 4])],
+            [helper.make_tensor("w", TensorProto.FLOAT, [6, 4], WEIGHT.T.ravel().tolist())],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    oracle = make_oracle(tmp_path / "m.onnx", small_net())
+    assert isinstance(oracle, OnnxRuntime) and oracle.name.startswith("onnxruntime ")
+    own = make_oracle(None, small_net())
+    assert own.name == "edgekit float32"
+    for sample in SAMPLES[:3]:
+        assert np.allclose(oracle.run(sample)["z"], own.run(sample)["z"], atol=1e-5)

@@ -1,0 +1,108 @@
+"""Models on Hexagon under qemu-hexagon: the host's bytes, on HVX, far fewer packets than in scalar code;
+and what `edgekit build` leaves for a phone: a library that needs nothing and runs wherever it lies."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from edgekit import targets
+from edgekit.toolkit.device.build import build
+from edgekit.toolkit.device.emulate import Device
+from edgekit.toolkit.format.describe import macs
+from edgekit.toolkit.runtime import Session
+
+LOADER = Path(__file__).parent / "hexagon" / "load.c"
+FAMILY = targets.FOLDER / "hexagon_hvx"
+MODELS = (
+    "digits",
+    "mlperf_kws_dscnn",
+    "mlperf_ic_resnet8",
+    "mlperf_vww_mobilenetv1",
+    "mlperf_ad_autoencoder",
+    "mlperf_sww_tcn",
+    "mobilenet_v1_025_224",
+)
+CONVOLUTIONS = {"Conv2dS8", "DepthwiseConv2dS8"}
+ON_HVX = {*CONVOLUTIONS, "FullyConnectedS8"}
+
+# The collection's loader leaves files to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_dsp_answers_with_the_hosts_bytes(ready, model_file, model):
+    target = ready("hexagon_hvx")
+    path, feeds = model_file(model)
+    session = Session(path)
+    with Device(path.read_bytes(), target) as device:
+        ran = device.run([session.to_raw(feed) for feed in feeds[:4]], count=True)
+        # C and division are ours for programs, the phone's on a phone; nothing of an OS.
+        calls = [u for u in device.archive.undefined if not u.startswith("__hexagon_")]
+    assert set(calls) <= {"memcpy", "memset", "memmove"}
+    for feed, answers in zip(feeds, ran.outputs, strict=False):
+        wanted = session.run_raw(feed)
+        for io, answer in zip(session.outputs, answers, strict=True):
+            np.testing.assert_array_equal(answer, wanted[io.name])
+    assert ran.instructions > sum(ran.op_instructions) > 0
+    assert ran.stack_bytes < 32 << 10
+
+
+@pytest.mark.parametrize("model", ["mlperf_ic_resnet8", "mobilenet_v1_025_224"])
+def test_convolutions_take_a_twentieth_of_the_scalar_packets(ready, model_file, model):
+    target = ready("hexagon_hvx")
+    path, feeds = model_file(model)
+    raw = [Session(path).to_raw(feeds[0])]
+    packets = {}
+    for table in ("", "ref"):
+        with Device(path.read_bytes(), target, kernels=table) as device:
+            ops, packets[table] = device.model.ops, device.run(raw, count=True).op_instructions
+    work = {name: sum(macs(o.kind, o.params) for o in ops if o.kind.name in name) for name in ON_HVX}
+    assert sum(work.values()) >= 0.95 * sum(macs(o.kind, o.params) for o in ops)
+    of = {
+        table: sum(n for o, n in zip(ops, packets[table], strict=True) if o.kind.name in CONVOLUTIONS)
+        for table in packets
+    }
+    assert of["ref"] >= 20 * of[""]
+
+
+@pytest.mark.parametrize("sources", [False, True])
+def test_the_library_needs_nothing_and_runs_where_it_is_loaded(
+    ready, model_file, tmp_path, sources
+):
+    target = ready("hexagon_hvx")
+    path, feeds = model_file("mlperf_kws_dscnn")
+    out = tmp_path / "dsp"
+    built = build(path, "hexagon_hvx", out, sources=sources)
+    assert {"libedgekit_model.so", "run_model", "dsp/edgekit_fastrpc.idl"} <= set(built.files)
+    assert ("libedgekit.a" in built.files) != sources
+    library = out / "libedgekit_model.so"
+    symbols = subprocess.run(
+        ["llvm-nm-19", "-D", library], capture_output=True, text=True, check=True
+    ).stdout
+    assert sorted(re.findall(r" (\w) (\w+)$", symbols, re.M)) == [
+        ("T", "edgekit_dsp_open"),
+        ("T", "edgekit_dsp_run"),
+        ("T", "edgekit_dsp_sizes"),
+    ]
+    session = Session(path)
+    (raw,) = session.to_raw(feeds[0])
+    (tmp_path / "in.bin").write_bytes(raw.tobytes())
+    (wanted,) = session.run_raw(feeds[0]).values()
+    for program in ([out / "run_model"], [_loader(target, out, tmp_path), library]):
+        command = [target.emulator, *program, tmp_path / "in.bin", tmp_path / "out.bin"]
+        subprocess.run(command, check=True, timeout=60)
+        answer = (tmp_path / "out.bin").read_bytes()
+        assert len(answer) % 128 == 0  # each output from a whole line on
+        assert answer[: wanted.nbytes] == wanted.tobytes()
+
+
+def _loader(target, project, folder):
+    program = folder / "load"
+    flags = "-mv66 -mhvx -mhvx-length=128B -ffreestanding -nostdlibinc -G0 -fsigned-char -O2 -nostdlib"
+    command = [target.compiler, *target.linker, *flags.split(), "-static", "-o", program, LOADER]
+    command += ["-isystem", FAMILY / "include", f"-I{project / 'dsp'}", f"-I{project / 'world'}"]
+    command += [FAMILY / source for source in target.world]
+    subprocess.run([*command, f"-I{targets.FOLDER / 'runner'}"], check=True)
+    return program

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy import OwnRuntime, compare
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.quantize import OBSERVERS, calibrate, quantize_model
+from edgekit.toolkit.quantize.calibrate import KEPT_SAMPLES
+from edgekit.toolkit.quantize.trial import Score
+from edgekit.toolkit.runtime import Session
+
+
+def samples_for(*shape, count=24, seed=5):
+    rng = np.random.default_rng(seed)
+    return [{"x": (rng.normal(size=shape) ** 3).astype(np.float32)} for _ in range(count)]
+
+
+@pytest.fixture
+def net(g):
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.conv(x, 8, act_min=0.0)
+    b = g.conv(a, 8, groups=8, act_min=0.0)
+    flat = g.emit("Reshape", g.conv(b, 4, kernel=1), shape=(1, 256))
+    w = g.const(g.rng.normal(size=(6, 256)) * 0.1)
+    logits = g.emit("FullyConnected", flat, w, None, act_min=-np.inf, act_max=np.inf)
+    return g.output(g.emit("Softmax", logits, axis=1), g.emit("HardSwish", a))
+
+
+def score_of(graph, quantized, samples):
+    edge = Session(build_file(quantized))
+    report = compare(edge, OwnRuntime(graph), samples)
+    return float(np.mean([o.sqnr_db for o in report.outputs]))
+
+
+def test_the_searched_observer_is_no_worse_than_the_fixed_ones_on_new_samples(net):
+    calib, fresh = samples_for(1, 8, 8, 3), samples_for(1, 8, 8, 3, seed=6)
+    scores = {o: score_of(net, quantize_model(net, calib, o).graph, fresh) for o in OBSERVERS}
+    assert scores["auto"] > 15 and scores["auto"] > max(scores.values()) - 1.0, scores
+
+
+def test_the_same_samples_give_the_same_bytes(net):
+    calib = samples_for(1, 8, 8, 3)
+    once, again = (build_file(quantize_model(net, calib).graph) for _ in range(2))
+    assert once == again
+
+
+def test_progress_and_counts(net):
+    seen = []
+    done = quantize_model(net, samples_for(1, 8, 8, 3), progress=lambda *step: seen.append(step))
+    assert seen[0] == ("calibrating", 1, 24) and seen[23] == ("calibrating", 24, 24)
+    assert done.samples == 24 and done.trials >= sum(s[0] == "searching ranges" for s in seen) > 5
+    assert all(step <= total for _, step, total in seen)
+
+
+def test_statistics_cover_inputs_aliases_and_every_operator(net):
+    found = calibrate(net, samples_for(1, 8, 8, 3))
+    names = {v.name for v in net.values() if v.const is None}
+    assert found.stats.keys() == names and all(s.count for s in found.stats.values())
+    assert found.stats["x"].minimum < 0 < found.stats["x"].maximum
+
+
+def test_samples_are_kept_evenly_and_within_bounds(g):
+    graph = g.output(g.conv(g.input("x", 1, 2, 2, 1), 1))
+    found = calibrate(graph, (s for s in samples_for(1, 2, 2, 1, count=3 * KEPT_SAMPLES)))
+    assert found.samples == 3 * KEPT_SAMPLES and KEPT_SAMPLES / 2 <= len(found.kept) <= KEPT_SAMPLES
+
+
+def test_no_samples_and_unknown_observers_are_refused(net):
+    with pytest.raises(UserError, match="no calibration samples"):
+        quantize_model(net, [])
+    with pytest.raises(UserError, match="no observer 'best'; there are: auto, minmax"):
+        quantize_model(net, samples_for(1, 8, 8, 3), "best")
+
+
+def test_a_gain_counts_only_against_its_spread():
+    signal = np.array([1.0])
+    base = Score(np.full((1, 16), 1e-3), signal)
+    steady = Score(np.full((1, 16), 0.9e-3), signal)
+    lucky = Score(np.where(np.arange(16) == 3, 0.0, 1e-3)[None], signal)
+    assert steady.beats(base, 0.01) and not base.beats(steady, 0.01)
+    assert lucky.mean_db > base.mean_db and not lucky.beats(base, 0.0)
+    assert not steady.beats(base, 3.0)

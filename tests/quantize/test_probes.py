@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+
+from edgekit.toolkit.quantize.probes import Probe, find_probes
+
+
+def test_a_softmax_is_probed_at_its_input_whatever_moves_between(g):
+    logits = g.conv(g.input("x", 1, 1, 1, 2), 5, name="logits")
+    flat = g.emit("Reshape", logits, shape=(1, 5), name="flat")
+    p = g.emit("Reshape", g.emit("Softmax", flat, axis=1), shape=(5,))
+    assert find_probes(g.output(p, logits)) == [Probe("flat", 1), Probe("logits")]
+
+
+def test_what_others_read_too_is_not_clipped(g):
+    z = g.conv(g.input("x", 1, 1, 1, 2), 5, name="z")
+    soft, plain = find_probes(g.output(g.emit("Softmax", z, axis=3), z))
+    assert (soft, plain) == (Probe("z", 3, shared=True), Probe("z"))
+    assert not np.isfinite(soft.fitted([np.eye(5)[None, None]])[0].limits).any()
+
+
+def test_integer_outputs_are_not_probed(g):
+    x = g.conv(g.input("x", 1, 1, 1, 5), 5)
+    y = g.emit("ArgMax", x, axis=3, keepdims=0, select_last_index=0)
+    assert find_probes(g.output(y)) == []
+
+
+def test_confident_samples_are_softened_and_their_ends_may_be_clipped():
+    samples = [np.array([[20.0, 0.0, -30.0]]), np.array([[-25.0, 15.0, 1.0]])]
+    hard, soft = Probe("z", 1).fitted(samples)
+    assert hard.temperature == 1.0 and soft.temperature > 5
+    low, high = hard.limits
+    assert 8 < low < 10 and 14 < high < 16  # of the best classes 15, 20 and the second ones 0, 1
+    for x in samples:
+        assert hard.view(x).argmax() == x.argmax()
+
+
+def test_doubtful_samples_are_not_softened():
+    (probe,) = Probe("z", 1).fitted([np.array([[0.3, 0.1]]), np.array([[0.0, 0.5]])])
+    assert probe.temperature == 1.0

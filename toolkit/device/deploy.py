@@ -1,0 +1,42 @@
+"""What a target's own project needs beside the runtime and the model: its folder deploy/, and the
+start-up and C library of its programs. Linked as it stands, so that `edgekit build` leaves products.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ... import targets
+from ...targets import Target
+from .process import require, run
+
+
+def write_deployment(folder: Path, target: Target, runtime: str) -> None:
+    """Copy it into `folder`; `runtime` are the lines of CMake that give `app` the runtime."""
+    own = target.folder / "deploy"
+    shutil.copytree(own, folder / "dsp", ignore=shutil.ignore_patterns("CMakeLists.txt"))
+    shutil.copy(own / "CMakeLists.txt", folder)
+    (folder / "runtime.cmake").write_text(runtime + "\n")
+    shutil.copytree(target.folder / "include", folder / "include", dirs_exist_ok=True)
+    for source in target.world:
+        _copy_below(folder / "world", target.folder, target.folder / source)
+    _copy_below(folder / "world", target.folder, target.folder / "hvx" / "vectors.h")
+    shutil.copy(targets.FOLDER / "runner" / "io.h", folder / "world")
+
+
+def link_deployment(folder: Path, target: Target, scratch: Path) -> None:
+    """Build the project in `folder` and put its products there."""
+    cmake = require("cmake", "cmake", f"building for {target.name}")
+    toolchain = folder / "toolchain.cmake"
+    configure = [cmake, "-S", folder, "-B", scratch, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"]
+    run([*configure, "-DCMAKE_BUILD_TYPE=MinSizeRel"], "configuring the project")
+    run([cmake, "--build", scratch], "linking the project")
+    for product in target.project:
+        shutil.copy(scratch / product, folder)
+
+
+def _copy_below(to: Path, root: Path, path: Path) -> None:
+    place = to / path.relative_to(root)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, place)

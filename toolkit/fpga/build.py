@@ -1,0 +1,84 @@
+"""`edgekit build --target fpga_opencl`: kernels, host program and what to tell the vendor's compiler."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import runtime_c, targets
+from ..device.process import require, run
+from ..errors import UserError
+from ..files import read_file
+from ..format.reader import read
+from .config import HEADER, KERNELS, Config
+from .estimate import Estimate, estimate
+from .partition import Placed, boundaries, partition
+
+_HOST = Path(__file__).parents[2] / "targets" / "fpga_opencl" / "host"
+
+
+@dataclass(frozen=True)
+class BuiltForFpga:
+    """What was written, where operators run, and what it is expected to cost."""
+
+    output: str
+    files: list[str]
+    placed: list[Placed]
+    crossings: list[dict[str, Any]]
+    estimate: Estimate
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def build_for_fpga(model: str | Path, output: str | Path, config: Config) -> BuiltForFpga:
+    """Write a folder from which the accelerator is compiled for a board and a model run on it.
+
+    Raises UserError; then the folder is as it was.
+    """
+    out = Path(output)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file; give a folder")
+    parsed = read(read_file(model, "an .edge file"), str(model))
+    data, placed = partition(parsed, config)
+    found = estimate(parsed, config)
+    crossings = [
+        {"operator": i, "bytes": parsed.tensors[t].nbytes, "to_accelerator": there}
+        for i, t, there in boundaries(read(data))
+    ]
+    with tempfile.TemporaryDirectory() as temporary:
+        staged = Path(temporary) / "out"
+        staged.mkdir()
+        shutil.copy(KERNELS, staged)
+        (staged / HEADER).write_text(config.header())
+        (staged / "model.edge").write_bytes(data)
+        (staged / "estimate.json").write_text(json.dumps(found.to_json(), indent=2) + "\n")
+        shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "compile.sh", staged)
+        shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "main.c", staged)
+        shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "CMakeLists.txt", staged)
+        shutil.copytree(runtime_c.SOURCE / "include" / "edgekit", staged / "include" / "edgekit")
+        shutil.copy(_HOST / "opencl.h", staged / "include")
+        _archive(Path(temporary) / "host", staged)
+        try:
+            shutil.copytree(staged, out, dirs_exist_ok=True)
+        except OSError as why:
+            raise UserError(f"{out}: cannot be written: {why}") from why
+        files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
+    return BuiltForFpga(str(out), files, placed, crossings, found)
+
+
+def _archive(work: Path, staged: Path) -> None:
+    """libedgekit.a for this machine, with all operators and the OpenCL backend."""
+    cmake = require("cmake", "cmake", "building the host's side")
+    require("cc", "gcc", "building the host's side")
+    command: list[str | Path] = [cmake, "-S", runtime_c.SOURCE, "-B", work, "-DEDGEKIT_OPENCL=ON"]
+    run([*command, f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}"], "configuring the host's side")
+    run([cmake, "--build", work, "--parallel", "2"], "compiling the host's side")
+    shutil.copy(work / "libedgekit.a", staged)
+
+
+__all__ = ["BuiltForFpga", "build_for_fpga"]

@@ -1,0 +1,109 @@
+"""What a configuration costs and how fast it is, by a model: docs/deploy-fpga.md says which.
+
+No vendor compiler was at hand: cycles are those of the loops, one iteration a cycle; blocks are
+counted from the sizes. Memory bandwidth and the clock are the board's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..format.model import EdgeModel
+from .config import Config
+from .shape import Layer, layer_of
+
+FILL_CYCLES = 200
+"""From a layer's first word read to its first byte written, beside what the loops count."""
+M20K_BITS = 20480
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Of an Intel Arria 10: a DSP block has two 18x19 multipliers, an M20K 20,480 bits."""
+
+    macs_per_cycle: int
+    dsp_blocks: int
+    memory_bits: int
+    m20k_blocks: int
+
+
+@dataclass(frozen=True)
+class LayerCycles:
+    """An operator; cycles 0 and the reason where it runs on the host. `bound` is the slowest stage."""
+
+    name: str
+    type: str
+    cycles: int
+    bound: str
+    macs: int
+    macs_per_cycle: float
+    host: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One inference. `cycles` are the accelerator's; host operators and transfers come on top."""
+
+    config: dict[str, int]
+    resources: Resources
+    cycles: int
+    macs: int
+    macs_per_cycle: float
+    layers: list[LayerCycles]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def stage_cycles(layer: Layer) -> dict[str, int]:
+    """Cycles of each stage alone; with channels all run at once, and the slowest sets the pace."""
+    return {
+        "read": layer.tiles * layer.read_words,
+        "window": layer.tiles * layer.window_cycles,
+        "weights": layer.weight_words,
+        "mac": layer.tiles * layer.mac_cycles,
+        "requant": layer.tiles * layer.sums,
+        "pool": layer.tiles * layer.pool_cycles,
+        "write": layer.tiles * layer.written,
+    }
+
+
+def resources(c: Config) -> Resources:
+    """DSP blocks: int8 products two a block; per lane two blocks for each of the 64-bit products of
+    requant and pool, and two for the products of Add."""
+    buffers = {
+        "lines": c.line_words * c.word,
+        "weights": c.weight_words * c.vec * c.lanes,
+        "pool": c.pool_words * c.lanes,
+        "links": c.depth
+        * (2 * c.word + c.vec * c.lanes + 12 * c.lanes + 4 * c.lanes + 2 * c.lanes),
+    }
+    bits = {name: size * 8 for name, size in buffers.items()}
+    return Resources(
+        macs_per_cycle=c.vec * c.lanes,
+        dsp_blocks=-(-c.vec * c.lanes // 2) + 6 * c.lanes,
+        memory_bits=sum(bits.values()),
+        m20k_blocks=sum(-(-b // M20K_BITS) for b in bits.values()),
+    )
+
+
+def estimate(model: EdgeModel, config: Config) -> Estimate:
+    """Cycles of each operator of `model` on `config`."""
+    rows = []
+    for op in model.ops:
+        layer = layer_of(model, op, config)
+        if isinstance(layer, str):
+            rows.append(LayerCycles(op.name, op.kind.name, 0, "", 0, 0.0, layer))
+            continue
+        stages = stage_cycles(layer)
+        bound = max(stages, key=lambda s: stages[s])
+        cycles = stages[bound] + FILL_CYCLES
+        rate = round(layer.macs / cycles, 2)
+        rows.append(LayerCycles(op.name, op.kind.name, cycles, bound, layer.macs, rate, ""))
+    cycles, macs = sum(r.cycles for r in rows), sum(r.macs for r in rows)
+    rate = round(macs / max(1, cycles), 2)
+    return Estimate(asdict(config), resources(config), cycles, macs, rate, rows)
+
+
+__all__ = ["Estimate", "Resources", "estimate", "resources", "stage_cycles"]

@@ -1,0 +1,204 @@
+"""The FPGA accelerator (targets/fpga_opencl) through the C host backend: devices, programs, runs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...runtime_c._ffi import ffi, lib
+from ..errors import UserError
+from ..ir import Array
+from .model import Model
+from .session import Session
+
+SECONDS = 60.0
+"""Time that one layer may take on a device before it is given up."""
+
+
+@dataclass(frozen=True)
+class OpenClDevice:
+    """An OpenCL device of this machine. `channels`: stages can run at the same time."""
+
+    index: int
+    platform: str
+    name: str
+    version: str
+    memory_bytes: int
+    channels: bool
+    accelerator: bool
+    alignment: int
+
+
+@dataclass(frozen=True)
+class OpStats:
+    """What an operator did in the last run; bytes crossed because of it."""
+
+    on_device: bool
+    to_device_bytes: int
+    to_host_bytes: int
+    seconds: float
+
+
+def opencl_devices() -> list[OpenClDevice]:
+    """Every device of every OpenCL driver here. Raises UserError that says why there is none."""
+    if not hasattr(lib, "ek_opencl_device_info"):
+        raise UserError("this build of edgekit has no OpenCL backend (EDGEKIT_OPENCL)")
+    info, error = ffi.new("ek_opencl_info *"), ffi.new("ek_opencl_error *")
+    found: list[OpenClDevice] = []
+    while (status := lib.ek_opencl_device_info(len(found), info, error)) == lib.EK_OK:
+        found.append(
+            OpenClDevice(
+                len(found),
+                _text(info.platform),
+                _text(info.name),
+                _text(info.version),
+                int(info.memory_bytes),
+                bool(info.channels),
+                bool(info.accelerator),
+                int(info.alignment),
+            )
+        )
+    if status != lib.EK_ERR_ARG or not found:
+        raise UserError(_text(error.text))
+    return found
+
+
+class Accelerator:
+    """A device with the accelerator's program on it. A context manager.
+
+    `program` is OpenCL C, built with `options`, or a binary for the device. `memory_bytes` limits
+    what is allocated there (0: what it has). Raises UserError.
+    """
+
+    def __init__(
+        self,
+        device: OpenClDevice,
+        program: bytes,
+        options: str = "",
+        *,
+        seconds: float = SECONDS,
+        memory_bytes: int = 0,
+    ) -> None:
+        self.device = device
+        self._error = ffi.new("ek_opencl_error *")
+        code, flags = ffi.from_buffer(program), ffi.new("char[]", options.encode())
+        settings = ffi.new("ek_opencl_settings *")
+        settings.device, settings.program, settings.program_bytes = device.index, code, len(program)
+        settings.options, settings.seconds = flags, seconds
+        settings.memory_bytes = memory_bytes
+        handle = ffi.new("ek_opencl **")
+        self.must(lib.ek_opencl_open(handle, settings, self._error))
+        self.handle = handle[0]
+        self._finalizer = weakref.finalize(self, lib.ek_opencl_close, self.handle)
+        config = ffi.new("ek_opencl_config *")
+        lib.ek_opencl_get_config(self.handle, config)
+        self.config: dict[str, int] = {name: int(getattr(config, name)) for name, _ in _FIELDS}
+
+    def __enter__(self) -> Accelerator:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the device. Sessions on it must be closed before."""
+        self._finalizer()
+
+    def binary(self) -> bytes:
+        """The built program, which opens again without building."""
+        size = ffi.new("size_t *")
+        self.must(lib.ek_opencl_binary(self.handle, ffi.NULL, size, self._error))
+        room = ffi.new("uint8_t[]", int(size[0]))
+        self.must(lib.ek_opencl_binary(self.handle, room, size, self._error))
+        return bytes(ffi.buffer(room))
+
+    def must(self, status: int) -> None:
+        if status != lib.EK_OK:
+            raise UserError(f"{self.device.name}: {_text(self._error.text)}")
+
+    @property
+    def error(self) -> Any:
+        """Where the backend says what went wrong."""
+        return self._error
+
+
+class AcceleratedSession(Session):
+    """A session whose operators run where the file places them (`EdgeModel.placement`).
+
+    Results are those of a Session, to the bit. A context manager. Raises UserError.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | bytes | Model,
+        accelerator: Accelerator,
+        kernels: str | None = None,
+    ) -> None:
+        super().__init__(source, kernels)
+        self._accelerator = accelerator
+        handle = ffi.new("ek_accelerated **")
+        accelerator.must(
+            lib.ek_accelerated_open(
+                handle,
+                accelerator.handle,
+                self._session,
+                self.model.handle,
+                accelerator.error,
+            )
+        )
+        self._accelerated = handle[0]
+        self._finalizer = weakref.finalize(self, lib.ek_accelerated_close, self._accelerated)
+        self.kernels = f"{accelerator.device.name}, host {self.kernels}"
+
+    def __enter__(self) -> AcceleratedSession:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what the session holds on the device."""
+        self._finalizer()
+
+    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """As Session.run."""
+        self._write(feed)
+        self.invoke()
+        return self._results()
+
+    def run_raw(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """As Session.run_raw."""
+        self._write(feed)
+        self.invoke()
+        return {io.name: v.copy() for io, v in zip(self.outputs, self._outputs, strict=True)}
+
+    def invoke(self) -> None:
+        """As Session.invoke."""
+        acc = self._accelerator
+        acc.must(lib.ek_accelerated_run(self._accelerated, acc.error))
+
+    def stats(self) -> list[OpStats]:
+        """Of the last run: each operator, and last what came home for the outputs."""
+        op = ffi.new("ek_accelerated_op *")
+        found = []
+        for i in range(len(self.op_outputs) + 1):
+            lib.ek_accelerated_get_op(self._accelerated, i, op)
+            found.append(
+                OpStats(
+                    bool(op.on_device),
+                    int(op.to_device_bytes),
+                    int(op.to_host_bytes),
+                    float(op.seconds),
+                )
+            )
+        return found
+
+
+_FIELDS = ffi.typeof("ek_opencl_config").fields if hasattr(lib, "ek_opencl_open") else []
+
+
+def _text(chars: Any) -> str:
+    return str(ffi.string(chars).decode(errors="replace")).strip()

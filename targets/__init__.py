@@ -29,7 +29,7 @@ class Target:
     alignment: int = 16  # bytes, of a model and of a session's memory
     bare_metal: bool = False
     accelerator: str = ""  # "opencl": operators run on a device of that interface, the rest here
-    project: tuple[str, ...] = ()  # what the project in its folder deploy/ makes; empty: no such folder
+    project: tuple[str, ...] = ()  # what its folder deploy/ makes; empty: no such folder
     world: tuple[str, ...] = ()  # sources of a program beside main.c: start-up, io, C library
     compiler: str = "cc"
     linker: tuple[str, ...] = ()  # what the compiler wants to be told when it links

@@ -11,12 +11,19 @@ from .ops._opdef import OpDef
 
 @dataclass(frozen=True)
 class Capability:
-    """An ONNX operator, the IR operator it becomes, and the element types that has."""
+    """An ONNX operator, the IR operator it becomes, and the element types that has.
+
+    `int8` is False for what only folds into others or stays float32. `table`: on int8 it is a table
+    of 256 entries. `exactness` is that of float32 results, as OpDef has it.
+    """
 
     onnx: str
     op: str
     int8: bool
     float32: bool
+    table: bool
+    exactness: str
+    note: str
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -26,7 +33,55 @@ def capabilities() -> list[Capability]:
     """One row per ONNX operator, by name."""
     rows = []
     for op in ALL.values():
-        integer = type(op).integer is not OpDef.integer
+        integer = type(op).integer is not OpDef.integer and op.float_only is None
         table = type(op).table is not OpDef.table
-        rows += [Capability(name, op.name, integer or table, True) for name in op.onnx]
+        rows += [
+            Capability(
+                name,
+                op.name,
+                integer or table,
+                True,
+                table and not integer,
+                op.exactness,
+                _note(op),
+            )
+            for name in op.onnx
+        ]
     return sorted(rows, key=lambda r: r.onnx)
+
+
+def _note(op: OpDef) -> str:
+    """The sentence of the operator's docstring that says what is read, if it has one."""
+    lines = (type(op).__doc__ or "").strip().splitlines()
+    if not lines or not lines[0].startswith("ONNX "):
+        return ""
+    return lines[0].split(" attrs:")[0].rstrip(".")
+
+
+def markdown() -> str:
+    """docs/supported-ops.md."""
+    rows = capabilities()
+    table = [
+        f"| {r.onnx} | {r.op} | {'table' if r.table else 'yes' if r.int8 else ''} | "
+        f"{r.exactness} | {r.note} |"
+        for r in rows
+    ]
+    return "\n".join([*_HEAD.format(count=len(rows)).splitlines(), *table, ""])
+
+
+_HEAD = """\
+# Supported operators
+
+Printed by `edgekit ops --markdown`; do not edit. {count} ONNX operators are read, of every opset
+from 7 on. Others that ONNX defines as functions of these are expanded, and what depends on
+constants alone is computed, whatever the operator.
+
+- **int8**: `yes` has an integer kernel; `table` is a table of 256 entries, where one tensor goes in
+  (a chain of such operators is one table); what is left empty folds into its neighbours or stays
+  float32, and the result says so.
+- **float32**: `exact` gives what onnxruntime gives, `rounding` agrees to 1e-4 of the tensor's
+  largest magnitude.
+
+| ONNX | runs as | int8 | float32 | what is read |
+|---|---|---|---|---|
+"""

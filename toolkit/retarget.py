@@ -47,7 +47,7 @@ class _NewBlob:
         self._moved: dict[int | bytes, int] = {}
         starts = {int(op.params[f]) for op in model.ops for f in _blob_fields(op)}
         starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
-        self._ends = dict(zip(*_neighbours(starts - {_NO_BLOB}, len(self.old)), strict=True))
+        self._ends = _region_ends(starts - {_NO_BLOB}, len(self.old))
 
     def moved(self, offset: int) -> int:
         """Where the region that began at `offset` is now; it keeps its alignment up to 16."""
@@ -68,9 +68,9 @@ class _NewBlob:
         return len(self.data) - len(content)
 
 
-def _neighbours(starts: set[int], end: int) -> tuple[list[int], list[int]]:
+def _region_ends(starts: set[int], end: int) -> dict[int, int]:
     ordered = sorted(starts)
-    return ordered, [*ordered[1:], end]
+    return dict(zip(ordered, [*ordered[1:], end], strict=False))
 
 
 def _repack(
@@ -154,7 +154,8 @@ def _lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
     written = {i: step for step, op in enumerate(model.ops, 1) for i in op.outputs if i != ABSENT}
     for i in range(len(model.tensors)):
         if i not in written and first.get(i, end):
-            steps = [s for j, s in written.items() if s < first.get(i, end) and _overlap(model, i, j)]
+            before = first.get(i, end)
+            steps = [s for j, s in written.items() if s < before and _overlap(model, i, j)]
             first[i] = max(steps, default=0)
             last.setdefault(i, first[i])
     return first, last

@@ -21,10 +21,10 @@ static const ek_target *const targets[] = {
 
 /* Firmware that runs files packed for one table has no use for the reference beside it. */
 #ifndef EK_NO_PACKERS
-static const ek_kernels reference = { EK_REFERENCE_KERNELS };
-#define REFERENCE (&reference)
+static const ek_kernels reference_kernels = { EK_REFERENCE_KERNELS };
+static const ek_kernels *const reference = &reference_kernels;
 #else
-#define REFERENCE ((const ek_kernels *)NULL)
+static const ek_kernels *const reference = NULL;
 #endif
 
 /* ek_plans.inc likewise: one EK_PLAN(name) a table of another CPU. */
@@ -49,19 +49,19 @@ const ek_kernels *ek_kernels_plan(const char *name)
 
 const ek_kernels *ek_kernels_reference(void)
 {
-    return REFERENCE;
+    return reference;
 }
 
 const char *ek_kernels_name(size_t i)
 {
-    const size_t count = sizeof targets / sizeof *targets - 1, before = REFERENCE ? 1 : 0;
-    if (i < before) return REFERENCE->name;
+    const size_t count = sizeof targets / sizeof *targets - 1, before = reference ? 1 : 0;
+    if (i < before) return reference->name;
     return i - before < count ? targets[i - before]->kernels->name : NULL;
 }
 
 const ek_kernels *ek_kernels_select(const char *name)
 {
-    const ek_kernels *found = !name || (REFERENCE && ek_same(name, REFERENCE->name)) ? REFERENCE : NULL;
+    const ek_kernels *found = !name || (reference && ek_same(name, reference->name)) ? reference : NULL;
     for (const ek_target *const *t = targets; *t; t++) {
         if (name && !ek_same(name, (*t)->kernels->name)) continue;
         if ((*t)->supported()) found = (*t)->kernels;

@@ -1,25 +1,35 @@
 """The FPGA estimate: the design-space table, and its model against a hand-written array, counted.
 
     python tests/bench/fpga_estimate.py table MODEL.edge...
-    python tests/bench/fpga_estimate.py array            (needs verilator and yosys)
+    python tests/bench/fpga_estimate.py loops MODEL.edge...  (needs PoCL)
+    python tests/bench/fpga_estimate.py array                (needs verilator and yosys)
 
-`table` prints estimated cycles for VEC x LANES. `array` simulates tests/bench/fpga/mac_array.v with
+`table` prints estimated cycles for VEC x LANES. `loops` counts how often the loops of the OpenCL
+kernels turn when a model runs, and compares every stage of every layer with the estimate. `array` simulates tests/bench/fpga/mac_array.v with
 Verilator on layers of the MLPerf Tiny models, compares sums with numpy and cycles with the
 estimate's multiplier stage, and counts cells with yosys (ECP5: MULT18X18D has one product).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
+from edgekit.toolkit.device import opencl
+from edgekit.toolkit.format.model import EdgeModel
 from edgekit.toolkit.format.reader import read_file
-from edgekit.toolkit.fpga import Config
-from edgekit.toolkit.fpga.estimate import estimate, resources
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.fpga import Config, layer_of
+from edgekit.toolkit.fpga.config import KERNELS
+from edgekit.toolkit.fpga.estimate import estimate, resources, stage_cycles
+from edgekit.toolkit.runtime.accelerator import AcceleratedSession, Accelerator
 
 HERE = Path(__file__).parent / "fpga"
 SIZES = ((4, 4), (8, 8), (16, 8), (8, 16), (16, 16), (32, 16), (32, 32))
@@ -37,6 +47,89 @@ def design_space(files: list[str]) -> list[tuple[str, list[int]]]:
         (Path(f).stem, [estimate(read_file(f), Config.sized(v, n)).cycles for v, n in SIZES])
         for f in files
     ]
+
+
+_PASS = "for (uint i = 0; i < pass; i++)"
+_TURNS = {  # kernel: heads of loops, and what stands for one turn in each
+    "ek_read": ("parts; part++) {",),
+    "ek_window": (_PASS, "for (uint i = 0; i < loads || i < emits; i++) {"),
+    "ek_mac": (
+        "for (uint k = 0; k < steps; k++) kept",
+        "for (uint i = 0; i < in || i < out; i++) {",
+        "const ek_word x = EK_RECEIVE(ek_taps, received);\n                    ek_weight w;",
+        "const ek_word x = EK_RECEIVE(ek_taps, received);\n                ek_sum acc;",
+        "const ek_word y = EK_RECEIVE(ek_taps, received);",
+    ),
+    "ek_requant": ("for (uint i = 0; i < count; i++) {",),
+    "ek_pool": (_PASS, "x < in_w; x++) {", "kx < kernel_w; kx++) {"),
+    "ek_write": ("for (uint i = 0; i < count; i++) {",),
+}
+
+
+def counting_kernels() -> bytes:
+    """edgekit.cl in which each stage prints how often its innermost loops turned."""
+    parts = KERNELS.read_text().split("__kernel ")
+    for i, part in enumerate(parts):
+        name = next((n for n in _TURNS if f"EK_TASK void {n}(" in part), None)
+        if name is None:
+            continue
+        text = part.replace("\n{\n", "\n{\n    uint turns = 0;\n", 1)
+        for head in _TURNS[name]:
+            assert head in text, (name, head)
+            if "++)" in head:
+                text = text.replace(head, head.replace("++)", "++, turns++)"))
+            else:
+                text = text.replace(head, f"{head} turns++;")
+        say = f'printf("turns {name[3:]} %u\\n", turns);'
+        text = text.replace(") return;", f") {{ {say} return; }}")
+        end = text.find("\n}\n")
+        parts[i] = text[:end] + f"\n    {say}" + text[end:]
+    return "__kernel ".join(parts).encode()
+
+
+def counted(model: EdgeModel, op: int, accelerator: Accelerator) -> dict[str, int]:
+    """Turns of each stage's loops when operator `op` alone runs on the device."""
+    alone = replace(model, placement=tuple(i == op for i in range(len(model.ops))))
+    with tempfile.TemporaryFile() as printed, AcceleratedSession(write(alone), accelerator) as s:
+        sys.stdout.flush()
+        kept = os.dup(1)
+        os.dup2(printed.fileno(), 1)
+        try:
+            s.invoke()
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+        printed.seek(0)
+        turns: dict[str, int] = {}
+        for stage, n in re.findall(r"turns (\w+) (\d+)", printed.read().decode()):
+            turns[stage] = turns.get(stage, 0) + int(n)
+    return turns
+
+
+def differences(
+    model: EdgeModel, config: Config, accelerator: Accelerator
+) -> tuple[int, list[str]]:
+    """How many stages of layers were counted, and in words those that the estimate gets wrong."""
+    stages, wrong = 0, []
+    for i, op in enumerate(model.ops):
+        layer = layer_of(model, op, config)
+        if isinstance(layer, str):
+            continue
+        expected = stage_cycles(layer)
+        for stage, turns in counted(model, i, accelerator).items():
+            stages += 1
+            if turns != expected[stage]:
+                wrong.append(f"{op.name} {stage}: {turns} turns, estimate {expected[stage]}")
+    return stages, wrong
+
+
+def _print_loops(files: list[str]) -> None:
+    config = Config.sized()
+    device = opencl.choose("pocl")
+    accelerator = Accelerator(device, counting_kernels(), config.options(False))
+    for f in files:
+        stages, wrong = differences(read_file(f), config, accelerator)
+        print(f"{Path(f).stem}: {stages} stages counted, {len(wrong)} differ", *wrong, sep="\n  ")
 
 
 def _run(*command: str | Path, cwd: Path | None = None) -> str:
@@ -124,6 +217,8 @@ def _print_table(files: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["array"]:
         _print_array()
+    elif sys.argv[1:2] == ["loops"] and len(sys.argv) > 2:
+        _print_loops(sys.argv[2:])
     elif sys.argv[1:2] == ["table"] and len(sys.argv) > 2:
         _print_table(sys.argv[2:])
     else:

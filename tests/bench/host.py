@@ -2,8 +2,8 @@
 
     python tests/bench/host.py [MODEL ...] [--rounds N] [--json]
 
-A MODEL is a folder with model.onnx and calib.npz (arrays by input name, first axis = samples). Without
-one: the demo's network, and every model found under $EDGEKIT_MODELS, expanded by its eval_lib.py.
+A MODEL is a folder with model.onnx and calib.npz (arrays by input name, first axis = samples).
+Without one: the demo's network, and the models under $EDGEKIT_MODELS, expanded by its eval_lib.py.
 One thread each. Contestants take turns; the best of their rounds counts, because noise only adds.
 Needs onnxruntime.
 """

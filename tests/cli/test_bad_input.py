@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from edgekit.toolkit.cli import main
 from onnx import TensorProto, helper
+
+from edgekit.toolkit.cli import main
 
 
 @pytest.fixture
@@ -154,7 +155,8 @@ def test_a_float_model_that_is_another(refused, digits, digits_edge, tmp_path):
         model([helper.make_node("Relu", ["x"], ["y"])], {"x": [1, 4]}, {"y": [1, 4]}),
         tmp_path / "m.onnx",
     )
-    told = refused("check", digits_edge, "--float", tmp_path / "m.onnx", "--data", digits / "eval.npz")
+    data = digits / "eval.npz"
+    told = refused("check", digits_edge, "--float", tmp_path / "m.onnx", "--data", data)
     assert "its inputs are x" in told and "image" in told
 
 
@@ -178,7 +180,8 @@ def test_a_full_disk_leaves_the_old_file(digits, tmp_path):
 
     done = subprocess.run(
         [
-            sys.executable, "-c", "import sys; from edgekit.toolkit.cli import main; sys.exit(main())",
+            sys.executable, "-c",
+            "import sys; from edgekit.toolkit.cli import main; sys.exit(main())",
             "convert", digits / "digits.onnx", "-o", out,
         ],
         capture_output=True, text=True, preexec_fn=limit, check=False,

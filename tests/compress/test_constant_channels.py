@@ -3,12 +3,13 @@
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file, build_model
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.runtime import Session
-from onnx import TensorProto, helper, numpy_helper
 
 DEAD, CONSTANT, ALIVE = range(3)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from edgekit import targets
 from edgekit.toolkit.device.process import find
 
@@ -31,7 +32,7 @@ def ready():
 
 @pytest.fixture(scope="session")
 def model_file(tmp_path_factory, digits):
-    """A model by name -> its int8 file and 20 samples by input name: "digits", or of the collection."""
+    """A model by name ("digits", or of the collection) -> its int8 file and 20 samples."""
     made = {}
 
     def make(name):

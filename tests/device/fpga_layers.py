@@ -1,6 +1,7 @@
 """One-operator files with random weights, for what no model of the collection has."""
 
 import numpy as np
+
 from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
 from edgekit.toolkit.format.schema import DType, OpKind, Place
 from edgekit.toolkit.format.structs import pack
@@ -32,7 +33,9 @@ def _requant(rng, outputs, k):
     return bias.tobytes() + multiplier.tobytes() + shift.tobytes()
 
 
-def _geometry(n, h, w, c, out_c, kernel, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0), groups=1):
+def _geometry(
+    n, h, w, c, out_c, kernel, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0), groups=1
+):
     """pads are top, left, bottom, right."""
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     out_h = (h + pads[0] + pads[2] - spans[0]) // stride[0] + 1
@@ -116,11 +119,13 @@ def layers(rng):
         ("wide stride", {"stride": (4, 5)}),
         ("dilated", {"dilation": (2, 2), "pads": (2, 2, 2, 2)}),
     ):
-        yield f"depthwise {name}", conv(
-            rng, 2, 10, 11, 19, 19, (3, 3), groups=19, depthwise=True, **how
+        yield (
+            f"depthwise {name}",
+            conv(rng, 2, 10, 11, 19, 19, (3, 3), groups=19, depthwise=True, **how),
         )
-    yield "depthwise 7x7", conv(
-        rng, 1, 9, 9, 11, 11, (7, 7), groups=11, pads=(3, 3, 3, 3), depthwise=True
+    yield (
+        "depthwise 7x7",
+        conv(rng, 1, 9, 9, 11, 11, (7, 7), groups=11, pads=(3, 3, 3, 3), depthwise=True),
     )
     yield "depthwise 1 channel", conv(rng, 1, 9, 9, 1, 1, (5, 5), depthwise=True)
     yield "fully connected", fully_connected(rng, 3, 37, 21)
@@ -129,8 +134,9 @@ def layers(rng):
     for mean in (False, True):
         kind = "mean" if mean else "max"
         yield f"{kind} pool", pool(rng, 2, 8, 9, 19, 19, (2, 2), stride=(2, 2), mean=mean)
-        yield f"{kind} padded", pool(
-            rng, 1, 9, 8, 10, 10, (3, 3), stride=(2, 1), pads=(1, 1, 1, 1), mean=mean
+        yield (
+            f"{kind} padded",
+            pool(rng, 1, 9, 8, 10, 10, (3, 3), stride=(2, 1), pads=(1, 1, 1, 1), mean=mean),
         )
         yield f"{kind} dilated", pool(rng, 1, 12, 12, 8, 8, (3, 2), dilation=(2, 3), mean=mean)
         yield f"{kind} global", pool(rng, 1, 6, 5, 33, 33, (6, 5), mean=mean)

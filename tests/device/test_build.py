@@ -1,9 +1,10 @@
-"""`edgekit build`, `bench` and `targets`: what they leave builds as it stands, and its numbers hold."""
+"""`edgekit build`, `bench` and `targets`: what they leave builds as it stands, numbers hold."""
 
 import json
 import subprocess
 
 import pytest
+
 from edgekit import targets
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.device.bench import bench

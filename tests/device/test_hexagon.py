@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from edgekit import targets
 from edgekit.toolkit.device.build import build
 from edgekit.toolkit.device.emulate import Device
@@ -58,10 +59,12 @@ def test_convolutions_take_a_twentieth_of_the_scalar_packets(ready, model_file, 
     for table in ("", "ref"):
         with Device(path.read_bytes(), target, kernels=table) as device:
             ops, packets[table] = device.model.ops, device.run(raw, count=True).op_instructions
-    work = {name: sum(macs(o.kind, o.params) for o in ops if o.kind.name in name) for name in ON_HVX}
-    assert sum(work.values()) >= 0.95 * sum(macs(o.kind, o.params) for o in ops)
+    on_hvx = sum(macs(o.kind, o.params) for o in ops if o.kind.name in ON_HVX)
+    assert on_hvx >= 0.95 * sum(macs(o.kind, o.params) for o in ops) > 0
     of = {
-        table: sum(n for o, n in zip(ops, packets[table], strict=True) if o.kind.name in CONVOLUTIONS)
+        table: sum(
+            n for o, n in zip(ops, packets[table], strict=True) if o.kind.name in CONVOLUTIONS
+        )
         for table in packets
     }
     assert of["ref"] >= 20 * of[""]
@@ -100,7 +103,9 @@ def test_the_library_needs_nothing_and_runs_where_it_is_loaded(
 
 def _loader(target, project, folder):
     program = folder / "load"
-    flags = "-mv66 -mhvx -mhvx-length=128B -ffreestanding -nostdlibinc -G0 -fsigned-char -O2 -nostdlib"
+    flags = (
+        "-mv66 -mhvx -mhvx-length=128B -ffreestanding -nostdlibinc -G0 -fsigned-char -O2 -nostdlib"
+    )
     command = [target.compiler, *target.linker, *flags.split(), "-static", "-o", program, LOADER]
     command += ["-isystem", FAMILY / "include", f"-I{project / 'dsp'}", f"-I{project / 'world'}"]
     command += [FAMILY / source for source in target.world]

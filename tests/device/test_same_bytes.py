@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from edgekit import targets
 from edgekit.toolkit.device.emulate import Device
 from edgekit.toolkit.runtime import Session

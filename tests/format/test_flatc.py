@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from edgekit import runtime_c
 from edgekit.toolkit.format.reader import read_file
 from edgekit.toolkit.format.schema import OpKind

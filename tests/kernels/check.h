@@ -37,8 +37,8 @@ int32_t rnd_between(int32_t lo, int32_t hi); /* inclusive */
 
 /* An allocation that ends exactly at its last byte and starts at a random alignment, so that a
  * sanitizer sees one byte too far; on Linux every other one ends, or begins, at a page that cannot be
- * touched, which also catches masked vector loads; on bare metal some end with the memory. `align` (a power of two up to 16) is kept; it
- * divides `bytes`. Never NULL. */
+ * touched, which also catches masked vector loads; on bare metal some end where the memory does.
+ * `align` (a power of two up to 16) is kept; it divides `bytes`. Never NULL. */
 typedef struct block {
     void *start, *data;
     size_t mapped; /* bytes, when it is not from malloc */

@@ -22,6 +22,10 @@ static shape pick_shape(uint32_t t)
     case 2: s.taps = 1 + t / 4 % TAPS; break;
     default:
         if (t % 8 == 3) s.c = 1u << (rnd() % 8); /* powers of two invite special cases */
+        if (t % 8 == 7) {                        /* few channels invite vectors of many pixels */
+            s.c = 1 + rnd() % 6;
+            s.pixels = 100 + rnd() % 170;
+        }
     }
     s.in_step = rnd() & 1 ? s.c : rnd() & 1 ? 2 * s.c : s.c + rnd() % 9;
     s.out_step = rnd() & 1 ? s.c : s.c + rnd() % 9;

@@ -75,8 +75,7 @@ static bool try_copy(const ek_kernels *opt, uint32_t t)
     block in = input(&s);
     const size_t to_step = s.c + rnd() % 9, bytes = s.count ? (s.count - 1) * to_step + s.c : 0;
     output want = output_make(bytes, 1), got = output_make(bytes, 1);
-    for (size_t i = 0; i < s.count; i++)
-        memcpy(want.data + i * to_step, (const uint8_t *)in.data + i * s.step, s.c);
+    for (size_t i = 0; i < s.count; i++) memcpy(want.data + i * to_step, (const uint8_t *)in.data + i * s.step, s.c);
     opt->copy(got.data, to_step, in.data, s.step, s.c, s.count);
     block_free(in);
     return compare("copy", opt, t, &s, want, got);

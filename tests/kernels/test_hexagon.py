@@ -75,7 +75,9 @@ def test_a_misaligned_vector_load_is_caught_where_the_emulator_hides_it(checked,
 
 
 def test_only_one_header_touches_memory_with_vectors():
-    access = re.compile(r"\*\s*\((const )?HVX_U?Vector|\(\s*(const )?HVX_U?Vector(Pair)?\s*\*\s*\)|vmemu")
+    access = re.compile(
+        r"\*\s*\((const )?HVX_U?Vector|\(\s*(const )?HVX_U?Vector(Pair)?\s*\*\s*\)|vmemu"
+    )
     sources = [*FAMILY.rglob("*.c"), *FAMILY.rglob("*.h")]
     assert len(sources) > 10
     found = [s.name for s in sources if access.search(s.read_text())]

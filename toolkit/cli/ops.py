@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import click
 
-from ..capabilities import capabilities
+from ..capabilities import capabilities, markdown
 from .options import json_option
 from .output import print_json, table
 
 
 @click.command()
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print docs/supported-ops.md.")
 @json_option
-def ops(as_json: bool) -> None:
+def ops(as_markdown: bool, as_json: bool) -> None:
     """List the ONNX operators that edgekit reads, and the element types it runs them in."""
+    if as_markdown:
+        click.echo(markdown(), nl=False)
+        return
     rows = capabilities()
     if as_json:
         print_json([row.to_json() for row in rows])

@@ -32,7 +32,7 @@ def print_json(data: Any) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; columns are right-aligned if their name starts with '>', never cut with '|'."""
+    """Print a table; a column named '>...' is right-aligned, '|...' is never cut."""
     t = Table(title=title, title_justify="left", header_style="bold")
     for c in columns:
         right = c.startswith(">")

@@ -149,8 +149,8 @@ def _compile(
         if missing is None:
             raise
         raise UserError(
-            f"building for {target.name}: {compiler} finds no C library ({missing[1] or 'specs'} is "
-            f"missing); install it: apt-get install {target.packages}"
+            f"building for {target.name}: {compiler} finds no C library "
+            f"({missing[1] or 'specs'} is missing); install it: apt-get install {target.packages}"
         ) from why
     library = folder / "libedgekit.a"
     size, undefined = _measure(library, target, compiler, folder)
@@ -197,9 +197,7 @@ def _sources(folder: Path) -> list[tuple[Path, str]]:
     return found
 
 
-def _measure(
-    library: Path, target: Target, compiler: str, folder: Path
-) -> tuple[Size, list[str]]:
+def _measure(library: Path, target: Target, compiler: str, folder: Path) -> tuple[Size, list[str]]:
     """Link what a user's program reaches into one object, and look at its sections and symbols."""
     linked = folder / "reached.o"
     roots = [f"-Wl,-u,{symbol}" for symbol in CALLED_BY_USERS]

@@ -1,5 +1,5 @@
 """What a target's own project needs beside the runtime and the model: its folder deploy/, and the
-start-up and C library of its programs. Linked as it stands, so that `edgekit build` leaves products.
+start-up and C library of its programs. It is linked too, so that `edgekit build` leaves products.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ def link_deployment(folder: Path, target: Target, scratch: Path) -> None:
     """Build the project in `folder` and put its products there."""
     cmake = require("cmake", "cmake", f"building for {target.name}")
     toolchain = folder / "toolchain.cmake"
-    configure = [cmake, "-S", folder, "-B", scratch, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"]
+    configure: list[str | Path] = [
+        cmake,
+        "-S",
+        folder,
+        "-B",
+        scratch,
+        f"-DCMAKE_TOOLCHAIN_FILE={toolchain}",
+    ]
     run([*configure, "-DCMAKE_BUILD_TYPE=MinSizeRel"], "configuring the project")
     run([cmake, "--build", scratch], "linking the project")
     for product in target.project:

@@ -23,7 +23,7 @@ _VENDORS = Path("/etc/OpenCL/vendors")
 def _drivers() -> tempfile.TemporaryDirectory[str] | None:
     """Make the loader see Intel's emulator when pip installed it beside this Python.
 
-    Its own .icd file names a path of the machine that packed it. What OCL_ICD_VENDORS says goes first.
+    Its own .icd file names a path of the machine that packed it. OCL_ICD_VENDORS goes first.
     """
     library = Path(sys.prefix) / "lib" / "libintelocl_emu.so"
     if "OCL_ICD_VENDORS" in os.environ or not library.exists():
@@ -45,8 +45,8 @@ def devices() -> list[OpenClDevice]:
 def choose(name: str | None) -> OpenClDevice:
     """The device that `name` means.
 
-    "pocl", "intel-fpga-emulator", a part of a platform's or device's name, or "auto": an accelerator
-    if there is one, else the first. Raises UserError that lists what there is.
+    "pocl", "intel-fpga-emulator", a part of a platform's or device's name, or "auto": an
+    accelerator if there is one, else the first. Raises UserError that lists what there is.
     """
     found = devices()
     if name in (None, "auto"):

@@ -44,7 +44,8 @@ int main(void)
 }}
 """
 
-_FIXED_MEMORY = """/* All the memory edgekit uses: {arena} bytes of arena, {persistent} of state, and the session. */
+_FIXED_MEMORY = """\
+/* All the memory edgekit uses: {arena} bytes of arena, {persistent} of state, and the session. */
 static uint8_t memory[EK_SESSION_OVERHEAD + {session}] __attribute__((aligned(EK_ALIGN)));
 """
 _FIXED_SESSION = """\

@@ -1,4 +1,4 @@
-"""The FPGA accelerator of targets/fpga_opencl: its configuration, what runs on it, what it costs."""
+"""The FPGA accelerator of targets/fpga_opencl: configuration, partition, estimate, build."""
 
 from .config import Config
 from .partition import Placed, on_accelerator, partition

@@ -1,4 +1,4 @@
-"""`edgekit build --target fpga_opencl`: kernels, host program and what to tell the vendor's compiler."""
+"""`edgekit build --target fpga_opencl`: kernels, host program, compiler's command lines."""
 
 from __future__ import annotations
 

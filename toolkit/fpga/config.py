@@ -57,7 +57,7 @@ class Config:
         )
 
     def options(self, channels: bool) -> str:
-        """The compiler's options for an emulator: the macros, and channels if the device has them."""
+        """The compiler's options for an emulator: the macros, and channels if it has them."""
         macros = {**self.macros(), "EK_DEPTH": EMULATED_DEPTH}
         words = [f"-D{name}={value}" for name, value in macros.items()]
         return " ".join([*words, "-DEK_CHANNELS"] if channels else words)

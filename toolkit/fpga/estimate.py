@@ -30,7 +30,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class LayerCycles:
-    """An operator; cycles 0 and the reason where it runs on the host. `bound` is the slowest stage."""
+    """An operator; cycles 0 and the reason where it runs on the host. `bound`: slowest stage."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""Which operators run on the accelerator: decided here, stored in the file, obeyed by the runtime."""
+"""Which operators run on the accelerator: decided here, stored in the file, obeyed at run time."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ..format.model import ABSENT, EdgeModel, OpRecord
 from ..format.schema import OpKind, Place
@@ -18,17 +17,17 @@ _LIMIT = 1 << 30
 
 @dataclass(frozen=True)
 class Layer:
-    """Words that each stage handles, per tile of `lanes` channels, and what the stages hold.
+    """How often the loops of each stage turn, per tile of `lanes` channels.
 
-    `phases` are (loads, emissions) of the window stage, one for each step through the input;
-    emissions are words for the multipliers. `mac_cycles` counts the multiplier stage.
+    A turn is a word read, a cycle of the window and of the multipliers, a sum requantized, a cycle
+    of pooling, a pixel written. `weight_words` and `macs` are of all tiles.
     """
 
     tiles: int
     read_words: int
     window_cycles: int
     mac_cycles: int
-    weight_words: int  # taken by the multipliers, all tiles
+    weight_words: int
     sums: int
     pool_cycles: int
     written: int
@@ -162,7 +161,7 @@ def _pool(model: EdgeModel, op: OpRecord, config: Config) -> Layer | str:
     return Layer(tiles, pixels, pixels, pixels, 0, pixels, pixels + reduced, out, 0)
 
 
-_KINDS: dict[OpKind, Callable[[EdgeModel, OpRecord, Config], Any]] = {
+_KINDS: dict[OpKind, Callable[[EdgeModel, OpRecord, Config], Layer | str]] = {
     OpKind.Conv2dS8: _conv,
     OpKind.DepthwiseConv2dS8: _conv,
     OpKind.FullyConnectedS8: _fully_connected,

@@ -92,6 +92,7 @@ class OpDef(ABC):
     weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
     bias        input that becomes int32 with scale input_scale * weight_scale[channel]
     shared      all dynamic inputs and the output must have one QuantParams
+    float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
 
@@ -101,6 +102,7 @@ class OpDef(ABC):
     weight: int | None = None
     bias: int | None = None
     shared: bool = False
+    float_only: str | None = None
     inplace: tuple[int, ...] = ()
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -113,7 +115,7 @@ class OpDef(ABC):
 
     def integer_problem(self, node: Node) -> str | None:
         """Why this float node cannot be int8; None if it can."""
-        return None
+        return self.float_only
 
     def accumulator_problem(self, node: Node) -> str | None:
         """Why this int8 node's scales and constants leave the arithmetic; None if they do not."""

@@ -105,6 +105,10 @@ class Binary(OpDef):
         self.fn, self.name = fn, fn.name
         self.onnx = onnx or (fn.name,)
         self.shared = fn in (BinaryFn.Min, BinaryFn.Max)
+        if fn in (BinaryFn.Div, BinaryFn.Pow, BinaryFn.PRelu):
+            self.float_only = (
+                f"{fn.name} has an int8 form only if one of its inputs is a constant scalar"
+            )
         simple = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Min, BinaryFn.Max)
         self.exactness = "exact" if fn in simple else "rounding"
 
@@ -148,8 +152,8 @@ class Binary(OpDef):
     def integer_problem(self, node: Node) -> str | None:
         if self.table(node) is not None:
             return None
-        if self.fn in (BinaryFn.Div, BinaryFn.Pow, BinaryFn.PRelu):
-            return f"{self.name} has an int8 form only if one of its inputs is a constant scalar"
+        if self.float_only:
+            return self.float_only
         try:
             shape_params(node.input(0).shape, node.input(1).shape)
         except ValueError as why:

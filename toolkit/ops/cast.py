@@ -35,6 +35,7 @@ class Cast(OpDef):
 
     name = "Cast"
     onnx = ("Cast", "CastLike")
+    float_only = "it changes the element type"
     exactness = "exact"
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -62,9 +63,6 @@ class Cast(OpDef):
         if x.dtype not in _DTYPES or held not in _DTYPES:
             raise ValueError(f"cannot cast {x.dtype} to {to}")
         return [TensorType(held, x.shape)]
-
-    def integer_problem(self, node: Node) -> str | None:
-        return "it changes the element type"
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, to = node.input(0), np.dtype(node.attrs["to"])

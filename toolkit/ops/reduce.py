@@ -36,6 +36,7 @@ class Reduce(OpDef):
 
     def __init__(self, fn: ReduceFn) -> None:
         self.fn = fn
+        self.float_only = _FLOAT_ONLY.get(self.fn)
         self.name = f"Reduce{fn.name}"
         composed = ("ReduceLogSum", "ReduceLogSumExp") if fn == ReduceFn.Sum else ()
         self.onnx = (self.name, *composed)
@@ -84,9 +85,6 @@ class Reduce(OpDef):
         if x.dtype not in (np.float32, np.int8):
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         return [TensorType(x.dtype, _result_shape(x, axes, node.attrs["keepdims"]))]
-
-    def integer_problem(self, node: Node) -> str | None:
-        return _FLOAT_ONLY.get(self.fn)
 
     def _ratio(self, node: Node) -> tuple[int, int]:
         x, y = node.input(0).quant, node.output.quant

@@ -35,6 +35,8 @@ class Softmax(OpDef):
     def __init__(self, name: str) -> None:
         self.name = name
         self.onnx = (name,)
+        if name == "LogSoftmax":
+            self.float_only = "the logarithm of a small probability needs more range than int8 has"
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
@@ -50,11 +52,6 @@ class Softmax(OpDef):
         if x.dtype not in (np.float32, np.int8):
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         return [x.type]
-
-    def integer_problem(self, node: Node) -> str | None:
-        if self.name == "LogSoftmax":
-            return "the logarithm of a small probability needs more range than int8 has"
-        return None
 
     def fixed_output(self, node: Node) -> QuantParams | None:
         return OUTPUT if self.name == "Softmax" else None

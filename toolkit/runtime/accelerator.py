@@ -1,4 +1,4 @@
-"""The FPGA accelerator (targets/fpga_opencl) through the C host backend: devices, programs, runs."""
+"""The FPGA accelerator (targets/fpga_opencl) through the C host backend: devices and runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
@@ -97,7 +97,7 @@ class Accelerator:
         lib.ek_opencl_get_config(self.handle, config)
         self.config: dict[str, int] = {name: int(getattr(config, name)) for name, _ in _FIELDS}
 
-    def __enter__(self) -> Accelerator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -153,7 +153,7 @@ class AcceleratedSession(Session):
         self._finalizer = weakref.finalize(self, lib.ek_accelerated_close, self._accelerated)
         self.kernels = f"{accelerator.device.name}, host {self.kernels}"
 
-    def __enter__(self) -> AcceleratedSession:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -4,6 +4,8 @@
 #ifndef EDGEKIT_SLOTS_H
 #define EDGEKIT_SLOTS_H
 
+#include "edgekit/kernels.h"
+
 #ifdef EK_OMIT_gemm_s8
 #define EK_SLOT_gemm_s8(function) NULL
 #else

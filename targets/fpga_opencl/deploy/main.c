@@ -37,7 +37,8 @@ static int list_devices(void)
 {
     ek_opencl_info info;
     uint32_t i = 0;
-    for (; !ek_opencl_device_info(i, &info, &error); i++) printf("%u: %s (%s)\n", (unsigned)i, info.name, info.platform);
+    for (; !ek_opencl_device_info(i, &info, &error); i++)
+        printf("%u: %s (%s)\n", (unsigned)i, info.name, info.platform);
     if (!i) fprintf(stderr, "%s\n", error.text);
     return i ? 0 : 1;
 }

@@ -299,8 +299,7 @@ static ek_status run_stages(ek_accelerated *a, const step *s, ek_opencl_error *e
     calls_of(calls, a, s);
     for (int stage = 0; stage < EK_STAGES; stage++) {
         if (!o->kernel[stage] || (stage == EK_WEIGHTS && !s->layer->weights.steps)) continue;
-        const int32_t code =
-            start(o, stage, o->queue[o->config.channels ? stage : 0], &calls[stage], &events[count]);
+        const int32_t code = start(o, stage, o->queue[o->config.channels ? stage : 0], &calls[stage], &events[count]);
         if (code) {
             o->lost = count > 0; /* those that were started wait for this one */
             return ek_opencl_fail_call(error, "starting a kernel", code);

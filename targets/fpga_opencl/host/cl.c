@@ -26,15 +26,15 @@ const ek_cl *ek_cl_load(char *why, size_t size)
         return NULL;
     }
     ek_cl found;
-#define EK_CL_CALL(result, name, arguments)                                      \
-    {                                                                            \
-        void *at = look_up(library, #name);                                      \
-        if (!at) {                                                               \
+#define EK_CL_CALL(result, name, arguments)                                        \
+    {                                                                              \
+        void *at = look_up(library, #name);                                        \
+        if (!at) {                                                                 \
             snprintf(why, size, "the OpenCL loader on this machine lacks " #name); \
-            dlclose(library);                                                    \
-            return NULL;                                                         \
-        }                                                                        \
-        memcpy(&found.name, &at, sizeof at);                                     \
+            dlclose(library);                                                      \
+            return NULL;                                                           \
+        }                                                                          \
+        memcpy(&found.name, &at, sizeof at);                                       \
     }
     EK_CL_CALLS(EK_CL_CALL)
 #undef EK_CL_CALL

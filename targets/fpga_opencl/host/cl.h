@@ -39,34 +39,34 @@ enum {
 #define CL_DEVICE_TYPE_ALL UINT64_C(0xFFFFFFFF)
 
 /* EK_CL_CALLS(X): X(result, name, arguments) for every function used. */
-#define EK_CL_CALLS(X)                                                                                        \
-    X(int32_t, clGetPlatformIDs, (uint32_t, cl_object *, uint32_t *))                                         \
-    X(int32_t, clGetPlatformInfo, (cl_object, uint32_t, size_t, void *, size_t *))                            \
-    X(int32_t, clGetDeviceIDs, (cl_object, uint64_t, uint32_t, cl_object *, uint32_t *))                      \
-    X(int32_t, clGetDeviceInfo, (cl_object, uint32_t, size_t, void *, size_t *))                              \
-    X(cl_object, clCreateContext, (const intptr_t *, uint32_t, const cl_object *, void *, void *, int32_t *)) \
-    X(cl_object, clCreateCommandQueue, (cl_object, cl_object, uint64_t, int32_t *))                           \
-    X(cl_object, clCreateBuffer, (cl_object, uint64_t, size_t, void *, int32_t *))                            \
-    X(cl_object, clCreateProgramWithSource, (cl_object, uint32_t, const char **, const size_t *, int32_t *))  \
-    X(cl_object, clCreateProgramWithBinary,                                                                   \
-      (cl_object, uint32_t, const cl_object *, const size_t *, const uint8_t **, int32_t *, int32_t *))       \
-    X(int32_t, clBuildProgram, (cl_object, uint32_t, const cl_object *, const char *, void *, void *))        \
-    X(int32_t, clGetProgramBuildInfo, (cl_object, cl_object, uint32_t, size_t, void *, size_t *))             \
-    X(int32_t, clGetProgramInfo, (cl_object, uint32_t, size_t, void *, size_t *))                             \
-    X(cl_object, clCreateKernel, (cl_object, const char *, int32_t *))                                        \
-    X(int32_t, clSetKernelArg, (cl_object, uint32_t, size_t, const void *))                                   \
-    X(int32_t, clEnqueueTask, (cl_object, cl_object, uint32_t, const cl_object *, cl_object *))               \
-    X(int32_t, clEnqueueWriteBuffer,                                                                          \
+#define EK_CL_CALLS(X)                                                                                          \
+    X(int32_t, clGetPlatformIDs, (uint32_t, cl_object *, uint32_t *))                                           \
+    X(int32_t, clGetPlatformInfo, (cl_object, uint32_t, size_t, void *, size_t *))                              \
+    X(int32_t, clGetDeviceIDs, (cl_object, uint64_t, uint32_t, cl_object *, uint32_t *))                        \
+    X(int32_t, clGetDeviceInfo, (cl_object, uint32_t, size_t, void *, size_t *))                                \
+    X(cl_object, clCreateContext, (const intptr_t *, uint32_t, const cl_object *, void *, void *, int32_t *))   \
+    X(cl_object, clCreateCommandQueue, (cl_object, cl_object, uint64_t, int32_t *))                             \
+    X(cl_object, clCreateBuffer, (cl_object, uint64_t, size_t, void *, int32_t *))                              \
+    X(cl_object, clCreateProgramWithSource, (cl_object, uint32_t, const char **, const size_t *, int32_t *))    \
+    X(cl_object, clCreateProgramWithBinary,                                                                     \
+      (cl_object, uint32_t, const cl_object *, const size_t *, const uint8_t **, int32_t *, int32_t *))         \
+    X(int32_t, clBuildProgram, (cl_object, uint32_t, const cl_object *, const char *, void *, void *))          \
+    X(int32_t, clGetProgramBuildInfo, (cl_object, cl_object, uint32_t, size_t, void *, size_t *))               \
+    X(int32_t, clGetProgramInfo, (cl_object, uint32_t, size_t, void *, size_t *))                               \
+    X(cl_object, clCreateKernel, (cl_object, const char *, int32_t *))                                          \
+    X(int32_t, clSetKernelArg, (cl_object, uint32_t, size_t, const void *))                                     \
+    X(int32_t, clEnqueueTask, (cl_object, cl_object, uint32_t, const cl_object *, cl_object *))                 \
+    X(int32_t, clEnqueueWriteBuffer,                                                                            \
       (cl_object, cl_object, uint32_t, size_t, size_t, const void *, uint32_t, const cl_object *, cl_object *)) \
-    X(int32_t, clEnqueueReadBuffer,                                                                           \
-      (cl_object, cl_object, uint32_t, size_t, size_t, void *, uint32_t, const cl_object *, cl_object *))     \
-    X(int32_t, clFlush, (cl_object))                                                                          \
-    X(int32_t, clGetEventInfo, (cl_object, uint32_t, size_t, void *, size_t *))                               \
-    X(int32_t, clReleaseEvent, (cl_object))                                                                   \
-    X(int32_t, clReleaseKernel, (cl_object))                                                                  \
-    X(int32_t, clReleaseProgram, (cl_object))                                                                 \
-    X(int32_t, clReleaseMemObject, (cl_object))                                                               \
-    X(int32_t, clReleaseCommandQueue, (cl_object))                                                            \
+    X(int32_t, clEnqueueReadBuffer,                                                                             \
+      (cl_object, cl_object, uint32_t, size_t, size_t, void *, uint32_t, const cl_object *, cl_object *))       \
+    X(int32_t, clFlush, (cl_object))                                                                            \
+    X(int32_t, clGetEventInfo, (cl_object, uint32_t, size_t, void *, size_t *))                                 \
+    X(int32_t, clReleaseEvent, (cl_object))                                                                     \
+    X(int32_t, clReleaseKernel, (cl_object))                                                                    \
+    X(int32_t, clReleaseProgram, (cl_object))                                                                   \
+    X(int32_t, clReleaseMemObject, (cl_object))                                                                 \
+    X(int32_t, clReleaseCommandQueue, (cl_object))                                                              \
     X(int32_t, clReleaseContext, (cl_object))
 
 typedef struct ek_cl {

@@ -110,8 +110,8 @@ ek_status ek_opencl_allocate(ek_opencl *o, cl_object *memory, uint64_t bytes, co
     if (code) {
         *memory = NULL;
         return ek_opencl_fail(error, EK_ERR_MEMORY,
-                              "the device is out of memory: OpenCL error %d for %llu bytes of %s, with %llu in use", code,
-                              (unsigned long long)bytes, what, (unsigned long long)o->allocated_bytes);
+                              "the device is out of memory: OpenCL error %d for %llu bytes of %s, with %llu in use",
+                              code, (unsigned long long)bytes, what, (unsigned long long)o->allocated_bytes);
     }
     o->allocated_bytes += bytes;
     return EK_OK;

@@ -143,9 +143,20 @@ static bool set_fully_connected(ek_layer *l, const ek_node *n, const ek_opencl_c
     const ek_fmt_fully_connected_s8 *p = n->params;
     *why = "it is too wide";
     if (p->k > UINT16_MAX || p->n > UINT16_MAX) return false;
-    const ek_fmt_conv_geometry g = { .in_h = p->rows, .in_w = 1, .out_h = p->rows, .out_w = 1, .batch = 1,
-                                     .in_c = (uint16_t)p->k, .out_c = (uint16_t)p->n, .groups = 1, .kernel_h = 1,
-                                     .kernel_w = 1, .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1 };
+    const ek_fmt_conv_geometry g = { .in_h = p->rows,
+                                     .in_w = 1,
+                                     .out_h = p->rows,
+                                     .out_w = 1,
+                                     .batch = 1,
+                                     .in_c = (uint16_t)p->k,
+                                     .out_c = (uint16_t)p->n,
+                                     .groups = 1,
+                                     .kernel_h = 1,
+                                     .kernel_w = 1,
+                                     .stride_h = 1,
+                                     .stride_w = 1,
+                                     .dilation_h = 1,
+                                     .dilation_w = 1 };
     return set_conv(l, n, &g, &p->requant, false, c, why);
 }
 
@@ -158,14 +169,28 @@ static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, co
     *why = "EK_VEC is 1";
     const uint32_t count = ceil_div(out->bytes, c->lanes);
     l->tiles = 1;
-    l->read = (ek_read_arguments){ .at = a->offset, .images = 1, .rows = count, .row_step = c->lanes, .parts = 2,
+    l->read = (ek_read_arguments){ .at = a->offset,
+                                   .images = 1,
+                                   .rows = count,
+                                   .row_step = c->lanes,
+                                   .parts = 2,
                                    .part_step = b->offset - a->offset };
-    l->mac = (ek_mac_arguments){ .mode = EK_MAC_ADD, .lines = count, .pixels = 1, .a_multiplier = p->a_multiplier,
-                                 .b_multiplier = p->b_multiplier, .bias = p->bias };
-    l->requant = (ek_requant_arguments){ .mode = EK_REQUANT_SHIFT, .count = count, .shift = p->shift, .qmin = p->qmin,
-                                         .qmax = p->qmax };
-    l->write = (ek_write_arguments){ .at = out->offset, .group_tiles = 1, .group_channels = c->lanes, .images = 1,
-                                     .count = count, .pixel_step = c->lanes, .bytes = out->bytes };
+    l->mac = (ek_mac_arguments){ .mode = EK_MAC_ADD,
+                                 .lines = count,
+                                 .pixels = 1,
+                                 .a_multiplier = p->a_multiplier,
+                                 .b_multiplier = p->b_multiplier,
+                                 .bias = p->bias };
+    l->requant = (ek_requant_arguments){
+        .mode = EK_REQUANT_SHIFT, .count = count, .shift = p->shift, .qmin = p->qmin, .qmax = p->qmax
+    };
+    l->write = (ek_write_arguments){ .at = out->offset,
+                                     .group_tiles = 1,
+                                     .group_channels = c->lanes,
+                                     .images = 1,
+                                     .count = count,
+                                     .pixel_step = c->lanes,
+                                     .bytes = out->bytes };
     const uint64_t words = (uint64_t)count * 2 * word_of(c);
     l->link_bytes = words;
     return true;
@@ -190,11 +215,23 @@ static bool set_pool(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *
     l->requant.mode = EK_REQUANT_PASS;
     l->requant.qmin = INT8_MIN;
     l->requant.qmax = INT8_MAX;
-    l->pool = (ek_pool_arguments){ .mode = EK_POOL_MAX, .in_h = g->in_h, .in_w = g->in_w, .out_h = g->out_h,
-                                   .out_w = g->out_w, .kernel_h = g->kernel_h, .kernel_w = g->kernel_w,
-                                   .stride_h = g->stride_h, .stride_w = g->stride_w, .dilation_h = g->dilation_h,
-                                   .dilation_w = g->dilation_w, .pad_top = g->pad_top, .pad_left = g->pad_left,
-                                   .slots = slots, .counts = 1, .qmin = INT8_MIN, .qmax = INT8_MAX };
+    l->pool = (ek_pool_arguments){ .mode = EK_POOL_MAX,
+                                   .in_h = g->in_h,
+                                   .in_w = g->in_w,
+                                   .out_h = g->out_h,
+                                   .out_w = g->out_w,
+                                   .kernel_h = g->kernel_h,
+                                   .kernel_w = g->kernel_w,
+                                   .stride_h = g->stride_h,
+                                   .stride_w = g->stride_w,
+                                   .dilation_h = g->dilation_h,
+                                   .dilation_w = g->dilation_w,
+                                   .pad_top = g->pad_top,
+                                   .pad_left = g->pad_left,
+                                   .slots = slots,
+                                   .counts = 1,
+                                   .qmin = INT8_MIN,
+                                   .qmax = INT8_MAX };
     l->link_bytes = l->mac.lines * (uint64_t)word_of(c);
     return true;
 }

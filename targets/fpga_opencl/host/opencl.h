@@ -29,8 +29,8 @@ typedef struct ek_opencl_error {
 } ek_opencl_error;
 
 typedef struct ek_opencl_settings {
-    uint32_t device;       /* index of ek_opencl_device_info */
-    const void *program;   /* OpenCL C, or a binary for this device (.aocx, .xclbin, ek_opencl_binary) */
+    uint32_t device;     /* index of ek_opencl_device_info */
+    const void *program; /* OpenCL C, or a binary for this device (.aocx, .xclbin, ek_opencl_binary) */
     size_t program_bytes;
     const char *options;   /* of the compiler, for source; may be NULL */
     double seconds;        /* that one step of the device may take */

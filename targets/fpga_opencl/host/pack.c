@@ -27,8 +27,15 @@ static source source_of(const ek_node *n)
     }
     const ek_fmt_conv2d_s8 *p = n->params; /* the struct of depthwise is the same */
     const ek_fmt_conv_geometry *g = &p->geometry;
-    return (source){ ek_blob(n, p->weights), &p->requant, g->kernel_h, g->kernel_w, g->in_c / (uint32_t)g->groups,
-                     g->out_c, g->groups, g->dilation_w, n->op->kind == EK_OP_DEPTHWISE_CONV2D_S8 };
+    return (source){ ek_blob(n, p->weights),
+                     &p->requant,
+                     g->kernel_h,
+                     g->kernel_w,
+                     g->in_c / (uint32_t)g->groups,
+                     g->out_c,
+                     g->groups,
+                     g->dilation_w,
+                     n->op->kind == EK_OP_DEPTHWISE_CONV2D_S8 };
 }
 
 /* `tap` counts through kernel_h x kernel_w, `i` through the group's inputs; rows go on into the next tap. */

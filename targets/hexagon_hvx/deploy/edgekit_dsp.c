@@ -59,8 +59,8 @@ EXPORT int edgekit_dsp_open(void *memory, uint32_t bytes)
     o->state = 0;
     ek_status status = ek_model_open(&o->model, ek_model_data, ek_model_bytes, EK_OPEN_CHECKSUM);
     if (status) return status;
-    status = ek_session_init(&o->session, (uint8_t *)memory + aligned(sizeof *o), bytes - aligned(sizeof *o),
-                             &o->model, ek_kernels_select(NULL));
+    status = ek_session_init(&o->session, (uint8_t *)memory + aligned(sizeof *o), bytes - aligned(sizeof *o), &o->model,
+                             ek_kernels_select(NULL));
     if (!status) o->state = OPENED;
     return status;
 }

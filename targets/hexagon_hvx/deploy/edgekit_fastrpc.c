@@ -53,8 +53,7 @@ int edgekit_fastrpc_open(const char *uri, remote_handle64 *h)
         o->inputs = lines(o->bytes.inputs);
         o->outputs = lines(o->bytes.outputs);
     }
-    if (!o->memory || !o->inputs || !o->outputs || power_hvx(o, 1) ||
-        edgekit_dsp_open(o->memory, o->bytes.memory)) {
+    if (!o->memory || !o->inputs || !o->outputs || power_hvx(o, 1) || edgekit_dsp_open(o->memory, o->bytes.memory)) {
         edgekit_fastrpc_close((remote_handle64)o);
         return AEE_EFAILED;
     }

@@ -21,8 +21,7 @@ void *memmove(void *to, const void *from, size_t bytes)
     if ((uintptr_t)t - (uintptr_t)f >= bytes) { /* to is not within from: upwards */
         for (; bytes > EK_LINE; bytes -= EK_LINE, t += EK_LINE, f += EK_LINE) ek_store(t, ek_load(f));
     } else {
-        for (; bytes > EK_LINE; bytes -= EK_LINE)
-            ek_store(t + bytes - EK_LINE, ek_load(f + bytes - EK_LINE));
+        for (; bytes > EK_LINE; bytes -= EK_LINE) ek_store(t + bytes - EK_LINE, ek_load(f + bytes - EK_LINE));
     }
     if (bytes) ek_store_some(t, ek_load_some(f, bytes), bytes);
     return to;

@@ -93,8 +93,7 @@ void ek_hvx_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step,
 {
     const operands x = operands_of(a, b, b_step, count);
     const range o = range_of(p->zero_point, p->qmin, p->qmax);
-    const ek_channels32 c =
-        ek_channels_from(Q6_V_vzero(), Q6_V_vsplat_R(p->multiplier), Q6_V_vsplat_R(p->shift));
+    const ek_channels32 c = ek_channels_from(Q6_V_vzero(), Q6_V_vsplat_R(p->multiplier), Q6_V_vsplat_R(p->shift));
     const HVX_Vector za = ek_splat_half(p->a_zero), zb = ek_splat_half(p->b_zero);
     for (size_t at = 0; at < count; at += EK_LINE) {
         const HVX_VectorPair va = Q6_Wh_vsxt_Vb(load_at(x.a + at, count - at));

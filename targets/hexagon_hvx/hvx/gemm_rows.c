@@ -1,7 +1,7 @@
 #include "gemm_rows.h"
 
 typedef struct walk {
-    const int8_t *at;       /* of the first row */
+    const int8_t *at;        /* of the first row */
     size_t step, left, skip; /* left: of the part; skip: from its end to the next one's start */
     size_t part;
 } walk;
@@ -66,10 +66,10 @@ EK_INLINE void interleave(HVX_Vector *to, const HVX_Vector v[EK_ROWS], size_t le
     const HVX_VectorPair r04 = alternate(v[0], v[4]), r15 = alternate(v[1], v[5]);
     const HVX_VectorPair r26 = alternate(v[2], v[6]), r37 = alternate(v[3], v[7]);
     for (int half = 0; half < 2; half++) {
-        const HVX_VectorPair even = half ? alternate(Q6_V_hi_W(r04), Q6_V_hi_W(r26))
-                                         : alternate(Q6_V_lo_W(r04), Q6_V_lo_W(r26));
-        const HVX_VectorPair odd = half ? alternate(Q6_V_hi_W(r15), Q6_V_hi_W(r37))
-                                        : alternate(Q6_V_lo_W(r15), Q6_V_lo_W(r37));
+        const HVX_VectorPair even =
+            half ? alternate(Q6_V_hi_W(r04), Q6_V_hi_W(r26)) : alternate(Q6_V_lo_W(r04), Q6_V_lo_W(r26));
+        const HVX_VectorPair odd =
+            half ? alternate(Q6_V_hi_W(r15), Q6_V_hi_W(r37)) : alternate(Q6_V_lo_W(r15), Q6_V_lo_W(r37));
         const HVX_VectorPair a = alternate(Q6_V_lo_W(even), Q6_V_lo_W(odd));
         ek_put_line(to, Q6_V_lo_W(a));
         ek_put_line(to + 1, Q6_V_hi_W(a));

@@ -189,9 +189,9 @@ static void half(const columns *w, const rows *x, uint32_t p, size_t n)
     int8_t *out = x->out + p * EK_WORDS;
 #pragma GCC unroll 4
     for (int r = 0; r < 8; r += 2, out += 2 * x->out_step) {
-        const HVX_Vector line = ek_narrow128(ek_scale32(acc[r][0], c), ek_scale32(acc[r][1], c + 1),
-                                             ek_scale32(acc[r + 1][0], c), ek_scale32(acc[r + 1][1], c + 1),
-                                             &w->output);
+        const HVX_Vector line =
+            ek_narrow128(ek_scale32(acc[r][0], c), ek_scale32(acc[r][1], c + 1), ek_scale32(acc[r + 1][0], c),
+                         ek_scale32(acc[r + 1][1], c + 1), &w->output);
         if ((size_t)r < x->count) emit(out, x->out_step, line, 64, 1, n, at_most(x->count - (size_t)r, 2));
     }
 }
@@ -226,12 +226,12 @@ static void narrow(const columns *w, const rows *x, uint32_t p, size_t n)
     for (int r = 0; r < 8; r++) v[r] = acc[r][0];
     const int vectors = merge(v, w);
     int8_t *out = x->out + p * EK_WORDS;
-    const HVX_Vector first = ek_narrow128(ek_scale32(v[0], c), ek_scale32(v[1], c), ek_scale32(v[2], c),
-                                          ek_scale32(v[3], c), &w->output);
+    const HVX_Vector first =
+        ek_narrow128(ek_scale32(v[0], c), ek_scale32(v[1], c), ek_scale32(v[2], c), ek_scale32(v[3], c), &w->output);
     emit(out, x->out_step, first, EK_WORDS, w->copies, n, at_most(x->count, 4 * w->copies));
     if (vectors <= 4 || x->count <= 4) return;
-    const HVX_Vector second = ek_narrow128(ek_scale32(v[4], c), ek_scale32(v[5], c), ek_scale32(v[6], c),
-                                           ek_scale32(v[7], c), &w->output);
+    const HVX_Vector second =
+        ek_narrow128(ek_scale32(v[4], c), ek_scale32(v[5], c), ek_scale32(v[6], c), ek_scale32(v[7], c), &w->output);
     emit(out + 4 * x->out_step, x->out_step, second, EK_WORDS, 1, n, x->count - 4);
 }
 

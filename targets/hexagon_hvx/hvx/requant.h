@@ -11,8 +11,8 @@ typedef struct ek_channels32 {
 } ek_channels32;
 
 typedef struct ek_output128 {
-    HVX_Vector zero_point;  /* halfwords */
-    HVX_Vector qmin, qmax;  /* bytes */
+    HVX_Vector zero_point; /* halfwords */
+    HVX_Vector qmin, qmax; /* bytes */
 } ek_output128;
 
 EK_INLINE ek_channels32 ek_channels_from(HVX_Vector bias, HVX_Vector multiplier, HVX_Vector shift)

@@ -46,7 +46,9 @@ int main(int argc, char **argv)
         k->pack_gemm_s8(packed, w, bias, n, depth);
         weights = packed;
     }
-    const ek_gemm_s8 g = { .weights = weights, .requant = { bias, multiplier, shift, 3, -128, 127 }, .n = n, .k = depth };
+    const ek_gemm_s8 g = {
+        .weights = weights, .requant = { bias, multiplier, shift, 3, -128, 127 }, .n = n, .k = depth
+    };
     known_loop();
     MARK_BEGIN();
     k->gemm_s8(out, n, a, depth, rows, &g);

@@ -1,0 +1,38 @@
+"""The capability table and the page printed from it."""
+
+from pathlib import Path
+
+import pytest
+
+from edgekit.toolkit.capabilities import capabilities, markdown
+from edgekit.toolkit.cli import main
+from edgekit.toolkit.ops import FROM_ONNX
+
+PAGE = Path(__file__).parent.parent / "docs" / "supported-ops.md"
+
+
+def test_the_page_is_up_to_date():
+    assert PAGE.read_text() == markdown(), "edgekit ops --markdown > docs/supported-ops.md"
+
+
+def test_the_command_prints_the_page(capsys):
+    assert main(["ops", "--markdown"]) == 0
+    assert capsys.readouterr().out == markdown()
+
+
+def test_every_operator_that_is_read_is_listed_once():
+    names = [row.onnx for row in capabilities()]
+    assert sorted(FROM_ONNX) == names == sorted(set(names))
+
+
+@pytest.mark.parametrize(
+    ("onnx", "op", "int8", "table"),
+    [
+        ("Conv", "Conv2d", True, False),
+        ("Sigmoid", "Sigmoid", True, True),
+        ("BatchNormalization", "BatchNormalization", False, False),
+    ],
+)
+def test_what_the_rows_say(onnx, op, int8, table):
+    row = next(r for r in capabilities() if r.onnx == onnx)
+    assert (row.op, row.int8, row.table, row.float32) == (op, int8, table, True)

@@ -1,0 +1,127 @@
+"""Who may import whom: docs/architecture.md is the law, this reads it and the sources."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = {
+    "calibration": set(),
+    "runtime_c": set(),
+    "targets": {"runtime_c"},
+    "toolkit": {"calibration", "targets", "runtime_c"},
+}
+"""The folders of the package, and the others that each may import."""
+
+ALONE = {
+    "onnx": {"onnx_import"},
+    "google.protobuf": {"onnx_import"},
+    "flatbuffers": {"format"},
+    "onnxruntime": {"accuracy"},
+    "click": {"cli"},
+    "rich": {"cli"},
+    "jinja2": {"report"},
+    "subprocess": {"device"},
+    "edgekit.runtime_c._ffi": {"runtime"},
+}
+"""Modules, and the parts of toolkit/ that alone may import them."""
+
+
+def sources():
+    for folder in FOLDERS:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def imports(path):
+    """(line, absolute name) of every import; names of this package begin with 'edgekit'."""
+    inside = ["edgekit", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = inside[: len(inside) - node.level + 1] if node.level else []
+            for alias in node.names:
+                yield node.lineno, ".".join([*base, *filter(None, [node.module]), alias.name])
+
+
+def all_imports():
+    for path in sources():
+        for line, name in imports(path):
+            yield path.relative_to(ROOT), line, name
+
+
+def part(module):
+    """The part of toolkit/ that a path or an absolute name belongs to."""
+    parts = module.parts if isinstance(module, Path) else module.split(".")[1:]
+    assert parts[0] == "toolkit"
+    return parts[1].removesuffix(".py")
+
+
+def floors():
+    """The floor of each part of toolkit/, as docs/architecture.md has it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    found = {}
+    for floor, names in re.findall(r"^\| (\d) \| ([^|]+) \|", page, re.MULTILINE):
+        for name in re.findall(r"`(\w+)(?:/|\.py)`", names):
+            assert name not in found, f"{name} is on two floors"
+            found[name] = int(floor)
+    return found
+
+
+def test_folders_import_one_way():
+    bad = []
+    for path, line, name in all_imports():
+        mine, parts = path.parts[0], name.split(".")
+        if parts[0] == "edgekit" and parts[1] in FOLDERS and parts[1] not in {mine, *FOLDERS[mine]}:
+            bad.append(f"{path}:{line}: {name}")
+    assert not bad
+
+
+def test_every_part_of_the_toolkit_has_a_floor():
+    parts = {p.stem for p in (ROOT / "toolkit").iterdir() if p.suffix == ".py" or p.is_dir()}
+    assert parts - {"__init__", "__pycache__"} == set(floors())
+
+
+def test_nothing_imports_upward():
+    floor = floors()
+    bad = []
+    for path, line, name in all_imports():
+        if (
+            path.parts[0] == "toolkit"
+            and name.startswith("edgekit.toolkit.")
+            and len(path.parts) > 1
+        ):
+            mine, other = part(path), part(name)
+            if mine in floor and floor.get(other, 0) > floor[mine]:
+                bad.append(f"{path}:{line}: floor {floor[mine]} imports {other}, {floor[other]}")
+    assert not bad
+
+
+@pytest.mark.parametrize("module", ALONE)
+def test_one_place_imports(module):
+    users = [
+        (path, line)
+        for path, line, name in all_imports()
+        if name == module or name.startswith(f"{module}.")
+    ]
+    assert users
+    assert not [
+        f"{p}:{n}" for p, n in users if p.parts[0] != "toolkit" or part(p) not in ALONE[module]
+    ]
+
+
+def test_only_the_binding_is_not_relative():
+    """Inside the package imports are relative: an absolute one could load a second copy."""
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                assert (node.module or "").split(".")[0] not in {"edgekit", *FOLDERS}, path
+
+
+def test_the_graph_knows_only_numpy():
+    allowed = {"numpy", "edgekit", *sys.stdlib_module_names}
+    names = [name for _, name in imports(ROOT / "toolkit" / "ir.py")]
+    assert {name.split(".")[0] for name in names} <= allowed

@@ -3,7 +3,7 @@
 # may. Elsewhere say what is missing: the tests that need it skip themselves with the reason.
 set -eu
 wanted="gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
-        qemu-user qemu-system-arm clang-19 lld-19 llvm-19"
+        qemu-user qemu-system-arm clang-19 lld-19 llvm-19 pocl-opencl-icd ocl-icd-libopencl1"
 missing=""
 for package in $wanted; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

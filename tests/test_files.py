@@ -42,6 +42,26 @@ def test_a_full_device_is_an_error_of_the_user(tmp_path):
     assert os.path.exists("/dev/full") and not os.path.isfile("/dev/full")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs /dev/fd")
+def test_a_descriptor_is_written_into():
+    """So is /dev/stdout, where it is a pipe."""
+    reader, writer = os.pipe()
+    write_atomically(f"/dev/fd/{writer}", b"data")
+    assert os.read(reader, 100) == b"data"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "out.edge", b"data")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_read_is_not_written(tmp_path):
     (tmp_path / "in.onnx").write_bytes(b"model")
     (tmp_path / "link").symlink_to("in.onnx")

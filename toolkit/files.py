@@ -20,13 +20,14 @@ from .ir import Array
 
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Write `data` to `path`, all or nothing. Raises UserError (disk full, no such folder, ...)."""
-    path = Path(path).resolve()
+    path = Path(path)
     temporary = None
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        real = path.resolve()
+        handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
         with os.fdopen(handle, "wb") as out:
             out.write(data)
             out.flush()
@@ -34,11 +35,12 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)  # mkstemp made it private
-        os.replace(temporary, path)
+        os.replace(temporary, real)
     except OSError as why:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         raise UserError(f"{path}: cannot be written: {why.strerror or why}") from why
+    finally:
+        if temporary is not None:  # gone already unless something went wrong, Ctrl-C included
+            Path(temporary).unlink(missing_ok=True)
 
 
 def check_writable(path: str | Path, others: Iterable[str | Path] = ()) -> None:

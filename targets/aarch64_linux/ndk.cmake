@@ -1,6 +1,6 @@
 # Android, 64-bit, by Google's NDK: -DCMAKE_TOOLCHAIN_FILE=ndk.cmake, with ANDROID_NDK_HOME (or
-# -DANDROID_NDK) naming the NDK's folder. Untested: no NDK was at hand. The same sources are built with
-# clang in the tests. main.c wants aligned_alloc, which Android has from API level 28 on.
+# -DANDROID_NDK) naming the NDK's folder. Untested: no NDK was at hand. main.c wants aligned_alloc,
+# which Android has from API level 28 on.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ANDROID_NDK)
 if(NOT ANDROID_NDK)
   set(ANDROID_NDK "$ENV{ANDROID_NDK_HOME}")

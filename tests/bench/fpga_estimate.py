@@ -5,9 +5,10 @@
     python tests/bench/fpga_estimate.py array                (needs verilator and yosys)
 
 `table` prints estimated cycles for VEC x LANES. `loops` counts how often the loops of the OpenCL
-kernels turn when a model runs, and compares every stage of every layer with the estimate. `array` simulates tests/bench/fpga/mac_array.v with
-Verilator on layers of the MLPerf Tiny models, compares sums with numpy and cycles with the
-estimate's multiplier stage, and counts cells with yosys (ECP5: MULT18X18D has one product).
+kernels turn when a model runs, and compares every stage of every layer with the estimate. `array`
+simulates tests/bench/fpga/mac_array.v with Verilator on layers of the MLPerf Tiny models,
+compares sums with numpy and cycles with the estimate's multiplier stage, and counts cells with
+yosys (ECP5: MULT18X18D has one product).
 """
 
 from __future__ import annotations
@@ -179,7 +180,8 @@ def simulate(
 def cells(vec: int, lanes: int) -> dict[str, int]:
     """Cells of the array on an ECP5, by kind."""
     script = (
-        f"read_verilog {HERE / 'mac_array.v'}; chparam -set VEC {vec} -set LANES {lanes} mac_array; "
+        f"read_verilog {HERE / 'mac_array.v'}; "
+        f"chparam -set VEC {vec} -set LANES {lanes} mac_array; "
         "synth_ecp5 -top mac_array; stat"
     )
     text = _run("yosys", "-p", script).rsplit("Number of cells", 1)[-1]

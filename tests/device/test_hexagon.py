@@ -1,5 +1,5 @@
-"""Models on Hexagon under qemu-hexagon: the host's bytes, on HVX, far fewer packets than in scalar code;
-and what `edgekit build` leaves for a phone: a library that needs nothing and runs wherever it lies."""
+"""Models on Hexagon under qemu-hexagon: the host's bytes, and far fewer packets than scalar code.
+What `edgekit build` leaves for a phone: a library that needs nothing and runs wherever it lies."""
 
 import re
 import subprocess
@@ -103,10 +103,8 @@ def test_the_library_needs_nothing_and_runs_where_it_is_loaded(
 
 def _loader(target, project, folder):
     program = folder / "load"
-    flags = (
-        "-mv66 -mhvx -mhvx-length=128B -ffreestanding -nostdlibinc -G0 -fsigned-char -O2 -nostdlib"
-    )
-    command = [target.compiler, *target.linker, *flags.split(), "-static", "-o", program, LOADER]
+    flags = "-mv66 -mhvx -mhvx-length=128B -ffreestanding -nostdlibinc -G0 -O2 -nostdlib -static"
+    command = [target.compiler, *target.linker, *flags.split(), "-o", program, LOADER]
     command += ["-isystem", FAMILY / "include", f"-I{project / 'dsp'}", f"-I{project / 'world'}"]
     command += [FAMILY / source for source in target.world]
     subprocess.run([*command, f"-I{targets.FOLDER / 'runner'}"], check=True)

@@ -19,6 +19,7 @@ from edgekit.toolkit.retarget import retarget
 from edgekit.toolkit.runtime import Model, Session
 
 DEVICES = ["aarch64_linux", "armv7_linux", "cortex_m0plus", "cortex_m4", "cortex_m55"]
+DOTPROD = ["--kernels", "aarch64_dotprod"]
 PLANS = ["cortex_m0plus", "cortex_m4", "cortex_m55"]
 
 

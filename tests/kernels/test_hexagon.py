@@ -1,5 +1,5 @@
-"""The HVX kernels under qemu-hexagon: the same bytes as the reference, every vector access aligned or
-said not to be, and what a matrix product costs in packets."""
+"""The HVX kernels under qemu-hexagon: the same bytes as the reference, every vector access aligned
+or said not to be, and what a matrix product costs in packets."""
 
 import os
 import re

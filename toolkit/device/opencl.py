@@ -65,8 +65,8 @@ def program_for(device: OpenClDevice, config: Config, program: str | Path | None
         return read_file(program, "OpenCL C or a binary for the device")
     if device.accelerator and "emulation" not in f"{device.platform} {device.name}".lower():
         raise UserError(
-            f"{device.name} takes a compiled program, not source: give its .aocx or .xclbin with "
-            "--program; `edgekit build --target fpga_opencl` says how to compile one"
+            f"{device.name} takes a compiled program, not source: give its .aocx or .xclbin to "
+            "OpenClSession(program=...); `edgekit build --target fpga_opencl` says how it is made"
         )
     return KERNELS.read_bytes()
 

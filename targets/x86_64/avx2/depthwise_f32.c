@@ -29,7 +29,7 @@ EK_INLINE void tile(float *out, size_t out_step, const float *const *taps, size_
 #pragma GCC unroll 4
     for (int p = 0; p < P; p++)
         _mm256_maskstore_ps(out + (size_t)p * out_step + channel, exist,
-                            _mm256_min_ps(_mm256_max_ps(acc[p], min), max));
+                            _mm256_min_ps(max, _mm256_max_ps(min, acc[p])));
 }
 
 void ek_avx2_depthwise_f32(float *out, size_t out_step, const float *const *taps, size_t in_step, size_t pixels,

@@ -44,8 +44,8 @@ EK_INLINE void block(float *out, size_t out_step, const float *a, size_t a_step,
         float *const to = out + (size_t)r * out_step;
         float all[LANES];
         float *const at = w->n == LANES ? to : all;
-        _mm256_storeu_ps(at, _mm256_min_ps(_mm256_max_ps(acc[r][0], w->min), w->max));
-        _mm256_storeu_ps(at + 8, _mm256_min_ps(_mm256_max_ps(acc[r][1], w->min), w->max));
+        _mm256_storeu_ps(at, _mm256_min_ps(w->max, _mm256_max_ps(w->min, acc[r][0])));
+        _mm256_storeu_ps(at + 8, _mm256_min_ps(w->max, _mm256_max_ps(w->min, acc[r][1])));
         if (at == all) memcpy(to, all, w->n * sizeof(float));
     }
 }

@@ -62,7 +62,7 @@ EK_INLINE void block(float *out, size_t out_step, const float *a, size_t a_step,
     for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
         for (int c = 0; c < C; c++) {
-            const __m512 y = _mm512_min_ps(_mm512_max_ps(acc[r][c], w->min), w->max);
+            const __m512 y = _mm512_min_ps(w->max, _mm512_max_ps(w->min, acc[r][c])); /* so they keep a NaN */
             float *const to = out + (size_t)r * out_step + c * LANES;
             if (c == C - 1)
                 _mm512_mask_storeu_ps(to, w->exist, y);

@@ -53,7 +53,7 @@ class Trials:
         self.kept, self.probes = calibration.kept, calibration.probes
         self.count = 0
         self.truth = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
-        self.signal = np.array([sum(float(np.vdot(v, v)) for v in vs) for vs in self.truth])
+        self.signal = np.array([sum(float(np.sum(v * v)) for v in vs) for vs in self.truth])
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""
@@ -66,5 +66,5 @@ class Trials:
             for p, probe in enumerate(self.probes):
                 if probe.tensor in got:
                     error = probe.view(got[probe.tensor]) - self.truth[p][i]
-                    noise[p, i] = np.vdot(error, error)
+                    noise[p, i] = np.sum(error * error)
         return Score(noise, self.signal)

@@ -19,6 +19,15 @@ void ek_dotprod_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t 
     pack(packed, weights, bias, n, k);
 }
 
+/* By lane n of x; clang wants lanes as literals, also where n is one after inlining. */
+EK_INLINE int32x4_t dot_lane(int32x4_t acc, int8x16_t v, int8x16_t x, const int n)
+{
+    return n == 0   ? vdotq_laneq_s32(acc, v, x, 0)
+           : n == 1 ? vdotq_laneq_s32(acc, v, x, 1)
+           : n == 2 ? vdotq_laneq_s32(acc, v, x, 2)
+                    : vdotq_laneq_s32(acc, v, x, 3);
+}
+
 /* Bytes 8H .. 8H + 7 of R rows. */
 EK_INLINE void half(int32x4_t acc[8][4], const int8x16_t *x, const int H, const int8_t *panel, size_t bytes,
                     const int R, const int C)
@@ -28,13 +37,13 @@ EK_INLINE void half(int32x4_t acc[8][4], const int8x16_t *x, const int H, const 
         const int8x16x4_t v = vld1q_s8_x4(panel);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-            acc[r][2 * c] = vdotq_laneq_s32(acc[r][2 * c], v.val[0], x[r], 2 * H);
-            acc[r][2 * c + 1] = vdotq_laneq_s32(acc[r][2 * c + 1], v.val[1], x[r], 2 * H);
+            acc[r][2 * c] = dot_lane(acc[r][2 * c], v.val[0], x[r], 2 * H);
+            acc[r][2 * c + 1] = dot_lane(acc[r][2 * c + 1], v.val[1], x[r], 2 * H);
         }
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-            acc[r][2 * c] = vdotq_laneq_s32(acc[r][2 * c], v.val[2], x[r], 2 * H + 1);
-            acc[r][2 * c + 1] = vdotq_laneq_s32(acc[r][2 * c + 1], v.val[3], x[r], 2 * H + 1);
+            acc[r][2 * c] = dot_lane(acc[r][2 * c], v.val[2], x[r], 2 * H + 1);
+            acc[r][2 * c + 1] = dot_lane(acc[r][2 * c + 1], v.val[3], x[r], 2 * H + 1);
         }
     }
 }
@@ -48,8 +57,8 @@ EK_INLINE void quarter(int32x4_t acc[8][4], const int8x16_t *x, const int L, con
         const int8x16_t v0 = vld1q_s8(panel), v1 = vld1q_s8(panel + 16);
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-            acc[r][2 * c] = vdotq_laneq_s32(acc[r][2 * c], v0, x[r], L);
-            acc[r][2 * c + 1] = vdotq_laneq_s32(acc[r][2 * c + 1], v1, x[r], L);
+            acc[r][2 * c] = dot_lane(acc[r][2 * c], v0, x[r], L);
+            acc[r][2 * c + 1] = dot_lane(acc[r][2 * c + 1], v1, x[r], L);
         }
     }
 }

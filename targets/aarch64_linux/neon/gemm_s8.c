@@ -42,6 +42,15 @@ EK_INLINE void eight(int32x4_t acc[2], int8x16_t x01, int8x16_t v01, int8x16_t x
 #endif
 }
 
+/* Lane n throughout; clang wants lanes as literals, also where n is one after inlining. */
+EK_INLINE int16x8_t repeat(int16x4_t x, const int n)
+{
+    return n == 0   ? vdupq_lane_s16(x, 0)
+           : n == 1 ? vdupq_lane_s16(x, 1)
+           : n == 2 ? vdupq_lane_s16(x, 2)
+                    : vdupq_lane_s16(x, 3);
+}
+
 /* Bytes 4Q .. 4Q + 3 of R rows, by up to 16 channels. */
 EK_INLINE void quads(int32x4_t acc[8][4], const int16x4_t *x, const int Q, const int8_t *panel, size_t bytes,
                      const int R, const int C)
@@ -54,8 +63,8 @@ EK_INLINE void quads(int32x4_t acc[8][4], const int16x4_t *x, const int Q, const
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-        const int8x16_t x01 = vreinterpretq_s8_s16(vdupq_lane_s16(x[r], 2 * Q));
-        const int8x16_t x23 = vreinterpretq_s8_s16(vdupq_lane_s16(x[r], 2 * Q + 1));
+        const int8x16_t x01 = vreinterpretq_s8_s16(repeat(x[r], 2 * Q));
+        const int8x16_t x23 = vreinterpretq_s8_s16(repeat(x[r], 2 * Q + 1));
 #pragma GCC unroll 8
         for (int c = 0; c < C; c++) eight(acc[r] + 2 * c, x01, v[c][0], x23, v[c][1]);
     }

@@ -166,15 +166,17 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     return EK_OK;
 }
 
-static ek_node session_node(const ek_session *s, uint32_t i)
+static inline ek_node session_node(const ek_session *s, uint32_t i)
 {
-    ek_node n = packing_node(s->model, s->kernels, i);
-    n.arena = s->arena;
-    n.persistent = s->persistent;
-    if (s->packed) n.packed = s->packed[i];
-    if (s->in_file && packed_bytes(op_impl(s->model, i), &n))
-        n.packed = ek_blob(&n, weights_offset(op_impl(s->model, i), &n));
-    return n;
+    const ek_fmt_op *op = ek_op_at(s->model, i);
+    return (ek_node){ .model = s->model,
+                      .op = op,
+                      .params = s->model->params + op->params,
+                      .kernels = s->kernels,
+                      .arena = s->arena,
+                      .persistent = s->persistent,
+                      .scratch = s->arena + op->scratch_offset,
+                      .packed = s->packed ? s->packed[i] : NULL };
 }
 
 ek_status ek_session_run_op(ek_session *s, uint32_t i)
@@ -182,7 +184,8 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
     const ek_op *impl = op_impl(s->model, i);
     ek_node n = session_node(s, i);
     uint64_t need;
-    n.scratch = outgrows_plan(impl, &n, s->kernels, &need) ? s->scratch : s->arena + n.op->scratch_offset;
+    if (outgrows_plan(impl, &n, s->kernels, &need)) n.scratch = s->scratch;
+    if (s->in_file && packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
     const ek_status status = impl->run(&n);
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 1);

@@ -24,6 +24,9 @@ from .deploy import link_deployment
 from .process import ProgramFailedError, find, require, run
 from .project import write_project
 
+# Flash is what firmware is short of; a Linux or a DSP is not.
+BUILD_TYPE = {True: "MinSizeRel", False: "Release"}
+
 CALLED_BY_USERS = (
     "ek_model_open",
     "ek_session_size",
@@ -131,7 +134,7 @@ def _compile(
         folder,
         "-G",
         "Ninja" if ninja else "Unix Makefiles",
-        "-DCMAKE_BUILD_TYPE=MinSizeRel",
+        f"-DCMAKE_BUILD_TYPE={BUILD_TYPE[target.bare_metal]}",
         f"-DCMAKE_TOOLCHAIN_FILE={target.folder / 'toolchain.cmake'}",
         f"-DEDGEKIT_TARGET={target.name}",
         f"-DEDGEKIT_TARGETS={target.kernels}",

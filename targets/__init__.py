@@ -37,6 +37,7 @@ class Target:
     packages: str = ""  # the distribution's packages that hold the compiler
     emulator: str = ""  # empty: runs on this machine
     emulator_package: str = ""
+    counted: str = "instructions"  # what the emulator counts; never cycles
     hardware: str = ""  # where it ran on real hardware
     machine: str = ""  # of the emulator
     cpus: tuple[str, ...] = ()  # that the emulator runs it as

@@ -46,10 +46,10 @@ def bench(
     if as_json:
         print_json(cost.to_json())
         return
-    total = cost.instructions_per_inference
+    total, counted = cost.instructions_per_inference, load_target(target).counted
     table(
         f"{model} on {cost.target}{f' ({cost.cpu})' if cost.cpu else ''}",
-        ("operator", "type", ">instructions", ">share", ">MACs", ">per MAC"),
+        ("operator", "type", f">{counted}", ">share", ">MACs", ">per MAC"),
         [
             (
                 op.name,
@@ -65,7 +65,7 @@ def bench(
     flash = cost.flash["text"] + cost.flash["rodata"]
     stack = kib(cost.stack_bytes) if cost.stack_bytes else "not measured"
     people.print(
-        f"{total:,} instructions per inference, {cost.instructions_per_mac:.3f} per MAC\n"
+        f"{total:,} {counted} per inference (not cycles), {cost.instructions_per_mac:.3f} per MAC\n"
         f"RAM: arena {kib(cost.arena_bytes)}, session in all {kib(cost.session_bytes)}, "
         f"stack {stack}\n"
         f"flash: runtime {kib(flash)}, model {kib(cost.flash['model'])}"

@@ -30,7 +30,7 @@ class EmulatedSession:
         raw = [self._host.to_raw(sample) for sample in samples]
         with Device(self._host.model.data.tobytes(), target, cpu) as device:
             answers = device.run(raw).outputs
-            self.kernels = f"{target.name} on {device.cpu or target.machine}"
+            self.kernels = f"{target.name} on {device.cpu or target.machine or target.emulator}"
         self._answers: Iterator[list[Array]] = iter(answers)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .build import ARENA_ALIGN
 from .errors import UserError
 from .format.model import ABSENT, EdgeModel, OpRecord, TensorRecord
 from .format.schema import OpKind, Place
@@ -13,7 +14,6 @@ from .format.writer import write
 from .plan import Buffer, place
 from .runtime import Model, Planner
 
-ARENA_ALIGN = 16
 _BLOB_FIELDS = ("weights", "requant.table", "table", "bias")
 _NO_BLOB = 0xFFFFFFFF
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -11,12 +11,10 @@ import numpy as np
 from ..errors import UserError
 from ..format.reader import read
 from ..ir import Array
+from ..progress import Progress
 from ..runtime import IoInfo, Session
 from .metrics import Difference, Top1
 from .oracle import Oracle
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, steps done, and steps in all (0: not known)."""
 
 
 @dataclass(frozen=True)

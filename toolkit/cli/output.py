@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-people = Console(stderr=True, highlight=False)
+from ..progress import Progress as Show
 
-Report = Callable[[str, int, int], None]
-"""progress(stage, done, total)"""
+people = Console(stderr=True, highlight=False)
 
 
 def print_json(data: Any) -> None:
@@ -45,7 +44,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 
 @contextmanager
-def progress(quiet: bool = False) -> Iterator[Report]:
+def progress(quiet: bool = False) -> Iterator[Show]:
     """A progress bar per stage, gone when its stage is over."""
     bar = Progress(
         TextColumn("{task.description}"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,14 +13,13 @@ from ..build import build_file
 from ..errors import UserError
 from ..ir import Array, Graph, Shape, Value
 from ..ops import definition
+from ..progress import Progress
 from ..runtime import Session
 from .options import Range
 from .probes import Probe, find_probes
 
 Sample = Mapping[str, Array]
 """Inputs by ONNX name, in ONNX shape."""
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, steps done, and steps in all (0: not known)."""
 
 KEPT_SAMPLES = 256
 KEPT_BYTES = 64 << 20

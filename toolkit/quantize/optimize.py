@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from ..errors import UserError
 from ..ir import Graph
 from ..ops import definition
-from .calibrate import Calibration, Progress, Sample, calibrate
+from ..progress import Progress
+from .calibrate import Calibration, Sample, calibrate
 from .options import OBSERVERS, Decision, Options, Range
 from .plan import Plan
 from .search import Search, fixed_ranges, trials_for

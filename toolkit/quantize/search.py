@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...calibration import OBSERVERS, candidates, quantization_error
-from .calibrate import Calibration, Progress
+from ..progress import Progress
+from .calibrate import Calibration
 from .options import Range
 from .plan import Plan
 from .qparams import width

@@ -36,3 +36,9 @@ def test_every_operator_that_is_read_is_listed_once():
 def test_what_the_rows_say(onnx, op, int8, table):
     row = next(r for r in capabilities() if r.onnx == onnx)
     assert (row.op, row.int8, row.table, row.float32) == (op, int8, table, True)
+
+
+def test_what_only_moves_bytes_serves_int16():
+    rows = {r.onnx: r for r in capabilities()}
+    assert all(rows[name].int16 for name in ("Transpose", "Reshape", "Pad", "Concat", "Gather"))
+    assert not any(r.int16 and not r.int8 for r in rows.values())

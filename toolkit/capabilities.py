@@ -13,13 +13,15 @@ from .ops._opdef import OpDef
 class Capability:
     """An ONNX operator, the IR operator it becomes, and the element types that has.
 
-    `int8` is False for what only folds into others or stays float32. `table`: on int8 it is a table
-    of 256 entries. `exactness` is that of float32 results, as OpDef has it.
+    `int8` is False for what only folds into others or stays float32, `int16` (activations, with
+    int8 weights) also where int8 alone is served. `table`: on integers it is a table. `exactness`
+    is that of float32 results, as OpDef has it.
     """
 
     onnx: str
     op: str
     int8: bool
+    int16: bool
     float32: bool
     table: bool
     exactness: str
@@ -40,6 +42,7 @@ def capabilities() -> list[Capability]:
                 name,
                 op.name,
                 integer or table,
+                op.int16 or (table and not integer and ALL["Lut"].int16),
                 True,
                 table and not integer,
                 op.exactness,
@@ -58,12 +61,16 @@ def _note(op: OpDef) -> str:
     return lines[0].split(" attrs:")[0].rstrip(".")
 
 
+def _served(integer: bool, table: bool) -> str:
+    return "" if not integer else "table" if table else "yes"
+
+
 def markdown() -> str:
     """docs/supported-ops.md."""
     rows = capabilities()
     table = [
-        f"| {r.onnx} | {r.op} | {'table' if r.table else 'yes' if r.int8 else ''} | "
-        f"{r.exactness} | {r.note} |"
+        f"| {r.onnx} | {r.op} | {_served(r.int8, r.table)} | "
+        f"{_served(r.int16, r.table)} | {r.exactness} | {r.note} |"
         for r in rows
     ]
     return "\n".join([*_HEAD.format(count=len(rows)).splitlines(), *table, ""])
@@ -79,9 +86,10 @@ constants alone is computed, whatever the operator.
 - **int8**: `yes` has an integer kernel; `table` is a table of 256 entries, where one tensor goes in
   (a chain of such operators is one table); what is left empty folds into its neighbours or stays
   float32, and the result says so.
+- **int16**: the same for int16 activations with int8 weights.
 - **float32**: `exact` gives what onnxruntime gives, `rounding` agrees to 1e-4 of the tensor's
   largest magnitude.
 
-| ONNX | runs as | int8 | float32 | what is read |
-|---|---|---|---|---|
+| ONNX | runs as | int8 | int16 | float32 | what is read |
+|---|---|---|---|---|---|
 """

@@ -61,3 +61,56 @@ def requantize(
 ) -> NDArray[np.int8]:
     """The int8 result of an int32 accumulator."""
     return np.clip(scale(acc, m, shift) + zero_point, qmin, qmax).astype(np.int8)
+
+
+MIN_SHIFT16, MAX_SHIFT16 = 1, 62
+
+ACC_LIMIT16 = 1 << 39
+"""Accumulators of int16 operators stay below it, so that their product with m fits 64 bits."""
+
+
+def multiplier16(ratio: float) -> tuple[int, int]:
+    """`(m, shift)` with ratio = m * 2^-shift and m in [2^22, 2^23), for int16 operators.
+
+    A ratio below 2^-40 gives the smallest one there is. Raises ValueError for ratios that are not
+    positive and finite, or not below 2^22.
+    """
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise ValueError(f"scale ratio {ratio} is not positive and finite")
+    fraction, exponent = math.frexp(ratio)  # fraction in [0.5, 1)
+    m = round(fraction * (1 << 23))
+    if m == 1 << 23:
+        m, exponent = 1 << 22, exponent + 1
+    shift = 23 - exponent
+    if shift > MAX_SHIFT16:
+        return 1 << 22, MAX_SHIFT16
+    if shift < MIN_SHIFT16:
+        raise ValueError(f"scale ratio {ratio} is 2^22 or more")
+    return m, shift
+
+
+def multipliers16(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """`multiplier16` of each element."""
+    pairs = [multiplier16(float(r)) for r in ratios.ravel()]
+    return (
+        np.array([m for m, _ in pairs], np.int32),
+        np.array([s for _, s in pairs], np.uint8),
+    )
+
+
+def scale16(acc: NDArray[Any], m: NDArray[Any] | int, shift: NDArray[Any] | int) -> Ints:
+    """acc * m * 2^-shift, rounded half up once; |acc| below ACC_LIMIT16; arguments broadcast."""
+    acc64, m64, s = (np.asarray(v, np.int64) for v in (acc, m, shift))
+    result: Ints = (acc64 * m64 + (np.int64(1) << (s - 1))) >> s
+    return result
+
+
+def requantize16(
+    acc: NDArray[Any],
+    m: NDArray[Any] | int,
+    shift: NDArray[Any] | int,
+    qmin: int,
+    qmax: int,
+) -> NDArray[np.int16]:
+    """The int16 result of an accumulator."""
+    return np.clip(scale16(acc, m, shift), qmin, qmax).astype(np.int16)

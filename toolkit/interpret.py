@@ -15,7 +15,7 @@ from .ops import definition
 
 
 def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Raw outputs by port name, from raw inputs by port name: int8 where the graph says int8.
+    """Raw outputs by port name, from raw inputs by port name: integers where the graph says so.
 
     The arrays have the shapes of the graph's values (its own layout). Raises ValueError when an
     input is missing or of another type, and for graphs that compute in float32.

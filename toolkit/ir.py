@@ -44,6 +44,16 @@ class QuantParams:
     qmin: int = -128
     qmax: int = 127
 
+    @staticmethod
+    def int16(scale: float) -> QuantParams:
+        """Of an int16 activation: symmetric, and -32768 is never made."""
+        return QuantParams((scale,), qmin=-32767, qmax=32767)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What holds q: int8, or int16 where the limits ask for it."""
+        return np.dtype(np.int8 if self.qmin >= -128 and self.qmax <= 127 else np.int16)
+
     @property
     def scalar(self) -> float:
         """The scale of a per-tensor quantization."""
@@ -51,11 +61,11 @@ class QuantParams:
             raise ValueError("quantized per channel: there is no one scale")
         return self.scale[0]
 
-    def quantize(self, x: Array) -> NDArray[np.int8]:
-        """Nearest (half to even) int8 of `x`, as the runtime does: IEEE float32 division."""
+    def quantize(self, x: Array) -> Array:
+        """Nearest (half to even) q of `x`, as the runtime does: IEEE float32 division."""
         q = np.rint(x.astype(np.float32) / np.float32(self.scalar)) + np.float32(self.zero_point)
         q = np.where(np.isnan(q), np.float32(self.zero_point), q)
-        return np.clip(q, self.qmin, self.qmax).astype(np.int8)
+        return np.clip(q, self.qmin, self.qmax).astype(self.dtype)
 
     def dequantize(self, q: Array) -> NDArray[np.float32]:
         """float32 of per-tensor `q`, as the runtime does."""

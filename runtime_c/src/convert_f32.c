@@ -13,19 +13,34 @@ static float round_small(float x)
     return (x + magic) - magic;
 }
 
+static inline float clamp(float v, float low, float high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
 void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point)
 {
     const float zero = (float)zero_point;
     for (size_t i = 0; i < count; i++) {
-        float v = x[i] / scale;
-        v = v < -512.0f ? -512.0f : v > 512.0f ? 512.0f : v;
-        v = (v == v ? round_small(v) : 0.0f) + zero;
-        v = v < -128.0f ? -128.0f : v > 127.0f ? 127.0f : v;
-        q[i] = (int8_t)v;
+        const float v = clamp(x[i] / scale, -512.0f, 512.0f);
+        q[i] = (int8_t)clamp((v == v ? round_small(v) : 0.0f) + zero, -128.0f, 127.0f);
+    }
+}
+
+void ek_quantize_f32_s16(int16_t *q, const float *x, size_t count, float scale)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float v = clamp(x[i] / scale, -32767.0f, 32767.0f);
+        q[i] = (int16_t)(v == v ? round_small(v) : 0.0f);
     }
 }
 
 void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point)
 {
     for (size_t i = 0; i < count; i++) x[i] = (float)(q[i] - zero_point) * scale;
+}
+
+void ek_dequantize_s16_f32(float *x, const int16_t *q, size_t count, float scale)
+{
+    for (size_t i = 0; i < count; i++) x[i] = (float)q[i] * scale;
 }

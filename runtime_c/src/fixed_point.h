@@ -26,4 +26,19 @@ static inline int8_t ek_requantize(int32_t acc, int32_t multiplier, int32_t shif
     return (int8_t)ek_clamp((int32_t)q, qmin, qmax);
 }
 
+/* acc * multiplier * 2^-shift, half up once, for multiplier in [2^22, 2^23) and shift in [1, 62]; beyond
+ * 2^30 that is what comes back. The toolkit proves |acc| < 2^39; numbers of a hostile file wrap. */
+static inline int32_t ek_scale16(int64_t acc, int32_t multiplier, uint32_t shift)
+{
+    const uint64_t low = (uint64_t)(uint32_t)acc * (uint32_t)multiplier;
+    const uint64_t high = (uint64_t)((uint32_t)((uint64_t)acc >> 32) * (uint32_t)multiplier) << 32;
+    const int64_t r = (int64_t)(low + high + (UINT64_C(1) << (shift - 1))) >> shift, most = INT64_C(1) << 30;
+    return (int32_t)(r < -most ? -most : r > most ? most : r);
+}
+
+static inline int16_t ek_requantize16(int64_t acc, int32_t multiplier, uint32_t shift, int32_t qmin, int32_t qmax)
+{
+    return (int16_t)ek_clamp(ek_scale16(acc, multiplier, shift), qmin, qmax);
+}
+
 #endif

@@ -20,7 +20,7 @@ from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session, kernel_tables
 
-_ONNX_CODE = {"f": 1, "i": 6, "b": 3, "u": 2}
+_ONNX_CODE = {"float32": 1, "int32": 6, "int16": 5, "int8": 3, "uint8": 2}
 _SERVED = {onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL}
 
 
@@ -132,13 +132,17 @@ def run_onnx() -> Callable[..., OnnxRun]:
 
 @dataclass
 class Integers:
-    """Builds int8 nodes and compares every kernel table with the operator's integer reference."""
+    """Builds integer nodes; compares every kernel table with the operator's integer reference."""
 
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def value(self, shape: tuple[int, ...], scale: float = 0.05, zero: int = 0) -> Value:
         kind = TensorType(np.dtype(np.int8), shape)
         return Value(f"x{self.rng.integers(1 << 30)}", kind, quant=QuantParams((scale,), zero))
+
+    def value16(self, shape: tuple[int, ...], scale: float = 0.001) -> Value:
+        kind = TensorType(np.dtype(np.int16), shape)
+        return Value(f"x{self.rng.integers(1 << 30)}", kind, quant=QuantParams.int16(scale))
 
     def const(self, shape: tuple[int, ...], scale: float = 0.05, zero: int = 0) -> Value:
         q = self.rng.integers(-128, 128, shape).astype(np.int8)
@@ -153,12 +157,13 @@ class Integers:
         return node
 
     def data(self, v: Value) -> Array:
-        """Extremes one time in four, else uniform."""
+        """Extremes one time in four, else uniform: all that the type holds."""
         if v.dtype == np.float32:
             return self.rng.normal(0, 3, v.shape).astype(np.float32)
-        q = self.rng.integers(-128, 128, v.shape)
-        edge = self.rng.choice(np.array([-128, 127]), v.shape)
-        return np.where(self.rng.random(v.shape) < 0.25, edge, q).astype(np.int8)
+        limits = np.iinfo(v.dtype)
+        q = self.rng.integers(limits.min, limits.max + 1, v.shape)
+        edge = self.rng.choice(np.array([limits.min, limits.max]), v.shape)
+        return np.where(self.rng.random(v.shape) < 0.25, edge, q).astype(v.dtype)
 
     def agree(self, node: Node, feed: dict[Value, Array] | None = None) -> Array:
         """The result, which all agree on."""
@@ -182,7 +187,7 @@ def graph_of(node: Node) -> Graph:
     """The graph that is just this node."""
 
     def port(name: str, v: Value) -> Port:
-        return Port(name, v, _ONNX_CODE[v.dtype.kind if v.dtype != np.int8 else "b"], v.shape)
+        return Port(name, v, _ONNX_CODE[v.dtype.name], v.shape)
 
     inputs = [port(v.name, v) for v in dict.fromkeys(node.dynamic_inputs)]
     return Graph([node], inputs, [port("out", node.output)])

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from edgekit.runtime_c._ffi import ffi, lib
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.schema import DType, OpKind
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.ir import QuantParams
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.runtime import Model, Session, kernel_tables, scratch_bytes
 
 X = np.array([[-1.3, 0.0, 7.25], [100.0, -100.0, np.nan]], np.float32)
@@ -216,3 +217,20 @@ def test_scratch_of_an_operator_that_is_not_there():
     assert scratch_bytes(None, OpKind.Concat, bytes(8)) == 0
     with pytest.raises(ValueError, match="kind 999"):
         scratch_bytes(None, 999, bytes(8))
+
+
+def test_int16_goes_in_and_comes_out():
+    x = Value("x", TensorType(np.dtype(np.int16), (2, 4)), quant=QuantParams.int16(0.5))
+    y = Value("y", TensorType(np.dtype(np.int16), (4, 2)), quant=x.quant)
+    turn = Node("Transpose", [x], [y], {"perm": (1, 0)})
+    ports = [Port("x", x, 1, (2, 4))], [Port("y", y, 1, (4, 2))]
+    session = Session(build_file(Graph([turn], *ports)))
+    real = np.array([[-0.75, 0.25, np.nan, np.inf], [-np.inf, 1e9, -0.0, 12345.3]], np.float32)
+    q = x.quant.quantize(real)
+    assert q.dtype == np.int16 and q.tolist() == [[-2, 0, 0, 32767], [-32767, 32767, 0, 24691]]
+    np.testing.assert_array_equal(session.run_raw({"x": real})["y"], q.T)
+    np.testing.assert_array_equal(session.run({"x": real})["y"], x.quant.dequantize(q.T))
+    raw = np.array([[-32768, 32767, 1, 2], [3, 4, 5, 6]], np.int16)
+    np.testing.assert_array_equal(session.run_raw({"x": raw})["y"], raw.T)
+    with pytest.raises(UserError, match="int16, quantized"):
+        session.run({"x": raw.astype(np.int8)})

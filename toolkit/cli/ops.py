@@ -23,6 +23,10 @@ def ops(as_markdown: bool, as_json: bool) -> None:
         return
     table(
         "Operators",
-        ("ONNX operator", "runs as", "int8", "float32"),
-        [(r.onnx, r.op, "yes" if r.int8 else "", "yes" if r.float32 else "") for r in rows],
+        ("ONNX operator", "runs as", "int8", "int16", "float32"),
+        [(r.onnx, r.op, *map(_yes, (r.int8, r.int16, r.float32))) for r in rows],
     )
+
+
+def _yes(served: bool) -> str:
+    return "yes" if served else ""

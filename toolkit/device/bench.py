@@ -91,8 +91,9 @@ def random_inputs(model: EdgeModel) -> list[Array]:
         t = model.tensors[port.tensor]
         if t.dtype == DType.Float32:
             arrays.append(rng.uniform(-1, 1, t.shape).astype(np.float32))
-        elif t.dtype == DType.Int8:
-            arrays.append(rng.integers(-128, 128, t.shape, np.int8))
+        elif t.dtype in (DType.Int8, DType.Int16):
+            limits = np.iinfo(NUMPY_OF[t.dtype])
+            arrays.append(rng.integers(limits.min, limits.max + 1, t.shape, limits.dtype))
         else:
             arrays.append(np.zeros(t.shape, NUMPY_OF[t.dtype]))
     return arrays

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from .model import ABSENT, NUMPY_OF, EdgeModel, OpRecord
 from .schema import DType, OpKind, Place
 
-_SUFFIX = {"S8": "int8", "F32": "float32"}
+_SUFFIX = {"S8": "int8", "S16": "int16", "F32": "float32"}
 
 
 def op_type(kind: OpKind) -> str:

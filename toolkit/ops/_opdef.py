@@ -92,6 +92,7 @@ class OpDef(ABC):
     weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
     bias        input that becomes int32 with scale input_scale * weight_scale[channel]
     shared      all dynamic inputs and the output must have one QuantParams
+    int16       whether it also computes on int16 activations (weights stay int8)
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
@@ -102,6 +103,7 @@ class OpDef(ABC):
     weight: int | None = None
     bias: int | None = None
     shared: bool = False
+    int16: bool = False
     float_only: str | None = None
     inplace: tuple[int, ...] = ()
 
@@ -118,7 +120,7 @@ class OpDef(ABC):
         return self.float_only
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why this int8 node's scales and constants leave the arithmetic; None if they do not."""
+        """Why an integer node's scales and constants leave the arithmetic; None if they do not."""
         return None
 
     def fixed_output(self, node: Node) -> QuantParams | None:
@@ -135,7 +137,7 @@ class OpDef(ABC):
 
     @abstractmethod
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        """The runtime's operator for this node, by the dtype of its input: float32 or int8."""
+        """The runtime's operator for this node, by the dtype of its input: float32, int8, int16."""
 
 
 @dataclass(frozen=True)

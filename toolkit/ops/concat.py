@@ -21,6 +21,7 @@ class Concat(OpDef):
     onnx = ("Concat",)
     exactness = "exact"
     shared = True
+    int16 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]

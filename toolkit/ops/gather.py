@@ -23,6 +23,7 @@ class Gather(OpDef):
     onnx = ("Gather", "ai.onnx.ml.ArrayFeatureExtractor")
     exactness = "exact"
     shared = True
+    int16 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x, indices = node.inputs[0], node.inputs[1]

@@ -116,6 +116,7 @@ class Movement(OpDef):
 
     exactness = "exact"
     shared = True
+    int16 = True
 
     def integer_problem(self, node: Node) -> str | None:
         dims = collapse(*view(node)[:2])[0]

@@ -27,6 +27,7 @@ class Pad(OpDef):
     onnx = ("Pad",)
     exactness = "exact"
     shared = True
+    int16 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]

@@ -17,7 +17,7 @@ def write_input(io: IoInfo, target: Array, x: Array) -> None:
     """Write `x` into the runtime's memory for it. Raises UserError for a wrong shape or type."""
     if x.shape != io.shape:
         raise UserError(f"input '{io.name}': expected shape {list(io.shape)}, got {list(x.shape)}")
-    if io.is_quantized and x.dtype == np.int8:
+    if io.is_quantized and x.dtype == io.dtype:
         target[...] = x
     elif io.onnx_dtype.kind == "f" and x.dtype.kind == "f":
         if io.is_quantized:
@@ -29,7 +29,7 @@ def write_input(io: IoInfo, target: Array, x: Array) -> None:
     elif io.onnx_dtype.kind in "iu" and x.dtype.kind in "iu":
         _write_integers(io, target, x)
     else:
-        also = " (or int8, quantized)" if io.is_quantized else ""
+        also = f" (or {io.dtype}, quantized)" if io.is_quantized else ""
         raise UserError(f"input '{io.name}': expected {io.onnx_dtype}{also}, got {x.dtype}")
 
 
@@ -38,17 +38,23 @@ def to_user(io: IoInfo, raw: Array) -> Array:
     if not io.is_quantized:
         return raw.astype(io.onnx_dtype)
     out: NDArray[np.float32] = np.empty(raw.shape, np.float32)
-    lib.ek_dequantize_s8_f32(
-        _pointer("float *", out), _pointer("int8_t *", raw), out.size, io.scale, io.zero_point
-    )
+    x = _pointer("float *", out)
+    if io.dtype == np.int16:
+        lib.ek_dequantize_s16_f32(x, _pointer("int16_t *", raw), out.size, io.scale)
+    else:
+        q = _pointer("int8_t *", raw)
+        lib.ek_dequantize_s8_f32(x, q, out.size, io.scale, io.zero_point)
     return out.astype(io.onnx_dtype, copy=False)
 
 
 def _quantize(io: IoInfo, target: Array, x: Array) -> None:
     real = np.ascontiguousarray(x, np.float32)
-    lib.ek_quantize_f32_s8(
-        _pointer("int8_t *", target), _pointer("float *", real), real.size, io.scale, io.zero_point
-    )
+    values = _pointer("float *", real)
+    if io.dtype == np.int16:
+        lib.ek_quantize_f32_s16(_pointer("int16_t *", target), values, real.size, io.scale)
+    else:
+        q = _pointer("int8_t *", target)
+        lib.ek_quantize_f32_s8(q, values, real.size, io.scale, io.zero_point)
 
 
 def _write_integers(io: IoInfo, target: Array, x: Array) -> None:

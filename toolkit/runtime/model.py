@@ -20,6 +20,9 @@ from ..onnx_types import NUMPY
 _CACHE_LINE = 64
 _NO_OP = 0xFFFFFFFF
 
+INTEGERS = (np.dtype(np.int8), np.dtype(np.int16))
+"""What quantized tensors are held in."""
+
 _NUMPY_OF: dict[int, Any] = {int(code): dtype for code, dtype in NUMPY_OF.items()}
 
 
@@ -40,7 +43,7 @@ class IoInfo:
     @property
     def is_quantized(self) -> bool:
         """True when floats outside are integers inside."""
-        return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype == np.int8
+        return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype in INTEGERS
 
 
 @dataclass(frozen=True)

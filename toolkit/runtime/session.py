@@ -58,8 +58,9 @@ class Session:
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs by ONNX name, in ONNX element type and shape.
 
-        `feed` has every input in its ONNX shape: floats where the float model took floats (int8
-        is taken as quantized already), integers and bools likewise. Raises UserError otherwise.
+        `feed` has every input in its ONNX shape: floats where the float model took floats (int8 or
+        int16, whichever the file holds, is taken as quantized already), integers and bools
+        likewise. Raises UserError otherwise.
         """
         self._write(feed)
         self._must(lib.ek_run(self._session))

@@ -154,6 +154,9 @@ uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *
 /* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point; and back. */
 void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point);
 void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point);
+/* The same for int16, whose zero point is 0; q is in [-32767, 32767]. */
+void ek_quantize_f32_s16(int16_t *q, const float *x, size_t count, float scale);
+void ek_dequantize_s16_f32(float *x, const int16_t *q, size_t count, float scale);
 
 /* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN), or only
  * their size when `packed` is NULL; 0 bytes for an operator that packs nothing. */

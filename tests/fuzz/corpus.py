@@ -239,6 +239,14 @@ def binaries(f, kind):
         f.output(f.op(kind, ab, dtype, 3, 5, **indexed(**steps), **p))
 
 
+def prelus(f, kind):
+    slopes = f.constant(f.rng.integers(-(2**20), 2**20, 5).astype(np.int32))
+    p = {"table": slopes, "multiplier": 2**20, "shift": 20, **S8}
+    for v in (view(6, 5, 1), view(2, 5, 3)):
+        x = f.input(DType.Int8, 2, 5, 3)
+        f.output(f.op(kind, [x], DType.Int8, 2, 5, 3, **v, **p))
+
+
 def resizes(f, kind):
     s8 = kind is OpKind.ResizeS8
     dtype = DType.Int8 if s8 else DType.Float32
@@ -337,6 +345,8 @@ def maker_of(kind):
         return products
     if name in ("AddS8", "MulS8", "MinMaxS8", "BinaryF32"):
         return binaries
+    if name.startswith("PRelu"):
+        return prelus
     if name.startswith("Resize"):
         return resizes
     if name.startswith(("Reduce", "Softmax", "ArgMax")):

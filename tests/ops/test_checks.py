@@ -33,6 +33,7 @@ A, B, ROW = value("a", S8, 2, 3, 4), value("b", S8, 2, 3, 4), value("r", S8, 4)
 X, Y = value("x", F32, 2, 3, 4), value("z", F32, 4)
 AT = value("i", np.dtype(np.int32), 3)
 TABLE = constant(np.zeros(256, np.int8), "t")
+SLOPE = constant(np.full(4, 0.5, np.float32), "slope")
 PAD = {"before": (0, 1, 1), "after": (0, 1, 0), "value": 0.0}
 BIG = 0xFFFFFFFF
 
@@ -50,6 +51,11 @@ CASES = [
     ]),
     (node("Max", [A, ROW]), [{"shape.dims.2": 7}, {"is_max": 2}]),
     (node("Sub", [X, Y]), [{"shape.dims.2": 7}, {"fn": 8}]),
+    (node("PRelu", [A, SLOPE]), [
+        {"view.outer": 5}, {"view.axis": 3}, {"view.inner": 0}, {"table": BIG}, {"table": 2},
+        {"shift": 0}, {"shift": 31}, {"multiplier": (1 << 22) + 1}, {"input_zero": 128},
+        {"output_zero": -129}, {"qmin": 3, "qmax": 2},
+    ]),
     (node("Lut", [A, TABLE]), [{"count": 25}, {"table": BIG}, {"table": 64}]),
     (node("Exp", [X]), [{"count": 25}, {"fn": 28}]),
     (node("Concat", [A, B], axis=2), [{"outer": 0}, {"outer": 5}, {"output_step": 9}]),

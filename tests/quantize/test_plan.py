@@ -55,6 +55,14 @@ def test_a_channel_without_weights_gives_its_bias(g):
     assert np.allclose(real[..., 0], 1.5, atol=0.02) and np.allclose(real[..., 1], -2, atol=0.02)
 
 
+def test_a_slope_per_channel_stays_a_real_constant(g):
+    x = g.input("x", 1, 4, 4, 2)
+    graph = g.output(g.emit("PRelu", x, g.const([0.25, -3.0])))
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert ops(q) == ["PRelu"] and not decisions
+    assert q.nodes[0].input(1).const.tolist() == [0.25, -3.0]
+
+
 def test_a_fused_clamp_bounds_the_range(g):
     y = g.conv(g.input("x", 1, 4, 4, 2), 2, act_min=0.0, act_max=3.0)
     graph = g.output(y)

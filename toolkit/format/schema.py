@@ -114,6 +114,7 @@ class OpKind(IntEnum):
     QuantizeS8 = 33
     DequantizeS8 = 34
     MinMaxS8 = 35
+    PReluS8 = 54
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -509,6 +510,24 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "max",
         ),
         60,
+        4,
+    ),
+    "PReluS8": (
+        "<IIIIihhhhhH",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "table",
+            "multiplier",
+            "shift",
+            "input_zero",
+            "output_zero",
+            "qmin",
+            "qmax",
+            "reserved",
+        ),
+        32,
         4,
     ),
     "LutS8": (

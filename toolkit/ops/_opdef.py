@@ -91,6 +91,7 @@ class OpDef(ABC):
     exactness   'exact': float results equal onnxruntime's; 'rounding': within rtol 1e-4
     weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
     bias        input that becomes int32 with scale input_scale * weight_scale[channel]
+    real_constants  inputs that are float32 constants on integers too
     shared      all dynamic inputs and the output must have one QuantParams
     int16       whether it also computes on int16 activations (weights stay int8)
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
@@ -102,6 +103,7 @@ class OpDef(ABC):
     exactness: Literal["exact", "rounding"] = "rounding"
     weight: int | None = None
     bias: int | None = None
+    real_constants: tuple[int, ...] = ()
     shared: bool = False
     int16: bool = False
     float_only: str | None = None

@@ -1,4 +1,4 @@
-"""Functions of two tensors, broadcast as numpy does: Add Sub Mul Div Min Max Pow PRelu."""
+"""Functions of two tensors, broadcast as numpy does: Add Sub Mul Div Min Max Pow."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ class Binary(OpDef):
     Mul, and with constants x - c is x + -c and x / c is x * (1 / c).
     """
 
-    inplace = (0, 1)
+    inplace: tuple[int, ...] = (0, 1)
 
     def __init__(self, fn: BinaryFn, onnx: tuple[str, ...] = ()) -> None:
         self.fn, self.name = fn, fn.name
         self.onnx = onnx or (fn.name,)
         self.shared = fn in (BinaryFn.Min, BinaryFn.Max)
-        if fn in (BinaryFn.Div, BinaryFn.Pow, BinaryFn.PRelu):
+        if fn in (BinaryFn.Div, BinaryFn.Pow):
             self.float_only = (
                 f"{fn.name} has an int8 form only if one of its inputs is a constant scalar"
             )
@@ -128,8 +128,6 @@ class Binary(OpDef):
         return [result]
 
     def _pair(self, b: Builder, x: Value, y: Value) -> Value:
-        if self.fn == BinaryFn.PRelu:
-            y = _without_leading_ones(b, y, len(x.shape))
         shape = np.broadcast_shapes(x.shape, y.shape)
         x, y = (_scalar(b, v, w) for v, w in ((x, y), (y, x)))
         if len(broadcast(x.shape, y.shape)[0]) > BROADCAST_DIMS:
@@ -224,12 +222,6 @@ def _as_float(b: Builder, exponent: Value) -> Value:
     return b.emit("Cast", [exponent], to=np.dtype(np.float32))
 
 
-def _without_leading_ones(b: Builder, slope: Value, rank: int) -> Value:
-    """PRelu's slope may have more dims than x when the first ones are 1."""
-    extra = len(slope.shape) - rank
-    return slope if extra <= 0 else b.reshape(slope, slope.shape[extra:])
-
-
 def _quant(node: Node) -> tuple[QuantParams, QuantParams, QuantParams]:
     a, b, out = node.input(0).quant, node.input(1).quant, node.output.quant
     if a is None or b is None or out is None:
@@ -285,5 +277,5 @@ MUL_MAX_SHIFT = 14
 
 OPS: tuple[OpDef, ...] = (
     Binary(BinaryFn.Add, ("Add", "Sum", "Mean")),
-    *(Binary(fn) for fn in BinaryFn if fn != BinaryFn.Add),
+    *(Binary(fn) for fn in BinaryFn if fn not in (BinaryFn.Add, BinaryFn.PRelu)),
 )

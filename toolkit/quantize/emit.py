@@ -135,7 +135,9 @@ class Emitter:
     def _input(self, unit: Unit, i: int, v: Value | None) -> Value | None:
         """Operand `i` of an int8 node; weight and bias are left for `_linear`."""
         node, op = unit.node, definition(unit.node.op)
-        if v is None or (node in self.linear and i in (op.weight, op.bias)):
+        if v is None or i in op.real_constants:
+            return v
+        if node in self.linear and i in (op.weight, op.bias):
             return v
         if v.const is not None:
             return self._constant(unit, v)

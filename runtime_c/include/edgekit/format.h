@@ -119,6 +119,7 @@ enum {
     EK_OP_QUANTIZE_S8 = 33,
     EK_OP_DEQUANTIZE_S8 = 34,
     EK_OP_MIN_MAX_S8 = 35,
+    EK_OP_PRELU_S8 = 54,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -300,6 +301,19 @@ typedef struct ek_fmt_binary_f32 {
     float max;
 } ek_fmt_binary_f32;
 EK_STATIC_ASSERT(sizeof(ek_fmt_binary_f32) == 60, "BinaryF32");
+
+typedef struct ek_fmt_prelu_s8 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+    int32_t multiplier;
+    int16_t shift;
+    int16_t input_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t reserved;
+} ek_fmt_prelu_s8;
+EK_STATIC_ASSERT(sizeof(ek_fmt_prelu_s8) == 32, "PReluS8");
 
 typedef struct ek_fmt_lut_s8 {
     uint32_t count;
@@ -578,6 +592,7 @@ enum {
     X(CAST, cast, 8) \
     X(QUANTIZE_S8, quantize_s8, 12) \
     X(DEQUANTIZE_S8, dequantize_s8, 12) \
-    X(MIN_MAX_S8, min_max_s8, 52)
+    X(MIN_MAX_S8, min_max_s8, 52) \
+    X(PRELU_S8, prelu_s8, 32)
 
 #endif

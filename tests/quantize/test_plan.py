@@ -167,7 +167,7 @@ def test_nodes_kept_float_by_name(g):
     x = g.conv(g.input("x", 1, 4, 4, 2), 2)
     y = g.conv(x, 2, name="tail")
     graph = g.output(y)
-    q, decisions = quantize_graph(graph, ranges_of(graph), Options(keep_float=frozenset({"tail"})))
+    q, decisions = quantize_graph(graph, ranges_of(graph), Options(precision={"tail": "float32"}))
     assert ops(q) == ["Conv2d", "Dequantize", "Conv2d"]
     assert [d.node for d in decisions] == ["tail"]
 

@@ -94,6 +94,7 @@ class OpDef(ABC):
     real_constants  inputs that are float32 constants on integers too
     shared      all dynamic inputs and the output must have one QuantParams
     int16       whether it also computes on int16 activations (weights stay int8)
+    int4        whether its weights may also be of 4 bits (activations stay int8)
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
@@ -106,6 +107,7 @@ class OpDef(ABC):
     real_constants: tuple[int, ...] = ()
     shared: bool = False
     int16: bool = False
+    int4: bool = False
     float_only: str | None = None
     inplace: tuple[int, ...] = ()
 
@@ -121,12 +123,20 @@ class OpDef(ABC):
         """Why this float node cannot be int8; None if it can."""
         return self.float_only
 
+    def int16_problem(self, node: Node) -> str | None:
+        """Why this float node cannot be int16; None if it can."""
+        return self.integer_problem(node) if self.int16 else f"{self.name} has no int16 form"
+
+    def int4_problem(self, node: Node) -> str | None:
+        """Why this float node cannot be int8 with weights of 4 bits; None if it can."""
+        return self.integer_problem(node) if self.int4 else f"{self.name} has no 4-bit weights"
+
     def accumulator_problem(self, node: Node) -> str | None:
         """Why an integer node's scales and constants leave the arithmetic; None if they do not."""
         return None
 
-    def fixed_output(self, node: Node) -> QuantParams | None:
-        """The output quantization that the operator dictates, if it does."""
+    def fixed_output(self, node: Node, dtype: np.dtype[Any]) -> QuantParams | None:
+        """The output quantization of `dtype`, int8 or int16, that the operator dictates, if any."""
         return None
 
     def table(self, node: Node) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:

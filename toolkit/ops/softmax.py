@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,7 +55,7 @@ class Softmax(OpDef):
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         return [x.type]
 
-    def fixed_output(self, node: Node) -> QuantParams | None:
+    def fixed_output(self, node: Node, dtype: np.dtype[Any]) -> QuantParams | None:
         return OUTPUT if self.name == "Softmax" else None
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:

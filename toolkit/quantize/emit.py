@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.lut import make_table
 from .options import Decision
+from .precision import FLOAT, INT8, DType, Precision
 from .qparams import activation_params, constant_q
 from .sharing import Sharing
-from .units import FLOAT, Unit
+from .units import Unit
 from .weights import Linear
 
-INT8 = np.dtype(np.int8)
+Quants = dict[tuple[Value, DType], QuantParams]
+"""The quantization of a float tensor on int8, and on int16."""
 
 
 class Emitter:
-    """Writes one quantized graph. `refused` then holds the nodes that cannot be int8, and why."""
+    """Writes one quantized graph. `refused` then says which nodes cannot be what they are, why."""
 
     def __init__(
         self,
@@ -29,64 +29,63 @@ class Emitter:
         self.graph, self.units, self.sharing = graph, units, sharing
         self.linear = linear
         self.made = Graph()
-        self.int8: dict[Value, Value] = {}
-        self.plain: dict[Value, Value] = {}  # float32, or what never was float
+        self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
         self.decisions: list[Decision] = []
-        self.refused: dict[Node, str] = {}
-        self.quant: dict[Value, QuantParams] = {}
+        self.refused: dict[tuple[Node, Precision], str] = {}
+        self.quants: Quants = {}
 
-    def run(self, quant: dict[Value, QuantParams]) -> Graph:
-        self.quant = quant
+    def run(self, quants: Quants) -> Graph:
+        self.quants = quants
         self._inputs()
         emitted: set[Node] = set()
         for unit in self.units:
-            if unit.int8:
-                self._int8_unit(unit)
+            if unit.integer:
+                self._integer_unit(unit)
             else:
                 self._plain_unit(unit, emitted)
         for port in self.graph.outputs:
-            value = self._produced(port.value)
+            value = port.value if port.value.const is not None else self._made(port.value)
             self.made.outputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
         return self.made
 
     def _inputs(self) -> None:
-        """Graph inputs are int8 when all that reads them is."""
-        read_plain = {v for u in self.units if not u.int8 for v in u.node.dynamic_inputs}
-        read_int8 = {v for u in self.units if u.int8 for v in u.inputs}
+        """Graph inputs are integers when all that reads them is, of the widest type read."""
         for port in self.graph.inputs:
             v = port.value
-            if v in read_int8 and v not in read_plain:
-                value = self.int8[v] = self._int8_value(v)
-            else:
-                value = self.plain[v] = Value(v.name, v.type)
+            read = {u.dtype or FLOAT for u in self.units if v in u.node.dynamic_inputs}
+            whole = v.dtype == FLOAT and read and FLOAT not in read
+            dtype = max(read, key=lambda t: t.itemsize) if whole else v.dtype
+            value = self._define(v, dtype)
             self.made.inputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
 
-    def _int8_value(self, v: Value, name: str | None = None) -> Value:
-        return Value(name or v.name, TensorType(INT8, v.shape), None, self.quant[v])
+    def _value(self, v: Value, dtype: DType, name: str) -> Value:
+        quant = None if dtype == FLOAT else self.quants[v, dtype]
+        return Value(name, TensorType(dtype, v.shape), None, quant)
 
-    def _produced(self, v: Value) -> Value:
-        """The value of the new graph that stands for `v`, in the type it was made in."""
-        if v.const is not None:
-            return v
-        made = self.int8.get(v)
-        return made if made is not None and made.name == v.name else self.plain[v]
+    def _define(self, v: Value, dtype: DType) -> Value:
+        """What stands for `v` in the new graph, made as `dtype` if it is a float tensor."""
+        made = self._value(v, dtype, v.name) if v.dtype == FLOAT else Value(v.name, v.type)
+        self.forms[v] = {made.dtype: made}
+        return made
+
+    def _made(self, v: Value) -> Value:
+        return next(iter(self.forms[v].values()))
 
     def _append(self, op: str, x: list[Value | None], y: Value, name: str) -> Value:
         self.made.nodes.append(Node(op, x, [y], {}, name))
         return y
 
-    def _as_int8(self, v: Value) -> Value:
-        if v not in self.int8:
-            source = self.plain[v]
-            q = self._int8_value(v, f"{v.name}.int8")
-            self.int8[v] = self._append("Quantize", [source], q, f"{v.name}.int8")
-        return self.int8[v]
-
-    def _as_plain(self, v: Value) -> Value:
-        if v not in self.plain:
-            y = Value(f"{v.name}.float", v.type)
-            self.plain[v] = self._append("Dequantize", [self.int8[v]], y, y.name)
-        return self.plain[v]
+    def _as(self, v: Value, dtype: DType) -> Value:
+        """`v` as `dtype`, converted if it is made in another."""
+        forms = self.forms[v]
+        if dtype not in forms:
+            source = self._made(v)
+            op = "Dequantize" if dtype == FLOAT else "Requantize"
+            if source.dtype == FLOAT:
+                op = "Quantize"
+            name = f"{v.name}.{'float' if dtype == FLOAT else dtype.name}"
+            forms[dtype] = self._append(op, [source], self._value(v, dtype, name), name)
+        return forms[dtype]
 
     def _plain_unit(self, unit: Unit, emitted: set[Node]) -> None:
         for node in unit.nodes:
@@ -94,46 +93,45 @@ class Emitter:
                 continue
             emitted.add(node)
             inputs = [
-                v if v is None or v.const is not None else self._as_plain(v) for v in node.inputs
+                v if v is None or v.const is not None else self._as(v, v.dtype) for v in node.inputs
             ]
-            outputs = [Value(v.name, v.type) for v in node.outputs]
-            self.plain.update(zip(node.outputs, outputs, strict=True))
+            outputs = [self._define(v, FLOAT) for v in node.outputs]
             self.made.nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
-        if unit.why_float:
-            self._decide(unit.nodes[-1], "kept float", unit.why_float)
+        if unit.why:
+            self._decide(unit.nodes[-1], "kept float", unit.why)
 
     def _decide(self, node: Node, what: str, why: str) -> None:
         self.decisions.append(Decision(node.name or node.output.name, node.op, what, why))
 
-    def _int8_unit(self, unit: Unit) -> None:
+    def _integer_unit(self, unit: Unit) -> None:
+        if unit.why:
+            self._decide(unit.nodes[-1], f"made {unit.precision}", unit.why)
         if unit.chain:
             self._chain(unit)
             return
+        assert unit.dtype is not None
         node = unit.node
         inputs: list[Value | None] = [self._input(unit, i, v) for i, v in enumerate(node.inputs)]
+        outputs = [self._define(v, unit.dtype) for v in node.outputs]
         if node in self.linear:
-            self._linear(node, inputs)
-        outputs = [
-            self._int8_value(v) if v.dtype == FLOAT else Value(v.name, v.type) for v in node.outputs
-        ]
-        for old, new in zip(node.outputs, outputs, strict=True):
-            (self.int8 if new.dtype == INT8 else self.plain)[old] = new
+            self._linear(node, inputs, outputs[0])
         made = Node(node.op, inputs, outputs, dict(node.attrs), node.name)
         self.made.nodes.append(made)
         why = definition(node.op).accumulator_problem(made)
         if why:
-            self.refused[node] = why
+            assert unit.precision is not None
+            self.refused[node, unit.precision] = why
 
     def _chain(self, unit: Unit) -> None:
-        assert unit.chain is not None
-        x, end = self._as_int8(unit.chain.root), unit.chain.end
-        assert x.quant is not None
-        values = make_table(unit.chain, x.quant, self.quant[end])
-        y = self.int8[end] = self._int8_value(end)
+        assert unit.chain is not None and unit.dtype is not None
+        x, end = self._as(unit.chain.root, unit.dtype), unit.chain.end
+        y = self._define(end, unit.dtype)
+        assert x.quant is not None and y.quant is not None
+        values = make_table(unit.chain, x.quant, y.quant)
         self._append("Lut", [x, constant(values, f"{end.name}.table")], y, unit.node.name)
 
     def _input(self, unit: Unit, i: int, v: Value | None) -> Value | None:
-        """Operand `i` of an int8 node; weight and bias are left for `_linear`."""
+        """Operand `i` of an integer node; weight and bias are left for `_linear`."""
         node, op = unit.node, definition(unit.node.op)
         if v is None or i in op.real_constants:
             return v
@@ -142,34 +140,39 @@ class Emitter:
         if v.const is not None:
             return self._constant(unit, v)
         if v.dtype != FLOAT:
-            return self.plain[v]
+            return self._made(v)
         if (unit, i) in self.sharing.requantized:
             return self._requantized(unit, v)
-        return self._as_int8(v)
+        assert unit.dtype is not None
+        return self._as(v, unit.dtype)
 
     def _constant(self, unit: Unit, v: Value) -> Value:
-        assert v.const is not None
+        assert v.const is not None and unit.dtype is not None
         if v.dtype != FLOAT:
             return v
         if unit.shared:
-            quant = self.quant[unit.node.output]
+            quant = self.quants[unit.node.output, unit.dtype]
         else:
-            quant = activation_params(float(v.const.min()), float(v.const.max()))
+            quant = activation_params(float(v.const.min()), float(v.const.max()), unit.dtype)
         return constant(constant_q(v.const, quant), v.name, quant)
 
     def _requantized(self, unit: Unit, v: Value) -> Value:
-        x, out = self._as_int8(v), unit.node.output
-        assert x.quant is not None
+        assert unit.dtype is not None
+        x, out = self._as(v, unit.dtype), unit.node.output
         name = f"{v.name}.for.{out.name}"
-        y = Value(name, TensorType(INT8, v.shape), None, self.quant[out])
-        values = make_table(lambda real: real, x.quant, self.quant[out])
+        y = Value(name, TensorType(unit.dtype, v.shape), None, self.quants[out, unit.dtype])
         self._decide(unit.node, f"requantized input '{v.name}'", "it has finer steps elsewhere")
+        if unit.dtype != INT8:
+            return self._append("Requantize", [x], y, name)
+        assert x.quant is not None and y.quant is not None
+        values = make_table(lambda real: real, x.quant, y.quant)
         return self._append("Lut", [x, constant(values, f"{name}.table")], y, name)
 
-    def _linear(self, node: Node, inputs: list[Value | None]) -> None:
+    def _linear(self, node: Node, inputs: list[Value | None], out: Value) -> None:
         op, x = definition(node.op), inputs[0]
         assert op.weight is not None and x is not None and x.quant is not None
-        weight, bias = self.linear[node].quantize(x.quant, self.quant[node.output])
+        assert out.quant is not None
+        weight, bias = self.linear[node].quantize(x.quant, out.quant)
         inputs[op.weight] = weight
         if op.bias is not None:
             inputs += [None] * (op.bias + 1 - len(inputs))

@@ -107,7 +107,10 @@ class _Job:
         """The steps that change more than ranges, each measured."""
         tail = float_tail(self.plan.graph)
         if tail:
-            self._consider(replace(self.options, keep_float=tail), TAIL_GAIN_DB)
+            self._consider(
+                replace(self.options, precision=dict.fromkeys(sorted(tail), "float32")),
+                TAIL_GAIN_DB,
+            )
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
     def _consider(self, options: Options, margin: float) -> None:

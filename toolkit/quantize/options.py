@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .precision import Precision
+
 Observer = Literal["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]
 OBSERVERS: tuple[Observer, ...] = (
     "auto",
@@ -28,12 +30,13 @@ class Options:
     """How `quantize_graph` turns ranges into integers.
 
     search_scales  choose the weight scale of each channel by squared error, not by its maximum
-    keep_float     outputs of nodes that stay float32, by tensor name
+    precision      what is not int8, by tensor name: of "int16" tensors all makers and readers are,
+                   of "float32" and "int4" ones the maker alone
     means          mean of each channel of tensors that weights multiply, for bias correction
     """
 
     search_scales: bool = False
-    keep_float: frozenset[str] = frozenset()
+    precision: Mapping[str, Precision] = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 

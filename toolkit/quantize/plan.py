@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ir import Graph, Node, QuantParams, Value
+from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..ops._opdef import Activation
-from .emit import Emitter
+from .emit import Emitter, Quants
 from .options import Decision, Options, Range, Ranges
+from .precision import INT8, INT16, Precision
 from .prepare import prepare
 from .qparams import activation_params, widen
 from .saturation import narrowed
@@ -21,22 +22,24 @@ from .weights import Linear
 class Plan:
     """What a graph's quantization looks like, whatever the ranges.
 
-    `ranges` here decide which tensors share a quantization; min-max ranges serve best.
+    `ranges` here decide which tensors share a quantization, and are those of int16 tensors, which
+    have steps to spare: min-max ranges serve best.
     """
 
     def __init__(self, graph: Graph, ranges: Ranges, options: Options) -> None:
         self.options = options
         self.graph = prepare(graph)
-        self.refused: dict[Node, str] = {}
-        self._analyse(ranges)
+        self.refused: dict[tuple[Node, Precision], str] = {}
+        self.wide = ranges
+        self._analyse()
 
-    def _analyse(self, ranges: Ranges) -> None:
-        self.units = find_units(self.graph, ranges, self.options.keep_float, self.refused)
-        self.sharing: Sharing = share(self.units, self.graph.output_values(), ranges)
+    def _analyse(self) -> None:
+        self.units = find_units(self.graph, self.wide, self.options.precision, self.refused)
+        self.sharing: Sharing = share(self.units, self.graph.output_values(), self.wide)
         self.linear = {
             u.node: Linear(u.node, self._means(u.node), self.options.search_scales)
             for u in self.units
-            if u.int8 and u.chain is None and definition(u.node.op).weight is not None
+            if u.integer and u.chain is None and definition(u.node.op).weight is not None
         }
         self.readers: dict[Value, list[Unit]] = {}
         for u in self.units:
@@ -45,25 +48,27 @@ class Plan:
 
     def free_groups(self) -> list[Group]:
         """The groups whose ranges matter."""
-        return [g for g in self.sharing.groups if g.fixed is None and g.readers]
+        groups = self.sharing.groups
+        return [g for g in groups if g.dtype == INT8 and g.fixed is None and g.readers]
 
-    def params(self, ranges: Ranges) -> dict[Value, QuantParams]:
-        """The quantization of every int8 tensor."""
-        found: dict[Value, QuantParams] = {}
+    def params(self, ranges: Ranges) -> Quants:
+        """The quantizations of every tensor."""
+        found: Quants = {}
         clamps = {
-            u.node.output: Activation.of(u.node) for u in self.units if u.int8 and not u.chain
+            u.node.output: Activation.of(u.node) for u in self.units if u.integer and not u.chain
         }
         for group in self.sharing.groups:
             total: Range | None = None
+            known = self.wide if group.dtype == INT16 else ranges
             for v in group.readers or group.members:
-                low, high = ranges[v.name]
+                low, high = known[v.name]
                 act = clamps.get(v, Activation())
                 low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
-                low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, ranges)
+                low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, known)
                 total = (low, high) if total is None else widen(total, (low, high))
             assert total is not None
-            quant = group.fixed or activation_params(*total)
-            found.update(dict.fromkeys(group.members, quant))
+            quant = group.fixed or activation_params(*total, group.dtype)
+            found.update({(v, group.dtype): quant for v in group.members})
         return found
 
     @property
@@ -76,7 +81,7 @@ class Plan:
     def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
         """The quantized graph and what there is to say about it.
 
-        A node whose integers would overflow is refused and stays float: the plan changes then.
+        A node whose integers would overflow is refused at its precision: the plan changes then.
         """
         while True:
             emitter = Emitter(self.graph, self.units, self.sharing, self.linear)
@@ -84,7 +89,7 @@ class Plan:
             if not emitter.refused:
                 return graph, emitter.decisions
             self.refused.update(emitter.refused)
-            self._analyse(ranges)
+            self._analyse()
 
 
 def quantize_graph(

@@ -1,4 +1,6 @@
-"""Real ranges to scales: activations asymmetric per tensor, weights symmetric per output channel.
+"""Real ranges to scales: activations per tensor, weights symmetric per output channel.
+
+Activations are asymmetric on int8 and symmetric on int16.
 
 The scheme of Jacob et al. 2018 (arXiv:1712.05877) with the narrow weight range [-127, 127], and per
 channel weights as in Krishnamoorthi 2018 (arXiv:1806.08342).
@@ -13,14 +15,15 @@ from numpy.typing import NDArray
 
 from ..ir import Array, QuantParams
 from .options import Range
+from .precision import INT8, INT16, DType
 
-LEVELS = 255
+LEVELS = {INT8: 255, INT16: 2 * 32767}
 MIN_SCALE = 2.0**-60
 """Ranges narrower than this times 255 hold nothing but rounding noise."""
 
 
-def activation_params(low: float, high: float) -> QuantParams:
-    """int8 parameters that cover [low, high] and hold 0 exactly.
+def activation_params(low: float, high: float, dtype: DType = INT8) -> QuantParams:
+    """int8 or int16 parameters that cover [low, high] and hold 0 exactly.
 
     A range without width (a tensor that was always 0) gets scale 1: any would do. The scale is a
     float32, as the file stores it. Raises ValueError when a bound is not finite or low > high.
@@ -28,17 +31,22 @@ def activation_params(low: float, high: float) -> QuantParams:
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         raise ValueError(f"[{low}, {high}] is not a range")
     low, high = min(low, 0.0), max(high, 0.0)
-    scale = float(np.float32((high - low) / LEVELS))
+    if dtype == INT16:
+        high = max(-low, high)
+        low = -high
+    scale = float(np.float32((high - low) / LEVELS[dtype]))
     if scale < MIN_SCALE or not math.isfinite(scale):
-        return QuantParams((1.0,), 0)
+        scale, low, high = 1.0, -128.0, 127.0
+    if dtype == INT16:
+        return QuantParams.int16(scale)
     zero = int(np.clip(round(-128 - low / scale), -128, 127))
     return QuantParams((scale,), zero)
 
 
-def constant_q(x: Array, q: QuantParams) -> NDArray[np.int8]:
-    """A real constant as int8, in double precision, half to even."""
+def constant_q(x: Array, q: QuantParams) -> Array:
+    """A real constant as q.dtype, in double precision, half to even."""
     real = np.rint(x.astype(np.float64) / q.scalar) + q.zero_point
-    result: NDArray[np.int8] = np.clip(real, q.qmin, q.qmax).astype(np.int8)
+    result: Array = np.clip(real, q.qmin, q.qmax).astype(q.dtype)
     return result
 
 

@@ -22,13 +22,13 @@ def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], range
     """The range `r` of `v` without the ends that no reader tells apart, if only tables read it."""
     if not readers or v in outputs or width(r) == 0:
         return r
-    if any(u.chain is None or not u.int8 for u in readers):
+    if any(u.chain is None or not u.integer for u in readers):
         return r
     low, high = r[1], r[0]
     x = np.linspace(r[0], r[1], POINTS)
     for u in readers:
-        assert u.chain is not None
-        step = width(ranges[u.chain.end.name]) / LEVELS * TOLERANCE
+        assert u.chain is not None and u.dtype is not None
+        step = width(ranges[u.chain.end.name]) / LEVELS[u.dtype] * TOLERANCE
         y = u.chain(x)
         from_low = np.flatnonzero(~(np.abs(y - y[0]) <= step))
         from_high = np.flatnonzero(~(np.abs(y - y[-1]) <= step))

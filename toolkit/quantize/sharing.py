@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from ..ir import QuantParams, Value
 from ..ops import definition
 from .options import Range, Ranges
+from .precision import INT8, INT16, DType
 from .qparams import widen, width
 from .units import Unit
 
-SHARE_RATIO = 0.6
-"""Tensors whose ranges reach this part of their union share it: it costs them at most 0.74 bits."""
+SHARE_RATIO = {INT8: 0.6, INT16: 1 / 16}
+"""Tensors whose ranges reach this part of their union share it: it costs them at most 0.74 bits of
+8, or 4 of 16.
+"""
 
 Edge = tuple[Unit, int]
 
@@ -26,9 +29,11 @@ class Group:
     """Tensors of one quantization, in order of execution.
 
     `readers` are those that something reads which may clip or scale them: only their ranges count,
-    for what the others hold is only moved into them.
+    for what the others hold is only moved into them. A tensor that is read as int8 and as int16 is
+    in two groups.
     """
 
+    dtype: DType
     members: list[Value] = field(default_factory=list)
     readers: list[Value] = field(default_factory=list)
     fixed: QuantParams | None = None
@@ -37,7 +42,6 @@ class Group:
 @dataclass(eq=False)
 class Sharing:
     groups: list[Group]
-    group_of: dict[Value, Group]
     requantized: set[Edge]
 
 
@@ -57,23 +61,27 @@ class _Sets:
 
 
 def share(units: list[Unit], outputs: Iterable[Value], ranges: Ranges) -> Sharing:
-    """Group the tensors that int8 units read and make; `outputs` are the graph's."""
-    return _Solver(units, set(outputs), ranges).solve()
+    """Group the tensors that integer units read and make; `outputs` are the graph's."""
+    outputs = set(outputs)
+    narrow, wide = (_Solver(units, dtype, outputs, ranges).solve() for dtype in (INT8, INT16))
+    return Sharing(narrow.groups + wide.groups, narrow.requantized | wide.requantized)
 
 
 class _Solver:
-    def __init__(self, units: list[Unit], outputs: set[Value], ranges: Ranges) -> None:
-        self.ranges = ranges
-        self.units = [u for u in units if u.int8]
+    def __init__(
+        self, units: list[Unit], dtype: DType, outputs: set[Value], ranges: Ranges
+    ) -> None:
+        self.ranges, self.dtype = ranges, dtype
+        self.units = [u for u in units if u.dtype == dtype]
         self.values = list(dict.fromkeys(v for u in self.units for v in u.inputs + u.outputs))
         self.sets = _Sets(self.values)
         self.fixed: dict[Value, QuantParams] = {}
         self.requantized: set[Edge] = set()
-        self.outside = outputs | {v for u in units if not u.int8 for v in u.inputs}
+        self.outside = outputs | {v for u in units if u.dtype != dtype for v in u.inputs}
 
     def solve(self) -> Sharing:
         for u in self.units:
-            quant = None if u.chain else definition(u.node.op).fixed_output(u.node)
+            quant = None if u.chain else definition(u.node.op).fixed_output(u.node, self.dtype)
             if quant is not None:
                 self.fixed[u.node.output] = quant
         for u in self.units:
@@ -121,7 +129,8 @@ class _Solver:
             if both[0] < low or both[1] > high:
                 return False
             both = (low, high)
-        return all(width(r) >= SHARE_RATIO * width(both) for r in (mine, its) if r is not None)
+        part = SHARE_RATIO[self.dtype] * width(both)
+        return all(width(r) >= part for r in (mine, its) if r is not None)
 
     def reads(self, skip: Unit | None = None) -> set[Value]:
         """Values read by something that is not one set with its output."""
@@ -153,9 +162,8 @@ class _Solver:
         reads = self.reads()
         for v in self.values:
             top = self.sets.find(v)
-            group = groups.setdefault(top, Group(fixed=self.fixed.get(top)))
+            group = groups.setdefault(top, Group(self.dtype, fixed=self.fixed.get(top)))
             group.members.append(v)
             if v in reads:
                 group.readers.append(v)
-        group_of = {v: g for g in groups.values() for v in g.members}
-        return Sharing(list(groups.values()), group_of, self.requantized)
+        return Sharing(list(groups.values()), self.requantized)

@@ -1,7 +1,7 @@
-"""What runs on int8 and what stays float32.
+"""What runs on int8, what on more or fewer bits, and what stays float32.
 
-A unit is a node, or a chain of elementwise nodes that int8 runs as one table. Every unit that can
-be int8 is, except where that only adds conversions between float neighbours.
+A unit is a node, or a chain of elementwise nodes that integers run as one table. Every unit that
+can be is int8 or what was asked for, except where that only adds conversions between neighbours.
 """
 
 from __future__ import annotations
@@ -9,27 +9,35 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..ir import Graph, Node, Value
-from ..ops import definition
+from ..ops import ALL, definition
 from ..ops._opdef import OpDef
 from .chains import Chain, find_chains
+from .precision import ACTIVATIONS, FLOAT, INT8, INT16, DType, Precision
 
-FLOAT = np.dtype(np.float32)
+Refused = Mapping[tuple[Node, Precision], str]
 
 
 @dataclass(eq=False)
 class Unit:
-    """`why_float` is None for int8; "" for a unit without float tensors, which is as it was."""
+    """`precision` is None for a unit without float tensors, which stays as it was.
+
+    `why` it is float32, or not what was asked for; "" for others.
+    """
 
     node: Node
-    chain: Chain | None
-    why_float: str | None
+    chain: Chain | None = None
+    precision: Precision | None = None
+    why: str = ""
 
     @property
-    def int8(self) -> bool:
-        return self.why_float is None
+    def dtype(self) -> DType | None:
+        """Of the activations."""
+        return None if self.precision is None else ACTIVATIONS[self.precision]
+
+    @property
+    def integer(self) -> bool:
+        return self.dtype in (INT8, INT16)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -53,13 +61,13 @@ class Unit:
 def find_units(
     graph: Graph,
     known: Collection[str],
-    keep_float: Collection[str] = (),
-    refused: Mapping[Node, str] | None = None,
+    asked: Mapping[str, Precision],
+    refused: Refused,
 ) -> list[Unit]:
-    """The units in order of execution, each with its verdict.
+    """The units in order of execution, each with its precision.
 
-    `known` are the tensors whose ranges are known; the nodes that make those in `keep_float`, and
-    those in `refused` (with the reason), stay float.
+    `known` are the tensors whose ranges are known, `asked` is Options.precision, and `refused` says
+    why a node does not run at a precision.
     """
     chains = {c.nodes[-1]: c for c in find_chains(graph)}
     inside = {n for c in chains.values() for n in c.nodes}
@@ -68,31 +76,74 @@ def find_units(
         if node in chains:
             chain = chains[node]
             table = Node("Lut", [chain.root], [chain.end], {}, node.name)
-            units.append(Unit(table, chain, None))
+            units.append(Unit(table, chain))
         elif node not in inside:
-            units.append(Unit(node, None, None))
+            units.append(Unit(node))
+    wide = _wide(units, asked)
     for unit in units:
-        unit.why_float = (refused or {}).get(unit.node) or _problem(unit, known, keep_float)
-    _avoid_crossings(graph, units)
+        wanted = _wanted(unit, wide, asked)
+        unit.precision, unit.why = _possible(unit, wanted, known, refused)
+    _avoid_crossings(units, refused)
     return units
 
 
-def _problem(unit: Unit, known: Collection[str], keep_float: Collection[str]) -> str | None:
+def _wide(units: list[Unit], asked: Mapping[str, Precision]) -> set[Value]:
+    """The tensors to be int16: those asked for, and those that share a quantization with them."""
+    tensors = {v for u in units for v in u.inputs + u.outputs}
+    wide = {v for v in tensors if asked.get(v.name) == "int16"}
+    moved = [u for u in units if u.shared and len(u.inputs) == len(u.outputs) == 1]
+    known = -1
+    while len(wide) > known:
+        known = len(wide)
+        for u in moved:
+            if not wide.isdisjoint(u.inputs + u.outputs):
+                wide.update(u.inputs + u.outputs)
+    return wide
+
+
+def _wanted(unit: Unit, wide: set[Value], asked: Mapping[str, Precision]) -> Precision:
+    of_outputs = {asked.get(v.name) for n in unit.nodes for v in n.outputs}
+    if "float32" in of_outputs:
+        return "float32"
+    if "int4" in of_outputs:
+        return "int4"
+    return "int8" if wide.isdisjoint(unit.inputs + unit.outputs) else "int16"
+
+
+def _possible(
+    unit: Unit, wanted: Precision, known: Collection[str], refused: Refused
+) -> tuple[Precision | None, str]:
+    """`wanted`, or what comes next to it, and why."""
     if not unit.inputs and not unit.outputs:
-        return ""
-    if any(v.name in keep_float for n in unit.nodes for v in n.outputs):
-        return "it loses too much on int8"
+        return None, ""
+    if wanted == "float32":
+        return "float32", "it loses too much on int8"
     if not unit.inputs:
-        return "it reads no float tensor"
+        return "float32", "it reads no float tensor"
     for v in unit.inputs + unit.outputs:
         if v.name not in known:
-            return f"the range of '{v.name}' is not known"
-    if unit.chain:
-        return None
+            return "float32", f"the range of '{v.name}' is not known"
+    first = problem(unit, wanted, refused)
+    if first is None or wanted == "int8":
+        return ("float32", first) if first else (wanted, "")
+    second = problem(unit, "int8", refused)
+    return ("float32", second) if second else ("int8", first)
+
+
+def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
+    """Why `unit` cannot run at the integer `precision`; None if it can."""
+    if why := refused.get((unit.node, precision)):
+        return why
     op = definition(unit.node.op)
+    if precision == "int4":
+        return op.int4_problem(unit.node)
     if type(op).integer is OpDef.integer:
         return "it has no integer form"
-    return op.integer_problem(unit.node)
+    if precision == "int8":
+        return op.integer_problem(unit.node)
+    if "Requantize" not in ALL:
+        return "nothing converts int8 to int16"
+    return op.int16_problem(unit.node)
 
 
 def _is_light(unit: Unit) -> bool:
@@ -100,24 +151,31 @@ def _is_light(unit: Unit) -> bool:
     return unit.chain is not None or not heavy
 
 
-def _avoid_crossings(graph: Graph, units: list[Unit]) -> None:
-    """Turn cheap int8 units float while that lowers the number of conversions."""
+def _avoid_crossings(units: list[Unit], refused: Refused) -> None:
+    """Turn cheap units int16 or float while that lowers the number of conversions."""
     made_by = {v: u for u in units for v in u.outputs}
     readers: dict[Value, list[Unit]] = {}
     for u in units:
         for v in u.inputs:
             readers.setdefault(v, []).append(u)
-    light = [u for u in units if u.int8 and _is_light(u)]
+
+    def conversions(u: Unit, dtype: DType) -> int:
+        sources = {v: made_by[v].dtype for v in u.inputs if v in made_by}
+        sinks = [[r.dtype for r in readers.get(v, ())] for v in u.outputs]
+        return sum(s != dtype for s in sources.values()) + sum(
+            any(r != dtype for r in rs) for rs in sinks
+        )
+
+    light = [u for u in units if u.integer and _is_light(u)]
     changed = True
     while changed:
         changed = False
         for u in light:
-            if not u.int8:
-                continue
-            sources = [made_by[v] for v in set(u.inputs) if v in made_by]
-            sinks = [[r for r in readers.get(v, []) if r.why_float != ""] for v in u.outputs]
-            as_int8 = sum(not s.int8 for s in sources)
-            as_int8 += sum(any(not r.int8 for r in rs) for rs in sinks)
-            as_float = sum(s.int8 for s in sources) + sum(any(r.int8 for r in rs) for rs in sinks)
-            if as_float < as_int8:
-                u.why_float, changed = "its neighbours are float", True
+            fewest = conversions(u, ACTIVATIONS[u.precision or "float32"])
+            others: list[Precision] = ["int16", "float32"] if u.dtype == INT8 else ["float32"]
+            for precision in others if u.integer else ():
+                count = conversions(u, ACTIVATIONS[precision])
+                possible = precision == "float32" or problem(u, precision, refused) is None
+                if count < fewest and possible:
+                    fewest, changed = count, True
+                    u.precision, u.why = precision, f"its neighbours are {precision}"

@@ -2,6 +2,7 @@
 #ifndef EK_FIXED_POINT_H
 #define EK_FIXED_POINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline int32_t ek_clamp(int32_t v, int32_t lo, int32_t hi)
@@ -34,6 +35,12 @@ static inline int32_t ek_scale16(int64_t acc, int32_t multiplier, uint32_t shift
     const uint64_t high = (uint64_t)((uint32_t)((uint64_t)acc >> 32) * (uint32_t)multiplier) << 32;
     const int64_t r = (int64_t)(low + high + (UINT64_C(1) << (shift - 1))) >> shift, most = INT64_C(1) << 30;
     return (int32_t)(r < -most ? -most : r > most ? most : r);
+}
+
+/* What ek_scale16 asks of them. */
+static inline bool ek_is_ratio16(int32_t multiplier, int32_t shift)
+{
+    return multiplier >= 1 << 22 && multiplier < 1 << 23 && shift >= 1 && shift <= 62;
 }
 
 static inline int16_t ek_requantize16(int64_t acc, int32_t multiplier, uint32_t shift, int32_t qmin, int32_t qmax)

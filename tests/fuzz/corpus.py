@@ -329,6 +329,19 @@ def elementwise(f, kind):
         ]:
             x = f.input(a, 5)
             f.output(f.op(kind, [x], b, 5, **{"count": 5, "from": a, "to": b}))
+    elif kind is OpKind.QuantizeS16:
+        f.output(f.op(kind, [f.input(DType.Float32, 9)], DType.Int16, 9, count=9, scale=0.1))
+    elif kind is OpKind.DequantizeS16:
+        f.output(f.op(kind, [f.input(DType.Int16, 9)], DType.Float32, 9, count=9, scale=0.1))
+    elif kind is OpKind.Requantize:
+        narrow, wide = {"qmin": -128, "qmax": 127}, {"qmin": -32767, "qmax": 32767}
+        for a, b, p in [
+            (DType.Int8, DType.Int16, {"input_zero": -7, "output_zero": 0, **wide}),
+            (DType.Int16, DType.Int8, {"input_zero": 0, "output_zero": 9, **narrow}),
+            (DType.Int16, DType.Int16, {"input_zero": 0, "output_zero": 0, **wide}),
+        ]:
+            x = f.input(a, 9)
+            f.output(f.op(kind, [x], b, 9, count=9, multiplier=5 << 20, shift=20, **p))
     elif kind is OpKind.QuantizeS8:
         f.output(f.op(kind, [f.input(DType.Float32, 9)], DType.Int8, 9, count=9, scale=0.1, zero=4))
     else:

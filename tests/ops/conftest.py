@@ -151,9 +151,9 @@ class Integers:
     def node(
         self, op: str, inputs: list[Value], out: QuantParams | None = None, **attrs: Any
     ) -> Node:
-        node = Node(op, list(inputs), [], attrs, op)
-        kind = definition(op).infer(node)[0]
-        node.outputs = [Value("out", kind, quant=out or inputs[0].quant)]
+        y = Value("out", inputs[0].type, quant=out or inputs[0].quant)
+        node = Node(op, list(inputs), [y], attrs, op)
+        y.type = definition(op).infer(node)[0]
         return node
 
     def data(self, v: Value) -> Array:

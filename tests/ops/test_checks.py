@@ -14,22 +14,31 @@ from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session
 
-S8, F32 = np.dtype(np.int8), np.dtype(np.float32)
-Q = QuantParams((0.1,), 0)
+S8, S16, F32 = np.dtype(np.int8), np.dtype(np.int16), np.dtype(np.float32)
+Q, Q16 = QuantParams((0.1,), 0), QuantParams.int16(0.001)
+QUANT = {S8: Q, S16: Q16}
+CODES = {"int8": 3, "int16": 5, "int32": 6, "float32": 1}
 
 
 def value(name: str, dtype: np.dtype, *shape: int) -> Value:
-    return Value(name, TensorType(dtype, shape), quant=Q if dtype == S8 else None)
+    return Value(name, TensorType(dtype, shape), quant=QUANT.get(dtype))
 
 
-def node(op: str, inputs: list[Value], **attrs: object) -> Node:
-    n = Node(op, list(inputs), [], dict(attrs), op)
-    kind = definition(op).infer(n)[0]
-    n.outputs = [Value("y", kind, quant=Q if kind.dtype == S8 else None)]
+def node(op: str, inputs: list[Value], out: QuantParams = Q, **attrs: object) -> Node:
+    y = Value("y", inputs[0].type, quant=inputs[0].quant or out)
+    n = Node(op, list(inputs), [y], dict(attrs), op)
+    y.type = definition(op).infer(n)[0]
+    y.quant = QUANT.get(y.dtype)
     return n
 
 
+def requantize(x: Value, quant: QuantParams) -> Node:
+    y = Value("y", TensorType(quant.dtype, x.shape), quant=quant)
+    return Node("Requantize", [x], [y], {}, "Requantize")
+
+
 A, B, ROW = value("a", S8, 2, 3, 4), value("b", S8, 2, 3, 4), value("r", S8, 4)
+A16, B16, ROW16 = value("a", S16, 2, 3, 4), value("b", S16, 2, 3, 4), value("r", S16, 4)
 X, Y = value("x", F32, 2, 3, 4), value("z", F32, 4)
 AT = value("i", np.dtype(np.int32), 3)
 TABLE = constant(np.zeros(256, np.int8), "t")
@@ -78,15 +87,22 @@ CASES = [
         {"count": 25}, {"scale": 0.0}, {"scale": float("nan")}, {"zero": 128},
     ]),
     (node("Dequantize", [A]), [{"count": 25}, {"scale": -1.0}, {"zero": -129}]),
+    (node("Quantize", [X], Q16), [{"count": 25}, {"scale": 0.0}, {"scale": float("nan")}]),
+    (node("Dequantize", [A16]), [{"count": 25}, {"scale": -1.0}]),
+    (requantize(A, Q16), [
+        {"count": 25}, {"multiplier": 1}, {"multiplier": 1 << 23}, {"shift": 0}, {"shift": 63},
+        {"input_zero": 128}, {"output_zero": 1}, {"qmin": 1, "qmax": 0},
+    ]),
+    (requantize(A16, Q), [{"input_zero": 1}, {"output_zero": 128}, {"qmax": 128}, {"shift": 0}]),
+    (requantize(A16, Q16), [{"count": 23}, {"output_zero": -1}, {"input_zero": 1}]),
 ]  # fmt: skip
 
 
 def open_with(n: Node, **params: float) -> Session:
-    ports = [Port(v.name, v, 3 if v.dtype == S8 else 6 if v.dtype.kind == "i" else 1, v.shape)
+    ports = [Port(v.name, v, CODES[v.dtype.name], v.shape)
              for v in dict.fromkeys(n.dynamic_inputs)]  # fmt: skip
     y = n.output
-    code = 3 if y.dtype == S8 else 6 if y.dtype.kind == "i" else 1
-    model = build_model(Graph([n], ports, [Port("y", y, code, y.shape)]))
+    model = build_model(Graph([n], ports, [Port("y", y, CODES[y.dtype.name], y.shape)]))
     ops = [replace(op, params={**op.params, **params}) for op in model.ops]
     return Session(write(replace(model, ops=ops)))
 

@@ -114,6 +114,9 @@ class OpKind(IntEnum):
     QuantizeS8 = 33
     DequantizeS8 = 34
     MinMaxS8 = 35
+    QuantizeS16 = 50
+    DequantizeS16 = 51
+    Requantize = 53
     PReluS8 = 54
 
 
@@ -845,6 +848,39 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "zero",
         ),
         12,
+        4,
+    ),
+    "QuantizeS16": (
+        "<If",
+        (
+            "count",
+            "scale",
+        ),
+        8,
+        4,
+    ),
+    "DequantizeS16": (
+        "<If",
+        (
+            "count",
+            "scale",
+        ),
+        8,
+        4,
+    ),
+    "Requantize": (
+        "<IiHhhhhH",
+        (
+            "count",
+            "multiplier",
+            "shift",
+            "input_zero",
+            "output_zero",
+            "qmin",
+            "qmax",
+            "reserved",
+        ),
+        20,
         4,
     ),
     "Tensor": (

@@ -1,12 +1,15 @@
-"""Quantize and Dequantize: between float32 and int8, by the QuantParams of the int8 value."""
+"""Quantize, Dequantize, Requantize: from one representation of a real tensor to another."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..fixed_point import multiplier16, scale16
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, TensorType, Value
 from ._opdef import Blob, Lowered, OpDef
+
+INTEGERS = (np.int8, np.int16)
 
 
 def _quant(value: Value) -> QuantParams:
@@ -17,39 +20,43 @@ def _quant(value: Value) -> QuantParams:
 
 def _params(value: Value) -> dict[str, int | float]:
     quant = _quant(value)
-    return {"count": value.type.size, "scale": quant.scalar, "zero": quant.zero_point}
+    params: dict[str, int | float] = {"count": value.type.size, "scale": quant.scalar}
+    return params if value.dtype == np.int16 else params | {"zero": quant.zero_point}
 
 
 class Quantize(OpDef):
-    """float32 -> int8, as the output's QuantParams say. The quantizer makes it."""
+    """float32 -> int8 or int16, as the output's QuantParams say. The quantizer makes it."""
 
     name = "Quantize"
     exactness = "exact"
+    int16 = True
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
         if x.dtype != np.float32:
             raise ValueError(f"float32 is quantized, not {x.dtype}")
-        return [TensorType(np.dtype(np.int8), x.shape)]
+        return [TensorType(_quant(node.output).dtype, x.shape)]
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         assert inputs[0] is not None
         return [_quant(node.output).quantize(inputs[0])]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        return Lowered(OpKind.QuantizeS8, _params(node.output), [node.input(0)])
+        kind = OpKind.QuantizeS8 if node.output.dtype == np.int8 else OpKind.QuantizeS16
+        return Lowered(kind, _params(node.output), [node.input(0)])
 
 
 class Dequantize(OpDef):
-    """int8 -> float32, as the input's QuantParams say. The quantizer makes it."""
+    """int8 or int16 -> float32, as the input's QuantParams say. The quantizer makes it."""
 
     name = "Dequantize"
     exactness = "exact"
+    int16 = True
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
-        if x.dtype != np.int8:
-            raise ValueError(f"int8 is dequantized, not {x.dtype}")
+        if x.dtype not in INTEGERS:
+            raise ValueError(f"int8 or int16 is dequantized, not {x.dtype}")
         return [TensorType(np.dtype(np.float32), x.shape)]
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
@@ -57,7 +64,53 @@ class Dequantize(OpDef):
         return [_quant(node.input(0)).dequantize(inputs[0])]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        return Lowered(OpKind.DequantizeS8, _params(node.input(0)), [node.input(0)])
+        x = node.input(0)
+        kind = OpKind.DequantizeS8 if x.dtype == np.int8 else OpKind.DequantizeS16
+        return Lowered(kind, _params(x), [x])
 
 
-OPS: tuple[OpDef, ...] = (Quantize(), Dequantize())
+class Requantize(OpDef):
+    """Between int8 and int16, and from int16 to int16, as the QuantParams of both values say.
+
+    The quantizer makes it. From int8 to int8 a Lut serves.
+    """
+
+    name = "Requantize"
+    exactness = "exact"
+    int16 = True
+    inplace = (0,)
+
+    def infer(self, node: Node) -> list[TensorType]:
+        x, y = node.input(0), _quant(node.output)
+        if x.dtype not in INTEGERS or (x.dtype == np.int8 and y.dtype == np.int8):
+            raise ValueError(f"{x.dtype} is not requantized to {y.dtype}")
+        return [TensorType(y.dtype, x.shape)]
+
+    def _ratio(self, node: Node) -> tuple[int, int]:
+        return multiplier16(_quant(node.input(0)).scalar / _quant(node.output).scalar)
+
+    def accumulator_problem(self, node: Node) -> str | None:
+        try:
+            self._ratio(node)
+        except ValueError as why:
+            return str(why)
+        return None
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        q, x, y = inputs[0], _quant(node.input(0)), _quant(node.output)
+        assert q is not None
+        scaled = scale16(q.astype(np.int64) - x.zero_point, *self._ratio(node))
+        return [np.clip(scaled + y.zero_point, y.qmin, y.qmax).astype(y.dtype)]
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        x, y = _quant(node.input(0)), _quant(node.output)
+        m, shift = self._ratio(node)
+        params = {
+            "count": node.output.type.size, "multiplier": m, "shift": shift,
+            "input_zero": x.zero_point, "output_zero": y.zero_point,
+            "qmin": y.qmin, "qmax": y.qmax,
+        }  # fmt: skip
+        return Lowered(OpKind.Requantize, params, [node.input(0)])
+
+
+OPS: tuple[OpDef, ...] = (Quantize(), Dequantize(), Requantize())

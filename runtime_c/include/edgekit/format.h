@@ -119,6 +119,9 @@ enum {
     EK_OP_QUANTIZE_S8 = 33,
     EK_OP_DEQUANTIZE_S8 = 34,
     EK_OP_MIN_MAX_S8 = 35,
+    EK_OP_QUANTIZE_S16 = 50,
+    EK_OP_DEQUANTIZE_S16 = 51,
+    EK_OP_REQUANTIZE = 53,
     EK_OP_PRELU_S8 = 54,
 };
 
@@ -478,6 +481,30 @@ typedef struct ek_fmt_dequantize_s8 {
 } ek_fmt_dequantize_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_dequantize_s8) == 12, "DequantizeS8");
 
+typedef struct ek_fmt_quantize_s16 {
+    uint32_t count;
+    float scale;
+} ek_fmt_quantize_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_quantize_s16) == 8, "QuantizeS16");
+
+typedef struct ek_fmt_dequantize_s16 {
+    uint32_t count;
+    float scale;
+} ek_fmt_dequantize_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_dequantize_s16) == 8, "DequantizeS16");
+
+typedef struct ek_fmt_requantize {
+    uint32_t count;
+    int32_t multiplier;
+    uint16_t shift;
+    int16_t input_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t reserved;
+} ek_fmt_requantize;
+EK_STATIC_ASSERT(sizeof(ek_fmt_requantize) == 20, "Requantize");
+
 typedef struct ek_fmt_tensor {
     uint32_t offset;
     uint32_t bytes;
@@ -593,6 +620,9 @@ enum {
     X(QUANTIZE_S8, quantize_s8, 12) \
     X(DEQUANTIZE_S8, dequantize_s8, 12) \
     X(MIN_MAX_S8, min_max_s8, 52) \
+    X(QUANTIZE_S16, quantize_s16, 8) \
+    X(DEQUANTIZE_S16, dequantize_s16, 8) \
+    X(REQUANTIZE, requantize, 20) \
     X(PRELU_S8, prelu_s8, 32)
 
 #endif

@@ -104,7 +104,8 @@ typedef struct parts {
 
 static parts parts_make(shape *s, uint32_t multiple)
 {
-    const uint32_t part = multiple * (1 + rnd() % (72 / multiple)), count = 1 + rnd() % 5;
+    const uint32_t most = multiple == 1 && rnd() & 1 ? 12 : 72; /* short rows have paths of their own */
+    const uint32_t part = multiple * (1 + rnd() % (most / multiple)), count = 1 + rnd() % 5;
     parts p = { .part = part, .a_step = 1 + rnd() % (part + 9) };
     p.part_step = rnd() & 1 ? rnd() % 300 : (s->rows - 1) * p.a_step + part;
     s->k = part * count;

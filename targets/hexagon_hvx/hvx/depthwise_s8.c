@@ -21,7 +21,7 @@ EK_INLINE HVX_Vector load_tile(const int8_t *x, size_t bytes, uint32_t c, const 
 {
     if (m == EXACT) return ek_load(x);
     if (m == SOME) return ek_load_some(x, bytes);
-    const HVX_Vector low = ek_load_some(x, bytes < EK_LINE ? bytes : EK_LINE);
+    const HVX_Vector low = bytes < EK_LINE ? ek_load_some(x, bytes) : ek_load(x);
     const HVX_Vector high = bytes > EK_LINE ? ek_load_some(x + EK_LINE, bytes - EK_LINE) : low;
     return Q6_V_lo_W(Q6_W_vdeal_VVR(high, low, -(int32_t)c));
 }

@@ -135,3 +135,58 @@ void ek_hvx_gather_row(ek_rows *to, const ek_source *from, size_t first, size_t 
     for (int32_t turn = 4; turn < EK_LINE; turn *= 2) sum = Q6_Vw_vadd_VwVw(sum, Q6_V_vror_VR(sum, turn));
     ek_put_line(to->offset, Q6_Vw_vsub_VwVw(Q6_V_vzero(), Q6_Vw_vasl_VwR(sum, 7)));
 }
+
+/* Bytes [first, end) of each slot take the bytes from `base` on, counted from `first`; the others none. */
+EK_INLINE HVX_Vector slot_index(HVX_Vector place, HVX_Vector base, size_t first, size_t end)
+{
+    const HVX_Vector index = Q6_Vb_vadd_VbVb(base, Q6_Vb_vsub_VbVb(place, ek_splat_byte((int32_t)first)));
+    const HVX_VectorPred before = Q6_Q_vcmp_gt_VubVub(ek_splat_byte((int32_t)first), place);
+    const HVX_VectorPred within = Q6_Q_and_QQn(Q6_Q_vcmp_gt_VubVub(ek_splat_byte((int32_t)end), place), before);
+    return Q6_V_vmux_QVV(within, index, ek_splat_byte(-1));
+}
+
+void ek_hvx_plan_slots(ek_slots *s, const ek_source *from, size_t k)
+{
+    HVX_Vector place = Q6_V_vzero(), row = place;
+    for (int32_t bit = 1; bit < EK_SLOT; bit *= 2) { /* place: its number within its slot */
+        HVX_Vector with = ek_splat_byte(bit);
+        with = Q6_Vb_vadd_VbVb(place, with);
+        place = Q6_V_vmux_QVV(Q6_Q_vsetq_R(bit), place, Q6_V_vlalign_VVR(with, with, bit));
+    }
+    for (int32_t filled = EK_SLOT; filled < EK_LINE; filled *= 2)
+        place = Q6_V_vmux_QVV(Q6_Q_vsetq_R(filled), place, Q6_V_vlalign_VVR(place, place, filled));
+    for (int32_t r = 1; r < 4; r++)
+        row = Q6_V_vmux_QVV(Q6_Q_vsetq_R(r * EK_SLOT), row, ek_splat_byte(r * (int32_t)from->step));
+    const HVX_Vector later = Q6_Vb_vadd_VbVb(row, ek_splat_byte(4 * (int32_t)from->step));
+    s->parts = 0;
+    for (size_t at = 0; at < k; at += from->part, s->parts++) {
+        const size_t end = at + from->part < k ? at + from->part : k;
+        ek_put_line(&s->index[s->parts][0], slot_index(place, row, at, end));
+        ek_put_line(&s->index[s->parts][1], slot_index(place, later, at, end));
+    }
+}
+
+/* The first word of a slot is the sum of its words, times -128. */
+EK_INLINE HVX_Vector slot_sums(HVX_Vector s)
+{
+    for (int32_t turn = EK_SLOT / 2; turn >= 4; turn /= 2) s = Q6_Vw_vadd_VwVw(s, Q6_V_vror_VR(s, turn));
+    return Q6_Vw_vsub_VwVw(Q6_V_vzero(), Q6_Vw_vasl_VwR(s, 7));
+}
+
+void ek_hvx_gather_slots(ek_rows *to, const ek_slots *s, const ek_source *from, size_t rows)
+{
+    const HVX_Vector one = ek_splat_byte(1);
+    HVX_Vector low = Q6_V_vzero(), high = low;
+    const int8_t *a = from->a;
+    for (uint32_t p = 0; p < s->parts; p++, a += from->part_step) {
+        const HVX_Vector x = Q6_Vb_vshuff_Vb(ek_load_some(a, (rows - 1) * from->step + from->part));
+        low = Q6_Vb_vlut32or_VbVbVbI(low, ek_line(&s->index[p][0]), x, 0);
+        low = Q6_Vb_vlut32or_VbVbVbI(low, ek_line(&s->index[p][0]), x, 1);
+        high = Q6_Vb_vlut32or_VbVbVbI(high, ek_line(&s->index[p][1]), x, 0);
+        high = Q6_Vb_vlut32or_VbVbVbI(high, ek_line(&s->index[p][1]), x, 1);
+    }
+    ek_put_line(to->line, low);
+    ek_put_line(to->line + 1, high);
+    ek_put_line(to->offset, slot_sums(Q6_Vw_vrmpy_VbVb(low, one)));
+    ek_put_line(to->offset + EK_WORDS, slot_sums(Q6_Vw_vrmpy_VbVb(high, one)));
+}

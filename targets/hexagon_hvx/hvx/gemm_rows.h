@@ -3,14 +3,16 @@
 #ifndef EK_HEXAGON_GEMM_ROWS_H
 #define EK_HEXAGON_GEMM_ROWS_H
 
+#include <stdbool.h>
+
 #include "vectors.h"
 
-enum { EK_ROWS = 8, EK_CHUNK = 768 };
+enum { EK_ROWS = 8, EK_CHUNK = 768, EK_SLOT = 32, EK_SLOT_PARTS = 4 };
 
 /* What follows a row's last element in its last doubleword is anything. */
 typedef struct ek_rows {
-    HVX_Vector line[EK_CHUNK * EK_ROWS / EK_LINE]; /* [k / 8][rows][8], rows 8 or 1 */
-    int32_t offset[EK_WORDS];                      /* -128 times the sum of each row */
+    HVX_Vector line[EK_CHUNK * EK_ROWS / EK_LINE]; /* [k / 8][rows][8], rows 8 or 1; or slots [8][EK_SLOT] */
+    int32_t offset[2 * EK_WORDS];                  /* -128 times the sum of each row; of slots, in every eighth */
 } ek_rows;
 
 /* Row r starts at a + r * step; after every `part` elements it goes on part_step after the part's start. */
@@ -24,5 +26,19 @@ typedef struct ek_source {
 void ek_hvx_gather_rows(ek_rows *to, const ek_source *from, size_t rows, size_t first, size_t k);
 /* The same of one row, without the others' places. */
 void ek_hvx_gather_row(ek_rows *to, const ek_source *from, size_t first, size_t k);
+
+/* Short rows close to each other: those of a convolution's first layer. Each goes to a slot of its own. */
+typedef struct ek_slots {
+    uint32_t parts;
+    HVX_Vector index[EK_SLOT_PARTS][2]; /* which byte of a part's 64 goes where */
+} ek_slots;
+
+/* Whether rows of k elements may go to slots: all parts of eight rows lie within 64 bytes. */
+static inline bool ek_slots_serve(const ek_source *from, size_t k)
+{
+    return k <= EK_SLOT && (EK_ROWS - 1) * from->step + from->part <= 64 && k <= EK_SLOT_PARTS * from->part;
+}
+void ek_hvx_plan_slots(ek_slots *s, const ek_source *from, size_t k);
+void ek_hvx_gather_slots(ek_rows *to, const ek_slots *s, const ek_source *from, size_t rows);
 
 #endif

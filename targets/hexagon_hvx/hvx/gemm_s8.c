@@ -58,7 +58,17 @@ typedef struct rows {
     int8_t *out;
     size_t out_step, count;
     ek_rows *gathered;
+    const ek_slots *slots; /* NULL: they lie too far apart */
 } rows;
+
+/* How gathered rows lie: from one row to the next and from one doubleword of a row to the next, in
+ * doublewords; and from offset to offset. */
+typedef struct layout {
+    int row, next, offset;
+} layout;
+
+enum { SLOT_WORDS = EK_SLOT / 8 };
+static const layout SINGLE = { 1, 1, 1 }, INTERLEAVED = { 1, EK_ROWS, 1 }, SLOTS = { SLOT_WORDS, 1, EK_SLOT / 4 };
 
 /* The first n words, again in the lanes that follow. */
 EK_INLINE HVX_Vector repeat(HVX_Vector v, uint32_t copies, uint32_t n)
@@ -82,18 +92,18 @@ static void load_channels(columns *w, const ek_requant *q, uint32_t first, uint3
     }
 }
 
-/* acc += R rows, from `row` on, of the rows that lie there in groups of `group`, times C panels. */
-EK_INLINE void multiply(HVX_Vector acc[8][4], const ek_rows *x, int row, const int group, const char *panel,
+/* acc += R rows, from `row` on, times C panels. */
+EK_INLINE void multiply(HVX_Vector acc[8][4], const ek_rows *x, int row, const layout at, const char *panel,
                         size_t bytes, size_t k, const int R, const int C)
 {
-    const uint64_t *from = (const uint64_t *)x->line + row;
+    const uint64_t *from = (const uint64_t *)x->line + row * at.row;
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
-        const HVX_Vector offset = Q6_V_vsplat_R(x->offset[row + r]);
+        const HVX_Vector offset = Q6_V_vsplat_R(x->offset[(row + r) * at.offset]);
 #pragma GCC unroll 4
         for (int c = 0; c < C; c++) acc[r][c] = Q6_Vw_vadd_VwVw(acc[r][c], offset);
     }
-    for (size_t i = 0; i < k; i += 8, from += group, panel += 2 * EK_LINE) {
+    for (size_t i = 0; i < k; i += 8, from += at.next, panel += 2 * EK_LINE) {
         HVX_Vector low[4], high[4];
 #pragma GCC unroll 4
         for (int c = 0; c < C; c++) {
@@ -102,7 +112,7 @@ EK_INLINE void multiply(HVX_Vector acc[8][4], const ek_rows *x, int row, const i
         }
 #pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
-            const uint64_t x8 = from[r];
+            const uint64_t x8 = from[r * at.row];
 #pragma GCC unroll 4
             for (int c = 0; c < C; c++) {
                 acc[r][c] = Q6_Vw_vrmpyacc_VwVubRb(acc[r][c], low[c], (int32_t)x8);
@@ -113,7 +123,7 @@ EK_INLINE void multiply(HVX_Vector acc[8][4], const ek_rows *x, int row, const i
 }
 
 /* The sums of R rows and C panels; rows of more than EK_CHUNK columns are gathered piece by piece. */
-EK_INLINE void sums(HVX_Vector acc[8][4], const columns *w, const rows *x, int row, const int group, uint32_t p,
+EK_INLINE void sums(HVX_Vector acc[8][4], const columns *w, const rows *x, int row, const layout at, uint32_t p,
                     const int R, const int C)
 {
     const char *const panel = w->panel + p * w->panel_bytes;
@@ -122,16 +132,16 @@ EK_INLINE void sums(HVX_Vector acc[8][4], const columns *w, const rows *x, int r
 #pragma GCC unroll 4
         for (int c = 0; c < C; c++) acc[r][c] = w->channels[p + (uint32_t)c].bias;
     if (w->k <= EK_CHUNK) {
-        multiply(acc, x->gathered, row, group, panel, w->panel_bytes, w->k, R, C);
+        multiply(acc, x->gathered, row, at, panel, w->panel_bytes, w->k, R, C);
         return;
     }
-    for (size_t at = 0; at < w->k; at += EK_CHUNK) {
-        const size_t k = w->k - at < EK_CHUNK ? w->k - at : EK_CHUNK;
-        if (group == 1)
-            ek_hvx_gather_row(x->gathered, &x->from, at, k);
+    for (size_t first = 0; first < w->k; first += EK_CHUNK) {
+        const size_t k = w->k - first < EK_CHUNK ? w->k - first : EK_CHUNK;
+        if (at.next == 1)
+            ek_hvx_gather_row(x->gathered, &x->from, first, k);
         else
-            ek_hvx_gather_rows(x->gathered, &x->from, x->count, at, k);
-        multiply(acc, x->gathered, row, group, panel + at * (EK_LINE / 4), w->panel_bytes, k, R, C);
+            ek_hvx_gather_rows(x->gathered, &x->from, x->count, first, k);
+        multiply(acc, x->gathered, row, at, panel + first * (EK_LINE / 4), w->panel_bytes, k, R, C);
     }
 }
 
@@ -166,7 +176,7 @@ static void wide(const columns *w, const rows *x, int row, uint32_t p, size_t n)
 {
     HVX_Vector acc[8][4];
     const ek_channels32 *c = w->channels + p;
-    sums(acc, w, x, row, EK_ROWS, p, 4, 4);
+    sums(acc, w, x, row, INTERLEAVED, p, 4, 4);
     const size_t count = at_most(x->count - (size_t)row, 4);
     int8_t *out = x->out + (size_t)row * x->out_step + p * EK_WORDS;
 #pragma GCC unroll 4
@@ -185,7 +195,7 @@ static void half(const columns *w, const rows *x, uint32_t p, size_t n)
 {
     HVX_Vector acc[8][4];
     const ek_channels32 *c = w->channels + p;
-    sums(acc, w, x, 0, EK_ROWS, p, 8, 2);
+    sums(acc, w, x, 0, INTERLEAVED, p, 8, 2);
     int8_t *out = x->out + p * EK_WORDS;
 #pragma GCC unroll 4
     for (int r = 0; r < 8; r += 2, out += 2 * x->out_step) {
@@ -217,11 +227,11 @@ EK_INLINE int merge(HVX_Vector v[8], const columns *w)
 }
 
 /* Eight rows, one panel of up to 32 channels. */
-static void narrow(const columns *w, const rows *x, uint32_t p, size_t n)
+EK_INLINE void narrow(const columns *w, const rows *x, uint32_t p, size_t n, const layout at)
 {
     HVX_Vector acc[8][4], v[8];
     const ek_channels32 *c = w->channels + p;
-    sums(acc, w, x, 0, EK_ROWS, p, 8, 1);
+    sums(acc, w, x, 0, at, p, 8, 1);
 #pragma GCC unroll 8
     for (int r = 0; r < 8; r++) v[r] = acc[r][0];
     const int vectors = merge(v, w);
@@ -237,8 +247,13 @@ static void narrow(const columns *w, const rows *x, uint32_t p, size_t n)
 
 static void run_rows(const columns *w, const rows *x, size_t n)
 {
-    if (w->k <= EK_CHUNK) ek_hvx_gather_rows(x->gathered, &x->from, x->count, 0, w->k);
     uint32_t p = 0;
+    if (x->slots) {
+        ek_hvx_gather_slots(x->gathered, x->slots, &x->from, x->count);
+        for (; n; n -= at_most(n, EK_WORDS), p++) narrow(w, x, p, at_most(n, EK_WORDS), SLOTS);
+        return;
+    }
+    if (w->k <= EK_CHUNK) ek_hvx_gather_rows(x->gathered, &x->from, x->count, 0, w->k);
     for (; n > 64 + EK_WORDS; n -= at_most(n, EK_LINE), p += 4) {
         wide(w, x, 0, p, n);
         if (x->count > 4) wide(w, x, 4, p, n);
@@ -248,14 +263,14 @@ static void run_rows(const columns *w, const rows *x, size_t n)
         n -= at_most(n, 64);
         p += 2;
     }
-    if (n) narrow(w, x, p, n);
+    if (n) narrow(w, x, p, n, INTERLEAVED);
 }
 
 /* One row and C panels; the bytes of those that are missing are anything. */
 EK_INLINE void single(const columns *w, const rows *x, uint32_t p, size_t n, const int C)
 {
     HVX_Vector acc[8][4], v[4];
-    sums(acc, w, x, 0, 1, p, 1, C);
+    sums(acc, w, x, 0, SINGLE, p, 1, C);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) v[c] = c < C ? ek_scale32(acc[0][c], w->channels + p + c) : Q6_V_vzero();
     ek_store_some(x->out + p * EK_WORDS, ek_narrow128(v[0], v[1], v[2], v[3], &w->output), n);
@@ -279,10 +294,13 @@ void ek_hvx_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step
                   .n = g->n,
                   .output = ek_output_from(g->requant.zero_point, g->requant.qmin, g->requant.qmax) };
     const ek_source from = { a, a_step, g->part ? g->part : g->k, g->part_step };
+    ek_slots slots;
+    const bool in_slots = count > 3 && ek_slots_serve(&from, g->k);
+    if (in_slots) ek_hvx_plan_slots(&slots, &from, g->k);
 
     for (uint32_t first = 0; first < g->n; first += MOST, w.panel += BLOCK * w.panel_bytes) {
         const uint32_t n = g->n - first < MOST ? g->n - first : MOST;
-        rows x = { from, out + first, out_step, 0, &gathered };
+        rows x = { from, out + first, out_step, 0, &gathered, in_slots ? &slots : NULL };
         load_channels(&w, &g->requant, first, n);
         for (size_t left = count; left; left -= x.count, x.from.a += x.count * a_step, x.out += x.count * out_step) {
             x.count = left > 3 ? at_most(left, EK_ROWS) : 1;

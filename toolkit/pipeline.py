@@ -29,6 +29,7 @@ from .onnx_types import numpy_dtype
 from .passes import DEFAULT, run_passes
 from .progress import Progress, silent
 from .quantize import Decision, quantize_model
+from .quantize.equalize import equalized, from_text, to_text
 from .report import report_page
 from .runtime import Session
 
@@ -118,10 +119,12 @@ def quantize(
     done = quantize_model(graph, samples, observer, progress)
     kept = remove_constant_channels(done.graph)
     options = {"observer": observer, "limit": limit, "shapes": _plain(shapes)}
+    if done.exponents:
+        options["equalized"] = to_text(done.exponents)
     provenance = _provenance(model, samples.fingerprint(), options)
     data = build_file(done.graph, provenance, kept)
     if report is not None:
-        page = report_page(data, graph, done, samples, Path(model), observer, progress)
+        page = report_page(data, done, samples, Path(model), observer, progress)
         write_atomically(report, page.encode())
     write_atomically(path, data)
     written = read(data)
@@ -175,7 +178,7 @@ def check(
         make_oracle(model, graph),
         samples,
         classes,
-        float_edge=Session(build_file(graph)) if layers else None,
+        float_edge=Session(build_file(_layer_reference(session, graph))) if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )
@@ -190,6 +193,21 @@ def _output(model: str | Path, output: str | Path | None, *read: str | Path) -> 
     path = Path(model).with_suffix(".edge") if output is None else Path(output)
     check_writable(path, [model, *read])
     return path
+
+
+def _layer_reference(session: Session, graph: Graph) -> Graph:
+    """The float graph whose tensors the file's stand for: `graph`, its channels scaled alike."""
+    file = read(session.model.data.tobytes())
+    text = json.loads(file.provenance.options).get("equalized")
+    if text is None:
+        return graph
+    try:
+        return equalized(graph, from_text(text))
+    except ValueError as why:
+        raise UserError(
+            f"{session.model.source}: its channels were equalized in a way that does not fit "
+            f"the float model ({why}); compare it without layers, or quantize it again"
+        ) from why
 
 
 def _shapes_of(session: Session, model: str | Path) -> Shapes:

@@ -78,6 +78,13 @@ def weights(node: Node) -> tuple[Real, Real] | None:
     return w.const.astype(np.float64), np.broadcast_to(bias.ravel(), (w.shape[0],)).copy()
 
 
+def input_factors(values: Real, node: Node) -> Real:
+    """One number an input channel, broadcastable to the node's weights [O, ..., C / groups]."""
+    w, groups = node.input(1).shape, int(node.attrs.get("groups", 1))
+    rows = np.repeat(values.reshape(groups, w[-1]), w[0] // groups, axis=0)
+    return rows.reshape(w[0], *(1,) * (len(w) - 2), w[-1])
+
+
 def finite(*arrays: Real) -> bool:
     """Whether all are finite as float32."""
     with np.errstate(over="ignore"):

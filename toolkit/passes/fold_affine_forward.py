@@ -7,7 +7,7 @@ import numpy as np
 from ..ir import Node
 from ._links import Links
 from ._pass import NodePass
-from .affine import LINEAR, Affine, Real, as_affine, clamps, finite, weights
+from .affine import LINEAR, Affine, as_affine, clamps, finite, input_factors, weights
 
 MAX_SPREAD = 4.0
 """Largest ratio of two scales that may be folded. The input then has one int8 scale for all its
@@ -36,9 +36,9 @@ class FoldAffineForward(NodePass):
         if found is None or clamps(before) or not _folds(node, affine):
             return False
         w, b = found
-        per_input = _spread(affine.shift, w.shape, node)
+        per_input = input_factors(affine.shift, node)
         b = b + (w * per_input).reshape(w.shape[0], -1).sum(axis=1)
-        w = w * _spread(affine.scale, w.shape, node)
+        w = w * input_factors(affine.scale, node)
         if not finite(w, b):
             return False
         inputs = [
@@ -57,11 +57,3 @@ def _folds(node: Node, affine: Affine) -> bool:
     if not np.any(affine.shift) or node.op == "FullyConnected":
         return True
     return node.op == "Conv2d" and not any(node.attrs["pads"])
-
-
-def _spread(values: Real, w: tuple[int, ...], node: Node) -> Real:
-    """One number an input channel, broadcastable to weights [O, ..., C / groups]."""
-    groups = node.attrs.get("groups", 1)
-    per_group = values.reshape(groups, w[-1])
-    rows = np.repeat(per_group, w[0] // groups, axis=0)
-    return rows.reshape(w[0], *(1,) * (len(w) - 2), w[-1])

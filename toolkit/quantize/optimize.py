@@ -10,13 +10,15 @@ from ..ir import Graph
 from ..ops import definition
 from ..progress import Progress
 from .calibrate import Calibration, Sample, calibrate
+from .equalize import Exponents, equalized, find_exponents
 from .options import OBSERVERS, Decision, Options, Range
 from .plan import Plan
-from .search import Search, fixed_ranges, trials_for
+from .search import MARGIN_DB, Search, fixed_ranges, trials_for
 from .tail import TAIL_GAIN_DB, float_tail
 from .trial import Trials
 
 SCALES_GAIN_DB = 0.1
+EQUALIZE_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 
@@ -25,11 +27,14 @@ NO_CORRECTION_GAIN_DB = 0.5
 class Quantized:
     """The int8 graph and how it came about.
 
-    sqnr_db is on the kept calibration samples, averaged over the probes (probes.py): for the
-    searched observer an optimistic estimate.
+    `floats` is the float graph that was quantized: the one given, or its equal whose channels were
+    scaled by `exponents`. sqnr_db is on the kept calibration samples, averaged over the probes
+    (probes.py): for the searched observer an optimistic estimate.
     """
 
     graph: Graph
+    floats: Graph
+    exponents: Exponents
     decisions: list[Decision]
     ranges: dict[str, Range]
     observer: str
@@ -59,40 +64,74 @@ def optimize(
     graph: Graph, calibration: Calibration, observer: str, progress: Progress | None = None
 ) -> Quantized:
     """As quantize_model, from statistics that are already there."""
-    job = _Job(graph, calibration)
+    job = _Job(graph, calibration, progress)
     if observer == "auto":
-        job.search(progress)
+        job.search()
     else:
         job.fix(observer)
     return job.result(observer)
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A float graph to quantize, and what samples show of it."""
+
+    floats: Graph
+    calibration: Calibration
+    exponents: Exponents
+    wide: dict[str, Range]
+
+    @staticmethod
+    def of(floats: Graph, calibration: Calibration, exponents: Exponents) -> _Source:
+        return _Source(floats, calibration, exponents, fixed_ranges(calibration, "minmax"))
+
+    def plan(self, options: Options) -> Plan:
+        """The plan by these options, with this source's means if any are wanted."""
+        means = self.calibration.means() if options.means else {}
+        return Plan(self.floats, self.wide, replace(options, means=means))
+
+
 class _Job:
     """The best found so far; each step keeps what it tries only if the outputs gain."""
 
-    def __init__(self, graph: Graph, calibration: Calibration) -> None:
-        self.floats, self.calibration = graph, calibration
-        self.wide = fixed_ranges(calibration, "minmax")
-        self.ranges = self.wide
+    def __init__(
+        self, graph: Graph, calibration: Calibration, progress: Progress | None = None
+    ) -> None:
+        self.samples, self.progress = calibration.samples, progress
+        self.source = _Source.of(graph, calibration, {})
+        self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
-        self.plan = Plan(graph, self.wide, self.options)
+        self.plan = self.source.plan(self.options)
         self.trials = Trials(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
 
     def fix(self, observer: str) -> None:
         """One observer for all, and the steps that need no search."""
-        self.ranges = fixed_ranges(self.calibration, observer)
+        self.ranges = fixed_ranges(self.source.calibration, observer)
         self.score = self.trials.score(self.plan, self.ranges)
         self._consider(replace(self.options, search_scales=True), SCALES_GAIN_DB)
+        equal = self._equalized()
+        if equal is not None:
+            self._consider(self.options, EQUALIZE_GAIN_DB, equal, observer)
         self.choose_options()
 
-    def search(self, progress: Progress | None) -> None:
+    def search(self) -> None:
         """The best observer to start from, then tensor by tensor."""
-        budget = trials_for(macs_of(self.floats), len(self.trials.kept))
-        search = Search(self.plan, self.calibration, self.trials, budget, progress)
+        calibration = self.source.calibration
+        budget = trials_for(macs_of(self.source.floats), len(self.trials.kept))
+        search = Search(self.plan, calibration, self.trials, budget, self.progress)
         scaled = replace(self.options, search_scales=True)
-        search.choose_start([self.plan, Plan(self.floats, self.wide, scaled)])
+        starts = [
+            (self.plan, calibration, 0.0),
+            (self.source.plan(scaled), calibration, MARGIN_DB),
+        ]
+        equal = self._equalized()
+        if equal is not None:
+            starts.append((equal.plan(scaled), equal.calibration, EQUALIZE_GAIN_DB))
+        search.choose_start(starts)
         self._adopt(search)
+        if equal is not None and search.calibration is equal.calibration:
+            self.source = equal
         self.choose_options()
         search.plan, search.score = self.plan, self.score
         search.descend()
@@ -102,6 +141,16 @@ class _Job:
         assert search.score is not None
         self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
+
+    def _equalized(self) -> _Source | None:
+        """The source with its channels made alike, by the kept samples; None if they are."""
+        floats = self.source.floats
+        inputs = [s.inputs for s in self.source.calibration.kept]
+        exponents = find_exponents(floats, inputs)
+        if not exponents:
+            return None
+        alike = equalized(floats, exponents)
+        return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents)
 
     def choose_options(self) -> None:
         """The steps that change more than ranges, each measured."""
@@ -113,21 +162,35 @@ class _Job:
             )
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
-    def _consider(self, options: Options, margin: float) -> None:
-        plan = Plan(self.floats, self.wide, options)
-        score = self.trials.score(plan, self.ranges)
+    def _consider(
+        self,
+        options: Options,
+        margin: float,
+        source: _Source | None = None,
+        observer: str | None = None,
+    ) -> None:
+        """Other options; with `source`, also another float graph, its ranges by `observer`."""
+        ranges = self.ranges
+        if source is not None and observer is not None:
+            ranges = fixed_ranges(source.calibration, observer)
+        source = source or self.source
+        plan = source.plan(options)
+        score = self.trials.score(plan, ranges)
         if score.beats(self.score, margin):
-            self.plan, self.options, self.score = plan, options, score
+            self.source, self.ranges = source, ranges
+            self.plan, self.options, self.score = plan, plan.options, score
 
     def result(self, observer: str) -> Quantized:
         graph, decisions = self.plan.emit(self.ranges)
         return Quantized(
             graph,
+            self.source.floats,
+            self.source.exponents,
             decisions,
             self.ranges,
             observer,
             self.options,
-            self.calibration.samples,
+            self.samples,
             self.trials.count,
             self.score.mean_db,
         )

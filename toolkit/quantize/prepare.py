@@ -9,7 +9,7 @@ ORDER_KEEPING = ("Softmax", "LogSoftmax")
 
 def prepare(graph: Graph) -> Graph:
     """A copy in which an arg-max reads what its softmax reads."""
-    copy = _copy(graph)
+    copy = copied(graph)
     made_by = copy.producers()
     for node in copy.nodes:
         _skip_softmax(node, made_by)
@@ -17,7 +17,8 @@ def prepare(graph: Graph) -> Graph:
     return copy
 
 
-def _copy(graph: Graph) -> Graph:
+def copied(graph: Graph) -> Graph:
+    """A graph of its own that shares the constants."""
     new: dict[Value, Value] = {}
 
     def value(v: Value) -> Value:

@@ -58,18 +58,21 @@ class Search:
         self.ranges: dict[str, Range] = {}
         self.score: Score | None = None
 
-    def choose_start(self, plans: Iterable[Plan]) -> None:
+    def choose_start(self, starts: Iterable[tuple[Plan, Calibration, float]]) -> None:
         """The fixed observer that loses least, with the first plan unless a later one is better.
 
-        Observers are alternatives, any may be the start; another plan has to show a gain.
+        Observers are alternatives, any may be the start; another plan has to gain its margin in dB.
         """
-        for plan in plans:
-            ranges, score = self._best_observer(plan)
-            if self.score is None or score.beats(self.score, MARGIN_DB):
+        for plan, calibration, margin in starts:
+            ranges, score = self._best_observer(plan, calibration)
+            if self.score is None or score.beats(self.score, margin):
                 self.plan, self.ranges, self.score = plan, ranges, score
+                self.calibration = calibration
 
-    def _best_observer(self, plan: Plan) -> tuple[dict[str, Range], Score]:
-        offers = [fixed_ranges(self.calibration, name) for name in OBSERVERS]
+    def _best_observer(
+        self, plan: Plan, calibration: Calibration
+    ) -> tuple[dict[str, Range], Score]:
+        offers = [fixed_ranges(calibration, name) for name in OBSERVERS]
         scored = [(ranges, self._try(plan, ranges)) for ranges in offers]
         return max(scored, key=lambda pair: pair[1].mean_db)
 

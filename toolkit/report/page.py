@@ -9,7 +9,6 @@ from ..accuracy import OwnRuntime, compare
 from ..build import build_file
 from ..errors import UserError
 from ..inspection import describe
-from ..ir import Graph
 from ..progress import Progress
 from ..quantize import Quantized
 from ..runtime import Session
@@ -18,14 +17,13 @@ from .html import LayerRow, OutputRow, ReportData, render
 
 def report_page(
     data: bytes,
-    graph: Graph,
     done: Quantized,
     samples: Samples,
     model: Path,
     observer: str,
     progress: Progress,
 ) -> str:
-    """The HTML report of the file `data`, made from the float `graph` of the ONNX file `model`.
+    """The HTML report of the file `data`, which `done` made of the ONNX file `model`.
 
     Raises UserError when the samples can be read only once.
     """
@@ -34,9 +32,9 @@ def report_page(
     found = describe(data, str(model))
     compared = compare(
         Session(data),
-        OwnRuntime(graph),
+        OwnRuntime(done.floats),
         samples,
-        float_edge=Session(build_file(graph)),
+        float_edge=Session(build_file(done.floats)),
         progress=lambda _, n, total: progress("measuring layers", n, total or done.samples),
     )
     sqnr = {layer.name: layer.sqnr_db for layer in compared.layers}

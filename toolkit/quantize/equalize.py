@@ -25,6 +25,7 @@ from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
 from ..passes.affine import input_factors
 from ..runtime import Session
+from .precision import INT8
 from .prepare import copied
 from .qparams import LEVELS
 
@@ -125,7 +126,7 @@ def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
 
 
 def _noise(site: Site, s: Reals, peak: Reals, power: Reals) -> float:
-    step, total = float((peak * s).max()) / LEVELS, 0.0
+    step, total = float((peak * s).max()) / LEVELS[INT8], 0.0
     for node in site.readers:
         weight = _weight(node).const
         assert weight is not None

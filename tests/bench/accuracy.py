@@ -1,0 +1,255 @@
+"""What quantization costs on real models, beside others: the table of docs/benchmarks.md.
+
+    python tests/bench/accuracy.py [MODEL ...] [--setting "NAME: OPTIONS"]... [--ort] [--markdown]
+    python tests/bench/accuracy.py kws ic --setting "int8:" --setting "int4: --weights int4"
+
+Each MODEL is quantized by `edgekit quantize` with its calibration samples, once per setting
+(OPTIONS are those of the command; none: the defaults), and scored on its evaluation samples by the
+collection's own metric, as the float model is by onnxruntime in the same run. --ort quantizes with
+onnxruntime too; else its figures are those that the collection holds (meta.json), and
+accuracy_peers.toml has those of others. --markdown writes the tables into docs/benchmarks.md.
+Models come from $EDGEKIT_MODELS. Nothing is kept between runs. Every command is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from accuracy_table import markdown, write_markdown
+from host import feeds_of, ort_int8
+
+import edgekit
+
+ROOT = Path(__file__).parents[2]
+MODELS = Path(os.environ.get("EDGEKIT_MODELS", ROOT.parent / "shared" / "models"))
+SHORT = {
+    "kws": "mlperf_kws_dscnn",
+    "ic": "mlperf_ic_resnet8",
+    "vww": "mlperf_vww_mobilenetv1",
+    "ad": "mlperf_ad_autoencoder",
+    "sww": "mlperf_sww_tcn",
+    "mobilenet": "mobilenet_v1_025_224",
+    "ultraface": "ultraface_rfb320",
+    "super_resolution": "super_resolution_x3",
+    "selfie": "mediapipe_selfie_segmentation",
+    "face_landmark": "mediapipe_face_landmark",
+    "mnist": "mnist_cntk",
+    "digits_mlp": "ml_digits_mlp",
+    "wine_gaussian_nb": "ml_wine_gaussian_nb",
+    "minilm": "minilm_l3_sentence",
+}
+DEFAULT = (
+    *("kws", "ic", "vww", "ad", "sww", "mobilenet", "ultraface", "fastestdet", "super_resolution"),
+    *("selfie", "mnist", "digits_mlp", "crepe_tiny", "face_landmark", "mtcnn_onet", "ppocrv4_det"),
+    *("ppocr_textline_cls", "magika_v3_3", "wine_gaussian_nb", "minilm"),
+    *("fsdd_gru_digits", "silero_vad_16k_noif"),
+)
+EDGEKIT = [
+    sys.executable,
+    "-c",
+    "import sys; from edgekit.toolkit.cli import main; sys.exit(main())",
+]
+
+
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
+
+
+def evaluator():
+    spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
+    library = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(library)
+    return library
+
+
+class Model:
+    """A model of the collection, its samples expanded into `folder`."""
+
+    def __init__(self, library, name, folder):
+        self.library, self.name, self.folder = library, name, folder
+        self.directory = MODELS / SHORT.get(name, name)
+        self.onnx = self.directory / "model.onnx"
+        self.meta = library.load_meta(self.directory)
+        self.outputs = [o["name"] for o in self.meta["outputs"]]
+        self.scored = self.meta["metric"].get("output", 0)
+        self.calib = folder / "calib.npz"
+        samples = library.load_inputs(str(self.directory), "calib")
+        np.savez(self.calib, **samples)
+        self.shapes = {
+            i["name"]: (1, *samples[i["name"]].shape[1:])
+            for i in self.meta["inputs"]
+            if i["name"] in samples and not all(_fixed(d) for d in i["shape"][1:])
+        }
+
+    def score(self, run):
+        """(the metric's figures, the outputs it was computed from)."""
+        seen = []
+
+        def watched(feed):
+            outputs = run(feed)
+            seen.append(outputs)
+            return outputs
+
+        figures = self.library.score(str(self.directory), watched)
+        return figures, [
+            np.concatenate([np.asarray(o[k]) for o in seen]) for k in range(len(seen[0]))
+        ]
+
+    def edge(self, path):
+        """A runner of an .edge file for one sample, called with batches."""
+        session = edgekit.Session(path)
+
+        def one(feed, at):
+            answer = session.run({k: v[at : at + 1] for k, v in feed.items()})
+            rows = [answer[name] for name in self.outputs]
+            return [r if r.ndim and len(r) == 1 else r[None] for r in rows]
+
+        def run(feed):
+            rows = [one(feed, at) for at in range(len(next(iter(feed.values()))))]
+            return [np.concatenate([row[k] for row in rows]) for k in range(len(self.outputs))]
+
+        return run
+
+
+def _fixed(dim):
+    return isinstance(dim, int) and dim > 0
+
+
+def quantize(model, options):
+    """What `edgekit quantize --json` says, or its error."""
+    path = model.folder / "quantized.edge"
+    shapes = [f"--shape={k}={','.join(map(str, v))}" for k, v in model.shapes.items()]
+    arguments = [str(model.onnx), *shapes, *shlex.split(options)]
+    say(f"edgekit quantize {' '.join(arguments)} --calib calib.npz")
+    command = [
+        *EDGEKIT,
+        "quantize",
+        *arguments,
+        "--calib",
+        str(model.calib),
+        "-o",
+        str(path),
+        "--json",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        return {"error": lines[-1].strip(" -").removeprefix("edgekit: ")}
+    return json.loads(done.stdout)
+
+
+def measure(model, settings, with_ort):
+    float_figures, truth = model.score(model.library.ort_run(str(model.directory)))
+    metric = next(iter(float_figures))
+    row = {
+        "model": model.name,
+        "folder": model.directory.name,
+        "metric": metric,
+        "float": float_figures[metric],
+        "settings": {},
+    }
+    row["onnxruntime"] = onnxruntime_int8(model, truth, metric) if with_ort else held(model, metric)
+    for name, options in settings.items():
+        said = quantize(model, options)
+        if "error" in said:
+            row["settings"][name] = said
+            say(f"{model.name:20} {name}: {said['error']}")
+            continue
+        path = Path(said["output"])
+        figures, outputs = model.score(model.edge(path))
+        real = {op: n["float32"] for op, n in said["ops"].items() if "float32" in n}
+        row["settings"][name] = {
+            "value": figures[metric],
+            **compared(truth, outputs, model.scored, metric),
+            "bytes": path.stat().st_size,
+            "seconds": said["seconds"],
+            "float_operators": real,
+            "decisions": ["{op} '{node}': {what}: {why}".format(**d) for d in said["decisions"]],
+        }
+        found = json.dumps(row["settings"][name])[:400]
+        say(f"{model.name:20} {name}: {metric} {row['float']:.4f} -> {found}")
+    return row
+
+
+def compared(truth, outputs, scored, metric):
+    """SQNR of the output that is scored, and for classes how often the answer is the same."""
+    t, o = (np.asarray(v[scored], np.float64) for v in (truth, outputs))
+    if truth[scored].dtype.kind != "f":
+        return {"agreement": float(np.mean(t == o))}
+    noise = float(np.sum((t - o) ** 2))
+    found = {"sqnr_db": 10 * np.log10(float(np.sum(t**2)) / noise) if noise else float("inf")}
+    if metric == "top1":
+        classes = (v.reshape(len(v), -1).argmax(1) for v in (t, o))
+        found["agreement"] = float(np.mean(np.equal(*classes)))
+    return found
+
+
+def held(model, metric):
+    """onnxruntime's static quantization, as the collection's makers measured it."""
+    found = model.meta.get("ort_int8_baseline") or {"error": "not measured"}
+    if "error" in found:
+        return {"error": found["error"]}
+    sqnr = found.get(f"sqnr_db_{model.scored}")
+    return {"value": found[metric], "sqnr_db": sqnr, "bytes": found["bytes"]}
+
+
+def onnxruntime_int8(model, truth, metric):
+    """The same now: QDQ, per channel, int8 both, min and max of the first samples."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    if ort_int8(model.onnx, feeds_of(model.calib), model.folder) is None:
+        return {"error": "it cannot quantize the model"}
+    path = model.folder / "int8.onnx"
+    figures, outputs = model.score(model.library.ort_run(str(model.directory), str(path)))
+    return {"value": figures[metric], **compared(truth, outputs, model.scored, metric),
+            "bytes": path.stat().st_size}  # fmt: skip
+
+
+def setting(text):
+    name, colon, options = text.partition(":")
+    if not colon or not name.strip():
+        raise argparse.ArgumentTypeError(
+            f"'{text}': write it as 'NAME: OPTIONS of edgekit quantize'"
+        )
+    return name.strip(), options.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "models", nargs="*", metavar="MODEL", help=f"of {', '.join(DEFAULT)}; default: all"
+    )
+    parser.add_argument("--setting", type=setting, action="append", metavar='"NAME: OPTIONS"')
+    parser.add_argument("--ort", action="store_true", help="quantize with onnxruntime now")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--markdown", action="store_true", help="write the tables into the document"
+    )
+    arguments = parser.parse_args()
+    if not (MODELS / "eval_lib.py").exists():
+        sys.exit(f"no model collection at {MODELS}: set EDGEKIT_MODELS")
+    library, settings = evaluator(), dict(arguments.setting or [("int8", "")])
+    rows = []
+    for name in arguments.models or DEFAULT:
+        if not (MODELS / SHORT.get(name, name) / "model.onnx").exists():
+            sys.exit(f"no model '{name}' at {MODELS}; there is {', '.join(DEFAULT)}")
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(measure(Model(library, name, Path(folder)), settings, arguments.ort))
+    text = markdown(rows, settings)
+    if arguments.markdown:
+        write_markdown(text)
+    print(json.dumps(rows, indent=2) if arguments.json else text)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ from edgekit.toolkit.format.model import (
     OpRecord,
     TensorRecord,
 )
-from edgekit.toolkit.format.schema import BinaryFn, DType, OpKind, Place, ReduceFn
+from edgekit.toolkit.format.schema import BinaryFn, CompareFn, DType, OpKind, Place, ReduceFn
 from edgekit.toolkit.format.structs import pack
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model, kernel_tables, scratch_bytes
@@ -247,6 +247,26 @@ def prelus(f, kind):
         f.output(f.op(kind, [x], DType.Int8, 2, 5, 3, **v, **p))
 
 
+def choices(f, kind):
+    steps = {"shape.dims": (1, 2, 3, 4), "shape.a": (24, 12, 4, 1), "shape.b": (0, 0, 1, 0)}
+    if kind is OpKind.BinaryS32:
+        for fn in list(BinaryFn)[:6]:
+            ab = [f.input(DType.Int32, 2, 3, 4), f.input(DType.Int32, 3, 1)]
+            f.output(f.op(kind, ab, DType.Int32, 2, 3, 4, **indexed(**steps), fn=fn))
+    elif kind is OpKind.Compare:
+        for dtype in (DType.Float32, DType.Int32, DType.UInt8):
+            for fn in list(CompareFn) if dtype is DType.UInt8 else list(CompareFn)[:3]:
+                ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 3, 1)]
+                p = {**indexed(**steps), "fn": fn, "element": dtype}
+                f.output(f.op(kind, ab, DType.UInt8, 2, 3, 4, **p))
+    else:
+        steps = {"dims": (1, 2, 3, 4), "condition": (0, 0, 1, 0), "a": (24, 12, 4, 1)}
+        for dtype in (DType.Float32, DType.Int8, DType.Int16):
+            given = [f.input(DType.UInt8, 3, 1), f.input(dtype, 2, 3, 4), f.input(dtype, 1)]
+            p = {**indexed(**steps, b=(0, 0, 0, 0)), "element_bytes": NUMPY_OF[dtype].itemsize}
+            f.output(f.op(kind, given, dtype, 2, 3, 4, **p))
+
+
 def resizes(f, kind):
     s8 = kind is OpKind.ResizeS8
     dtype = DType.Int8 if s8 else DType.Float32
@@ -358,6 +378,8 @@ def maker_of(kind):
         return products
     if name in ("AddS8", "MulS8", "MinMaxS8", "BinaryF32"):
         return binaries
+    if name in ("BinaryS32", "Compare", "Where"):
+        return choices
     if name.startswith("PRelu"):
         return prelus
     if name.startswith("Resize"):

@@ -144,6 +144,10 @@ class Integers:
         kind = TensorType(np.dtype(np.int16), shape)
         return Value(f"x{self.rng.integers(1 << 30)}", kind, quant=QuantParams.int16(scale))
 
+    def plain(self, kind: type[np.generic], shape: tuple[int, ...]) -> Value:
+        """An int32 or uint8 value, which has no quantization."""
+        return Value(f"x{self.rng.integers(1 << 30)}", TensorType(np.dtype(kind), shape))
+
     def const(self, shape: tuple[int, ...], scale: float = 0.05, zero: int = 0) -> Value:
         q = self.rng.integers(-128, 128, shape).astype(np.int8)
         return constant(q, f"c{self.rng.integers(1 << 30)}", QuantParams((scale,), zero))

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
-from edgekit.toolkit.ops.binary import add_params, broadcast, mul_params
+from edgekit.toolkit.ops._broadcast import broadcast
+from edgekit.toolkit.ops.binary import add_params, mul_params
 
 BACKEND_OPS = {"Add", "Sub", "Mul", "Div", "Min", "Max", "Sum", "Mean", "Pow"}
 REFUSED = dict.fromkeys(
-    ["test_max_int64", "test_min_int64", "test_pow_types_int64_float32",
-     "test_pow_types_int64_int64"],
-    "take float32",
-)  # fmt: skip
+    ["test_pow_types_int64_float32", "test_pow_types_int64_int64"], "take float32"
+)
 
 SHAPES = [
     ((7,), (7,)),
@@ -67,6 +66,31 @@ def test_any_number_of_inputs(run_onnx, op, count):
     rng = np.random.default_rng(0)
     feed = {f"x{i}": rng.normal(size=(3, 1 + i % 2)).astype(np.float32) for i in range(count)}
     run_onnx(op, feed).agree(rtol=1e-6)
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Min", "Max"])
+def test_integers_as_in_onnxruntime(run_onnx, op, a, b):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-40, 40, s).astype(np.int32) for s in (a, b))
+    y[y == 0] = 7
+    run_onnx(op, {"x": x, "y": y}).agree(rtol=0)
+    run_onnx(op, {"x": x.astype(np.int64)}, {"c": y.astype(np.int64)}).agree(rtol=0)
+    run_onnx(op, {"y": y}, {"c": x}, order=["c", "y"]).agree(rtol=0)
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Min", "Max"])
+def test_integers_wrap(integers, op):
+    limits = np.array([-(2**31), 2**31 - 1, -1, 0, 1, 65536], np.int32)
+    x, y = integers.plain(np.int32, (6, 1)), integers.plain(np.int32, (6,))
+    integers.agree(integers.node(op, [x, y]), {x: limits[:, None], y: limits})
+
+
+@pytest.mark.parametrize("op", ["Clip", "Relu", "Neg", "Abs"])
+def test_functions_of_one_integer(run_onnx, op):
+    x = np.arange(-9, 9, dtype=np.int32)
+    limits = {"low": np.int32(-3), "high": np.int32(4)} if op == "Clip" else {}
+    run_onnx(op, {"x": x}, {k: np.array(v) for k, v in limits.items()}).agree(rtol=0)
 
 
 @pytest.mark.parametrize("exponent", [2.0, 0.5, -1.0, 3.0, 1.7])

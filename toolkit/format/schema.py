@@ -61,6 +61,15 @@ class BinaryFn(IntEnum):
     PRelu = 7
 
 
+class CompareFn(IntEnum):
+    Equal = 0
+    Less = 1
+    LessOrEqual = 2
+    And = 3
+    Or = 4
+    Xor = 5
+
+
 class ReduceFn(IntEnum):
     Mean = 0
     Sum = 1
@@ -118,6 +127,9 @@ class OpKind(IntEnum):
     DequantizeS16 = 51
     Requantize = 53
     PReluS8 = 54
+    BinaryS32 = 59
+    Compare = 60
+    Where = 61
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -531,6 +543,71 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "reserved",
         ),
         32,
+        4,
+    ),
+    "BinaryS32": (
+        "<IIIIIIIIIIIII",
+        (
+            "shape.dims.0",
+            "shape.dims.1",
+            "shape.dims.2",
+            "shape.dims.3",
+            "shape.a.0",
+            "shape.a.1",
+            "shape.a.2",
+            "shape.a.3",
+            "shape.b.0",
+            "shape.b.1",
+            "shape.b.2",
+            "shape.b.3",
+            "fn",
+        ),
+        52,
+        4,
+    ),
+    "Compare": (
+        "<IIIIIIIIIIIIHH",
+        (
+            "shape.dims.0",
+            "shape.dims.1",
+            "shape.dims.2",
+            "shape.dims.3",
+            "shape.a.0",
+            "shape.a.1",
+            "shape.a.2",
+            "shape.a.3",
+            "shape.b.0",
+            "shape.b.1",
+            "shape.b.2",
+            "shape.b.3",
+            "fn",
+            "element",
+        ),
+        52,
+        4,
+    ),
+    "Where": (
+        "<IIIIIIIIIIIIIIIII",
+        (
+            "dims.0",
+            "dims.1",
+            "dims.2",
+            "dims.3",
+            "condition.0",
+            "condition.1",
+            "condition.2",
+            "condition.3",
+            "a.0",
+            "a.1",
+            "a.2",
+            "a.3",
+            "b.0",
+            "b.1",
+            "b.2",
+            "b.3",
+            "element_bytes",
+        ),
+        68,
         4,
     ),
     "LutS8": (

@@ -7,6 +7,7 @@ from . import (
     batch_norm,
     binary,
     cast,
+    compare,
     concat,
     conv2d,
     conv_transpose2d,
@@ -23,6 +24,7 @@ from . import (
     resize,
     softmax,
     unary,
+    where,
 )
 from ._opdef import OpDef
 
@@ -45,6 +47,8 @@ _MODULES = (
     pad,
     gather,
     arg_max,
+    compare,
+    where,
     cast,
     quantize,
 )

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from .. import fixed_point
 from ..format.schema import BinaryFn, OpKind
-from ..ir import Array, Node, QuantParams, Shape, TensorType, Value
+from ..ir import Array, Node, QuantParams, TensorType, Value
+from . import _int32
+from ._broadcast import shape_params, within_reach
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
-from .movement import expand, row_major
 
 Real = NDArray[np.float64]
-
-BROADCAST_DIMS = 4
 
 
 def _pow(a: Real, b: Real) -> Real:
@@ -43,42 +42,6 @@ FUNCTIONS: dict[BinaryFn, Callable[[Real, Real], Real]] = {
 }
 
 
-def broadcast(a: Shape, b: Shape) -> tuple[list[int], list[int], list[int]]:
-    """(dims, steps of a, steps of b) of the result, neighbours merged where both allow it."""
-    out = np.broadcast_shapes(a, b)
-    dims, steps = list[int](), (list[int](), list[int]())
-    padded = [(1,) * (len(out) - len(s)) + s for s in (a, b)]
-    strides = [row_major(s) for s in padded]
-    for i, d in enumerate(out):
-        if d == 1:
-            continue
-        step = [0 if p[i] == 1 else s[i] for p, s in zip(padded, strides, strict=True)]
-        if dims and all(have[-1] == d * s for have, s in zip(steps, step, strict=True)):
-            dims[-1] *= d
-            for have, s in zip(steps, step, strict=True):
-                have[-1] = s
-        else:
-            dims.append(d)
-            for have, s in zip(steps, step, strict=True):
-                have.append(s)
-    return dims, steps[0], steps[1]
-
-
-def shape_params(a: Shape, b: Shape) -> dict[str, int | float]:
-    """Fields of the struct Broadcast. Raises ValueError if it takes more than 4 dims."""
-    dims, a_steps, b_steps = broadcast(a, b)
-    fill = BROADCAST_DIMS - len(dims)
-    if fill < 0:
-        raise ValueError(f"broadcasting {list(a)} with {list(b)} takes {len(dims)} dims, not 4")
-    params: dict[str, int | float] = {}
-    for i in range(BROADCAST_DIMS):
-        at = i - fill
-        params[f"shape.dims.{i}"] = dims[at] if at >= 0 else 1
-        params[f"shape.a.{i}"] = a_steps[at] if at >= 0 else 0
-        params[f"shape.b.{i}"] = b_steps[at] if at >= 0 else 0
-    return params
-
-
 def scalar_side(node: Node) -> tuple[int, float] | None:
     """(which input, its real value) if one is a constant of one element and the other is not."""
     for i in (1, 0):
@@ -94,6 +57,8 @@ def scalar_side(node: Node) -> tuple[int, float] | None:
 
 class Binary(OpDef):
     """One function of `BinaryFn`, of two float32 tensors. attrs: act_min, act_max (fused clamp).
+
+    Add Sub Mul Div Min Max also serve two int32 tensors, modulo 2^32.
 
     ONNX, versions 7 and up: the operator of the same name; besides, Sum is Add, Mean is Add and
     Mul, and with constants x - c is x + -c and x / c is x * (1 / c).
@@ -116,6 +81,8 @@ class Binary(OpDef):
         values = [v for v in node.inputs if v is not None]
         if node.op == "Pow" and values[0].dtype == np.float32:
             values[1] = _as_float(b, values[1])
+        if self.fn in _int32.FUNCTIONS and all(map(_int32.is_int32, values)):
+            return [reduce(lambda x, y: b.emit(self.name, within_reach(b, [x, y])), values)]
         for v in values:
             if v.dtype != np.float32:
                 raise Unsupported(
@@ -128,10 +95,7 @@ class Binary(OpDef):
         return [result]
 
     def _pair(self, b: Builder, x: Value, y: Value) -> Value:
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        x, y = (_scalar(b, v, w) for v, w in ((x, y), (y, x)))
-        if len(broadcast(x.shape, y.shape)[0]) > BROADCAST_DIMS:
-            x, y = expand(b, x, shape), expand(b, y, shape)
+        x, y = within_reach(b, [_scalar(b, v, w) for v, w in ((x, y), (y, x))])
         if self.fn == BinaryFn.Sub and y.const is not None:
             return b.emit("Add", [x, b.constant(-y.const, y.name)])
         if self.fn == BinaryFn.Div and y.const is not None:
@@ -143,7 +107,8 @@ class Binary(OpDef):
 
     def infer(self, node: Node) -> list[TensorType]:
         a, b = node.input(0), node.input(1)
-        if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8):
+        served = (np.int32,) if self.fn in _int32.FUNCTIONS else ()
+        if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8, *served):
             raise ValueError(f"{self.name} of {a.dtype} and {b.dtype}; it takes float32")
         return [TensorType(a.dtype, np.broadcast_shapes(a.shape, b.shape))]
 
@@ -174,6 +139,8 @@ class Binary(OpDef):
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         a, b = (np.asarray(v, np.int64) for v in inputs)
+        if node.output.dtype == np.int32:
+            return [_int32.compute(self.fn, a, b)]
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             pick = np.minimum if self.fn == BinaryFn.Min else np.maximum
             return [pick(a, b).astype(np.int8)]
@@ -196,6 +163,8 @@ class Binary(OpDef):
             act = Activation.of(node)
             params |= {"fn": int(self.fn), "min": act.low, "max": act.high}
             return Lowered(OpKind.BinaryF32, params, [a, b])
+        if a.dtype == np.int32:
+            return Lowered(OpKind.BinaryS32, params | {"fn": int(self.fn)}, [a, b])
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             params["is_max"] = int(self.fn == BinaryFn.Max)
             return Lowered(OpKind.MinMaxS8, params, [a, b])

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from ..format.schema import BinaryFn, OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
+from ._broadcast import broadcast
 from ._opdef import Activation, Blob, Builder, Lowered
-from .binary import Binary, broadcast
+from .binary import Binary
 
 MULTIPLIER_LIMIT = 1 << 22
 """Of multipliers: times a difference of two int8 they leave 31 bits for the rounding."""

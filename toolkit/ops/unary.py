@@ -109,7 +109,8 @@ class Unary(OpDef):
     """One function of `UnaryFn`, of float32. attrs: those of its `Function`.
 
     ONNX: the operator of the same name, in every version; besides, Relu is Clip(0, inf), Swish is
-    x * Sigmoid(alpha * x), and Gelu with approximate="tanh" is GeluTanh.
+    x * Sigmoid(alpha * x), and Gelu with approximate="tanh" is GeluTanh. Clip, Relu, Neg and Abs
+    of int32 become functions of two int32.
     """
 
     inplace = (0,)
@@ -123,6 +124,8 @@ class Unary(OpDef):
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]
         assert x is not None
+        if x.dtype == np.int32 and node.op in ("Clip", "Relu", "Neg", "Abs"):
+            return [_of_int32(b, x, node)]
         if x.dtype != np.float32:
             raise Unsupported(
                 f"its input is {x.dtype}; elementwise functions take float32",
@@ -169,6 +172,20 @@ class Unary(OpDef):
         alpha, beta = [*self.attributes(node), 0.0, 0.0][:2]
         params = {"count": x.type.size, "fn": int(self.fn), "alpha": alpha, "beta": beta}
         return Lowered(OpKind.UnaryF32, params, [x])
+
+
+def _of_int32(b: Builder, x: Value, node: OnnxNode) -> Value:
+    """Clip, Relu, Neg or Abs of int32 by functions of two."""
+    zero = b.constant(np.array(0, np.int32))
+    if node.op == "Relu":
+        return b.emit("Max", [x, zero])
+    if node.op != "Clip":
+        minus = b.emit("Sub", [zero, x])
+        return minus if node.op == "Neg" else b.emit("Max", [x, minus])
+    for op, limit in (("Max", node.const(1)), ("Min", node.const(2))):
+        if limit is not None:
+            x = b.emit(op, [x, b.constant(limit.reshape(()))])
+    return x
 
 
 def _limit(node: OnnxNode, attr: str, i: int) -> float:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..format.schema import BinaryFn, ReduceFn, UnaryFn
+from ..format.schema import BinaryFn, CompareFn, ReduceFn, UnaryFn
 from ..ir import Node, Value
 
 Attrs = dict[str, Any]
 Perm = tuple[int, ...]
 
 UNARY = frozenset(fn.name for fn in UnaryFn) | {"Cast", "Quantize", "Dequantize", "Lut"}
-BINARY = frozenset(fn.name for fn in BinaryFn)
+BROADCASTING = frozenset(fn.name for fn in (*BinaryFn, *CompareFn)) | {"Where"}
 REDUCE = frozenset(f"Reduce{fn.name}" for fn in ReduceFn)
 
 
@@ -47,7 +47,7 @@ def _per_axis(*names: str) -> Callable[[Node, Perm], Attrs]:
 
 
 _RULES: dict[str, Callable[[Node, Perm], Attrs]] = {
-    **dict.fromkeys(UNARY | BINARY, _same),
+    **dict.fromkeys(UNARY | BROADCASTING, _same),
     **dict.fromkeys(REDUCE, _many_axes),
     **dict.fromkeys(("Concat", "Softmax", "LogSoftmax", "ArgMax", "ArgMin", "Gather"), _one_axis),
     "Pad": _per_axis("before", "after"),
@@ -64,7 +64,7 @@ def works_in_any_layout(node: Node) -> bool:
     if node.op == "Gather" and len(node.input(1).shape) != 1:
         return False
     data = data_inputs(node)
-    if node.op in BINARY:
+    if node.op in BROADCASTING:
         return all(len(v.shape) <= rank for v in data)
     return all(len(v.shape) == rank for v in data)
 

@@ -7,24 +7,24 @@ import numpy as np
 from ..ir import Node
 from ._links import Links
 from ._pass import NodePass
-from .axes import BINARY
+from .axes import BROADCASTING
 
 DIMS = 4
-"""Axes along which the runtime's binary operators can step."""
+"""Axes along which the runtime's operators can step."""
 
 
 class DropExpand(NodePass):
-    """Expand, then a binary operator: the operator reads the smaller tensor, if the result keeps
+    """Expand, then an operator that broadcasts: it reads the smaller tensor, if the result keeps
     its shape and has at most DIMS axes.
     """
 
     name = "drop expand"
 
     def rewrite(self, links: Links, node: Node) -> bool:
-        if node.op not in BINARY or len(node.output.shape) > DIMS:
+        if node.op not in BROADCASTING or len(node.output.shape) > DIMS:
             return False
         changed = False
-        for i in range(2):
+        for i in range(len(node.inputs)):
             expand = links.producer(node.input(i), "Expand")
             if expand is None:
                 continue

@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ..ir import Graph, Node, Value
-from ..ops import definition
+from ..ops import ALL, definition
 from ..ops._opdef import OpDef
 from .chains import Chain, find_chains
-from .options import Options
 from .precision import ACTIVATIONS, FLOAT, INT8, INT16, DType, Precision
 
 Refused = Mapping[tuple[Node, Precision], str]
@@ -62,13 +61,13 @@ class Unit:
 def find_units(
     graph: Graph,
     known: Collection[str],
-    options: Options,
+    asked: Mapping[str, Precision],
     refused: Refused,
 ) -> list[Unit]:
     """The units in order of execution, each with its precision.
 
-    `known` are the tensors whose ranges are known, and `refused` says why a node does not run at a
-    precision.
+    `known` are the tensors whose ranges are known, `asked` is Options.precision, and `refused` says
+    why a node does not run at a precision.
     """
     chains = {c.nodes[-1]: c for c in find_chains(graph)}
     inside = {n for c in chains.values() for n in c.nodes}
@@ -80,17 +79,18 @@ def find_units(
             units.append(Unit(table, chain))
         elif node not in inside:
             units.append(Unit(node))
-    wide = _wide(units, options.int16)
+    wide = _wide(units, asked)
     for unit in units:
-        wanted = _wanted(unit, wide, options.precision)
+        wanted = _wanted(unit, wide, asked)
         unit.precision, unit.why = _possible(unit, wanted, known, refused)
     _avoid_crossings(units, refused)
     return units
 
 
-def _wide(units: list[Unit], asked: Collection[str]) -> set[Value]:
+def _wide(units: list[Unit], asked: Mapping[str, Precision]) -> set[Value]:
     """The tensors to be int16: those asked for, and those that share a quantization with them."""
-    wide = {v for u in units for v in u.inputs + u.outputs if v.name in asked}
+    tensors = {v for u in units for v in u.inputs + u.outputs}
+    wide = {v for v in tensors if asked.get(v.name) == "int16"}
     moved = [u for u in units if u.shared and len(u.inputs) == len(u.outputs) == 1]
     known = -1
     while len(wide) > known:
@@ -139,7 +139,11 @@ def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
         return op.int4_problem(unit.node)
     if type(op).integer is OpDef.integer:
         return "it has no integer form"
-    return op.integer_problem(unit.node) if precision == "int8" else op.int16_problem(unit.node)
+    if precision == "int8":
+        return op.integer_problem(unit.node)
+    if "Requantize" not in ALL:
+        return "nothing converts int8 to int16"
+    return op.int16_problem(unit.node)
 
 
 def _is_light(unit: Unit) -> bool:

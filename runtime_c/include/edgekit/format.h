@@ -67,6 +67,15 @@ enum {
 };
 
 enum {
+    EK_COMPARE_FN_EQUAL = 0,
+    EK_COMPARE_FN_LESS = 1,
+    EK_COMPARE_FN_LESS_OR_EQUAL = 2,
+    EK_COMPARE_FN_AND = 3,
+    EK_COMPARE_FN_OR = 4,
+    EK_COMPARE_FN_XOR = 5,
+};
+
+enum {
     EK_REDUCE_FN_MEAN = 0,
     EK_REDUCE_FN_SUM = 1,
     EK_REDUCE_FN_MAX = 2,
@@ -123,6 +132,9 @@ enum {
     EK_OP_DEQUANTIZE_S16 = 51,
     EK_OP_REQUANTIZE = 53,
     EK_OP_PRELU_S8 = 54,
+    EK_OP_BINARY_S32 = 59,
+    EK_OP_COMPARE = 60,
+    EK_OP_WHERE = 61,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -317,6 +329,28 @@ typedef struct ek_fmt_prelu_s8 {
     uint16_t reserved;
 } ek_fmt_prelu_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_prelu_s8) == 32, "PReluS8");
+
+typedef struct ek_fmt_binary_s32 {
+    ek_fmt_broadcast shape;
+    uint32_t fn;
+} ek_fmt_binary_s32;
+EK_STATIC_ASSERT(sizeof(ek_fmt_binary_s32) == 52, "BinaryS32");
+
+typedef struct ek_fmt_compare {
+    ek_fmt_broadcast shape;
+    uint16_t fn;
+    uint16_t element;
+} ek_fmt_compare;
+EK_STATIC_ASSERT(sizeof(ek_fmt_compare) == 52, "Compare");
+
+typedef struct ek_fmt_where {
+    uint32_t dims[4];
+    uint32_t condition[4];
+    uint32_t a[4];
+    uint32_t b[4];
+    uint32_t element_bytes;
+} ek_fmt_where;
+EK_STATIC_ASSERT(sizeof(ek_fmt_where) == 68, "Where");
 
 typedef struct ek_fmt_lut_s8 {
     uint32_t count;
@@ -623,6 +657,9 @@ enum {
     X(QUANTIZE_S16, quantize_s16, 8) \
     X(DEQUANTIZE_S16, dequantize_s16, 8) \
     X(REQUANTIZE, requantize, 20) \
-    X(PRELU_S8, prelu_s8, 32)
+    X(PRELU_S8, prelu_s8, 32) \
+    X(BINARY_S32, binary_s32, 52) \
+    X(COMPARE, compare, 52) \
+    X(WHERE, where, 68)
 
 #endif

@@ -16,9 +16,9 @@ static inline uint64_t ek_broadcast_reach(const uint32_t *dims, const uint32_t *
     return reach > UINT32_MAX ? 0 : reach;
 }
 
-/* a, b and the output are of `dtype`, and have just the elements that the shape says. A row, the
- * last dimension, is contiguous in a or in b, and in the other too or one element. */
-static inline bool ek_check_broadcast(const ek_node *n, const ek_fmt_broadcast *s, uint8_t dtype)
+/* a and b are of `dtype`, the output is of `to`, and all have just the elements that the shape says. A row,
+ * the last dimension, is contiguous in a or in b, and in the other too or one element. */
+static inline bool ek_check_broadcast_to(const ek_node *n, const ek_fmt_broadcast *s, uint8_t dtype, uint8_t to)
 {
     uint64_t count = 1;
     for (int d = 0; d < 4; d++) {
@@ -27,7 +27,12 @@ static inline bool ek_check_broadcast(const ek_node *n, const ek_fmt_broadcast *
     }
     if (s->a[3] > 1 || s->b[3] > 1 || (s->dims[3] > 1 && !s->a[3] && !s->b[3])) return false;
     const uint64_t a = ek_broadcast_reach(s->dims, s->a), b = ek_broadcast_reach(s->dims, s->b);
-    return a && b && ek_check_in(n, 0, dtype, a) && ek_check_in(n, 1, dtype, b) && ek_check_out(n, 0, dtype, count);
+    return a && b && ek_check_in(n, 0, dtype, a) && ek_check_in(n, 1, dtype, b) && ek_check_out(n, 0, to, count);
+}
+
+static inline bool ek_check_broadcast(const ek_node *n, const ek_fmt_broadcast *s, uint8_t dtype)
+{
+    return ek_check_broadcast_to(n, s, dtype, dtype);
 }
 
 /* Where a row starts in out, a and b, in elements. */

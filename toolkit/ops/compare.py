@@ -1,0 +1,82 @@
+"""Comparisons and logic: Equal Less LessOrEqual And Or Xor, and all that is one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..format.schema import CompareFn, DType, OpKind
+from ..ir import Array, Node, TensorType, Value
+from ._broadcast import shape_params, within_reach
+from ._int32 import is_int32
+from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+
+_DTYPES = {
+    np.dtype(np.float32): DType.Float32,
+    np.dtype(np.int32): DType.Int32,
+    np.dtype(np.uint8): DType.UInt8,
+}
+_LOGIC = (CompareFn.And, CompareFn.Or, CompareFn.Xor)
+_FUNCTIONS = {
+    CompareFn.Equal: np.equal,
+    CompareFn.Less: np.less,
+    CompareFn.LessOrEqual: np.less_equal,
+    CompareFn.And: np.logical_and,
+    CompareFn.Or: np.logical_or,
+    CompareFn.Xor: np.logical_xor,
+}
+_ONNX = {
+    CompareFn.Equal: ("Equal", "Not"),
+    CompareFn.Less: ("Less", "Greater"),
+    CompareFn.LessOrEqual: ("LessOrEqual", "GreaterOrEqual"),
+}
+
+
+class Compare(OpDef):
+    """ONNX operator of the same name, in every version: float32, int32, uint8 or bool to bool.
+
+    Bools are uint8, 0 or 1. Greater is Less with its inputs the other way round, Not is Equal to 0.
+    And, Or and Xor take bools.
+    """
+
+    exactness = "exact"
+    float_only = "numbers are compared in float32: rounding to int8 could change the answer"
+
+    def __init__(self, fn: CompareFn) -> None:
+        self.fn, self.name = fn, fn.name
+        self.onnx = _ONNX.get(fn, (fn.name,))
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        values = [v for v in node.inputs if v is not None]
+        if node.op == "Not":
+            values.append(b.constant(np.array(0, np.uint8)))
+        for v in values:
+            if v.dtype not in (*_DTYPES, np.int64, np.bool_):
+                raise Unsupported(
+                    f"it compares {v.dtype} tensors", "float32, int32, uint8 and bool are supported"
+                )
+        if node.op.startswith("Greater"):
+            values.reverse()
+        if any(is_int32(v) for v in values) and not all(is_int32(v) for v in values):
+            raise Unsupported("its inputs are of two types", "cast one to the other's")
+        return [b.emit(self.name, within_reach(b, values))]
+
+    def infer(self, node: Node) -> list[TensorType]:
+        a, b = node.input(0), node.input(1)
+        if a.dtype != b.dtype or a.dtype not in _DTYPES:
+            raise ValueError(f"{self.name} of {a.dtype} and {b.dtype}")
+        if self.fn in _LOGIC and a.dtype != np.uint8:
+            raise ValueError(f"{self.name} of {a.dtype}; it takes bool")
+        return [TensorType(np.dtype(np.uint8), np.broadcast_shapes(a.shape, b.shape))]
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        a, b = (np.asarray(v) for v in inputs)
+        return [_FUNCTIONS[self.fn](a, b).astype(np.uint8)]
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        a, b = node.input(0), node.input(1)
+        params = shape_params(a.shape, b.shape)
+        params |= {"fn": int(self.fn), "element": int(_DTYPES[a.dtype])}
+        return Lowered(OpKind.Compare, params, [a, b])
+
+
+OPS: tuple[OpDef, ...] = tuple(Compare(fn) for fn in CompareFn)

@@ -53,6 +53,26 @@ def test_gelu(net, form):
     assert net.after(Products()) == ["Gelu"]
 
 
+def tanh_gate(n, x, cubed, factor=0.044715):
+    inner = n.emit("Add", [x, mul(n, scalar(n, factor), cubed)])
+    tanh = n.emit("Tanh", [mul(n, scalar(n, np.sqrt(2 / np.pi)), inner)])
+    return n.emit("Add", [scalar(n, 1.0), tanh])
+
+
+GELU_TANH = {
+    "a product": lambda n, x: mul(n, x, mul(n, scalar(n, 0.5), tanh_gate(n, x, mul(n, x, x, x)))),
+    "a power": lambda n, x: mul(
+        n, scalar(n, 0.5), x, tanh_gate(n, x, n.emit("Pow", [x, scalar(n, 3.0)]))
+    ),
+}
+
+
+@pytest.mark.parametrize("form", GELU_TANH)
+def test_gelu_by_tanh(net, form):
+    net.output(GELU_TANH[form](net, net.input(2, 8)))
+    assert net.after(Products()) == ["GeluTanh"]
+
+
 def test_hard_sigmoid(net):
     net.output(mul(net, hard_sigmoid(net, net.input(2, 8)), scalar(net, 1 / 6)))
     assert net.after(Products()) == ["HardSigmoid"]
@@ -63,6 +83,8 @@ OTHERS = {
     "another limit": lambda n, x: mul(n, x, hard_sigmoid(n, x, top=5.0), scalar(n, 1 / 6)),
     "another shift": lambda n, x: mul(n, x, hard_sigmoid(n, x, 2.0), scalar(n, 1 / 6)),
     "another factor": lambda n, x: mul(n, x, erf_gate(n, x), scalar(n, 0.6)),
+    "another cube": lambda n, x: mul(n, x, tanh_gate(n, x, mul(n, x, x)), scalar(n, 0.5)),
+    "another cubic": lambda n, x: mul(n, x, tanh_gate(n, x, mul(n, x, x, x), 0.05), scalar(n, 0.5)),
     "a square": lambda n, x: mul(n, x, x),
 }
 

@@ -18,6 +18,7 @@ from .merge_affine import MergeAffine
 from .merge_movement import MergeMovement
 from .merge_reshapes import MergeReshapes
 from .merge_transposes import MergeTransposes
+from .one_hot import OneHot
 from .own_outputs import OwnOutputs
 from .products import Products
 from .unit_axes import UnitReshapes, UnitTransposes
@@ -42,6 +43,7 @@ DEFAULT: tuple[Pass, ...] = (
         "arithmetic is folded",
         (
             *_CLEANING,
+            OneHot(),
             Products(),
             MergeAffine(),
             FoldAffine(),

@@ -1,4 +1,4 @@
-"""Activation functions written as products are recognized: HardSigmoid, HardSwish, Gelu."""
+"""Activation functions written as products: HardSigmoid, HardSwish, Gelu, GeluTanh."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Products(NodePass):
 
     1. k * clip(x + 3, 0, 6) with k = 1/6, or k * clip(x + b, 0, 1 / k), is HardSigmoid;
     2. x * HardSigmoid(x) with alpha = 1/6, beta = 1/2, or x * clip(x + 3, 0, 6) / 6, is HardSwish;
-    3. 0.5 * x * (1 + erf(x / sqrt(2))) is Gelu.
+    3. 0.5 * x * (1 + erf(x / sqrt(2))) is Gelu;
+    4. 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))) is GeluTanh.
     """
 
     name = "activation functions"
@@ -92,6 +93,8 @@ def _of_two(links: Links, leaves: list[Value], k: float) -> Found | None:
             return "HardSwish", x, {}
         if _near(k, 0.5) and _is_erf_gate(links, x, gate):
             return "Gelu", x, {}
+        if _near(k, 0.5) and _is_tanh_gate(links, x, gate):
+            return "GeluTanh", x, {}
     return None
 
 
@@ -121,3 +124,31 @@ def _is_erf_gate(links: Links, x: Value, gate: Value) -> bool:
             factor = float(np.ravel(c)[0])
             return _near(factor if scaled.op == "Mul" else 1 / factor, np.sqrt(0.5))
     return False
+
+
+def _is_tanh_gate(links: Links, x: Value, gate: Value) -> bool:
+    """Whether gate = 1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))."""
+    inner = _plus(links, gate)
+    tanh = None if inner is None else links.private(inner[0], "Tanh")
+    scaled = None if tanh is None else links.producer(tanh.input(0), "Mul")
+    if inner is None or scaled is None or not _near(inner[1], 1.0):
+        return False
+    leaves, k = _factors(links, scaled, 1.0)
+    total = links.producer(leaves[0], "Add") if len(leaves) == 1 else None
+    if total is None or clamps(total) or not _near(k, np.sqrt(2 / np.pi)):
+        return False
+    for i in (0, 1):
+        cube = links.producer(total.input(1 - i), "Mul")
+        if total.input(i) is x and cube is not None:
+            leaves, k = _factors(links, cube, 1.0)
+            if _near(k, 0.044715) and (leaves == [x] * 3 or _is_cube(links, leaves, x)):
+                return True
+    return False
+
+
+def _is_cube(links: Links, leaves: list[Value], x: Value) -> bool:
+    power = links.producer(leaves[0], "Pow") if len(leaves) == 1 else None
+    if power is None or power.input(0) is not x:
+        return False
+    exponent = power.input(1).const
+    return exponent is not None and exponent.size == 1 and float(np.ravel(exponent)[0]) == 3.0

@@ -15,9 +15,9 @@ def _all_can(monkeypatch):
     monkeypatch.setattr(units, "problem", able)
 
 
-def quantized(graph, **precision):
+def quantized(graph, *int16, **precision):
     ranges = {v.name: (-4.0, 2.0) for v in graph.values() if v.const is None}
-    return quantize_graph(graph, ranges, Options(precision=precision))
+    return quantize_graph(graph, ranges, Options(int16=frozenset(int16), precision=precision))
 
 
 def ops(graph):
@@ -34,7 +34,7 @@ def three_convs(g):
 
 
 def test_makers_and_readers_of_an_int16_tensor_are_int16(g):
-    q, _ = quantized(three_convs(g), a="int16")
+    q, _ = quantized(three_convs(g), "a")
     assert ops(q) == ["Conv2d", "Conv2d", "Requantize", "Conv2d"]
     named = {n.op + n.name: n for n in q.nodes}
     assert {dtype_of(q, name) for name in ("x", "a", "b")} == {np.dtype(np.int16)}
@@ -46,7 +46,7 @@ def test_makers_and_readers_of_an_int16_tensor_are_int16(g):
 
 def test_biases_follow_the_scale_of_int16(g):
     graph = three_convs(g)
-    q, _ = quantized(graph, a="int16")
+    q, _ = quantized(graph, "a")
     x, w, b = q.nodes[0].inputs
     assert w.dtype == np.int8 and b.dtype == np.int32
     assert np.allclose(b.quant.scale, np.array(w.quant.scale) * x.quant.scalar)
@@ -55,21 +55,27 @@ def test_biases_follow_the_scale_of_int16(g):
 def test_an_input_that_is_read_as_both_is_int16(g):
     x = g.input("x", 1, 4, 4, 2)
     graph = g.output(g.conv(x, 2, name="a"), g.conv(x, 2, name="b"))
-    q, _ = quantized(graph, b="int16")
+    q, _ = quantized(graph, "b")
     assert ops(q) == ["Requantize", "Conv2d", "Conv2d"]
     assert dtype_of(q, "x") == np.int16 and dtype_of(q, "x.int8") == np.int8
 
 
 def test_float_and_int16_meet_without_int8(g):
-    q, _ = quantized(three_convs(g), a="int16", c="float32")
+    q, _ = quantized(three_convs(g), "a", c="float32")
     assert ops(q) == ["Conv2d", "Conv2d", "Dequantize", "Conv2d"]
     assert q.nodes[2].input(0).dtype == np.int16
+
+
+def test_float_goes_straight_to_int16(g):
+    q, _ = quantized(three_convs(g), "a", a="float32")
+    assert ops(q) == ["Conv2d", "Quantize", "Conv2d", "Requantize", "Conv2d"]
+    assert q.nodes[1].output.dtype == np.int16
 
 
 def test_what_is_moved_keeps_its_precision(g):
     x = g.conv(g.input("x", 1, 4, 4, 2), 2, name="a")
     y = g.emit("Transpose", g.emit("Reshape", x, shape=(1, 16, 2)), perm=(0, 2, 1), name="t")
-    q, _ = quantized(g.output(y), t="int16")
+    q, _ = quantized(g.output(y), "t")
     assert ops(q) == ["Conv2d", "Reshape", "Transpose"]
     assert all(n.output.dtype == np.int16 for n in q.nodes)
     assert len({n.output.quant for n in q.nodes}) == 1
@@ -80,7 +86,7 @@ def test_cheap_nodes_between_int16_nodes_are_int16(g):
     y = g.emit("Concat", x, x, axis=3, name="y")
     z = g.conv(y, 2, name="z")
     graph = g.output(g.conv(z, 2, name="end"))
-    q, decisions = quantized(graph, x="int16", z="int16")
+    q, decisions = quantized(graph, "x", "z")
     assert "Requantize" not in ops(q) and dtype_of(q, "y") == np.int16
     assert [d.what for d in decisions] == ["made int16"]
 
@@ -88,6 +94,6 @@ def test_cheap_nodes_between_int16_nodes_are_int16(g):
 def test_what_cannot_be_int16_is_int8_and_says_so(g, monkeypatch):
     able = lambda unit, precision, refused: "no" if precision == "int16" else None  # noqa: E731
     monkeypatch.setattr(units, "problem", able)
-    q, decisions = quantized(three_convs(g), b="int16")
+    q, decisions = quantized(three_convs(g), "b")
     assert all(n.output.dtype == np.int8 for n in q.nodes)
     assert [(d.node, d.what, d.why) for d in decisions] == [(n, "made int8", "no") for n in "bc"]

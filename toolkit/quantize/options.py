@@ -30,12 +30,13 @@ class Options:
     """How `quantize_graph` turns ranges into integers.
 
     search_scales  choose the weight scale of each channel by squared error, not by its maximum
-    precision      what is not int8, by tensor name: of "int16" tensors all makers and readers are,
-                   of "float32" and "int4" ones the maker alone
+    int16          tensors that are int16, and so is what makes and reads them where it can be
+    precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights
     means          mean of each channel of tensors that weights multiply, for bias correction
     """
 
     search_scales: bool = False
+    int16: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 

@@ -34,7 +34,7 @@ class Plan:
         self._analyse()
 
     def _analyse(self) -> None:
-        self.units = find_units(self.graph, self.wide, self.options.precision, self.refused)
+        self.units = find_units(self.graph, self.wide, self.options, self.refused)
         self.sharing: Sharing = share(self.units, self.graph.output_values(), self.wide)
         self.linear = {
             u.node: Linear(u.node, self._means(u.node), self.options.search_scales)

@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ..ir import Graph, Node, Value
-from ..ops import ALL, definition
+from ..ops import definition
 from ..ops._opdef import OpDef
 from .chains import Chain, find_chains
+from .options import Options
 from .precision import ACTIVATIONS, FLOAT, INT8, INT16, DType, Precision
 
 Refused = Mapping[tuple[Node, Precision], str]
@@ -61,13 +62,13 @@ class Unit:
 def find_units(
     graph: Graph,
     known: Collection[str],
-    asked: Mapping[str, Precision],
+    options: Options,
     refused: Refused,
 ) -> list[Unit]:
     """The units in order of execution, each with its precision.
 
-    `known` are the tensors whose ranges are known, `asked` is Options.precision, and `refused` says
-    why a node does not run at a precision.
+    `known` are the tensors whose ranges are known, and `refused` says why a node does not run at a
+    precision.
     """
     chains = {c.nodes[-1]: c for c in find_chains(graph)}
     inside = {n for c in chains.values() for n in c.nodes}
@@ -79,18 +80,17 @@ def find_units(
             units.append(Unit(table, chain))
         elif node not in inside:
             units.append(Unit(node))
-    wide = _wide(units, asked)
+    wide = _wide(units, options.int16)
     for unit in units:
-        wanted = _wanted(unit, wide, asked)
+        wanted = _wanted(unit, wide, options.precision)
         unit.precision, unit.why = _possible(unit, wanted, known, refused)
     _avoid_crossings(units, refused)
     return units
 
 
-def _wide(units: list[Unit], asked: Mapping[str, Precision]) -> set[Value]:
+def _wide(units: list[Unit], asked: Collection[str]) -> set[Value]:
     """The tensors to be int16: those asked for, and those that share a quantization with them."""
-    tensors = {v for u in units for v in u.inputs + u.outputs}
-    wide = {v for v in tensors if asked.get(v.name) == "int16"}
+    wide = {v for u in units for v in u.inputs + u.outputs if v.name in asked}
     moved = [u for u in units if u.shared and len(u.inputs) == len(u.outputs) == 1]
     known = -1
     while len(wide) > known:
@@ -139,11 +139,7 @@ def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
         return op.int4_problem(unit.node)
     if type(op).integer is OpDef.integer:
         return "it has no integer form"
-    if precision == "int8":
-        return op.integer_problem(unit.node)
-    if "Requantize" not in ALL:
-        return "nothing converts int8 to int16"
-    return op.int16_problem(unit.node)
+    return op.integer_problem(unit.node) if precision == "int8" else op.int16_problem(unit.node)
 
 
 def _is_light(unit: Unit) -> bool:

@@ -86,7 +86,8 @@ constants alone is computed, whatever the operator.
 - **int8**: `yes` has an integer kernel; `table` is a table of 256 entries, where one tensor goes in
   (a chain of such operators is one table); what is left empty folds into its neighbours or stays
   float32, and the result says so.
-- **int16**: the same for int16 activations with int8 weights.
+- **int16**: the same for int16 activations with int8 weights; a table has 513 points, and lines
+  between them.
 - **float32**: `exact` gives what onnxruntime gives, `rounding` agrees to 1e-4 of the tensor's
   largest magnitude.
 

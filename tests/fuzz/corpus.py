@@ -1,139 +1,29 @@
 """One small valid file for every operator kind: the fuzzer and the runtime tests start here."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from edgekit.runtime_c._ffi import ffi, lib
-from edgekit.toolkit.format.model import (
-    NUMPY_OF,
-    EdgeModel,
-    IoRecord,
-    Memory,
-    OpRecord,
-    TensorRecord,
-)
+from edgekit.toolkit.format.model import NUMPY_OF, TensorRecord
 from edgekit.toolkit.format.schema import BinaryFn, CompareFn, DType, OpKind, Place, ReduceFn
-from edgekit.toolkit.format.structs import pack
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.runtime import Model, kernel_tables, scratch_bytes
+from edgekit.toolkit.runtime import Model, kernel_tables
 from edgekit.toolkit.runtime.kernels import table
 from edgekit.toolkit.runtime.model import aligned as aligned_memory
 
-ONNX = {DType.Float32: 1, DType.Int8: 3, DType.Int16: 5, DType.Int32: 6, DType.UInt8: 2}
+sys.path.insert(0, str(Path(__file__).parent))
+from file_maker import FileMaker, geometry, indexed, shapes, view
+
 NO_BIAS = 0xFFFFFFFF
+S16 = {"qmin": -32767, "qmax": 32767}
 S8 = {"input_zero": 3, "output_zero": -5, "qmin": -128, "qmax": 127}
-
-
-def aligned(n):
-    return -(-n // 16) * 16
-
-
-class FileMaker:
-    """Operators one after the other; no memory is used twice."""
-
-    def __init__(self):
-        self.rng = np.random.default_rng(1)
-        self.tensors, self.ops, self.inputs, self.outputs = [], [], [], []
-        self.blob = bytearray()
-        self.arena = 0
-
-    def constant(self, array):
-        self.blob += bytes(-len(self.blob) % 16)
-        at = len(self.blob)
-        self.blob += np.ascontiguousarray(array).tobytes()
-        return at
-
-    def weights(self, *shape):
-        return self.constant(self.rng.integers(-127, 128, shape).astype(np.int8))
-
-    def floats(self, *shape):
-        return self.constant(self.rng.normal(size=shape).astype(np.float32))
-
-    def requant(self, n, biases=None):
-        """A table of `n` channels: bias, multiplier, shift."""
-        biases = n if biases is None else biases
-        words = [self.rng.integers(-500, 500, biases), self.rng.integers(2**30, 2**31 - 1, n)]
-        shifts = self.rng.integers(-9, -6, n).astype(np.int8)
-        return self.constant(
-            np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
-        )
-
-    def tensor(self, dtype, *shape, scale=0.0, zero=0, place=Place.Arena, offset=None):
-        record = TensorRecord(shape, dtype, place, offset or 0, scale, zero)
-        if offset is None:
-            record = TensorRecord(shape, dtype, place, self.arena, scale, zero)
-            self.arena += aligned(record.nbytes)
-        self.tensors.append(record)
-        return len(self.tensors) - 1
-
-    def input(self, dtype, *shape, onnx=None, **quant):
-        t = self.tensor(dtype, *shape, **quant)
-        self.inputs.append(IoRecord(f"x{len(self.inputs)}", t, onnx or ONNX[dtype], shape))
-        return t
-
-    def op(self, kind, inputs, dtype, *shape, quant=(0.0, 0), **params):
-        out = self.tensor(dtype, *shape, scale=quant[0], zero=quant[1])
-        scratch = scratch_bytes(None, kind, pack(kind.name, params))
-        name = f"op{len(self.ops)}"
-        self.ops.append(
-            OpRecord(
-                kind, name, tuple(inputs), (out,), params, self.arena if scratch else 0, scratch
-            )
-        )
-        self.arena += aligned(scratch)
-        return out
-
-    def output(self, tensor, onnx=None):
-        t = self.tensors[tensor]
-        name = f"y{len(self.outputs)}"
-        self.outputs.append(IoRecord(name, tensor, onnx or ONNX[t.dtype], t.shape))
-
-    def model(self):
-        largest = max((op.scratch_bytes for op in self.ops), default=0)
-        memory = Memory(0, self.arena, largest, 0, 0)
-        return EdgeModel(
-            self.tensors, self.ops, self.inputs, self.outputs, memory, bytes(self.blob)
-        )
-
-
-def geometry(
-    in_c, out_c, *, in_hw=(5, 6), kernel=(3, 2), stride=(1, 2), pads=(1, 0), groups=1, out_hw=None
-):
-    h, w = out_hw or (
-        (in_hw[0] + 2 * pads[0] - kernel[0]) // stride[0] + 1,
-        (in_hw[1] + 2 * pads[1] - kernel[1]) // stride[1] + 1,
-    )
-    fields = {
-        "in_h": in_hw[0], "in_w": in_hw[1], "out_h": h, "out_w": w, "batch": 2, "in_c": in_c,
-        "out_c": out_c, "groups": groups, "kernel_h": kernel[0], "kernel_w": kernel[1],
-        "stride_h": stride[0], "stride_w": stride[1], "dilation_h": 1, "dilation_w": 1,
-        "pad_top": pads[0], "pad_left": pads[1],
-    }  # fmt: skip
-    return {f"geometry.{k}": v for k, v in fields.items()}
-
-
-def shapes(g):
-    """Input and output shape (NHWC) of a geometry."""
-    p = {k.removeprefix("geometry."): v for k, v in g.items()}
-    return (p["batch"], p["in_h"], p["in_w"], p["in_c"]), (
-        p["batch"],
-        p["out_h"],
-        p["out_w"],
-        p["out_c"],
-    )
 
 
 def requant_params(table):
     return {"requant.table": table, **{f"requant.{k}": v for k, v in S8.items()}}
-
-
-def indexed(**arrays):
-    return {f"{name}.{i}": v for name, values in arrays.items() for i, v in enumerate(values)}
-
-
-def view(outer, axis, inner):
-    return {"view.outer": outer, "view.axis": axis, "view.inner": inner}
 
 
 def convolution(f, kind, g, weights):
@@ -213,8 +103,16 @@ def products(f, kind):
             f.output(f.op(kind, ab, dtype, 2, 3, 5, **sizes, **p, transpose_b=transpose))
 
 
+def element(kind):
+    """What the tensors of a kind hold, by the end of its name."""
+    for suffix, dtype in (("S8", DType.Int8), ("S16", DType.Int16)):
+        if kind.name.endswith(suffix):
+            return dtype
+    return DType.Float32
+
+
 def binaries(f, kind):
-    dtype = DType.Float32 if kind is OpKind.BinaryF32 else DType.Int8
+    dtype = element(kind)
     cases = {
         OpKind.AddS8: {
             "a_multiplier": 5000, "b_multiplier": -3000, "bias": 700,
@@ -224,7 +122,12 @@ def binaries(f, kind):
             "multiplier": 2**30, "shift": -5, "a_zero": 1, "b_zero": 2,
             "output_zero": 3, "qmin": -128, "qmax": 127,
         },
+        OpKind.AddS16: {
+            "a_multiplier": 5 << 20, "b_multiplier": -3 << 20, "shift": 23, **S16,
+        },
+        OpKind.MulS16: {"multiplier": 5 << 20, "shift": 38, **S16},
         OpKind.MinMaxS8: {"is_max": 1},
+        OpKind.MinMaxS16: {"is_max": 0},
         OpKind.BinaryF32: {"fn": BinaryFn.Add, "min": -1e30, "max": 1e30},
     }  # fmt: skip
     p = cases[kind]
@@ -241,10 +144,11 @@ def binaries(f, kind):
 
 def prelus(f, kind):
     slopes = f.constant(f.rng.integers(-(2**20), 2**20, 5).astype(np.int32))
-    p = {"table": slopes, "multiplier": 2**20, "shift": 20, **S8}
+    limits = S8 if kind is OpKind.PReluS8 else {"input_zero": 0, "output_zero": 0, **S16}
+    p = {"table": slopes, "multiplier": 2**20, "shift": 20, **limits}
     for v in (view(6, 5, 1), view(2, 5, 3)):
-        x = f.input(DType.Int8, 2, 5, 3)
-        f.output(f.op(kind, [x], DType.Int8, 2, 5, 3, **v, **p))
+        x = f.input(element(kind), 2, 5, 3)
+        f.output(f.op(kind, [x], element(kind), 2, 5, 3, **v, **p))
 
 
 def choices(f, kind):
@@ -334,9 +238,9 @@ def movements(f, kind):
 
 
 def elementwise(f, kind):
-    if kind is OpKind.LutS8:
-        x = f.input(DType.Int8, 3, 7)
-        f.output(f.op(kind, [x], DType.Int8, 3, 7, count=21, table=f.weights(256)))
+    if kind in (OpKind.LutS8, OpKind.LutS16):
+        x, table = f.input(element(kind), 3, 7), f.weights(256 if kind is OpKind.LutS8 else 2 * 513)
+        f.output(f.op(kind, [x], element(kind), 3, 7, count=21, table=table))
     elif kind is OpKind.UnaryF32:
         for fn in range(28):
             x = f.input(DType.Float32, 5)
@@ -354,7 +258,7 @@ def elementwise(f, kind):
     elif kind is OpKind.DequantizeS16:
         f.output(f.op(kind, [f.input(DType.Int16, 9)], DType.Float32, 9, count=9, scale=0.1))
     elif kind is OpKind.Requantize:
-        narrow, wide = {"qmin": -128, "qmax": 127}, {"qmin": -32767, "qmax": 32767}
+        narrow, wide = {"qmin": -128, "qmax": 127}, S16
         for a, b, p in [
             (DType.Int8, DType.Int16, {"input_zero": -7, "output_zero": 0, **wide}),
             (DType.Int16, DType.Int8, {"input_zero": 0, "output_zero": 9, **narrow}),
@@ -376,10 +280,10 @@ def maker_of(kind):
         return pools
     if name.startswith(("FullyConnected", "MatMul")):
         return products
-    if name in ("AddS8", "MulS8", "MinMaxS8", "BinaryF32"):
-        return binaries
     if name in ("BinaryS32", "Compare", "Where"):
         return choices
+    if name.startswith(("Add", "Mul", "MinMax", "Binary")):
+        return binaries
     if name.startswith("PRelu"):
         return prelus
     if name.startswith("Resize"):

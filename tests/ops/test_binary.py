@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
+from edgekit.toolkit.ops._add_mul import add_params, add_params16, mul_params, mul_params16
 from edgekit.toolkit.ops._broadcast import broadcast
-from edgekit.toolkit.ops.binary import add_params, mul_params
 
 BACKEND_OPS = {"Add", "Sub", "Mul", "Div", "Min", "Max", "Sum", "Mean", "Pow"}
 REFUSED = dict.fromkeys(
@@ -117,6 +117,28 @@ def test_integers_are_the_rounded_real_result(integers, op, a, b):
     assert np.abs(q - exact).max() < 0.5 + twice + 1e-3
 
 
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
+def test_int16_is_the_rounded_real_result(integers, op, a, b):
+    x, y = integers.value16(a, 0.00031), integers.value16(b, 0.00047)
+    out = QuantParams.int16(0.00313 if op == "Mul" else 0.00083)
+    node = integers.node(op, [x, y], out)
+    data = {v: integers.data(v) for v in (x, y)}
+    q = integers.agree(node, data)
+    fn = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}[op]
+    exact = np.clip(fn(real(x, data[x]), real(y, data[y])) / out.scalar, -32767, 32767)
+    assert q.dtype == np.int16 and np.abs(q - exact).max() <= 0.51
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Min", "Max"])
+def test_int16_constants_on_either_side(integers, op):
+    c = constant(integers.rng.integers(-32767, 32768, 7).astype(np.int16), "c",
+                 QuantParams.int16(0.001))  # fmt: skip
+    x = integers.value16((2, 5, 7), 0.001)
+    for inputs in ([x, c], [c, x]):
+        integers.agree(integers.node(op, inputs, x.quant))
+
+
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Min", "Max"])
 def test_constants_on_either_side(integers, op):
     shared = op in ("Min", "Max")
@@ -130,6 +152,7 @@ def test_constants_on_either_side(integers, op):
 @pytest.mark.parametrize("op", ["Min", "Max"])
 def test_min_and_max_compare_bytes(integers, op, a, b):
     integers.agree(integers.node(op, [integers.value(a), integers.value(b)]))
+    integers.agree(integers.node(op, [integers.value16(a), integers.value16(b)]))
 
 
 def test_a_value_may_meet_itself(integers):
@@ -151,7 +174,7 @@ ZERO = st.integers(-128, 127)
 
 
 def quantized(op: str, a: QuantParams, b: QuantParams, out: QuantParams) -> Node:
-    kind = TensorType(np.dtype(np.int8), (1,))
+    kind = TensorType(out.dtype, (1,))
     inputs = [Value("a", kind, quant=a), Value("b", kind, quant=b)]
     return Node(op, inputs, [Value("y", kind, quant=out)], {}, "n")
 
@@ -176,6 +199,40 @@ def test_sums_never_overflow_and_stay_exact(op, sa, sb, so, za, zb, zo):
         error = abs(int(got) - np.clip(exact, -128, 127))
         # 255 half units of the last place of both multipliers, besides the rounding.
         assert error <= 0.5 + 2 * 255 * 0.5 / 2.0 ** p["shift"] + 1e-9
+
+
+CORNERS = [(a, b) for a in (-32768, -32767, 1, 32767) for b in (-32768, 32767)]
+
+
+@given(st.sampled_from(["Add", "Sub"]), SCALE, SCALE, SCALE)
+def test_int16_sums_are_exact_to_their_multipliers(op, sa, sb, so):
+    node = quantized(op, *(QuantParams.int16(s) for s in (sa, sb, so)))
+    try:
+        p = add_params16(node)
+    except ValueError:
+        assert (sa + sb) / so > 2**21
+        return
+    assert 1 <= p["shift"] <= 40
+    assert abs(p["a_multiplier"]) + abs(p["b_multiplier"]) <= 1 << 23
+    for a, b in CORNERS:
+        exact = (a * sa + (-b if op == "Sub" else b) * sb) / so
+        got = definition(op).integer(node, [np.array([a]), np.array([b])])[0][0]
+        error = abs(int(got) - np.clip(exact, -32767, 32767))
+        assert error <= 0.5 + 2 * 32768 * 0.5 / 2.0 ** p["shift"] + 1e-9
+
+
+@given(SCALE, SCALE, SCALE)
+def test_int16_products_are_exact_or_refused(sa, sb, so):
+    node = quantized("Mul", *(QuantParams.int16(s) for s in (sa, sb, so)))
+    if sa * sb / so >= 2**22 * (1 - 2.0**-24):
+        with pytest.raises(ValueError, match="or more"):
+            mul_params16(node)
+        return
+    for a, b in CORNERS:
+        exact = a * b * sa * sb / so
+        got = int(definition("Mul").integer(node, [np.array([a]), np.array([b])])[0][0])
+        bound = 0.5 + min(abs(exact), 32768) * 2.0**-23 + 1e-9
+        assert abs(got - np.clip(exact, -32767, 32767)) <= bound
 
 
 @given(SCALE, SCALE, SCALE, ZERO, ZERO, ZERO)

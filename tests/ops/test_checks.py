@@ -42,6 +42,7 @@ A16, B16, ROW16 = value("a", S16, 2, 3, 4), value("b", S16, 2, 3, 4), value("r",
 X, Y = value("x", F32, 2, 3, 4), value("z", F32, 4)
 AT = value("i", np.dtype(np.int32), 3)
 TABLE = constant(np.zeros(256, np.int8), "t")
+TABLE16 = constant(np.zeros(513, np.int16), "t")
 SLOPE = constant(np.full(4, 0.5, np.float32), "slope")
 PAD = {"before": (0, 1, 1), "after": (0, 1, 0), "value": 0.0}
 BIG = 0xFFFFFFFF
@@ -59,6 +60,20 @@ CASES = [
         {"shift": 15}, {"shift": -31}, {"a_zero": 128}, {"output_zero": -129},
     ]),
     (node("Max", [A, ROW]), [{"shape.dims.2": 7}, {"is_max": 2}]),
+    (node("Add", [A16, ROW16]), [
+        {"shape.dims.3": 25}, {"shape.b.2": 1}, {"shift": 0}, {"shift": 41},
+        {"a_multiplier": (1 << 23) + 1}, {"b_multiplier": -(1 << 23) - 1}, {"qmin": 1, "qmax": 0},
+    ]),
+    (node("Mul", [A16, ROW16]), [
+        {"shape.a.2": 5}, {"multiplier": 1}, {"multiplier": 1 << 23}, {"shift": 0}, {"shift": 63},
+        {"qmin": 1, "qmax": 0},
+    ]),
+    (node("Max", [A16, ROW16]), [{"shape.dims.2": 7}, {"is_max": 2}]),
+    (node("PRelu", [A16, SLOPE]), [
+        {"view.axis": 3}, {"table": 2}, {"shift": 0}, {"multiplier": (1 << 23) + 1},
+        {"input_zero": 1}, {"output_zero": -1}, {"qmin": 3, "qmax": 2},
+    ]),
+    (node("Lut", [A16, TABLE16]), [{"count": 25}, {"table": BIG}, {"table": 2}, {"table": 1}]),
     (node("Sub", [X, Y]), [{"shape.dims.2": 7}, {"fn": 8}]),
     (node("PRelu", [A, SLOPE]), [
         {"view.outer": 5}, {"view.axis": 3}, {"view.inner": 0}, {"table": BIG}, {"table": 2},

@@ -33,7 +33,59 @@ def test_requantization_to_the_same_scale_is_the_identity():
     assert np.array_equal(make_table(lambda r: r, x, x), np.arange(-128, 128))
 
 
+@pytest.mark.parametrize("count", [1, 15, 65536])
+def test_int16_is_interpolated(integers, count):
+    x = integers.value16((count,))
+    steep = integers.rng.choice(np.array([-32768, 32767]), 513)
+    values = np.where(integers.rng.random(513) < 0.2, steep, integers.rng.integers(-9, 9, 513))
+    table = constant(values.astype(np.int16), "table")
+    node = integers.node("Lut", [x, table], QuantParams.int16(0.1))
+    q = np.arange(-32768, 32768)[-count:].astype(np.int16)
+    got = integers.agree(node, {x: q})
+    exact = np.interp(q.astype(float), np.arange(-32768, 32769, 128), values)
+    assert np.abs(got - exact).max() <= 0.5
+
+
+FUNCTIONS = {
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 8.0, 1.0),
+    "tanh": (np.tanh, 4.0, 1.0),
+    "silu": (lambda x: x / (1 + np.exp(-x)), 8.0, 8.0),
+    "leaky": (lambda x: np.where(x < 0, x / 8, x), 3.0, 3.0),
+    "relu": (lambda x: np.maximum(x, 0), 3.0, 3.0),
+    "affine": (lambda x: 0.3 * x - 0.1, 5.0, 2.0),
+    "exp": (np.exp, 2.0, 7.5),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_int16_table_is_the_function_to_two_steps(integers, name):
+    fn, reach, most = FUNCTIONS[name]
+    x, y = integers.value16((65536,), reach / 32767), QuantParams.int16(most / 32767)
+    table = make_table(fn, x.quant, y)
+    q = np.arange(-32768, 32768).astype(np.int16)
+    got = integers.agree(integers.node("Lut", [x, constant(table, "t")], y), {x: q})
+    exact = np.clip(fn(q * x.quant.scalar) / y.scalar, -32767, 32767)
+    assert np.abs(got - exact).max() <= 2
+
+
+def test_lines_are_on_both_sides_of_a_bend(integers):
+    """They miss a parabola by half of what lines through its points would miss it by."""
+    x, y = QuantParams.int16(1.0), QuantParams.int16(1.0)
+    table = make_table(lambda r: (r / 400) ** 2, x, y).astype(np.float64)
+    q = np.arange(-32768, 32768)
+    error = np.interp(q, np.arange(-32768, 32769, 128), table) - (q / 400) ** 2
+    assert (128 / 400) ** 2 / 4 < 0.03 and np.abs(error).max() <= 0.53
+
+
+def test_where_an_int16_function_is_no_number_it_is_zero():
+    table = make_table(np.sqrt, QuantParams.int16(0.001), QuantParams.int16(0.001))
+    assert not table[:255].any() and table[-1] == round(32.768**0.5 / 0.001)
+
+
 def test_a_table_must_be_256_constants():
     x = Value("x", TensorType(np.dtype(np.int8), (4,)))
     with pytest.raises(ValueError, match="256 constant int8"):
         definition("Lut").infer(Node("Lut", [x, constant(np.zeros(255, np.int8), "t")], []))
+    x = Value("x", TensorType(np.dtype(np.int16), (4,)))
+    with pytest.raises(ValueError, match="513 constant int16"):
+        definition("Lut").infer(Node("Lut", [x, constant(np.zeros(256, np.int16), "t")], []))

@@ -55,6 +55,19 @@ def test_integers_are_the_rounded_real_result(integers, shape, slope, scales, ze
     assert np.abs(q - np.clip(exact, -128, 127)).max() < 0.501
 
 
+@pytest.mark.parametrize("ratio", [1.0, 0.37, 2.9, 50.0])
+@pytest.mark.parametrize(("shape", "slope"), SHAPES)
+def test_int16_is_the_rounded_real_result(integers, shape, slope, ratio):
+    x, c = integers.value16(shape, 0.001), slopes(slope)
+    node = integers.node("PRelu", [x, c], QuantParams.int16(0.001 / ratio))
+    data = integers.data(x)
+    q = integers.agree(node, {x: data})
+    real = data.astype(np.float64) * ratio
+    exact = np.where(real >= 0, real, real * c.const.astype(np.float64))
+    assert q.dtype == np.int16
+    assert np.abs(q - np.clip(exact, -32767, 32767)).max() <= 0.5 + 0.02 * ratio
+
+
 def test_a_fused_clamp_bounds_the_result(integers):
     x = integers.value((50, 6), 0.05, 3)
     node = integers.node("PRelu", [x, slopes((6,))], QuantParams((0.05,), 0), act_max=1.0)

@@ -123,10 +123,15 @@ class OpKind(IntEnum):
     QuantizeS8 = 33
     DequantizeS8 = 34
     MinMaxS8 = 35
+    AddS16 = 41
+    MulS16 = 42
+    LutS16 = 43
     QuantizeS16 = 50
     DequantizeS16 = 51
+    MinMaxS16 = 52
     Requantize = 53
     PReluS8 = 54
+    PReluS16 = 55
     BinaryS32 = 59
     Compare = 60
     Where = 61
@@ -484,7 +489,76 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         64,
         4,
     ),
+    "AddS16": (
+        "<IIIIIIIIIIIIiiHhhH",
+        (
+            "shape.dims.0",
+            "shape.dims.1",
+            "shape.dims.2",
+            "shape.dims.3",
+            "shape.a.0",
+            "shape.a.1",
+            "shape.a.2",
+            "shape.a.3",
+            "shape.b.0",
+            "shape.b.1",
+            "shape.b.2",
+            "shape.b.3",
+            "a_multiplier",
+            "b_multiplier",
+            "shift",
+            "qmin",
+            "qmax",
+            "reserved",
+        ),
+        64,
+        4,
+    ),
+    "MulS16": (
+        "<IIIIIIIIIIIIiHhhH",
+        (
+            "shape.dims.0",
+            "shape.dims.1",
+            "shape.dims.2",
+            "shape.dims.3",
+            "shape.a.0",
+            "shape.a.1",
+            "shape.a.2",
+            "shape.a.3",
+            "shape.b.0",
+            "shape.b.1",
+            "shape.b.2",
+            "shape.b.3",
+            "multiplier",
+            "shift",
+            "qmin",
+            "qmax",
+            "reserved",
+        ),
+        60,
+        4,
+    ),
     "MinMaxS8": (
+        "<IIIIIIIIIIIII",
+        (
+            "shape.dims.0",
+            "shape.dims.1",
+            "shape.dims.2",
+            "shape.dims.3",
+            "shape.a.0",
+            "shape.a.1",
+            "shape.a.2",
+            "shape.a.3",
+            "shape.b.0",
+            "shape.b.1",
+            "shape.b.2",
+            "shape.b.3",
+            "is_max",
+        ),
+        52,
+        4,
+    ),
+    "MinMaxS16": (
         "<IIIIIIIIIIIII",
         (
             "shape.dims.0",
@@ -610,7 +684,34 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         68,
         4,
     ),
+    "PReluS16": (
+        "<IIIIihhhhhH",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "table",
+            "multiplier",
+            "shift",
+            "input_zero",
+            "output_zero",
+            "qmin",
+            "qmax",
+            "reserved",
+        ),
+        32,
+        4,
+    ),
     "LutS8": (
+        "<II",
+        (
+            "count",
+            "table",
+        ),
+        8,
+        4,
+    ),
+    "LutS16": (
         "<II",
         (
             "count",

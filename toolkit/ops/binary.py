@@ -8,10 +8,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import fixed_point
 from ..format.schema import BinaryFn, OpKind
-from ..ir import Array, Node, QuantParams, TensorType, Value
+from ..ir import Array, Node, TensorType, Value
 from . import _int32
+from ._add_mul import add, add_params, add_params16, mul, mul_params, mul_params16
 from ._broadcast import shape_params, within_reach
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
@@ -50,7 +50,7 @@ def scalar_side(node: Node) -> tuple[int, float] | None:
             continue
         if np.broadcast_shapes(c.shape, x.shape) != x.shape:
             continue
-        value = c.quant.dequantize(c.const) if c.dtype == np.int8 and c.quant else c.const
+        value = c.quant.dequantize(c.const) if c.dtype != np.float32 and c.quant else c.const
         return i, float(np.ravel(value)[0])
     return None
 
@@ -75,6 +75,7 @@ class Binary(OpDef):
                 f"{fn.name} has an int8 form only if one of its inputs is a constant scalar"
             )
         simple = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Min, BinaryFn.Max)
+        self.int16 = fn in simple
         self.exactness = "exact" if fn in simple else "rounding"
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -108,7 +109,7 @@ class Binary(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         a, b = node.input(0), node.input(1)
         served = (np.int32,) if self.fn in _int32.FUNCTIONS else ()
-        if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8, *served):
+        if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8, np.int16, *served):
             raise ValueError(f"{self.name} of {a.dtype} and {b.dtype}; it takes float32")
         return [TensorType(a.dtype, np.broadcast_shapes(a.shape, b.shape))]
 
@@ -143,18 +144,8 @@ class Binary(OpDef):
             return [_int32.compute(self.fn, a, b)]
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             pick = np.minimum if self.fn == BinaryFn.Min else np.maximum
-            return [pick(a, b).astype(np.int8)]
-        if self.fn == BinaryFn.Mul:
-            p = mul_params(node)
-            acc = (a - p["a_zero"]) * (b - p["b_zero"])
-            return [
-                fixed_point.requantize(
-                    acc, p["multiplier"], p["shift"], p["output_zero"], p["qmin"], p["qmax"]
-                )
-            ]
-        p = add_params(node)
-        q = (a * p["a_multiplier"] + b * p["b_multiplier"] + p["bias"]) >> p["shift"]
-        return [np.clip(q, p["qmin"], p["qmax"]).astype(np.int8)]
+            return [pick(a, b).astype(node.output.dtype)]
+        return [(mul if self.fn == BinaryFn.Mul else add)(node, a, b)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         a, b = node.input(0), node.input(1)
@@ -165,13 +156,16 @@ class Binary(OpDef):
             return Lowered(OpKind.BinaryF32, params, [a, b])
         if a.dtype == np.int32:
             return Lowered(OpKind.BinaryS32, params | {"fn": int(self.fn)}, [a, b])
+        wide = a.dtype == np.int16
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             params["is_max"] = int(self.fn == BinaryFn.Max)
-            return Lowered(OpKind.MinMaxS8, params, [a, b])
+            return Lowered(OpKind.MinMaxS16 if wide else OpKind.MinMaxS8, params, [a, b])
         if self.fn == BinaryFn.Mul:
-            return Lowered(OpKind.MulS8, params | mul_params(node), [a, b])
+            params |= mul_params16(node) if wide else mul_params(node)
+            return Lowered(OpKind.MulS16 if wide else OpKind.MulS8, params, [a, b])
         if self.fn in (BinaryFn.Add, BinaryFn.Sub):
-            return Lowered(OpKind.AddS8, params | add_params(node), [a, b])
+            params |= add_params16(node) if wide else add_params(node)
+            return Lowered(OpKind.AddS16 if wide else OpKind.AddS8, params, [a, b])
         raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
 
 
@@ -190,59 +184,6 @@ def _as_float(b: Builder, exponent: Value) -> Value:
         return b.constant(exponent.const.astype(np.float32), exponent.name)
     return b.emit("Cast", [exponent], to=np.dtype(np.float32))
 
-
-def _quant(node: Node) -> tuple[QuantParams, QuantParams, QuantParams]:
-    a, b, out = node.input(0).quant, node.input(1).quant, node.output.quant
-    if a is None or b is None or out is None:
-        raise ValueError(f"{node.op} '{node.name}' is int8 but not all its values are quantized")
-    return a, b, out
-
-
-def add_params(node: Node) -> dict[str, int]:
-    """Fields of AddS8 for an int8 Add or Sub. ValueError if the output's scale is too small."""
-    a, b, out = _quant(node)
-    sign = -1 if node.op == "Sub" else 1
-    qmin, qmax = Activation.of(node).q_range(out)
-    for s in range(30, -1, -1):
-        ma = round(a.scalar / out.scalar * 2.0**s)
-        mb = sign * round(b.scalar / out.scalar * 2.0**s)
-        half = 1 << (s - 1) if s else 0
-        c = (out.zero_point << s) - a.zero_point * ma - b.zero_point * mb + half
-        reach = [x * ma + y * mb + c for x in (-128, 127) for y in (-128, 127)]
-        if abs(ma) + abs(mb) <= 1 << 22 and max(map(abs, reach)) < 1 << 31 and abs(c) < 1 << 31:
-            fields = (ma, mb, c, s, qmin, qmax)
-            names = ("a_multiplier", "b_multiplier", "bias", "shift", "qmin", "qmax")
-            return dict(zip(names, fields, strict=True))
-    raise ValueError(
-        f"{node.op} '{node.name}': scales {a.scalar:g} and {b.scalar:g} are too large "
-        f"for an output scale of {out.scalar:g}"
-    )
-
-
-def mul_params(node: Node) -> dict[str, int]:
-    """Fields of MulS8 for an int8 Mul. Raises ValueError if the output's scale is far too small."""
-    a, b, out = _quant(node)
-    ratio = a.scalar * b.scalar / out.scalar
-    m, shift = fixed_point.multiplier(min(ratio, 2.0**MUL_MAX_SHIFT))
-    if shift > MUL_MAX_SHIFT:
-        raise ValueError(
-            f"{node.op} '{node.name}': an output scale of {out.scalar:g} is too small "
-            f"for inputs of scale {a.scalar:g} and {b.scalar:g}"
-        )
-    qmin, qmax = Activation.of(node).q_range(out)
-    return {
-        "multiplier": m,
-        "shift": shift,
-        "a_zero": a.zero_point,
-        "b_zero": b.zero_point,
-        "output_zero": out.zero_point,
-        "qmin": qmin,
-        "qmax": qmax,
-    }
-
-
-MUL_MAX_SHIFT = 14
-"""255 * 255 * 2^14 < 2^30."""
 
 OPS: tuple[OpDef, ...] = (
     Binary(BinaryFn.Add, ("Add", "Sum", "Mean")),

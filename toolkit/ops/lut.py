@@ -1,4 +1,7 @@
-"""Lut: q_out = table[q_in + 128], any unary function on int8, and requantization."""
+"""Lut: any unary function by a table, and requantization on int8.
+
+int8: q_out = table[q_in + 128]. int16: 513 values, every 128 steps, and straight lines between.
+"""
 
 from __future__ import annotations
 
@@ -11,48 +14,75 @@ from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, TensorType
 from ._opdef import Blob, Lowered, OpDef
 
+Real = NDArray[np.float64]
 
-def make_table(
-    fn: Callable[[NDArray[np.float64]], NDArray[np.float64]], x: QuantParams, y: QuantParams
-) -> NDArray[np.int8]:
-    """The 256 results of `fn`, from quantization `x` to `y`: double precision, half to even.
+SIZES = {np.dtype(np.int8): 256, np.dtype(np.int16): 513}
+STEP = 128
+"""Of the int16 table, in q of the input."""
 
-    Where the function is not a number the entry is y's zero point.
+
+def make_table(fn: Callable[[Real], Real], x: QuantParams, y: QuantParams) -> Array:
+    """`fn` from quantization `x` to `y`, both int8 or both int16; half to even.
+
+    int8: the 256 results. int16: 513 points for lines that are as far below the function as above
+    it where it bends, so that they need not go through it. Where the function is not a number the
+    result is y's zero point.
     """
-    q = np.arange(-128, 128, dtype=np.float64)
+    if x.dtype != np.int16:
+        return _rounded(_steps(fn, np.arange(-128, 128), x, y), y)
+    at = np.clip(_steps(fn, np.arange(-32768, 32768 + 1, STEP), x, y), y.qmin, y.qmax)
+    between = _steps(fn, np.arange(-32768, 32768, STEP) + STEP // 2, x, y)
+    bend = (at[1:] + at[:-1]) / 2 - np.clip(between, y.qmin, y.qmax)
+    return _rounded(at - (np.pad(bend, (0, 1), "edge") + np.pad(bend, (1, 0), "edge")) / 4, y)
+
+
+def _steps(fn: Callable[[Real], Real], q: Array, x: QuantParams, y: QuantParams) -> Real:
+    """What `fn` gives for the real values of `q`, in steps of `y` from its zero point."""
     with np.errstate(all="ignore"):
-        real = fn((q - x.zero_point) * x.scalar)
-        out = np.rint(np.clip(real / y.scalar, -1e6, 1e6)) + y.zero_point
-    out = np.where(np.isnan(out), y.zero_point, out)
-    table: NDArray[np.int8] = np.clip(out, y.qmin, y.qmax).astype(np.int8)
+        real = fn((q.astype(np.float64) - x.zero_point) * x.scalar)
+        steps = np.clip(real / y.scalar, -1e6, 1e6)
+    return np.where(np.isnan(steps), 0.0, steps)
+
+
+def _rounded(steps: Real, y: QuantParams) -> Array:
+    table: Array = np.clip(np.rint(steps) + y.zero_point, y.qmin, y.qmax).astype(y.dtype)
     return table
 
 
 class Lut(OpDef):
-    """Inputs: x int8, table int8[256] constant. Not in ONNX: the quantizer makes it."""
+    """Inputs: x, table: int8 and int8[256], or int16 and int16[513]; the table is constant.
+
+    Not in ONNX: the quantizer makes it.
+    """
 
     name = "Lut"
     exactness = "exact"
+    int16 = True
     inplace = (0,)
 
     def infer(self, node: Node) -> list[TensorType]:
         x, table = node.input(0), node.input(1)
-        if x.dtype != np.int8:
-            raise ValueError(f"a table is looked up by int8, not {x.dtype}")
-        if table.const is None or table.type != TensorType(np.dtype(np.int8), (256,)):
-            raise ValueError(f"the table must be 256 constant int8, not {table}")
+        if x.dtype not in SIZES:
+            raise ValueError(f"a table is looked up by int8 or int16, not {x.dtype}")
+        size = SIZES[x.dtype]
+        if table.const is None or table.type != TensorType(x.dtype, (size,)):
+            raise ValueError(f"the table must be {size} constant {x.dtype}, not {table}")
         return [x.type]
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         x, table = inputs[0], inputs[1]
         assert x is not None and table is not None
-        return [table[x.astype(np.int64) + 128]]
+        if x.dtype == np.int8:
+            return [table[x.astype(np.int64) + 128]]
+        u, t = x.astype(np.int64) + 32768, table.astype(np.int64)
+        i, f = u // STEP, u % STEP
+        return [(t[i] + (((t[i + 1] - t[i]) * f + STEP // 2) >> 7)).astype(np.int16)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, table = node.input(0), node.input(1)
         assert table.const is not None
         params = {"count": x.type.size, "table": blob.add(table.const)}
-        return Lowered(OpKind.LutS8, params, [x])
+        return Lowered(OpKind.LutS8 if x.dtype == np.int8 else OpKind.LutS16, params, [x])
 
 
 OPS: tuple[OpDef, ...] = (Lut(),)

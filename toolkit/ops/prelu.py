@@ -11,14 +11,14 @@ from ._broadcast import broadcast
 from ._opdef import Activation, Blob, Builder, Lowered
 from .binary import Binary
 
-MULTIPLIER_LIMIT = 1 << 22
-"""Of multipliers: times a difference of two int8 they leave 31 bits for the rounding."""
+MULTIPLIER_LIMITS = {np.dtype(np.int8): 1 << 22, np.dtype(np.int16): 1 << 23}
+"""Of multipliers, by the type of the output; a difference of two int8 times 2^22 is below 2^30."""
 
 
 class PRelu(Binary):
-    """ONNX PRelu-7..16. float32, or on int8 with a constant slope that varies over one run of axes.
+    """ONNX PRelu-7..16; on integers with a constant slope that varies over one run of axes.
 
-    The slope is a real constant in both: an int8 node has it as float32. attrs: act_min, act_max.
+    An integer node has its slope as float32. attrs: act_min, act_max.
     """
 
     inplace = (0,)
@@ -26,6 +26,7 @@ class PRelu(Binary):
 
     def __init__(self) -> None:
         super().__init__(BinaryFn.PRelu)
+        self.int16 = True
 
     def _pair(self, b: Builder, x: Value, y: Value) -> Value:
         extra = len(y.shape) - len(x.shape)
@@ -37,8 +38,8 @@ class PRelu(Binary):
         x, slope = node.input(0), node.input(1)
         if x.dtype == np.float32:
             return super().infer(node)
-        if x.dtype != np.int8 or slope.const is None or slope.dtype != np.float32:
-            raise ValueError(f"PRelu of {x} and {slope}; on int8 its slope is constant float32")
+        if x.dtype not in MULTIPLIER_LIMITS or slope.const is None or slope.dtype != np.float32:
+            raise ValueError(f"PRelu of {x} and {slope}; on integers the slope is constant float32")
         _view(x.shape, slope.shape)
         return [x.type]
 
@@ -87,7 +88,7 @@ class PRelu(Binary):
             "input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point,
             "qmin": qmin, "qmax": qmax,
         }  # fmt: skip
-        return Lowered(OpKind.PReluS8, params, [x])
+        return Lowered(OpKind.PReluS8 if x.dtype == np.int8 else OpKind.PReluS16, params, [x])
 
 
 def _view(x: Shape, slope: Shape) -> tuple[int, int, int]:
@@ -111,8 +112,9 @@ def _multipliers(node: Node) -> tuple[int, NDArray[np.int32], int]:
     ratio = x.scalar / y.scalar
     ratios = slope.ravel().astype(np.float64) * ratio
     largest = max(ratio, float(np.abs(ratios).max()))
+    limit = MULTIPLIER_LIMITS[y.dtype]
     for shift in range(30, 0, -1):
-        if round(largest * 2.0**shift) <= MULTIPLIER_LIMIT:
+        if round(largest * 2.0**shift) <= limit:
             below = np.rint(ratios * 2.0**shift).astype(np.int32)
             return round(ratio * 2.0**shift), below, shift
     raise ValueError(

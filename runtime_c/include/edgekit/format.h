@@ -128,10 +128,15 @@ enum {
     EK_OP_QUANTIZE_S8 = 33,
     EK_OP_DEQUANTIZE_S8 = 34,
     EK_OP_MIN_MAX_S8 = 35,
+    EK_OP_ADD_S16 = 41,
+    EK_OP_MUL_S16 = 42,
+    EK_OP_LUT_S16 = 43,
     EK_OP_QUANTIZE_S16 = 50,
     EK_OP_DEQUANTIZE_S16 = 51,
+    EK_OP_MIN_MAX_S16 = 52,
     EK_OP_REQUANTIZE = 53,
     EK_OP_PRELU_S8 = 54,
+    EK_OP_PRELU_S16 = 55,
     EK_OP_BINARY_S32 = 59,
     EK_OP_COMPARE = 60,
     EK_OP_WHERE = 61,
@@ -302,11 +307,38 @@ typedef struct ek_fmt_mul_s8 {
 } ek_fmt_mul_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_mul_s8) == 64, "MulS8");
 
+typedef struct ek_fmt_add_s16 {
+    ek_fmt_broadcast shape;
+    int32_t a_multiplier;
+    int32_t b_multiplier;
+    uint16_t shift;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t reserved;
+} ek_fmt_add_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_add_s16) == 64, "AddS16");
+
+typedef struct ek_fmt_mul_s16 {
+    ek_fmt_broadcast shape;
+    int32_t multiplier;
+    uint16_t shift;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t reserved;
+} ek_fmt_mul_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_mul_s16) == 60, "MulS16");
+
 typedef struct ek_fmt_min_max_s8 {
     ek_fmt_broadcast shape;
     uint32_t is_max;
 } ek_fmt_min_max_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_min_max_s8) == 52, "MinMaxS8");
+
+typedef struct ek_fmt_min_max_s16 {
+    ek_fmt_broadcast shape;
+    uint32_t is_max;
+} ek_fmt_min_max_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_min_max_s16) == 52, "MinMaxS16");
 
 typedef struct ek_fmt_binary_f32 {
     ek_fmt_broadcast shape;
@@ -352,11 +384,30 @@ typedef struct ek_fmt_where {
 } ek_fmt_where;
 EK_STATIC_ASSERT(sizeof(ek_fmt_where) == 68, "Where");
 
+typedef struct ek_fmt_prelu_s16 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+    int32_t multiplier;
+    int16_t shift;
+    int16_t input_zero;
+    int16_t output_zero;
+    int16_t qmin;
+    int16_t qmax;
+    uint16_t reserved;
+} ek_fmt_prelu_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_prelu_s16) == 32, "PReluS16");
+
 typedef struct ek_fmt_lut_s8 {
     uint32_t count;
     uint32_t table;
 } ek_fmt_lut_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_lut_s8) == 8, "LutS8");
+
+typedef struct ek_fmt_lut_s16 {
+    uint32_t count;
+    uint32_t table;
+} ek_fmt_lut_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_lut_s16) == 8, "LutS16");
 
 typedef struct ek_fmt_unary_f32 {
     uint32_t count;
@@ -654,10 +705,15 @@ enum {
     X(QUANTIZE_S8, quantize_s8, 12) \
     X(DEQUANTIZE_S8, dequantize_s8, 12) \
     X(MIN_MAX_S8, min_max_s8, 52) \
+    X(ADD_S16, add_s16, 64) \
+    X(MUL_S16, mul_s16, 60) \
+    X(LUT_S16, lut_s16, 8) \
     X(QUANTIZE_S16, quantize_s16, 8) \
     X(DEQUANTIZE_S16, dequantize_s16, 8) \
+    X(MIN_MAX_S16, min_max_s16, 52) \
     X(REQUANTIZE, requantize, 20) \
     X(PRELU_S8, prelu_s8, 32) \
+    X(PRELU_S16, prelu_s16, 32) \
     X(BINARY_S32, binary_s32, 52) \
     X(COMPARE, compare, 52) \
     X(WHERE, where, 68)

@@ -1,0 +1,117 @@
+"""Builds files operator by operator, without a planner; and the parameters many kinds share."""
+
+import numpy as np
+
+from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
+from edgekit.toolkit.format.schema import DType, Place
+from edgekit.toolkit.format.structs import pack
+from edgekit.toolkit.runtime import scratch_bytes
+
+ONNX = {DType.Float32: 1, DType.Int8: 3, DType.Int16: 5, DType.Int32: 6, DType.UInt8: 2}
+
+
+def aligned(n):
+    return -(-n // 16) * 16
+
+
+class FileMaker:
+    """Operators one after the other; no memory is used twice."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(1)
+        self.tensors, self.ops, self.inputs, self.outputs = [], [], [], []
+        self.blob = bytearray()
+        self.arena = 0
+
+    def constant(self, array):
+        self.blob += bytes(-len(self.blob) % 16)
+        at = len(self.blob)
+        self.blob += np.ascontiguousarray(array).tobytes()
+        return at
+
+    def weights(self, *shape):
+        return self.constant(self.rng.integers(-127, 128, shape).astype(np.int8))
+
+    def floats(self, *shape):
+        return self.constant(self.rng.normal(size=shape).astype(np.float32))
+
+    def requant(self, n, biases=None):
+        """A table of `n` channels: bias, multiplier, shift."""
+        biases = n if biases is None else biases
+        words = [self.rng.integers(-500, 500, biases), self.rng.integers(2**30, 2**31 - 1, n)]
+        shifts = self.rng.integers(-9, -6, n).astype(np.int8)
+        return self.constant(
+            np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
+        )
+
+    def tensor(self, dtype, *shape, scale=0.0, zero=0, place=Place.Arena, offset=None):
+        record = TensorRecord(shape, dtype, place, offset or 0, scale, zero)
+        if offset is None:
+            record = TensorRecord(shape, dtype, place, self.arena, scale, zero)
+            self.arena += aligned(record.nbytes)
+        self.tensors.append(record)
+        return len(self.tensors) - 1
+
+    def input(self, dtype, *shape, onnx=None, **quant):
+        t = self.tensor(dtype, *shape, **quant)
+        self.inputs.append(IoRecord(f"x{len(self.inputs)}", t, onnx or ONNX[dtype], shape))
+        return t
+
+    def op(self, kind, inputs, dtype, *shape, quant=(0.0, 0), **params):
+        out = self.tensor(dtype, *shape, scale=quant[0], zero=quant[1])
+        scratch = scratch_bytes(None, kind, pack(kind.name, params))
+        name = f"op{len(self.ops)}"
+        self.ops.append(
+            OpRecord(
+                kind, name, tuple(inputs), (out,), params, self.arena if scratch else 0, scratch
+            )
+        )
+        self.arena += aligned(scratch)
+        return out
+
+    def output(self, tensor, onnx=None):
+        t = self.tensors[tensor]
+        name = f"y{len(self.outputs)}"
+        self.outputs.append(IoRecord(name, tensor, onnx or ONNX[t.dtype], t.shape))
+
+    def model(self):
+        largest = max((op.scratch_bytes for op in self.ops), default=0)
+        memory = Memory(0, self.arena, largest, 0, 0)
+        return EdgeModel(
+            self.tensors, self.ops, self.inputs, self.outputs, memory, bytes(self.blob)
+        )
+
+
+def geometry(
+    in_c, out_c, *, in_hw=(5, 6), kernel=(3, 2), stride=(1, 2), pads=(1, 0), groups=1, out_hw=None
+):
+    h, w = out_hw or (
+        (in_hw[0] + 2 * pads[0] - kernel[0]) // stride[0] + 1,
+        (in_hw[1] + 2 * pads[1] - kernel[1]) // stride[1] + 1,
+    )
+    fields = {
+        "in_h": in_hw[0], "in_w": in_hw[1], "out_h": h, "out_w": w, "batch": 2, "in_c": in_c,
+        "out_c": out_c, "groups": groups, "kernel_h": kernel[0], "kernel_w": kernel[1],
+        "stride_h": stride[0], "stride_w": stride[1], "dilation_h": 1, "dilation_w": 1,
+        "pad_top": pads[0], "pad_left": pads[1],
+    }  # fmt: skip
+    return {f"geometry.{k}": v for k, v in fields.items()}
+
+
+def shapes(g):
+    """Input and output shape (NHWC) of a geometry."""
+    p = {k.removeprefix("geometry."): v for k, v in g.items()}
+    return (p["batch"], p["in_h"], p["in_w"], p["in_c"]), (
+        p["batch"],
+        p["out_h"],
+        p["out_w"],
+        p["out_c"],
+    )
+
+
+def indexed(**arrays):
+    return {f"{name}.{i}": v for name, values in arrays.items() for i, v in enumerate(values)}
+
+
+def view(outer, axis, inner):
+    return {"view.outer": outer, "view.axis": axis, "view.inner": inner}

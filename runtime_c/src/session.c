@@ -59,8 +59,9 @@ static bool is_packed(const ek_model *model)
 /* False for tables that only run files packed beforehand: they keep the packers out of flash. */
 static bool can_pack(const ek_kernels *k)
 {
-    return (!k->packed_gemm_s8 || k->pack_gemm_s8) && (!k->packed_gemm_f32 || k->pack_gemm_f32) &&
-           (!k->packed_depthwise_s8 || k->pack_depthwise_s8);
+    return (!k->packed_gemm_s8 || k->pack_gemm_s8) && (!k->packed_gemm_s16 || k->pack_gemm_s16) &&
+           (!k->packed_gemm_f32 || k->pack_gemm_f32) && (!k->packed_depthwise_s8 || k->pack_depthwise_s8) &&
+           (!k->packed_depthwise_s16 || k->pack_depthwise_s16);
 }
 
 static uint32_t weights_offset(const ek_op *impl, const ek_node *n)

@@ -26,6 +26,10 @@ def requant_params(table):
     return {"requant.table": table, **{f"requant.{k}": v for k, v in S8.items()}}
 
 
+def requant16_params(table):
+    return {"requant.table": table, **{f"requant.{k}": v for k, v in S16.items()}}
+
+
 def convolution(f, kind, g, weights):
     """An int8 or float convolution of any sort, `weights` values in all."""
     into, out = shapes(g)
@@ -39,6 +43,9 @@ def convolution(f, kind, g, weights):
         table = f.requant(out[-1], phases * out[-1])
         p = {"weights": f.weights(weights), **requant_params(table)}
         f.output(f.op(kind, [f.input(DType.Int8, *into)], DType.Int8, *out, **g, **p))
+    elif kind.name.endswith("S16"):
+        p = {"weights": f.weights(weights), **requant16_params(f.requant16(out[-1]))}
+        f.output(f.op(kind, [f.input(DType.Int16, *into)], DType.Int16, *out, **g, **p))
     else:
         p = {"weights": f.floats(weights), "bias": f.floats(out[-1]), "min": -1e30, "max": 1e30}
         f.output(f.op(kind, [f.input(DType.Float32, *into)], DType.Float32, *out, **g, **p))
@@ -73,6 +80,10 @@ def products(f, kind):
     if kind is OpKind.FullyConnectedS8:
         p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 7), **requant_params(f.requant(5))}
         f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
+    elif kind is OpKind.FullyConnectedS16:
+        sizes = {"rows": 3, "k": 7, "n": 5}
+        p = {**sizes, "weights": f.weights(5, 7), **requant16_params(f.requant16(5))}
+        f.output(f.op(kind, [f.input(DType.Int16, 3, 7)], DType.Int16, 3, 5, **p))
     elif kind is OpKind.FullyConnectedF32:
         p = {
             "rows": 3,
@@ -99,6 +110,9 @@ def products(f, kind):
                     "qmin": -100,
                     "qmax": 127,
                 }
+            if kind is OpKind.MatMulS16:
+                dtype = DType.Int16
+                p = {"multiplier": 2**22 + 9, "shift": 38, "qmin": -32000, "qmax": 32767}
             ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 2, 4, 5)]
             f.output(f.op(kind, ab, dtype, 2, 3, 5, **sizes, **p, transpose_b=transpose))
 

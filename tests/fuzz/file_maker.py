@@ -44,6 +44,14 @@ class FileMaker:
             np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
         )
 
+    def requant16(self, n):
+        """The same for int16."""
+        words = [self.rng.integers(-500, 500, n), self.rng.integers(2**22, 2**23, n)]
+        shifts = self.rng.integers(24, 40, n).astype(np.int8)
+        return self.constant(
+            np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
+        )
+
     def tensor(self, dtype, *shape, scale=0.0, zero=0, place=Place.Arena, offset=None):
         record = TensorRecord(shape, dtype, place, offset or 0, scale, zero)
         if offset is None:

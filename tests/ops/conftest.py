@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+from edgekit.toolkit import fixed_point
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.onnx_import import load
@@ -180,6 +181,27 @@ class Integers:
             got = Session(file, table).run_raw({v.name: a for v, a in data.items()})["out"]
             np.testing.assert_array_equal(got, want, err_msg=f"kernels {table}")
         return want
+
+
+def activation(shape: tuple[int, ...], zero: int, wide: bool) -> Value:
+    """An input "x" of scale 0.05; int16 where `wide`, of as many finer steps."""
+    if wide:
+        return Value(
+            "x", TensorType(np.dtype(np.int16), shape), quant=QuantParams.int16(0.05 / 256)
+        )
+    return Value("x", TensorType(np.dtype(np.int8), shape), quant=QuantParams((0.05,), zero))
+
+
+def output_of(scale: float, zero: int, wide: bool) -> QuantParams:
+    return QuantParams.int16(scale / 256) if wide else QuantParams((scale,), zero)
+
+
+def rounded(acc: Array, ratio: float, out: QuantParams) -> Array:
+    """The requantization of accumulators, in the arithmetic of `out`."""
+    if out.dtype == np.int16:
+        return fixed_point.requantize16(acc, *fixed_point.multiplier16(ratio), out.qmin, out.qmax)
+    m, shift = fixed_point.multiplier(ratio)
+    return fixed_point.requantize(acc, m, shift, out.zero_point, out.qmin, out.qmax)
 
 
 @pytest.fixture

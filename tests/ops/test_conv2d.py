@@ -7,20 +7,19 @@ import itertools
 import numpy as np
 import pytest
 
-from edgekit.toolkit import fixed_point
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.ir import Node, QuantParams, Value, constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops.conv2d import is_depthwise
 
-from .conftest import graph_of
+from .conftest import activation, graph_of, output_of, rounded
 
 BACKEND_OPS = {"Conv"}
 PARAMETERS = {"Conv": 1}
 
-OUT = QuantParams((0.9,), -7)
+WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
 def test_onnx_backend_case(backend_case):
@@ -80,20 +79,22 @@ def test_what_cannot_be_served_is_said(run_onnx, shapes, attrs, message):
         run_onnx("Conv", feed, constants)
 
 
-def int8_conv(
+def conv_node(
     rng, shape, weights, *, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0), groups=1, zero=5,
-    bias=True, out=OUT, **act,
+    bias=True, out=None, wide=False, **act,
 ):  # fmt: skip
-    """A Conv2d with per-channel weights whose results spread over the int8 range."""
+    """A Conv2d with per-channel weights whose results spread over the range; int16 where `wide`."""
     n = weights[0]
     k = int(np.prod(weights[1:]))
-    x = Value("x", TensorType(np.dtype(np.int8), shape), quant=QuantParams((0.05,), zero))
+    x = activation(shape, zero, wide)
     scales = tuple(float(s) for s in rng.uniform(0.2, 1.8, n) * 0.25 / np.sqrt(k))
     w = constant(rng.integers(-127, 128, weights).astype(np.int8), "w", QuantParams(scales, axis=0))
-    b = constant(rng.integers(-3000, 3000, n).astype(np.int32), "b") if bias else None
+    most = 3000 << (8 if wide else 0)
+    b = constant(rng.integers(-most, most, n).astype(np.int32), "b") if bias else None
     attrs = {"stride": stride, "dilation": dilation, "pads": pads, "groups": groups, **act}
     node = Node("Conv2d", [x, w, b], [], attrs, "conv")
-    node.outputs = [Value("out", definition("Conv2d").infer(node)[0], quant=out)]
+    quant = out or output_of(0.9, -7, wide)
+    node.outputs = [Value("out", definition("Conv2d").infer(node)[0], quant=quant)]
     return node
 
 
@@ -104,7 +105,7 @@ def brute_force(node, x):
     (sh, sw), (dh, dw) = node.attrs["stride"], node.attrs["dilation"]
     top, left = node.attrs["pads"][:2]
     channels, kh, kw, per_group = w.shape
-    out = np.zeros(node.output.shape, np.int8)
+    out = np.zeros(node.output.shape, qy.dtype)
     for at in itertools.product(*map(range, out.shape)):
         n, y, xx, o = at
         acc = 0 if b is None else int(b.const[o])
@@ -113,8 +114,7 @@ def brute_force(node, x):
             iy, ix = y * sh - top + i * dh, xx * sw - left + j * dw
             if 0 <= iy < x.shape[1] and 0 <= ix < x.shape[2]:
                 acc += int(w[o, i, j, c]) * (int(x[n, iy, ix, base + c]) - qx.zero_point)
-        m, shift = fixed_point.multiplier(qx.scalar * qw.scale[o] / qy.scalar)
-        out[at] = fixed_point.requantize(np.array(acc), m, shift, qy.zero_point, -128, 127)
+        out[at] = rounded(np.array(acc), qx.scalar * qw.scale[o] / qy.scalar, qy)
     return out
 
 
@@ -125,13 +125,14 @@ BRUTE = [
 ]
 
 
+@WIDE
 @pytest.mark.parametrize(("shape", "weights", "attrs"), BRUTE)
-def test_the_integer_reference_is_the_sum_it_says(integers, shape, weights, attrs):
-    node = int8_conv(integers.rng, shape, weights, **attrs)
+def test_the_integer_reference_is_the_sum_it_says(integers, shape, weights, attrs, wide):
+    node = conv_node(integers.rng, shape, weights, wide=wide, **attrs)
     x = integers.data(node.input(0))
     got = definition("Conv2d").integer(node, [x, *[v.const for v in node.inputs[1:]]])[0]
     np.testing.assert_array_equal(got, brute_force(node, x))
-    assert np.mean(np.abs(got) < 127) > 0.8, "saturated values show nothing"
+    assert np.mean(np.abs(got) < node.output.quant.qmax) > 0.8, "saturated values show nothing"
 
 
 CHANNELS = [1, 3, 8, 17, 33]
@@ -149,64 +150,72 @@ WINDOWS = [
 ]
 
 
+@WIDE
 @pytest.mark.parametrize(("kernel", "attrs"), WINDOWS)
 @pytest.mark.parametrize("out_channels", [1, 4, 21])
 @pytest.mark.parametrize("channels", CHANNELS)
-def test_kernels_give_the_bytes_of_the_reference(integers, channels, out_channels, kernel, attrs):
-    node = int8_conv(integers.rng, (2, 7, 9, channels), (out_channels, *kernel, channels), **attrs)
-    integers.agree(node)
+def test_kernels_give_the_bytes_of_the_reference(
+    integers, channels, out_channels, kernel, attrs, wide
+):
+    weights = (out_channels, *kernel, channels)
+    integers.agree(conv_node(integers.rng, (2, 7, 9, channels), weights, wide=wide, **attrs))
 
 
+@WIDE
 @pytest.mark.parametrize(("kernel", "attrs"), WINDOWS)
 @pytest.mark.parametrize("channels", [2, 3, 8, 16, 31, 64, 100])
-def test_depthwise_kernels_give_the_bytes_of_the_reference(integers, channels, kernel, attrs):
-    node = int8_conv(
-        integers.rng, (2, 7, 9, channels), (channels, *kernel, 1), groups=channels, **attrs
-    )
+def test_depthwise_kernels_give_the_bytes_of_the_reference(integers, channels, kernel, attrs, wide):
+    shape, weights = (2, 7, 9, channels), (channels, *kernel, 1)
+    node = conv_node(integers.rng, shape, weights, groups=channels, wide=wide, **attrs)
     assert is_depthwise(node)
     integers.agree(node)
 
 
+@WIDE
 @pytest.mark.parametrize(("kernel", "attrs"), WINDOWS)
 @pytest.mark.parametrize(("groups", "per_in", "per_out"), [(2, 5, 3), (3, 1, 2), (4, 8, 16)])
 def test_grouped_kernels_give_the_bytes_of_the_reference(
-    integers, groups, per_in, per_out, kernel, attrs
+    integers, groups, per_in, per_out, kernel, attrs, wide
 ):
-    weights = (groups * per_out, *kernel, per_in)
-    integers.agree(
-        int8_conv(integers.rng, (2, 7, 9, groups * per_in), weights, groups=groups, **attrs)
-    )
+    shape, weights = (2, 7, 9, groups * per_in), (groups * per_out, *kernel, per_in)
+    integers.agree(conv_node(integers.rng, shape, weights, groups=groups, wide=wide, **attrs))
 
 
 @pytest.mark.parametrize("zero", [-128, -1, 127])
 @pytest.mark.parametrize("groups", [1, 6])
 def test_padding_is_the_zero_point(integers, zero, groups):
-    node = int8_conv(
+    node = conv_node(
         integers.rng, (1, 4, 4, 6), (6, 3, 3, 6 // groups), groups=groups, zero=zero,
         pads=(2, 2, 2, 2), bias=False,
     )  # fmt: skip
     integers.agree(node)
 
 
+@WIDE
 @pytest.mark.parametrize("groups", [1, 4])
-def test_an_activation_is_a_clamp_in_the_output(integers, groups):
-    node = int8_conv(
+def test_an_activation_is_a_clamp_in_the_output(integers, groups, wide):
+    node = conv_node(
         integers.rng, (1, 5, 5, 4), (4, 3, 3, 4 // groups), groups=groups,
-        act_min=0.0, act_max=30.0,
+        act_min=0.0, act_max=30.0, wide=wide,
     )  # fmt: skip
-    got = integers.agree(node)
-    assert got.min() == -7 and got.max() == round(30 / 0.9) - 7
+    got, quant = integers.agree(node), node.output.quant
+    assert got.min() == quant.zero_point
+    assert got.max() == round(30 / quant.scalar) + quant.zero_point
 
 
-def test_a_window_outside_the_image_reads_only_padding(integers):
-    node = int8_conv(integers.rng, (1, 1, 1, 5), (5, 1, 1, 1), groups=5, pads=(3, 3, 3, 3))
-    integers.agree(node)
-    integers.agree(int8_conv(integers.rng, (1, 1, 1, 3), (5, 2, 2, 3), pads=(4, 4, 4, 4)))
+@WIDE
+def test_a_window_outside_the_image_reads_only_padding(integers, wide):
+    pads = (3, 3, 3, 3)
+    integers.agree(
+        conv_node(integers.rng, (1, 1, 1, 5), (5, 1, 1, 1), groups=5, pads=pads, wide=wide)
+    )
+    pads = (4, 4, 4, 4)
+    integers.agree(conv_node(integers.rng, (1, 1, 1, 3), (5, 2, 2, 3), pads=pads, wide=wide))
 
 
 def test_sums_that_would_leave_32_bits_are_refused(integers):
-    fine = int8_conv(integers.rng, (1, 3, 3, 64), (2, 3, 3, 64))
-    narrow = int8_conv(integers.rng, (1, 3, 3, 64), (2, 3, 3, 64), out=QuantParams((1e-7,)))
+    fine = conv_node(integers.rng, (1, 3, 3, 64), (2, 3, 3, 64))
+    narrow = conv_node(integers.rng, (1, 3, 3, 64), (2, 3, 3, 64), out=QuantParams((1e-7,)))
     conv = definition("Conv2d")
     assert conv.accumulator_problem(fine) is None
     assert "leaves 32 bits" in conv.accumulator_problem(narrow)
@@ -216,7 +225,7 @@ def test_sums_that_would_leave_32_bits_are_refused(integers):
 
 def test_the_bound_on_sums_is_reached_and_not_passed(integers):
     """Worst inputs at the largest allowed left shift still give the reference's bytes."""
-    node = int8_conv(integers.rng, (1, 1, 2, 8), (4, 1, 1, 8), bias=False, zero=-128)
+    node = conv_node(integers.rng, (1, 1, 2, 8), (4, 1, 1, 8), bias=False, zero=-128)
     scale = 0.05
     while definition("Conv2d").accumulator_problem(node) is None:
         scale /= 2
@@ -227,5 +236,5 @@ def test_the_bound_on_sums_is_reached_and_not_passed(integers):
 
 
 def test_the_file_counts_the_multiplications(integers):
-    node = int8_conv(integers.rng, (1, 8, 8, 4), (6, 3, 3, 4), pads=(1, 1, 1, 1))
+    node = conv_node(integers.rng, (1, 8, 8, 4), (6, 3, 3, 4), pads=(1, 1, 1, 1))
     assert read(build_file(graph_of(node))).memory.macs == 64 * 6 * 36

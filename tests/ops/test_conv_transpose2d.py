@@ -7,13 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from edgekit.toolkit import fixed_point
-from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.ir import Node, QuantParams, Value, constant
 from edgekit.toolkit.ops import definition
+
+from .conftest import activation, output_of, rounded
 
 BACKEND_OPS = {"ConvTranspose"}
 PARAMETERS = {"ConvTranspose": 1}
 REFUSED = {"test_convtranspose_3d": "convolves over 3 axes"}
+WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
 def test_onnx_backend_case(backend_case):
@@ -56,16 +58,17 @@ def test_float_is_that_of_onnxruntime(run_onnx, shape, weights, attrs):
     run_onnx("ConvTranspose", {"x": x}, {"w": w}, **attrs).agree()
 
 
-def int8_node(
+def up_node(
     rng, shape, weights, *, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0), extra=(0, 0),
-    groups=1, zero=5, **act,
+    groups=1, zero=5, wide=False, **act,
 ):  # fmt: skip
     n, kh, kw, _ = weights
     k = int(np.prod(weights[1:]))
-    x = Value("x", TensorType(np.dtype(np.int8), shape), quant=QuantParams((0.05,), zero))
+    x = activation(shape, zero, wide)
     scales = tuple(float(s) for s in rng.uniform(0.2, 1.8, n) * 0.5 / np.sqrt(k))
     w = constant(rng.integers(-127, 128, weights).astype(np.int8), "w", QuantParams(scales, axis=0))
-    b = constant(rng.integers(-3000, 3000, n).astype(np.int32), "b")
+    most = 3000 << (8 if wide else 0)
+    b = constant(rng.integers(-most, most, n).astype(np.int32), "b")
     size = tuple(
         (d - 1) * s + (k - 1) * dil + 1 + e - p - q
         for d, s, k, dil, e, p, q in zip(
@@ -77,30 +80,31 @@ def int8_node(
         "groups": groups, **act,
     }  # fmt: skip
     node = Node("ConvTranspose2d", [x, w, b], [], attrs, "up")
-    quant = QuantParams((0.9,), -7)
+    quant = output_of(0.9, -7, wide)
     node.outputs = [Value("out", definition("ConvTranspose2d").infer(node)[0], quant=quant)]
     return node
 
 
-def test_the_integer_reference_is_the_sum_it_says(integers):
-    node = int8_node(
+@WIDE
+def test_the_integer_reference_is_the_sum_it_says(integers, wide):
+    node = up_node(
         integers.rng, (1, 3, 4, 4), (6, 3, 2, 2), stride=(2, 3), dilation=(1, 2),
-        pads=(1, 1, 0, 1), extra=(1, 0), groups=2,
+        pads=(1, 1, 0, 1), extra=(1, 0), groups=2, wide=wide,
     )  # fmt: skip
     x, w, b = integers.data(node.input(0)), node.input(1).const, node.input(2).const
     got = definition("ConvTranspose2d").integer(node, [x, w, b])[0]
     want = np.zeros_like(got)
-    ratio = 0.05 * np.array(node.input(1).quant.scale) / 0.9
+    qx, qy = node.input(0).quant, node.output.quant
+    ratio = qx.scalar * np.array(node.input(1).quant.scale) / qy.scalar
     for y, xx, o in itertools.product(*map(range, got.shape[1:])):
         acc = int(b[o])
         for ky, kx, iy, ix in itertools.product(range(3), range(2), range(3), range(4)):
             if iy * 2 - 1 + ky == y and ix * 3 - 1 + kx * 2 == xx:
-                part = x[0, iy, ix, o // 3 * 2 : o // 3 * 2 + 2].astype(int) - 5
+                part = x[0, iy, ix, o // 3 * 2 : o // 3 * 2 + 2].astype(int) - qx.zero_point
                 acc += int(part @ w[o, ky, kx].astype(int))
-        m, shift = fixed_point.multiplier(float(ratio[o]))
-        want[0, y, xx, o] = fixed_point.requantize(np.array(acc), m, shift, -7, -128, 127)
+        want[0, y, xx, o] = rounded(np.array(acc), float(ratio[o]), qy)
     np.testing.assert_array_equal(got, want)
-    assert np.mean(np.abs(got) < 127) > 0.8
+    assert np.mean(np.abs(got) < qy.qmax) > 0.8
 
 
 SHAPES = [
@@ -116,32 +120,30 @@ SHAPES = [
 ]
 
 
+@WIDE
 @pytest.mark.parametrize(("kernel", "attrs"), SHAPES)
 @pytest.mark.parametrize(("channels", "outputs"), [(1, 1), (3, 5), (16, 8), (33, 20)])
-def test_kernels_give_the_bytes_of_the_reference(integers, channels, outputs, kernel, attrs):
-    integers.agree(
-        int8_node(integers.rng, (2, 4, 5, channels), (outputs, *kernel, channels), **attrs)
-    )
+def test_kernels_give_the_bytes_of_the_reference(integers, channels, outputs, kernel, attrs, wide):
+    weights = (outputs, *kernel, channels)
+    integers.agree(up_node(integers.rng, (2, 4, 5, channels), weights, wide=wide, **attrs))
 
 
+@WIDE
 @pytest.mark.parametrize(("kernel", "attrs"), SHAPES)
 @pytest.mark.parametrize(("groups", "per_in", "per_out"), [(2, 5, 3), (6, 1, 1), (3, 4, 8)])
 def test_grouped_kernels_give_the_bytes_of_the_reference(
-    integers, groups, per_in, per_out, kernel, attrs
+    integers, groups, per_in, per_out, kernel, attrs, wide
 ):
-    weights = (groups * per_out, *kernel, per_in)
-    integers.agree(
-        int8_node(integers.rng, (2, 4, 5, groups * per_in), weights, groups=groups, **attrs)
-    )
+    shape, weights = (2, 4, 5, groups * per_in), (groups * per_out, *kernel, per_in)
+    integers.agree(up_node(integers.rng, shape, weights, groups=groups, wide=wide, **attrs))
 
 
 @pytest.mark.parametrize("zero", [-128, 127])
 def test_absent_taps_are_zero(integers, zero):
-    integers.agree(int8_node(integers.rng, (1, 3, 3, 4), (4, 3, 3, 4), stride=(2, 2), zero=zero))
+    integers.agree(up_node(integers.rng, (1, 3, 3, 4), (4, 3, 3, 4), stride=(2, 2), zero=zero))
 
 
-def test_an_activation_is_a_clamp_in_the_output(integers):
-    got = integers.agree(
-        int8_node(integers.rng, (1, 3, 3, 4), (4, 1, 1, 4), stride=(2, 2), act_min=0.0)
-    )
-    assert got.min() == -7
+@WIDE
+def test_an_activation_is_a_clamp_in_the_output(integers, wide):
+    node = up_node(integers.rng, (1, 3, 3, 4), (4, 1, 1, 4), stride=(2, 2), act_min=0.0, wide=wide)
+    assert integers.agree(node).min() == node.output.quant.zero_point

@@ -6,11 +6,23 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit import fixed_point
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Node, QuantParams
 from edgekit.toolkit.ops import definition
-from edgekit.toolkit.ops.mat_mul import MAX_K
+from edgekit.toolkit.ops.mat_mul import MAX_K, MAX_K16
+
+from .conftest import graph_of, rounded
 
 BACKEND_OPS = {"MatMul"}
+
+SHAPES = [
+    ((1, 1), (1, 1)),
+    ((5, 17), (17, 9)),
+    ((3, 7, 64), (3, 64, 33)),
+    ((3, 7, 65), (65, 4)),
+    ((7, 16), (3, 16, 20)),
+    ((2, 2, 9, 31), (2, 2, 31, 16)),
+]
 
 
 def test_onnx_backend_case(backend_case):
@@ -69,17 +81,7 @@ def test_the_integer_reference_is_the_sum_it_says(integers, zeros):
 
 @pytest.mark.parametrize("zeros", [(0, 0), (-128, 7), (5, -1), (-3, -128), (127, 127)])
 @pytest.mark.parametrize("transpose_b", [False, True])
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ((1, 1), (1, 1)),
-        ((5, 17), (17, 9)),
-        ((3, 7, 64), (3, 64, 33)),
-        ((3, 7, 65), (65, 4)),
-        ((7, 16), (3, 16, 20)),
-        ((2, 2, 9, 31), (2, 2, 31, 16)),
-    ],
-)
+@pytest.mark.parametrize(("a", "b"), SHAPES)
 def test_kernels_give_the_bytes_of_the_reference(integers, a, b, transpose_b, zeros):
     shape = (*b[:-2], b[-1], b[-2]) if transpose_b else b
     got = integers.agree(int8_node(integers, a, shape, zeros, transpose_b))
@@ -106,3 +108,42 @@ def test_sums_that_would_leave_32_bits_are_refused(integers):
         "MatMul", [integers.value((4, 400)), integers.value((400, 4))], QuantParams((1e-7,))
     )
     assert "leaves 32 bits" in op.accumulator_problem(narrow)
+
+
+def int16_node(integers, a, b, transpose_b=False, out=None) -> Node:
+    x, y = integers.value16(a, 0.002), integers.value16(b, 0.001)
+    quant = out or QuantParams.int16(0.002 * 0.001 * 30000 * float(np.sqrt(a[-1])))
+    return integers.node("MatMul", [x, y], quant, transpose_b=transpose_b)
+
+
+def test_the_int16_reference_is_the_sum_it_says(integers):
+    node = int16_node(integers, (2, 3, 11), (2, 11, 4))
+    a, b = (integers.data(v) for v in node.inputs)
+    ratio = 0.002 * 0.001 / node.output.quant.scalar
+    want = rounded(a.astype(int) @ b.astype(int), ratio, node.output.quant)
+    np.testing.assert_array_equal(definition("MatMul").integer(node, [a, b])[0], want)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+def test_int16_kernels_give_the_bytes_of_the_reference(integers, a, b, transpose_b):
+    shape = (*b[:-2], b[-1], b[-2]) if transpose_b else b
+    got = integers.agree(int16_node(integers, a, shape, transpose_b))
+    assert got.size < 50 or np.mean(np.abs(got) < 32767) > 0.6
+
+
+def test_worst_int16_inputs_at_the_largest_sums(integers):
+    out = QuantParams.int16(0.002 * 0.001 * 32768 * MAX_K16 * 1.3)
+    node = int16_node(integers, (3, MAX_K16), (MAX_K16, 3), out=out)
+    x, y = node.inputs
+    assert definition("MatMul").accumulator_problem(node) is None
+    for fill_a, fill_b in ((-32768, -32768), (32767, 32767), (-32768, 32767), (32767, -32768)):
+        feed = {x: np.full(x.shape, fill_a, np.int16), y: np.full(y.shape, fill_b, np.int16)}
+        assert 20000 < abs(int(integers.agree(node, feed)[0, 0])) < 32767
+
+
+def test_int16_sums_beyond_2_39_are_refused(integers):
+    long = int16_node(integers, (1, MAX_K16 + 1), (MAX_K16 + 1, 1))
+    assert "has room for 511" in definition("MatMul").accumulator_problem(long)
+    with pytest.raises(ValueError, match="has room for"):
+        build_file(graph_of(long))

@@ -123,6 +123,11 @@ class OpKind(IntEnum):
     QuantizeS8 = 33
     DequantizeS8 = 34
     MinMaxS8 = 35
+    Conv2dS16 = 36
+    DepthwiseConv2dS16 = 37
+    ConvTranspose2dS16 = 38
+    FullyConnectedS16 = 39
+    MatMulS16 = 40
     AddS16 = 41
     MulS16 = 42
     LutS16 = 43
@@ -172,6 +177,16 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "qmax",
         ),
         12,
+        4,
+    ),
+    "Requant16": (
+        "<Ihh",
+        (
+            "table",
+            "qmin",
+            "qmax",
+        ),
+        8,
         4,
     ),
     "Broadcast": (
@@ -232,6 +247,33 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         56,
         4,
     ),
+    "Conv2dS16": (
+        "<IIIIHHHHHHHHHHHHIIhh",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+        ),
+        52,
+        4,
+    ),
     "Conv2dF32": (
         "<IIIIHHHHHHHHHHHHIIff",
         (
@@ -286,6 +328,33 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "requant.qmax",
         ),
         56,
+        4,
+    ),
+    "DepthwiseConv2dS16": (
+        "<IIIIHHHHHHHHHHHHIIhh",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+        ),
+        52,
         4,
     ),
     "DepthwiseConv2dF32": (
@@ -344,6 +413,33 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         56,
         4,
     ),
+    "ConvTranspose2dS16": (
+        "<IIIIHHHHHHHHHHHHIIhh",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+        ),
+        52,
+        4,
+    ),
     "ConvTranspose2dF32": (
         "<IIIIHHHHHHHHHHHHIIff",
         (
@@ -387,6 +483,20 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         28,
         4,
     ),
+    "FullyConnectedS16": (
+        "<IIIIIhh",
+        (
+            "rows",
+            "k",
+            "n",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+        ),
+        24,
+        4,
+    ),
     "FullyConnectedF32": (
         "<IIIIIff",
         (
@@ -421,6 +531,24 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "reserved",
         ),
         44,
+        4,
+    ),
+    "MatMulS16": (
+        "<IIIIIIiHHhh",
+        (
+            "batch",
+            "rows",
+            "k",
+            "n",
+            "a_step",
+            "b_step",
+            "multiplier",
+            "shift",
+            "transpose_b",
+            "qmin",
+            "qmax",
+        ),
+        36,
         4,
     ),
     "MatMulF32": (

@@ -83,6 +83,17 @@ class Lowered:
     operands: list[Value | None]
 
 
+_SUFFIXES = {"float32": "F32", "int8": "S8", "int16": "S16"}
+
+
+def kind_for(name: str, v: Value) -> OpKind:
+    """The kind of operator `name` in the element type of `v`. ValueError if there is none."""
+    kind = f"{name}{_SUFFIXES.get(v.dtype.name, '')}"
+    if kind not in OpKind.__members__:
+        raise ValueError(f"{name} does not compute in {v.dtype}")
+    return OpKind[kind]
+
+
 class OpDef(ABC):
     """One operator of the IR.
 

@@ -32,11 +32,58 @@ class Requantization:
     qmin: int
     qmax: int
 
-    def apply(self, acc: Ints) -> NDArray[np.int8]:
+    def apply(self, acc: Ints) -> Array:
         """int8 of accumulators [..., n] that hold the bias already."""
         return fixed_point.requantize(
             acc, self.multiplier, self.shift, self.output_zero, self.qmin, self.qmax
         )
+
+    @property
+    def limits(self) -> Ints:
+        """What |accumulator| stays below, per channel, for any int8: 2^30 before a left shift."""
+        return LIMIT >> np.maximum(self.shift.astype(np.int64), 0)
+
+    def fields(self, blob: Blob, input_zero: int) -> dict[str, int | float]:
+        """The struct Requant, its table put into the blob."""
+        return {
+            "requant.table": blob.add(
+                self.bias.astype("<i4"), self.multiplier.astype("<i4"), self.shift
+            ),
+            "requant.input_zero": input_zero,
+            "requant.output_zero": self.output_zero,
+            "requant.qmin": self.qmin,
+            "requant.qmax": self.qmax,
+        }
+
+
+@dataclass(frozen=True)
+class Requantization16:
+    """As Requantization, of int16: zero points are 0 and nothing is folded in."""
+
+    bias: Ints  # [n]
+    multiplier: NDArray[np.int32]
+    shift: NDArray[np.uint8]
+    qmin: int
+    qmax: int
+
+    def apply(self, acc: Ints) -> Array:
+        """int16 of accumulators [..., n] that hold the bias already."""
+        return fixed_point.requantize16(acc, self.multiplier, self.shift, self.qmin, self.qmax)
+
+    @property
+    def limits(self) -> Ints:
+        """What |accumulator| stays below, for any int16."""
+        return np.full(len(self.shift), fixed_point.ACC_LIMIT16)
+
+    def fields(self, blob: Blob, input_zero: int) -> dict[str, int | float]:
+        """The struct Requant16, its table put into the blob."""
+        return {
+            "requant.table": blob.add(
+                self.bias.astype("<i4"), self.multiplier.astype("<i4"), self.shift
+            ),
+            "requant.qmin": self.qmin,
+            "requant.qmax": self.qmax,
+        }
 
 
 def ratios(node: Node) -> NDArray[np.float64]:
@@ -50,11 +97,13 @@ def ratios(node: Node) -> NDArray[np.float64]:
 class WeightedOp(OpDef):
     """Inputs x, w [n, ...] constant, bias [n] constant or absent; attrs act_min, act_max.
 
-    Int8: x and the output per tensor, w symmetric per channel, bias int32 of scale x * w.
+    Integers: x and the output int8 or int16 per tensor, w int8 symmetric per channel, bias int32 of
+    scale x * w.
     """
 
     weight = 1
     bias = 2
+    int16 = True
 
     @abstractmethod
     def accumulate(self, node: Node, x: Array) -> Ints:
@@ -65,11 +114,15 @@ class WeightedOp(OpDef):
         w = weights_of(node).astype(np.int64).reshape(node.input(1).shape[0], -1)
         return w.sum(1), np.abs(w).sum(1)
 
-    def requantization(self, node: Node) -> Requantization:
+    def requantization(self, node: Node) -> Requantization | Requantization16:
         x, y = node.input(0).quant, node.output.quant
         assert x is not None and y is not None
-        multiplier, shift = fixed_point.multipliers(ratios(node))
         qmin, qmax = Activation.of(node).q_range(y)
+        if node.input(0).dtype == np.int16:
+            m16, shift16 = fixed_point.multipliers16(ratios(node))
+            bias = np.broadcast_to(np.asarray(_bias(node), np.int64), m16.shape)
+            return Requantization16(bias, m16, shift16, qmin, qmax)
+        multiplier, shift = fixed_point.multipliers(ratios(node))
         folded = _bias(node) - x.zero_point * self.folding_sums(node)[0]
         return Requantization(folded, multiplier, shift, y.zero_point, qmin, qmax)
 
@@ -79,48 +132,48 @@ class WeightedOp(OpDef):
         return [self.requantization(node).apply(acc)]
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why this int8 node's numbers leave the arithmetic; None if no input can make them.
+        """Why this integer node's numbers leave the arithmetic; None if no input can make them.
 
-        The largest accumulator, times 2^left, must stay below 2^30 for requantization. A left
-        shift is needed only where one step of the accumulator is one of the output or more. Beyond
-        the bound the true result would be a saturated one, but a kernel's shifted accumulator
-        wraps and may give the opposite: so the node is refused.
+        In int8 the largest accumulator, times 2^left, must stay below 2^30 for requantization. A
+        left shift is needed only where one step of the accumulator is one of the output or more.
+        Beyond the bound the true result would be a saturated one, but a kernel's shifted
+        accumulator wraps and may give the opposite: so the node is refused. In int16 it must stay
+        below 2^39, so that its product with the multiplier fits 64 bits.
         """
         try:
             table = self.requantization(node)
         except ValueError as why:
             return str(why)
-        largest = np.abs(table.bias) + 128 * self.folding_sums(node)[1]
+        reach = -int(np.iinfo(node.input(0).dtype).min)
+        largest = np.abs(table.bias) + reach * self.folding_sums(node)[1]
         largest = largest.reshape(-1, len(table.shift)).max(axis=0)
-        left = np.maximum(table.shift.astype(np.int64), 0)
-        beyond = np.flatnonzero(largest >= LIMIT >> left)
+        beyond = np.flatnonzero(largest >= table.limits)
         if not len(beyond):
             return None
         n = int(beyond[0])
+        bits = 32 if isinstance(table, Requantization) else 64
         return (
             f"output channel {n} sums up to {largest[n]} and is scaled by {ratios(node)[n]:.3g},"
-            f" which leaves 32 bits ({len(beyond)} of {len(left)} channels do)"
+            f" which leaves {bits} bits ({len(beyond)} of {len(largest)} channels do)"
         )
 
-    def add_requantization(self, node: Node, blob: Blob) -> dict[str, int | float]:
-        """The fields of the struct Requant, its table put into the blob."""
-        x = node.input(0).quant
-        assert x is not None
+    def add_tail(self, node: Node, blob: Blob) -> dict[str, int | float]:
+        """The fields behind the weights: of the struct Requant or Requant16, or of a float one."""
+        x = node.input(0)
+        if x.dtype == np.float32:
+            return _float_tail(node, blob)
         if problem := self.accumulator_problem(node):
             raise ValueError(f"{self.name} '{node.name}': {problem}")
-        table = self.requantization(node)
-        return {
-            "requant.table": blob.add(
-                table.bias.astype("<i4"), table.multiplier.astype("<i4"), table.shift
-            ),
-            "requant.input_zero": x.zero_point,
-            "requant.output_zero": table.output_zero,
-            "requant.qmin": table.qmin,
-            "requant.qmax": table.qmax,
-        }
+        assert x.quant is not None
+        return self.requantization(node).fields(blob, x.quant.zero_point)
 
 
-def add_float_tail(node: Node, blob: Blob) -> dict[str, int | float]:
+def file_weights(node: Node) -> Array:
+    """The weights in the element type that the file holds: int8, or float32 of float nodes."""
+    return weights_of(node).astype("<f4" if node.input(0).dtype == np.float32 else "i1")
+
+
+def _float_tail(node: Node, blob: Blob) -> dict[str, int | float]:
     """The fields bias, min and max of a float operator."""
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     act = Activation.of(node)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._conv import (
     Attributes,
@@ -19,14 +18,14 @@ from ._conv import (
     pair,
     spatial_rank,
 )
-from ._opdef import Blob, Builder, Lowered, OnnxNode
-from ._weighted import Ints, WeightedOp, add_float_tail, check_bias, exact_product, weights_of
+from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
+from ._weighted import Ints, WeightedOp, check_bias, exact_product, file_weights, weights_of
 
 
 class Conv2d(WeightedOp):
     """ONNX Conv-1..22 with constant weights.
 
-    x [N, H, W, C], w [O, KH, KW, C / groups], bias [O] or absent; float32 or int8.
+    x [N, H, W, C], w [O, KH, KW, C / groups], bias [O] or absent; float32, int8 or int16.
     attrs: stride, dilation (h, w); pads (top, left, bottom, right); groups; act_min, act_max.
     """
 
@@ -87,20 +86,11 @@ class Conv2d(WeightedOp):
         return np.concatenate(parts, axis=-1)
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        w = weights_of(node)
+        w, x, name = file_weights(node), node.input(0), self.name
         if is_depthwise(node):
-            w = w[..., 0].transpose(1, 2, 0)
-        kinds = {
-            (False, False): OpKind.Conv2dF32,
-            (False, True): OpKind.Conv2dS8,
-            (True, False): OpKind.DepthwiseConv2dF32,
-            (True, True): OpKind.DepthwiseConv2dS8,
-        }
-        integer = node.input(0).dtype == np.int8
-        params = geometry(node)
-        params["weights"] = blob.add(w.astype("i1" if integer else "<f4"))
-        params |= self.add_requantization(node, blob) if integer else add_float_tail(node, blob)
-        return Lowered(kinds[is_depthwise(node), integer], params, [node.input(0)])
+            w, name = w[..., 0].transpose(1, 2, 0), f"Depthwise{name}"
+        params = geometry(node) | {"weights": blob.add(w)} | self.add_tail(node, blob)
+        return Lowered(kind_for(name, x), params, [x])
 
 
 def is_depthwise(node: Node) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._conv import (
     Attributes,
@@ -17,14 +16,14 @@ from ._conv import (
     pair,
     spatial_rank,
 )
-from ._opdef import Blob, Builder, Lowered, OnnxNode, Unsupported
-from ._weighted import Ints, WeightedOp, add_float_tail, check_bias, exact_product, weights_of
+from ._opdef import Blob, Builder, Lowered, OnnxNode, Unsupported, kind_for
+from ._weighted import Ints, WeightedOp, check_bias, exact_product, file_weights, weights_of
 
 
 class ConvTranspose2d(WeightedOp):
     """ONNX ConvTranspose-1..22 with constant weights.
 
-    x [N, H, W, C], w [O, KH, KW, C / groups], bias [O] or absent; float32 or int8.
+    x [N, H, W, C], w [O, KH, KW, C / groups], bias [O] or absent; float32, int8 or int16.
     attrs: stride, dilation (h, w); pads (top, left, bottom, right) taken off the output, of which
     bottom and right only inform; output_shape (h, w); groups; act_min, act_max.
     """
@@ -104,14 +103,10 @@ class ConvTranspose2d(WeightedOp):
         )
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        integer = node.input(0).dtype == np.int8
-        w = weights_of(node).astype("i1" if integer else "<f4")
-        params = geometry(node)
-        ordered = [w[:, ky][:, :, kx].ravel() for ky, kx in _phases(node)]
-        params["weights"] = blob.add(np.concatenate(ordered))
-        params |= self.add_requantization(node, blob) if integer else add_float_tail(node, blob)
-        kind = OpKind.ConvTranspose2dS8 if integer else OpKind.ConvTranspose2dF32
-        return Lowered(kind, params, [node.input(0)])
+        w, x = file_weights(node), node.input(0)
+        ordered = np.concatenate([w[:, ky][:, :, kx].ravel() for ky, kx in _phases(node)])
+        params = geometry(node) | {"weights": blob.add(ordered)} | self.add_tail(node, blob)
+        return Lowered(kind_for(self.name, x), params, [x])
 
 
 def _phases(node: Node) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

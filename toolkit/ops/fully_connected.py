@@ -7,23 +7,15 @@ from math import prod
 
 import numpy as np
 
-from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ._opdef import Blob, Builder, Lowered, OnnxNode
-from ._weighted import (
-    Ints,
-    WeightedOp,
-    add_float_tail,
-    check_bias,
-    exact_product,
-    weights_of,
-)
+from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
+from ._weighted import Ints, WeightedOp, check_bias, exact_product, file_weights, weights_of
 
 
 class FullyConnected(WeightedOp):
     """ONNX Gemm-7..13; FullyConnected with a constant B, else MatMul, Mul and Add.
 
-    x [..., K], w [N, K], bias [N] or absent; float32 or int8. attrs: act_min, act_max.
+    x [..., K], w [N, K], bias [N] or absent; float32, int8 or int16. attrs: act_min, act_max.
     """
 
     name = "FullyConnected"
@@ -68,17 +60,14 @@ class FullyConnected(WeightedOp):
         return exact_product(x.astype(np.int16) - quant.zero_point, weights_of(node))
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        integer = node.input(0).dtype == np.int8
-        w = weights_of(node).astype("i1" if integer else "<f4")
+        w, x = file_weights(node), node.input(0)
         params: dict[str, int | float] = {
-            "rows": prod(node.input(0).shape[:-1]),
+            "rows": prod(x.shape[:-1]),
             "k": w.shape[1],
             "n": w.shape[0],
             "weights": blob.add(w),
         }
-        params |= self.add_requantization(node, blob) if integer else add_float_tail(node, blob)
-        kind = OpKind.FullyConnectedS8 if integer else OpKind.FullyConnectedF32
-        return Lowered(kind, params, [node.input(0)])
+        return Lowered(kind_for(self.name, x), params | self.add_tail(node, blob), [x])
 
 
 def _as_bias(c: Value | None, beta: float, n: int) -> Array | None:

@@ -7,23 +7,27 @@ from math import prod
 import numpy as np
 
 from .. import fixed_point
-from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
-from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, kind_for
 
 MAX_K = ((1 << 30) - 1) // (255 * 255)
 """Products of int8 whose sum surely stays below 2^30."""
+
+MAX_K16 = (fixed_point.ACC_LIMIT16 - 1) >> 30
+"""Products of int16 whose sum surely stays below the limit."""
 
 
 class MatMul(OpDef):
     """ONNX MatMul-1..13; a constant two-dimensional B makes it a FullyConnected.
 
-    a [..., M, K], b [..., K, N] or, with transpose_b, [..., N, K]; float32 or int8. Leading
-    dimensions are equal on both sides, or all 1 on one (from_onnx expands what is not).
+    a [..., M, K], b [..., K, N] or, with transpose_b, [..., N, K]; float32, int8 or
+    int16. Leading dimensions are equal on both sides, or all 1 on one (from_onnx expands what is
+    not).
     """
 
     name = "MatMul"
     onnx = ("MatMul",)
+    int16 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x, w = node.inputs
@@ -55,17 +59,20 @@ class MatMul(OpDef):
         return f"it sums {k} products; int8 has room for {MAX_K}" if k > MAX_K else None
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """As WeightedOp.accumulator_problem, for any int8 in both inputs."""
+        """As WeightedOp.accumulator_problem, for any integers in both inputs."""
         a, b = node.input(0).quant, node.input(1).quant
         assert a is not None and b is not None
-        if problem := self.integer_problem(node):
-            return problem
+        k = node.input(0).shape[-1]
         try:
-            _, shift = fixed_point.multiplier(_ratio(node))
+            _, shift = _multiplier(node)
         except ValueError as why:
             return str(why)
+        if node.input(0).dtype == np.int16:
+            return f"it sums {k} products; int16 has room for {MAX_K16}" if k > MAX_K16 else None
+        if problem := self.integer_problem(node):
+            return problem
         reach_a, reach_b = (max(127 - q.zero_point, 128 + q.zero_point) for q in (a, b))
-        largest = node.input(0).shape[-1] * reach_a * reach_b
+        largest = k * reach_a * reach_b
         if largest << max(shift, 0) < 1 << 30:
             return None
         return f"it sums up to {largest} and is scaled by {_ratio(node):.3g}, which leaves 32 bits"
@@ -79,9 +86,11 @@ class MatMul(OpDef):
             b = np.swapaxes(b, -1, -2)
         # Float64 is exact here, below 2^53, and uses BLAS.
         left, right = (v.astype(np.float64) - q.zero_point for v, q in ((a, qa), (b, qb)))
-        m, shift = fixed_point.multiplier(_ratio(node))
+        m, shift = _multiplier(node)
         qmin, qmax = Activation.of(node).q_range(qy)
         acc = (left @ right).astype(np.int64)
+        if node.input(0).dtype == np.int16:
+            return [fixed_point.requantize16(acc, m, shift, qmin, qmax)]
         return [fixed_point.requantize(acc, m, shift, qy.zero_point, qmin, qmax)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
@@ -99,17 +108,19 @@ class MatMul(OpDef):
             "b_step": k * n if batch_b > 1 else 0,
             "transpose_b": int(node.attrs.get("transpose_b", False)),
         }
-        if a.dtype != np.int8:
-            return Lowered(OpKind.MatMulF32, params, [a, b])
+        kind = kind_for(self.name, a)
+        if a.dtype == np.float32:
+            return Lowered(kind, params, [a, b])
         if problem := self.accumulator_problem(node):
             raise ValueError(f"{self.name} '{node.name}': {problem}")
         y = node.output.quant
         assert a.quant is not None and b.quant is not None and y is not None
-        params["multiplier"], params["shift"] = fixed_point.multiplier(_ratio(node))
+        params["multiplier"], params["shift"] = _multiplier(node)
         params["qmin"], params["qmax"] = Activation.of(node).q_range(y)
-        zeros = (a.quant.zero_point, b.quant.zero_point, y.zero_point)
-        params["a_zero"], params["b_zero"], params["output_zero"] = zeros
-        return Lowered(OpKind.MatMulS8, params | {"reserved": 0}, [a, b])
+        if a.dtype == np.int8:
+            zeros = (a.quant.zero_point, b.quant.zero_point, y.zero_point)
+            params["a_zero"], params["b_zero"], params["output_zero"] = zeros
+        return Lowered(kind, params, [a, b])
 
 
 def _k_n(node: Node) -> tuple[int, int]:
@@ -121,6 +132,13 @@ def _ratio(node: Node) -> float:
     a, b, y = node.input(0).quant, node.input(1).quant, node.output.quant
     assert a is not None and b is not None and y is not None
     return a.scalar * b.scalar / y.scalar
+
+
+def _multiplier(node: Node) -> tuple[int, int]:
+    """(m, shift) in the arithmetic of the inputs' element type."""
+    if node.input(0).dtype == np.int16:
+        return fixed_point.multiplier16(_ratio(node))
+    return fixed_point.multiplier(_ratio(node))
 
 
 def _numpy_shape(a: Shape, b: Shape) -> Shape:

@@ -128,6 +128,11 @@ enum {
     EK_OP_QUANTIZE_S8 = 33,
     EK_OP_DEQUANTIZE_S8 = 34,
     EK_OP_MIN_MAX_S8 = 35,
+    EK_OP_CONV2D_S16 = 36,
+    EK_OP_DEPTHWISE_CONV2D_S16 = 37,
+    EK_OP_CONV_TRANSPOSE2D_S16 = 38,
+    EK_OP_FULLY_CONNECTED_S16 = 39,
+    EK_OP_MAT_MUL_S16 = 40,
     EK_OP_ADD_S16 = 41,
     EK_OP_MUL_S16 = 42,
     EK_OP_LUT_S16 = 43,
@@ -171,6 +176,13 @@ typedef struct ek_fmt_requant {
 } ek_fmt_requant;
 EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 12, "Requant");
 
+typedef struct ek_fmt_requant16 {
+    uint32_t table;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_requant16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_requant16) == 8, "Requant16");
+
 typedef struct ek_fmt_broadcast {
     uint32_t dims[4];
     uint32_t a[4];
@@ -192,6 +204,13 @@ typedef struct ek_fmt_conv2d_s8 {
 } ek_fmt_conv2d_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_s8) == 56, "Conv2dS8");
 
+typedef struct ek_fmt_conv2d_s16 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+} ek_fmt_conv2d_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_s16) == 52, "Conv2dS16");
+
 typedef struct ek_fmt_conv2d_f32 {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
@@ -208,6 +227,13 @@ typedef struct ek_fmt_depthwise_conv2d_s8 {
 } ek_fmt_depthwise_conv2d_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_s8) == 56, "DepthwiseConv2dS8");
 
+typedef struct ek_fmt_depthwise_conv2d_s16 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+} ek_fmt_depthwise_conv2d_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_s16) == 52, "DepthwiseConv2dS16");
+
 typedef struct ek_fmt_depthwise_conv2d_f32 {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
@@ -223,6 +249,13 @@ typedef struct ek_fmt_conv_transpose2d_s8 {
     ek_fmt_requant requant;
 } ek_fmt_conv_transpose2d_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_s8) == 56, "ConvTranspose2dS8");
+
+typedef struct ek_fmt_conv_transpose2d_s16 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+} ek_fmt_conv_transpose2d_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_s16) == 52, "ConvTranspose2dS16");
 
 typedef struct ek_fmt_conv_transpose2d_f32 {
     ek_fmt_conv_geometry geometry;
@@ -241,6 +274,15 @@ typedef struct ek_fmt_fully_connected_s8 {
     ek_fmt_requant requant;
 } ek_fmt_fully_connected_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_s8) == 28, "FullyConnectedS8");
+
+typedef struct ek_fmt_fully_connected_s16 {
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+} ek_fmt_fully_connected_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_s16) == 24, "FullyConnectedS16");
 
 typedef struct ek_fmt_fully_connected_f32 {
     uint32_t rows;
@@ -271,6 +313,21 @@ typedef struct ek_fmt_mat_mul_s8 {
     uint16_t reserved;
 } ek_fmt_mat_mul_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_s8) == 44, "MatMulS8");
+
+typedef struct ek_fmt_mat_mul_s16 {
+    uint32_t batch;
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t a_step;
+    uint32_t b_step;
+    int32_t multiplier;
+    uint16_t shift;
+    uint16_t transpose_b;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_mat_mul_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_s16) == 36, "MatMulS16");
 
 typedef struct ek_fmt_mat_mul_f32 {
     uint32_t batch;
@@ -705,6 +762,11 @@ enum {
     X(QUANTIZE_S8, quantize_s8, 12) \
     X(DEQUANTIZE_S8, dequantize_s8, 12) \
     X(MIN_MAX_S8, min_max_s8, 52) \
+    X(CONV2D_S16, conv2d_s16, 52) \
+    X(DEPTHWISE_CONV2D_S16, depthwise_conv2d_s16, 52) \
+    X(CONV_TRANSPOSE2D_S16, conv_transpose2d_s16, 52) \
+    X(FULLY_CONNECTED_S16, fully_connected_s16, 24) \
+    X(MAT_MUL_S16, mat_mul_s16, 36) \
     X(ADD_S16, add_s16, 64) \
     X(MUL_S16, mul_s16, 60) \
     X(LUT_S16, lut_s16, 8) \

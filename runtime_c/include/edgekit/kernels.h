@@ -25,6 +25,15 @@ typedef struct ek_requant {
     int32_t zero_point, qmin, qmax;
 } ek_requant;
 
+/* The same for int16 operators, whose zero points are 0: ek_requantize16. |acc| < 2^39, while the sum of any
+ * 256 products fits int32. */
+typedef struct ek_requant16 {
+    const int32_t *bias;
+    const int32_t *multiplier; /* each in [2^22, 2^23) */
+    const uint8_t *shift;      /* right, in [1, 62] */
+    int32_t qmin, qmax;
+} ek_requant16;
+
 /* The constant side of out[rows][n] = requant(a[rows][k] * weights[n][k]). */
 typedef struct ek_gemm_s8 {
     const void *weights; /* int8 [n][k], or what pack_gemm_s8 wrote */
@@ -35,6 +44,12 @@ typedef struct ek_gemm_s8 {
     uint32_t part;
     size_t part_step;
 } ek_gemm_s8;
+
+typedef struct ek_gemm_s16 {
+    const void *weights; /* int8 [n][k], or what pack_gemm_s16 wrote */
+    ek_requant16 requant;
+    uint32_t n, k;
+} ek_gemm_s16;
 
 typedef struct ek_gemm_f32 {
     const void *weights; /* float [n][k], or what pack_gemm_f32 wrote */
@@ -48,6 +63,19 @@ typedef struct ek_depthwise_s8 {
     ek_requant requant;
     uint32_t taps, c;
 } ek_depthwise_s8;
+
+typedef struct ek_depthwise_s16 {
+    const void *weights; /* int8 [taps][c], or what pack_depthwise_s16 wrote */
+    ek_requant16 requant;
+    uint32_t taps, c;
+} ek_depthwise_s16;
+
+/* The side of out[rows][n] = requant(a[rows][k] * b[n][k]) that all rows share. */
+typedef struct ek_mat_mul_s16 {
+    const int16_t *b;
+    int32_t multiplier, qmin, qmax;
+    uint32_t shift, n, k;
+} ek_mat_mul_s16;
 
 typedef struct ek_depthwise_f32 {
     const float *weights; /* [taps][c] */
@@ -71,7 +99,7 @@ struct ek_kernels {
 
     /* Rows of gathered input that the gemm kernels like to get at once: the operators allot
      * scratch for that many rows of k elements. At least 1. */
-    uint16_t gemm_s8_rows, gemm_f32_rows;
+    uint16_t gemm_s8_rows, gemm_s16_rows, gemm_f32_rows;
     /* Not 0: gemm_s8 takes rows in parts of any multiple of so many elements, so that the lines of an
      * image need no gathering. */
     uint16_t gemm_s8_parts;
@@ -85,6 +113,13 @@ struct ek_kernels {
     size_t (*packed_gemm_s8)(uint32_t n, uint32_t k);
     void (*pack_gemm_s8)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
 
+    /* As gemm_s8, on int16 activations. */
+    void (*gemm_s16)(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g);
+    size_t (*packed_gemm_s16)(uint32_t n, uint32_t k);
+    void (*pack_gemm_s16)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+    /* Both sides int16, rows of b one after the other; any int16, sums of up to 511 products. */
+    void (*mat_mul_s16)(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
+
     void (*gemm_f32)(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const ek_gemm_f32 *g);
     size_t (*packed_gemm_f32)(uint32_t n, uint32_t k);
     void (*pack_gemm_f32)(void *packed, const float *weights, uint32_t n, uint32_t k);
@@ -96,6 +131,10 @@ struct ek_kernels {
     /* As for gemm_s8. `d` holds the weights of the file; the packing may take in its requant too. */
     size_t (*packed_depthwise_s8)(uint32_t taps, uint32_t c);
     void (*pack_depthwise_s8)(void *packed, const ek_depthwise_s8 *d);
+    void (*depthwise_s16)(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
+                          const ek_depthwise_s16 *d);
+    size_t (*packed_depthwise_s16)(uint32_t taps, uint32_t c);
+    void (*pack_depthwise_s16)(void *packed, const ek_depthwise_s16 *d);
     void (*depthwise_f32)(float *out, size_t out_step, const float *const *taps, size_t in_step, size_t pixels,
                           const ek_depthwise_f32 *d);
 

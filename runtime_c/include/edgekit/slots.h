@@ -11,6 +11,16 @@
 #else
 #define EK_SLOT_gemm_s8(function) function
 #endif
+#ifdef EK_OMIT_gemm_s16
+#define EK_SLOT_gemm_s16(function) NULL
+#else
+#define EK_SLOT_gemm_s16(function) function
+#endif
+#ifdef EK_OMIT_mat_mul_s16
+#define EK_SLOT_mat_mul_s16(function) NULL
+#else
+#define EK_SLOT_mat_mul_s16(function) function
+#endif
 #ifdef EK_OMIT_gemm_f32
 #define EK_SLOT_gemm_f32(function) NULL
 #else
@@ -20,6 +30,11 @@
 #define EK_SLOT_depthwise_s8(function) NULL
 #else
 #define EK_SLOT_depthwise_s8(function) function
+#endif
+#ifdef EK_OMIT_depthwise_s16
+#define EK_SLOT_depthwise_s16(function) NULL
+#else
+#define EK_SLOT_depthwise_s16(function) function
 #endif
 #ifdef EK_OMIT_depthwise_f32
 #define EK_SLOT_depthwise_f32(function) NULL

@@ -1,10 +1,10 @@
 /* Convolution on lines of an image for kernels that take rows in parts: a window is kernel_h parts, one
  * of each line, and the windows of a line overlap. Lines are copied, with their padding, where a window
- * sticks out of the image, and used where they lie otherwise. */
+ * sticks out of the image, and used where they lie otherwise. For int8. */
 #ifndef EK_CONV_LINES_H
 #define EK_CONV_LINES_H
 
-#include "conv_s8.h"
+#include "conv_gemm.h"
 #include "depthwise_lines.h"
 
 /* Only families whose tables have gemm_s8_parts define EK_CONV_LINES: others save the flash. */
@@ -39,7 +39,7 @@ static inline void ek_conv_copy_line(uint8_t *to, const ek_window *w, int32_t y,
 }
 
 /* c->gemm without its parts yet. */
-static inline void ek_conv_lines_run(ek_conv_s8 *c, const ek_fmt_conv_geometry *g, const ek_window *w, uint8_t *scratch)
+static inline void ek_conv_lines_run(ek_conv *c, const ek_fmt_conv_geometry *g, const ek_window *w, uint8_t *scratch)
 {
     const size_t line = (size_t)ek_lines_line(g, 1), in_line = (size_t)w->in_w * w->pixel;
     const bool in_place = w->left == 0 && line <= in_line;

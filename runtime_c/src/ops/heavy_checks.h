@@ -27,6 +27,11 @@ static inline bool ek_check_shift(int32_t shift)
     return shift >= -30 && shift <= 30;
 }
 
+static inline bool ek_check_shift16(uint32_t shift)
+{
+    return shift >= 1 && shift <= 62;
+}
+
 static inline bool ek_check_q_range(int32_t zero, int32_t qmin, int32_t qmax)
 {
     return ek_is_s8(zero) && ek_is_s8(qmin) && ek_is_s8(qmax) && qmin <= qmax;
@@ -55,6 +60,27 @@ static inline ek_requant ek_requant_of(const ek_node *node, const ek_fmt_requant
                          .zero_point = r->output_zero,
                          .qmin = r->qmin,
                          .qmax = r->qmax };
+}
+
+/* int32 bias[biases], int32 multiplier[n], uint8 shift[n], of int16 operators; likewise. */
+static inline bool ek_check_requant16(const ek_node *node, const ek_fmt_requant16 *r, uint64_t biases, uint64_t n)
+{
+    const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
+    if (r->qmin > r->qmax || !ek_check_blob(node, r->table, ek_add64(shifts, n), 4)) return false;
+    const uint8_t *shift = (const uint8_t *)ek_blob(node, r->table) + shifts;
+    for (uint64_t i = 0; i < n; i++)
+        if (!ek_check_shift16(shift[i])) return false;
+    return true;
+}
+
+static inline ek_requant16 ek_requant16_of(const ek_node *node, const ek_fmt_requant16 *r, size_t biases, size_t n)
+{
+    const int32_t *bias = ek_blob(node, r->table);
+    return (ek_requant16){ .bias = bias,
+                           .multiplier = bias + biases,
+                           .shift = (const uint8_t *)(bias + biases + n),
+                           .qmin = r->qmin,
+                           .qmax = r->qmax };
 }
 
 static inline const float *ek_bias_f32(const ek_node *node, uint32_t offset)

@@ -1,0 +1,18 @@
+/* The names that bodies shared by element types are written in: float. */
+#ifndef EK_ELEMENT_F32_H
+#define EK_ELEMENT_F32_H
+
+#include "heavy_checks.h"
+
+typedef float ek_element;
+typedef float ek_weight;
+
+#define EK_ELEMENT_DTYPE EK_DTYPE_FLOAT32
+
+/* Of an operator's parameters `p`: the byte that padding is made of; whether bias[biases] and what
+ * else belongs to n channels are there; the fields that they become in what kernels get. */
+#define EK_FILL(p)                        0
+#define EK_CHECK_TAIL(node, p, biases, n) ek_check_bias_f32(node, (p)->bias, n)
+#define EK_TAIL(node, p, biases, n)       .bias = ek_bias_f32(node, (p)->bias), .min = (p)->min, .max = (p)->max
+
+#endif

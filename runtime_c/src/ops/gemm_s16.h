@@ -1,0 +1,55 @@
+/* As element_s16.h: its matrix product. */
+#ifndef EK_GEMM_S16_H
+#define EK_GEMM_S16_H
+
+#include "element_s16.h"
+#include "fixed_point.h"
+
+typedef ek_gemm_s16 ek_gemm;
+
+enum { EK_BIAS_PER_PHASE = 0 }; /* no zero point is folded in */
+
+static inline size_t ek_gemm_rows(const ek_kernels *kernels)
+{
+    return kernels->gemm_s16_rows;
+}
+
+/* Bytes of packed weights; 0 where these kernels pack none. */
+static inline size_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
+{
+    return kernels->packed_gemm_s16 ? kernels->packed_gemm_s16(n, k) : 0;
+}
+
+static inline void ek_gemm_pack(const ek_kernels *kernels, void *packed, const ek_gemm *g)
+{
+    kernels->pack_gemm_s16(packed, g->weights, g->requant.bias, g->n, g->k);
+}
+
+static inline void ek_gemm_run(const ek_kernels *kernels, ek_element *out, size_t out_step, const void *a,
+                               size_t a_step, size_t rows, const ek_gemm *g)
+{
+    kernels->gemm_s16(out, out_step, a, a_step, rows, g);
+}
+
+static inline void ek_gemm_skip_biases(ek_gemm *g, size_t biases)
+{
+    g->requant.bias += biases;
+}
+
+/* Goes to what belongs to later channels, but for the weights. */
+static inline void ek_gemm_skip(ek_gemm *g, size_t channels)
+{
+    g->requant.bias += channels;
+    g->requant.multiplier += channels;
+    g->requant.shift += channels;
+}
+
+/* The outputs of an empty sum. */
+static inline void ek_gemm_empty(ek_element *out, const ek_gemm *g)
+{
+    const ek_requant16 *r = &g->requant;
+    for (size_t j = 0; j < g->n; j++)
+        out[j] = ek_requantize16(r->bias[j], r->multiplier[j], r->shift[j], r->qmin, r->qmax);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* As element_s8.h: its matrix product. */
+#ifndef EK_GEMM_S8_H
+#define EK_GEMM_S8_H
+
+#include "element_s8.h"
+#include "fixed_point.h"
+
+typedef ek_gemm_s8 ek_gemm;
+
+/* A transposed convolution has biases for each phase of its stride: zero points are folded in. */
+enum { EK_BIAS_PER_PHASE = 1 };
+
+static inline size_t ek_gemm_rows(const ek_kernels *kernels)
+{
+    return kernels->gemm_s8_rows;
+}
+
+/* Bytes of packed weights; 0 where these kernels pack none. */
+static inline size_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
+{
+    return kernels->packed_gemm_s8 ? kernels->packed_gemm_s8(n, k) : 0;
+}
+
+static inline void ek_gemm_pack(const ek_kernels *kernels, void *packed, const ek_gemm *g)
+{
+    kernels->pack_gemm_s8(packed, g->weights, g->requant.bias, g->n, g->k);
+}
+
+static inline void ek_gemm_run(const ek_kernels *kernels, ek_element *out, size_t out_step, const void *a,
+                               size_t a_step, size_t rows, const ek_gemm *g)
+{
+    kernels->gemm_s8(out, out_step, a, a_step, rows, g);
+}
+
+static inline void ek_gemm_skip_biases(ek_gemm *g, size_t biases)
+{
+    g->requant.bias += biases;
+}
+
+/* Goes to what belongs to later channels, but for the weights. */
+static inline void ek_gemm_skip(ek_gemm *g, size_t channels)
+{
+    g->requant.bias += channels;
+    g->requant.multiplier += channels;
+    g->requant.shift += channels;
+}
+
+/* The outputs of an empty sum. */
+static inline void ek_gemm_empty(ek_element *out, const ek_gemm *g)
+{
+    const ek_requant *r = &g->requant;
+    for (size_t j = 0; j < g->n; j++)
+        out[j] = ek_requantize(r->bias[j], r->multiplier[j], r->shift[j], r->zero_point, r->qmin, r->qmax);
+}
+
+#endif

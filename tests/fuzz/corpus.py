@@ -22,6 +22,14 @@ S16 = {"qmin": -32767, "qmax": 32767}
 S8 = {"input_zero": 3, "output_zero": -5, "qmin": -128, "qmax": 127}
 
 
+def element(kind):
+    """What the tensors of a kind hold, by the end of its name."""
+    for suffix, dtype in (("S8", DType.Int8), ("S16", DType.Int16)):
+        if kind.name.endswith(suffix):
+            return dtype
+    return DType.Float32
+
+
 def requant_params(table):
     return {"requant.table": table, **{f"requant.{k}": v for k, v in S8.items()}}
 
@@ -65,12 +73,15 @@ def convolutions(f, kind):
 
 
 def pools(f, kind):
-    dtype = DType.Int8 if kind.name.endswith("S8") else DType.Float32
+    dtype = element(kind)
     g = geometry(3, 3)
     into, out = shapes(g)
     p = {}
     if kind is OpKind.AvgPool2dS8:
         p = {"table": f.requant(6, 0), "counts": 6, **S8}
+    if kind is OpKind.AvgPool2dS16:
+        table = np.concatenate([np.full(6, 5 << 20, np.int32).view(np.uint8), np.full(6, 24, "u1")])
+        p = {"table": f.constant(table), "counts": 6, **S16}
     if kind is OpKind.AvgPool2dF32:
         p = {"count_include_pad": 1}
     f.output(f.op(kind, [f.input(dtype, *into)], dtype, *out, **g, **p))
@@ -115,14 +126,6 @@ def products(f, kind):
                 p = {"multiplier": 2**22 + 9, "shift": 38, "qmin": -32000, "qmax": 32767}
             ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 2, 4, 5)]
             f.output(f.op(kind, ab, dtype, 2, 3, 5, **sizes, **p, transpose_b=transpose))
-
-
-def element(kind):
-    """What the tensors of a kind hold, by the end of its name."""
-    for suffix, dtype in (("S8", DType.Int8), ("S16", DType.Int16)):
-        if kind.name.endswith(suffix):
-            return dtype
-    return DType.Float32
 
 
 def binaries(f, kind):
@@ -186,14 +189,14 @@ def choices(f, kind):
 
 
 def resizes(f, kind):
-    s8 = kind is OpKind.ResizeS8
-    dtype = DType.Int8 if s8 else DType.Float32
+    dtype = element(kind)
+    one = {DType.Int8: 1 << 11, DType.Int16: 1 << 15}.get(dtype)
 
     def sources(n_in, n_out):
         at = np.arange(n_out) * (n_in - 1) / (n_out - 1)
         lo = np.floor(at).astype(np.int32)
         weight = at - lo
-        weight = np.floor(weight * 2048 + 0.5).astype(np.int32) if s8 else weight.astype(np.float32)
+        weight = np.rint(weight * one).astype(np.int32) if one else weight.astype(np.float32)
         return [lo, np.minimum(lo + 1, n_in - 1).astype(np.int32), weight.view(np.int32)]
 
     table = f.constant(np.concatenate(sources(3, 6) + sources(4, 7)))
@@ -204,23 +207,30 @@ def resizes(f, kind):
 
 
 def along_axis(f, kind):
-    dtype = DType.Int8 if kind.name.endswith("S8") else DType.Float32
+    dtype = element(kind)
     v = view(2, 5, 3)
 
     def emit(out_dtype, *shape, **p):
         f.output(f.op(kind, [f.input(dtype, 2, 5, 3)], out_dtype, *shape, **v, **p))
 
-    if kind in (OpKind.ArgMaxS8, OpKind.ArgMaxF32):
+    if kind.name.startswith("ArgMax"):
         emit(DType.Int32, 2, 3, is_min=0, last=1)
     elif kind is OpKind.SoftmaxS8:
         e = np.round(2.0**23 * np.exp(-0.05 * np.arange(256))).astype(np.uint32)
         emit(dtype, 2, 5, 3, table=f.constant(e))
+    elif kind is OpKind.SoftmaxS16:
+        high = np.round(2.0**16 * np.exp(-0.5 * np.arange(256))).astype(np.uint32)
+        low = np.round(2.0**15 * np.exp(-0.5 / 256 * np.arange(256))).astype(np.uint16)
+        emit(dtype, 2, 5, 3, table=f.constant(np.concatenate([high.view(np.uint16), low])))
     elif kind is OpKind.SoftmaxF32:
         emit(dtype, 2, 5, 3, log=0)
         emit(dtype, 2, 5, 3, log=1)
     else:
-        fns = list(ReduceFn)[:4] if kind is OpKind.ReduceS8 else list(ReduceFn)
-        more = {"multiplier": 2**30, "shift": -2, **S8} if kind is OpKind.ReduceS8 else {}
+        more = {
+            OpKind.ReduceS8: {"multiplier": 2**30, "shift": -2, **S8},
+            OpKind.ReduceS16: {"multiplier": 5 << 20, "shift": 24, **S16},
+        }.get(kind, {})
+        fns = list(ReduceFn)[:4] if more else list(ReduceFn)
         for fn in fns:
             emit(dtype, 2, 3, fn=fn, **more)
 

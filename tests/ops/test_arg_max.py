@@ -31,8 +31,8 @@ def test_onnxruntime_agrees(run_onnx, op, last, keepdims, axis):
     ("shape", "axis"), [((3, 10), 1), ((2, 200, 3), 1), ((5,), 0), ((1, 1), 1)]
 )
 def test_integers_are_the_same_on_all_kernels(integers, op, last, shape, axis):
-    x = integers.value(shape)
-    node = integers.node(op, [x], axis=axis, keepdims=False, select_last_index=last)
-    node.output.quant = None
-    integers.agree(node)
-    integers.agree(node, {x: np.full(shape, 7, np.int8)})
+    for x in (integers.value(shape), integers.value16(shape)):
+        node = integers.node(op, [x], axis=axis, keepdims=False, select_last_index=last)
+        node.output.quant = None
+        integers.agree(node)
+        integers.agree(node, {x: np.full(shape, 7, x.dtype)})

@@ -45,6 +45,15 @@ TABLE = constant(np.zeros(256, np.int8), "t")
 TABLE16 = constant(np.zeros(513, np.int16), "t")
 SLOPE = constant(np.full(4, 0.5, np.float32), "slope")
 PAD = {"before": (0, 1, 1), "after": (0, 1, 0), "value": 0.0}
+IMAGE = value("a", S16, 1, 3, 4, 2)
+WINDOW = {
+    "kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1), "pads": (0, 0, 0, 0), "out_hw": (2, 3),
+}  # fmt: skip
+AT_0 = np.zeros(2, np.int32)
+NEAREST = {
+    "out_hw": (2, 2), "mode": "nearest", "h_lo": AT_0, "h_hi": AT_0, "w_lo": AT_0, "w_hi": AT_0,
+    "h_w": np.zeros(2, np.float32), "w_w": np.zeros(2, np.float32),
+}  # fmt: skip
 BIG = 0xFFFFFFFF
 
 CASES = [
@@ -100,6 +109,21 @@ CASES = [
     (node("Cast", [X], to=np.dtype(np.int32)), [{"count": 23}, {"from": 3}, {"to": 1}, {"to": 9}]),
     (node("Quantize", [X]), [
         {"count": 25}, {"scale": 0.0}, {"scale": float("nan")}, {"zero": 128},
+    ]),
+    (node("MaxPool2d", [IMAGE], **WINDOW), [{"geometry.in_w": 5}, {"geometry.stride_h": 0}]),
+    (node("AvgPool2d", [IMAGE], **WINDOW, count_include_pad=False), [
+        {"geometry.out_h": 5}, {"counts": 3}, {"table": BIG}, {"table": 2}, {"qmin": 1, "qmax": 0},
+    ]),
+    (node("ReduceMean", [A16], axes=(1,), keepdims=False), [
+        {"view.axis": 4}, {"view.outer": 0}, {"multiplier": 1}, {"shift": 0}, {"shift": 63},
+        {"fn": 4}, {"qmin": 1, "qmax": 0},
+    ]),
+    (node("Softmax", [A16], axis=1), [{"view.inner": 3}, {"table": BIG}, {"table": 4}]),
+    (node("ArgMax", [A16], axis=1, keepdims=False, select_last_index=False), [
+        {"view.axis": 4}, {"is_min": 2}, {"last": 2},
+    ]),
+    (node("Resize", [IMAGE], **NEAREST), [
+        {"in_w": 5}, {"out_h": 3}, {"linear": 2}, {"table": BIG}, {"channels": 0},
     ]),
     (node("Dequantize", [A]), [{"count": 25}, {"scale": -1.0}, {"zero": -129}]),
     (node("Quantize", [X], Q16), [{"count": 25}, {"scale": 0.0}, {"scale": float("nan")}]),

@@ -127,6 +127,27 @@ def test_integer_average_is_the_float_one_within_half_a_step(integers, shape, at
     assert np.abs(got - np.clip(want, low, high)).max() <= 0.52 * 0.05
 
 
+@pytest.mark.parametrize(("shape", "attrs"), WINDOWS, ids=str)
+def test_int16_max_is_the_same_on_all_kernels(integers, shape, attrs):
+    node = integers.node("MaxPool2d", [integers.value16(shape)], **attrs)
+    assert integers.agree(node).min() >= -32767
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize(("shape", "attrs"), WINDOWS, ids=str)
+def test_int16_average_is_the_float_one_within_half_a_step(integers, shape, attrs, counted):
+    x, out = integers.value16(shape, 0.001), QuantParams.int16(0.00071)
+    node = integers.node("AvgPool2d", [x], out, **attrs, count_include_pad=counted)
+    assert definition("AvgPool2d").accumulator_problem(node) is None
+    q = integers.data(x)
+    got = integers.agree(node, {x: q})
+    v, y = Value("x", TensorType(np.dtype(np.float32), shape)), node.output.type.shape
+    real = Node("AvgPool2d", [v], [Value("y", TensorType(v.dtype, y))], node.attrs, "node")
+    graph = Graph([real], [Port("x", v, 1, shape)], [Port("y", real.output, 1, y)])
+    want = Session(build_file(graph)).run({"x": x.quant.dequantize(q)})["y"] / out.scalar
+    assert got.dtype == np.int16 and np.abs(got - np.clip(want, -32767, 32767)).max() <= 0.52
+
+
 def test_sums_that_cannot_fit_are_refused(integers):
     x = integers.value((1, 1, 40000, 1), scale=1.0)
     attrs = attrs_of((1, 40000), count_include_pad=False)

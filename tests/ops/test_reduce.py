@@ -82,6 +82,28 @@ def test_integer_sums_are_the_real_ones_within_half_a_step(integers, op, shape, 
     assert np.abs(got - want).max() <= 0.52
 
 
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize(("shape", "axes"), SHAPES, ids=str)
+def test_int16_is_the_real_result_within_half_a_step(integers, op, shape, axes):
+    x = integers.value16(shape, 0.001)
+    out = x.quant if definition(op).shared else QuantParams.int16(0.0013)
+    node = integers.node(op, [x], out, axes=axes, keepdims=True)
+    assert definition(op).accumulator_problem(node) is None
+    q = integers.data(x)
+    got = integers.agree(node, {x: q})
+    fn = getattr(np, op.removeprefix("Reduce").lower())
+    want = fn(q.astype(np.float64) * 0.001, axis=axes, keepdims=True) / out.scalar
+    least = -32768 if definition(op).shared else -32767
+    assert got.dtype == np.int16 and np.abs(got - np.clip(want, least, 32767)).max() <= 0.505
+
+
+def test_int16_sums_that_cannot_fit_are_refused(integers):
+    for count, fits in (((1 << 24) - 1, True), (1 << 24, False)):
+        node = integers.node("ReduceSum", [integers.value16((count,))], QuantParams.int16(1.0),
+                             axes=(0,), keepdims=False)  # fmt: skip
+        assert (definition("ReduceSum").accumulator_problem(node) is None) == fits
+
+
 def test_sums_that_cannot_fit_are_refused(integers):
     x = integers.value((1, 20_000_000))
     node = integers.node("ReduceSum", [x], QuantParams((1e4,)), axes=(1,), keepdims=False)

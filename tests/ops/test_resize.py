@@ -93,13 +93,13 @@ def test_an_nhwc_model_needs_no_transposes(run_onnx):
     assert [n.op for n in graph.nodes] == ["Resize"]
 
 
-def int8_node(integers, shape, out_hw, mode, coordinates="half_pixel"):
+def integer_node(integers, x, out_hw, mode, coordinates="half_pixel"):
     attrs = {"out_hw": out_hw, "mode": mode}
-    for side, size, out in zip("hw", shape[1:3], out_hw, strict=True):
+    for side, size, out in zip("hw", x.shape[1:3], out_hw, strict=True):
         axis = Axis(size, out, np.float32(out) / np.float32(size))
         lo, hi, weight = sources(axis, coordinates, "round_prefer_floor", mode == "linear")
         attrs |= {f"{side}_lo": lo, f"{side}_hi": hi, f"{side}_w": weight}
-    return integers.node("Resize", [integers.value(shape)], **attrs)
+    return integers.node("Resize", [x], **attrs)
 
 
 IMAGES = [
@@ -115,19 +115,22 @@ IMAGES = [
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners"])
 @pytest.mark.parametrize(("shape", "out_hw"), IMAGES, ids=str)
 def test_integers_are_the_same_on_all_kernels(integers, mode, coordinates, shape, out_hw):
-    integers.agree(int8_node(integers, shape, out_hw, mode, coordinates))
+    for x in (integers.value(shape), integers.value16(shape)):
+        integers.agree(integer_node(integers, x, out_hw, mode, coordinates))
 
 
 @pytest.mark.parametrize(("shape", "out_hw"), IMAGES, ids=str)
 def test_integers_are_the_real_values_within_half_a_step(integers, shape, out_hw):
-    node = int8_node(integers, shape, out_hw, "linear")
-    q = integers.data(node.input(0)).astype(np.float64)
-    a = node.attrs
-    wy, wx = a["h_w"].astype(np.float64)[:, None, None], a["w_w"].astype(np.float64)[:, None]
-    rows = (1 - wy) * q[:, a["h_lo"]] + wy * q[:, a["h_hi"]]
-    want = (1 - wx) * rows[:, :, a["w_lo"]] + wx * rows[:, :, a["w_hi"]]
-    got = definition("Resize").integer(node, [q.astype(np.int8)])[0]
-    assert np.abs(got - want).max() <= 0.5 + 2 * 255 / 4096
+    for x, bits in ((integers.value(shape), 11), (integers.value16(shape), 15)):
+        node = integer_node(integers, x, out_hw, "linear")
+        data = integers.data(x)
+        q, a = data.astype(np.float64), node.attrs
+        wy, wx = a["h_w"].astype(np.float64)[:, None, None], a["w_w"].astype(np.float64)[:, None]
+        rows = (1 - wy) * q[:, a["h_lo"]] + wy * q[:, a["h_hi"]]
+        want = (1 - wx) * rows[:, :, a["w_lo"]] + wx * rows[:, :, a["w_hi"]]
+        got = definition("Resize").integer(node, [data])[0]
+        span = np.iinfo(data.dtype).max - np.iinfo(data.dtype).min
+        assert np.abs(got - want).max() <= 0.5 + 2 * span / 2 ** (bits + 1)
 
 
 def model(scales, shape=(1, 3, 4, 4), **attrs):

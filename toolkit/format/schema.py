@@ -131,6 +131,12 @@ class OpKind(IntEnum):
     AddS16 = 41
     MulS16 = 42
     LutS16 = 43
+    MaxPool2dS16 = 44
+    AvgPool2dS16 = 45
+    ReduceS16 = 46
+    SoftmaxS16 = 47
+    ResizeS16 = 48
+    ArgMaxS16 = 49
     QuantizeS16 = 50
     DequantizeS16 = 51
     MinMaxS16 = 52
@@ -883,6 +889,29 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         40,
         4,
     ),
+    "MaxPool2dS16": (
+        "<IIIIHHHHHHHHHHHH",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+        ),
+        40,
+        4,
+    ),
     "MaxPool2dF32": (
         "<IIIIHHHHHHHHHHHH",
         (
@@ -935,6 +964,33 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         56,
         4,
     ),
+    "AvgPool2dS16": (
+        "<IIIIHHHHHHHHHHHHIIhh",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+            "table",
+            "counts",
+            "qmin",
+            "qmax",
+        ),
+        52,
+        4,
+    ),
     "AvgPool2dF32": (
         "<IIIIHHHHHHHHHHHHI",
         (
@@ -976,6 +1032,21 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         28,
         4,
     ),
+    "ReduceS16": (
+        "<IIIiHHhh",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "multiplier",
+            "shift",
+            "fn",
+            "qmin",
+            "qmax",
+        ),
+        24,
+        4,
+    ),
     "ReduceF32": (
         "<IIII",
         (
@@ -998,6 +1069,17 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         16,
         4,
     ),
+    "SoftmaxS16": (
+        "<IIII",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "table",
+        ),
+        16,
+        4,
+    ),
     "SoftmaxF32": (
         "<IIII",
         (
@@ -1010,6 +1092,21 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "ResizeS8": (
+        "<IIIIIIII",
+        (
+            "batch",
+            "in_h",
+            "in_w",
+            "out_h",
+            "out_w",
+            "channels",
+            "table",
+            "linear",
+        ),
+        32,
+        4,
+    ),
+    "ResizeS16": (
         "<IIIIIIII",
         (
             "batch",
@@ -1103,6 +1200,18 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "ArgMaxS8": (
+        "<IIIHH",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "is_min",
+            "last",
+        ),
+        16,
+        4,
+    ),
+    "ArgMaxS16": (
         "<IIIHH",
         (
             "view.outer",

@@ -10,6 +10,12 @@ from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
 from ._views import axis_view, float_input, view_params
 from .movement import axis_of
 
+KINDS = {
+    np.dtype(np.int8): OpKind.ArgMaxS8,
+    np.dtype(np.int16): OpKind.ArgMaxS16,
+    np.dtype(np.float32): OpKind.ArgMaxF32,
+}
+
 
 class ArgMax(OpDef):
     """ONNX ArgMax-1..13, ArgMin-1..13. attrs: axis, from the front; keepdims; select_last_index.
@@ -19,6 +25,7 @@ class ArgMax(OpDef):
     """
 
     exactness = "exact"
+    int16 = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,7 +46,7 @@ class ArgMax(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x, axis = node.input(0), node.attrs["axis"]
         axis_view(x.shape, (axis,))
-        if x.dtype not in (np.float32, np.int8):
+        if x.dtype not in KINDS:
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         middle = (1,) if node.attrs["keepdims"] else ()
         return [TensorType(np.dtype(np.int32), (*x.shape[:axis], *middle, *x.shape[axis + 1 :]))]
@@ -56,12 +63,11 @@ class ArgMax(OpDef):
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x = node.input(0)
-        kind = OpKind.ArgMaxS8 if x.dtype == np.int8 else OpKind.ArgMaxF32
         params = view_params(x.shape, (node.attrs["axis"],)) | {
             "is_min": int(self.name == "ArgMin"),
             "last": int(node.attrs["select_last_index"]),
         }
-        return Lowered(kind, params, [x])
+        return Lowered(KINDS[x.dtype], params, [x])
 
 
 OPS: tuple[OpDef, ...] = (ArgMax("ArgMax"), ArgMax("ArgMin"))

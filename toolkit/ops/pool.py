@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fixed_point import multipliers, requantize
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
-from ._sums import UNIT, sum_problem
+from ._sums import Table, requantized_sum, sum_problem, sum_table
 from ._views import float_input, from_nhwc, to_nhwc
 
 LARGEST_KERNEL = 65535
@@ -132,6 +131,8 @@ def _reduce_windows(x: Array, axis: int, span: Span, fill: int, fn: Callable[...
 class _Pool2d(OpDef):
     """attrs: kernel, stride, dilation, out_hw: (h, w); pads: (top, left, bottom, right)."""
 
+    int16 = True
+
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
         rank = len(x.shape)
@@ -156,7 +157,7 @@ class _Pool2d(OpDef):
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
-        if len(x.shape) != 4 or x.dtype not in (np.float32, np.int8):
+        if len(x.shape) != 4 or x.dtype not in (np.float32, np.int8, np.int16):
             raise ValueError(f"{self.name} of {x.dtype}{list(x.shape)}; it takes NHWC float32")
         for s in spans(node):
             if min(s.kernel, s.stride, s.dilation, s.out) < 1 or min(s.before, s.after) < 0:
@@ -175,10 +176,17 @@ class _Pool2d(OpDef):
         return {f"geometry.{k}": v for k, v in fields.items()}
 
 
+MAX_KINDS = {
+    np.dtype(np.int8): OpKind.MaxPool2dS8,
+    np.dtype(np.int16): OpKind.MaxPool2dS16,
+    np.dtype(np.float32): OpKind.MaxPool2dF32,
+}
+
+
 class MaxPool2d(_Pool2d):
     """ONNX MaxPool-1..22 (without indices), GlobalMaxPool-1..22; 1-D as an image of one line.
 
-    Padding never wins. A window of padding alone gives -inf, and -128 on int8.
+    Padding never wins. A window of padding alone gives -inf, and on integers the least q there is.
     """
 
     name = "MaxPool2d"
@@ -189,13 +197,15 @@ class MaxPool2d(_Pool2d):
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         assert inputs[0] is not None
         h, w = spans(node)
-        rows = _reduce_windows(inputs[0], 1, h, -128, np.max)
-        return [_reduce_windows(rows, 2, w, -128, np.max).astype(np.int8)]
+        dtype = node.output.dtype
+        least = -128 if dtype == np.int8 else -32767
+        rows = _reduce_windows(inputs[0], 1, h, least, np.max)
+        result = _reduce_windows(rows, 2, w, least, np.max)
+        return [np.maximum(result, least).astype(dtype)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x = node.input(0)
-        kind = OpKind.MaxPool2dS8 if x.dtype == np.int8 else OpKind.MaxPool2dF32
-        return Lowered(kind, self._geometry(node), [x])
+        return Lowered(MAX_KINDS[x.dtype], self._geometry(node), [x])
 
 
 class AvgPool2d(_Pool2d):
@@ -227,7 +237,7 @@ class AvgPool2d(_Pool2d):
             return np.full((h.out, w.out), h.kernel * w.kernel)
         return np.maximum(np.outer(h.counts(), w.counts()), 1)
 
-    def _table(self, node: Node) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    def _table(self, node: Node) -> Table:
         """Multiplier and shift by number of elements - 1, or the one entry that serves all."""
         h, w = spans(node)
         divisors = np.unique(self._divisors(node))
@@ -235,10 +245,10 @@ class AvgPool2d(_Pool2d):
             divisors = np.arange(1, min(h.kernel, h.size) * min(w.kernel, w.size) + 1)
         x, y = node.input(0).quant, node.output.quant
         assert x is not None and y is not None
-        return multipliers(x.scalar / (UNIT * y.scalar * divisors.astype(np.float64)))
+        return sum_table(x, y, divisors)
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why the sums of this int8 node do not fit; None if they do."""
+        """Why the sums of this integer node do not fit; None if they do."""
         x = node.input(0).quant
         assert x is not None
         try:
@@ -248,7 +258,7 @@ class AvgPool2d(_Pool2d):
         h, w = spans(node)
         most = min(h.kernel, h.size) * min(w.kernel, w.size)
         counts = np.arange(1, most + 1) if len(shift) > 1 else np.array([most])
-        return sum_problem(counts, x.zero_point, shift)
+        return sum_problem(counts, x, shift)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         q, x, y = inputs[0], node.input(0).quant, node.output.quant
@@ -258,7 +268,7 @@ class AvgPool2d(_Pool2d):
         acc = _reduce_windows(rows, 2, w, 0, np.sum)
         m, shift = self._table(node)
         entry = self._divisors(node)[..., None] - 1 if len(m) > 1 else 0
-        return [requantize(acc * UNIT, m[entry], shift[entry], y.zero_point, y.qmin, y.qmax)]
+        return [requantized_sum(acc, m[entry], shift[entry], y)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, y = node.input(0), node.output
@@ -267,15 +277,16 @@ class AvgPool2d(_Pool2d):
             padding = {"count_include_pad": int(node.attrs["count_include_pad"])}
             return Lowered(OpKind.AvgPool2dF32, geometry | padding, [x])
         m, shift = self._table(node)
-        params = {
+        params = geometry | {
             "table": blob.add(m, shift),
             "counts": len(m),
-            "input_zero": x.quant.zero_point,
-            "output_zero": y.quant.zero_point,
             "qmin": y.quant.qmin,
             "qmax": y.quant.qmax,
         }
-        return Lowered(OpKind.AvgPool2dS8, geometry | params, [x])
+        if x.dtype == np.int16:
+            return Lowered(OpKind.AvgPool2dS16, params, [x])
+        zeros = {"input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point}
+        return Lowered(OpKind.AvgPool2dS8, params | zeros, [x])
 
 
 OPS: tuple[OpDef, ...] = (MaxPool2d(), AvgPool2d())

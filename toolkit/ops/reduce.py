@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..fixed_point import multiplier, requantize
 from ..format.schema import OpKind, ReduceFn
 from ..ir import Array, Node, TensorType, Value
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
-from ._sums import UNIT, sum_problem
+from ._sums import Table, requantized_sum, sum_problem, sum_table
 from ._views import axis_view, float_input, from_nhwc, to_nhwc, view_params
 from .movement import axis_of
 from .pool import global_pool
@@ -42,6 +41,7 @@ class Reduce(OpDef):
         self.onnx = (self.name, *composed)
         self.exactness = "exact" if fn in EXTREMA else "rounding"
         self.shared = fn in EXTREMA
+        self.int16 = self.float_only is None
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
@@ -82,29 +82,29 @@ class Reduce(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x, axes = node.input(0), node.attrs["axes"]
         axis_view(x.shape, axes)
-        if x.dtype not in (np.float32, np.int8):
+        if x.dtype not in (np.float32, np.int8, np.int16):
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         return [TensorType(x.dtype, _result_shape(x, axes, node.attrs["keepdims"]))]
 
-    def _ratio(self, node: Node) -> tuple[int, int]:
+    def _table(self, node: Node) -> Table:
+        """Multiplier and shift, one of each."""
         x, y = node.input(0).quant, node.output.quant
         assert x is not None and y is not None
         _, count, _ = axis_view(node.input(0).shape, node.attrs["axes"])
-        divisor = count if self.fn == ReduceFn.Mean else 1
-        return multiplier(x.scalar / (UNIT * y.scalar * divisor))
+        return sum_table(x, y, np.array([count if self.fn == ReduceFn.Mean else 1]))
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why the sums of this int8 node do not fit; None if they do."""
+        """Why the sums of this integer node do not fit; None if they do."""
         x = node.input(0)
         if self.fn not in SUMS:
             return None
         try:
-            _, shift = self._ratio(node)
+            _, shift = self._table(node)
         except ValueError as why:
             return str(why)
         _, count, _ = axis_view(x.shape, node.attrs["axes"])
         assert x.quant is not None
-        return sum_problem(np.array([count]), x.quant.zero_point, np.array([shift]))
+        return sum_problem(np.array([count]), x.quant, shift)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         q, x, y = inputs[0], node.input(0), node.output
@@ -113,10 +113,8 @@ class Reduce(OpDef):
         if self.fn in EXTREMA:
             best = view.max(axis=1) if self.fn == ReduceFn.Max else view.min(axis=1)
             return [best.reshape(y.shape)]
-        acc = UNIT * np.sum(view.astype(np.int64) - x.quant.zero_point, axis=1)
-        m, shift = self._ratio(node)
-        result = requantize(acc, m, shift, y.quant.zero_point, y.quant.qmin, y.quant.qmax)
-        return [result.reshape(y.shape)]
+        acc = np.sum(view.astype(np.int64) - x.quant.zero_point, axis=1)
+        return [requantized_sum(acc, *self._table(node), y.quant).reshape(y.shape)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, y = node.input(0), node.output
@@ -125,15 +123,12 @@ class Reduce(OpDef):
             return Lowered(OpKind.ReduceF32, params, [x])
         if self.fn in _FLOAT_ONLY:
             raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
-        m, shift = self._ratio(node)
-        params |= {
-            "multiplier": m,
-            "shift": shift,
-            "input_zero": x.quant.zero_point,
-            "output_zero": y.quant.zero_point,
-            "qmin": y.quant.qmin,
-            "qmax": y.quant.qmax,
-        }
+        (m,), (shift,) = self._table(node)
+        params |= {"multiplier": int(m), "shift": int(shift)}
+        params |= {"qmin": y.quant.qmin, "qmax": y.quant.qmax}
+        if x.dtype == np.int16:
+            return Lowered(OpKind.ReduceS16, params, [x])
+        params |= {"input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point}
         return Lowered(OpKind.ReduceS8, params, [x])
 
 

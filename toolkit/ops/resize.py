@@ -15,8 +15,14 @@ from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._views import float_input, from_nhwc, to_nhwc
 from .movement import axis_of
 
-ONE = 2048
-"""Weight 1 on int8."""
+WEIGHT_BITS = {np.dtype(np.int8): 11, np.dtype(np.int16): 15}
+"""Weights on integers are in 1/2^bits: an element times that fits 32 bits."""
+
+KINDS = {
+    np.dtype(np.int8): OpKind.ResizeS8,
+    np.dtype(np.int16): OpKind.ResizeS16,
+    np.dtype(np.float32): OpKind.ResizeF32,
+}
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -98,6 +104,7 @@ class Resize(OpDef):
     name = "Resize"
     onnx = ("Resize", "Upsample")
     shared = True
+    int16 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
@@ -126,7 +133,7 @@ class Resize(OpDef):
 
     def infer(self, node: Node) -> list[TensorType]:
         x, (out_h, out_w) = node.input(0), node.attrs["out_hw"]
-        if len(x.shape) != 4 or x.dtype not in (np.float32, np.int8):
+        if len(x.shape) != 4 or x.dtype not in KINDS:
             raise ValueError(f"Resize of {x.dtype}{list(x.shape)}; it takes NHWC float32")
         for side, out, size in (("h", out_h, x.shape[1]), ("w", out_w, x.shape[2])):
             for end in ("lo", "hi"):
@@ -141,22 +148,25 @@ class Resize(OpDef):
         q = inputs[0].astype(np.int64)
         if a["mode"] == "nearest":
             return [inputs[0][:, a["h_lo"]][:, :, a["w_lo"]]]
-        wy = _fixed(a["h_w"]).astype(np.int64)[:, None, None]
-        wx = _fixed(a["w_w"]).astype(np.int64)[:, None]
+        bits = WEIGHT_BITS[inputs[0].dtype]
+        one, half = 1 << bits, 1 << (2 * bits - 1)
+        wy = _fixed(a["h_w"], bits).astype(np.int64)[:, None, None]
+        wx = _fixed(a["w_w"], bits).astype(np.int64)[:, None]
 
         def line(rows: Array) -> Array:
-            result: Array = (ONE - wx) * rows[:, :, a["w_lo"]] + wx * rows[:, :, a["w_hi"]]
+            result: Array = (one - wx) * rows[:, :, a["w_lo"]] + wx * rows[:, :, a["w_hi"]]
             return result
 
         top, bottom = line(q[:, a["h_lo"]]), line(q[:, a["h_hi"]])
-        return [(((ONE - wy) * top + wy * bottom + (1 << 21)) >> 22).astype(np.int8)]
+        q = ((one - wy) * top + wy * bottom + half) >> (2 * bits)
+        return [q.astype(inputs[0].dtype)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, a = node.input(0), node.attrs
-        int8 = x.dtype == np.int8
 
         def weights(w: Floats) -> Ints:
-            return _fixed(w) if int8 else np.asarray(w, F32).view(np.int32)
+            bits = WEIGHT_BITS.get(x.dtype)
+            return np.asarray(w, F32).view(np.int32) if bits is None else _fixed(w, bits)
 
         n, in_h, in_w, c = x.shape
         out_h, out_w = a["out_hw"]
@@ -167,11 +177,11 @@ class Resize(OpDef):
             "table": blob.add(*(np.asarray(t, np.int32) for t in rows + columns)),
             "linear": int(a["mode"] == "linear"),
         }  # fmt: skip
-        return Lowered(OpKind.ResizeS8 if int8 else OpKind.ResizeF32, params, [x])
+        return Lowered(KINDS[x.dtype], params, [x])
 
 
-def _fixed(weight: Floats) -> Ints:
-    return np.floor(weight.astype(np.float64) * ONE + 0.5).astype(np.int32)
+def _fixed(weight: Floats, bits: int) -> Ints:
+    return np.floor(weight.astype(np.float64) * (1 << bits) + 0.5).astype(np.int32)
 
 
 def _modes(node: OnnxNode) -> tuple[str, str, str]:

@@ -136,6 +136,12 @@ enum {
     EK_OP_ADD_S16 = 41,
     EK_OP_MUL_S16 = 42,
     EK_OP_LUT_S16 = 43,
+    EK_OP_MAX_POOL2D_S16 = 44,
+    EK_OP_AVG_POOL2D_S16 = 45,
+    EK_OP_REDUCE_S16 = 46,
+    EK_OP_SOFTMAX_S16 = 47,
+    EK_OP_RESIZE_S16 = 48,
+    EK_OP_ARG_MAX_S16 = 49,
     EK_OP_QUANTIZE_S16 = 50,
     EK_OP_DEQUANTIZE_S16 = 51,
     EK_OP_MIN_MAX_S16 = 52,
@@ -480,6 +486,11 @@ typedef struct ek_fmt_max_pool2d_s8 {
 } ek_fmt_max_pool2d_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_s8) == 40, "MaxPool2dS8");
 
+typedef struct ek_fmt_max_pool2d_s16 {
+    ek_fmt_conv_geometry geometry;
+} ek_fmt_max_pool2d_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_s16) == 40, "MaxPool2dS16");
+
 typedef struct ek_fmt_max_pool2d_f32 {
     ek_fmt_conv_geometry geometry;
 } ek_fmt_max_pool2d_f32;
@@ -495,6 +506,15 @@ typedef struct ek_fmt_avg_pool2d_s8 {
     int16_t qmax;
 } ek_fmt_avg_pool2d_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_s8) == 56, "AvgPool2dS8");
+
+typedef struct ek_fmt_avg_pool2d_s16 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t table;
+    uint32_t counts;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_avg_pool2d_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_s16) == 52, "AvgPool2dS16");
 
 typedef struct ek_fmt_avg_pool2d_f32 {
     ek_fmt_conv_geometry geometry;
@@ -514,6 +534,16 @@ typedef struct ek_fmt_reduce_s8 {
 } ek_fmt_reduce_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_s8) == 28, "ReduceS8");
 
+typedef struct ek_fmt_reduce_s16 {
+    ek_fmt_axis_view view;
+    int32_t multiplier;
+    uint16_t shift;
+    uint16_t fn;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_reduce_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_s16) == 24, "ReduceS16");
+
 typedef struct ek_fmt_reduce_f32 {
     ek_fmt_axis_view view;
     uint32_t fn;
@@ -525,6 +555,12 @@ typedef struct ek_fmt_softmax_s8 {
     uint32_t table;
 } ek_fmt_softmax_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_s8) == 16, "SoftmaxS8");
+
+typedef struct ek_fmt_softmax_s16 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+} ek_fmt_softmax_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_s16) == 16, "SoftmaxS16");
 
 typedef struct ek_fmt_softmax_f32 {
     ek_fmt_axis_view view;
@@ -543,6 +579,18 @@ typedef struct ek_fmt_resize_s8 {
     uint32_t linear;
 } ek_fmt_resize_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_resize_s8) == 32, "ResizeS8");
+
+typedef struct ek_fmt_resize_s16 {
+    uint32_t batch;
+    uint32_t in_h;
+    uint32_t in_w;
+    uint32_t out_h;
+    uint32_t out_w;
+    uint32_t channels;
+    uint32_t table;
+    uint32_t linear;
+} ek_fmt_resize_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_resize_s16) == 32, "ResizeS16");
 
 typedef struct ek_fmt_resize_f32 {
     uint32_t batch;
@@ -594,6 +642,13 @@ typedef struct ek_fmt_arg_max_s8 {
     uint16_t last;
 } ek_fmt_arg_max_s8;
 EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_s8) == 16, "ArgMaxS8");
+
+typedef struct ek_fmt_arg_max_s16 {
+    ek_fmt_axis_view view;
+    uint16_t is_min;
+    uint16_t last;
+} ek_fmt_arg_max_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_s16) == 16, "ArgMaxS16");
 
 typedef struct ek_fmt_arg_max_f32 {
     ek_fmt_axis_view view;
@@ -770,6 +825,12 @@ enum {
     X(ADD_S16, add_s16, 64) \
     X(MUL_S16, mul_s16, 60) \
     X(LUT_S16, lut_s16, 8) \
+    X(MAX_POOL2D_S16, max_pool2d_s16, 40) \
+    X(AVG_POOL2D_S16, avg_pool2d_s16, 52) \
+    X(REDUCE_S16, reduce_s16, 24) \
+    X(SOFTMAX_S16, softmax_s16, 16) \
+    X(RESIZE_S16, resize_s16, 32) \
+    X(ARG_MAX_S16, arg_max_s16, 16) \
     X(QUANTIZE_S16, quantize_s16, 8) \
     X(DEQUANTIZE_S16, dequantize_s16, 8) \
     X(MIN_MAX_S16, min_max_s16, 52) \

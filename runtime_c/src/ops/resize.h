@@ -5,7 +5,7 @@
 #include "heavy_checks.h"
 #include "overlap.h"
 
-/* ResizeS8 and ResizeF32 are the same struct. */
+/* ResizeS8, ResizeS16 and ResizeF32 are the same struct. */
 typedef ek_fmt_resize_s8 ek_resize;
 _Static_assert(sizeof(ek_resize) == sizeof(ek_fmt_resize_f32), "ResizeF32");
 

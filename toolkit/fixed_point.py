@@ -41,6 +41,11 @@ def multipliers(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     )
 
 
+def real_ratio(m: NDArray[Any], shift: NDArray[Any]) -> NDArray[np.float64]:
+    """The ratios that `multipliers` made these of."""
+    return np.ldexp(np.asarray(m, np.float64), np.asarray(shift, np.int64) - 31)
+
+
 def scale(acc: NDArray[Any], m: NDArray[Any] | int, shift: NDArray[Any] | int) -> Ints:
     """acc * m * 2^(shift - 31), rounded half up twice; arguments broadcast."""
     acc64, m64, s = (np.asarray(v, np.int64) for v in (acc, m, shift))
@@ -96,6 +101,11 @@ def multipliers16(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArr
         np.array([m for m, _ in pairs], np.int32),
         np.array([s for _, s in pairs], np.uint8),
     )
+
+
+def real_ratio16(m: NDArray[Any], shift: NDArray[Any]) -> NDArray[np.float64]:
+    """The ratios that `multipliers16` made these of."""
+    return np.ldexp(np.asarray(m, np.float64), -np.asarray(shift, np.int64))
 
 
 def scale16(acc: NDArray[Any], m: NDArray[Any] | int, shift: NDArray[Any] | int) -> Ints:

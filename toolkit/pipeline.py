@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from .. import __version__
 from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
-from .accuracy import Report, compare, make_oracle
+from .accuracy import SAMPLES, Report, compare, explain, make_oracle
 from .build import build_file
 from .compress import remove_constant_channels
 from .device.build import load_target
@@ -28,7 +28,7 @@ from .onnx_import import load as import_onnx
 from .onnx_types import numpy_dtype
 from .passes import DEFAULT, run_passes
 from .progress import Progress, silent
-from .quantize import Decision, quantize_model
+from .quantize import Decision, Keeper, quantize_model
 from .quantize.equalize import equalized, from_text, to_text
 from .report import report_page
 from .runtime import Session
@@ -118,7 +118,12 @@ def quantize(
     samples = open_samples(calib, input_specs(graph), image or ImageOptions(), limit=limit)
     done = quantize_model(graph, samples, observer, progress)
     kept = remove_constant_channels(done.graph)
-    options = {"observer": observer, "limit": limit, "shapes": _plain(shapes)}
+    options: dict[str, Any] = {
+        "observer": observer,
+        "limit": limit,
+        "samples": done.samples,
+        "shapes": _plain(shapes),
+    }
     if done.exponents:
         options["equalized"] = to_text(done.exponents)
     provenance = _provenance(model, samples.fingerprint(), options)
@@ -159,7 +164,8 @@ def check(
     """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
 
     `data` is as calibration samples are; arrays that are no inputs are passed over. `labels` is the
-    key in it (an .npz) of one class per sample, for top-1. `layers` adds the SQNR of every tensor.
+    key in it (an .npz) of one class per sample, for top-1. `layers` adds the SQNR of every tensor,
+    and for a generic file attributes the loss.
     `target` lets that target's emulator answer (`cpu` is its -cpu), else this machine does, with
     the kernel table `kernels`. Raises UserError or CalibrationError.
     """
@@ -173,15 +179,22 @@ def check(
         if not isinstance(data, str | Path):
             raise UserError("labels are read from an .npz: give its path as the data")
         classes = load_labels(data, labels)[:limit]
-    return compare(
+    keeper = Keeper(SAMPLES)
+    floats = _layer_reference(session, graph) if layers else graph
+    report = compare(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
-        samples,
+        keeper.passing(samples) if layers else samples,
         classes,
-        float_edge=Session(build_file(_layer_reference(session, graph))) if layers else None,
+        float_edge=Session(build_file(floats)) if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )
+    data_of = session.model.data.tobytes()
+    if layers and read(data_of).target == "generic":
+        inputs = [k.inputs for k in keeper.kept]
+        report = replace(report, explanation=explain(data_of, floats, inputs, progress=progress))
+    return report
 
 
 def input_specs(graph: Graph) -> list[InputSpec]:

@@ -1,11 +1,17 @@
 """What a quantized file costs against the float model."""
 
 from .compare import LayerReport, OutputReport, Report, compare
-from .metrics import Difference, Top1, predicted_class, sqnr_db
+from .explain import SAMPLES, Explanation, LayerCost, explain
+from .metrics import EXACT_DB, Difference, Top1, predicted_class, sqnr_db
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
+from .words import summary
 
 __all__ = [
+    "EXACT_DB",
+    "SAMPLES",
     "Difference",
+    "Explanation",
+    "LayerCost",
     "LayerReport",
     "OnnxRuntime",
     "Oracle",
@@ -14,7 +20,9 @@ __all__ = [
     "Report",
     "Top1",
     "compare",
+    "explain",
     "make_oracle",
     "predicted_class",
     "sqnr_db",
+    "summary",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..format.reader import read
 from ..ir import Array
 from ..progress import Progress
 from ..runtime import IoInfo, Session
+from .explain import Explanation, LayerCost
 from .metrics import Difference, Top1
 from .oracle import Oracle
 
@@ -39,7 +40,10 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What `edgekit check` says. `layers` are the worst first, those without counterpart last."""
+    """What `edgekit check` says. `layers` are the worst first, those without counterpart last.
+
+    `explanation` attributes the loss, where that was asked for.
+    """
 
     outputs: list[OutputReport]
     samples: int
@@ -47,6 +51,7 @@ class Report:
     target: str
     top1: Top1 | None = None
     layers: list[LayerReport] = field(default_factory=list)
+    explanation: Explanation | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `check --json`; `top1` and `layers` only where they were asked for."""
@@ -60,7 +65,19 @@ class Report:
             told["top1"] = self.top1.to_json()
         if self.layers:
             told["layers"] = [asdict(layer) for layer in self.layers]
+        if self.explanation is not None:
+            told["explanation"] = self.explanation.to_json()
+            costs = told["explanation"].pop("layers")
+            told["layers"] = _merged(told.get("layers", []), costs)
         return told
+
+
+def _merged(layers: list[dict[str, Any]], costs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every layer with what it costs; None where that is not known. Inputs come last."""
+    by_name = {c["name"]: c for c in costs}
+    unknown = {f.name: None for f in fields(LayerCost)}
+    found = [unknown | by_name.pop(n["name"], {}) | n for n in layers]
+    return found + list(by_name.values())
 
 
 class Runner(Protocol):

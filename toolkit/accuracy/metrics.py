@@ -34,26 +34,39 @@ class Difference:
         if a.size != r.size:
             raise ValueError(f"{a.size} elements cannot be compared with {r.size}")
         error = a - r
-        self.signal += float(r @ r)
-        self.noise += float(error @ error)
-        norms = float(np.linalg.norm(a) * np.linalg.norm(r))
-        self.cosines += float(a @ r) / (norms + 1e-12) if norms else float(not error.any())
+        signal, power = energy(r), energy(a)
+        self.signal += signal
+        self.noise += energy(error)
+        norms = math.sqrt(power) * math.sqrt(signal)
+        product = float(np.einsum("i,i->", a, r))
+        self.cosines += product / (norms + 1e-12) if norms else float(not error.any())
         self.max_abs_error = float(np.max(np.abs(error), initial=self.max_abs_error))
         self.samples += 1
 
     @property
     def sqnr_db(self) -> float:
         """Signal to quantization noise over all samples, in dB."""
-        if self.signal == 0.0:
-            return EXACT_DB if self.noise == 0.0 else 10 * math.log10(_TINY / self.noise)
-        if math.isnan(self.signal + self.noise):
-            return math.nan
-        return 10 * math.log10(self.signal / (self.noise + _TINY))
+        return ratio_db(self.signal, self.noise)
 
     @property
     def cosine(self) -> float:
         """Mean over samples."""
         return self.cosines / self.samples if self.samples else math.nan
+
+
+def energy(x: Array) -> float:
+    """Sum of squares in double precision, in an order that no number of threads changes."""
+    flat = np.ravel(x).astype(np.float64)
+    return float(np.einsum("i,i->", flat, flat))
+
+
+def ratio_db(signal: float, noise: float) -> float:
+    """Signal to noise in dB; of nothing to nothing EXACT_DB, which is the most there is."""
+    if math.isnan(signal + noise):
+        return math.nan
+    if signal == 0.0:
+        return EXACT_DB if noise == 0.0 else 10 * math.log10(_TINY / noise)
+    return 10 * math.log10(signal / (noise + _TINY))
 
 
 def sqnr_db(got: Array, truth: Array) -> float:

@@ -8,6 +8,7 @@ import click
 
 from ...calibration import ImageOptions
 from .. import pipeline
+from ..accuracy import EXACT_DB, Explanation, Report, summary
 from .options import edge_argument, image_options, json_option, target_options
 from .output import db, people, print_json, progress, table
 
@@ -30,7 +31,7 @@ from .output import db, people, print_json, progress, table
     help="Samples, as for quantize --calib; other arrays of an .npz are passed over.",
 )
 @click.option("--labels", metavar="KEY", help="Key in --data of one class per sample, for top-1.")
-@click.option("--layers", is_flag=True, help="Also the SQNR after every layer, worst first.")
+@click.option("--layers", is_flag=True, help="Also what every layer loses, and why.")
 @click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
 @click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
 @target_options
@@ -81,12 +82,42 @@ def check(
             f"top-1: float {t['float']:.4f}, edge {t['edge']:.4f}, "
             f"they agree on {t['agreement']:.4f}"
         )
-    if layers:
+    if report.explanation is not None:
+        _explain(report, report.explanation)
+    elif layers:
         table(
             "Signal left after each layer, worst first",
             ("tensor", "operator", "held as", ">SQNR"),
-            [
-                (n.name, n.type, n.dtype, "" if n.sqnr_db is None else db(n.sqnr_db))
-                for n in report.layers
-            ],
+            [(n.name, n.type, n.dtype, _level(n.sqnr_db)) for n in report.layers],
         )
+
+
+def _explain(report: Report, explanation: Explanation) -> None:
+    costs = {c.name: c for c in explanation.layers}
+    layers = [(n.name, n.type, n.dtype, n.sqnr_db, costs.pop(n.name, None)) for n in report.layers]
+    layers += [(c.name, c.type, c.dtype, c.sqnr_db, c) for c in costs.values()]
+    rows = []
+    for name, kind, dtype, sqnr, c in layers:
+        row = [name, kind, dtype, _level(sqnr)]
+        if c is None:
+            rows.append([*row, *[""] * 7])
+            continue
+        levels = (c.weights_only_db, c.activations_only_db, c.local_db)
+        share = "" if c.share is None else f"{c.share:.1%}"
+        parts = (share, f"{c.saturation:.1%}", f"{c.range_use:.0%}", c.cause or "")
+        rows.append([*row, *map(_level, levels), *parts])
+    table(
+        f"Signal left after each layer in dB, worst first; on {explanation.samples} samples with "
+        "only weights or activations rounded, and of the layer alone; its part of the loss",
+        (
+            "tensor", "operator", "held as", ">SQNR", ">weights", ">activ.", ">alone", ">loss",
+            ">clipped", ">range", "cause",
+        ),
+        rows,
+    )  # fmt: skip
+    for line in summary(explanation):
+        people.print(line)
+
+
+def _level(x: float | None) -> str:
+    return "" if x is None else "exact" if x >= EXACT_DB else f"{x:.1f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,3 +174,11 @@ def geometry(node: Node) -> dict[str, int | float]:
         "pad_left": node.attrs["pads"][1],
     }
     return {f"geometry.{k}": int(v) for k, v in values.items()}
+
+
+def kernel_shape(params: Mapping[str, int | float]) -> tuple[int, int, int, int]:
+    """[O, KH, KW, C / groups] of the weights, from the fields of the struct ConvGeometry."""
+    o, kh, kw, c, groups = (
+        int(params[f"geometry.{f}"]) for f in ("out_c", "kernel_h", "kernel_w", "in_c", "groups")
+    )
+    return o, kh, kw, c // groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import fixed_point
-from ..ir import Array, Node
+from ..format.schema import OpKind
+from ..ir import Array, Node, QuantParams, constant
 from ._opdef import Activation, Blob, OpDef
 
 Ints = NDArray[np.int64]
@@ -19,6 +21,16 @@ NO_BIAS = 0xFFFFFFFF
 """Blob offset of a bias that is not there."""
 
 LIMIT = 1 << 30
+
+Params = Mapping[str, int | float]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Weights [n, ...] and bias [n] as a file holds them, in real numbers."""
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,36 @@ class WeightedOp(OpDef):
     @abstractmethod
     def accumulate(self, node: Node, x: Array) -> Ints:
         """sum(w * (x - input zero)) for the whole output [..., n], nothing where no tap is."""
+
+    @abstractmethod
+    def stored_weights(self, node: Node, params: Params, flat: NDArray[np.int8]) -> Array:
+        """`lower` backwards: weights [n, ...] of `flat`, the int8 of the blob from theirs on.
+
+        Their sizes are those of `params`: the file may hold fewer channels than the float `node`.
+        """
+
+    def stored(
+        self, node: Node, kind: OpKind, params: Params, blob: bytes, x: QuantParams, y: QuantParams
+    ) -> Stored | None:
+        """The constants of the file's operator for the float `node`, which reads `x`, makes `y`.
+
+        None for a kind whose weights are not read back.
+        """
+        if not kind.name.endswith(("S8", "S16")):
+            return None
+        flat = np.frombuffer(blob, np.int8, offset=int(params["weights"]))
+        w = self.stored_weights(node, params, flat)
+        n, at = len(w), int(params["requant.table"])
+        made = Node(node.op, [node.input(0), constant(w, "w")], [], node.attrs)
+        folded = self.folding_sums(made)[0].reshape(-1, n) * x.zero_point
+        wide = kind.name.endswith("S16")
+        biases = 1 if wide else len(folded)  # int16 has no phases: nothing is folded in
+        ints = np.frombuffer(blob, "<i4", (biases + 1) * n, at).astype(np.int64)
+        shift = np.frombuffer(blob, np.uint8 if wide else np.int8, n, at + 4 * len(ints))
+        ratio = fixed_point.real_ratio16 if wide else fixed_point.real_ratio
+        unit = ratio(ints[biases * n :], shift) * y.scalar  # input scale * weight scale
+        bias = (ints[:n] + folded[0]) * unit
+        return Stored(w * (unit / x.scalar).reshape(-1, *[1] * (w.ndim - 1)), bias)
 
     def folding_sums(self, node: Node) -> tuple[Ints, Ints]:
         """(sum(w), sum(|w|)) of each accumulator's weights; the last axis is n."""

@@ -15,11 +15,20 @@ from ._conv import (
     constant_weights,
     emit,
     geometry,
+    kernel_shape,
     pair,
     spatial_rank,
 )
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
-from ._weighted import Ints, WeightedOp, check_bias, exact_product, file_weights, weights_of
+from ._weighted import (
+    Ints,
+    Params,
+    WeightedOp,
+    check_bias,
+    exact_product,
+    file_weights,
+    weights_of,
+)
 
 
 class Conv2d(WeightedOp):
@@ -84,6 +93,12 @@ class Conv2d(WeightedOp):
             for p, f in zip(np.split(patches, groups, axis=-1), np.split(w, groups), strict=True)
         ]
         return np.concatenate(parts, axis=-1)
+
+    def stored_weights(self, node: Node, params: Params, flat: NDArray[np.int8]) -> Array:
+        o, kh, kw, c = kernel_shape(params)
+        if is_depthwise(node):
+            return flat[: kh * kw * o].reshape(kh, kw, o).transpose(2, 0, 1)[..., None]
+        return flat[: o * kh * kw * c].reshape(o, kh, kw, c)
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x, name = file_weights(node), node.input(0), self.name

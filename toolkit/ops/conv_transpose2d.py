@@ -13,11 +13,20 @@ from ._conv import (
     constant_weights,
     emit,
     geometry,
+    kernel_shape,
     pair,
     spatial_rank,
 )
 from ._opdef import Blob, Builder, Lowered, OnnxNode, Unsupported, kind_for
-from ._weighted import Ints, WeightedOp, check_bias, exact_product, file_weights, weights_of
+from ._weighted import (
+    Ints,
+    Params,
+    WeightedOp,
+    check_bias,
+    exact_product,
+    file_weights,
+    weights_of,
+)
 
 
 class ConvTranspose2d(WeightedOp):
@@ -101,6 +110,15 @@ class ConvTranspose2d(WeightedOp):
             np.stack([p.sum(axis=(1, 2, 3)) for p in parts]),
             np.stack([np.abs(p).sum(axis=(1, 2, 3)) for p in parts]),
         )
+
+    def stored_weights(self, node: Node, params: Params, flat: NDArray[np.int8]) -> Array:
+        o, kh, kw, c = kernel_shape(params)
+        w, at = np.zeros((o, kh, kw, c), np.int8), 0  # a tap that reaches no output is not there
+        for ky, kx in _phases(node):
+            size = o * len(ky) * len(kx) * c
+            w[np.ix_(np.arange(o), ky, kx)] = flat[at : at + size].reshape(o, len(ky), len(kx), c)
+            at += size
+        return w
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x = file_weights(node), node.input(0)

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..ir import Array, Node, TensorType, Value
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
-from ._weighted import Ints, WeightedOp, check_bias, exact_product, file_weights, weights_of
+from ._weighted import (
+    Ints,
+    Params,
+    WeightedOp,
+    check_bias,
+    exact_product,
+    file_weights,
+    weights_of,
+)
 
 
 class FullyConnected(WeightedOp):
@@ -58,6 +67,10 @@ class FullyConnected(WeightedOp):
         quant = node.input(0).quant
         assert quant is not None
         return exact_product(x.astype(np.int16) - quant.zero_point, weights_of(node))
+
+    def stored_weights(self, node: Node, params: Params, flat: NDArray[np.int8]) -> Array:
+        n, k = int(params["n"]), int(params["k"])
+        return flat[: n * k].reshape(n, k)
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x = file_weights(node), node.input(0)

@@ -1,22 +1,35 @@
 """Post-training quantization: a float graph and samples -> an int8 graph. docs/quantization.md."""
 
-from .calibrate import Calibration, calibrate
-from .optimize import Quantized, optimize, quantize_model
+from .calibrate import Calibration, Keeper, KeptSample, Sample, calibrate
+from .optimize import Quantized, macs_of, optimize, quantize_model
 from .options import OBSERVERS, Decision, Observer, Options, Range, Ranges
 from .plan import Plan, quantize_graph
+from .prepare import prepare
+from .probes import Probe, find_probes, with_probes
+from .trial import Score, Trials
 
 __all__ = [
     "OBSERVERS",
     "Calibration",
     "Decision",
+    "Keeper",
+    "KeptSample",
     "Observer",
     "Options",
     "Plan",
+    "Probe",
     "Quantized",
     "Range",
     "Ranges",
+    "Sample",
+    "Score",
+    "Trials",
     "calibrate",
+    "find_probes",
+    "macs_of",
     "optimize",
+    "prepare",
     "quantize_graph",
     "quantize_model",
+    "with_probes",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,12 +58,21 @@ class Calibration:
         return {n: np.mean([s.means[n] for s in self.kept], axis=0) for n in found}
 
 
-class _Keeper:
+class Keeper:
     """Every k-th of a stream of unknown length, k doubling whenever there are too many."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = KEPT_SAMPLES, limit_bytes: int = KEPT_BYTES) -> None:
         self.kept: list[KeptSample] = []
+        self.count, self.limit_bytes = count, limit_bytes
         self.step, self.seen, self.nbytes = 1, 0, 0
+
+    def passing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """The samples as they come, some of them kept."""
+        for sample in samples:
+            if self.wants():
+                self.add(KeptSample({k: np.array(v) for k, v in sample.items()}))
+            self.seen += 1
+            yield sample
 
     def wants(self) -> bool:
         return self.seen % self.step == 0
@@ -71,7 +80,9 @@ class _Keeper:
     def add(self, sample: KeptSample) -> None:
         self.kept.append(sample)
         self.nbytes += sample.nbytes
-        while len(self.kept) > KEPT_SAMPLES or (self.nbytes > KEPT_BYTES and len(self.kept) > 1):
+        while len(self.kept) > self.count or (
+            self.nbytes > self.limit_bytes and len(self.kept) > 1
+        ):
             self.kept = self.kept[::2]
             self.step *= 2
             self.nbytes = sum(s.nbytes for s in self.kept)
@@ -93,7 +104,7 @@ def calibrate(
     weighed = views(graph, read_by_weights(graph))
     watched = views(graph, [v for v in graph.values() if v.name in probed])
     total = _length(samples)
-    keeper = _Keeper()
+    keeper = Keeper()
     for sample in samples:
         kept = KeptSample({k: np.array(v) for k, v in sample.items()})
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..build import build_file
+from ..ir import Graph
 from ..runtime import Session
 from .calibrate import Calibration
 from .options import Ranges
@@ -53,12 +56,24 @@ class Trials:
         self.kept, self.probes = calibration.kept, calibration.probes
         self.count = 0
         self.truth = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
-        self.signal = np.array([sum(float(np.sum(v * v)) for v in vs) for vs in self.truth])
+        self.signal = _energies(self.truth)
+
+    def on(self, count: int) -> Trials:
+        """The same on `count` of the samples, spread evenly."""
+        fewer = copy(self)
+        at = np.linspace(0, len(self.kept) - 1, count).round().astype(int)
+        fewer.kept = [self.kept[i] for i in at]
+        fewer.truth = [[views[i] for i in at] for views in self.truth]
+        fewer.signal = _energies(fewer.truth)
+        return fewer
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""
         self.count += 1
-        graph, _ = plan.emit(ranges)
+        return self.measure(plan.emit(ranges)[0])
+
+    def measure(self, graph: Graph) -> Score:
+        """The score of any graph that has the probed tensors by their names."""
         session = Session(build_file(with_probes(graph, self.probes)))
         noise = np.zeros((len(self.probes), len(self.kept)))
         for i, sample in enumerate(self.kept):
@@ -68,3 +83,8 @@ class Trials:
                     error = probe.view(got[probe.tensor]) - self.truth[p][i]
                     noise[p, i] = np.sum(error * error)
         return Score(noise, self.signal)
+
+
+def _energies(views: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Sum of squares over the samples, by probe."""
+    return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])

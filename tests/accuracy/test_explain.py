@@ -1,0 +1,236 @@
+"""Causes that were planted are named, and the numbers are those of an independent simulation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy import explain
+from edgekit.toolkit.accuracy.twin import twin_of
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.model import Provenance
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
+from edgekit.toolkit.quantize import Options, quantize_graph
+
+FLOAT = np.dtype(np.float32)
+LIMITS = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def fully_connected(x, weight, bias, name):
+    y = Value(name, TensorType(FLOAT, (*x.shape[:-1], len(weight))))
+    w = constant(np.asarray(weight, np.float32), f"{name}.w")
+    b = constant(np.asarray(bias, np.float32), f"{name}.b")
+    return Node("FullyConnected", [x, w, b], [y], dict(LIMITS), name)
+
+
+class Net:
+    """x [1, 32] -> a [1, 32] -> b [1, 8], both FullyConnected."""
+
+    def __init__(self, seed=3):
+        rng = np.random.default_rng(seed)
+        self.first = rng.normal(size=(32, 32)) / 6
+        self.first_bias = rng.normal(size=32) * 0.1
+        self.second = rng.normal(size=(8, 32)) / 6
+        self.samples = [{"x": rng.normal(size=(1, 32)).astype(np.float32)} for _ in range(40)]
+
+    def graph(self):
+        x = Value("x", TensorType(FLOAT, (1, 32)))
+        a = fully_connected(x, self.first, self.first_bias, "a")
+        b = fully_connected(a.output, self.second, np.zeros(8), "b")
+        return Graph([a, b], [Port("x", x, 1, x.shape)], [Port("b", b.output, 1, b.output.shape)])
+
+    def seen(self, samples=None):
+        """The least and largest value of every tensor, in numpy."""
+        x = np.concatenate([s["x"] for s in samples or self.samples]).astype(np.float64)
+        a = x @ self.first.T + self.first_bias
+        found = {"x": x, "a": a, "b": a @ self.second.T}
+        return {n: (float(v.min()), float(v.max())) for n, v in found.items()}
+
+    def explained(self, ranges=None, **options):
+        graph = self.graph()
+        quantized, _ = quantize_graph(graph, ranges or self.seen(), Options(search_scales=True))
+        provenance = Provenance(options=json.dumps(options))
+        return explain(build_file(quantized, provenance), graph, self.samples[:16])
+
+
+def layer(explanation, name):
+    return next(c for c in explanation.layers if c.name == name)
+
+
+def test_a_well_quantized_net_has_nothing_worse_than_its_bits():
+    told = Net().explained()
+    assert told.sqnr_db > 35 and told.samples == 16
+    assert {c.cause for c in told.layers} <= {
+        "coarse steps", "weight rounding", "from earlier layers", None,
+    }  # fmt: skip
+    assert sum(c.share for c in told.layers) == pytest.approx(1)
+
+
+def test_an_outlier_channel_is_named():
+    net = Net()
+    net.first[5] *= 100
+    net.first_bias[5] *= 100
+    net.second[:, 5] /= 100
+    told = net.explained()
+    worst = layer(told, "a")
+    assert told.worst()[0] is worst and worst.cause == "outlier channel"
+    assert "channel 5 " in worst.seen and worst.outlier_ratio > 20 and worst.share > 0.8
+    assert worst.measured and worst.gain_db > 10
+    assert worst.local_db > 25, "at its own output the large channel hides it"
+
+
+def test_the_gain_promised_for_equalizing_is_there():
+    net = Net()
+    net.first[5] *= 64
+    net.first_bias[5] *= 64
+    net.second[:, 5] /= 64
+    before = net.explained()
+    net.first[5] /= 64
+    net.first_bias[5] /= 64
+    net.second[:, 5] *= 64
+    gained = net.explained().sqnr_db - before.sqnr_db
+    assert layer(before, "a").gain_db == pytest.approx(gained, abs=1.5) and gained > 10
+
+
+def test_a_clipped_range_is_named_and_widening_it_gains_what_is_promised():
+    net = Net()
+    low, high = net.seen()["a"]
+    told = net.explained({**net.seen(), "a": (low / 3, high / 3)}, observer="mse", samples=40)
+    worst = told.worst()[0]
+    assert (worst.name, worst.cause) == ("a", "clipped range")
+    x = np.concatenate([s["x"] for s in net.samples[:16]]).astype(np.float64)
+    a = x @ net.first.T + net.first_bias
+    assert worst.saturation == pytest.approx(np.mean((a < low / 3) | (a > high / 3)), abs=0.005)
+    gained = net.explained().sqnr_db - told.sqnr_db
+    assert worst.gain_db == pytest.approx(gained, abs=1.5) and gained > 10
+
+
+@pytest.mark.parametrize("observer", ["minmax", "auto"])
+def test_too_few_samples_are_named(observer):
+    net = Net()
+    for s in net.samples[:2]:
+        s["x"] = s["x"] * np.float32(0.3)
+    ranges = {**net.seen(), "a": net.seen(net.samples[:2])["a"]}
+    told = net.explained(ranges, observer=observer, samples=2)
+    worst = told.worst()[0]
+    assert (worst.name, worst.cause) == ("a", "too few samples") and "of 2 samples" in worst.seen
+    assert "more samples" in worst.advice and worst.gain_db > 3
+
+
+def test_a_dead_channel_that_takes_the_range_is_named():
+    net = Net()
+    net.first[9], net.first_bias[9] = 0, 80.0
+    net.second[:, 9] = 0
+    told = net.explained()
+    worst = told.worst()[0]
+    assert (worst.name, worst.cause) == ("a", "dead channel")
+    assert worst.dead_channels == 1 and "channel 9 " in worst.seen
+    net.first_bias[9] = 0
+    gained = net.explained().sqnr_db - told.sqnr_db
+    assert worst.gain_db == pytest.approx(gained, abs=1.5) and gained > 10
+
+
+def test_a_rounding_bias_is_named():
+    """Weights 0.4 of a step above the grid, all alike, meet inputs that are all near 1."""
+    net = Net()
+    rng = np.random.default_rng(8)
+    step = 1 / 127
+    net.first = (rng.integers(-60, 60, (32, 32)) + 0.4) * step
+    net.first[:, 0] = 1.0
+    net.samples = [
+        {"x": (1 + rng.normal(size=(1, 32)) * 0.3).astype(np.float32)} for _ in range(40)
+    ]
+    graph, ranges = net.graph(), net.seen()
+    quantized, _ = quantize_graph(graph, ranges)
+    told = explain(build_file(quantized), graph, net.samples[:16])
+    worst = told.worst()[0]
+    assert (worst.name, worst.cause) == ("a", "rounding bias") and worst.gain_db > 1
+    assert worst.local_weights_db < worst.local_activations_db
+
+
+def test_a_range_taken_over_from_a_concat_is_named():
+    rng = np.random.default_rng(4)
+    x = Value("x", TensorType(FLOAT, (1, 16)))
+    small = fully_connected(x, rng.normal(size=(16, 16)) / 400, np.zeros(16), "small")
+    large = fully_connected(x, rng.normal(size=(16, 16)) / 4, np.zeros(16), "large")
+    both = Value("both", TensorType(FLOAT, (1, 32)))
+    concat = Node("Concat", [small.output, large.output], [both], {"axis": 1}, "both")
+    weight = np.concatenate([np.eye(8, 16) * 100, np.eye(8, 16)], axis=1)
+    y = fully_connected(both, weight, np.zeros(8), "y")
+    ports = [Port("x", x, 1, x.shape)], [Port("y", y.output, 1, y.output.shape)]
+    graph = Graph([small, large, concat, y], *ports)
+    ranges = {"x": (-3.0, 3.0), "small": (-0.04, 0.04), "large": (-4.0, 4.0), "both": (-4.0, 4.0)}
+    quantized, _ = quantize_graph(graph, ranges | {"y": (-8.0, 8.0)})
+    samples = [{"x": rng.normal(size=(1, 16)).astype(np.float32)} for _ in range(16)]
+    worst = explain(build_file(quantized), graph, samples).worst()[0]
+    assert (worst.name, worst.cause) == ("small", "shared range") and "'both'" in worst.seen
+
+
+def test_the_file_s_weights_are_read_back_and_removed_channels_are_put_in_place():
+    net = Net()
+    net.first[9], net.first_bias[9] = 0, -1.0
+    graph = conv_graph()
+    ranges = {n: (-4.0, 4.0) for n in ("x", "y")} | {"c": (0.0, 4.0), "d": (0.0, 4.0)}
+    quantized, _ = quantize_graph(graph, ranges)
+    whole = {n.output.name: (n.input(1), n.input(2)) for n in quantized.nodes if len(n.inputs) == 3}
+    integers = {
+        name: [np.array(v.const) * np.reshape(v.quant.scale, (-1,) + (1,) * (v.const.ndim - 1))
+               for v in pair]
+        for name, pair in whole.items()
+    }  # fmt: skip
+    kept = remove_constant_channels(quantized)
+    assert kept, "the planted constant channel was removed"
+    twin = twin_of(read(build_file(quantized, kept=kept)), graph)
+    assert twin.constants.keys() == integers.keys() and twin.kept
+    for name, (weight, bias) in integers.items():
+        got = twin.constants[name]
+        rows = twin.kept.get(name, np.ones(len(weight), bool))
+        columns = np.ones(weight.shape[-1], bool)
+        if name == "y":
+            columns = twin.kept["d"]
+            assert not got[1][..., ~columns].any()
+        assert np.allclose(got[1][rows][..., columns], weight[rows][..., columns], rtol=1e-6)
+        if name != "y":
+            assert np.allclose(got[2][rows], bias[rows], rtol=1e-5, atol=1e-7)
+
+
+def conv_graph():
+    """x -> c -> d (depthwise) -> t (transposed) -> y; channel 2 of c is always 0."""
+    rng = np.random.default_rng(5)
+    x = Value("x", TensorType(FLOAT, (1, 6, 6, 3)))
+    made = []
+
+    def conv(op, source, weight, shape, name, **attrs):
+        y = Value(name, TensorType(FLOAT, shape))
+        b = rng.normal(size=len(weight)) / 10
+        if name == "c":
+            weight[2], b[2] = 0.001, -3.0
+        elif name == "d":
+            b[2] = 0.0
+        w = constant(weight.astype(np.float32), f"{name}.w")
+        bias = constant(b.astype(np.float32), f"{name}.b")
+        given = {"stride": (1, 1), "dilation": (1, 1), "pads": (1, 1, 1, 1), "groups": 1}
+        made.append(Node(op, [source, w, bias], [y], given | LIMITS | attrs, name))
+        return y
+
+    c = conv("Conv2d", x, rng.normal(size=(8, 3, 3, 3)) / 5, (1, 6, 6, 8), "c", act_min=0.0)
+    d = conv(
+        "Conv2d", c, rng.normal(size=(8, 3, 3, 1)) / 3, (1, 6, 6, 8), "d", act_min=0.0, groups=8
+    )
+    y = conv("Conv2d", d, rng.normal(size=(5, 1, 1, 8)) / 3, (1, 6, 6, 5), "y", pads=(0, 0, 0, 0))
+    return Graph(made, [Port("x", x, 1, x.shape)], [Port("y", y, 1, y.shape)])
+
+
+def test_a_packed_file_is_refused_with_the_remedy():
+    net = Net()
+    quantized, _ = quantize_graph(net.graph(), net.seen())
+    packed = write(replace(read(build_file(quantized)), target="cortex_m4"))
+    with pytest.raises(UserError, match="generic file"):
+        explain(packed, net.graph(), net.samples[:2])

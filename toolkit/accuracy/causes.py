@@ -1,0 +1,277 @@
+"""Why a layer loses what it loses, and what would help: named by what is seen, proved by trying.
+
+A remedy is tried in the simulated network (simulate.py), everything else as in the file: the cause
+that a layer is given is the one whose remedy brings the outputs most of what keeping the layer
+float would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..ir import Array, QuantParams
+from ..quantize.qparams import activation_params, channel_scales, quantize_weight
+from .facts import Facts
+from .simulate import Rounding
+
+MUCH = 0.5
+"""A remedy that brings back this part of what the layer costs names the cause."""
+NARROW_USE = 0.5
+"""Less of the steps in use than this is worth a finer range."""
+OUTLIER = 6.0
+"""Channels beyond this many times the median one make its steps coarse."""
+FEW = 0.125
+"""At most this part of the channels are outliers; else the others are small."""
+FEW_SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A name from the list in docs/explaining-accuracy.md, what is seen, and what helps."""
+
+    name: str
+    seen: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.seen}" if self.seen else self.name
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What is known of a layer that rounds: its facts, and how it was calibrated.
+
+    constants   what the file has for the constants of the node that makes it, by operand
+    readers     float weights [n, ..., c] of the nodes that sum over its channels, by their outputs
+    shares      the tensor whose range it has to take over, because it is moved there
+    unseen      whether the samples are others than those of calibration
+    observer, calibrated  the file's observer, and its number of samples; None if not known
+    """
+
+    name: str
+    facts: Facts
+    constants: Mapping[int, Array]
+    readers: Mapping[str, Array]
+    shares: str | None = None
+    unseen: bool = True
+    observer: str = "auto"
+    calibrated: int | None = None
+
+
+def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Rounding]]:
+    """The causes that the facts speak for, each with the network in which it is mended."""
+    f, name = layer.facts, layer.name
+    own = f.rounding + f.clipping
+    if f.clipping > 0.1 * own:
+        low, high = min(f.low, f.range[0]), max(f.high, f.range[1])
+        wide = activation_params(low, high, f.quant.dtype)
+        yield clipped(layer), _with_range(everything, name, wide)
+    if 2 in layer.constants and f.bias_share > 0.1:
+        mended = {**layer.constants, 2: (layer.constants[2] - f.bias).astype(np.float32)}
+        constants = {**everything.constants, name: mended}
+        yield rounding_bias(f), replace(everything, constants=constants)
+    if f.range_use < NARROW_USE or f.core_use < NARROW_USE:
+        used = f.range_use < NARROW_USE
+        low, high = (f.low, f.high) if used else f.core
+        tight = activation_params(low, high, f.quant.dtype)
+        yield narrow(layer, used), _with_range(everything, name, tight)
+    if dead_on_top(f):
+        yield dead_channel(f), _folded(layer, everything)
+    elif f.outlier_ratio > OUTLIER:
+        yield uneven_channels(f), _equalized(layer, everything)
+
+
+def clipped(layer: Layer) -> Cause:
+    """Values beyond the range, by the observer's choice or because calibration did not see them."""
+    f = layer.facts
+    low, high = f.range
+    seen = f"{f.saturation:.2%} of the values lie beyond [{low:.4g}, {high:.4g}], "
+    reach = f"as far as [{f.low:.4g}, {f.high:.4g}]"
+    if _too_few_samples(layer):
+        n = "" if layer.calibrated is None else f" of {layer.calibrated} samples"
+        return Cause(
+            "too few samples",
+            f"{f.clipping_samples} of {f.samples} samples leave the range [{low:.4g}, "
+            f"{high:.4g}]{n}, {reach}",
+            "calibrate with more samples, and with such as these",
+        )
+    return Cause("clipped range", seen + reach, "a wider range: try --observer minmax")
+
+
+def _too_few_samples(layer: Layer) -> bool:
+    """min-max holds all it has seen. Another observer may clip on purpose, but that is in most
+    samples; of n samples' extremes a new one exceeds either with a chance of 1 / (n + 1)."""
+    f, n = layer.facts, layer.calibrated
+    if not layer.unseen:
+        return False
+    if layer.observer == "minmax":
+        return True
+    if n is None or n >= FEW_SAMPLES:
+        return False
+    return f.clipping_samples / f.samples <= 4 * 2 / (n + 1)
+
+
+def rounding_bias(f: Facts) -> Cause:
+    """Rounded weights shift whole channels."""
+    worst = int(np.argmax(np.abs(f.bias)))
+    return Cause(
+        "rounding bias",
+        f"{f.bias_share:.0%} of the weights' error is a shift of whole channels, "
+        f"of channel {worst} by {f.bias[worst]:.3g}",
+        "correct the bias: calibrate with more samples, and such as these",
+    )
+
+
+def narrow(layer: Layer, used: bool) -> Cause:
+    """Steps that hardly any value takes."""
+    f = layer.facts
+    low, high = f.range
+    if used and layer.shares is not None:
+        return Cause(
+            "shared range",
+            f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}], which it has in common "
+            f"with '{layer.shares}'",
+            "16-bit or float where they are joined",
+        )
+    if used:
+        return Cause(
+            "unused range",
+            f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}]",
+            "a range as the data has it: try another --observer, or calibrate with such data",
+        )
+    return Cause(
+        "outlier values",
+        f"99.9 % of the values lie in {f.core_use:.0%} of the range [{low:.4g}, {high:.4g}]",
+        "clip them (--observer mse or percentile), or 16-bit activations here",
+    )
+
+
+def dead_on_top(f: Facts) -> bool:
+    """Whether a channel that never varies reaches twice as far as all that do."""
+    peaks = f.channel_peaks
+    dead = np.isin(np.arange(len(peaks)), f.dead)
+    return bool(dead.any() and peaks[dead].max() > 2 * peaks[~dead].max(initial=0.0))
+
+
+def dead_channel(f: Facts) -> Cause:
+    """Steps spent on a channel that holds one value."""
+    peaks = f.channel_peaks
+    top = int(np.argmax(peaks))
+    return Cause(
+        "dead channel",
+        f"channel {top} is always {f.channel_high[top]:.4g}, the others reach "
+        f"{np.delete(peaks, f.dead).max(initial=0.0):.3g}",
+        "take it out of the network: what it adds belongs in the bias of what reads it",
+    )
+
+
+def uneven_channels(f: Facts) -> Cause:
+    """One scale for channels of very different magnitude."""
+    peaks = f.channel_peaks
+    top = int(np.argmax(peaks))
+    large = int(np.count_nonzero(peaks > peaks.max() / 2))
+    seen = f"channel {top} reaches {peaks[top]:.3g}, the median channel {_median(peaks):.3g}"
+    if large <= max(1, FEW * len(peaks)):
+        return Cause("outlier channel", seen, "equalize channels, or 16-bit activations here")
+    return Cause(
+        "small channels",
+        f"{len(f.lost)} of {len(peaks)} channels have one step only; {seen}",
+        "equalize channels, or 16-bit activations here",
+    )
+
+
+def coarse_weights() -> Cause:
+    """The weights' own rounding, and nothing simpler."""
+    return Cause("weight rounding", "", "round weights by what they do, or keep this layer float")
+
+
+def coarse_steps(f: Facts) -> Cause:
+    """The steps are used well, and still too coarse."""
+    bits = 8 * f.quant.dtype.itemsize
+    advice = "16-bit activations here" if bits == 8 else "keep this layer float"
+    return Cause("coarse steps", f"{bits} bits, used well", advice)
+
+
+def inherited(culprit: str) -> Cause:
+    """Nearly all of the error at a layer came in with its inputs."""
+    return Cause("from earlier layers", f"above all from '{culprit}'", "")
+
+
+def harmless(f: Facts) -> Cause:
+    """Much is cut off, and the outputs do not show it."""
+    low, high = f.range
+    return Cause(
+        "harmless clipping",
+        f"{f.saturation:.1%} of the values lie beyond [{low:.4g}, {high:.4g}], where what reads "
+        "them is the same",
+        "",
+    )
+
+
+def by_facts(layer: Layer) -> Cause:
+    """The likeliest cause of what the layer itself loses, untried."""
+    f = layer.facts
+    own = f.rounding + f.clipping
+    if f.weights > own:
+        return rounding_bias(f) if f.bias_share > MUCH else coarse_weights()
+    if f.clipping > MUCH * own:
+        return clipped(layer)
+    if dead_on_top(f):
+        return dead_channel(f)
+    if f.outlier_ratio > OUTLIER:
+        return uneven_channels(f)
+    if f.range_use < NARROW_USE or f.core_use < NARROW_USE:
+        return narrow(layer, f.range_use < NARROW_USE)
+    return coarse_steps(f)
+
+
+def equalizing(f: Facts) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Powers of two that bring each channel near the largest one."""
+    peaks = f.channel_peaks
+    top = peaks.max()
+    exponents = np.floor(np.log2(top / np.where(peaks > 0, peaks, top)))
+    factors: np.ndarray[tuple[int], np.dtype[np.float64]] = np.exp2(np.clip(exponents, 0, 20))
+    return factors
+
+
+def _equalized(layer: Layer, everything: Rounding) -> Rounding:
+    """The channels made alike, and the weights that read them rounded as they then are."""
+    factors = equalizing(layer.facts)
+    constants = dict(everything.constants)
+    for reader, weight in layer.readers.items():
+        scaled = weight / factors
+        scales = channel_scales(scaled, search=False)
+        by_channel = scales.reshape(-1, *[1] * (scaled.ndim - 1))
+        safe = np.where(by_channel > 0, by_channel, 1.0)
+        rounded = quantize_weight(scaled, safe.ravel()) * safe * factors
+        constants[reader] = {**constants.get(reader, {}), 1: rounded.astype(np.float32)}
+    return replace(
+        everything, factors={**everything.factors, layer.name: factors}, constants=constants
+    )
+
+
+def _folded(layer: Layer, everything: Rounding) -> Rounding:
+    """The range of the channels that vary; the others scaled so that a step meets them exactly."""
+    f = layer.facts
+    alive = np.delete(np.arange(len(f.channel_low)), f.dead)
+    low, high = f.channel_low[alive].min(initial=0.0), f.channel_high[alive].max(initial=0.0)
+    quant = activation_params(float(low), float(high), f.quant.dtype)
+    factors = np.ones(len(f.channel_low))
+    for c in f.dead:
+        value = f.channel_high[c]
+        at = quant.qmax if value > 0 else quant.qmin
+        if value and at != quant.zero_point:
+            factors[c] = (at - quant.zero_point) * quant.scalar / value
+    narrowed = _with_range(everything, layer.name, quant)
+    return replace(narrowed, factors={**everything.factors, layer.name: factors})
+
+
+def _median(peaks: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    return float(np.median(peaks[peaks > 0])) if peaks.any() else 0.0
+
+
+def _with_range(everything: Rounding, name: str, quant: QuantParams) -> Rounding:
+    return replace(everything, quant={**everything.quant, name: quant})

@@ -1,0 +1,370 @@
+"""The loss of a quantized file, attributed: what each layer costs, why, and what would help."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..format.describe import op_type
+from ..format.reader import read
+from ..ir import Array, Graph
+from ..progress import Progress
+from ..quantize import Score, macs_of
+from ..runtime import Session
+from .causes import (
+    MUCH,
+    Cause,
+    Layer,
+    by_facts,
+    coarse_steps,
+    coarse_weights,
+    harmless,
+    inherited,
+    remedies,
+)
+from .facts import Facts
+from .metrics import EXACT_DB, ratio_db
+from .simulate import Rounding, simulated
+from .twin import Twin, twin_of
+from .watch import Watched
+
+SAMPLES = 16
+"""Samples that are watched, spread evenly; also the most on which remedies are tried."""
+WORK = 1.5e10
+"""Multiply-accumulates that the runs of one layer at a time may take."""
+ELEMENT_WORK = 20
+"""What rounding one element of a tensor counts as, in multiply-accumulates."""
+MOST_LAYERS = 96
+TRIED = 5
+"""Layers for which remedies are tried: those that cost most."""
+SHARE = 0.02
+"""A layer that makes less of the loss than this is not said to cause any."""
+RUNS = 7
+"""Runs that a layer's remedies take, about."""
+LEAST_GAIN_DB = 0.05
+OUTWEIGHED = "alone it brings nothing: the errors of other layers outweigh it"
+CUT_DB = 25.0
+OWN = 0.25
+"""A layer whose own error is less than this part of what is there has it from elsewhere."""
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """A tensor that the file rounds. dB are of the float signal to the error, on `samples`.
+
+    sqnr_db               in the file: what has come together there
+    weights_only_db, activations_only_db   likewise, only weights or only activations rounded
+    local_db              this layer alone, on float inputs: its weights and its output rounded
+    local_weights_db, local_activations_db  of that, its weights or its output alone
+    output_db             at the model's outputs, only this layer rounded; None if not run
+    share                 of the loss at the outputs, as if layers' errors added up; None likewise
+    saturation            share of values half a step or more beyond the range
+    range_use, core_use   part of the steps that all values, or 99.9 % of them, spread over
+    outlier_ratio         magnitude of the largest channel over the median one
+    dead_channels, lost_channels  that never vary; that vary less than one step
+    gain_db               at the outputs, were the cause removed; `measured` by a run, or estimated
+                          from `share`
+    """
+
+    name: str
+    type: str
+    dtype: str
+    sqnr_db: float | None
+    weights_only_db: float | None
+    activations_only_db: float | None
+    local_db: float | None
+    local_weights_db: float | None
+    local_activations_db: float | None
+    output_db: float | None
+    share: float | None
+    saturation: float
+    range_use: float
+    core_use: float
+    outlier_ratio: float
+    dead_channels: int
+    lost_channels: int
+    cause: str | None = None
+    seen: str = ""
+    advice: str = ""
+    gain_db: float | None = None
+    measured: bool = False
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a file costs at its outputs (SQNR averaged over the probes), and each layer's part.
+
+    Tensors were watched on `samples`; of them layers were rounded alone on `alone_samples`, and
+    remedies tried on `tried_samples`. `layers` are those that cost the outputs most first.
+    """
+
+    samples: int
+    alone_samples: int
+    tried_samples: int
+    sqnr_db: float
+    weights_only_db: float
+    activations_only_db: float
+    layers: list[LayerCost]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def worst(self, count: int = 3) -> list[LayerCost]:
+        """The layers that cost most and have a cause of their own."""
+        named = [c for c in self.layers if c.cause and c.share is not None and c.share >= SHARE]
+        return named[:count]
+
+
+def explain(
+    data: bytes,
+    graph: Graph,
+    inputs: Sequence[Mapping[str, Array]],
+    *,
+    unseen: bool = True,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Explain the file `data` made from the optimized float `graph`, on some samples.
+
+    `unseen` says that they are others than those of calibration. Raises UserError for a file that
+    is packed for a target.
+    """
+    twin = twin_of(read(data), graph)
+    watched = Watched(Session(data), twin, inputs, progress)
+    return _Explainer(watched, unseen, progress).run(len(inputs))
+
+
+@dataclass(frozen=True)
+class _Found:
+    cause: Cause
+    gain_db: float | None
+    measured: bool = False
+
+
+class _Explainer:
+    def __init__(self, watched: Watched, unseen: bool, progress: Progress | None) -> None:
+        self.watched, self.twin, self.all = watched, watched.twin, watched.all
+        self.unseen, self.progress = unseen, progress
+        self.trials = watched.trials
+        self.options: dict[str, Any] = json.loads(self.twin.model.provenance.options or "{}")
+        self.types = {o.name: o for o in self.twin.model.ops}
+        self.shared = _shared_ranges(self.twin)
+        self.alone: dict[str, Score] = {}
+
+    def run(self, samples: int) -> Explanation:
+        names = [n for n in self.watched.facts if n in self.all.tensors or n in self.all.weights]
+        chosen, count = self._affordable(names)
+        everything = self.watched.trials
+        self.trials = everything.on(count)
+        self._run_alone(chosen)
+        self.trials = everything.on(self._samples_for(TRIED * RUNS))
+        base = self._measure(self.all)
+        costs = {n: _cost(s) for n, s in self.alone.items()}
+        total = sum(costs.values())
+        shares = {n: c / total if total else 0.0 for n, c in costs.items()}
+        ranked = sorted(names, key=lambda n: -shares.get(n, -1.0))
+        causes = {n: self._tried(n, base) for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE}
+        layers = [self._layer(n, shares, causes) for n in ranked]
+        moved = [n for n in self.watched.facts if n not in set(names)]
+        layers += [self._layer(n, {}, {}) for n in moved]
+        scores = self.watched.scores
+        return Explanation(
+            samples,
+            count if chosen else 0,
+            len(self.trials.kept),
+            scores["file"].mean_db,
+            scores["weights"].mean_db,
+            scores["activations"].mean_db,
+            layers,
+        )
+
+    @cached_property
+    def _work(self) -> int:
+        """Of one run on one sample, in multiply-accumulates."""
+        elements = sum(v.type.size for n in self.twin.graph.nodes for v in n.outputs)
+        return macs_of(self.twin.graph) + ELEMENT_WORK * elements
+
+    def _samples_for(self, runs: int) -> int:
+        """On how many samples so many runs are to be made: the model's size decides."""
+        kept = len(self.watched.trials.kept)
+        return max(min(kept, 2), min(kept, int(WORK / (self._work * max(runs, 1)))))
+
+    def _affordable(self, names: list[str]) -> tuple[list[str], int]:
+        """Which layers to run alone, the likeliest first, and on how many samples."""
+        noisiest = sorted(names, key=lambda n: -_hint(self.watched.facts[n]))
+        most = min(MOST_LAYERS, max(TRIED, int(WORK / (2 * self._work))))
+        return noisiest[:most], self._samples_for(len(noisiest[:most]))
+
+    def _measure(self, rounding: Rounding) -> Score:
+        return self.trials.measure(simulated(self.twin, rounding))
+
+    def _run_alone(self, names: list[str]) -> None:
+        for i, name in enumerate(names):
+            only = Rounding(self.all.weights & {name}, self.all.tensors & {name})
+            self.alone[name] = self._measure(only)
+            if self.progress:
+                self.progress("one layer at a time", i + 1, len(names))
+
+    def _tried(self, name: str, base: Score) -> _Found:
+        """The cause whose remedy helps most, and the outputs' gain by it.
+
+        A remedy for one thing must be better than chance, and bring most of what float would.
+        """
+        layer = self._facts_of(name)
+        freed = self._measure(self.all.without({name}, {name}))
+        whole = max(_cost(base) - _cost(freed), 0.0)
+        best, best_gain = None, 0.0
+        for cause, rounding in remedies(layer, self.all):
+            score = self._measure(rounding)
+            gain = _cost(base) - _cost(score)
+            if gain >= MUCH * whole and gain > best_gain and score.beats(base, LEAST_GAIN_DB):
+                best, best_gain = _Found(cause, score.mean_db - base.mean_db, True), gain
+        if best is not None:
+            return best
+        steps = self._measure(self.all.without({}, {name}))
+        found = _Found(coarse_steps(layer.facts), steps.mean_db - base.mean_db, True)
+        if layer.constants:
+            weights = self._measure(self.all.without({name}, {}))
+            if _cost(weights) < _cost(steps):
+                found = _Found(coarse_weights(), weights.mean_db - base.mean_db, True)
+        if found.gain_db is not None and found.gain_db < LEAST_GAIN_DB:
+            return replace(found, cause=replace(found.cause, advice=OUTWEIGHED))
+        return found
+
+    def _facts_of(self, name: str) -> Layer:
+        samples = self.options.get("samples")
+        return Layer(
+            name,
+            self.watched.facts[name],
+            self.twin.constants.get(name, {}),
+            self._readers(name),
+            self.shared.get(name),
+            self.unseen,
+            str(self.options.get("observer", "auto")),
+            int(samples) if samples is not None else None,
+        )
+
+    def _readers(self, name: str) -> dict[str, Array]:
+        """Float weights of the nodes that sum over the tensor's channels."""
+        channels = len(self.watched.facts[name].channel_low)
+        found: dict[str, Array] = {}
+        for node in self.twin.graph.nodes:
+            out = node.output.name
+            if (
+                1 in self.twin.constants.get(out, {})
+                and self.twin.source(node.input(0)).name == name
+            ):
+                weight = node.input(1).const
+                if weight is not None and weight.shape[-1] == channels > 1:
+                    found[out] = weight
+        return found
+
+    def _layer(
+        self,
+        name: str,
+        shares: Mapping[str, float],
+        causes: Mapping[str, _Found],
+    ) -> LayerCost:
+        f, share = self.watched.facts[name], shares.get(name)
+        found = causes.get(name) or self._untried(name, shares)
+        op = self.types.get(name)
+        alone = self.alone.get(name)
+        own = self._rounds(name)
+        return LayerCost(
+            name,
+            "Input" if op is None else op_type(op.kind),
+            f.quant.dtype.name,
+            self._accumulated("file", name),
+            self._accumulated("weights", name),
+            self._accumulated("activations", name),
+            ratio_db(f.signal, f.both) if own else EXACT_DB,
+            ratio_db(f.signal, f.weights) if name in self.all.weights else None,
+            ratio_db(f.signal, f.rounding + f.clipping) if own else EXACT_DB,
+            None if alone is None else alone.mean_db,
+            share,
+            f.saturation,
+            f.range_use,
+            f.core_use,
+            f.outlier_ratio,
+            len(f.dead),
+            len(f.lost),
+            None if found is None else found.cause.name,
+            "" if found is None else found.cause.seen,
+            "" if found is None else found.cause.advice,
+            None if found is None else found.gain_db,
+            found is not None and found.measured,
+        )
+
+    def _untried(self, name: str, shares: Mapping[str, float]) -> _Found | None:
+        """By the facts: its own cause, or whom it has its error from."""
+        f, noise = self.watched.facts[name], self.watched.noise["file"].get(name)
+        share = shares.get(name)
+        own = f.both if self._rounds(name) else 0.0
+        if noise and own < OWN * noise:
+            culprit = self._culprit(name)
+            return None if culprit is None else _Found(inherited(culprit), None)
+        if not own or (share is not None and share < SHARE):
+            return _Found(harmless(f), None) if own and _is_cut(f) else None
+        gain = None if share is None else -10 * float(np.log10(max(1 - share, 1e-3)))
+        return _Found(by_facts(self._facts_of(name)), gain)
+
+    def _rounds(self, name: str) -> bool:
+        return name in self.all.tensors or name in self.all.weights
+
+    def _culprit(self, name: str) -> str | None:
+        """The layer before this one that costs the outputs most."""
+        known = [n for n in self._before(name) if n in self.alone]
+        return max(known, key=lambda n: _cost(self.alone[n]), default=None)
+
+    def _before(self, name: str) -> list[str]:
+        by_name = {v.name: v for v in self.twin.made_by}
+        if name not in by_name:
+            return []
+        todo, seen = [self.twin.made_by[by_name[name]]], set[str]()
+        while todo:
+            for v in todo.pop().dynamic_inputs:
+                if v.name not in seen:
+                    seen.add(v.name)
+                    if v in self.twin.made_by:
+                        todo.append(self.twin.made_by[v])
+        return [n for n in self.watched.facts if n in seen]
+
+    def _accumulated(self, which: str, name: str) -> float | None:
+        noise = self.watched.noise.get(which, {}).get(name)
+        return None if noise is None else ratio_db(self.watched.signal[name], noise)
+
+
+def _cost(score: Score) -> float:
+    """Noise over signal, averaged over the probes: what adds up over layers."""
+    if not len(score.signal):
+        return 0.0
+    return float(np.mean(score.noise.sum(axis=1) / (score.signal + 1e-30)))
+
+
+def _is_cut(f: Facts) -> bool:
+    return f.clipping > MUCH * (f.rounding + f.clipping) and ratio_db(f.signal, f.both) < CUT_DB
+
+
+def _hint(f: Facts) -> float:
+    """How likely a layer costs much, before it is run: its error, and that of small channels."""
+    step = f.quant.scalar
+    peaks = f.channel_peaks[f.channel_peaks > 0]
+    small = float(np.mean(np.minimum(step / peaks, 1.0) ** 2)) if len(peaks) else 0.0
+    return f.both / (f.signal + 1e-30) + small
+
+
+def _shared_ranges(twin: Twin) -> dict[str, str]:
+    """Tensors that an operator of several inputs joins with others, and its output's name."""
+    found: dict[str, str] = {}
+    for node in twin.graph.nodes:
+        name = node.output.name
+        if len(node.dynamic_inputs) > 1 and name in twin.quant and twin.moves(node):
+            for v in node.dynamic_inputs:
+                source = twin.source(v).name
+                inserted = f"{source}.for.{name}"
+                found[inserted if inserted in twin.quant else source] = name
+    return found

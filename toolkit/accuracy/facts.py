@@ -1,0 +1,171 @@
+"""What a tensor's quantization meets: how its steps are used, by which channels, and at what error.
+
+Everything is measured on the float model's values, sample by sample in constant memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ir import Array, QuantParams, Shape
+from .metrics import energy
+
+BINS = 256
+CORE = 0.999
+"""The share of values whose spread is compared with the range."""
+
+Reals = NDArray[np.float64]
+
+
+@dataclass
+class Facts:
+    """A quantized tensor over the samples; channels are the last axis of tensors of rank 2 or more.
+
+    signal, rounding, clipping  sums of squares: of the values, of the error of those within the
+                                range, and of those beyond it
+    weights                     sum of squares of the error that rounded weights make at it
+    bins                        values by code, in BINS parts of the range; beyond it, at its ends
+    """
+
+    quant: QuantParams
+    shape: Shape
+    samples: int = 0
+    clipping_samples: int = 0
+    count: int = 0
+    clipped: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    signal: float = 0.0
+    rounding: float = 0.0
+    clipping: float = 0.0
+    both: float = 0.0
+    weights: float = 0.0
+    bins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    channel_low: Reals = field(init=False)
+    channel_high: Reals = field(init=False)
+    shift: Reals = field(init=False)
+
+    def __post_init__(self) -> None:
+        channels = self.shape[-1] if len(self.shape) > 1 else 1
+        self.channel_low = np.full(channels, np.inf)
+        self.channel_high = np.full(channels, -np.inf)
+        self.shift = np.zeros(channels)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The real values of the first and the last step."""
+        q = self.quant
+        return (q.qmin - q.zero_point) * q.scalar, (q.qmax - q.zero_point) * q.scalar
+
+    def add(self, truth: Array, weighted: Array | None = None) -> None:
+        """Take in a sample: the float tensor, and what the file's weights make of float inputs."""
+        q = self.quant
+        x = np.asarray(truth, np.float32).reshape(-1, len(self.shift))
+        codes = np.rint(x * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
+        held = np.clip(codes, q.qmin, q.qmax)
+        beyond = codes != held
+        error = (held - np.float32(q.zero_point)) * np.float32(q.scalar) - x
+        squares = np.square(error)
+        clipped = int(np.count_nonzero(beyond))
+        at_ends = float(squares[beyond].sum(dtype=np.float64)) if clipped else 0.0
+        self.samples += 1
+        self.clipping_samples += clipped > 0
+        self.count += x.size
+        self.clipped += clipped
+        self.signal += energy(x)
+        self.clipping += at_ends
+        self.rounding += float(squares.sum(dtype=np.float64)) - at_ends
+        places = (held - np.float32(q.qmin)) * np.float32(BINS / (q.qmax - q.qmin + 1))
+        self.bins += np.bincount(places.astype(np.uint8).ravel(), minlength=BINS)
+        np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
+        np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
+        self.low, self.high = float(self.channel_low.min()), float(self.channel_high.max())
+        if weighted is not None:
+            self._add_weighted(x, np.asarray(weighted, np.float32).reshape(x.shape))
+        else:
+            self.both = self.rounding + self.clipping
+
+    def _add_weighted(self, x: Array, y: Array) -> None:
+        q, off = self.quant, y - x
+        self.weights += energy(off)
+        self.shift += off.sum(axis=0, dtype=np.float64)
+        codes = np.rint(y * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
+        held = np.clip(codes, q.qmin, q.qmax) - np.float32(q.zero_point)
+        self.both += energy(held * np.float32(q.scalar) - x)
+
+    @property
+    def saturation(self) -> float:
+        """Share of values beyond the range by half a step or more."""
+        return self.clipped / self.count if self.count else 0.0
+
+    @property
+    def range_use(self) -> float:
+        """Part of the steps from the least to the largest value."""
+        return float(self._spread(0.0))
+
+    @property
+    def core_use(self) -> float:
+        """Part of the steps that the middle CORE of the values spread over."""
+        return float(self._spread((1 - CORE) / 2))
+
+    @property
+    def core(self) -> tuple[float, float]:
+        """The real values that the middle CORE lie between."""
+        first, last = self._ends((1 - CORE) / 2)
+        low, high = self.range
+        step = (high - low) / BINS
+        return low + first * step, low + (last + 1) * step
+
+    def _spread(self, tail: float) -> float:
+        first, last = self._ends(tail)
+        return (last - first + 1) / BINS if self.count else 0.0
+
+    def _ends(self, tail: float) -> tuple[int, int]:
+        """First and last bin without the share `tail` of the values at either end."""
+        total = np.cumsum(self.bins)
+        first = int(np.searchsorted(total, tail * self.count, side="right"))
+        last = int(np.searchsorted(total, (1 - tail) * self.count, side="left"))
+        return first, max(first, last)
+
+    @property
+    def channel_peaks(self) -> Reals:
+        """Largest magnitude of each channel, within the range."""
+        low, high = self.range
+        return np.maximum(np.minimum(self.channel_high, high), -np.maximum(self.channel_low, low))
+
+    @property
+    def outlier_ratio(self) -> float:
+        """The largest magnitude of a channel over that of the median one that is not 0."""
+        peaks = self.channel_peaks[self.channel_peaks > 0]
+        return float(peaks.max() / np.median(peaks)) if len(peaks) > 1 else 1.0
+
+    @property
+    def dead(self) -> list[int]:
+        """Channels that are constant in the float model already."""
+        return [int(c) for c in np.flatnonzero(self.channel_high <= self.channel_low)]
+
+    @property
+    def lost(self) -> list[int]:
+        """Channels that vary in the float model, and here have one step throughout."""
+        q = self.quant
+        low, high = (
+            np.clip(np.rint(v / q.scalar) + q.zero_point, q.qmin, q.qmax)
+            for v in (self.channel_low, self.channel_high)
+        )
+        return [
+            int(c) for c in np.flatnonzero((low == high) & (self.channel_high > self.channel_low))
+        ]
+
+    @property
+    def bias(self) -> Reals:
+        """Mean error of each channel that the rounded weights make."""
+        return self.shift * len(self.shift) / max(self.count, 1)
+
+    @property
+    def bias_share(self) -> float:
+        """Part of the weights' error that is the same in all places of a channel."""
+        steady = float(np.sum(self.bias**2)) * self.count / len(self.shift)
+        return steady / self.weights if self.weights else 0.0

@@ -1,0 +1,136 @@
+"""One pass over samples: what each tensor loses by itself, and what has come together there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ..build import build_file
+from ..ir import Array, Graph, QuantParams
+from ..progress import Progress
+from ..quantize import Calibration, KeptSample, Probe, Score, Trials, find_probes, with_probes
+from ..runtime import Session
+from .facts import Facts
+from .metrics import energy
+from .simulate import Rounding, simulated, sources, with_weighted
+from .twin import Twin, base_of
+
+
+class Watched:
+    """A file on samples.
+
+    facts                     of every tensor that the file rounds, by name
+    signal                    sums of squares of every tensor of the float model
+    noise                     by "file", "weights" and "activations": of every tensor's error in the
+                              file, and with only weights or activations rounded
+    all                       what the file rounds
+    scores                    at the probes, likewise by "file", "weights" and "activations"
+    """
+
+    def __init__(
+        self,
+        edge: Session,
+        twin: Twin,
+        inputs: Sequence[Mapping[str, Array]],
+        progress: Progress | None = None,
+    ) -> None:
+        self.twin, self.all = twin, sources(twin)
+        self.trials = Trials(_probed(twin.graph, inputs))
+        self.facts = {n: Facts(q, self._shape(n)) for n, q in twin.quant.items() if self._shape(n)}
+        self.signal: dict[str, float] = {}
+        self.noise: dict[str, dict[str, float]] = {}
+        self._edge = edge
+        by_name = {v.name: v for v in twin.graph.values()}
+        self._probes_at: dict[str, set[str]] = {}
+        for probe in self.trials.probes:
+            at = twin.source(by_name[probe.tensor]).name
+            self._probes_at.setdefault(at, set()).add(probe.tensor)
+        self._float = Session(build_file(with_weighted(twin)))
+        self._partly = {
+            "weights": Session(build_file(simulated(twin, Rounding(self.all.weights)))),
+            "activations": Session(build_file(simulated(twin, Rounding(tensors=self.all.tensors)))),
+        }
+        self._probe_noise = np.zeros((len(self.trials.probes), len(inputs)))
+        for i, sample in enumerate(inputs):
+            self._add(i, sample)
+            if progress:
+                progress("watching layers", i + 1, len(inputs))
+        self.scores = {
+            "file": Score(self._probe_noise, self.trials.signal),
+            "weights": self.trials.measure(simulated(twin, Rounding(self.all.weights))),
+            "activations": self.trials.measure(simulated(twin, Rounding(tensors=self.all.tensors))),
+        }
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Of the tensor, or the one that an inserted operator rounds; inputs are one channel."""
+        base = base_of(name)
+        ports = {p.value.name: p.value for p in self.twin.graph.inputs}
+        if base in ports:
+            return (ports[base].type.size,)
+        return self._shapes.get(name) or self._shapes.get(base, ())
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {v.name: v.shape or (1,) for n in self.twin.graph.nodes for v in n.outputs}
+
+    def _add(self, i: int, sample: Mapping[str, Array]) -> None:
+        truth: dict[str, Array] = {}
+        for port in self.twin.graph.inputs:
+            truth[port.value.name] = np.asarray(sample[port.name])
+        self._float.run_layers(sample, lambda _, name, x: truth.update({name: x.copy()}))
+        for name, x in truth.items():
+            self.signal[name] = self.signal.get(name, 0.0) + energy(x)
+        for name, facts in self.facts.items():
+            base = name if name in truth else base_of(name)
+            if base in truth:
+                facts.add(truth[base], truth.get(f"{name}.w"))
+        for which, session in self._partly.items():
+            session.run_layers(sample, self._compare(which, truth))
+        self._run_file(i, sample, truth)
+
+    def _compare(self, which: str, truth: Mapping[str, Array]) -> Callable[[int, str, Array], None]:
+        found = self.noise.setdefault(which, {})
+
+        def add(_: int, name: str, x: Array) -> None:
+            if name in truth and x.size == truth[name].size:
+                found[name] = found.get(name, 0.0) + energy(x - truth[name].reshape(x.shape))
+
+        return add
+
+    def _run_file(self, i: int, sample: Mapping[str, Array], truth: Mapping[str, Array]) -> None:
+        found = self.noise.setdefault("file", {})
+        probes: dict[str, Array] = {}
+
+        def add(at: int, name: str, x: Array) -> None:
+            out = self._edge.op_outputs[at]
+            if name in truth:
+                real: Array = x
+                if out.scale:
+                    real = QuantParams((out.scale,), out.zero_point).dequantize(x)
+                kept = self.twin.kept.get(name)
+                whole = truth[name] if kept is None else truth[name][..., kept]
+                found[name] = found.get(name, 0.0) + energy(real - whole.reshape(real.shape))
+                for probe in self._probes_at.get(name, ()) if kept is None else ():
+                    probes[probe] = real.copy()
+
+        self._edge.run_layers(sample, add)
+        for p, probe in enumerate(self.trials.probes):
+            if probe.tensor in probes:
+                seen = self.trials.truth[p][i]
+                error = probe.view(probes[probe.tensor].reshape(seen.shape)) - seen
+                self._probe_noise[p, i] = np.sum(error * error)
+
+
+def _probed(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibration:
+    """The samples with what the float graph has at its probes."""
+    probes = find_probes(graph)
+    session = Session(build_file(with_probes(graph, probes))) if probes else None
+    kept: list[KeptSample] = []
+    for sample in inputs:
+        probed = {} if session is None else session.run(sample)
+        kept.append(KeptSample({k: np.asarray(v) for k, v in sample.items()}, probed))
+    fitted: list[Probe] = []
+    for p in probes:
+        fitted += p.fitted(s.probed[p.tensor] for s in kept)
+    return Calibration({}, kept, fitted, len(kept))

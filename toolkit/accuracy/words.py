@@ -1,0 +1,31 @@
+"""An explanation in the few lines that an engineer reads."""
+
+from __future__ import annotations
+
+from .explain import Explanation, LayerCost
+
+WORST = 3
+
+
+def summary(e: Explanation) -> list[str]:
+    """What it costs and which layers above all, the costliest first."""
+    lines = [
+        f"SQNR at the outputs {e.sqnr_db:.1f} dB; weights alone {e.weights_only_db:.1f} dB, "
+        f"activations alone {e.activations_only_db:.1f} dB"
+    ]
+    return lines + [sentence(c) for c in e.worst(WORST)]
+
+
+def sentence(cost: LayerCost) -> str:
+    """A layer, its part of the loss, why, and what would help."""
+    share = "" if cost.share is None else f", {cost.share:.0%} of the loss"
+    seen = f" ({cost.seen})" if cost.seen else ""
+    advice = f"; {cost.advice}" if cost.advice else ""
+    return f"{cost.type} '{cost.name}'{share}: {cost.cause}{seen}{advice}{gain(cost)}"
+
+
+def gain(cost: LayerCost) -> str:
+    """What the outputs gain by the remedy, ": +1.2 dB"; nothing if that is unknown or none."""
+    if cost.gain_db is None or cost.gain_db < 0.05:
+        return ""
+    return f": {'' if cost.measured else 'about '}{cost.gain_db:+.1f} dB"

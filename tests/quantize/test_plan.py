@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgekit.toolkit.interpret import interpret
+from edgekit.toolkit.ir import Port, TensorType, Value
 from edgekit.toolkit.quantize import Options, quantize_graph
 
 
@@ -224,3 +225,16 @@ def test_the_mean_error_of_rounded_weights_is_taken_out_of_the_bias(g):
         got = at_the_means(rounded, qb.const * np.array(qb.quant.scale))
         error = np.abs(got - at_the_means(w, b)) / np.array(qb.quant.scale)
         assert (error.max() <= 0.51) == close
+
+
+def test_rows_of_a_constant_table_are_int8(g):
+    at = Value("at", TensorType(np.dtype(np.int32), (3,)))
+    g.graph.inputs.append(Port("at", at, 6, (3,)))
+    table = np.linspace(-4, 4, 10, dtype=np.float32).reshape(5, 2)
+    y = g.emit("Gather", g.const(table), at, axis=0)
+    graph = g.output(g.emit("FullyConnected", y, g.const(np.eye(2)), g.const([0, 0])))
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert ops(q) == ["Gather", "FullyConnected"] and not decisions
+    got = interpret(q, {"at": np.array([4, 0, -2], np.int32)})[graph.outputs[0].name]
+    real = q.outputs[0].value.quant.dequantize(got)
+    assert np.allclose(real, table[[4, 0, 3]], atol=0.05)

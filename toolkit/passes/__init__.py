@@ -21,6 +21,7 @@ from .merge_transposes import MergeTransposes
 from .one_hot import OneHot
 from .own_outputs import OwnOutputs
 from .products import Products
+from .softmax import SoftmaxParts
 from .unit_axes import UnitReshapes, UnitTransposes
 
 __all__ = ["DEFAULT", "OTHER_LAYOUT", "Pass", "UntilQuiet", "run_passes"]
@@ -45,6 +46,7 @@ DEFAULT: tuple[Pass, ...] = (
             *_CLEANING,
             OneHot(),
             Products(),
+            SoftmaxParts(),
             MergeAffine(),
             FoldAffine(),
             FoldAffineForward(),

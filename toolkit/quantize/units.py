@@ -118,7 +118,7 @@ def _possible(
         return None, ""
     if wanted == "float32":
         return "float32", "it loses too much on int8"
-    if not unit.inputs:
+    if not unit.inputs and not _picks_constants(unit):
         return "float32", "it reads no float tensor"
     for v in unit.inputs + unit.outputs:
         if v.name not in known:
@@ -128,6 +128,12 @@ def _possible(
         return ("float32", first) if first else (wanted, "")
     second = problem(unit, "int8", refused)
     return ("float32", second) if second else ("int8", first)
+
+
+def _picks_constants(unit: Unit) -> bool:
+    """Whether it moves real constants, as a Gather of rows of a table does."""
+    return unit.shared and any(v is not None and v.const is not None and v.dtype == FLOAT
+                               for v in unit.node.inputs)  # fmt: skip
 
 
 def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:

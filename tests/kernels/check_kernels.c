@@ -15,12 +15,18 @@ static const struct family {
     const char *name;
     check_fn check;
 } families[] = {
-    { "gemm_s8", check_gemm_s8 },           { "gemm_f32", check_gemm_f32 },
-    { "depthwise_s8", check_depthwise_s8 }, { "depthwise_f32", check_depthwise_f32 },
-    { "elementwise", check_elementwise },   { "pool", check_pool },
+    { "gemm_s8", check_gemm_s8 },
+    { "gemm_f32", check_gemm_f32 },
+    { "depthwise_s8", check_depthwise_s8 },
+    { "depthwise_f32", check_depthwise_f32 },
+    { "gemm_s16", check_gemm_s16 },
+    { "mat_mul_s16", check_mat_mul_s16 },
+    { "depthwise_s16", check_depthwise_s16 },
+    { "elementwise", check_elementwise },
+    { "pool", check_pool },
 };
 
-static const bench_fn benches[] = { bench_gemm, bench_depthwise, bench_elementwise, bench_pool };
+static const bench_fn benches[] = { bench_gemm, bench_depthwise, bench_s16, bench_elementwise, bench_pool };
 
 static const char *running_table = "", *running_family = "";
 
@@ -34,7 +40,7 @@ static void crashed(int number)
 
 static bool check_table(const ek_kernels *ref, const ek_kernels *opt, uint32_t seed)
 {
-    bool ok = opt->gemm_s8_rows >= 1 && opt->gemm_f32_rows >= 1;
+    bool ok = opt->gemm_s8_rows >= 1 && opt->gemm_s16_rows >= 1 && opt->gemm_f32_rows >= 1;
     if (!ok) printf("%s: a number of rows is 0\n", opt->name);
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         rnd_seed(seed);

@@ -19,4 +19,11 @@ void ek_avx2_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *t
 void ek_avx2_sum_s8(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_avx2_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
 
+/* Weights as ek_avx2_pack_gemm_s8 packs them. */
+void ek_avx2_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows,
+                      const ek_gemm_s16 *g);
+void ek_avx2_mat_mul_s16(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
+void ek_avx2_depthwise_s16(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
+                           const ek_depthwise_s16 *d);
+
 #endif

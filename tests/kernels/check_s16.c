@@ -18,7 +18,7 @@ static table table_make(uint32_t n, int64_t reach)
     table t = { block_make(n * 4, 4), block_make(n * 4, 4), block_make(n, 1), { 0 } };
     int32_t *bias = t.bias.data, *m = t.multiplier.data;
     uint8_t *shift = t.shift.data;
-    int32_t fitting = 1; /* results around the range of int16 */
+    int32_t fitting = 7; /* results around the range of int16 */
     while (fitting < 62 && reach >> (fitting - 7) > 0) fitting++;
     const uint32_t kind = rnd() % 4;
     for (uint32_t j = 0; j < n; j++) {

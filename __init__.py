@@ -10,10 +10,11 @@ from .toolkit.accuracy import Report
 from .toolkit.errors import UnsupportedError, UserError
 from .toolkit.inspection import Inspection, inspect
 from .toolkit.pipeline import Converted, Quantized, check, convert, quantize
-from .toolkit.quantize import Decision
+from .toolkit.quantize import Budget, Decision
 from .toolkit.runtime import IoInfo, Session
 
 __all__ = [
+    "Budget",
     "CalibrationError",
     "Converted",
     "Decision",

@@ -10,9 +10,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .. import __version__
 from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
-from .accuracy import SAMPLES, Report, compare, explain, make_oracle
+from .accuracy import SAMPLES, Judge, Report, compare, explain, make_oracle
 from .build import build_file
 from .compress import remove_constant_channels
 from .device.build import load_target
@@ -28,7 +31,7 @@ from .onnx_import import load as import_onnx
 from .onnx_types import numpy_dtype
 from .passes import DEFAULT, run_passes
 from .progress import Progress, silent
-from .quantize import Decision, Keeper, quantize_model
+from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, quantize_model
 from .quantize.equalize import equalized, from_text, to_text
 from .report import report_page
 from .runtime import Session
@@ -52,7 +55,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Quantized:
-    """What `quantize` made. `observer` is the one asked for."""
+    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget."""
 
     output: str
     file_bytes: int
@@ -64,9 +67,10 @@ class Quantized:
     arena_bytes: int
     decisions: list[Decision]
     report: str | None = None
+    mixed: Mixed | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"mixed": None if self.mixed is None else self.mixed.to_json()}
 
 
 def load(model: str | Path | bytes, shapes: Shapes | None = None) -> Graph:
@@ -102,6 +106,9 @@ def quantize(
     image: ImageOptions | None = None,
     limit: int | None = None,
     report: str | Path | None = None,
+    budget: Budget | None = None,
+    evaluation: Calibration | None = None,
+    labels: str | None = None,
     progress: Progress = silent,
 ) -> Quantized:
     """Quantize `model` (an ONNX file) to int8 with the samples of `calib`, and write it.
@@ -109,15 +116,23 @@ def quantize(
     `calib` is a folder, a .npz, or an iterable of dicts of arrays by input name; `limit` takes the
     first so many. `report` is an HTML file to write. The same inputs give the same bytes. Raises
     UserError or CalibrationError; then nothing is written.
+
+    With a `budget`, precisions are mixed to meet it; `mixed` of the result says whether it is met,
+    and the best that was found is written. Its max_drop is judged on the samples of `evaluation`,
+    by default of `calib`, by the classes under the key `labels` of that .npz, else by the float
+    model's answers.
     """
     started = perf_counter()
-    path = _output(model, output, *([calib] if isinstance(calib, str | Path) else []))
+    path = _output(model, output, *(p for p in (calib, evaluation) if isinstance(p, str | Path)))
+    if (evaluation or labels) and (budget is None or budget.max_drop is None):
+        raise UserError("evaluation samples and labels serve to judge max_drop; give that too")
     if report is not None:
         check_writable(report, [path, model])
     graph = load(model, shapes)
-    samples = open_samples(calib, input_specs(graph), image or ImageOptions(), limit=limit)
+    image = image or ImageOptions()
+    extra = labels is not None and evaluation is None
+    samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
     done = quantize_model(graph, samples, observer, progress)
-    kept = remove_constant_channels(done.graph)
     options: dict[str, Any] = {
         "observer": observer,
         "limit": limit,
@@ -126,8 +141,24 @@ def quantize(
     }
     if done.exponents:
         options["equalized"] = to_text(done.exponents)
+    drop = None
+    if budget is not None:
+        options["budget"] = budget.given()
+        if budget.max_drop is not None:
+            by = evaluation
+            if by is None:
+                by = calib if labels else [s.inputs for s in done.calibration.kept]
+            only = limit if evaluation is None and labels else None
+            judge, options["judged"] = _judge(graph, by, labels, image, only)
+            drop = judge.drop
     provenance = _provenance(model, samples.fingerprint(), options)
-    data = build_file(done.graph, provenance, kept)
+
+    def pack(quantized: Graph) -> bytes:
+        return build_file(quantized, provenance, remove_constant_channels(quantized))
+
+    if budget is not None:
+        done = fit_budget(done, budget, pack, drop, progress)
+    data = pack(done.graph)
     if report is not None:
         page = report_page(data, done, samples, Path(model), observer, progress)
         write_atomically(report, page.encode())
@@ -144,6 +175,7 @@ def quantize(
         arena_bytes=written.memory.arena_bytes,
         decisions=done.decisions,
         report=None if report is None else str(report),
+        mixed=done.mixed,
     )
 
 
@@ -174,18 +206,13 @@ def check(
     samples = open_samples(
         data, input_specs(graph), image or ImageOptions(), limit=limit, allow_extra=True
     )
-    classes = None
-    if labels is not None:
-        if not isinstance(data, str | Path):
-            raise UserError("labels are read from an .npz: give its path as the data")
-        classes = load_labels(data, labels)[:limit]
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
     report = compare(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
-        classes,
+        _classes(data, labels, limit),
         float_edge=Session(build_file(floats)) if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
@@ -195,6 +222,28 @@ def check(
         inputs = [k.inputs for k in keeper.kept]
         report = replace(report, explanation=explain(data_of, floats, inputs, progress=progress))
     return report
+
+
+def _judge(
+    graph: Graph,
+    data: Calibration,
+    labels: str | None,
+    image: ImageOptions,
+    limit: int | None,
+) -> tuple[Judge, dict[str, Any]]:
+    """Who judges by `data`, and what provenance says of it."""
+    samples = open_samples(data, input_specs(graph), image, limit=limit, allow_extra=True)
+    judge = Judge(graph, samples, _classes(data, labels, limit))
+    return judge, {"labels": labels, "samples_sha256": samples.fingerprint()}
+
+
+def _classes(data: Calibration, labels: str | None, limit: int | None) -> NDArray[np.int64] | None:
+    """The labels under a key of the .npz `data`, if there is a key."""
+    if labels is None:
+        return None
+    if not isinstance(data, str | Path):
+        raise UserError("labels are read from an .npz: give its path as the data")
+    return load_labels(data, labels)[:limit]
 
 
 def input_specs(graph: Graph) -> list[InputSpec]:

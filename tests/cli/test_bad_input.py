@@ -221,3 +221,32 @@ def test_a_bug_of_ours_is_not_put_on_the_user(monkeypatch, capsys, digits_edge):
     monkeypatch.setattr("edgekit.toolkit.inspection.read", broken)
     assert main(["inspect", str(digits_edge)]) == 70
     assert "bug in edgekit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--max-drop", "some", "write it as 0.5%"),
+        ("--max-drop", "-1%", "from 0 to 100"),
+        ("--min-sqnr", "loud", "write it as 0.5dB"),
+        ("--min-sqnr", "nan", "write it as 0.5dB"),
+        ("--max-bytes", "0", "1.5M"),
+        ("--max-bytes", "-3K", "1.5M"),
+        ("--max-arena", "12G", "1.5M"),
+        ("--max-arena", "infK", "1.5M"),
+    ],
+)
+def test_a_budget_without_meaning(quantize_refused, option, value, says):
+    told = quantize_refused(None, None, option, value)
+    assert value in told and says in told
+
+
+def test_samples_to_judge_by_but_nothing_to_judge(quantize_refused, digits):
+    assert "max_drop" in quantize_refused(None, None, "--labels", "label")
+    more = ["--eval", digits / "eval.npz", "--min-sqnr", "30"]
+    assert "max_drop" in quantize_refused(None, None, *more)
+
+
+def test_labels_to_judge_by_that_are_not_there(quantize_refused, digits):
+    more = ["--max-drop", "1%", "--eval", digits / "eval.npz", "--labels", "nothing"]
+    assert "'nothing'" in quantize_refused(None, None, "--observer", "minmax", *more)

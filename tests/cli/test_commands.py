@@ -117,3 +117,29 @@ def test_every_command_has_help(capsys, command):
 def test_ops_lists_what_is_read(capsys):
     rows = {row["onnx"]: row for row in run_json(capsys, "ops")}
     assert rows["Conv"]["int8"] and rows["Conv"]["float32"]
+
+
+def test_quantize_meets_a_budget(capsys, digits, tmp_path):
+    out, report = tmp_path / "d.edge", tmp_path / "r.html"
+    told = run_json(
+        capsys, "quantize", digits / "digits.onnx", "--calib", digits / "calib.npz",
+        "-o", out, "--report", report, "--observer", "minmax", "--min-sqnr", "50dB",
+        "--max-drop", "0.2%", "--eval", digits / "eval.npz", "--labels", "label",
+    )  # fmt: skip
+    mixed = told["mixed"]
+    assert mixed["budget_met"] and mixed["budget"] == {"max_drop": 0.2, "min_sqnr": 50.0}
+    assert mixed["chosen"] in mixed["pareto"] and mixed["chosen"]["drop"] <= 0.2
+    assert mixed["chosen"]["file_bytes"] == told["file_bytes"] == out.stat().st_size
+    assert set(mixed["nodes"].values()) <= {"int16", "float32"} and mixed["nodes"]
+    assert told["sqnr_db"] >= 50 > mixed["int8"]["sqnr_db"]
+    provenance = run_json(capsys, "inspect", out)["provenance"]
+    assert '"max_drop": 0.2' in provenance["options"] and "samples_sha256" in provenance["options"]
+    assert "50 dB" in report.read_text()
+
+
+def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):
+    out = tmp_path / "d.edge"
+    words = ["quantize", digits / "digits.onnx", "--calib", digits / "calib.npz", "-o", out,
+             "--observer", "minmax", "--max-bytes", "1K"]  # fmt: skip
+    assert main([str(w) for w in words]) == 3
+    assert "NOT met" in capsys.readouterr().err and out.exists()

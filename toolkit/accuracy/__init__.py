@@ -2,6 +2,7 @@
 
 from .compare import LayerReport, OutputReport, Report, compare
 from .explain import SAMPLES, Explanation, LayerCost, explain
+from .judge import Judge
 from .metrics import EXACT_DB, Difference, Top1, predicted_class, sqnr_db
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
 from .words import summary
@@ -11,6 +12,7 @@ __all__ = [
     "SAMPLES",
     "Difference",
     "Explanation",
+    "Judge",
     "LayerCost",
     "LayerReport",
     "OnnxRuntime",

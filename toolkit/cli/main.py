@@ -34,10 +34,12 @@ for command in (quantize, convert, run, check, inspect, build, bench, targets, o
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point; returns the exit status: 0, 2 for the user's mistakes, 70 for ours."""
+    """Entry point; returns the exit status.
+
+    0; 2 for the user's mistakes, 3 for a budget that is not met, 70 for mistakes of ours.
+    """
     try:
-        cli.main(argv, prog_name="edgekit", standalone_mode=False)
-        return 0
+        return cli.main(argv, prog_name="edgekit", standalone_mode=False) or 0
     except click.exceptions.Abort:
         click.echo("aborted", err=True)
         return 130

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from ...calibration import ImageOptions
+from ..quantize import Budget
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,6 +61,45 @@ class SizeOption(click.ParamType[tuple[int, int]]):
         return int(parts[0]), int(parts[1])
 
 
+class BytesOption(click.ParamType[int]):
+    """60000, 64K or 1.5M"""
+
+    name = "BYTES"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        if isinstance(value, int):
+            return value
+        text = value.upper().removesuffix("B").removesuffix("I")
+        unit = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 1)
+        try:
+            count = int(float(text.rstrip("KM")) * unit)
+        except (ValueError, OverflowError):
+            count = 0
+        if count < 1:
+            self.fail(f"'{value}': write bytes as 60000, 64K or 1.5M", param, ctx)
+        return count
+
+
+class UnitOption(click.ParamType[float]):
+    """A number that may carry its unit: 0.5%, 30dB."""
+
+    def __init__(self, unit: str, low: float, high: float) -> None:
+        self.unit, self.low, self.high = unit, low, high
+        self.name = f"N{unit}"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            number = float(value.lower().removesuffix(self.unit.lower()))
+        except ValueError:
+            number = float("nan")
+        if not self.low <= number <= self.high:
+            text = f"write it as 0.5{self.unit}, from {self.low:g} to {self.high:g}"
+            self.fail(f"'{value}': {text}", param, ctx)
+        return number
+
+
 def model_argument(f: F) -> F:
     return click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.onnx")(f)
 
@@ -95,6 +135,47 @@ def target_options(f: F) -> F:
     return click.option(
         "--target", metavar="TARGET", help="Run on this target's emulator; see `edgekit targets`."
     )(f)
+
+
+def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Limits that precisions are mixed to meet. The command gets them as one argument, `budget`."""
+
+    @wraps(f)
+    def command(
+        *,
+        max_drop: float | None,
+        min_sqnr: float | None,
+        max_bytes: int | None,
+        max_arena: int | None,
+        **others: Any,
+    ) -> Any:
+        budget = Budget(max_drop, min_sqnr, max_bytes, max_arena)
+        return f(budget=budget if budget.given() else None, **others)
+
+    for option in (
+        click.option(
+            "--max-arena",
+            type=BytesOption(),
+            help="Use at most so much memory for activations; 64K and 1.5M are understood.",
+        ),
+        click.option(
+            "--max-bytes",
+            type=BytesOption(),
+            help="Let the file be at most so large: weights of 4 bits where they harm least.",
+        ),
+        click.option(
+            "--min-sqnr",
+            type=UnitOption("dB", -100, 200),
+            help="Keep the outputs so close to the float model's, averaged over them.",
+        ),
+        click.option(
+            "--max-drop",
+            type=UnitOption("%", 0, 100),
+            help="Lose at most so many points of top-1: int16 and float32 where they help most.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def fpga_options(f: F) -> F:

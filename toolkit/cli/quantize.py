@@ -8,9 +8,12 @@ import click
 
 from ...calibration import ImageOptions
 from .. import pipeline
-from ..quantize import OBSERVERS
-from .options import image_options, json_option, model_argument, shape_option
-from .output import db, kib, people, print_json, progress
+from ..quantize import OBSERVERS, Budget, Mixed
+from .options import budget_options, image_options, json_option, model_argument, shape_option
+from .output import db, kib, people, print_json, progress, table
+
+EXIT_BUDGET = 3
+"""The file is written, but it is not within the budget."""
 
 
 @click.command()
@@ -33,6 +36,20 @@ from .output import db, kib, people, print_json, progress
 )
 @click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")
+@budget_options
+@click.option(
+    "--eval",
+    "evaluation",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples, as for --calib, that judge --max-drop. [default: those of --calib]",
+)
+@click.option(
+    "--labels",
+    metavar="KEY",
+    help="Key in --eval, else in --calib, of one class per sample, for --max-drop. Without, what "
+    "the float model answers is right.",
+)
 @image_options
 @json_option
 def quantize(
@@ -43,10 +60,17 @@ def quantize(
     observer: str,
     limit: int | None,
     report: Path | None,
+    budget: Budget | None,
+    evaluation: Path | None,
+    labels: str | None,
     image: ImageOptions,
     as_json: bool,
 ) -> None:
-    """Quantize MODEL.onnx to int8 with the samples of --calib, and say what it cost."""
+    """Quantize MODEL.onnx to int8 with the samples of --calib, and say what it cost.
+
+    With a budget (--max-drop, --min-sqnr, --max-bytes, --max-arena) precisions are mixed to meet
+    it. Where no mix does, the best that was found is written, and the exit status is 3.
+    """
     with progress() as show:
         done = pipeline.quantize(
             model,
@@ -57,11 +81,20 @@ def quantize(
             image=image,
             limit=limit,
             report=report,
+            budget=budget,
+            evaluation=evaluation,
+            labels=labels,
             progress=show,
         )
     if as_json:
         print_json(done.to_json())
-        return
+    else:
+        _tell(done)
+    if done.mixed is not None and not done.mixed.met:
+        raise click.exceptions.Exit(EXIT_BUDGET)
+
+
+def _tell(done: pipeline.Quantized) -> None:
     for decision in done.decisions:
         people.print(str(decision), style="yellow" if "float" in decision.what else None)
     real = sum(counts.get("float32", 0) for counts in done.ops.values())
@@ -75,3 +108,30 @@ def quantize(
     )
     if done.report:
         people.print(f"report: {done.report}")
+    if done.mixed:
+        _tell_mixed(done.mixed)
+
+
+def _tell_mixed(mixed: Mixed) -> None:
+    """What was found on the way to the budget, and whether it is met."""
+    rows = [
+        (
+            "->" if point == mixed.chosen else "",
+            kib(point.file_bytes),
+            kib(point.arena_bytes),
+            db(point.sqnr_db),
+            "" if point.drop is None else f"{point.drop:.2f}",
+            point.what,
+        )
+        for point in mixed.pareto
+    ]
+    table(
+        f"Mixes that no other beats, by {mixed.trials} trials",
+        ("", ">file", ">arena", ">SQNR", ">top-1 lost", "operators"),
+        rows,
+    )
+    if mixed.met:
+        people.print(f"the budget is met ({mixed.budget}): {mixed.chosen.what}")
+    else:
+        text = f"the budget is NOT met ({mixed.budget}); the best found: {mixed.chosen.what}"
+        people.print(text, style="red")

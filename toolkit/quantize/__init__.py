@@ -1,6 +1,8 @@
 """Post-training quantization: a float graph and samples -> an int8 graph. docs/quantization.md."""
 
+from .budget import Budget, Mixed, Point
 from .calibrate import Calibration, Keeper, KeptSample, Sample, calibrate
+from .mixed import fit_budget
 from .optimize import Quantized, macs_of, optimize, quantize_model
 from .options import OBSERVERS, Decision, Observer, Options, Range, Ranges
 from .plan import Plan, quantize_graph
@@ -10,13 +12,16 @@ from .trial import Score, Trials
 
 __all__ = [
     "OBSERVERS",
+    "Budget",
     "Calibration",
     "Decision",
     "Keeper",
     "KeptSample",
+    "Mixed",
     "Observer",
     "Options",
     "Plan",
+    "Point",
     "Probe",
     "Quantized",
     "Range",
@@ -26,6 +31,7 @@ __all__ = [
     "Trials",
     "calibrate",
     "find_probes",
+    "fit_budget",
     "macs_of",
     "optimize",
     "prepare",

@@ -9,6 +9,7 @@ from ..errors import UserError
 from ..ir import Graph
 from ..ops import definition
 from ..progress import Progress
+from .budget import Mixed
 from .calibrate import Calibration, Sample, calibrate
 from .equalize import Exponents, equalized, find_exponents
 from .options import OBSERVERS, Decision, Options, Range
@@ -25,7 +26,7 @@ NO_CORRECTION_GAIN_DB = 0.5
 
 @dataclass
 class Quantized:
-    """The int8 graph and how it came about.
+    """The quantized graph and how it came about.
 
     `floats` is the float graph that was quantized: the one given, or its equal whose channels were
     scaled by `exponents`. sqnr_db is on the kept calibration samples, averaged over the probes
@@ -42,6 +43,9 @@ class Quantized:
     samples: int
     trials: int
     sqnr_db: float
+    plan: Plan
+    calibration: Calibration
+    mixed: Mixed | None = None
 
 
 def quantize_model(
@@ -193,6 +197,8 @@ class _Job:
             self.samples,
             self.trials.count,
             self.score.mean_db,
+            self.plan,
+            self.source.calibration,
         )
 
 

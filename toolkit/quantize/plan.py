@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ..ir import Graph, Node, Value
 from ..ops import definition
@@ -31,16 +34,21 @@ class Plan:
         self.graph = prepare(graph)
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.wide = ranges
+        self._linears: dict[Node, Linear] = {}
         self._analyse()
+
+    def mixed(self, int16: frozenset[str], precision: Mapping[str, Precision]) -> Plan:
+        """The plan of the same graph with these Options.int16 and Options.precision."""
+        other = copy(self)
+        other.options = replace(self.options, int16=int16, precision=precision)
+        other.refused = dict(self.refused)
+        other._analyse()
+        return other
 
     def _analyse(self) -> None:
         self.units = find_units(self.graph, self.wide, self.options, self.refused)
         self.sharing: Sharing = share(self.units, self.graph.output_values(), self.wide)
-        self.linear = {
-            u.node: Linear(u.node, self._means(u.node), self.options.search_scales)
-            for u in self.units
-            if u.integer and u.chain is None and definition(u.node.op).weight is not None
-        }
+        self.linear = {u.node: self._linear(u.node) for u in self.units if _has_weights(u)}
         self.readers: dict[Value, list[Unit]] = {}
         for u in self.units:
             for v in u.inputs:
@@ -75,8 +83,11 @@ class Plan:
     def outputs(self) -> set[Value]:
         return self.graph.output_values()
 
-    def _means(self, node: Node) -> NDArray[np.float64] | None:
-        return self.options.means.get(node.input(0).name)
+    def _linear(self, node: Node) -> Linear:
+        if node not in self._linears:
+            means = self.options.means.get(node.input(0).name)
+            self._linears[node] = Linear(node, means, self.options.search_scales)
+        return self._linears[node]
 
     def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
         """The quantized graph and what there is to say about it.
@@ -90,6 +101,10 @@ class Plan:
                 return graph, emitter.decisions
             self.refused.update(emitter.refused)
             self._analyse()
+
+
+def _has_weights(unit: Unit) -> bool:
+    return unit.integer and unit.chain is None and definition(unit.node.op).weight is not None
 
 
 def quantize_graph(

@@ -10,6 +10,7 @@ from pathlib import Path
 import jinja2
 
 from ..inspection import Inspection, MemoryRow
+from ..quantize import Mixed
 
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 900, 320
 _GOOD_DB, _POOR_DB = 30.0, 15.0
@@ -51,6 +52,7 @@ class ReportData:
     layers: Sequence[LayerRow]
     decisions: Sequence[str]
     oracle: str
+    mixed: Mixed | None = None
 
 
 @dataclass(frozen=True)

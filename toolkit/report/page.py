@@ -62,5 +62,6 @@ def report_page(
             ],
             decisions=[str(d) for d in done.decisions],
             oracle=compared.oracle,
+            mixed=done.mixed,
         )
     )

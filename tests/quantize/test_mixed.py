@@ -1,0 +1,171 @@
+"""Budgets: met where they can be, by what they need and no more, the same way every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy import Judge
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
+from edgekit.toolkit.quantize.budget import Point, pareto
+from edgekit.toolkit.quantize.moves import Move, Setting, find_moves, in_blocks
+
+
+def pack(graph):
+    return build_file(graph, None, remove_constant_channels(graph))
+
+
+def noisy_samples(count=16, seed=5):
+    rng = np.random.default_rng(seed)
+    return [{"x": rng.normal(size=(1, 8, 8, 3)).astype(np.float32)} for _ in range(count)]
+
+
+@pytest.fixture
+def net(g):
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.conv(x, 8, act_min=0.0, name="a")
+    b = g.conv(a, 8, groups=8, act_min=0.0, name="b")
+    flat = g.emit("Reshape", g.conv(b, 4, kernel=1, name="c"), shape=(1, 256), name="flat")
+    w = g.const(g.rng.normal(size=(6, 256)) * 0.1)
+    bounds = {"act_min": -np.inf, "act_max": np.inf}
+    return g.output(g.emit("FullyConnected", flat, w, None, name="logits", **bounds))
+
+
+@pytest.fixture
+def done(net):
+    return quantize_model(net, noisy_samples(), "minmax")
+
+
+def fitted(done, drop=None, **limits):
+    return fit_budget(done, Budget(**limits), pack, drop)
+
+
+def dtypes(graph):
+    return {n.output.dtype.name for n in graph.nodes}
+
+
+def test_what_is_good_enough_stays_as_it_is(done):
+    found = fitted(done, min_sqnr=10.0, max_bytes=1 << 20)
+    assert found.mixed.met and found.mixed.nodes == {}
+    assert found.mixed.chosen == found.mixed.int8
+    assert pack(found.graph) == pack(done.graph)
+
+
+def test_a_limit_of_noise_is_met_by_int16(done):
+    found = fitted(done, min_sqnr=done.sqnr_db + 1)
+    mixed = found.mixed
+    assert mixed.met and found.sqnr_db >= done.sqnr_db + 1
+    assert {"int8", "int16"} <= dtypes(found.graph)
+    assert "int16" in mixed.nodes.values() and "float32" not in mixed.nodes.values()
+    assert mixed.chosen.sqnr_db == pytest.approx(found.sqnr_db, abs=0.01)
+
+
+def test_what_is_promised_is_in_the_file(done):
+    found = fitted(done, min_sqnr=done.sqnr_db + 1)
+    data = pack(found.graph)
+    assert found.mixed.chosen.file_bytes == len(data)
+    assert found.mixed.chosen.arena_bytes == read(data).memory.arena_bytes
+
+
+def test_nothing_is_changed_that_could_be_left(done):
+    wanted = done.sqnr_db + 1
+    found = fitted(done, min_sqnr=wanted)
+    assert len(found.mixed.nodes) < len(done.graph.nodes)
+    more = fitted(done, min_sqnr=found.sqnr_db + 1)
+    assert len(more.mixed.nodes) >= len(found.mixed.nodes)
+
+
+def test_weights_too_coarse_for_int16_are_float(done):
+    found = fitted(done, min_sqnr=100.0)
+    assert found.mixed.met and "float32" in found.mixed.nodes.values()
+
+
+def test_memory_is_kept_while_noise_falls(done):
+    free = fitted(done, min_sqnr=done.sqnr_db + 1).mixed.chosen
+    limit = free.arena_bytes - 1
+    found = fitted(done, min_sqnr=done.sqnr_db + 1, max_arena=limit)
+    assert found.mixed.chosen.arena_bytes <= limit
+    assert found.mixed.met == (found.sqnr_db >= done.sqnr_db + 1)
+
+
+def test_what_cannot_be_met_says_so_and_comes_close(done):
+    size = fitted(done, min_sqnr=0.0).mixed.int8
+    found = fitted(done, min_sqnr=100.0, max_bytes=size.file_bytes + 400)
+    assert not found.mixed.met and found.mixed.to_json()["budget_met"] is False
+    assert found.mixed.chosen.file_bytes <= size.file_bytes + 400
+    assert found.sqnr_db > done.sqnr_db
+
+
+def test_no_file_is_as_small_as_nothing(done):
+    found = fitted(done, max_bytes=100)
+    assert not found.mixed.met
+    assert found.mixed.chosen.file_bytes <= found.mixed.int8.file_bytes
+
+
+def test_the_same_samples_mix_the_same(net):
+    once, again = (
+        fitted(quantize_model(net, noisy_samples(), "minmax"), min_sqnr=40.0) for _ in range(2)
+    )
+    assert once.mixed == again.mixed and pack(once.graph) == pack(again.graph)
+
+
+def test_top1_is_judged_by_labels(net, done):
+    samples = noisy_samples(64, seed=8)
+    judge = Judge(net, samples)
+    truth = [int(np.argmax(kept[1]["logits"])) for kept in judge.kept]
+    exact = pack(net)
+    assert judge.drop(exact) == 0.0
+    wrong = Judge(net, samples, [(label + 1) % 6 for label in truth])
+    assert wrong.drop(pack(done.graph)) <= 0.0  # what float gets wrong cannot be lost
+    found = fitted(done, judge.drop, max_drop=0.0)
+    assert found.mixed.met and judge.drop(pack(found.graph)) == 0.0
+    assert found.mixed.chosen.drop == 0.0
+
+
+def test_pictures_have_no_top1(g):
+    graph = g.output(g.conv(g.input("x", 1, 8, 8, 3), 4, name="y"))
+    with pytest.raises(UserError, match=r"'y' \[1, 8, 8, 4\].*min_sqnr"):
+        Judge(graph, noisy_samples())
+
+
+@pytest.mark.parametrize("labels", [[0] * 15, [0] * 17, []])
+def test_labels_are_one_a_sample(net, labels):
+    with pytest.raises(UserError, match="labels"):
+        Judge(net, noisy_samples(), labels)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_drop": -1.0}, {"max_drop": 101.0}, {"min_sqnr": float("nan")},
+               {"max_bytes": 0}, {"max_arena": -5}],
+)  # fmt: skip
+def test_limits_make_sense(limits):
+    with pytest.raises(UserError, match=next(iter(limits))):
+        Budget(**limits)
+
+
+def test_moves_join_to_blocks(done):
+    moves = find_moves(done.plan)
+    assert in_blocks(moves, len(moves)) == moves
+    few = in_blocks(moves, 3)
+    assert len(few) <= 2 * len({m.to for m in moves})
+    assert sorted(t for m in few for t in m.tensors) == sorted(t for m in moves for t in m.tensors)
+
+
+def test_int16_puts_4_bit_weights_beside_it_back():
+    base = Setting(frozenset(), frozenset())
+    four = Move("int4", ("y",), (("Conv2d", "y"),))
+    wide = Move("int16", ("x",), (("Conv2d", "x"),), ("x", "y"))
+    assert base.with_moves([four, wide]) == Setting(frozenset({"x"}), frozenset())
+    back = Move("int8", ("y",), (("Conv2d", "y"),))
+    assert base.with_moves([four, back]) == base
+
+
+def test_the_table_leaves_out_what_is_beaten():
+    small, good = Point(10, 5, 20.0, None, "a"), Point(20, 5, 30.0, None, "b")
+    beaten = Point(21, 6, 30.0, None, "c")
+    assert pareto([beaten, good, small, good], []) == [small, good]
+    assert pareto([beaten, good, small], [beaten]) == [small, good, beaten]

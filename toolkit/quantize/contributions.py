@@ -1,0 +1,99 @@
+"""How much noise a single rounding makes at the outputs, were it the only one.
+
+The float model runs with some tensors rounded to their int8 steps, or with the rounded weights of
+some nodes. Steps from a whole int8 model say less: its errors are tuned to cancel out, so that any
+one of them taken away may make the rest worse. Errors made alone add up well enough to be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
+from ..ops import definition
+from .options import Ranges
+from .plan import Plan
+from .precision import INT8
+from .trial import Trials
+
+Noise = NDArray[np.float64]
+"""At each probe, summed over samples."""
+
+
+class Contributions:
+    """Of the int8 graph that `plan` makes of `ranges`, measured by `trials`."""
+
+    def __init__(self, plan: Plan, ranges: Ranges, trials: Trials) -> None:
+        self.plan, self.trials = plan, trials
+        self.quants = plan.params(ranges)
+        self.made = {v.name: u for u in plan.units for v in u.outputs}
+
+    def of_tensors(self, names: Iterable[str]) -> Noise:
+        """That of rounding these tensors to int8 where they are made."""
+        wanted = set(names) - {n for n, u in self.made.items() if u.shared}
+        rounded = {
+            v: q for (v, dtype), q in self.quants.items() if dtype == INT8 and v.name in wanted
+        }
+        return self._noise(_with_rounding(self.plan.graph, rounded, {}))
+
+    def of_weights(self, names: Iterable[str], bits: int) -> Noise:
+        """That of the weights of the nodes that make these tensors, in so many bits."""
+        nodes = [self.made[name].node for name in names]
+        weights = {n: self._weights(n, bits) for n in nodes if n in self.plan.linear}
+        return self._noise(_with_rounding(self.plan.graph, {}, weights))
+
+    def _weights(self, node: Node, bits: int) -> dict[int, Value]:
+        op = definition(node.op)
+        x, y = (self.quants[v, INT8] for v in (node.input(0), node.output))
+        weight, bias = self.plan.linear[node].quantize(x, y)
+        assert op.weight is not None
+        found = {op.weight: _dequantized(weight)}
+        if bias is not None and op.bias is not None:
+            found[op.bias] = _dequantized(bias)
+        return found
+
+    def _noise(self, graph: Graph) -> Noise:
+        noise: Noise = self.trials.measure(graph).noise.sum(axis=1)
+        return noise
+
+
+def _dequantized(v: Value) -> Value:
+    assert v.const is not None and v.quant is not None
+    scale = np.array(v.quant.scale).reshape(-1, *[1] * (v.const.ndim - 1))
+    real: Array = (v.const * scale).astype(np.float32)
+    return constant(real, v.name)
+
+
+def _with_rounding(
+    graph: Graph, rounded: Mapping[Value, QuantParams], weights: Mapping[Node, Mapping[int, Value]]
+) -> Graph:
+    """`graph` in float32, some tensors `rounded`, some nodes with other inputs, by their place."""
+    new: dict[Value, Value] = {}
+    nodes: list[Node] = []
+
+    def round_(exact: Value, name: str, quant: QuantParams) -> Value:
+        q = Value(f"{name}.int8", TensorType(INT8, exact.shape), None, quant)
+        y = Value(name, exact.type)
+        nodes.append(Node("Quantize", [exact], [q], {}, q.name))
+        nodes.append(Node("Dequantize", [q], [y], {}, name))
+        return y
+
+    for port in graph.inputs:
+        v = port.value
+        if v in rounded:
+            new[v] = round_(v, f"{v.name}.rounded", rounded[v])
+    for node in graph.nodes:
+        inputs = [v if v is None else new.get(v, v) for v in node.inputs]
+        for at, value in weights.get(node, {}).items():
+            inputs += [None] * (at + 1 - len(inputs))
+            inputs[at] = value
+        exact = {v: Value(f"{v.name}.exact", v.type) for v in node.outputs if v in rounded}
+        outputs = [exact.get(v, v) for v in node.outputs]
+        nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
+        for v, made in exact.items():
+            new[v] = round_(made, v.name, rounded[v])
+    ports = [Port(p.name, new.get(p.value, p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
+    return Graph(nodes, graph.inputs, ports)

@@ -1,0 +1,236 @@
+"""Mixed precision under a budget: which tensors are int16, which nodes float32 or of 4-bit weights.
+
+What every single step (moves.py) changes at the outputs is measured alone (contributions.py); that
+puts the steps in an order by what they bring for their bytes. Then only whole files count, packed
+and run: the shortest row of steps in that order that meets the budget, less those that turn out not
+to be needed. How much is tried depends on the model's size alone, so the same samples give the same
+file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..progress import Progress
+from .bench import WORDS, Bench, Drop, Pack
+from .budget import Budget, Mixed, pareto
+from .moves import Move, Setting
+from .optimize import Quantized
+from .options import Decision
+from .precision import Precision
+
+MAX_REFINEMENTS = 32
+NODE_BYTES = 64
+"""What a node off int8 costs at least: it is slower even where it takes no bytes."""
+
+
+def fit_budget(
+    done: Quantized,
+    budget: Budget,
+    pack: Pack,
+    drop: Drop | None = None,
+    progress: Progress | None = None,
+) -> Quantized:
+    """`done` with as much off int8 as `budget` asks for; its `mixed` says what that took.
+
+    Limits of size come first: weights of 4 bits, the least harmful, until they hold. Then steps to
+    int16 and float32 within them, until the outputs are good enough. `drop` is needed for max_drop.
+    Where the budget cannot be met, the best that was found.
+    """
+    search = _Search(done, budget, Bench(done, pack, drop), progress)
+    moves = search.run()
+    return search.result(moves)
+
+
+class _Search:
+    def __init__(
+        self, done: Quantized, budget: Budget, bench: Bench, progress: Progress | None
+    ) -> None:
+        self.done, self.budget, self.bench = done, budget, bench
+        self.progress = progress or (lambda *_: None)
+        self.base = bench.base
+        self.why: dict[Move, str] = {}
+
+    def run(self) -> list[Move]:
+        """The steps to take."""
+        self._ends()
+        moves: list[Move] = []
+        if not self._holds(moves):
+            moves = self._shrunk()
+        if not self._good(moves) and self._holds(moves):
+            moves = self._raised(moves)
+        return moves
+
+    def _setting(self, moves: list[Move]) -> Setting:
+        return self.base.with_moves(moves)
+
+    def _holds(self, moves: list[Move]) -> bool:
+        return self.budget.holds(*self.bench.size(self._setting(moves)))
+
+    def _good(self, moves: list[Move]) -> bool:
+        setting, wanted = self._setting(moves), self.budget
+        db = self.bench.score(setting).mean_db
+        if wanted.min_sqnr is not None and db < wanted.min_sqnr:
+            return False
+        return wanted.max_drop is None or self.bench.drop(setting) <= wanted.max_drop
+
+    def _of(self, *kinds: Precision) -> list[Move]:
+        return [m for m in self.bench.moves if m.to in kinds]
+
+    def _ends(self) -> None:
+        """What the whole model is on each precision: the ends of what can be had."""
+        for moves in [], self._of("int4"), self._of("int16"):
+            self.bench.score(self._setting(moves))
+
+    def _removed(self, moves: list[Move]) -> dict[Move, float]:
+        """By each move: the noise that it takes out, as a part of what the base makes.
+
+        The mean over the outputs, of which mean_db is the logarithm.
+        """
+        base = self.bench.few.score(self.done.plan, self.done.ranges).noise.sum(axis=1) + 1e-30
+        found: dict[Move, float] = {}
+        for i, move in enumerate(moves, 1):
+            before, after = self.bench.alone(move)
+            found[move] = float(np.mean((before - after) / base)) if len(base) else 0.0
+            self.progress("measuring precisions", i, len(moves))
+        return found
+
+    def _shrunk(self) -> list[Move]:
+        """Steps to smaller weights, the least harmful for what they save, until the sizes hold."""
+        moves = self._of("int4", "int8")
+        loss = {m: -gain for m, gain in self._removed(moves).items()}
+        saved = {m: self._saving(m) for m in moves}
+        order = sorted((m for m in moves if saved[m] > 0), key=lambda m: loss[m] / saved[m])
+        taken: list[Move] = []
+        for move in order:
+            if self._holds(taken):
+                break
+            taken.append(move)
+            self.why[move] = f"it saves {saved[move]} bytes and makes {loss[move]:.1%} more noise"
+        for move in sorted(taken, key=lambda m: -loss[m]):
+            without = [m for m in taken if m is not move]
+            if self._holds(without):
+                taken = without
+        return taken
+
+    def _saving(self, move: Move) -> int:
+        """Bytes that the move saves of what is over its limit."""
+        before, after = self.bench.size(self.base), self.bench.size(self._setting([move]))
+        limits = self.budget.max_bytes, self.budget.max_arena
+        return sum(
+            b - a
+            for b, a, limit in zip(before, after, limits, strict=True)
+            if limit is not None and b > limit
+        )
+
+    def _raised(self, taken: list[Move]) -> list[Move]:
+        """With the fewest steps to int16 and float32 that make the outputs good, if any do."""
+        moves = self._of("int16", "float32")
+        removed = self._removed(moves)
+        now = self.bench.size(self._setting(taken))
+        worth: dict[Move, float] = {}
+        for move in moves:
+            then = self.bench.size(self._setting([*taken, move]))
+            cost = sum(max(b - a, 0) for a, b in zip(now, then, strict=True)) + NODE_BYTES
+            worth[move] = removed[move] / cost
+            self.why[move] = f"int8 makes {removed[move]:.1%} of the noise there"
+        order = sorted((m for m in moves if removed[m] > 0), key=lambda m: -worth[m])
+        steps = self._that_hold(taken, order)
+        good = self._shortest(taken, steps)
+        if good is None:
+            good = self._good_end(taken)
+        if good is None:
+            return self._closest(taken, steps)
+        return self._without_needless(taken, good, worth)
+
+    def _that_hold(self, taken: list[Move], order: list[Move]) -> list[Move]:
+        """The moves in this order, but those that break a limit of size where they come."""
+        if self.budget.max_bytes is None and self.budget.max_arena is None:
+            return order
+        steps: list[Move] = []
+        for move in order:
+            if self._holds([*taken, *steps, move]):
+                steps.append(move)
+        return steps
+
+    def _shortest(self, taken: list[Move], steps: list[Move]) -> list[Move] | None:
+        """The fewest first steps that are good; None if all of them are not."""
+        if not self._good([*taken, *steps]):
+            return None
+        low, high = 0, len(steps)  # `low` is not good, `high` is
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._good([*taken, *steps[:middle]]):
+                high = middle
+            else:
+                low = middle
+        return steps[:high]
+
+    def _without_needless(
+        self, taken: list[Move], steps: list[Move], worth: dict[Move, float]
+    ) -> list[Move]:
+        """Without the steps, tried from the least worth on, that the others can do without."""
+        tried = sorted(steps, key=lambda m: worth[m])[:MAX_REFINEMENTS]
+        for i, move in enumerate(tried, 1):
+            without = [m for m in steps if m is not move]
+            if self._holds([*taken, *without]) and self._good([*taken, *without]):
+                steps = without
+            self.progress("removing what is not needed", i, len(tried))
+        return [*taken, *steps]
+
+    def _good_end(self, taken: list[Move]) -> list[Move] | None:
+        """All steps to int16, then to float32 as well, if that holds and is good."""
+        for steps in self._of("int16"), self._of("int16", "float32"):
+            if self._holds([*taken, *steps]) and self._good([*taken, *steps]):
+                return steps
+        return None
+
+    def _closest(self, taken: list[Move], steps: list[Move]) -> list[Move]:
+        """The best of what was not good."""
+        offers = [taken, [*taken, *steps], [*taken, *self._of("int16")]]
+        return min(filter(self._holds, offers), key=self._distance)
+
+    def _distance(self, moves: list[Move]) -> tuple[float, float]:
+        """How bad a choice is: top-1 lost if that counts, then noise."""
+        setting = self._setting(moves)
+        lost = 0.0 if self.budget.max_drop is None else self.bench.drop(setting)
+        return lost, -self.bench.score(setting).mean_db
+
+    def result(self, moves: list[Move]) -> Quantized:
+        setting = self._setting(moves)
+        plan = self.bench.plan(setting)
+        graph, decisions = plan.emit(self.done.ranges)
+        score = self.bench.score(setting)
+        met = self._holds(moves) and self._good(moves)
+        nodes: dict[str, Precision] = {}
+        for u in plan.units:
+            if u.precision not in (None, "int8"):
+                nodes[u.nodes[-1].name or u.nodes[-1].output.name] = u.precision
+        chosen, int8 = self.bench.point(setting), self.bench.point(self.base)
+        trials = self.bench.trials.count + self.bench.few.count
+        mixed = Mixed(
+            self.budget,
+            met,
+            chosen,
+            int8,
+            pareto([self.bench.point(s) for s in self.bench.scores], [int8, chosen]),
+            nodes,
+            trials,
+        )
+        return replace(
+            self.done,
+            graph=graph,
+            decisions=[*decisions, *(self._decision(m) for m in moves if m.to != "float32")],
+            options=setting.apply(self.done.options),
+            trials=self.done.trials + trials,
+            sqnr_db=score.mean_db,
+            plan=plan,
+            mixed=mixed,
+        )
+
+    def _decision(self, move: Move) -> Decision:
+        (op, first), others = move.nodes[0], len(move.nodes) - 1
+        what = f"made {WORDS[move.to]}" + (f", with {others} others" if others else "")
+        return Decision(first, op, what, self.why[move])

@@ -1,0 +1,137 @@
+"""The steps from one mix of precisions to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ..ops import definition
+from .options import Options
+from .plan import Plan
+from .precision import INT8, Precision
+from .sharing import Group
+from .units import Unit, problem
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a mix asks for: Options.int16 and Options.precision."""
+
+    int16: frozenset[str]
+    precision: frozenset[tuple[str, Precision]]
+
+    @staticmethod
+    def of(options: Options) -> Setting:
+        return Setting(options.int16, frozenset(options.precision.items()))
+
+    def apply(self, options: Options) -> Options:
+        return replace(options, int16=self.int16, precision=dict(sorted(self.precision)))
+
+    def with_moves(self, moves: Iterable[Move]) -> Setting:
+        """As it becomes by one move after the other."""
+        int16, precision = set(self.int16), dict(self.precision)
+        for move in moves:
+            if move.to == "int16":
+                int16.update(move.tensors)
+                for name in move.beside:
+                    if precision.get(name) == "int4":
+                        del precision[name]
+            elif move.to == "int8":
+                for name in move.tensors:
+                    precision.pop(name, None)
+            else:
+                precision.update(dict.fromkeys(move.tensors, move.to))
+        return Setting(frozenset(int16), frozenset(precision.items()))
+
+
+@dataclass(frozen=True)
+class Move:
+    """Tensors that become int16, or what makes them float32, of 4-bit weights, or int8 again.
+
+    `nodes` are those that make the tensors: (operator, name). `beside` a tensor on int16 are those
+    that its makers and readers make, which have no 4-bit weights then; beside a node without
+    weights on float32, the tensors whose rounding it saves.
+    """
+
+    to: Precision
+    tensors: tuple[str, ...]
+    nodes: tuple[tuple[str, str], ...]
+    beside: tuple[str, ...] = ()
+
+
+def find_moves(plan: Plan) -> list[Move]:
+    """Every single step from an all-int8 plan, in order of execution, those to int16 first."""
+    return [*_int16_moves(plan), *_unit_moves(plan), *_back(plan)]
+
+
+def _int16_moves(plan: Plan) -> Iterator[Move]:
+    """A tensor on int16 gains where both its maker and a reader can be."""
+    outputs = plan.outputs
+    for group in plan.sharing.groups:
+        if group.dtype != INT8:
+            continue
+        touching = _touching(plan, group)
+        able = [u for u in touching if problem(u, "int16", plan.refused) is None]
+        members = set(group.members)
+        made = members & {v for u in able for v in u.outputs}
+        made |= members & {p.value for p in plan.graph.inputs}
+        read = members & {v for u in able for v in u.inputs} | members & outputs
+        if made and read:
+            makers = [u for u in touching if members & set(u.outputs)]
+            yield Move(
+                "int16",
+                tuple(v.name for v in group.members),
+                tuple(map(_label, makers)) or (("input", group.members[0].name),),
+                tuple(v.name for u in touching for v in u.outputs),
+            )
+
+
+def _touching(plan: Plan, group: Group) -> list[Unit]:
+    members = set(group.members)
+    return [u for u in plan.units if u.integer and members & {*u.inputs, *u.outputs}]
+
+
+def _label(unit: Unit) -> tuple[str, str]:
+    node = unit.nodes[-1]
+    return node.op, node.name or node.output.name
+
+
+def _unit_moves(plan: Plan) -> Iterator[Move]:
+    """Weights of fewer bits; float32 where weights, or a lack of int16, may be what costs."""
+    for unit in plan.units:
+        if not unit.integer:
+            continue
+        names = tuple(v.name for v in unit.outputs)
+        weighted = unit.chain is None and definition(unit.node.op).weight is not None
+        if weighted and problem(unit, "int4", plan.refused) is None:
+            yield Move("int4", names, (_label(unit),))
+        if weighted or problem(unit, "int16", plan.refused) is not None:
+            beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])
+            yield Move("float32", names, (_label(unit),), beside)
+
+
+def _back(plan: Plan) -> Iterator[Move]:
+    """All at once to int8 what was left float32 by choice."""
+    names = tuple(sorted(plan.options.precision))
+    if names:
+        made = [u for u in plan.units if {v.name for v in u.outputs} & set(names)]
+        yield Move("int8", names, tuple(map(_label, made)))
+
+
+def in_blocks(moves: list[Move], limit: int) -> list[Move]:
+    """At most about `limit` moves: neighbours of one kind made one."""
+    size = -(-len(moves) // max(limit, 1))
+    found: list[Move] = []
+    for kind in dict.fromkeys(m.to for m in moves):
+        same = [m for m in moves if m.to == kind]
+        found += [_joined(same[i : i + size]) for i in range(0, len(same), size)]
+    return found
+
+
+def _joined(moves: list[Move]) -> Move:
+    return Move(
+        moves[0].to,
+        tuple(t for m in moves for t in m.tensors),
+        tuple(n for m in moves for n in m.nodes),
+        tuple(t for m in moves for t in m.beside),
+    )

@@ -1,7 +1,7 @@
 """Write what C and Python need to know of edge.fbs: `python emit.py` rewrites both files.
 
 The schema uses a small part of the FlatBuffers language (scalars, fixed arrays, structs, tables,
-enums), and so does this reader. A test checks the result against flatc.
+enums, two attributes), and so does this reader. A test checks the result against flatc.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ SCALARS = {
     "ulong": ("uint64_t", "Q", 8),
 }
 
+# How parameters lie in the program. A byte of a kind's code: what, log2 of a field's bytes << 3,
+# number of such fields - 1 << 5. After EQUAL and EQUAL_SIGNED a byte per field says what the field
+# equals: operand << 3 | property.
+CODES = ("END", "OPEN", "CLOSE", "UNSIGNED", "SIGNED", "RAW", "EQUAL", "EQUAL_SIGNED")
+OPERANDS = ("input0", "input1", "output0")
+PROPERTIES = ("dim0", "dim1", "dim2", "dim3", "zero", "lowest", "highest")
+MOST_FIELDS = 8
+
 
 @dataclass(frozen=True)
 class Field:
@@ -35,6 +43,7 @@ class Field:
     type: str
     count: int  # 1, or the length of a fixed array
     is_vector: bool
+    equals: str  # the property of an operand that it equals as a rule, or ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,7 @@ class Schema:
     enums: dict[str, tuple[str, dict[str, int]]]
     structs: dict[str, list[Field]]
     tables: dict[str, list[Field]]
+    shared: frozenset[str]  # the structs that operators share
 
     def scalar(self, name: str) -> str | None:
         if name in SCALARS:
@@ -61,14 +71,33 @@ class Schema:
             raise ValueError(f"{struct} would need padding at its end")
         return offset, align
 
+    def flat(self, struct: str, prefix: str = "") -> list[tuple[str, str, str]]:
+        """(name, scalar, equals) of each field, those of nested structs and arrays in place."""
+        found = []
+        for f in self.structs[struct]:
+            base, name = self.scalar(f.type), prefix + f.name
+            if base:
+                names = [name] if f.count == 1 else [f"{name}.{i}" for i in range(f.count)]
+                found += [(n, base, f.equals) for n in names]
+            else:
+                found += self.flat(f.type, f"{name}.")
+        return found
+
+    def shared_field(self, struct: str) -> str:
+        """Name of the field that is a struct which operators share, or ""."""
+        return next((f.name for f in self.structs[struct] if f.type in self.shared), "")
+
 
 def read(text: str) -> Schema:
     text = re.sub(r"//[^\n]*", "", text)
     enums: dict[str, tuple[str, dict[str, int]]] = {}
     fields: dict[str, dict[str, list[Field]]] = {"struct": {}, "table": {}}
-    for kind, name, base, body in re.findall(
-        r"(enum|struct|table)\s+(\w+)\s*(?::\s*(\w+))?\s*\{(.*?)\}", text, re.S
+    shared = set()
+    for kind, name, base, attribute, body in re.findall(
+        r"(enum|struct|table)\s+(\w+)\s*(?::\s*(\w+))?\s*(?:\((\w+)\)\s*)?\{(.*?)\}", text, re.S
     ):
+        if attribute == "shared":
+            shared.add(name)
         if kind == "enum":
             pairs = (item.split("=") for item in body.split(",") if item.strip())
             values = {k.strip(): int(v) for k, v in pairs}
@@ -76,17 +105,61 @@ def read(text: str) -> Schema:
             enums[name] = (base, values)
             continue
         fields[kind][name] = [
-            Field(f, t or array, int(count or 1), bool(vector))
-            for f, t, vector, array, count in (
-                (m[1], m[2] or m[3], m[3], m[4], m[5])
-                for m in re.finditer(r"(\w+)\s*:\s*(?:(\w+)|\[(\w+)\]|\[(\w+):(\d+)\])\s*;", body)
+            Field(m[1], m[2] or m[3] or m[4], int(m[5] or 1), bool(m[3]), m[6] or "")
+            for m in re.finditer(
+                r"(\w+)\s*:\s*(?:(\w+)|\[(\w+)\]|\[(\w+):(\d+)\])\s*"
+                r"(?:\(equals:\"([\w.]+)\"\))?\s*;",
+                body,
             )
         ]
-    return Schema(enums, fields["struct"], fields["table"])
+    return Schema(enums, fields["struct"], fields["table"], frozenset(shared))
 
 
 def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("re_lu", "relu")
+
+
+def property_code(equals: str) -> int:
+    operand, what = equals.split(".")
+    return OPERANDS.index(operand) << 3 | PROPERTIES.index(what)
+
+
+def field_code(s: Schema, struct: str) -> bytes:
+    """The code by which the runtime reads a struct from the program, without the END."""
+    code, runs = b"", []  # of like fields: (what and size, what they equal)
+
+    def close() -> bytes:
+        done = b""
+        for what, equals in runs:
+            for i in range(0, len(equals), MOST_FIELDS):
+                some = equals[i : i + MOST_FIELDS]
+                done += bytes([what | (len(some) - 1) << 5])
+                done += bytes(property_code(e) for e in some if e)
+        runs.clear()
+        return done
+
+    for f in s.structs[struct]:
+        base = s.scalar(f.type)
+        if not base:
+            inner = field_code(s, f.type)
+            code += close()
+            if f.type in s.shared:
+                if code:
+                    raise ValueError(f"{struct}.{f.name} is shared, so has to come first")
+                inner = bytes([CODES.index("OPEN")]) + inner + bytes([CODES.index("CLOSE")])
+            code += inner
+            continue
+        letter, size = SCALARS[base][1:]
+        if size > 4:
+            raise ValueError(f"{struct}.{f.name}: a parameter has at most 32 bits")
+        what = "RAW" if letter == "f" else "SIGNED" if letter in "hi" else "UNSIGNED"
+        if f.equals:
+            what = "EQUAL_SIGNED" if what == "SIGNED" else "EQUAL"
+        key = CODES.index(what) | (size.bit_length() - 1) << 3
+        if not runs or runs[-1][0] != key:
+            runs.append((key, []))
+        runs[-1][1].extend([f.equals] * f.count)
+    return code + close()
 
 
 def c_header(s: Schema) -> str:
@@ -134,6 +207,16 @@ def c_header(s: Schema) -> str:
             "};",
             "",
         ]
+    for prefix, listed in (("EK_CODE", CODES), ("EK_PROPERTY", PROPERTIES)):
+        values = (f"    {prefix}_{name.upper()} = {i}," for i, name in enumerate(listed))
+        out += ["enum {", *values, "};", ""]
+    most = max(s.layout(k)[0] for k in s.enums["OpKind"][1])
+    out += ["/* Bytes of the largest parameters, and how each kind reads its own. */"]
+    out += [f"#define EK_PARAMS_BYTES {most}"]
+    for k in s.enums["OpKind"][1]:
+        text = "".join(f"\\{b:03o}" for b in field_code(s, k))
+        out.append(f'#define EK_CODE_OF_{snake(k).upper()} "{text}"')
+    out.append("")
     out.append(
         "/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */"
     )
@@ -157,37 +240,34 @@ def python_module(s: Schema) -> str:
     for name, (_, values) in s.enums.items():
         out += ["", f"class {name}(IntEnum):", *(f"    {k} = {v}" for k, v in values.items()), ""]
 
-    def flat(struct: str) -> tuple[str, list[str]]:
-        code, names = "", []
-        for f in s.structs[struct]:
-            base = s.scalar(f.type)
-            if base:
-                code += SCALARS[base][1] * f.count
-                names += [f.name] if f.count == 1 else [f"{f.name}.{i}" for i in range(f.count)]
-            else:
-                inner, inner_names = flat(f.type)
-                code += inner
-                names += [f"{f.name}.{n}" for n in inner_names]
-        return code, names
-
     out += [
         "",
         "# struct name -> (struct.pack format, flattened field names, bytes, alignment)",
         "STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {",
     ]
     for name in s.structs:
-        code, names = flat(name)
+        fields = s.flat(name)
+        code = "".join(SCALARS[base][1] for _, base, _ in fields)
         size, align = s.layout(name)
         out += [
             f'    "{name}": (',
             f'        "<{code}",',
             "        (",
-            *(f'            "{n}",' for n in names),
+            *(f'            "{n}",' for n, _, _ in fields),
             "        ),",
             f"        {size},",
             f"        {align},",
             "    ),",
         ]
+    out += ["}", "", "# operator kind -> field -> the property of an operand that it equals"]
+    out += ["EQUALS: dict[str, dict[str, str]] = {"]
+    for k in s.enums["OpKind"][1]:
+        pairs = [f'        "{n}": "{equals}",' for n, _, equals in s.flat(k) if equals]
+        if pairs:
+            out += [f'    "{k}": {{', *pairs, "    },"]
+    out += ["}", "", "# operator kind -> the field that is a struct which operators share"]
+    out += ["SHARED: dict[str, str] = {"]
+    out += [f'    "{k}": "{f}",' for k in s.enums["OpKind"][1] if (f := s.shared_field(k))]
     out += ["}", "", "# table name -> field -> slot number", "SLOTS: dict[str, dict[str, int]] = {"]
     for name, members in s.tables.items():
         out += [

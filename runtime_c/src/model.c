@@ -11,6 +11,7 @@ enum {
     BLOB_ALIGN = 64,
     MAX_TENSORS = 0xffff,
     MAX_OPS = 0xffff,
+    OLDEST_VERSION = 2,
     MAX_RANK = 8
 };
 
@@ -25,29 +26,39 @@ static ek_status open_root(const ek_flat_file *f, ek_flat_table *root)
     if (!ek_flat_inside(f, 0, 8) || ek_flat_u32(f->data + IDENTIFIER_AT) != IDENTIFIER) return EK_ERR_CORRUPT;
     if (!ek_flat_open_table(f, ek_flat_u32(f->data), root)) return EK_ERR_CORRUPT;
     if (!ek_flat_ushort(f, root, EK_SLOT_MODEL_VERSION, &version) || !version) return EK_ERR_CORRUPT;
-    return version > EK_FORMAT_VERSION ? EK_ERR_VERSION : EK_OK;
+    return version < OLDEST_VERSION || version > EK_FORMAT_VERSION ? EK_ERR_VERSION : EK_OK;
 }
+
+/* Where ek_model holds each vector and its length. A loop over a list: the code to open one is long. */
+static const struct {
+    uint16_t data, count;
+    uint8_t slot, element, align;
+} sections[] = {
+#define SECTION(slot, element, align, data, count) \
+    { offsetof(ek_model, data), offsetof(ek_model, count), EK_SLOT_MODEL_##slot, element, align }
+    SECTION(TENSORS, sizeof(ek_fmt_tensor), 4, tensors, tensor_count),
+    SECTION(TYPES, sizeof(ek_fmt_tensor_type), 4, types, type_count),
+    SECTION(DIMS, 4, 4, dims, dim_count),
+    SECTION(PROGRAM, 1, EK_PROGRAM_WORD, program, program_bytes),
+    SECTION(OPS, 2, 2, ops, op_count),
+    SECTION(INPUTS, 4, 4, inputs, input_count),
+    SECTION(OUTPUTS, 4, 4, outputs, output_count),
+    SECTION(NAMES, 1, 1, names, names_bytes),
+    SECTION(BLOB, 1, BLOB_ALIGN, blob, blob_bytes),
+#undef SECTION
+};
 
 static bool open_sections(ek_model *m, const ek_flat_file *f, const ek_flat_table *root)
 {
     const uint8_t *memory;
-    ek_flat_vector v;
     if (!ek_flat_field(f, root, EK_SLOT_MODEL_MEMORY, sizeof(ek_fmt_memory), 8, &memory) || !memory) return false;
     m->memory = memory;
-#define SECTION(slot, element, align, field, length)                                           \
-    if (!ek_flat_open_vector(f, root, EK_SLOT_MODEL_##slot, element, align, &v)) return false; \
-    m->field = (const void *)v.data;                                                           \
-    m->length = v.count
-    SECTION(TENSORS, sizeof(ek_fmt_tensor), 4, tensors, tensor_count);
-    SECTION(OPS, sizeof(ek_fmt_op), 4, ops, op_count);
-    SECTION(OPERANDS, 2, 2, operands, operand_count);
-    SECTION(DIMS, 4, 4, dims, dim_count);
-    SECTION(PARAMS, 4, 4, params, param_words);
-    SECTION(INPUTS, 4, 4, inputs, input_count);
-    SECTION(OUTPUTS, 4, 4, outputs, output_count);
-    SECTION(NAMES, 1, 1, names, names_bytes);
-    SECTION(BLOB, 1, BLOB_ALIGN, blob, blob_bytes);
-#undef SECTION
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        ek_flat_vector v;
+        if (!ek_flat_open_vector(f, root, sections[i].slot, sections[i].element, sections[i].align, &v)) return false;
+        memcpy((uint8_t *)m + sections[i].data, &v.data, sizeof v.data);
+        memcpy((uint8_t *)m + sections[i].count, &v.count, sizeof v.count);
+    }
     if (!ek_flat_open_string(f, root, EK_SLOT_MODEL_TARGET, &m->target)) return false;
     return m->tensor_count <= MAX_TENSORS && m->op_count <= MAX_OPS;
 }
@@ -88,12 +99,13 @@ static bool load_io(const ek_model *m, const uint8_t *tables, uint32_t i, ek_io 
     if (!ek_flat_ushort(&f, &t, EK_SLOT_IO_ONNX_DTYPE, &io->onnx_dtype)) return false;
     if (!ek_flat_open_vector(&f, &t, EK_SLOT_IO_SHAPE, 4, 4, &shape)) return false;
     const ek_fmt_tensor *tensor = (const ek_fmt_tensor *)m->tensors + io->tensor;
+    const ek_fmt_tensor_type *type = ek_type_of(m, tensor);
     io->shape = (const uint32_t *)(const void *)shape.data;
     io->rank = shape.count;
-    io->bytes = tensor->bytes;
+    io->bytes = type->bytes;
     io->scale = tensor->scale;
     io->zero_point = tensor->zero_point;
-    io->dtype = tensor->dtype;
+    io->dtype = type->dtype;
     return true;
 }
 
@@ -104,18 +116,10 @@ static bool verify_ios(const ek_model *m, const uint8_t *tables, uint32_t count,
         if (!load_io(m, tables, i, &io) || io.rank > MAX_RANK) return false;
         uint64_t bytes = ek_dtype_bytes(io.dtype);
         for (uint32_t d = 0; d < io.rank; d++) bytes = ek_mul64(bytes, io.shape[d]);
-        const ek_fmt_tensor *t = (const ek_fmt_tensor *)m->tensors + io.tensor;
-        if (bytes != io.bytes || (written && t->place == EK_PLACE_BLOB)) return false;
+        const ek_fmt_tensor_type *type = ek_type_of(m, (const ek_fmt_tensor *)m->tensors + io.tensor);
+        if (bytes != io.bytes || (written && type->place == EK_PLACE_BLOB)) return false;
     }
     return true;
-}
-
-static bool verify_names(const ek_model *m)
-{
-    if (!m->names_bytes) return true;
-    uint32_t names = 0;
-    for (uint32_t i = 0; i < m->names_bytes; i++) names += m->names[i] == 0;
-    return names == m->op_count && m->names[m->names_bytes - 1] == 0;
 }
 
 static ek_status open_checked(ek_model *m, uint32_t flags)
@@ -129,7 +133,6 @@ static ek_status open_checked(ek_model *m, uint32_t flags)
     if ((status = ek_verify_tensors(m))) return status;
     if (!verify_ios(m, m->inputs, m->input_count, true)) return EK_ERR_CORRUPT;
     if (!verify_ios(m, m->outputs, m->output_count, false)) return EK_ERR_CORRUPT;
-    if (!verify_names(m)) return EK_ERR_CORRUPT;
     return ek_verify_ops(m);
 }
 

@@ -4,8 +4,13 @@
 
 #include "op.h"
 
-/* The operator of a kind and the bytes of its parameters; NULL when this build lacks it. */
-const ek_op *ek_op_of(uint32_t kind, uint32_t *params_bytes);
+/* The operator of a kind, NULL when this build lacks it, and the code that reads its parameters. */
+const ek_op *ek_op_of(uint32_t kind);
+const uint8_t *ek_code_of(uint32_t kind);
+
+/* Operator i of the program, of a kind that this build has. False when it does not lie in the
+ * program; of a verified model it does. */
+bool ek_read_op(const ek_model *model, uint32_t i, ek_op_record *op);
 
 /* Prove every tensor, every operator: what model.c does once the sections are known to exist. */
 ek_status ek_verify_tensors(const ek_model *model);
@@ -23,15 +28,18 @@ static inline const ek_fmt_memory *ek_memory(const ek_model *model)
     return (const ek_fmt_memory *)model->memory;
 }
 
-static inline const ek_fmt_op *ek_op_at(const ek_model *model, uint32_t i)
+enum { EK_PROGRAM_WORD = 4 };
+
+static inline uint32_t ek_kind_at(const ek_model *model, uint32_t i)
 {
-    return (const ek_fmt_op *)model->ops + i;
+    return model->program[(uint32_t)model->ops[i] * EK_PROGRAM_WORD];
 }
 
-static inline ek_node ek_node_at(const ek_model *model, uint32_t i)
+/* Operator i of a verified model. */
+static inline ek_node ek_node_at(const ek_model *model, uint32_t i, ek_op_record *op)
 {
-    const ek_fmt_op *op = ek_op_at(model, i);
-    return (ek_node){ .model = model, .op = op, .params = model->params + op->params };
+    (void)ek_read_op(model, i, op);
+    return (ek_node){ .model = model, .op = op, .params = op->params };
 }
 
 /* For an executor that runs some operators elsewhere: the others one by one, and their memory. */

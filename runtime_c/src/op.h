@@ -23,9 +23,18 @@
 #define EK_OP_PACK(function) function
 #endif
 
+/* An operator as the program says it, decoded. */
+typedef struct ek_op_record {
+    const uint16_t *operands; /* tensor indices: inputs, then outputs */
+    uint32_t scratch_offset;  /* bytes from the arena's start, valid while this operator runs */
+    uint32_t scratch_bytes;
+    uint8_t kind, inputs, outputs;
+    _Alignas(4) uint8_t params[EK_PARAMS_BYTES + 4];
+} ek_op_record;
+
 typedef struct ek_node {
     const ek_model *model;
-    const ek_fmt_op *op;
+    const ek_op_record *op;
     const void *params;          /* the kind's struct of format.h, 4-byte aligned */
     const ek_kernels *kernels;   /* NULL during check */
     uint8_t *arena, *persistent; /* NULL during check */
@@ -46,20 +55,15 @@ typedef struct ek_op {
     ek_status (*run)(const ek_node *node);
 } ek_op;
 
-static inline const ek_fmt_tensor *ek_operand(const ek_node *n, uint32_t i)
+/* Inputs, then outputs; NULL for an absent input. */
+const ek_fmt_tensor *ek_operand(const ek_node *n, uint32_t i);
+
+static inline const ek_fmt_tensor_type *ek_type_of(const ek_model *model, const ek_fmt_tensor *t)
 {
-    const uint16_t id = n->model->operands[n->op->operands + i];
-    return id == EK_ABSENT ? NULL : (const ek_fmt_tensor *)n->model->tensors + id;
+    return (const ek_fmt_tensor_type *)model->types + t->type;
 }
 
-static inline void *ek_tensor_data(const ek_node *n, const ek_fmt_tensor *t)
-{
-    switch (t->place) {
-    case EK_PLACE_BLOB: return (void *)(uintptr_t)(n->model->blob + t->offset);
-    case EK_PLACE_PERSISTENT: return n->persistent + t->offset;
-    default: return n->arena + t->offset;
-    }
-}
+void *ek_tensor_data(const ek_node *n, const ek_fmt_tensor *t);
 
 /* Input i, output i: its record and its bytes. The core has checked that the record's bytes lie
  * inside its place, that outputs are never in the blob, and that data is aligned to its dtype. */
@@ -70,6 +74,15 @@ static inline const ek_fmt_tensor *ek_in_tensor(const ek_node *n, uint32_t i)
 static inline const ek_fmt_tensor *ek_out_tensor(const ek_node *n, uint32_t i)
 {
     return ek_operand(n, n->op->inputs + i);
+}
+/* Their shape, element type, place and bytes. */
+static inline const ek_fmt_tensor_type *ek_in_type(const ek_node *n, uint32_t i)
+{
+    return ek_type_of(n->model, ek_in_tensor(n, i));
+}
+static inline const ek_fmt_tensor_type *ek_out_type(const ek_node *n, uint32_t i)
+{
+    return ek_type_of(n->model, ek_out_tensor(n, i));
 }
 static inline const void *ek_in(const ek_node *n, uint32_t i)
 {
@@ -92,13 +105,6 @@ bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t a
 /* Bytes of one element; 0 for a dtype that does not exist. */
 uint32_t ek_dtype_bytes(uint8_t dtype);
 /* a * b, or UINT64_MAX when that does not fit; without a division, which small cores lack. */
-static inline uint64_t ek_mul64(uint64_t a, uint64_t b)
-{
-    const uint64_t a_high = a >> 32, b_high = b >> 32;
-    if (a_high && b_high) return UINT64_MAX;
-    const uint64_t cross = a_high ? a_high * (uint32_t)b : (uint32_t)a * b_high;
-    const uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b, sum = (cross << 32) + low;
-    return cross >> 32 || sum < low ? UINT64_MAX : sum;
-}
+uint64_t ek_mul64(uint64_t a, uint64_t b);
 
 #endif

@@ -8,28 +8,54 @@
 
 static const struct {
     const ek_op *op;
-    uint16_t params_bytes;
+    const char *code;
 } ops[] = {
-    [0] = { NULL, 0 }, /* kinds count from 1; a build may have none */
-#define EK_KIND(KIND, kind) [EK_OP_##KIND] = { &ek_op_##kind, sizeof(ek_fmt_##kind) },
+    [0] = { NULL, NULL }, /* kinds count from 1; a build may have none */
+#define EK_KIND(KIND, kind) [EK_OP_##KIND] = { &ek_op_##kind, EK_CODE_OF_##KIND },
 #include "ek_ops.inc"
 #undef EK_KIND
 };
 
-const ek_op *ek_op_of(uint32_t kind, uint32_t *params_bytes)
+const ek_op *ek_op_of(uint32_t kind)
 {
-    if (kind >= sizeof ops / sizeof *ops) return NULL;
-    *params_bytes = ops[kind].params_bytes;
-    return ops[kind].op;
+    return kind < sizeof ops / sizeof *ops ? ops[kind].op : NULL;
+}
+
+const uint8_t *ek_code_of(uint32_t kind)
+{
+    return (const uint8_t *)ops[kind].code;
 }
 
 uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params)
 {
-    uint32_t params_bytes;
-    const ek_op *op = ek_op_of(kind, &params_bytes);
+    const ek_op *op = ek_op_of(kind);
     if (!op || !kernels || !params) return UINT32_MAX;
     const uint64_t bytes = op->scratch ? op->scratch(params, kernels) : 0;
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+uint64_t ek_mul64(uint64_t a, uint64_t b)
+{
+    const uint64_t a_high = a >> 32, b_high = b >> 32;
+    if (a_high && b_high) return UINT64_MAX;
+    const uint64_t cross = a_high ? a_high * (uint32_t)b : (uint32_t)a * b_high;
+    const uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b, sum = (cross << 32) + low;
+    return cross >> 32 || sum < low ? UINT64_MAX : sum;
+}
+
+const ek_fmt_tensor *ek_operand(const ek_node *n, uint32_t i)
+{
+    const uint16_t id = n->op->operands[i];
+    return id == EK_ABSENT ? NULL : (const ek_fmt_tensor *)n->model->tensors + id;
+}
+
+void *ek_tensor_data(const ek_node *n, const ek_fmt_tensor *t)
+{
+    switch (ek_type_of(n->model, t)->place) {
+    case EK_PLACE_BLOB: return (void *)(uintptr_t)(n->model->blob + t->offset);
+    case EK_PLACE_PERSISTENT: return n->persistent + t->offset;
+    default: return n->arena + t->offset;
+    }
 }
 
 uint32_t ek_dtype_bytes(uint8_t dtype)
@@ -44,19 +70,21 @@ uint32_t ek_dtype_bytes(uint8_t dtype)
     }
 }
 
-static bool matches(const ek_fmt_tensor *t, uint8_t dtype, uint64_t elements)
+static bool matches(const ek_node *n, const ek_fmt_tensor *t, uint8_t dtype, uint64_t elements)
 {
-    return t && t->dtype == dtype && t->bytes == ek_mul64(elements, ek_dtype_bytes(dtype));
+    if (!t) return false;
+    const ek_fmt_tensor_type *type = ek_type_of(n->model, t);
+    return type->dtype == dtype && type->bytes == ek_mul64(elements, ek_dtype_bytes(dtype));
 }
 
 bool ek_check_in(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements)
 {
-    return i < n->op->inputs && matches(ek_in_tensor(n, i), dtype, elements);
+    return i < n->op->inputs && matches(n, ek_in_tensor(n, i), dtype, elements);
 }
 
 bool ek_check_out(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements)
 {
-    return i < n->op->outputs && matches(ek_out_tensor(n, i), dtype, elements);
+    return i < n->op->outputs && matches(n, ek_out_tensor(n, i), dtype, elements);
 }
 
 bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t align)

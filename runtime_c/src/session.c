@@ -1,12 +1,19 @@
 /* A session: where everything lies in the caller's memory, and the run through the operators. */
 #include "model.h"
 
+/* What a session that packs weights keeps of each operator; others have little memory, and read
+ * the program anew. */
+typedef struct kept_op {
+    const void *packed; /* weights, NULL where these kernels pack none */
+    ek_op_record op;
+} kept_op;
+
 struct ek_session {
     const ek_model *model;
     const ek_kernels *kernels;
     uint8_t *arena, *persistent;
-    void *scratch;       /* for operators whose planned scratch is too small for these kernels */
-    const void **packed; /* packed weights of each operator; NULL when these kernels pack nothing */
+    void *scratch; /* for operators whose planned scratch is too small for these kernels */
+    kept_op *kept; /* of each operator, or NULL */
     ek_op_callback on_op;
     void *on_op_context;
     ek_profiler on_profile;
@@ -19,7 +26,7 @@ _Static_assert((sizeof(ek_session) + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN <= EK_S
 
 /* Offsets from the session's start, in this order. */
 typedef struct session_layout {
-    uint64_t packed_table, packed, arena, persistent, scratch, end;
+    uint64_t kept, packed, arena, persistent, scratch, end;
 } session_layout;
 
 static uint64_t aligned(uint64_t bytes)
@@ -29,8 +36,7 @@ static uint64_t aligned(uint64_t bytes)
 
 static const ek_op *op_impl(const ek_model *model, uint32_t i)
 {
-    uint32_t params_bytes;
-    return ek_op_of(ek_op_at(model, i)->kind, &params_bytes);
+    return ek_op_of(ek_kind_at(model, i));
 }
 
 static bool outgrows_plan(const ek_op *impl, const ek_node *n, const ek_kernels *kernels, uint64_t *need)
@@ -39,9 +45,9 @@ static bool outgrows_plan(const ek_op *impl, const ek_node *n, const ek_kernels 
     return *need > n->op->scratch_bytes;
 }
 
-static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, uint32_t i)
+static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, uint32_t i, ek_op_record *op)
 {
-    ek_node n = ek_node_at(model, i);
+    ek_node n = ek_node_at(model, i, op);
     n.kernels = kernels;
     return n;
 }
@@ -86,8 +92,9 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
     uint64_t packed = 0, scratch = 0;
     if (in_file && !ek_same(model->target, kernels->name)) return EK_ERR_UNSUPPORTED;
     for (uint32_t i = 0; i < model->op_count; i++) {
+        ek_op_record op;
         const ek_op *impl = op_impl(model, i);
-        const ek_node n = packing_node(model, kernels, i);
+        const ek_node n = packing_node(model, kernels, i, &op);
         uint64_t need;
         const uint64_t bytes = packed_bytes(impl, &n);
         if (outgrows_plan(impl, &n, kernels, &need) && need > scratch) scratch = need;
@@ -96,8 +103,8 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
         if (!in_file) packed += aligned(bytes);
     }
     if (packed && !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
-    l->packed_table = aligned(sizeof(ek_session));
-    l->packed = aligned(l->packed_table + (packed ? model->op_count * sizeof(void *) : 0));
+    l->kept = aligned(sizeof(ek_session));
+    l->packed = aligned(l->kept + (packed ? model->op_count * sizeof(kept_op) : 0));
     l->arena = l->packed + packed;
     l->persistent = aligned(l->arena + ek_memory(model)->arena_bytes);
     l->scratch = aligned(l->persistent + ek_memory(model)->persistent_bytes);
@@ -118,8 +125,9 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
 {
     if (!model || !model->data || !kernels || !bytes || op >= model->op_count) return EK_ERR_ARG;
     if (is_packed(model) || !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
+    ek_op_record record;
     const ek_op *impl = op_impl(model, op);
-    const ek_node n = packing_node(model, kernels, op);
+    const ek_node n = packing_node(model, kernels, op, &record);
     *bytes = packed_bytes(impl, &n);
     if (!packed || !*bytes) return EK_OK;
     if ((uintptr_t)packed % EK_ALIGN) return EK_ERR_ALIGN;
@@ -131,13 +139,13 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
 static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
 {
     if (l->packed == l->arena) return;
-    s->packed = (const void **)(void *)(base + l->packed_table);
+    s->kept = (kept_op *)(void *)(base + l->kept);
     uint8_t *at = base + l->packed;
     for (uint32_t i = 0; i < s->model->op_count; i++) {
         const ek_op *impl = op_impl(s->model, i);
-        const ek_node n = packing_node(s->model, s->kernels, i);
+        const ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
         const size_t bytes = packed_bytes(impl, &n);
-        s->packed[i] = bytes ? at : NULL;
+        s->kept[i].packed = bytes ? at : NULL;
         if (bytes) impl->pack(&n, at);
         at += aligned(bytes);
     }
@@ -167,23 +175,27 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     return EK_OK;
 }
 
-static inline ek_node session_node(const ek_session *s, uint32_t i)
+/* `room` is for the operator's record if the session keeps none. */
+static ek_node session_node(const ek_session *s, uint32_t i, ek_op_record *room)
 {
-    const ek_fmt_op *op = ek_op_at(s->model, i);
+    const kept_op *kept = s->kept ? &s->kept[i] : NULL;
+    const ek_op_record *op = kept ? &kept->op : room;
+    if (!kept) (void)ek_read_op(s->model, i, room);
     return (ek_node){ .model = s->model,
                       .op = op,
-                      .params = s->model->params + op->params,
+                      .params = op->params,
                       .kernels = s->kernels,
                       .arena = s->arena,
                       .persistent = s->persistent,
                       .scratch = s->arena + op->scratch_offset,
-                      .packed = s->packed ? s->packed[i] : NULL };
+                      .packed = kept ? kept->packed : NULL };
 }
 
 ek_status ek_session_run_op(ek_session *s, uint32_t i)
 {
-    const ek_op *impl = op_impl(s->model, i);
-    ek_node n = session_node(s, i);
+    ek_op_record room;
+    ek_node n = session_node(s, i, &room);
+    const ek_op *impl = ek_op_of(n.op->kind);
     uint64_t need;
     if (outgrows_plan(impl, &n, s->kernels, &need)) n.scratch = s->scratch;
     if (s->in_file && packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
@@ -270,9 +282,10 @@ ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t 
                                uint32_t *bytes)
 {
     if (!session || !data || !bytes || op >= session->model->op_count) return EK_ERR_ARG;
-    const ek_node n = session_node(session, op);
+    ek_op_record room;
+    const ek_node n = session_node(session, op, &room);
     if (index >= n.op->outputs) return EK_ERR_ARG;
     *data = ek_out(&n, index);
-    *bytes = ek_out_tensor(&n, index)->bytes;
+    *bytes = ek_out_type(&n, index)->bytes;
     return EK_OK;
 }

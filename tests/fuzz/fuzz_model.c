@@ -79,12 +79,13 @@ typedef struct range {
 static uint32_t pick_position(const ek_model *m, const uint8_t *file, uint32_t size)
 {
     const range sections[] = {
-        { m->tensors, m->tensor_count * 20 },
-        { m->ops, m->op_count * 20 },
-        { m->params, m->param_words * 4 },
+        { m->tensors, m->tensor_count * 12 },
+        { m->types, m->type_count * 12 },
+        { m->program, m->program_bytes },
+        { m->program, m->program_bytes },
+        { m->ops, m->op_count * 2 },
         { m->dims, m->dim_count * 4 },
         { m->memory, 24 },
-        { m->operands, m->operand_count * 2 },
         { m->blob, m->blob_bytes },
         { m->inputs, m->input_count * 4 },
     };

@@ -33,7 +33,7 @@ def test_the_corpus_is_there():
 def test_it_loads(golden):
     path, _ = golden
     Model(path)
-    assert read(path.read_bytes(), str(path)).version == 1
+    assert read(path.read_bytes(), str(path)).version == 2
 
 
 @pytest.mark.parametrize("kernels", kernel_tables())

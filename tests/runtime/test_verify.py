@@ -9,10 +9,23 @@ import pytest
 from edgekit.runtime_c._ffi import ffi, lib
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.model import IoRecord, TensorRecord
-from edgekit.toolkit.format.schema import SLOTS, STRUCTS, DType, OpKind, Place
+from edgekit.toolkit.format.program import WORD
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.format.schema import EQUALS, SLOTS, STRUCTS, DType, OpKind, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model
 from edgekit.toolkit.runtime.model import aligned
+
+# Of an operator in the program: its first bytes, and where its operands are.
+KIND, INPUTS, OUTPUTS, FLAGS, HEADER = range(5)
+EXTREMES = {
+    "B": (0, 0xFF),
+    "H": (0, 0xFFFF),
+    "I": (0, 0xFFFFFFFF),
+    "h": (-(2**15), 2**15 - 1),
+    "i": (-(2**31), 2**31 - 1),
+    "f": (float("-inf"), float("nan")),
+}
 
 
 def opened(data, checksum=False):
@@ -50,6 +63,11 @@ class Patch:
     def set(self, code, at, value):
         struct.pack_into("<" + code, self.data, at, value)
         return bytes(self.data)
+
+    def operator(self, i):
+        """Where operator i begins in the file."""
+        (word,) = struct.unpack_from("<H", self.data, self.vector("ops") + 4 + 2 * i)
+        return self.vector("program") + 4 + WORD * word
 
     def set_struct(self, vector, struct_name, i, field, value):
         code, names, size, _ = STRUCTS[struct_name]
@@ -99,29 +117,30 @@ def test_identifier_and_root(patch, at):
 
 def test_version(patch):
     at = patch.field("version")
-    assert status(patch.set("H", at, 2)) == lib.EK_ERR_VERSION
+    for unknown in (1, 3):
+        assert status(patch.set("H", at, unknown)) == lib.EK_ERR_VERSION
     assert status(patch.set("H", at, 0)) == lib.EK_ERR_CORRUPT
 
 
 @pytest.mark.parametrize(
     "field",
-    ["version", "target", "memory", "tensors", "ops", "operands", "dims", "params", "inputs",
+    ["version", "target", "memory", "tensors", "types", "dims", "program", "ops", "inputs",
      "outputs", "names", "blob"],
 )  # fmt: skip
 def test_a_field_outside_the_table_or_the_file(patch, field):
     assert status(patch.set("H", patch.slot(field), 0xFFFC)) == lib.EK_ERR_CORRUPT
 
 
-@pytest.mark.parametrize("count", [0x7FFFFFFF, 0xFFFFFFFF, 0x40000000, 0x0CCCCCCD])
+@pytest.mark.parametrize("count", [0x7FFFFFFF, 0xFFFFFFFF, 0x40000000, 0x15555556])
 @pytest.mark.parametrize(
-    "field", ["tensors", "ops", "operands", "dims", "params", "inputs", "outputs", "names", "blob"]
+    "field", ["tensors", "types", "dims", "program", "ops", "inputs", "outputs", "names", "blob"]
 )
 def test_a_vector_longer_than_the_file(patch, field, count):
     assert status(patch.set("I", patch.vector(field), count)) == lib.EK_ERR_CORRUPT
 
 
 @pytest.mark.parametrize("offset", [1, 2, 3, 0x7FFFFFFC, 0xFFFFFFFC, 0xFFFFFFFF])
-@pytest.mark.parametrize("field", ["tensors", "ops", "params", "inputs", "blob"])
+@pytest.mark.parametrize("field", ["tensors", "types", "program", "ops", "inputs", "blob"])
 def test_a_vector_at_a_wrong_place(patch, field, offset):
     assert status(patch.set("I", patch.field(field), offset)) == lib.EK_ERR_CORRUPT
 
@@ -133,14 +152,24 @@ def test_without_memory_there_is_no_model(patch):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("offset", 0xFFFFFFF0), ("offset", 1 << 20), ("bytes", 5), ("bytes", 7), ("bytes", 0),
-        ("bytes", 0xFFFFFFFF), ("scale", float("nan")), ("scale", float("inf")), ("scale", -1.0),
-        ("dims", 0xFFFF), ("rank", 9), ("rank", 3), ("dtype", 5), ("dtype", 0), ("place", 3),
-        ("reserved", 1),
+        ("offset", 0xFFFFFFF0), ("offset", 1 << 20), ("type", 1), ("type", 0xFFFF),
+        ("scale", float("nan")), ("scale", float("inf")), ("scale", -1.0),
     ],
 )  # fmt: skip
 def test_a_tensor_that_lies(patch, field, value):
     assert status(patch.set_struct("tensors", "Tensor", 0, field, value)) == lib.EK_ERR_CORRUPT
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("bytes", 5), ("bytes", 7), ("bytes", 0), ("bytes", 0xFFFFFFFF), ("dims", 0xFFFFFFFF),
+        ("dims", 1), ("rank", 9), ("rank", 3), ("dtype", 5), ("dtype", 0), ("place", 3),
+        ("reserved", 1),
+    ],
+)  # fmt: skip
+def test_a_type_that_lies(patch, field, value):
+    assert status(patch.set_struct("types", "TensorType", 0, field, value)) == lib.EK_ERR_CORRUPT
 
 
 @pytest.mark.parametrize("shape", [(0, 6), (2, 0), (2**31, 2**31, 2**31), (2**16, 2**16)])
@@ -169,31 +198,51 @@ def test_a_tensor_past_the_end_of_its_place(corpus, place):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "verdict"),
+    ("byte", "value", "verdict"),
     [
-        ("kind", 0, "EK_ERR_UNSUPPORTED"),
-        ("kind", 999, "EK_ERR_UNSUPPORTED"),
-        ("inputs", 0, "EK_ERR_CORRUPT"),
-        ("inputs", 255, "EK_ERR_CORRUPT"),
-        ("outputs", 0, "EK_ERR_CORRUPT"),
-        ("outputs", 2, "EK_ERR_CORRUPT"),
-        ("operands", 3, "EK_ERR_CORRUPT"),
-        ("operands", 0xFFFFFFFF, "EK_ERR_CORRUPT"),
-        ("params", 3, "EK_ERR_CORRUPT"),
-        ("params", 0xFFFFFFFF, "EK_ERR_CORRUPT"),
-        ("scratch_bytes", 0xFFFFFFFF, "EK_ERR_CORRUPT"),
+        (KIND, 0, "EK_ERR_UNSUPPORTED"),
+        (KIND, 255, "EK_ERR_UNSUPPORTED"),
+        (INPUTS, 0, "EK_ERR_CORRUPT"),
+        (INPUTS, 255, "EK_ERR_CORRUPT"),
+        (OUTPUTS, 0, "EK_ERR_CORRUPT"),
+        (OUTPUTS, 2, "EK_ERR_CORRUPT"),
+        (FLAGS, 4, "EK_ERR_CORRUPT"),
+        (FLAGS, 8, "EK_ERR_CORRUPT"),
+        (FLAGS, 255, "EK_ERR_CORRUPT"),
     ],
 )
-def test_an_operator_that_lies(patch, field, value, verdict):
-    found = opened(patch.set_struct("ops", "Op", 1, field, value))
+def test_an_operator_that_lies(patch, byte, value, verdict):
+    found = opened(patch.set("B", patch.operator(1) + byte, value))
     assert found == (getattr(lib, verdict), 1)
 
 
 @pytest.mark.parametrize("operand", [3, 0xFFFE, 0xFFFF])
 @pytest.mark.parametrize("which", [0, 1])
 def test_an_operand_that_is_not_there(patch, which, operand):
-    data = patch.set("H", patch.vector("operands") + 4 + 2 * which, operand)
+    data = patch.set("H", patch.operator(0) + HEADER + 2 * which, operand)
     assert opened(data) == (lib.EK_ERR_CORRUPT, 0)
+
+
+@pytest.mark.parametrize("word", [1, 0xFFFF])
+def test_an_operator_that_begins_elsewhere(patch, word):
+    found = opened(patch.set("H", patch.vector("ops") + 4 + 2, word))
+    assert found[0] in (lib.EK_ERR_CORRUPT, lib.EK_ERR_UNSUPPORTED)
+    assert found[1] == 1
+
+
+@pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
+def test_an_operator_that_ends_past_the_program(corpus, kind):
+    patch = Patch(write(corpus.one_operator(kind)))
+    count = patch.vector("program")
+    (size,) = struct.unpack_from("<I", patch.data, count)
+    last = patch.operator(0) - count - 4
+    for shorter in range(last, size):
+        assert status(patch.set("I", count, shorter)) == lib.EK_ERR_CORRUPT, shorter
+
+
+def test_scratch_without_end_is_refused(chain):
+    op = replace(chain.ops[0], scratch_bytes=0xFFFFFFFF)
+    assert opened(write(replace(chain, ops=[op, chain.ops[1]]))) == (lib.EK_ERR_CORRUPT, 0)
 
 
 def test_nothing_is_written_to_the_blob(chain):
@@ -221,7 +270,6 @@ def test_an_output_takes_over_all_of_an_input_or_none(chain, offset, verdict):
     [
         (32, 16, True),
         (32, 17, False),
-        (33, 8, False),
         (16, 16, False),
         (0, 16, False),
         (48, 1, False),
@@ -248,19 +296,20 @@ def test_an_input_that_does_not_fit_its_tensor(chain, io):
     assert status(write(replace(chain, outputs=[io]))) == lib.EK_ERR_CORRUPT
 
 
-def test_names_are_one_per_operator(patch):
-    names = patch.vector("names")
-    assert status(patch.set("B", names + 4 + 2, 0)) == lib.EK_ERR_CORRUPT, (
-        "three names, two operators"
-    )
-    assert status(patch.set("B", names + 4 + 7, 1)) == lib.EK_ERR_CORRUPT, "the last does not end"
+def test_names_that_make_no_sense_do_no_harm(patch):
+    """They are for tools: the operators run without."""
+    good = Model(bytes(patch.data), checksum=False)
+    assert [o.name for o in good.op_outputs] == ["op0", "op1"]
+    for damage in (0x11, 0xFF, 0x05):
+        model = Model(patch.set("B", patch.vector("names") + 4, damage), checksum=False)
+        assert [o.name for o in model.op_outputs] == ["", ""]
 
 
 def test_the_message_names_the_file_the_operator_and_the_reason(patch, tmp_path):
     path = tmp_path / "m.edge"
-    path.write_bytes(patch.set_struct("ops", "Op", 1, "kind", 999))
+    path.write_bytes(patch.set("B", patch.operator(1) + KIND, 255))
     with pytest.raises(
-        UserError, match=r"m\.edge: operator 1 \(kind 999 'op1'\): this build has no"
+        UserError, match=r"m\.edge: operator 1 \(kind 255 'op1'\): this build has no"
     ):
         Model(path, checksum=False)
     with pytest.raises(UserError, match=r"m\.edge: the file's bytes changed"):
@@ -274,12 +323,36 @@ def test_the_message_names_the_file_the_operator_and_the_reason(patch, tmp_path)
 
 @pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
 def test_no_parameter_can_be_the_largest_number_and_open_unproved(corpus, kind):
-    """A count of 2^32 - 1 in any 32-bit word of the parameters: refused, or harmless to run."""
-    data = write(corpus.one_operator(kind))
-    patch = Patch(data)
-    at = patch.vector("params")
-    (words,) = struct.unpack_from("<I", data, at)
-    for i in range(words):
-        damaged = bytearray(data)
-        struct.pack_into("<I", damaged, at + 4 + 4 * i, 0xFFFFFFFF)
-        assert status(bytes(damaged)) in (lib.EK_OK, lib.EK_ERR_CORRUPT)
+    """The largest and the smallest number of its type in any field: refused, or harmless to run."""
+    model = corpus.one_operator(kind)
+    code, names, _, _ = STRUCTS[kind.name]
+    for name, letter in zip(names, code[1:], strict=True):
+        for value in EXTREMES[letter] if name != "reserved" else ():
+            first = replace(model.ops[0], params={**model.ops[0].params, name: value})
+            damaged = write(replace(model, ops=[first, *model.ops[1:]]))
+            assert status(damaged) in (lib.EK_OK, lib.EK_ERR_CORRUPT), (name, value)
+
+
+@pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
+def test_no_byte_of_the_program_can_open_unproved(corpus, kind):
+    patch = Patch(write(corpus.one_operator(kind)))
+    begin = patch.vector("program")
+    (size,) = struct.unpack_from("<I", patch.data, begin)
+    for at in range(begin + 4, begin + 4 + size):
+        for value in (0, 0x7F, 0x80, 0xFF):
+            was = patch.data[at]
+            found = status(patch.set("B", at, value))
+            assert found in (lib.EK_OK, lib.EK_ERR_CORRUPT, lib.EK_ERR_UNSUPPORTED), (at, value)
+            patch.data[at] = was
+
+
+def test_a_number_that_its_operands_contradict_is_refused(corpus):
+    """It equals a dimension as a rule, and is written where it does not."""
+    model = corpus.one_operator(OpKind.Conv2dS8)
+    for name in EQUALS["Conv2dS8"]:
+        if name.startswith("geometry."):
+            op = model.ops[0]
+            lying = replace(op, params={**op.params, name: op.params[name] + 1})
+            data = write(replace(model, ops=[lying, *model.ops[1:]]))
+            assert read(data).ops[0] == lying
+            assert opened(data) == (lib.EK_ERR_CORRUPT, 0), name

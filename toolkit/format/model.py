@@ -11,7 +11,8 @@ import numpy as np
 from ..ir import Shape
 from .schema import DType, OpKind, Place
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+OLDEST_VERSION = 2
 IDENTIFIER = b"EDGE"
 BLOB_ALIGN = 64
 ABSENT = 0xFFFF

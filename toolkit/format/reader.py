@@ -15,18 +15,19 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from ..errors import UserError
+from . import names, program
 from .model import (
     ABSENT,
     FORMAT_VERSION,
     IDENTIFIER,
+    OLDEST_VERSION,
     EdgeModel,
     IoRecord,
     Memory,
-    OpRecord,
     Provenance,
     TensorRecord,
 )
-from .schema import SLOTS, DType, OpKind, Place
+from .schema import SLOTS, DType, Place
 from .structs import size, unpack
 from .writer import checksum_position, checksums
 
@@ -45,7 +46,9 @@ def read(data: bytes, source: str = "model") -> EdgeModel:
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise UserError(f"{source}: not an .edge file (no EDGE identifier at byte 4)")
     try:
-        model = _Reader(data).model()
+        reader = _Reader(data)
+        _check_version(reader.version(), source)
+        model = reader.model()
         stored = struct.unpack_from("<II", data, checksum_position(data)[0])
         if stored != checksums(data):
             raise UserError(f"{source}: corrupted: checksums do not match; convert the model again")
@@ -53,12 +56,20 @@ def read(data: bytes, source: str = "model") -> EdgeModel:
         raise
     except Exception as why:
         raise UserError(f"{source}: corrupted .edge file ({why}); convert the model again") from why
-    if model.version > FORMAT_VERSION:
+    return model
+
+
+def _check_version(version: int, source: str) -> None:
+    if version > FORMAT_VERSION:
         raise UserError(
-            f"{source}: format version {model.version}; this edgekit reads up to "
+            f"{source}: format version {version}; this edgekit reads up to "
             f"{FORMAT_VERSION}: upgrade edgekit"
         )
-    return model
+    if version < OLDEST_VERSION:
+        raise UserError(
+            f"{source}: format version {version}, from before the first release; this edgekit "
+            f"reads {OLDEST_VERSION} and later: convert the model again"
+        )
 
 
 class _Reader:
@@ -67,37 +78,27 @@ class _Reader:
         (root,) = struct.unpack_from("<I", data, 0)
         self.root = Table(data, root)
 
+    def version(self) -> int:
+        return self._scalar(self.root, "Model", "version", number_types.Uint16Flags)
+
     def model(self) -> EdgeModel:
         dims = np.frombuffer(self._bytes(self.root, "Model", "dims", 4), "<u4").tolist()
-        operands = np.frombuffer(self._bytes(self.root, "Model", "operands", 2), "<u2").tolist()
-        params = self._bytes(self.root, "Model", "params", 4)
-        names = self._bytes(self.root, "Model", "names", 1).split(b"\0")
-        tensors = [
-            TensorRecord(
-                tuple(dims[t["dims"] : t["dims"] + t["rank"]]),
-                DType(t["dtype"]),
-                Place(t["place"]),
-                t["offset"],
-                t["scale"],
-                t["zero_point"],
-            )
-            for t in self._structs("tensors", "Tensor")
+        begins = np.frombuffer(self._bytes(self.root, "Model", "ops", 2), "<u2").tolist()
+        types = [
+            (tuple(dims[t["dims"] : t["dims"] + t["rank"]]), DType(t["dtype"]), Place(t["place"]))
+            for t in self._structs("types", "TensorType")
         ]
-        ops = []
-        for i, o in enumerate(self._structs("ops", "Op")):
-            kind = OpKind(o["kind"])
-            first, middle = o["operands"], o["operands"] + o["inputs"]
-            ops.append(
-                OpRecord(
-                    kind,
-                    names[i].decode() if i < len(names) else "",
-                    tuple(operands[first:middle]),
-                    tuple(operands[middle : middle + o["outputs"]]),
-                    unpack(kind.name, params, o["params"] * 4),
-                    o["scratch_offset"],
-                    o["scratch_bytes"],
-                )
-            )
+        tensors = [
+            TensorRecord(shape, dtype, place, t["offset"], t["scale"], t["zero_point"])
+            for t in self._structs("tensors", "Tensor")
+            for shape, dtype, place in [types[t["type"]]]
+        ]
+        ops = program.decode(
+            self._bytes(self.root, "Model", "program", 1),
+            begins,
+            names.decode(self._bytes(self.root, "Model", "names", 1)) or [""] * len(begins),
+            tensors,
+        )
         used = {i for op in ops for i in (*op.inputs, *op.outputs)} - {ABSENT}
         if used and max(used) >= len(tensors):
             raise ValueError("an operand names a tensor that is not there")
@@ -112,7 +113,7 @@ class _Reader:
             self._string(self.root, "Model", "target"),
             self._provenance(),
             self._pruned(),
-            int(self._scalar(self.root, "Model", "version", number_types.Uint16Flags)),
+            self.version(),
             self._placement(),
         )
 

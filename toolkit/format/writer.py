@@ -10,7 +10,8 @@ import flatbuffers
 import numpy as np
 
 from ..ir import Shape
-from .model import BLOB_ALIGN, IDENTIFIER, EdgeModel, IoRecord
+from . import names, program
+from .model import BLOB_ALIGN, IDENTIFIER, EdgeModel, IoRecord, TensorRecord
 from .schema import SLOTS, STRUCTS
 from .structs import Number, pack
 
@@ -37,56 +38,19 @@ def write(model: EdgeModel) -> bytes:
     for what, things in (("tensors", model.tensors), ("operators", model.ops)):
         if len(things) > _LIMIT:
             raise ValueError(f"{len(things)} {what}: the format holds at most {_LIMIT}")
-    dims = _Dims()
-    tensors = b"".join(
-        pack(
-            "Tensor",
-            {
-                "offset": t.offset,
-                "bytes": t.nbytes,
-                "scale": t.scale,
-                "zero_point": t.zero_point,
-                "dims": dims.index(t.shape),
-                "rank": len(t.shape),
-                "dtype": t.dtype,
-                "place": t.place,
-            },
-        )
-        for t in model.tensors
-    )
-    operands: list[int] = []
-    params = b""
-    params_at: dict[bytes, int] = {}
-    ops = b""
-    for op in model.ops:
-        own = pack(op.kind.name, op.params)
-        if params_at.setdefault(own, len(params)) == len(params):
-            params += own
-        ops += pack(
-            "Op",
-            {
-                "operands": len(operands),
-                "params": params_at[own] // 4,
-                "scratch_offset": op.scratch_offset,
-                "scratch_bytes": op.scratch_bytes,
-                "kind": op.kind,
-                "inputs": len(op.inputs),
-                "outputs": len(op.outputs),
-            },
-        )
-        operands += [*op.inputs, *op.outputs]
-    names = b"".join(op.name.encode() + b"\0" for op in model.ops)
+    tensors, types, dims = _tensors(model.tensors)
+    operators, begins = program.encode(model.ops, model.tensors)
     memory = model.memory.__dict__
 
     b = flatbuffers.Builder(len(model.blob) + 4096)
     vectors = {
         "blob": _vector(b, model.blob, 1, BLOB_ALIGN),
-        "params": _vector(b, params, 4, 4),
+        "program": _vector(b, operators, 1, program.WORD),
         "tensors": _vector(b, tensors, STRUCTS["Tensor"][2], STRUCTS["Tensor"][3]),
-        "ops": _vector(b, ops, STRUCTS["Op"][2], STRUCTS["Op"][3]),
-        "operands": _vector(b, np.array(operands, "<u2").tobytes(), 2, 2),
-        "dims": _vector(b, np.array(dims.values, "<u4").tobytes(), 4, 4),
-        "names": _vector(b, names, 1, 1),
+        "types": _vector(b, types, STRUCTS["TensorType"][2], STRUCTS["TensorType"][3]),
+        "dims": _vector(b, np.array(dims, "<u4").tobytes(), 4, 4),
+        "ops": _vector(b, np.array(begins, "<u2").tobytes(), 2, 2),
+        "names": _vector(b, names.encode([op.name for op in model.ops]), 1, 1),
         "inputs": _ios(b, model.inputs),
         "outputs": _ios(b, model.outputs),
         "target": b.CreateString(model.target),
@@ -103,6 +67,34 @@ def write(model: EdgeModel) -> bytes:
     b.PrependUint16Slot(SLOTS["Model"]["version"], model.version, 0)
     b.Finish(b.EndObject(), file_identifier=IDENTIFIER)
     return _with_checksums(bytearray(b.Output()))
+
+
+def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:
+    """The sections tensors, types and dims."""
+    dims = _Dims()
+    types: dict[bytes, int] = {}
+    records = b""
+    for t in tensors:
+        kind = pack(
+            "TensorType",
+            {
+                "bytes": t.nbytes,
+                "dims": dims.index(t.shape),
+                "rank": len(t.shape),
+                "dtype": t.dtype,
+                "place": t.place,
+            },
+        )
+        records += pack(
+            "Tensor",
+            {
+                "offset": t.offset,
+                "scale": t.scale,
+                "zero_point": t.zero_point,
+                "type": types.setdefault(kind, len(types)),
+            },
+        )
+    return records, b"".join(types), dims.values
 
 
 def checksum_position(data: bytes | bytearray) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
+from ..format import names, program
 from ..format.model import NUMPY_OF
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
@@ -93,6 +94,7 @@ class Model:
             raise UserError(f"{self.source}: {self._explain(status)}")
         self.inputs = self._ios(lib.ek_input_count(self.handle), lib.ek_model_input)
         self.outputs = self._ios(lib.ek_output_count(self.handle), lib.ek_model_output)
+        self._names = self._op_names()
         self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
 
     def _explain(self, status: int) -> str:
@@ -100,12 +102,12 @@ class Model:
         op = int(self.handle.failed_op)
         if op == _NO_OP:
             remedy = {
-                lib.EK_ERR_VERSION: "upgrade edgekit",
+                lib.EK_ERR_VERSION: "upgrade edgekit, or convert the model again",
                 lib.EK_ERR_CORRUPT: "write it again with edgekit quantize or convert",
                 lib.EK_ERR_CHECKSUM: "fetch or write it again",
             }.get(status)
             return f"{what}; {remedy}" if remedy else what
-        kind = int(self._struct("ops", "Op", op)["kind"])
+        kind, _ = self._first_output(op)
         kind_name = OpKind(kind).name if kind in set(OpKind) else f"kind {kind}"
         name = self._op_names()[op]
         return f"operator {op} ({kind_name}{f' {name!r}' if name else ''}): {what}"
@@ -136,17 +138,28 @@ class Model:
         return unpack(struct, bytes(ffi.buffer(at, size(struct))), 0)
 
     def _op_names(self) -> list[str]:
-        if not self.handle.names_bytes:
-            return [""] * int(self.handle.op_count)
-        text = bytes(ffi.buffer(self.handle.names, self.handle.names_bytes))
-        return [name.decode(errors="replace") for name in text.split(b"\0")[:-1]]
+        """Nothing for operators without a name, as all are where the names make no sense."""
+        count = int(self.handle.op_count)
+        try:
+            found = names.decode(self._bytes("names", "names_bytes"))
+        except (ValueError, IndexError):
+            found = []
+        return found if len(found) == count else [""] * count
+
+    def _bytes(self, field: str, length: str) -> bytes:
+        at, size = getattr(self.handle, field), int(getattr(self.handle, length))
+        return bytes(ffi.buffer(at, size)) if size else b""
+
+    def _first_output(self, op: int) -> tuple[int, int]:
+        return program.first_output(self._bytes("program", "program_bytes"), self.handle.ops[op])
 
     def _op_output(self, i: int) -> OpOutput:
-        op = self._struct("ops", "Op", i)
-        t = self._struct("tensors", "Tensor", self.handle.operands[op["operands"] + op["inputs"]])
+        kind, tensor = self._first_output(i)
+        t = self._struct("tensors", "Tensor", tensor)
+        t |= self._struct("types", "TensorType", t["type"])
         return OpOutput(
-            self._op_names()[i],
-            OpKind(op["kind"]),
+            self._names[i],
+            OpKind(kind),
             tuple(self.handle.dims[t["dims"] + d] for d in range(t["rank"])),
             _NUMPY_OF[t["dtype"]],
             t["scale"],

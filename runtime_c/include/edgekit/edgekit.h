@@ -20,7 +20,7 @@ extern "C" {
 #define EK_VERSION_MAJOR  0
 #define EK_VERSION_MINOR  1
 #define EK_VERSION_PATCH  0
-#define EK_FORMAT_VERSION 1
+#define EK_FORMAT_VERSION 2
 
 /* Alignment in bytes that a model file and a session's memory must have. */
 #define EK_ALIGN 16
@@ -36,7 +36,7 @@ typedef enum ek_status {
     EK_ERR_ARG = -1,         /* a caller's mistake: null, out of range */
     EK_ERR_UNSUPPORTED = -2, /* this build or this CPU has no such operator or kernel table */
     EK_ERR_CORRUPT = -3,     /* not an .edge file, or its structure breaks a rule of docs/format.md */
-    EK_ERR_VERSION = -4,     /* written by a newer toolkit */
+    EK_ERR_VERSION = -4,     /* a format this library does not read: newer, or from before version 2 */
     EK_ERR_MEMORY = -5,      /* the memory handed over is too small */
     EK_ERR_ALIGN = -6,       /* the memory handed over is not aligned to EK_ALIGN */
     EK_ERR_INDEX = -7,       /* an index computed by the model points outside its tensor */
@@ -70,13 +70,13 @@ const char *ek_kernels_name(size_t i);
 typedef struct ek_model {
     const uint8_t *data;
     size_t bytes;
-    const void *tensors, *ops, *memory;
-    const uint16_t *operands;
-    const uint32_t *dims, *params;
-    const uint8_t *blob;
+    const void *tensors, *types, *memory;
+    const uint32_t *dims;
+    const uint8_t *program, *blob;
+    const uint16_t *ops;
     const uint8_t *inputs, *outputs, *names;
     const char *target; /* "generic", or the kernel table the weights are packed for */
-    uint32_t tensor_count, op_count, operand_count, dim_count, param_words, blob_bytes;
+    uint32_t tensor_count, type_count, op_count, dim_count, program_bytes, blob_bytes;
     uint32_t input_count, output_count, names_bytes;
     uint32_t failed_op; /* after an error: the operator it was found in, UINT32_MAX if none */
 } ek_model;

@@ -4,16 +4,15 @@
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_concat *p = n->params;
-    const ek_fmt_tensor *out = ek_out_tensor(n, 0);
+    const uint32_t out = ek_out_type(n, 0)->bytes;
     /* A step of no bytes would let `outer` count to any number. */
-    if (!out || !p->outer || !p->output_step || ek_mul64(p->outer, p->output_step) != out->bytes) return EK_ERR_CORRUPT;
+    if (!p->outer || !p->output_step || ek_mul64(p->outer, p->output_step) != out) return EK_ERR_CORRUPT;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n->op->inputs; i++) {
-        const ek_fmt_tensor *in = ek_in_tensor(n, i);
-        if (!in || in->dtype != out->dtype || in->bytes % p->outer || !ek_check_apart(in, out)) return EK_ERR_CORRUPT;
-        bytes += in->bytes;
+        if (!ek_check_apart(n, i) || ek_in_type(n, i)->bytes % p->outer) return EK_ERR_CORRUPT;
+        bytes += ek_in_type(n, i)->bytes;
     }
-    return bytes == out->bytes ? EK_OK : EK_ERR_CORRUPT;
+    return bytes == out ? EK_OK : EK_ERR_CORRUPT;
 }
 
 static ek_status run(const ek_node *n)
@@ -22,7 +21,7 @@ static ek_status run(const ek_node *n)
     uint8_t *out = ek_out(n, 0);
     for (uint32_t i = 0; i < n->op->inputs; i++) {
         const uint8_t *in = ek_in(n, i);
-        const size_t row = ek_in_tensor(n, i)->bytes / p->outer;
+        const size_t row = ek_in_type(n, i)->bytes / p->outer;
         for (size_t o = 0; o < p->outer; o++) memcpy(out + o * p->output_step, in + o * row, row);
         out += row;
     }

@@ -39,17 +39,7 @@ static inline bool ek_check_q_range(int32_t zero, int32_t qmin, int32_t qmax)
 
 /* int32 bias[biases], int32 multiplier[n], int8 shift[n]. Any bias or multiplier is harmless: sums
  * wrap. */
-static inline bool ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
-{
-    const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
-    if (!ek_is_s8(r->input_zero) || !ek_check_q_range(r->output_zero, r->qmin, r->qmax) ||
-        !ek_check_blob(node, r->table, ek_add64(shifts, n), 4))
-        return false;
-    const int8_t *shift = (const int8_t *)ek_blob(node, r->table) + shifts;
-    for (uint64_t i = 0; i < n; i++)
-        if (!ek_check_shift(shift[i])) return false;
-    return true;
-}
+bool ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n);
 
 static inline ek_requant ek_requant_of(const ek_node *node, const ek_fmt_requant *r, size_t biases, size_t n)
 {
@@ -63,15 +53,7 @@ static inline ek_requant ek_requant_of(const ek_node *node, const ek_fmt_requant
 }
 
 /* int32 bias[biases], int32 multiplier[n], uint8 shift[n], of int16 operators; likewise. */
-static inline bool ek_check_requant16(const ek_node *node, const ek_fmt_requant16 *r, uint64_t biases, uint64_t n)
-{
-    const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
-    if (r->qmin > r->qmax || !ek_check_blob(node, r->table, ek_add64(shifts, n), 4)) return false;
-    const uint8_t *shift = (const uint8_t *)ek_blob(node, r->table) + shifts;
-    for (uint64_t i = 0; i < n; i++)
-        if (!ek_check_shift16(shift[i])) return false;
-    return true;
-}
+bool ek_check_requant16(const ek_node *node, const ek_fmt_requant16 *r, uint64_t biases, uint64_t n);
 
 static inline ek_requant16 ek_requant16_of(const ek_node *node, const ek_fmt_requant16 *r, size_t biases, size_t n)
 {
@@ -102,20 +84,7 @@ static inline uint64_t ek_size4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 /* The tensors have the geometry's sizes, and every coordinate that a window, or a transposed one,
  * reaches fits int32 with room to spare. Taps outside the input are filled in, so out_h and out_w
  * are free. */
-static inline bool ek_check_geometry(const ek_node *node, const ek_fmt_conv_geometry *g, uint8_t dtype)
-{
-    const uint32_t nonzero[] = { g->in_h,     g->in_w,     g->out_h,      g->out_w,     g->batch,
-                                 g->in_c,     g->out_c,    g->groups,     g->kernel_h,  g->kernel_w,
-                                 g->stride_h, g->stride_w, g->dilation_h, g->dilation_w };
-    for (size_t i = 0; i < sizeof nonzero / sizeof *nonzero; i++)
-        if (!nonzero[i]) return false;
-    const uint64_t limit = UINT64_C(1) << 30;
-    const uint64_t reach_h = (uint64_t)g->out_h * g->stride_h + (uint64_t)g->kernel_h * g->dilation_h + g->pad_top;
-    const uint64_t reach_w = (uint64_t)g->out_w * g->stride_w + (uint64_t)g->kernel_w * g->dilation_w + g->pad_left;
-    return g->in_h <= limit && g->in_w <= limit && reach_h <= limit && reach_w <= limit && g->in_c % g->groups == 0 &&
-           g->out_c % g->groups == 0 && ek_check_in(node, 0, dtype, ek_size4(g->batch, g->in_h, g->in_w, g->in_c)) &&
-           ek_check_out(node, 0, dtype, ek_size4(g->batch, g->out_h, g->out_w, g->out_c));
-}
+bool ek_check_geometry(const ek_node *node, const ek_fmt_conv_geometry *g, uint8_t dtype);
 
 /* Inputs of one output element; 0 if the geometry is not one. */
 static inline uint64_t ek_conv_k(const ek_fmt_conv_geometry *g)

@@ -60,8 +60,7 @@ static inline uint64_t ek_pool_most(const ek_fmt_conv_geometry *g)
 
 static inline bool ek_check_pool(const ek_node *n, const ek_fmt_conv_geometry *g, uint8_t dtype)
 {
-    return g->in_c == g->out_c && ek_check_geometry(n, g, dtype) &&
-           ek_check_apart(ek_in_tensor(n, 0), ek_out_tensor(n, 0));
+    return g->in_c == g->out_c && ek_check_geometry(n, g, dtype) && ek_check_apart(n, 0);
 }
 
 #endif

@@ -11,8 +11,8 @@ static bool check_range(uint8_t dtype, int32_t zero, int32_t qmin, int32_t qmax)
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_requantize *p = n->params;
-    const ek_fmt_tensor *in = ek_in_tensor(n, 0), *out = ek_out_tensor(n, 0);
-    if (!in || !out || (in->dtype == EK_DTYPE_INT8 && out->dtype == EK_DTYPE_INT8)) return EK_ERR_CORRUPT;
+    const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
+    if (in->dtype == EK_DTYPE_INT8 && out->dtype == EK_DTYPE_INT8) return EK_ERR_CORRUPT;
     const bool ranges =
         check_range(in->dtype, p->input_zero, 0, 0) && check_range(out->dtype, p->output_zero, p->qmin, p->qmax);
     const bool fits = ek_check_in(n, 0, in->dtype, p->count) && ek_check_out(n, 0, out->dtype, p->count);
@@ -36,9 +36,9 @@ REQUANTIZE(s16_s16, int16_t, int16_t)
 static ek_status run(const ek_node *n)
 {
     const ek_fmt_requantize *p = n->params;
-    if (ek_in_tensor(n, 0)->dtype == EK_DTYPE_INT8)
+    if (ek_in_type(n, 0)->dtype == EK_DTYPE_INT8)
         s8_s16(ek_out(n, 0), ek_in(n, 0), p);
-    else if (ek_out_tensor(n, 0)->dtype == EK_DTYPE_INT8)
+    else if (ek_out_type(n, 0)->dtype == EK_DTYPE_INT8)
         s16_s8(ek_out(n, 0), ek_in(n, 0), p);
     else
         s16_s16(ek_out(n, 0), ek_in(n, 0), p);

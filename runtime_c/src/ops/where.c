@@ -4,7 +4,7 @@
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_where *p = n->params;
-    const ek_fmt_tensor *out = ek_out_tensor(n, 0);
+    const uint8_t dtype = ek_out_type(n, 0)->dtype;
     uint64_t count = 1;
     for (int d = 0; d < 4; d++) {
         if (!p->dims[d]) return EK_ERR_CORRUPT;
@@ -13,9 +13,9 @@ static ek_status check(const ek_node *n)
     const uint32_t *steps[3] = { p->condition, p->a, p->b };
     for (uint32_t i = 0; i < 3; i++) {
         const uint64_t reach = ek_broadcast_reach(p->dims, steps[i]);
-        if (!out || !reach || !ek_check_in(n, i, i ? out->dtype : EK_DTYPE_UINT8, reach)) return EK_ERR_CORRUPT;
+        if (!reach || !ek_check_in(n, i, i ? dtype : EK_DTYPE_UINT8, reach)) return EK_ERR_CORRUPT;
     }
-    const bool fits = p->element_bytes == ek_dtype_bytes(out->dtype) && ek_check_out(n, 0, out->dtype, count);
+    const bool fits = p->element_bytes == ek_dtype_bytes(dtype) && ek_check_out(n, 0, dtype, count);
     return fits ? EK_OK : EK_ERR_CORRUPT;
 }
 

@@ -90,24 +90,25 @@ static ek_status plan_crossings(ek_accelerated *a, ek_opencl_error *error)
     if (!valid) return out_of_memory(error);
     memset(valid, ON_HOST, arena + 1u);
     for (uint32_t i = 0; i < m->op_count && !status; i++) {
-        const ek_node n = ek_node_at(m, i);
+        ek_op_record op;
+        const ek_node n = ek_node_at(m, i, &op);
         const uint8_t side = a->steps[i].layer ? ON_DEVICE : ON_HOST;
         const uint32_t operands = (uint32_t)n.op->inputs + n.op->outputs;
         for (uint32_t o = 0; o < operands && !status; o++) {
             const ek_fmt_tensor *t = ek_operand(&n, o);
-            if (!t || t->place != EK_PLACE_ARENA) continue;
+            if (!t || ek_type_of(m, t)->place != EK_PLACE_ARENA) continue;
             if (o < n.op->inputs)
-                status = need(&a->steps[i], valid, t->offset, t->bytes, side, error);
+                status = need(&a->steps[i], valid, t->offset, ek_type_of(m, t)->bytes, side, error);
             else
-                memset(valid + t->offset, side, t->bytes);
+                memset(valid + t->offset, side, ek_type_of(m, t)->bytes);
         }
     }
     for (uint32_t i = 0; i < ek_output_count(m) && !status; i++) {
         ek_io io;
         status = ek_model_output(m, i, &io);
         const ek_fmt_tensor *t = (const ek_fmt_tensor *)m->tensors + io.tensor;
-        if (!status && t->place == EK_PLACE_ARENA)
-            status = need(&a->steps[m->op_count], valid, t->offset, t->bytes, ON_HOST, error);
+        if (!status && ek_type_of(m, t)->place == EK_PLACE_ARENA)
+            status = need(&a->steps[m->op_count], valid, t->offset, ek_type_of(m, t)->bytes, ON_HOST, error);
     }
     free(valid);
     return status;
@@ -151,7 +152,8 @@ static ek_status upload_step(ek_accelerated *a, step *s, const ek_node *n, ek_op
 
 static ek_status make_step(ek_accelerated *a, uint32_t i, ek_opencl_error *error)
 {
-    const ek_node n = ek_node_at(a->model, i);
+    ek_op_record op;
+    const ek_node n = ek_node_at(a->model, i, &op);
     const char *why;
     step *s = &a->steps[i];
     s->layer = malloc(sizeof *s->layer);

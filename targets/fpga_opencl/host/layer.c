@@ -18,7 +18,7 @@ static bool in_arena(const ek_node *n)
 {
     for (uint32_t i = 0; i < (uint32_t)n->op->inputs + n->op->outputs; i++) {
         const ek_fmt_tensor *t = ek_operand(n, i);
-        if (!t || t->place != EK_PLACE_ARENA) return false;
+        if (!t || ek_type_of(n->model, t)->place != EK_PLACE_ARENA) return false;
     }
     return true;
 }
@@ -164,10 +164,11 @@ static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, co
 {
     const ek_fmt_add_s8 *p = n->params;
     const ek_fmt_tensor *a = ek_in_tensor(n, 0), *b = ek_in_tensor(n, 1), *out = ek_out_tensor(n, 0);
+    const uint32_t bytes = ek_out_type(n, 0)->bytes;
     *why = "it broadcasts";
-    if (a->bytes != out->bytes || b->bytes != out->bytes) return false;
+    if (ek_in_type(n, 0)->bytes != bytes || ek_in_type(n, 1)->bytes != bytes) return false;
     *why = "EK_VEC is 1";
-    const uint32_t count = ceil_div(out->bytes, c->lanes);
+    const uint32_t count = ceil_div(bytes, c->lanes);
     l->tiles = 1;
     l->read = (ek_read_arguments){ .at = a->offset,
                                    .images = 1,
@@ -190,7 +191,7 @@ static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, co
                                      .images = 1,
                                      .count = count,
                                      .pixel_step = c->lanes,
-                                     .bytes = out->bytes };
+                                     .bytes = bytes };
     const uint64_t words = (uint64_t)count * 2 * word_of(c);
     l->link_bytes = words;
     return true;

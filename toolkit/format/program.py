@@ -1,0 +1,196 @@
+"""The operators of a file: `Model.program` and `Model.ops`, written and read (docs/format.md).
+
+The C reader is runtime_c/src/program.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+from .model import OpRecord, TensorRecord
+from .schema import EQUALS, SHARED, STRUCTS, DType, OpKind
+from .structs import Number, pack
+
+WORD = 4
+_HEADER = struct.Struct("<BBBB")
+_OWN_LITERAL, _SHARED_LITERAL, _SCRATCH = 1, 2, 4
+_SCRATCH_UNIT = 16
+_MOST_WORDS = 0xFFFF
+
+_RANGE = ((-128, 127), (-32767, 32767))
+"""Of int8 and whatever else, of int16."""
+
+Field = tuple[str, str, str]
+"""Name, letter of struct.pack, and the property of an operand that it equals, or ""."""
+
+
+def encode(ops: Sequence[OpRecord], tensors: Sequence[TensorRecord]) -> tuple[bytes, list[int]]:
+    """(program, where each operator begins in words). Raises ValueError if it is too long."""
+    written = [_parameters(op, tensors) for op in ops]
+    program = bytearray()
+    at: dict[bytes, int] = {}  # what operators share
+    for _, shared, _ in written:
+        if shared not in at:
+            at[shared] = len(program)
+            program += shared
+    begins = []
+    for op, (flags, shared, own) in zip(ops, written, strict=True):
+        program += bytes(-len(program) % WORD)
+        begins.append(len(program) // WORD)
+        if begins[-1] > _MOST_WORDS:
+            raise ValueError(f"operators of more than {_MOST_WORDS * WORD} bytes")
+        program += _head(op, flags) + (varint(at[shared]) if op.kind.name in SHARED else b"") + own
+    return bytes(program), begins
+
+
+def _head(op: OpRecord, flags: int) -> bytes:
+    """All but the parameters. Raises ValueError for scratch that is not aligned."""
+    operands = (*op.inputs, *op.outputs)
+    if op.scratch_bytes:
+        flags |= _SCRATCH
+    head = _HEADER.pack(op.kind, len(op.inputs), len(op.outputs), flags)
+    head += struct.pack(f"<{len(operands)}H", *operands)
+    units, rest = divmod(op.scratch_offset, _SCRATCH_UNIT)
+    if rest:
+        raise ValueError(f"scratch at {op.scratch_offset}, no multiple of {_SCRATCH_UNIT}")
+    return head + varint(op.scratch_bytes) + varint(units) if op.scratch_bytes else head
+
+
+def decode(
+    program: bytes, begins: Sequence[int], names: Sequence[str], tensors: Sequence[TensorRecord]
+) -> list[OpRecord]:
+    """The operators. Raises ValueError, IndexError or struct.error when there is no sense in it."""
+    return [
+        _decode_op(program, at * WORD, name, tensors)
+        for at, name in zip(begins, names, strict=True)
+    ]
+
+
+def first_output(program: bytes, begin: int) -> tuple[int, int]:
+    """(kind, index of the first output's tensor) of the operator at word `begin`."""
+    kind, inputs, _, _ = _HEADER.unpack_from(program, begin * WORD)
+    (tensor,) = struct.unpack_from("<H", program, begin * WORD + _HEADER.size + 2 * inputs)
+    return int(kind), int(tensor)
+
+
+def varint(value: int) -> bytes:
+    """7 bits a byte, the lowest first; the highest bit says that more follow."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _kind_fields(kind: OpKind) -> list[Field]:
+    code, names, _, _ = STRUCTS[kind.name]
+    equals = EQUALS.get(kind.name, {})
+    return [(n, c, equals.get(n, "")) for n, c in zip(names, code[1:], strict=True)]
+
+
+def _split(kind: OpKind) -> tuple[list[Field], list[Field]]:
+    """The fields that operators share, and the others."""
+    fields = _kind_fields(kind)
+    prefix = f"{SHARED[kind.name]}." if kind.name in SHARED else "no field"
+    own = [f for f in fields if not f[0].startswith(prefix)]
+    return fields[: len(fields) - len(own)], own
+
+
+def _parameters(op: OpRecord, tensors: Sequence[TensorRecord]) -> tuple[int, bytes, bytes]:
+    """(flags, the fields that operators share, the others)."""
+    pack(op.kind.name, op.params)  # which says what is wrong with them
+    shared, own = _split(op.kind)
+    literal = [_literal(op, fields, tensors) for fields in (shared, own)]
+
+    def written(fields: list[Field], literal: bool) -> bytes:
+        return b"".join(
+            _number(letter, op.params.get(name, 0))
+            for name, letter, equals in fields
+            if literal or not equals
+        )
+
+    flags = _SHARED_LITERAL * literal[0] | _OWN_LITERAL * literal[1]
+    return flags, written(shared, literal[0]), written(own, literal[1])
+
+
+def _number(letter: str, value: Number) -> bytes:
+    if letter == "f":
+        return struct.pack("<f", value)
+    value = int(value)
+    if letter.islower():
+        value = value << 1 if value >= 0 else ~(value << 1)
+    return varint(value)
+
+
+def _literal(op: OpRecord, fields: list[Field], tensors: Sequence[TensorRecord]) -> bool:
+    """Whether one of the fields differs from what it equals as a rule, so that all are written."""
+    return any(
+        op.params[name] != _property(equals, op.inputs, op.outputs, tensors)
+        for name, _, equals in fields
+        if equals
+    )
+
+
+def _property(
+    equals: str, inputs: Sequence[int], outputs: Sequence[int], tensors: Sequence[TensorRecord]
+) -> int:
+    """A property of an operand; 0 of an operand or a dimension that is not there."""
+    operand, what = equals.split(".")
+    side, i = (outputs if operand.startswith("output") else inputs), int(operand[-1])
+    if i >= len(side) or side[i] >= len(tensors):
+        return 0
+    t = tensors[side[i]]
+    if what == "zero":
+        return t.zero_point
+    if what in ("lowest", "highest"):
+        return _RANGE[t.dtype == DType.Int16][what == "highest"]
+    d = int(what[-1])
+    return t.shape[d] if d < len(t.shape) else 0
+
+
+class _Reader:
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80 or shift > 28:
+                return value & 0xFFFFFFFF
+
+    def number(self, letter: str) -> Number:
+        if letter == "f":
+            (found,) = struct.unpack_from("<f", self.data, self.at)
+            self.at += 4
+            return float(found)
+        v = self.varint()
+        return v >> 1 ^ -(v & 1) if letter.islower() else v
+
+
+def _decode_op(program: bytes, at: int, name: str, tensors: Sequence[TensorRecord]) -> OpRecord:
+    kind_number, n_in, n_out, flags = _HEADER.unpack_from(program, at)
+    kind = OpKind(kind_number)
+    operands = struct.unpack_from(f"<{n_in + n_out}H", program, at + _HEADER.size)
+    inputs, outputs = operands[:n_in], operands[n_in:]
+    r = _Reader(program, at + _HEADER.size + 2 * len(operands))
+    scratch, offset = (r.varint(), r.varint() * _SCRATCH_UNIT) if flags & _SCRATCH else (0, 0)
+    shared, own = _split(kind)
+
+    def values(reader: _Reader, fields: list[Field], literal: int) -> Iterator[tuple[str, Number]]:
+        for field, letter, equals in fields:
+            if equals and not literal:
+                yield field, _property(equals, inputs, outputs, tensors)
+            else:
+                yield field, reader.number(letter)
+
+    found: dict[str, Number] = {}
+    if shared:
+        found |= values(_Reader(program, r.varint()), shared, flags & _SHARED_LITERAL)
+    found |= values(r, own, flags & _OWN_LITERAL)
+    found.pop("reserved", None)
+    return OpRecord(kind, name, inputs, outputs, found, offset, scratch)

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from edgekit import targets
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.process import find
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.ops import definition
 
 MODELS = Path(os.environ.get("EDGEKIT_MODELS", Path(__file__).parents[3] / "shared" / "models"))
 
@@ -32,15 +35,52 @@ def ready():
 
 @pytest.fixture(scope="session")
 def model_file(tmp_path_factory, digits):
-    """A model by name ("digits", or of the collection) -> its int8 file and 20 samples."""
+    """A model by name ("digits", "int16", or of the collection) -> its file and 20 samples."""
     made = {}
 
     def make(name):
         if name not in made:
-            made[name] = _quantized(name, tmp_path_factory.mktemp(name), digits)
+            folder = tmp_path_factory.mktemp(name)
+            made[name] = _int16(folder) if name == "int16" else _quantized(name, folder, digits)
         return made[name]
 
     return make
+
+
+def _int16(folder):
+    """All that has int8 weights and int16 activations, and a product of two activations."""
+    rng = np.random.default_rng(0)
+    nodes, sizes = [], {"stride": (1, 1), "dilation": (1, 1), "pads": (1, 1, 1, 1), "groups": 1}
+
+    def node(op, inputs, scale, **attrs):
+        made = Node(op, inputs, [], attrs, f"{op}{len(nodes)}")
+        kind = definition(op).infer(made)[0]
+        made.outputs = [Value(made.name, kind, quant=QuantParams.int16(scale))]
+        nodes.append(made)
+        return made.output
+
+    def weighted(op, x, shape, **attrs):
+        taps = np.prod(shape[1:])
+        w = rng.integers(-127, 128, shape).astype(np.int8)
+        scales = tuple(rng.uniform(0.3, 1.7, shape[0]) / 90 / np.sqrt(taps))
+        b = rng.integers(-(1 << 18), 1 << 18, shape[0]).astype(np.int32)
+        weights = constant(w, f"w{len(nodes)}", QuantParams(scales, axis=0))
+        return node(op, [x, weights, constant(b, f"b{len(nodes)}")], 1e-4, **attrs)
+
+    kind = TensorType(np.dtype(np.int16), (1, 8, 8, 3))
+    x = image = Value("x", kind, quant=QuantParams.int16(1e-4))
+    x = weighted("Conv2d", x, (32, 3, 3, 3), **sizes)
+    x = weighted("Conv2d", x, (21, 3, 3, 32), **sizes)  # sums beyond 256 products
+    x = weighted("Conv2d", x, (21, 3, 3, 1), **{**sizes, "stride": (2, 2), "groups": 21})
+    x = weighted("ConvTranspose2d", x, (8, 3, 2, 21), **sizes, output_shape=(4, 3))
+    x = node("Reshape", [x], 1e-4, shape=(12, 8))
+    x = node("MatMul", [x, x], 2e-4, transpose_b=True)
+    x = weighted("FullyConnected", x, (10, 12))
+    graph = Graph(nodes, [Port("x", image, 1, image.shape)], [Port("y", x, 1, x.shape)])
+    out = folder / "model.edge"
+    out.write_bytes(build_file(graph))
+    feeds = [{"x": rng.uniform(-3.3, 3.3, image.shape).astype(np.float32)} for _ in range(20)]
+    return out, feeds
 
 
 def _quantized(name, folder, digits):

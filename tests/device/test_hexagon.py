@@ -18,6 +18,7 @@ LOADER = Path(__file__).parent / "hexagon" / "load.c"
 FAMILY = targets.FOLDER / "hexagon_hvx"
 MODELS = (
     "digits",
+    "int16",
     "mlperf_kws_dscnn",
     "mlperf_ic_resnet8",
     "mlperf_vww_mobilenetv1",

@@ -9,6 +9,7 @@ from edgekit.toolkit.runtime import Session
 
 MODELS = (
     "digits",
+    "int16",
     "mlperf_kws_dscnn",
     "mlperf_ic_resnet8",
     "mlperf_vww_mobilenetv1",

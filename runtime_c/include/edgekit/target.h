@@ -7,7 +7,7 @@
 #include "edgekit/kernels.h"
 
 /* A packer in a table: not there in firmware that only runs files packed beforehand. */
-#ifdef EK_NO_PACKERS
+#if defined EK_NO_PACKERS && !defined EK_TABLES_PACK
 #define EK_PACKER(function) NULL
 #else
 #define EK_PACKER(function) function

@@ -1,0 +1,60 @@
+"""Every integer operator answers with the same bytes on every target, whatever it is given."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgekit import targets
+from edgekit.toolkit.device.emulate import Device
+from edgekit.toolkit.format.schema import OpKind
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.runtime import Session
+
+INTEGER = [kind for kind in OpKind if not kind.name.endswith("F32")]
+DEVICES = [
+    name
+    for name in targets.names()
+    if targets.load(name).emulator.startswith("qemu")
+    and targets.load(name).compiler.endswith("gcc")
+]
+
+
+@pytest.fixture(scope="module")
+def every_kind():
+    """One file with all the integer operators of the fuzzer's corpus."""
+    path = Path(__file__).parents[1] / "fuzz" / "corpus.py"
+    spec = importlib.util.spec_from_file_location("corpus_of_kinds", path)
+    corpus = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(corpus)
+    maker = corpus.FileMaker()
+    for kind in INTEGER:
+        corpus.maker_of(kind)(maker, kind)
+    return write(maker.model())
+
+
+def any_values(info, rng):
+    """All that the type holds, the extremes one time in four; indices that Gather has."""
+    if info.dtype == np.float32:
+        return rng.normal(0, 5, info.shape).astype(np.float32)
+    if info.dtype == np.int32:
+        return rng.integers(-5, 5, info.shape).astype(np.int32)
+    limits = np.iinfo(info.dtype)
+    values = rng.integers(limits.min, limits.max + 1, info.shape)
+    edges = rng.choice(np.array([limits.min, limits.max]), info.shape)
+    return np.where(rng.random(info.shape) < 0.25, edges, values).astype(info.dtype)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, name):
+    target = ready(name)
+    session = Session(every_kind, "ref")
+    rng = np.random.default_rng(3)
+    feeds = [{io.name: any_values(io, rng) for io in session.inputs} for _ in range(5)]
+    with Device(every_kind, target) as device:
+        ran = device.run([list(feed.values()) for feed in feeds])
+    for feed, answers in zip(feeds, ran.outputs, strict=True):
+        wanted = session.run_raw(feed)
+        for io, op, answer in zip(session.outputs, device.model.outputs, answers, strict=True):
+            np.testing.assert_array_equal(answer, wanted[io.name], err_msg=op.name)

@@ -14,13 +14,16 @@ from .calibrate import Calibration, Sample, calibrate
 from .equalize import Exponents, equalized, find_exponents
 from .options import OBSERVERS, Decision, Options, Range
 from .plan import Plan
+from .precision import Precision
 from .search import MARGIN_DB, Search, fixed_ranges, trials_for
-from .tail import TAIL_GAIN_DB, float_tail
+from .tail import decoding_tail
 from .trial import Trials
 
 SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
+INT16_TAIL_GAIN_DB = 1.0
+FLOAT_TAIL_GAIN_DB = 3.0
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 
 
@@ -158,12 +161,12 @@ class _Job:
 
     def choose_options(self) -> None:
         """The steps that change more than ranges, each measured."""
-        tail = float_tail(self.plan.graph)
+        tail, before = decoding_tail(self.plan.graph), self.options
         if tail:
-            self._consider(
-                replace(self.options, precision=dict.fromkeys(sorted(tail), "float32")),
-                TAIL_GAIN_DB,
-            )
+            self._consider(replace(before, int16=before.int16 | tail), INT16_TAIL_GAIN_DB)
+            real: dict[str, Precision] = dict.fromkeys(sorted(tail), "float32")
+            kept = replace(before, precision={**before.precision, **real})
+            self._consider(kept, FLOAT_TAIL_GAIN_DB)
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
     def _consider(

@@ -1,7 +1,7 @@
 """The arithmetic after the last weights: box decoding and the like.
 
 Its tensors hold values of very different sizes in one range (logits, offsets, exponentials,
-coordinates), so int8 loses much there and float32 costs little.
+coordinates), so int8 loses much there, and int16 or float32 cost little.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import numpy as np
 from ..ir import Graph, Node, Value
 from ..ops import definition
 
-TAIL_GAIN_DB = 3.0
-"""What the outputs must gain by a float tail."""
-
 _DECODING = frozenset({"Add", "Sub", "Mul", "Div", "Pow"})
 
 
-def float_tail(graph: Graph) -> frozenset[str]:
+def decoding_tail(graph: Graph) -> frozenset[str]:
     """Outputs of the nodes after the last weights, where those compute on several tensors.
 
     Empty when the tail only moves, normalises or applies one function: int8 serves that well.

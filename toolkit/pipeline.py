@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
-from .accuracy import SAMPLES, Judge, Report, compare, explain, make_oracle
+from .accuracy import SAMPLES, Explanation, Judge, Report, compare, explain, make_oracle
 from .build import build_file
 from .compress import remove_constant_channels
 from .device.build import load_target
@@ -55,7 +55,10 @@ class Converted:
 
 @dataclass(frozen=True)
 class Quantized:
-    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget."""
+    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
+
+    `notes` are what to know of the samples; `explanation` attributes the loss on some of them.
+    """
 
     output: str
     file_bytes: int
@@ -66,6 +69,8 @@ class Quantized:
     sqnr_db: float
     arena_bytes: int
     decisions: list[Decision]
+    notes: list[str]
+    explanation: Explanation
     report: str | None = None
     mixed: Mixed | None = None
 
@@ -159,8 +164,11 @@ def quantize(
     if budget is not None:
         done = fit_budget(done, budget, pack, drop, progress)
     data = pack(done.graph)
+    known = done.calibration
+    some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
+    told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
     if report is not None:
-        page = report_page(data, done, samples, Path(model), observer, progress)
+        page = report_page(data, done, told, samples, Path(model), observer, progress)
         write_atomically(report, page.encode())
     write_atomically(path, data)
     written = read(data)
@@ -174,6 +182,8 @@ def quantize(
         sqnr_db=round(done.sqnr_db, 2),
         arena_bytes=written.memory.arena_bytes,
         decisions=done.decisions,
+        notes=list(samples.notes),
+        explanation=told,
         report=None if report is None else str(report),
         mixed=done.mixed,
     )
@@ -220,7 +230,8 @@ def check(
     data_of = session.model.data.tobytes()
     if layers and read(data_of).target == "generic":
         inputs = [k.inputs for k in keeper.kept]
-        report = replace(report, explanation=explain(data_of, floats, inputs, progress=progress))
+        told = explain(data_of, floats, inputs, report.extremes, progress=progress)
+        report = replace(report, explanation=told)
     return report
 
 

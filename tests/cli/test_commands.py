@@ -29,7 +29,9 @@ def test_quantize_writes_a_file_a_report_and_json(capsys, digits, tmp_path):
     assert told["observer"] == "percentile" and told["samples"] == 128 and told["seconds"] > 0
     assert told["ops"]["Conv2d"] == {"int8": 3}
     assert all(set(n) == {"int8"} for n in told["ops"].values())
+    assert told["notes"] == [] and told["explanation"]["samples"] == 32
     page = report.read_text()
+    assert "Where the accuracy goes" in page and "weights alone" in page
     assert "probabilities" in page and "<svg" in page and "http" not in page
 
 
@@ -40,6 +42,9 @@ def test_quantize_says_nothing_on_stdout_without_json(capsys, digits, tmp_path):
     )  # fmt: skip
     assert captured.out == ""
     assert "arena" in captured.err
+    words = " ".join(captured.err.split())
+    assert "weights alone" in words and "of the loss: " in words and "edgekit check" in words
+    assert len(captured.err.splitlines()) < 16  # on a narrow terminal
 
 
 def test_the_same_inputs_give_the_same_bytes(capsys, digits, tmp_path):
@@ -79,6 +84,54 @@ def test_check_compares_with_onnxruntime(capsys, digits, digits_edge):
     assert told["top1"]["edge"] > told["top1"]["float"] - 0.005
     known = [n["sqnr_db"] for n in told["layers"] if n["sqnr_db"] is not None]
     assert known == sorted(known) and len(known) == 10
+    assert told["layers"][-1]["type"] == "Input"
+    promised = (
+        "name type dtype sqnr_db weights_only_db activations_only_db local_db saturation "
+        "range_use cause advice gain_db"
+    )
+    assert all(set(n) >= set(promised.split()) for n in told["layers"])
+    assert sum(n["share"] or 0 for n in told["layers"]) == pytest.approx(1)
+    costs = told["explanation"]
+    assert costs["samples"] <= 32 and costs["sqnr_db"] < costs["weights_only_db"]
+
+
+def test_check_explains_by_words(capsys, digits, digits_edge):
+    captured = run(
+        capsys, "check", digits_edge, "--float", digits / "digits.onnx",
+        "--data", digits / "eval.npz", "--limit", 40, "--layers",
+    )  # fmt: skip
+    assert "of the loss: " in captured.err and "weights alone" in captured.err
+
+
+def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
+    image = np.load(digits / "calib.npz")["image"]
+    np.savez(tmp_path / "bytes.npz", image=(image[:8] * 255).astype(np.uint8))
+    captured = run(
+        capsys, "quantize", digits / "digits.onnx", "--calib", tmp_path / "bytes.npz",
+        "-o", tmp_path / "d.edge", "--observer", "minmax",
+    )  # fmt: skip
+    assert "note: input 'image': uint8 values" in " ".join(captured.err.split())
+
+
+def test_decisions_alike_are_told_in_one_line():
+    from edgekit.toolkit.quantize import Decision, grouped
+
+    alike = [Decision(f"n{i}", "Erf", "kept float", "it has no integer form") for i in range(5)]
+    other = Decision("c", "Concat", "requantized input 'x'", "it has finer steps elsewhere")
+    assert grouped([*alike, other]) == [
+        "Erf 'n0', Erf 'n1' and 3 more: kept float: it has no integer form", str(other),
+    ]  # fmt: skip
+
+
+def test_layers_of_a_float_file_are_compared_without_an_explanation_of_rounding(
+    capsys, digits, tmp_path
+):
+    run(capsys, "convert", digits / "digits.onnx", "-o", tmp_path / "f.edge")
+    told = run_json(
+        capsys, "check", tmp_path / "f.edge", "--float", digits / "digits.onnx",
+        "--data", digits / "eval.npz", "--limit", 5, "--layers",
+    )  # fmt: skip
+    assert all(n["cause"] is None for n in told["layers"])
 
 
 def test_inspect_tells_what_the_device_needs(capsys, digits_edge):

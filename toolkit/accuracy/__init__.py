@@ -5,7 +5,7 @@ from .explain import SAMPLES, Explanation, LayerCost, explain
 from .judge import Judge
 from .metrics import EXACT_DB, Difference, Top1, predicted_class, sqnr_db
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
-from .words import summary
+from .words import costs, summary
 
 __all__ = [
     "EXACT_DB",
@@ -22,6 +22,7 @@ __all__ = [
     "Report",
     "Top1",
     "compare",
+    "costs",
     "explain",
     "make_oracle",
     "predicted_class",

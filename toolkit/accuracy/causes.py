@@ -189,10 +189,10 @@ def coarse_weights() -> Cause:
 
 
 def coarse_steps(f: Facts) -> Cause:
-    """The steps are used well, and still too coarse."""
+    """No other range would serve much better: the steps themselves are too coarse."""
     bits = 8 * f.quant.dtype.itemsize
     advice = "16-bit activations here" if bits == 8 else "keep this layer float"
-    return Cause("coarse steps", f"{bits} bits, used well", advice)
+    return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", advice)
 
 
 def inherited(culprit: str) -> Cause:

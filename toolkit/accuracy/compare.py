@@ -42,7 +42,8 @@ class LayerReport:
 class Report:
     """What `edgekit check` says. `layers` are the worst first, those without counterpart last.
 
-    `explanation` attributes the loss, where that was asked for.
+    `explanation` attributes the loss, where that was asked for; `extremes` are the least and the
+    largest value of the float model's tensors.
     """
 
     outputs: list[OutputReport]
@@ -52,6 +53,7 @@ class Report:
     top1: Top1 | None = None
     layers: list[LayerReport] = field(default_factory=list)
     explanation: Explanation | None = None
+    extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `check --json`; `top1` and `layers` only where they were asked for."""
@@ -139,6 +141,7 @@ def compare(
         target or edge.kernels,
         classes,
         [] if layers is None else layers.report(),
+        extremes={} if layers is None else layers.extremes,
     )
 
 
@@ -157,6 +160,7 @@ class _Layers:
         self.edge, self.float_edge = edge, float_edge
         self.common = {o.name for o in edge.op_outputs} & {o.name for o in float_edge.op_outputs}
         self.differences = {name: Difference() for name in self.common}
+        self.extremes: dict[str, tuple[float, float]] = {}
         pruned = read(edge.model.data.tobytes()).pruned
         self.kept = {edge.op_outputs[i].name: np.array(mask) for i, mask in pruned.items()}
 
@@ -167,6 +171,8 @@ class _Layers:
         def keep(_: int, name: str, array: Array) -> None:
             if name in self.common:
                 truth[name] = array.copy()
+                low, high = self.extremes.get(name, (np.inf, -np.inf))
+                self.extremes[name] = min(low, float(array.min())), max(high, float(array.max()))
 
         def take(i: int, name: str, array: Array) -> None:
             if name in truth:

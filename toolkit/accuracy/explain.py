@@ -30,24 +30,27 @@ from .causes import (
 from .facts import Facts
 from .metrics import EXACT_DB, ratio_db
 from .simulate import Rounding, simulated
-from .twin import Twin, twin_of
+from .twin import Twin, base_of, twin_of
 from .watch import Watched
 
-SAMPLES = 16
+SAMPLES = 32
 """Samples that are watched, spread evenly; also the most on which remedies are tried."""
 WORK = 1.5e10
 """Multiply-accumulates that the runs of one layer at a time may take."""
 ELEMENT_WORK = 20
 """What rounding one element of a tensor counts as, in multiply-accumulates."""
 MOST_LAYERS = 96
-TRIED = 5
+WORST = 3
+TRIED = 4
 """Layers for which remedies are tried: those that cost most."""
+TRIED_WORK = 5e10
+"""As WORK, for the remedies: a gain on few samples may be chance."""
 SHARE = 0.02
 """A layer that makes less of the loss than this is not said to cause any."""
-RUNS = 7
+RUNS = 6
 """Runs that a layer's remedies take, about."""
 LEAST_GAIN_DB = 0.05
-OUTWEIGHED = "alone it brings nothing: the errors of other layers outweigh it"
+OUTWEIGHED = "no certain gain by mending it alone"
 CUT_DB = 25.0
 OWN = 0.25
 """A layer whose own error is less than this part of what is there has it from elsewhere."""
@@ -63,6 +66,7 @@ class LayerCost:
     local_weights_db, local_activations_db  of that, its weights or its output alone
     output_db             at the model's outputs, only this layer rounded; None if not run
     share                 of the loss at the outputs, as if layers' errors added up; None likewise
+    low, high             the real values of the first and the last step
     saturation            share of values half a step or more beyond the range
     range_use, core_use   part of the steps that all values, or 99.9 % of them, spread over
     outlier_ratio         magnitude of the largest channel over the median one
@@ -82,6 +86,8 @@ class LayerCost:
     local_activations_db: float | None
     output_db: float | None
     share: float | None
+    low: float
+    high: float
     saturation: float
     range_use: float
     core_use: float
@@ -110,11 +116,12 @@ class Explanation:
     weights_only_db: float
     activations_only_db: float
     layers: list[LayerCost]
+    worst_float_db: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def worst(self, count: int = 3) -> list[LayerCost]:
+    def worst(self, count: int = WORST) -> list[LayerCost]:
         """The layers that cost most and have a cause of their own."""
         named = [c for c in self.layers if c.cause and c.share is not None and c.share >= SHARE]
         return named[:count]
@@ -124,17 +131,22 @@ def explain(
     data: bytes,
     graph: Graph,
     inputs: Sequence[Mapping[str, Array]],
+    extremes: Mapping[str, tuple[float, float]] | None = None,
     *,
     unseen: bool = True,
     progress: Progress | None = None,
 ) -> Explanation:
     """Explain the file `data` made from the optimized float `graph`, on some samples.
 
-    `unseen` says that they are others than those of calibration. Raises UserError for a file that
-    is packed for a target.
+    `extremes` are the least and the largest value of tensors on more samples than these. `unseen`
+    says that they are others than those of calibration. Raises UserError for a file that is packed
+    for a target.
     """
     twin = twin_of(read(data), graph)
     watched = Watched(Session(data), twin, inputs, progress)
+    for name, facts in watched.facts.items():
+        if extremes and base_of(name) in extremes:
+            facts.widen(*extremes[base_of(name)])
     return _Explainer(watched, unseen, progress).run(len(inputs))
 
 
@@ -161,7 +173,7 @@ class _Explainer:
         everything = self.watched.trials
         self.trials = everything.on(count)
         self._run_alone(chosen)
-        self.trials = everything.on(self._samples_for(TRIED * RUNS))
+        self.trials = everything.on(self._samples_for(TRIED * RUNS, TRIED_WORK))
         base = self._measure(self.all)
         costs = {n: _cost(s) for n, s in self.alone.items()}
         total = sum(costs.values())
@@ -172,6 +184,9 @@ class _Explainer:
         moved = [n for n in self.watched.facts if n not in set(names)]
         layers += [self._layer(n, {}, {}) for n in moved]
         scores = self.watched.scores
+        worst = {n for n in ranked[:WORST] if n in causes}
+        freed = self._measure(self.all.without(worst, worst))
+        gained = freed.mean_db - base.mean_db if freed.beats(base, LEAST_GAIN_DB) else None
         return Explanation(
             samples,
             count if chosen else 0,
@@ -180,6 +195,7 @@ class _Explainer:
             scores["weights"].mean_db,
             scores["activations"].mean_db,
             layers,
+            gained,
         )
 
     @cached_property
@@ -188,10 +204,10 @@ class _Explainer:
         elements = sum(v.type.size for n in self.twin.graph.nodes for v in n.outputs)
         return macs_of(self.twin.graph) + ELEMENT_WORK * elements
 
-    def _samples_for(self, runs: int) -> int:
+    def _samples_for(self, runs: int, work: float = WORK) -> int:
         """On how many samples so many runs are to be made: the model's size decides."""
         kept = len(self.watched.trials.kept)
-        return max(min(kept, 2), min(kept, int(WORK / (self._work * max(runs, 1)))))
+        return max(min(kept, 2), min(kept, int(work / (self._work * max(runs, 1)))))
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, the likeliest first, and on how many samples."""
@@ -225,15 +241,21 @@ class _Explainer:
                 best, best_gain = _Found(cause, score.mean_db - base.mean_db, True), gain
         if best is not None:
             return best
-        steps = self._measure(self.all.without({}, {name}))
-        found = _Found(coarse_steps(layer.facts), steps.mean_db - base.mean_db, True)
+        return self._weights_or_steps(layer, base)
+
+    def _weights_or_steps(self, layer: Layer, base: Score) -> _Found:
+        """Whichever costs the outputs more when it alone is rounded, and the gain without it."""
+        name, cause = layer.name, coarse_steps(layer.facts)
+        mended = self.all.without({}, {name})
         if layer.constants:
-            weights = self._measure(self.all.without({name}, {}))
-            if _cost(weights) < _cost(steps):
-                found = _Found(coarse_weights(), weights.mean_db - base.mean_db, True)
-        if found.gain_db is not None and found.gain_db < LEAST_GAIN_DB:
-            return replace(found, cause=replace(found.cause, advice=OUTWEIGHED))
-        return found
+            weights = self._measure(Rounding(weights=self.all.weights & {name}))
+            steps = self._measure(Rounding(tensors=self.all.tensors & {name}))
+            if _cost(weights) > _cost(steps):
+                cause, mended = coarse_weights(), self.all.without({name}, {})
+        score = self._measure(mended)
+        if not score.beats(base, LEAST_GAIN_DB):
+            return _Found(replace(cause, advice=OUTWEIGHED), None, True)
+        return _Found(cause, score.mean_db - base.mean_db, True)
 
     def _facts_of(self, name: str) -> Layer:
         samples = self.options.get("samples")
@@ -286,6 +308,7 @@ class _Explainer:
             ratio_db(f.signal, f.rounding + f.clipping) if own else EXACT_DB,
             None if alone is None else alone.mean_db,
             share,
+            *f.range,
             f.saturation,
             f.range_use,
             f.core_use,
@@ -304,10 +327,11 @@ class _Explainer:
         f, noise = self.watched.facts[name], self.watched.noise["file"].get(name)
         share = shares.get(name)
         own = f.both if self._rounds(name) else 0.0
-        if noise and own < OWN * noise:
+        costs = share is not None and share >= SHARE
+        if noise and own < OWN * noise and not costs:
             culprit = self._culprit(name)
             return None if culprit is None else _Found(inherited(culprit), None)
-        if not own or (share is not None and share < SHARE):
+        if not own or (share is not None and not costs):
             return _Found(harmless(f), None) if own and _is_cut(f) else None
         gain = None if share is None else -10 * float(np.log10(max(1 - share, 1e-3)))
         return _Found(by_facts(self._facts_of(name)), gain)

@@ -60,6 +60,10 @@ class Facts:
         q = self.quant
         return (q.qmin - q.zero_point) * q.scalar, (q.qmax - q.zero_point) * q.scalar
 
+    def widen(self, low: float, high: float) -> None:
+        """Values from `low` to `high` were seen."""
+        self.low, self.high = min(self.low, low), max(self.high, high)
+
     def add(self, truth: Array, weighted: Array | None = None) -> None:
         """Take in a sample: the float tensor, and what the file's weights make of float inputs."""
         q = self.quant
@@ -82,7 +86,7 @@ class Facts:
         self.bins += np.bincount(places.astype(np.uint8).ravel(), minlength=BINS)
         np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
         np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
-        self.low, self.high = float(self.channel_low.min()), float(self.channel_high.max())
+        self.widen(float(self.channel_low.min()), float(self.channel_high.max()))
         if weighted is not None:
             self._add_weighted(x, np.asarray(weighted, np.float32).reshape(x.shape))
         else:
@@ -104,12 +108,15 @@ class Facts:
     @property
     def range_use(self) -> float:
         """Part of the steps from the least to the largest value."""
-        return float(self._spread(0.0))
+        low, high = self.range
+        used = min(self.high, high) - max(self.low, low)
+        return max(0.0, used) / (high - low)
 
     @property
     def core_use(self) -> float:
         """Part of the steps that the middle CORE of the values spread over."""
-        return float(self._spread((1 - CORE) / 2))
+        first, last = self._ends((1 - CORE) / 2)
+        return (last - first + 1) / BINS if self.count else 0.0
 
     @property
     def core(self) -> tuple[float, float]:
@@ -118,10 +125,6 @@ class Facts:
         low, high = self.range
         step = (high - low) / BINS
         return low + first * step, low + (last + 1) * step
-
-    def _spread(self, tail: float) -> float:
-        first, last = self._ends(tail)
-        return (last - first + 1) / BINS if self.count else 0.0
 
     def _ends(self, tail: float) -> tuple[int, int]:
         """First and last bin without the share `tail` of the values at either end."""

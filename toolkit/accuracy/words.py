@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .explain import Explanation, LayerCost
 
-WORST = 3
-
 
 def summary(e: Explanation) -> list[str]:
     """What it costs and which layers above all, the costliest first."""
@@ -13,7 +11,15 @@ def summary(e: Explanation) -> list[str]:
         f"SQNR at the outputs {e.sqnr_db:.1f} dB; weights alone {e.weights_only_db:.1f} dB, "
         f"activations alone {e.activations_only_db:.1f} dB"
     ]
-    return lines + [sentence(c) for c in e.worst(WORST)]
+    return lines + costs(e)
+
+
+def costs(e: Explanation) -> list[str]:
+    """The layers above all, a line each, and what they make together."""
+    lines = [sentence(c) for c in e.worst()]
+    if e.worst_float_db is not None and len(lines) > 1:
+        lines.append(f"these {len(lines)} kept float together: {e.worst_float_db:+.1f} dB")
+    return lines
 
 
 def sentence(cost: LayerCost) -> str:
@@ -25,7 +31,7 @@ def sentence(cost: LayerCost) -> str:
 
 
 def gain(cost: LayerCost) -> str:
-    """What the outputs gain by the remedy, ": +1.2 dB"; nothing if that is unknown or none."""
+    """What the outputs gain by the remedy, " (+1.2 dB)"; nothing if that is unknown or none."""
     if cost.gain_db is None or cost.gain_db < 0.05:
         return ""
-    return f": {'' if cost.measured else 'about '}{cost.gain_db:+.1f} dB"
+    return f" ({'' if cost.measured else 'about '}{cost.gain_db:+.1f} dB)"

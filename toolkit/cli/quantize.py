@@ -8,7 +8,8 @@ import click
 
 from ...calibration import ImageOptions
 from .. import pipeline
-from ..quantize import OBSERVERS, Budget, Mixed
+from ..accuracy import costs
+from ..quantize import OBSERVERS, Budget, Mixed, grouped
 from .options import budget_options, image_options, json_option, model_argument, shape_option
 from .output import db, kib, people, print_json, progress, table
 
@@ -89,22 +90,36 @@ def quantize(
     if as_json:
         print_json(done.to_json())
     else:
-        _tell(done)
+        _tell(done, model)
     if done.mixed is not None and not done.mixed.met:
         raise click.exceptions.Exit(EXIT_BUDGET)
 
 
-def _tell(done: pipeline.Quantized) -> None:
-    for decision in done.decisions:
-        people.print(str(decision), style="yellow" if "float" in decision.what else None)
+def _tell(done: pipeline.Quantized, model: Path) -> None:
+    """The few lines that matter; all of it is in the report and in --json."""
     real = sum(counts.get("float32", 0) for counts in done.ops.values())
     total = sum(n for counts in done.ops.values() for n in counts.values())
     kept = "all integer" if not real else f"{real} of them in float32"
     people.print(
         f"{done.output}: {kib(done.file_bytes)}, {total} operators, {kept}, "
-        f"arena {kib(done.arena_bytes)}\n"
-        f"SQNR {db(done.sqnr_db)} on the {done.samples} calibration samples "
-        f"({done.seconds:.1f} s); judge it on others with `edgekit check`"
+        f"arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
+    )
+    told = done.explanation
+    on = "" if told.samples == done.samples else f"on {told.samples} of them "
+    people.print(
+        f"SQNR {db(done.sqnr_db)} on the {done.samples} calibration samples; "
+        f"{on}weights alone {db(told.weights_only_db)}, "
+        f"activations alone {db(told.activations_only_db)}"
+    )
+    for line in costs(told):
+        people.print(f"  {line}")
+    for line in grouped(done.decisions):
+        people.print(f"  {line}", style="yellow" if "float" in line else None)
+    for note in done.notes:
+        people.print(f"note: {note}", style="yellow")
+    people.print(
+        f"judge it on other samples: edgekit check {done.output} --float {model} "
+        "--data SAMPLES --layers"
     )
     if done.report:
         people.print(f"report: {done.report}")

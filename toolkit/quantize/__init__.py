@@ -4,7 +4,7 @@ from .budget import Budget, Mixed, Point
 from .calibrate import Calibration, Keeper, KeptSample, Sample, calibrate
 from .mixed import fit_budget
 from .optimize import Quantized, macs_of, optimize, quantize_model
-from .options import OBSERVERS, Decision, Observer, Options, Range, Ranges
+from .options import OBSERVERS, Decision, Observer, Options, Range, Ranges, grouped
 from .plan import Plan, quantize_graph
 from .prepare import prepare
 from .probes import Probe, find_probes, with_probes
@@ -32,6 +32,7 @@ __all__ = [
     "calibrate",
     "find_probes",
     "fit_budget",
+    "grouped",
     "macs_of",
     "optimize",
     "prepare",

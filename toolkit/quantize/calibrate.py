@@ -48,6 +48,10 @@ class Calibration:
     probes: list[Probe]
     samples: int
 
+    def extremes(self) -> dict[str, Range]:
+        """The least and the largest value of every tensor."""
+        return {n: (s.minimum, s.maximum) for n, s in self.stats.items() if s.count}
+
     def limits(self) -> dict[str, Range]:
         """Ranges beyond which the readers of a tensor do not tell values apart."""
         return {p.tensor: p.limits for p in self.probes if np.isfinite(p.limits).all()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -52,3 +52,22 @@ class Decision:
 
     def __str__(self) -> str:
         return f"{self.op} '{self.node}': {self.what}: {self.why}"
+
+
+NAMED = 2
+
+
+def grouped(decisions: Iterable[Decision]) -> list[str]:
+    """The decisions in few lines: those alike together, some of them by name."""
+    alike: dict[tuple[str, str], list[Decision]] = {}
+    for d in decisions:
+        alike.setdefault((d.what.split("'")[0].strip(), d.why), []).append(d)
+    lines = []
+    for (what, why), group in alike.items():
+        if len(group) == 1:
+            lines.append(str(group[0]))
+            continue
+        names = ", ".join(f"{d.op} '{d.node}'" for d in group[:NAMED])
+        more = f" and {len(group) - NAMED} more" if len(group) > NAMED else ""
+        lines.append(f"{names}{more}: {what}: {why}")
+    return lines

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import jinja2
 
+from ..accuracy import EXACT_DB, LayerCost
+from ..accuracy.words import gain
 from ..inspection import Inspection, MemoryRow
 from ..quantize import Mixed
 
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 900, 320
 _GOOD_DB, _POOR_DB = 30.0, 15.0
+_COSTLIEST = 12
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class OutputRow:
 
 @dataclass(frozen=True)
 class LayerRow:
-    """A tensor after quantization: how it is held, and how much of the float signal is left."""
+    """A tensor after quantization: how it is held, what is left of the float signal, and why."""
 
     name: str
     type: str
@@ -37,6 +40,7 @@ class LayerRow:
     low: float
     high: float
     sqnr_db: float | None
+    cost: LayerCost | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class ReportData:
     samples: int
     outputs: Sequence[OutputRow]
     layers: Sequence[LayerRow]
+    summary: Sequence[str]
+    watched: int
     decisions: Sequence[str]
     oracle: str
     mixed: Mixed | None = None
@@ -78,23 +84,22 @@ def render(data: ReportData) -> str:
     environment.filters["bytes"] = _bytes
     environment.filters["number"] = lambda x: f"{x:.5g}"
     environment.filters["grade"] = _grade
+    environment.filters["level"] = _level
+    environment.filters["gain"] = gain
     template = environment.get_template("report.html")
     found = data.inspection
     return template.render(
         data=data,
         found=found,
-        worst=_worst(data.layers),
+        costliest=sorted(
+            (r.cost for r in data.layers if r.cost is not None and r.cost.share),
+            key=lambda c: -(c.share or 0.0),
+        )[:_COSTLIEST],
         boxes=_memory_picture(found.memory_map, found.arena_bytes),
         width=_PICTURE_WIDTH,
         height=_PICTURE_HEIGHT,
         bound_y=_PICTURE_HEIGHT * (1 - found.arena_bound_bytes / max(1, found.arena_bytes)),
     )
-
-
-def _worst(layers: Sequence[LayerRow]) -> LayerRow | None:
-    """The layer where most of the signal is lost at one step."""
-    known = [r for r in layers if r.sqnr_db is not None and math.isfinite(r.sqnr_db)]
-    return min(known, key=lambda r: r.sqnr_db or 0.0, default=None)
 
 
 def _memory_picture(rows: Sequence[MemoryRow], arena: int) -> list[_Box]:
@@ -118,6 +123,11 @@ def _db(x: float | None) -> str:
     if x is None:
         return ""
     return "exact" if x == math.inf else f"{x:.1f} dB"
+
+
+def _level(x: float | None) -> str:
+    """dB without the unit."""
+    return "" if x is None or math.isnan(x) else "exact" if x >= EXACT_DB else f"{x:.1f}"
 
 
 def _bytes(n: int) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...calibration import Samples
-from ..accuracy import OwnRuntime, compare
+from ..accuracy import Explanation, LayerReport, OwnRuntime, compare, summary
 from ..build import build_file
 from ..errors import UserError
-from ..inspection import describe
+from ..inspection import Inspection, describe
 from ..progress import Progress
 from ..quantize import Quantized
 from ..runtime import Session
@@ -18,12 +19,13 @@ from .html import LayerRow, OutputRow, ReportData, render
 def report_page(
     data: bytes,
     done: Quantized,
+    explanation: Explanation,
     samples: Samples,
     model: Path,
     observer: str,
     progress: Progress,
 ) -> str:
-    """The HTML report of the file `data`, which `done` made of the ONNX file `model`.
+    """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
 
     Raises UserError when the samples can be read only once.
     """
@@ -37,7 +39,6 @@ def report_page(
         float_edge=Session(build_file(done.floats)),
         progress=lambda _, n, total: progress("measuring layers", n, total or done.samples),
     )
-    sqnr = {layer.name: layer.sqnr_db for layer in compared.layers}
     return render(
         ReportData(
             title=model.name,
@@ -48,20 +49,30 @@ def report_page(
             outputs=[
                 OutputRow(o.name, o.sqnr_db, o.cosine, o.max_abs_error) for o in compared.outputs
             ],
-            layers=[
-                LayerRow(
-                    op.name,
-                    op.type,
-                    op.dtype,
-                    op.macs,
-                    op.scale * (-128 - op.zero_point),
-                    op.scale * (127 - op.zero_point),
-                    sqnr.get(op.name),
-                )
-                for op in found.ops
-            ],
+            layers=_layers(found, compared.layers, explanation),
+            summary=summary(explanation),
+            watched=explanation.samples,
             decisions=[str(d) for d in done.decisions],
             oracle=compared.oracle,
             mixed=done.mixed,
         )
     )
+
+
+def _layers(
+    found: Inspection, compared: Sequence[LayerReport], explanation: Explanation
+) -> list[LayerRow]:
+    """Inputs, then the operators in order."""
+    sqnr = {layer.name: layer.sqnr_db for layer in compared}
+    costs = {c.name: c for c in explanation.layers}
+    ops = {op.name for op in found.ops}
+    rows = [
+        LayerRow(c.name, c.type, c.dtype, 0, c.low, c.high, c.sqnr_db, c)
+        for c in explanation.layers
+        if c.name not in ops
+    ]
+    for op in found.ops:
+        c = costs.get(op.name)
+        low, high = (0.0, 0.0) if c is None else (c.low, c.high)
+        rows.append(LayerRow(op.name, op.type, op.dtype, op.macs, low, high, sqnr.get(op.name), c))
+    return rows

@@ -58,19 +58,23 @@ def network(seed, kinds=(DEAD, CONSTANT, ALIVE)):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def quantized(seed, tmp_path, **more):
+def quantized(seed, tmp_path, int16=(), **more):
     path = tmp_path / "m.onnx"
     onnx.save(network(seed, **more), path)
     rng = np.random.default_rng(seed)
     feeds = [{"x": rng.normal(size=(1, 3, 9, 9)).astype(np.float32)} for _ in range(8)]
-    return quantize_model(pipeline.load(path), feeds, "minmax").graph
+    done = quantize_model(pipeline.load(path), feeds, "minmax")
+    wide = [v.name for v in done.plan.graph.values() if v.name.startswith(int16)]
+    return done.plan.mixed(frozenset(wide), {}).emit(done.ranges)[0]
 
 
 def answers(graph):
     session = Session(build_file(graph))
     rng = np.random.default_rng(99)
-    inputs = [rng.integers(-128, 128, (1, 3, 9, 9), np.int8) for _ in range(20)]
-    inputs += [np.full((1, 3, 9, 9), q, np.int8) for q in (-128, 0, 127)]
+    dtype = session.inputs[0].dtype
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    inputs = [rng.integers(low, high + 1, (1, 3, 9, 9), dtype) for _ in range(20)]
+    inputs += [np.full((1, 3, 9, 9), q, dtype) for q in (low, 0, high)]
     return np.concatenate([session.run_raw({"x": x})["y"] for x in inputs])
 
 
@@ -83,6 +87,17 @@ def test_no_output_bit_changes_and_work_is_saved(seed, tmp_path):
     assert kept
     assert build_model(graph).memory.macs < 0.7 * macs
     assert remove_constant_channels(graph) == {}
+
+
+@pytest.mark.parametrize("int16", [("",), ("depthwise",), ("first", "pointwise")])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_output_bit_changes_on_int16_and_between(seed, int16, tmp_path):
+    graph = quantized(seed, tmp_path, int16)
+    assert np.dtype(np.int16) in {n.output.dtype for n in graph.nodes}
+    before, macs = answers(graph), build_model(graph).memory.macs
+    assert remove_constant_channels(graph)
+    np.testing.assert_array_equal(answers(graph), before)
+    assert build_model(graph).memory.macs < 0.7 * macs
 
 
 def test_a_network_without_constants_stays_as_it_is(tmp_path):

@@ -20,6 +20,8 @@ from ..ops.conv2d import is_depthwise
 
 Mask = NDArray[np.bool_]
 
+INTEGERS = (np.int8, np.int16)
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -37,7 +39,7 @@ def remove_constant_channels(graph: Graph) -> dict[Value, Mask]:
     intervals = _intervals(graph)
     kept: dict[Value, Mask] = {}
     for node in list(graph.nodes):
-        if node.op == "Conv2d" and node.attrs["groups"] == 1 and node.output.dtype == np.int8:
+        if node.op == "Conv2d" and node.attrs["groups"] == 1 and node.output.dtype in INTEGERS:
             chain = _chain(graph, node)
             if chain is not None:
                 kept |= _prune(chain, intervals)
@@ -64,7 +66,7 @@ def _chain(graph: Graph, head: Node) -> _Chain | None:
         if value in outputs or not readers.get(value):
             return None
         for node in readers[value]:
-            if node.output.dtype != np.int8:
+            if node.output.dtype not in INTEGERS:
                 return None
             if _keeps_channels(node):
                 if node not in links:
@@ -82,7 +84,7 @@ def _keeps_channels(node: Node) -> bool:
         return is_depthwise(node)
     if node.op == "Reshape":
         return node.input(0).shape[-1] == node.output.shape[-1]
-    return node.op in ("AvgPool2d", "MaxPool2d")
+    return node.op in ("AvgPool2d", "MaxPool2d", "Requantize")
 
 
 def _sums_channels(node: Node) -> bool:
@@ -98,8 +100,11 @@ def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]
         keep[0] = True
     if keep.all():
         return {}
-    for sink in chain.sinks:
-        _absorb(sink, intervals[sink.input(0)].low, keep)
+    values = {sink: intervals[sink.input(0)].low for sink in chain.sinks}
+    if any(np.abs(_moved(s, v, keep)).max() >= 1 << 31 for s, v in values.items()):
+        return {}
+    for sink, low in values.items():
+        _absorb(sink, low, keep)
     _drop_outputs(chain.head, keep)
     kept = {chain.head.output: keep}
     for link in _in_order(chain):
@@ -133,14 +138,22 @@ def _absorbable(sink: Node, interval: Interval) -> Mask:
     return fixed
 
 
+def _moved(sink: Node, value: NDArray[np.int64], keep: Mask) -> NDArray[np.int64]:
+    """The sink's bias with what the constant channels add to it."""
+    w, x = sink.input(1).const, sink.input(0).quant
+    assert w is not None and x is not None
+    gone = w[..., ~keep].astype(np.int64)
+    added: NDArray[np.int64] = (gone * (value[~keep] - x.zero_point)).reshape(len(gone), -1).sum(1)
+    old = sink.inputs[2] if len(sink.inputs) > 2 else None
+    return added if old is None or old.const is None else added + old.const
+
+
 def _absorb(sink: Node, value: NDArray[np.int64], keep: Mask) -> None:
     """Take the constant channels out of the weights and into the bias."""
+    bias = _moved(sink, value, keep)
     w, x = sink.input(1), sink.input(0).quant
     assert w.const is not None and w.quant is not None and x is not None
-    gone = w.const[..., ~keep].astype(np.int64)
-    added = (gone * (value[~keep] - x.zero_point)).reshape(len(gone), -1).sum(1)
     old = sink.inputs[2] if len(sink.inputs) > 2 else None
-    bias = added if old is None or old.const is None else added + old.const
     scale = tuple(s * x.scalar for s in w.quant.scale)
     quant = old.quant if old is not None else QuantParams(scale, axis=0)
     name = old.name if old is not None else f"{w.name}/bias"
@@ -169,12 +182,12 @@ def _set_channels(value: Value, channels: int) -> None:
 
 
 def _intervals(graph: Graph) -> dict[Value, Interval]:
-    """What each int8 value can hold, by channel."""
+    """What each int8 and int16 value can hold, by channel."""
     found: dict[Value, Interval] = {}
     for v in graph.values():
-        if v.dtype == np.int8 and v.const is None and v.shape:
-            channels = v.shape[-1]
-            found[v] = Interval(np.full(channels, -128), np.full(channels, 127))
+        if v.dtype in INTEGERS and v.const is None and v.shape:
+            channels, limits = v.shape[-1], np.iinfo(v.dtype)
+            found[v] = Interval(np.full(channels, limits.min), np.full(channels, limits.max))
     for node in graph.nodes:
         x = node.inputs[0]
         if x in found and node.output in found and x is not None:
@@ -191,7 +204,7 @@ def _through(node: Node, x: Interval) -> Interval | None:
         return _weighted(node, op, x)
     if node.op == "Reshape" and _keeps_channels(node):
         return x
-    if node.op in ("AvgPool2d", "MaxPool2d"):
+    if node.op in ("AvgPool2d", "MaxPool2d", "Requantize"):
         ends = [_filled(node, end) for end in (x.low, x.high)]
         axes = tuple(range(ends[0].ndim - 1))
         return Interval(ends[0].min(axes), ends[1].max(axes))
@@ -199,9 +212,9 @@ def _through(node: Node, x: Interval) -> Interval | None:
 
 
 def _filled(node: Node, value: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The output for an input that is `value` everywhere: pooling is monotone."""
-    shape = node.input(0).shape
-    array: Array = np.broadcast_to(value.astype(np.int8), shape)
+    """The output for an input that is `value` everywhere: pools and new scales are monotone."""
+    x = node.input(0)
+    array: Array = np.broadcast_to(value.astype(x.dtype), x.shape)
     return definition(node.op).integer(node, [array])[0].astype(np.int64)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -41,8 +40,8 @@ class Bench:
     def __init__(self, done: Quantized, pack: Pack, drop: Drop | None) -> None:
         self.done, self._pack, self._drop = done, pack, drop
         self.base = Setting.of(done.options)
-        self.moves = self._affordable(find_moves(done.plan))
         self.trials = Trials(done.calibration)
+        self.moves = self._affordable(find_moves(done.plan))
         self.sizes: dict[Setting, tuple[int, int]] = {}
         self.scores: dict[Setting, Score] = {}
         self.drops: dict[Setting, float] = {}
@@ -51,9 +50,8 @@ class Bench:
         """The moves, made few enough to measure each, and the samples for that."""
         kept, macs = self.done.calibration.kept, max(macs_of(self.done.floats), 1)
         moves = in_blocks(moves, min(MAX_MOVES, int(WORK / (macs * FEWEST_SAMPLES))))
-        samples = int(WORK / (macs * max(len(moves), 1)))
-        step = -(-len(kept) // max(samples, FEWEST_SAMPLES))
-        self.few = Trials(replace(self.done.calibration, kept=kept[::step]))
+        samples = max(int(WORK / (macs * max(len(moves), 1))), FEWEST_SAMPLES)
+        self.few = self.trials.on(min(samples, len(kept)))
         self.contributions = Contributions(self.done.plan, self.done.ranges, self.few)
         return moves
 

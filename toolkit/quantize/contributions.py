@@ -18,6 +18,7 @@ from .options import Ranges
 from .plan import Plan
 from .precision import INT8
 from .trial import Trials
+from .units import Unit
 
 Noise = NDArray[np.float64]
 """At each probe, summed over samples."""
@@ -41,13 +42,14 @@ class Contributions:
 
     def of_weights(self, names: Iterable[str], bits: int) -> Noise:
         """That of the weights of the nodes that make these tensors, in so many bits."""
-        nodes = [self.made[name].node for name in names]
-        weights = {n: self._weights(n, bits) for n in nodes if n in self.plan.linear}
+        units = [self.made[name] for name in names]
+        weights = {u.node: self._weights(u, bits) for u in units if u.node in self.plan.linear}
         return self._noise(_with_rounding(self.plan.graph, {}, weights))
 
-    def _weights(self, node: Node, bits: int) -> dict[int, Value]:
-        op = definition(node.op)
-        x, y = (self.quants[v, INT8] for v in (node.input(0), node.output))
+    def _weights(self, unit: Unit, bits: int) -> dict[int, Value]:
+        assert unit.dtype is not None
+        node, op = unit.node, definition(unit.node.op)
+        x, y = (self.quants[v, unit.dtype] for v in (node.input(0), node.output))
         weight, bias = self.plan.linear[node].quantize(x, y)
         assert op.weight is not None
         found = {op.weight: _dequantized(weight)}

@@ -37,6 +37,7 @@ class Setting:
                     if precision.get(name) == "int4":
                         del precision[name]
             elif move.to == "int8":
+                int16.difference_update(move.tensors)
                 for name in move.tensors:
                     precision.pop(name, None)
             else:
@@ -60,7 +61,7 @@ class Move:
 
 
 def find_moves(plan: Plan) -> list[Move]:
-    """Every single step from an all-int8 plan, in order of execution, those to int16 first."""
+    """Every single step from a plan that is mostly int8, by kind, in order of execution."""
     return [*_int16_moves(plan), *_unit_moves(plan), *_back(plan)]
 
 
@@ -111,8 +112,8 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
 
 
 def _back(plan: Plan) -> Iterator[Move]:
-    """All at once to int8 what was left float32 by choice."""
-    names = tuple(sorted(plan.options.precision))
+    """All at once to int8 what was made otherwise by choice."""
+    names = tuple(sorted({*plan.options.precision, *plan.options.int16}))
     if names:
         made = [u for u in plan.units if {v.name for v in u.outputs} & set(names)]
         yield Move("int8", names, tuple(map(_label, made)))

@@ -69,11 +69,11 @@ class Trials:
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""
-        self.count += 1
         return self.measure(plan.emit(ranges)[0])
 
     def measure(self, graph: Graph) -> Score:
         """The score of any graph that has the probed tensors by their names."""
+        self.count += 1
         session = Session(build_file(with_probes(graph, self.probes)))
         noise = np.zeros((len(self.probes), len(self.kept)))
         for i, sample in enumerate(self.kept):

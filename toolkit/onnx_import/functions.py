@@ -10,6 +10,7 @@ import onnx.inliner
 from ..errors import UserError
 from ..ops import FROM_ONNX
 from .attributes import qualified
+from .hazards import refuse_layer_norm_axes
 
 _KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range"}
 
@@ -26,6 +27,7 @@ def inline_functions(label: str, model: onnx.ModelProto) -> onnx.ModelProto:
             model = onnx.inliner.inline_local_functions(model, convert_version=True)
         except (RuntimeError, ValueError) as why:
             raise UserError(f"{label}: its functions cannot be inlined: {why}") from why
+    refuse_layer_norm_axes(label, model)
     opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
     for op in sorted({n.op_type for n in model.graph.node if _is_expandable(n, opsets)}):
         expanded = _expand(model, op, opsets[""])

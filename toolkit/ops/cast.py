@@ -20,8 +20,9 @@ _DTYPES: dict[np.dtype[Any], DType] = {
 }
 
 # TensorProto.DataType -> what the runtime holds. The small integers would have to wrap.
+_HALF = {10: "float16", 16: "bfloat16"}
 _FROM_ONNX: dict[int, type[np.generic]] = {
-    1: np.float32, 10: np.float32, 11: np.float32, 16: np.float32,
+    1: np.float32, 11: np.float32,
     2: np.uint8, 6: np.int32, 7: np.int32, 9: np.bool_,
 }  # fmt: skip
 
@@ -29,8 +30,9 @@ _FROM_ONNX: dict[int, type[np.generic]] = {
 class Cast(OpDef):
     """ONNX Cast-6..25, CastLike-15..25, between float32, int32, uint8 and bool. attrs: to (dtype).
 
-    All floats are float32 here and int64 is int32. Floats are truncated towards zero and saturate,
-    NaN is 0; an int32 gives its lowest byte to uint8. To bool: 1 where not zero, in uint8.
+    float64 is float32 here and int64 is int32; nothing is rounded to 16-bit floats. Floats are
+    truncated towards zero and saturate, NaN is 0; an int32 gives its lowest byte to uint8. To bool:
+    1 where not zero, in uint8.
     """
 
     name = "Cast"
@@ -43,10 +45,15 @@ class Cast(OpDef):
         assert x is not None
         if node.op == "Cast":
             code = int(node.attrs["to"])
+            if code in _HALF:
+                raise Unsupported(
+                    f"it casts to {_HALF[code]}, and the runtime computes in float32",
+                    "export the model in float32, or leave the cast out",
+                )
             if code not in _FROM_ONNX:
                 raise Unsupported(
                     f"it casts to ONNX element type {code}",
-                    "floats of 16 to 64 bits, int32, int64, uint8 and bool are supported",
+                    "float32, float64, int32, int64, uint8 and bool are supported",
                 )
             to: np.dtype[Any] = np.dtype(_FROM_ONNX[code])
         else:

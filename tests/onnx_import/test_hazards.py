@@ -1,0 +1,74 @@
+"""Models that onnx itself does not survive being asked about."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from edgekit.toolkit.errors import UnsupportedError, UserError
+from edgekit.toolkit.onnx_import import load
+
+SCALE = {"s": np.ones(4, np.float32)}
+FAR = [3, -4, 100, -100, 2**31, 2**32 - 1, 2**32 - 6, 2**63 - 1, -(2**63)]
+
+
+def layer_norm(x, y, axis, **more):
+    """One that also gives its mean and deviation."""
+    outputs = [y, f"{y}_mean", f"{y}_deviation"]
+    return helper.make_node("LayerNormalization", [x, "s"], outputs, axis=axis, **more)
+
+
+@pytest.mark.parametrize("axis", FAR)
+def test_an_axis_outside_the_rank_is_refused(make_model, axis):
+    nodes = [layer_norm("x", "y", axis)]
+    model = make_model(nodes, {"x": (2, 3, 4)}, ["y"], SCALE, infer=False)
+    with pytest.raises(UserError, match=rf"LayerNormalization 'y': axis {axis} is outside"):
+        load(model)
+
+
+@pytest.mark.parametrize("axis", [2**32 - 1, -100])
+def test_a_rank_that_has_to_be_inferred_first(make_model, axis):
+    nodes = [
+        layer_norm("x", "a", -1),
+        helper.make_node("Add", ["a_mean", "x"], ["b"]),
+        layer_norm("b", "y", axis),
+    ]
+    model = make_model(nodes, {"x": (2, 3, 4)}, ["y"], SCALE, infer=False)
+    with pytest.raises(UserError, match=rf"'y': axis {axis} is outside its input of rank 3"):
+        load(model)
+
+
+def test_one_inside_a_branch(make_model):
+    inner = helper.make_graph(
+        [layer_norm("x", "z", 2**32 - 1)],
+        "branch",
+        [],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2, 3, 4])],
+    )
+    nodes = [helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)]
+    ports = {"x": (2, 3, 4), "c": ()}
+    model = make_model(nodes, ports, ["y"], SCALE, types={"c": TensorProto.BOOL}, infer=False)
+    with pytest.raises(UserError, match="'z': axis 4294967295 is outside its input of rank 3"):
+        load(model)
+
+
+@pytest.mark.parametrize("axis", [2, -1])
+def test_a_good_axis_is_imported(make_model, agree, axis):
+    model = make_model([layer_norm("x", "y", axis)], {"x": (2, 3, 4)}, ["y"], SCALE)
+    agree(model, {"x": np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)})
+
+
+@pytest.mark.parametrize(("code", "name"), [(10, "float16"), (16, "bfloat16")])
+def test_a_cast_that_would_round_is_refused(make_model, code, name):
+    nodes = [
+        helper.make_node("Cast", ["x"], ["half"], to=code),
+        helper.make_node("Cast", ["half"], ["y"], to=1),
+    ]
+    with pytest.raises(UnsupportedError, match=rf"casts to {name}.*computes in float32"):
+        load(make_model(nodes, {"x": (4,)}, ["y"]))
+
+
+def test_a_clip_whose_least_is_above_its_most_gives_the_most(make_model, agree):
+    limits = {"low": np.float32(3), "high": np.float32(1)}
+    nodes = [helper.make_node("Clip", ["x", "low", "high"], ["y"])]
+    model = make_model(nodes, {"x": (2, 9)}, ["y"], limits)
+    agree(model, {"x": np.linspace(-9, 9, 18, dtype=np.float32).reshape(2, 9)})

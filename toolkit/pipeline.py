@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
-from .accuracy import SAMPLES, Explanation, Judge, Report, compare, explain, make_oracle
+from .accuracy import (
+    SAMPLES,
+    Explanation,
+    Judge,
+    Report,
+    check_class,
+    compare,
+    explain,
+    make_oracle,
+)
 from .build import build_file
 from .compress import remove_constant_channels
 from .device.build import load_target
@@ -137,6 +146,11 @@ def quantize(
     image = image or ImageOptions()
     extra = labels is not None and evaluation is None
     samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
+    judge, judged = None, dict[str, Any]()
+    if budget is not None and budget.max_drop is not None:
+        check_class(graph)
+        if evaluation or labels:
+            judge, judged = _judge(graph, calib, evaluation, labels, image, limit)
     done = quantize_model(graph, samples, observer, progress)
     options: dict[str, Any] = {
         "observer": observer,
@@ -146,22 +160,17 @@ def quantize(
     }
     if done.exponents:
         options["equalized"] = to_text(done.exponents)
-    drop = None
     if budget is not None:
-        options["budget"] = budget.given()
-        if budget.max_drop is not None:
-            by = evaluation
-            if by is None:
-                by = calib if labels else [s.inputs for s in done.calibration.kept]
-            only = limit if evaluation is None and labels else None
-            judge, options["judged"] = _judge(graph, by, labels, image, only)
-            drop = judge.drop
+        options |= {"budget": budget.given(), **judged}
+        if budget.max_drop is not None and judge is None:
+            judge = Judge(graph, [s.inputs for s in done.calibration.kept])
     provenance = _provenance(model, samples.fingerprint(), options)
 
     def pack(quantized: Graph) -> bytes:
         return build_file(quantized, provenance, remove_constant_channels(quantized))
 
     if budget is not None:
+        drop = None if judge is None else judge.drop
         done = fit_budget(done, budget, pack, drop, progress)
     data = pack(done.graph)
     known = done.calibration
@@ -237,15 +246,17 @@ def check(
 
 def _judge(
     graph: Graph,
-    data: Calibration,
+    calib: Calibration,
+    evaluation: Calibration | None,
     labels: str | None,
     image: ImageOptions,
     limit: int | None,
 ) -> tuple[Judge, dict[str, Any]]:
-    """Who judges by `data`, and what provenance says of it."""
+    """Who judges by `evaluation`, or else by as much of `calib`; what provenance says of it."""
+    data, limit = (calib, limit) if evaluation is None else (evaluation, None)
     samples = open_samples(data, input_specs(graph), image, limit=limit, allow_extra=True)
     judge = Judge(graph, samples, _classes(data, labels, limit))
-    return judge, {"labels": labels, "samples_sha256": samples.fingerprint()}
+    return judge, {"judged": {"labels": labels, "samples_sha256": samples.fingerprint()}}
 
 
 def _classes(data: Calibration, labels: str | None, limit: int | None) -> NDArray[np.int64] | None:

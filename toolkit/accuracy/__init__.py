@@ -2,7 +2,7 @@
 
 from .compare import LayerReport, OutputReport, Report, compare
 from .explain import SAMPLES, Explanation, LayerCost, explain
-from .judge import Judge
+from .judge import Judge, check_class
 from .metrics import EXACT_DB, Difference, Top1, predicted_class, sqnr_db
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
 from .words import costs, summary
@@ -21,6 +21,7 @@ __all__ = [
     "OwnRuntime",
     "Report",
     "Top1",
+    "check_class",
     "compare",
     "costs",
     "explain",

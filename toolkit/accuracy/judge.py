@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from ..build import build_file
 from ..errors import UserError
 from ..ir import Array, Graph
+from ..onnx_types import numpy_dtype
 from ..quantize import Keeper
 from ..runtime import Session
 from .compare import judged_output
@@ -21,7 +24,7 @@ class Judge:
 
     With `labels`, one class a sample, a file loses what it gets right less often; without, what it
     says otherwise than the float model, which is no less. Raises UserError when there are no
-    samples or not as many labels, or for outputs that do not name one class.
+    samples or not as many labels, or as check_class.
     """
 
     def __init__(
@@ -30,12 +33,11 @@ class Judge:
         samples: Iterable[Mapping[str, Array]],
         labels: Sequence[int] | Array | None = None,
     ) -> None:
+        check_class(graph)
         session, keeper = Session(build_file(graph)), Keeper(KEPT_SAMPLES, KEPT_BYTES)
-        for sample in keeper.passing(samples):
+        for _ in keeper.passing(samples):
             if labels is not None and keeper.seen > len(labels):
                 raise UserError(f"there are more samples than the {len(labels)} labels")
-            if keeper.seen == 1:
-                _check_class(session.run(sample))
         if not keeper.seen:
             raise UserError("there are no samples to judge by; give at least one")
         if labels is not None and keeper.seen != len(labels):
@@ -57,11 +59,12 @@ class Judge:
         return 100 * lost / top1.samples
 
 
-def _check_class(outputs: Mapping[str, Array]) -> None:
+def check_class(graph: Graph) -> None:
+    """Raises UserError where the output that top-1 is of does not name one class a sample."""
+    outputs = {p.name: np.empty(p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.outputs}
     name = judged_output(outputs)
-    shape = outputs[name].shape
-    if sum(d > 1 for d in shape) > 1:
+    if sum(d > 1 for d in outputs[name].shape) > 1:
         raise UserError(
-            f"output '{name}' {list(shape)} does not name one class a sample, so there is "
-            "no top-1 to lose; limit the noise instead (min_sqnr)"
+            f"output '{name}' {list(outputs[name].shape)} does not name one class a sample, so "
+            "there is no top-1 to lose; limit the noise instead (min_sqnr)"
         )

@@ -116,7 +116,7 @@ class Explanation:
     weights_only_db: float
     activations_only_db: float
     layers: list[LayerCost]
-    worst_float_db: float | None = None
+    worst_int16_db: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -185,7 +185,7 @@ class _Explainer:
         layers += [self._layer(n, {}, {}) for n in moved]
         scores = self.watched.scores
         worst = {n for n in ranked[:WORST] if n in causes}
-        freed = self._measure(self.all.without(worst, worst))
+        freed = self._measure(self.all.without({}, worst))
         gained = freed.mean_db - base.mean_db if freed.beats(base, LEAST_GAIN_DB) else None
         return Explanation(
             samples,

@@ -17,8 +17,10 @@ def summary(e: Explanation) -> list[str]:
 def costs(e: Explanation) -> list[str]:
     """The layers above all, a line each, and what they make together."""
     lines = [sentence(c) for c in e.worst()]
-    if e.worst_float_db is not None and len(lines) > 1:
-        lines.append(f"these {len(lines)} kept float together: {e.worst_float_db:+.1f} dB")
+    if e.worst_int16_db is not None and len(lines) > 1:
+        lines.append(
+            f"16-bit activations for these {len(lines)} together: {e.worst_int16_db:+.1f} dB"
+        )
     return lines
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from edgekit.toolkit.interpret import interpret
 from edgekit.toolkit.ir import Port, TensorType, Value
@@ -238,3 +239,30 @@ def test_rows_of_a_constant_table_are_int8(g):
     got = interpret(q, {"at": np.array([4, 0, -2], np.int32)})[graph.outputs[0].name]
     real = q.outputs[0].value.quant.dequantize(got)
     assert np.allclose(real, table[[4, 0, 3]], atol=0.05)
+
+
+@pytest.mark.parametrize("much", [1e4, 1e9, 3.4e38])
+def test_a_mask_before_softmax_leaves_the_steps_to_what_it_shows(g, much):
+    scores, keep = g.input("scores", 1, 6, 6), g.input("keep", 1, 1, 6)
+    mask = g.emit("Mul", g.emit("Sub", g.const(1.0), keep), g.const(-much), name="mask")
+    total = g.emit("Add", scores, mask, name="total")
+    graph = g.output(g.emit("Softmax", total, axis=2))
+    given = {"keep": (0.0, 1.0), "mask": (-much, 0.0), "total": (-much, 4.0)}
+    q, decisions = quantize_graph(graph, ranges_of(graph, **given))
+    found = by_name(q)
+    assert not decisions and found["total"].quant.scalar < 0.1
+    rng = np.random.default_rng(0)
+    x, k = rng.uniform(-4, 4, (1, 6, 6)), np.array([1, 0, 1, 1, 0, 1.0]).reshape(1, 1, 6)
+    feed = {n: found[n].quant.quantize(v.astype(np.float32)) for n, v in
+            {"scores": x, "keep": k}.items()}  # fmt: skip
+    got = interpret(q, feed)[graph.outputs[0].name]
+    e = np.exp(x) * k
+    real = q.outputs[0].value.quant.dequantize(got)
+    assert np.allclose(real, e / e.sum(axis=2, keepdims=True), atol=0.03)
+
+
+def test_what_is_no_mask_keeps_its_range(g):
+    a, b = g.input("a", 1, 4), g.input("b", 1, 4)
+    graph = g.output(g.emit("Softmax", g.emit("Add", a, b, name="total"), axis=1))
+    q, _ = quantize_graph(graph, ranges_of(graph, b=(-20.0, 0.0), total=(-24.0, 4.0)))
+    assert by_name(q)["total"].quant.scalar > 0.1

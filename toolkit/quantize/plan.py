@@ -16,7 +16,7 @@ from .options import Decision, Options, Range, Ranges
 from .precision import INT8, INT16, Precision
 from .prepare import prepare
 from .qparams import activation_params, widen
-from .saturation import narrowed
+from .saturation import narrowed, without_masks
 from .sharing import Group, Sharing, share
 from .units import Unit, find_units
 from .weights import Linear
@@ -65,9 +65,12 @@ class Plan:
         clamps = {
             u.node.output: Activation.of(u.node) for u in self.units if u.integer and not u.chain
         }
+        narrow, wide = (
+            without_masks(self.units, self.readers, self.outputs, r) for r in (ranges, self.wide)
+        )
         for group in self.sharing.groups:
             total: Range | None = None
-            known = self.wide if group.dtype == INT16 else ranges
+            known = wide if group.dtype == INT16 else narrow
             for v in group.readers or group.members:
                 low, high = known[v.name]
                 act = clamps.get(v, Activation())

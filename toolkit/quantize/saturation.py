@@ -1,10 +1,12 @@
-"""The part of a range that the tables reading it can tell apart.
+"""The part of a range that those reading it can tell apart.
 
 A hardswish of [-20, 6] is constant below -3: steps spent there are lost. When only tables read a
 tensor, its range shrinks to where at least one of them varies.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from .qparams import LEVELS, width
 from .units import Unit
 
 POINTS = 2049
+MASKED = -1000.0
+"""What is added to mask an element is this or less."""
 TOLERANCE = 0.25
 """Of an output step: less is not seen after rounding, but near a tie."""
 
@@ -37,3 +41,37 @@ def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], range
         low = min(low, float(x[max(from_low[0] - 1, 0)]))
         high = max(high, float(x[min(from_high[-1] + 1, POINTS - 1)]))
     return (low, high) if low < high else r
+
+
+def without_masks(
+    units: list[Unit], readers: Mapping[Value, list[Unit]], outputs: set[Value], ranges: Ranges
+) -> Ranges:
+    """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves.
+
+    A mask is 0 and large negative numbers. Where one element of a row is not masked, its largest
+    is at least the smallest x; what lies further below that than the softmax resolves is 0.
+    """
+    limits: dict[Value, float] = {}
+    wanted: dict[Value, dict[Unit, float]] = {}
+    for unit in units:
+        sum_ = unit.node.output
+        softmaxes = readers.get(sum_, [])
+        if unit.node.op != "Add" or unit.chain or not softmaxes or sum_ in outputs:
+            continue
+        if any(u.node.op != "Softmax" or u.dtype is None for u in softmaxes):
+            continue
+        for x, mask in (unit.node.inputs, unit.node.inputs[::-1]):
+            if x is None or mask is None or x.const is not None:
+                continue
+            c = mask.const
+            low, high = ranges[mask.name] if c is None else (float(c.min()), float(c.max()))
+            if high == 0 and low <= MASKED:
+                steps = max(LEVELS[u.dtype] for u in softmaxes if u.dtype is not None)
+                limits[sum_] = ranges[x.name][0] - float(np.log(2 * steps))
+                wanted.setdefault(mask, {})[unit] = limits[sum_] - ranges[x.name][1]
+                break
+    for mask, found in wanted.items():
+        if mask not in outputs and all(u in found for u in readers.get(mask, [])):
+            limits[mask] = min(found.values())
+    ends = {v.name: (max(low, ranges[v.name][0]), ranges[v.name][1]) for v, low in limits.items()}
+    return {**ranges, **ends} if ends else ranges

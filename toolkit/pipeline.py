@@ -117,6 +117,8 @@ def quantize(
     *,
     shapes: Shapes | None = None,
     observer: str = "auto",
+    weights: str = "int8",
+    rounding: str = "auto",
     image: ImageOptions | None = None,
     limit: int | None = None,
     report: str | Path | None = None,
@@ -127,6 +129,7 @@ def quantize(
 ) -> Quantized:
     """Quantize `model` (an ONNX file) to int8 with the samples of `calib`, and write it.
 
+    `observer`, `weights` and `rounding` are of quantize.OBSERVERS, WEIGHTS and ROUNDINGS.
     `calib` is a folder, a .npz, or an iterable of dicts of arrays by input name; `limit` takes the
     first so many. `report` is an HTML file to write. The same inputs give the same bytes. Raises
     UserError or CalibrationError; then nothing is written.
@@ -151,9 +154,11 @@ def quantize(
         check_class(graph)
         if evaluation or labels:
             judge, judged = _judge(graph, calib, evaluation, labels, image, limit)
-    done = quantize_model(graph, samples, observer, progress)
+    done = quantize_model(graph, samples, observer, progress, weights=weights, rounding=rounding)
     options: dict[str, Any] = {
         "observer": observer,
+        "weights": weights,
+        "rounding": rounding,
         "limit": limit,
         "samples": done.samples,
         "shapes": _plain(shapes),

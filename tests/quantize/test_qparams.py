@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from edgekit.toolkit.quantize.qparams import (
     activation_params,
-    channel_scales,
     constant_q,
-    quantize_weight,
 )
 
 REALS = st.floats(-1e6, 1e6, width=32)
@@ -38,27 +36,6 @@ def test_a_range_is_widened_to_zero():
 def test_what_is_not_a_range_is_refused(low, high):
     with pytest.raises(ValueError, match="not a range"):
         activation_params(low, high)
-
-
-def test_each_channel_uses_all_levels_of_a_narrow_symmetric_range():
-    w = np.array([[1.0, -2.0], [0.001, 0.0004], [0.0, 0.0]], np.float32)
-    scales = channel_scales(w, search=False)
-    assert np.allclose(scales[:2] * 127, [2.0, 0.001])
-    assert scales[2] == 0.0
-    q = quantize_weight(w[:2], scales[:2])
-    assert q.tolist() == [[64, -127], [127, 51]]
-
-
-def test_a_searched_scale_never_has_the_larger_squared_error():
-    rng = np.random.default_rng(0)
-    w = (rng.normal(size=(16, 3, 3, 1))).astype(np.float32)
-
-    def errors(search):
-        s = channel_scales(w, search)
-        return ((quantize_weight(w, s) * s[:, None, None, None] - w) ** 2).sum(axis=(1, 2, 3))
-
-    assert np.all(errors(True) <= errors(False) + 1e-12)
-    assert errors(True).sum() < 0.8 * errors(False).sum()
 
 
 def test_constants_round_half_to_even():

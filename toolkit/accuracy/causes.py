@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..ir import Array, QuantParams
-from ..quantize.qparams import activation_params, channel_scales, quantize_weight
+from ..quantize.grid import Form, nearest
+from ..quantize.qparams import activation_params
 from .facts import Facts
 from .simulate import Rounding
 
@@ -243,10 +244,7 @@ def _equalized(layer: Layer, everything: Rounding) -> Rounding:
     constants = dict(everything.constants)
     for reader, weight in layer.readers.items():
         scaled = weight / factors
-        scales = channel_scales(scaled, search=False)
-        by_channel = scales.reshape(-1, *[1] * (scaled.ndim - 1))
-        safe = np.where(by_channel > 0, by_channel, 1.0)
-        rounded = quantize_weight(scaled, safe.ravel()) * safe * factors
+        rounded = nearest(scaled, Form()) * factors
         constants[reader] = {**constants.get(reader, {}), 1: rounded.astype(np.float32)}
     return replace(
         everything, factors={**everything.factors, layer.name: factors}, constants=constants

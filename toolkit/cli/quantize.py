@@ -9,7 +9,7 @@ import click
 from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import costs
-from ..quantize import OBSERVERS, Budget, Mixed, grouped
+from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Budget, Mixed, grouped
 from .options import budget_options, image_options, json_option, model_argument, shape_option
 from .output import db, kib, people, print_json, progress, table
 
@@ -35,6 +35,22 @@ EXIT_BUDGET = 3
     show_default=True,
     help="How ranges are chosen; auto tries all, per tensor, by what they do to the outputs.",
 )
+@click.option(
+    "--weights",
+    type=click.Choice(list(WEIGHTS)),
+    default="int8",
+    show_default=True,
+    help="Bits of the weights of all convolutions and Gemms; with groupN, every N in a row share a "
+    "finer scale.",
+)
+@click.option(
+    "--rounding",
+    type=click.Choice(ROUNDINGS),
+    default="auto",
+    show_default=True,
+    help="How weights become integers: the nearest, or those that keep each layer's output (gptq); "
+    "auto takes the latter where the outputs gain.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")
 @budget_options
@@ -59,6 +75,8 @@ def quantize(
     output: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     observer: str,
+    weights: str,
+    rounding: str,
     limit: int | None,
     report: Path | None,
     budget: Budget | None,
@@ -79,6 +97,8 @@ def quantize(
             output,
             shapes=dict(shapes),
             observer=observer,
+            weights=weights,
+            rounding=rounding,
             image=image,
             limit=limit,
             report=report,

@@ -40,6 +40,7 @@ class Conv2d(WeightedOp):
 
     name = "Conv2d"
     onnx = ("Conv",)
+    int4 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         spatial_rank(node)

@@ -29,6 +29,7 @@ class FullyConnected(WeightedOp):
 
     name = "FullyConnected"
     onnx = ("Gemm",)
+    int4 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x, w, *rest = node.inputs

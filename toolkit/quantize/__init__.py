@@ -4,7 +4,17 @@ from .budget import Budget, Mixed, Point
 from .calibrate import Calibration, Keeper, KeptSample, Sample, calibrate
 from .mixed import fit_budget
 from .optimize import Quantized, macs_of, optimize, quantize_model
-from .options import OBSERVERS, Decision, Observer, Options, Range, Ranges, grouped
+from .options import (
+    OBSERVERS,
+    ROUNDINGS,
+    WEIGHTS,
+    Decision,
+    Observer,
+    Options,
+    Range,
+    Ranges,
+    grouped,
+)
 from .plan import Plan, quantize_graph
 from .prepare import prepare
 from .probes import Probe, find_probes, with_probes
@@ -12,6 +22,8 @@ from .trial import Score, Trials
 
 __all__ = [
     "OBSERVERS",
+    "ROUNDINGS",
+    "WEIGHTS",
     "Budget",
     "Calibration",
     "Decision",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.lut import make_table
@@ -113,9 +115,10 @@ class Emitter:
         node = unit.node
         inputs: list[Value | None] = [self._input(unit, i, v) for i, v in enumerate(node.inputs)]
         outputs = [self._define(v, unit.dtype) for v in node.outputs]
+        attrs = dict(node.attrs)
         if node in self.linear:
-            self._linear(node, inputs, outputs[0])
-        made = Node(node.op, inputs, outputs, dict(node.attrs), node.name)
+            attrs |= self._linear(node, inputs, outputs[0])
+        made = Node(node.op, inputs, outputs, attrs, node.name)
         self.made.nodes.append(made)
         why = definition(node.op).accumulator_problem(made)
         if why:
@@ -168,7 +171,8 @@ class Emitter:
         values = make_table(lambda real: real, x.quant, y.quant)
         return self._append("Lut", [x, constant(values, f"{name}.table")], y, name)
 
-    def _linear(self, node: Node, inputs: list[Value | None], out: Value) -> None:
+    def _linear(self, node: Node, inputs: list[Value | None], out: Value) -> dict[str, Any]:
+        """Put weight and bias among the inputs; returns what the attributes say of them."""
         op, x = definition(node.op), inputs[0]
         assert op.weight is not None and x is not None and x.quant is not None
         assert out.quant is not None
@@ -177,3 +181,4 @@ class Emitter:
         if op.bias is not None:
             inputs += [None] * (op.bias + 1 - len(inputs))
             inputs[op.bias] = bias
+        return self.linear[node].attributes(x.quant, out.quant)

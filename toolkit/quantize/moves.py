@@ -10,7 +10,7 @@ from .options import Options
 from .plan import Plan
 from .precision import INT8, Precision
 from .sharing import Group
-from .units import Unit, problem
+from .units import Unit, can_be_int4, problem
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
             continue
         names = tuple(v.name for v in unit.outputs)
         weighted = unit.chain is None and definition(unit.node.op).weight is not None
-        if weighted and problem(unit, "int4", plan.refused) is None:
+        if can_be_int4(unit, plan.refused):
             yield Move("int4", names, (_label(unit),))
         if weighted or problem(unit, "int16", plan.refused) is not None:
             beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])

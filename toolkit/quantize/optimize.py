@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import UserError
@@ -10,20 +10,24 @@ from ..ir import Graph
 from ..ops import definition
 from ..progress import Progress
 from .budget import Mixed
-from .calibrate import Calibration, Sample, calibrate
+from .calibrate import Calibration, KeptSample, Sample, calibrate
 from .equalize import Exponents, equalized, find_exponents
-from .options import OBSERVERS, Decision, Options, Range
+from .grid import Form
+from .options import OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range
 from .plan import Plan
 from .precision import Precision
+from .rounding import round_weights
 from .search import MARGIN_DB, Search, fixed_ranges, trials_for
 from .tail import decoding_tail
 from .trial import Trials
+from .units import can_be_int4
 
 SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
 INT16_TAIL_GAIN_DB = 1.0
 FLOAT_TAIL_GAIN_DB = 3.0
+ROUNDING_GAIN_DB = 0.5
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 
 
@@ -56,19 +60,36 @@ def quantize_model(
     samples: Iterable[Sample],
     observer: str = "auto",
     progress: Progress | None = None,
+    *,
+    weights: str = "int8",
+    rounding: str = "auto",
 ) -> Quantized:
     """`graph` on int8, its ranges from `samples` by `observer` (one of OBSERVERS).
 
-    The same graph and samples give the same result. Raises UserError for an unknown observer or
-    samples that do not fit, CalibrationError for values that are not finite.
+    `weights` is one of WEIGHTS, `rounding` one of ROUNDINGS. The same graph and samples give the
+    same result. Raises UserError for an unknown name or samples that do not fit, CalibrationError
+    for values that are not finite.
     """
-    if observer not in OBSERVERS:
-        raise UserError(f"no observer '{observer}'; there are: {', '.join(OBSERVERS)}")
-    return optimize(graph, calibrate(graph, samples, progress), observer, progress)
+    _known("observer", observer, OBSERVERS)
+    _known("weights", weights, WEIGHTS)
+    _known("rounding", rounding, ROUNDINGS)
+    calibration = calibrate(graph, samples, progress)
+    return optimize(graph, calibration, observer, progress, weights=weights, rounding=rounding)
+
+
+def _known(what: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise UserError(f"no {what} '{name}'; there are: {', '.join(names)}")
 
 
 def optimize(
-    graph: Graph, calibration: Calibration, observer: str, progress: Progress | None = None
+    graph: Graph,
+    calibration: Calibration,
+    observer: str,
+    progress: Progress | None = None,
+    *,
+    weights: str = "int8",
+    rounding: str = "auto",
 ) -> Quantized:
     """As quantize_model, from statistics that are already there."""
     job = _Job(graph, calibration, progress)
@@ -76,6 +97,8 @@ def optimize(
         job.search()
     else:
         job.fix(observer)
+    job.hold_weights(WEIGHTS[weights])
+    job.round(rounding)
     return job.result(observer)
 
 
@@ -186,6 +209,35 @@ class _Job:
         if score.beats(self.score, margin):
             self.source, self.ranges = source, ranges
             self.plan, self.options, self.score = plan, plan.options, score
+
+    def hold_weights(self, form: Form) -> None:
+        """4-bit weights where they are asked for and there are any: ranges are as for 8 bits."""
+        if form.bits == 8:
+            return
+        names = [u.node.output.name for u in self.plan.units if can_be_int4(u, self.plan.refused)]
+        four: dict[str, Precision] = dict.fromkeys(names, "int4")
+        precision = {**self.options.precision, **four}
+        self.options = replace(self.options, precision=precision, int4_group=form.group)
+        self.plan = self.source.plan(self.options)
+        self.score = self.trials.score(self.plan, self.ranges)
+
+    def round(self, rounding: str) -> None:
+        """Weights rounded for what they make; of `auto` only if the outputs gain."""
+        if rounding == "nearest" or (rounding == "auto" and not self._rounding_gains()):
+            return
+        self.plan = self._rounded(self.source.calibration.kept)
+        self.options = self.plan.options
+        self.score = self.trials.score(self.plan, self.ranges)
+
+    def _rounding_gains(self) -> bool:
+        """Whether weights rounded for every other sample serve the ones between."""
+        plan = self._rounded(self.source.calibration.kept[::2])
+        score = self.trials.score(plan, self.ranges)
+        return score.of_every_other().beats(self.score.of_every_other(), ROUNDING_GAIN_DB)
+
+    def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
+        inputs = [s.inputs for s in samples]
+        return self.plan.with_rounded(round_weights(self.plan, self.ranges, inputs, self.progress))
 
     def result(self, observer: str) -> Quantized:
         graph, decisions = self.plan.emit(self.ranges)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .grid import Form, Rounded
 from .precision import Precision
 
 Observer = Literal["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]
@@ -20,6 +21,18 @@ OBSERVERS: tuple[Observer, ...] = (
     "entropy",
     "mse",
 )
+
+Weights = Literal["int8", "int4", "int4-group32", "int4-group16"]
+WEIGHTS: Mapping[str, Form] = {
+    "int8": Form(),
+    "int4": Form(4),
+    "int4-group32": Form(4, 32),
+    "int4-group16": Form(4, 16),
+}
+"""How the weights of convolutions and FullyConnected may be held."""
+
+Rounding = Literal["auto", "nearest", "gptq"]
+ROUNDINGS: tuple[Rounding, ...] = ("auto", "nearest", "gptq")
 
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
@@ -33,12 +46,16 @@ class Options:
     int16          tensors that are int16, and so is what makes and reads them where it can be
     precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights
     means          mean of each channel of tensors that weights multiply, for bias correction
+    int4_group     so many 4-bit weights of an output channel share a multiplier; 0: they have none
+    rounded        weights other than the nearest, by the tensor made with them, and their bits
     """
 
     search_scales: bool = False
     int16: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    int4_group: int = 0
+    rounded: Mapping[tuple[str, int], Rounded] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

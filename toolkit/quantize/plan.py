@@ -12,6 +12,7 @@ from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..ops._opdef import Activation
 from .emit import Emitter, Quants
+from .grid import Form, Rounded
 from .options import Decision, Options, Range, Ranges
 from .precision import INT8, INT16, Precision
 from .prepare import prepare
@@ -34,7 +35,7 @@ class Plan:
         self.graph = prepare(graph)
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.wide = ranges
-        self._linears: dict[Node, Linear] = {}
+        self._linears: dict[tuple[Node, Form], Linear] = {}
         self._analyse()
 
     def mixed(self, int16: frozenset[str], precision: Mapping[str, Precision]) -> Plan:
@@ -48,7 +49,7 @@ class Plan:
     def _analyse(self) -> None:
         self.units = find_units(self.graph, self.wide, self.options, self.refused)
         self.sharing: Sharing = share(self.units, self.graph.output_values(), self.wide)
-        self.linear = {u.node: self._linear(u.node) for u in self.units if _has_weights(u)}
+        self.linear = {u.node: self._linear(u) for u in self.units if _has_weights(u)}
         self.readers: dict[Value, list[Unit]] = {}
         for u in self.units:
             for v in u.inputs:
@@ -86,11 +87,21 @@ class Plan:
     def outputs(self) -> set[Value]:
         return self.graph.output_values()
 
-    def _linear(self, node: Node) -> Linear:
-        if node not in self._linears:
-            means = self.options.means.get(node.input(0).name)
-            self._linears[node] = Linear(node, means, self.options.search_scales)
-        return self._linears[node]
+    def _linear(self, unit: Unit) -> Linear:
+        node, options = unit.node, self.options
+        form = Form(4, options.int4_group) if unit.precision == "int4" else Form()
+        if (node, form) not in self._linears:
+            means = options.means.get(node.input(0).name)
+            self._linears[node, form] = Linear(node, means, options.search_scales, form)
+        rounded = options.rounded.get((node.output.name, form.bits))
+        return self._linears[node, form].with_rounded(rounded)
+
+    def with_rounded(self, rounded: Mapping[tuple[str, int], Rounded]) -> Plan:
+        """The same plan with these Options.rounded."""
+        other = copy(self)
+        other.options = replace(self.options, rounded=rounded)
+        other.linear = {u.node: other._linear(u) for u in self.units if _has_weights(u)}
+        return other
 
     def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
         """The quantized graph and what there is to say about it.

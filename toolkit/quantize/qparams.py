@@ -1,9 +1,6 @@
-"""Real ranges to scales: activations per tensor, weights symmetric per output channel.
+"""Real ranges to scales of activations, per tensor: asymmetric on int8, symmetric on int16.
 
-Activations are asymmetric on int8 and symmetric on int16.
-
-The scheme of Jacob et al. 2018 (arXiv:1712.05877) with the narrow weight range [-127, 127], and per
-channel weights as in Krishnamoorthi 2018 (arXiv:1806.08342).
+The scheme of Jacob et al. 2018 (arXiv:1712.05877).
 """
 
 from __future__ import annotations
@@ -11,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..ir import Array, QuantParams
 from .options import Range
@@ -47,39 +43,6 @@ def constant_q(x: Array, q: QuantParams) -> Array:
     """A real constant as q.dtype, in double precision, half to even."""
     real = np.rint(x.astype(np.float64) / q.scalar) + q.zero_point
     result: Array = np.clip(real, q.qmin, q.qmax).astype(q.dtype)
-    return result
-
-
-FRACTIONS = np.linspace(0.9, 1.1, 81)
-
-
-def channel_scales(weight: Array, search: bool) -> NDArray[np.float64]:
-    """Symmetric scale of each output channel (axis 0); 0 for a channel of zeros.
-
-    The maximum makes 127, or with `search` near it, where the squared error of rounding and
-    clipping is least. At 8 bits clipping itself never pays (6 % of the maximum are 8 steps), but
-    the weights of a channel may all lie close to multiples of one scale, above all when few.
-    """
-    rows = np.abs(weight.reshape(len(weight), -1).astype(np.float64))
-    top: NDArray[np.float64] = rows.max(axis=1, initial=0.0) / 127
-    if not search:
-        return top
-    best, best_error = top.copy(), np.full(len(top), np.inf)
-    for fraction in FRACTIONS:
-        scale = np.where(top > 0, top * fraction, 1.0)[:, None]
-        q = np.minimum(np.rint(rows / scale), 127)
-        error = ((q * scale - rows) ** 2).sum(axis=1)
-        better = error < best_error
-        best = np.where(better & (top > 0), scale[:, 0], best)
-        best_error = np.minimum(error, best_error)
-    return best
-
-
-def quantize_weight(weight: Array, scales: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Weights in units of their channel's scale, half to even, in [-127, 127]."""
-    by_channel = scales.reshape(-1, *[1] * (weight.ndim - 1))
-    q = np.rint(weight.astype(np.float64) / by_channel)
-    result: NDArray[np.int8] = np.clip(q, -127, 127).astype(np.int8)
     return result
 
 

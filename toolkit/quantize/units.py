@@ -148,6 +148,12 @@ def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
     return op.integer_problem(unit.node) if precision == "int8" else op.int16_problem(unit.node)
 
 
+def can_be_int4(unit: Unit, refused: Refused) -> bool:
+    """Whether 4-bit weights are a choice for an integer unit."""
+    weighted = unit.chain is None and definition(unit.node.op).weight is not None
+    return unit.integer and weighted and problem(unit, "int4", refused) is None
+
+
 def _is_light(unit: Unit) -> bool:
     heavy = definition(unit.node.op).weight is not None or unit.node.op == "MatMul"
     return unit.chain is not None or not heavy

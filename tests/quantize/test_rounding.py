@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit import pipeline
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.quantize import calibrate, gptq, optimize, quantize_model
+from edgekit.toolkit.quantize.moments import columns, moments
+from edgekit.toolkit.runtime import Session
+
+
+def samples(*shape, count=64, seed=5):
+    rng = np.random.default_rng(seed)
+    mix = np.linalg.qr(rng.normal(size=(shape[-1],) * 2))[0] * np.geomspace(2, 0.05, shape[-1])
+    return [{"x": (rng.normal(size=shape) @ mix).astype(np.float32)} for _ in range(count)]
+
+
+def problem(groups, rows, k, seed=0):
+    """Wanted weights and the second moments of inputs that go together."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(groups, 4 * k, k)) @ rng.normal(size=(groups, k, k))
+    h = x.swapaxes(1, 2) @ x / (4 * k) + 0.01 * np.eye(k)
+    w = rng.normal(size=(groups, rows, k))
+    return w, h, np.abs(w).max(axis=2, keepdims=True) / 7 * np.ones_like(w)
+
+
+def loss(w, z, h, steps):
+    d = z * steps - w
+    return np.einsum("gnk,gkj,gnj->gn", d, h, d)
+
+
+@pytest.mark.parametrize(("groups", "rows", "k"), [(1, 16, 40), (12, 1, 9), (3, 4, 18)])
+def test_each_step_brings_the_outputs_closer_than_the_nearest_integers(groups, rows, k):
+    w, h, steps = problem(groups, rows, k)
+    b, nearest = w @ h, np.clip(np.rint(w / steps), -7, 7)
+    z = gptq.nearest_plane(b, h, steps, 7)
+    first = loss(w, z, h, steps)
+    vh = gptq.descend(z, b, h, steps, 7)
+    last = loss(w, z, h, steps)
+    assert first.sum() < 0.7 * loss(w, nearest, h, steps).sum()
+    assert np.all(last <= first + 1e-9) and np.allclose(vh, (z * steps) @ h)
+    assert np.abs(z).max() <= 7 and np.array_equal(z, np.rint(z))
+    scaled = steps * gptq.best_factor(z, b, vh, steps)[:, :, None]
+    assert np.all(loss(w, z, h, scaled) <= last + 1e-9)
+
+
+def test_the_nearest_plane_is_what_gptq_finds():
+    """Against the algorithm of the paper, with the inverse of h, weights in the same order."""
+    w, h, steps = problem(1, 8, 24)
+    order = np.argsort(-np.diagonal(h[0]), kind="stable")
+    inverse = np.linalg.inv(h[0][order][:, order])
+    u = np.linalg.cholesky(inverse).T
+    left, z = w[0][:, order].copy(), np.zeros((8, 24))
+    for j in range(24):
+        unit = steps[0, :, order[j]]
+        z[:, j] = np.clip(np.rint(left[:, j] / unit), -7, 7)
+        left[:, j:] -= np.outer((left[:, j] - z[:, j] * unit) / u[j, j], u[j, j:])
+    found = gptq.nearest_plane(w @ h, h, steps, 7)[0]
+    assert np.array_equal(found[:, order], z)
+
+
+def test_coordinate_descent_ends_where_no_single_step_helps():
+    w, h, steps = problem(2, 5, 12)
+    b = w @ h
+    z = gptq.nearest_plane(b, h, steps, 7)
+    gptq.descend(z, b, h, steps, 7)
+    best = loss(w, z, h, steps)
+    for j in range(12):
+        for by in (-1, 1):
+            other = z.copy()
+            other[:, :, j] = np.clip(other[:, :, j] + by, -7, 7)
+            assert np.all(loss(w, other, h, steps) >= best - 1e-9)
+
+
+def test_the_product_needs_no_blas():
+    rng = np.random.default_rng(1)
+    a, m = rng.normal(size=(3, 4, 6)), rng.normal(size=(3, 6, 6))
+    assert np.allclose(gptq.product(a, m), a @ m)
+    r = gptq.cholesky(m @ m.swapaxes(1, 2) + np.eye(6))
+    assert np.allclose(r, np.triu(r)) and np.allclose(
+        r.swapaxes(1, 2) @ r, m @ m.swapaxes(1, 2) + np.eye(6)
+    )
+
+
+@pytest.fixture
+def net(g):
+    x = g.input("x", 1, 8, 8, 8)
+    a = g.conv(x, 16, name="a", act_min=0.0)
+    b = g.conv(a, 16, groups=16, name="b", stride=(2, 2), act_min=0.0, act_max=6.0)
+    c = g.conv(b, 12, groups=2, kernel=1, name="c", pads=(0, 0, 0, 0))
+    geometry = {"kernel": (4, 4), "stride": (4, 4), "dilation": (1, 1), "out_hw": (1, 1)}
+    pooled = g.emit("MaxPool2d", c, pads=(0, 0, 0, 0), **geometry)
+    flat = g.emit("Reshape", pooled, shape=(1, 12))
+    w = g.const(g.rng.normal(size=(5, 12)))
+    return g.output(
+        g.emit("FullyConnected", flat, w, None, name="y", act_min=-np.inf, act_max=np.inf)
+    )
+
+
+def test_columns_are_what_meets_the_weights(net):
+    session, sample = Session(build_file(net)), samples(1, 8, 8, 8, count=1)[0]
+    seen = {"x": sample["x"]}
+    session.run_layers(sample, lambda _, name, array: seen.update({name: array.copy()}))
+    for node in net.nodes:
+        if node.op != "Conv2d":
+            continue
+        x, w = seen[node.input(0).name], node.input(1).const
+        places = np.arange(node.output.type.size // len(w))
+        cols = columns(node, x.astype(np.float64), places)
+        y = cols @ w.reshape(len(cols), -1, cols.shape[2]).swapaxes(1, 2)
+        y = y.swapaxes(0, 1).reshape(len(places), -1) + node.input(2).const
+        y = np.clip(y, node.attrs["act_min"], node.attrs["act_max"])
+        assert np.allclose(y, seen[node.output.name].reshape(len(places), -1), atol=1e-4)
+
+
+def test_moments_are_those_of_both_models(net):
+    calibration = calibrate(net, samples(1, 8, 8, 8))
+    done = optimize(net, calibration, "minmax", rounding="nearest")
+    node = next(n for n in done.plan.graph.nodes if n.output.name == "c")
+    feeds = [s.inputs for s in calibration.kept]
+    found = moments(node, done.plan.graph, done.graph, feeds)
+    assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
+    for i in range(2):
+        assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9
+    assert np.allclose(found.qq, found.xq, atol=0.05 * found.qq.max())
+    assert np.allclose(found.q, found.x, atol=0.05 * np.abs(found.x).max())
+
+
+def noise(net, graph, feeds):
+    exact, rounded = Session(build_file(net)), Session(build_file(graph))
+    return sum(float(((exact.run(s)["y"] - rounded.run(s)["y"]) ** 2).sum()) for s in feeds)
+
+
+@pytest.mark.parametrize("weights", ["int4", "int4-group32", "int4-group16"])
+def test_4_bit_weights_gain_on_samples_never_seen(net, weights):
+    calibration, fresh = calibrate(net, samples(1, 8, 8, 8)), samples(1, 8, 8, 8, count=128)[64:]
+    done = [
+        optimize(net, calibration, "minmax", weights=weights, rounding=r)
+        for r in ("nearest", "gptq", "auto")
+    ]
+    by = [noise(net, d.graph, fresh) for d in done]
+    assert by[1] < 0.9 * by[0] and by[2] in by[:2]
+    for node in done[1].graph.nodes:
+        if node.op in ("Conv2d", "FullyConnected"):
+            w, group = node.input(1).const.reshape(len(node.input(1).const), -1), 0
+            group = node.attrs["int4_group"]
+            many = node.attrs["int4_multipliers"]
+            by_weight = 1 if many is None else np.repeat(many, group, 1)[:, : w.shape[1]]
+            assert np.all(w % by_weight == 0) and np.abs(w // by_weight).max() <= 7
+
+
+def test_rounding_of_8_bits_does_no_harm(net):
+    calibration, fresh = calibrate(net, samples(1, 8, 8, 8)), samples(1, 8, 8, 8, count=128)[64:]
+    nearest, auto = (
+        noise(net, optimize(net, calibration, "minmax", rounding=r).graph, fresh)
+        for r in ("nearest", "auto")
+    )
+    assert auto < 1.1 * nearest
+
+
+PROGRAM = """
+import hashlib, sys
+from edgekit.toolkit import pipeline
+pipeline.quantize(sys.argv[1], sys.argv[2], sys.argv[3], weights="int4", rounding="gptq", limit=16)
+print(hashlib.sha256(open(sys.argv[3], "rb").read()).hexdigest())
+"""
+
+
+def test_the_same_bytes_whatever_the_threads(digits, tmp_path):
+    told = set()
+    for threads in ("1", "2", "5"):
+        env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        words = [sys.executable, "-c", PROGRAM, digits / "digits.onnx", digits / "calib.npz"]
+        done = subprocess.run(
+            [*map(str, words), str(tmp_path / "d.edge")], env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        told.add(done.stdout)
+    assert len(told) == 1
+
+
+def test_4_bits_keep_the_digits(digits, tmp_path):
+    top1 = {}
+    for rounding in ("nearest", "auto"):
+        done = pipeline.quantize(
+            digits / "digits.onnx", digits / "calib.npz", tmp_path / "d.edge",
+            weights="int4", rounding=rounding,
+        )  # fmt: skip
+        found = pipeline.check(
+            done.output, digits / "digits.onnx", digits / "eval.npz", labels="label"
+        )
+        top1[rounding] = found.top1.to_json()
+    assert top1["auto"]["edge"] > top1["auto"]["float"] - 0.015
+    assert top1["auto"]["edge"] >= top1["nearest"]["edge"]
+
+
+def test_unknown_names_are_refused(net):
+    for name in ("weights", "rounding"):
+        with pytest.raises(UserError, match=f"no {name} 'best'; there are: "):
+            quantize_model(net, samples(1, 8, 8, 8), **{name: "best"})

@@ -13,12 +13,7 @@ from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 
 INTEGER = [kind for kind in OpKind if not kind.name.endswith("F32")]
-DEVICES = [
-    name
-    for name in targets.names()
-    if targets.load(name).emulator.startswith("qemu")
-    and targets.load(name).compiler.endswith("gcc")
-]
+DEVICES = [name for name in targets.names() if targets.load(name).emulator.startswith("qemu")]
 
 
 @pytest.fixture(scope="module")

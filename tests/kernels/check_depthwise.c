@@ -96,16 +96,22 @@ static void inputs_free(const inputs *in)
 static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t **taps, const int8_t *w, const shape *s)
 {
     for (uint32_t j = 0; j < s->c; j++) {
-        int32_t lo = 0, hi = 0;
+        int32_t lo = 0, hi = 0, some = 0;
         for (uint32_t p = 0; p < s->pixels; p++) {
             int32_t d = 0;
             for (uint32_t t = 0; t < s->taps; t++) d += w[t * s->c + j] * taps[t][p * s->in_step + j];
             lo = d < lo ? d : lo;
             hi = d > hi ? d : hi;
+            if (rnd() % (p + 1) == 0) some = d;
         }
         const int32_t most = (1 << 30) - 1 - hi, least = -(1 << 30) + 1 - lo;
-        const uint32_t kind = rnd() % 8;
-        bias[j] = kind == 0 ? most : kind == 1 ? least : kind == 2 ? rnd_between(least, most) : rnd_between(-500, 500);
+        switch (rnd() % 8) {
+        case 0: bias[j] = most; break;
+        case 1: bias[j] = least; break;
+        case 2: bias[j] = rnd_between(least, most); break;
+        case 3: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that pixel */
+        default: bias[j] = rnd_between(-500, 500);
+        }
         const int64_t up = (int64_t)bias[j] + hi, down = -((int64_t)bias[j] + lo);
         bound[j] = up > down ? up : down;
     }

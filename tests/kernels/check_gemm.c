@@ -23,6 +23,7 @@ static shape pick_shape(uint32_t t)
     default:
         if (t % 64 == 3) s.k = 500 + rnd() % 1100;
     }
+    if (t % 8 == 7) s.rows = 1; /* as fully connected layers have */
     s.a_step = s.k + (rnd() & 1 ? 0 : rnd() % 9);
     s.out_step = s.n + (rnd() & 1 ? 0 : rnd() % 9);
     return s;
@@ -47,17 +48,19 @@ static int32_t dot(const int8_t *a, const int8_t *w, uint32_t k)
 static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t *a, const int8_t *w, const shape *s)
 {
     for (uint32_t j = 0; j < s->n; j++) {
-        int32_t lo = 0, hi = 0;
+        int32_t lo = 0, hi = 0, some = 0;
         for (uint32_t r = 0; r < s->rows; r++) {
             const int32_t d = dot(a + r * s->a_step, w + (size_t)j * s->k, s->k);
             lo = d < lo ? d : lo;
             hi = d > hi ? d : hi;
+            if (rnd() % (r + 1) == 0) some = d;
         }
         const int32_t most = (1 << 30) - 1 - hi, least = -(1 << 30) + 1 - lo;
         switch (rnd() % 8) {
         case 0: bias[j] = most; break;
         case 1: bias[j] = least; break;
         case 2: bias[j] = rnd_between(least, most); break;
+        case 3: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that row */
         default: bias[j] = rnd_between(-5000, 5000);
         }
         const int64_t up = (int64_t)bias[j] + hi, down = -((int64_t)bias[j] + lo);

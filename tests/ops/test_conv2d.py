@@ -235,6 +235,42 @@ def test_the_bound_on_sums_is_reached_and_not_passed(integers):
         integers.agree(node, {node.input(0): np.full((1, 1, 2, 8), fill, np.int8)})
 
 
+COLUMNS = [
+    {},
+    {"stride": (2, 1)},
+    {"stride": (3, 2)},
+    {"dilation": (3, 1)},
+    {"pads": (1, 0, 1, 0)},
+]
+
+
+@WIDE
+@pytest.mark.parametrize("attrs", COLUMNS)
+@pytest.mark.parametrize("groups", [1, 12])
+def test_kernels_agree_on_an_image_of_one_column(integers, wide, groups, attrs):
+    shape, weights = (2, 19, 1, 12), (12, 3, 1, 12 // groups)
+    integers.agree(conv_node(integers.rng, shape, weights, groups=groups, wide=wide, **attrs))
+
+
+def test_an_image_of_one_column_is_written_as_one_line(integers):
+    node = conv_node(integers.rng, (2, 19, 1, 12), (12, 5, 1, 1), groups=12, stride=(2, 1))
+    written = read(build_file(graph_of(node))).ops[0].params
+    assert [written[f"geometry.{side}_h"] for side in ("in", "out", "kernel", "stride")] == [1] * 4
+    assert [written[f"geometry.{side}_w"] for side in ("in", "out", "kernel", "stride")] == [
+        19,
+        8,
+        5,
+        2,
+    ]
+
+
+def test_a_depthwise_convolution_without_padding_copies_no_lines(integers):
+    node = conv_node(integers.rng, (1, 20, 20, 16), (16, 3, 3, 1), groups=16, stride=(2, 2))
+    padded = conv_node(integers.rng, (1, 20, 20, 16), (16, 3, 3, 1), groups=16, pads=(1, 1, 1, 1))
+    assert read(build_file(graph_of(node))).memory.scratch_bytes < 20 * 16
+    assert read(build_file(graph_of(padded))).memory.scratch_bytes < 20 * 16 * 6
+
+
 def test_the_file_counts_the_multiplications(integers):
     node = conv_node(integers.rng, (1, 8, 8, 4), (6, 3, 3, 4), pads=(1, 1, 1, 1))
     assert read(build_file(graph_of(node))).memory.macs == 64 * 6 * 36

@@ -152,8 +152,15 @@ def check_geometry(node: Node) -> None:
             raise ValueError(f"{node.op}: a {what} of {value} is more than {LIMIT}")
 
 
+_TRANSPOSED = [(f"{what}_h", f"{what}_w") for what in ("in", "out", "kernel", "stride", "dilation")]
+
+
 def geometry(node: Node) -> dict[str, int | float]:
-    """The fields of the struct ConvGeometry."""
+    """The fields of the struct ConvGeometry.
+
+    An image of one column, without padding, is given as one of one line: the same bytes, but the
+    runtime takes a line at a time.
+    """
     x, w, y = node.input(0).shape, node.input(1).shape, node.output.shape
     values = {
         "in_h": x[1],
@@ -173,6 +180,10 @@ def geometry(node: Node) -> dict[str, int | float]:
         "pad_top": node.attrs["pads"][0],
         "pad_left": node.attrs["pads"][1],
     }
+    column = (x[2], w[2], y[2], node.attrs["stride"][1]) == (1, 1, 1, 1)
+    if column and not any(node.attrs["pads"]):
+        for a, b in _TRANSPOSED:
+            values[a], values[b] = values[b], values[a]
     return {f"geometry.{k}": int(v) for k, v in values.items()}
 
 

@@ -29,27 +29,36 @@ static inline uint64_t ek_lines_span(const ek_fmt_conv_geometry *g)
     return ((uint64_t)g->kernel_h - 1) * g->dilation_h + 1;
 }
 
+/* Lines in scratch: of padding and the ring, of padding alone where no window sticks out sideways, none
+ * where no window sticks out at all. */
+static inline uint64_t ek_lines_count(const ek_fmt_conv_geometry *g)
+{
+    const uint64_t lines = ((uint64_t)g->out_h - 1) * g->stride_h + ek_lines_span(g);
+    if (g->pad_left || ek_lines_line(g, 1) > (uint64_t)g->in_w * g->in_c) return ek_lines_span(g) + 1;
+    return g->pad_top || lines > g->in_h;
+}
+
 static inline uint64_t ek_lines_scratch(const ek_fmt_conv_geometry *g, size_t size)
 {
-    return ek_add64(ek_taps_pointers(g), ek_mul64(ek_lines_line(g, size), ek_lines_span(g) + 1));
+    return ek_add64(ek_taps_pointers(g), ek_mul64(ek_lines_line(g, size), ek_lines_count(g)));
 }
 
 static inline ek_lines ek_lines_init(const ek_fmt_conv_geometry *g, const ek_window *w, size_t size, void *scratch,
                                      ek_copy_fn *copy)
 {
-    const size_t line = (size_t)ek_lines_line(g, size), span = (size_t)ek_lines_span(g);
+    const size_t line = (size_t)ek_lines_line(g, size), count = (size_t)ek_lines_count(g);
     const int32_t columns = (int32_t)(line / w->pixel);
     ek_lines l = { .window = w,
                    .tap = scratch,
                    .padding = (uint8_t *)scratch + ek_taps_pointers(g),
                    .line = line,
-                   .span = (int32_t)span,
+                   .span = (int32_t)ek_lines_span(g),
                    .skip = -w->left,
                    .count = ek_max32(ek_min32(w->in_w, columns + w->left), 0),
-                   .in_place = w->left == 0 && columns <= w->in_w,
+                   .in_place = count < 2,
                    .copy = copy };
     l.ring = l.padding + line;
-    memset(l.padding, w->fill, line * (l.in_place ? 1 : span + 1));
+    memset(l.padding, w->fill, line * count);
     return l;
 }
 

@@ -52,43 +52,6 @@ static inline void ek_copy_bytes(ek_copy_fn *copy, uint8_t *to, const uint8_t *f
         memcpy(to, from, n);
 }
 
-/* The taps of one kernel row: `line` is the input line, x the column of the first. */
-static inline void ek_gather_line(uint8_t *to, const ek_walk *k, const uint8_t *line, int32_t x)
-{
-    const ek_window *const w = k->window;
-    const size_t part = w->part;
-    if (w->dilation_w == 1 && part == w->pixel) {
-        const int32_t first = ek_min32(ek_max32(-x, 0), w->kernel_w);
-        const int32_t end = ek_max32(ek_min32(w->in_w - x, w->kernel_w), first);
-        if (first > 0) memset(to, w->fill, (size_t)first * part);
-        if (end > first)
-            ek_copy_bytes(k->copy, to + (size_t)first * part, line + (size_t)(x + first) * part,
-                          (size_t)(end - first) * part);
-        if (end < w->kernel_w) memset(to + (size_t)end * part, w->fill, (size_t)(w->kernel_w - end) * part);
-        return;
-    }
-    for (int32_t kx = 0; kx < w->kernel_w; kx++, x += w->dilation_w, to += part) {
-        if (x >= 0 && x < w->in_w)
-            ek_copy_bytes(k->copy, to, line + (size_t)x * w->pixel, part);
-        else
-            memset(to, w->fill, part);
-    }
-}
-
-static inline void ek_gather_window(uint8_t *to, const ek_walk *k, int32_t y, int32_t x)
-{
-    const ek_window *const w = k->window;
-    const size_t bytes = (size_t)w->kernel_w * w->part, line = (size_t)w->in_w * w->pixel;
-    int32_t in_y = w->top + y * w->stride_h;
-    const int32_t in_x = w->left + x * w->stride_w;
-    for (int32_t ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h, to += bytes) {
-        if (in_y >= 0 && in_y < w->in_h)
-            ek_gather_line(to, k, w->in + (size_t)in_y * line, in_x);
-        else
-            memset(to, w->fill, bytes);
-    }
-}
-
 /* count times n bytes. Where the sizes of memcpy are constants it is a few instructions; two that
  * overlap make any n between them. */
 #define EK_COPY_AS(size)                                  \
@@ -120,6 +83,48 @@ static inline void ek_copy_many(uint8_t *to, size_t to_step, const uint8_t *from
     }
 }
 
+static inline void ek_copy_runs(ek_copy_fn *copy, uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step,
+                                size_t n, size_t count)
+{
+    if (copy)
+        copy(to, to_step, from, from_step, n, count);
+    else
+        ek_copy_many(to, to_step, from, from_step, n, count);
+}
+
+/* Columns [from, to) of a window, whose first column is x of the image, lie inside the image. */
+static inline void ek_window_columns(const ek_window *w, int32_t x, int32_t *from, int32_t *to)
+{
+    *from = ek_min32(ek_max32(-x, 0), w->kernel_w);
+    *to = ek_max32(ek_min32(w->in_w - x, w->kernel_w), *from);
+}
+
+/* One window, wherever it lies: filled, then what is inside the image copied over that. */
+static inline void ek_gather_window(uint8_t *to, const ek_walk *k, int32_t y, int32_t x)
+{
+    const ek_window *const w = k->window;
+    const size_t bytes = (size_t)w->kernel_w * w->part, line = (size_t)w->in_w * w->pixel;
+    int32_t in_y = w->top + y * w->stride_h, in_x = w->left + x * w->stride_w, rows = 0;
+    memset(to, w->fill, bytes * (size_t)w->kernel_h);
+    int32_t ky = 0;
+    for (; ky < w->kernel_h && in_y < 0; ky++, in_y += w->dilation_h) to += bytes;
+    for (int32_t end = in_y; ky < w->kernel_h && end < w->in_h; ky++, end += w->dilation_h) rows++;
+    if (!rows) return;
+    const uint8_t *const from = w->in + (size_t)in_y * line;
+    const size_t from_step = (size_t)w->dilation_h * line;
+    if (w->dilation_w == 1 && w->part == w->pixel) {
+        int32_t first, end;
+        ek_window_columns(w, in_x, &first, &end);
+        if (end > first)
+            ek_copy_runs(k->copy, to + (size_t)first * w->part, bytes, from + (size_t)(in_x + first) * w->part,
+                         from_step, (size_t)(end - first) * w->part, (size_t)rows);
+        return;
+    }
+    for (int32_t kx = 0; kx < w->kernel_w; kx++, in_x += w->dilation_w, to += w->part)
+        if (in_x >= 0 && in_x < w->in_w)
+            ek_copy_runs(k->copy, to, bytes, from + (size_t)in_x * w->pixel, from_step, w->part, (size_t)rows);
+}
+
 /* `count` windows from (y, x) on, all of whose columns are inside the image; their taps of a kernel
  * row are neighbours. */
 static inline void ek_gather_run(uint8_t *to, const ek_walk *k, int32_t y, int32_t x, size_t count)
@@ -130,10 +135,7 @@ static inline void ek_gather_run(uint8_t *to, const ek_walk *k, int32_t y, int32
     int32_t in_y = w->top + y * w->stride_h;
     for (int32_t ky = 0; ky < w->kernel_h; ky++, in_y += w->dilation_h, to += bytes) {
         if (in_y >= 0 && in_y < w->in_h) {
-            if (k->copy)
-                k->copy(to, k->row_bytes, w->in + (size_t)in_y * line + at, step, bytes, count);
-            else
-                ek_copy_many(to, k->row_bytes, w->in + (size_t)in_y * line + at, step, bytes, count);
+            ek_copy_runs(k->copy, to, k->row_bytes, w->in + (size_t)in_y * line + at, step, bytes, count);
         } else {
             for (size_t i = 0; i < count; i++) memset(to + i * k->row_bytes, w->fill, bytes);
         }
@@ -167,10 +169,9 @@ static inline void ek_walk_gather(ek_walk *k, int32_t y, int32_t from, int32_t t
             k->y = y;
             k->x = x;
         }
-        if (runs && x >= inside && x < outside) {
-            const size_t room = k->most - k->held;
-            count = ek_min32(outside, to) - x;
-            if ((size_t)count > room) count = (int32_t)room;
+        count = runs && x >= inside ? ek_min32(outside, to) - x : 0;
+        if ((size_t)ek_max32(count, 0) > k->most - k->held) count = (int32_t)(k->most - k->held);
+        if (count > 1 && count * 2 > w->kernel_h) {
             ek_gather_run(row, k, y, x, (size_t)count);
         } else {
             count = 1;

@@ -1,8 +1,11 @@
-/* depthwise_s8 on SDOT: the bytes of up to 4 taps are interleaved by a table look-up, so that a lane
- * holds the 4 inputs of a channel. Nine taps go in columns of 3, which neighbouring pixels of a 3 x 3
- * window share. Weights are [groups][16 channels][4 taps], unused ones 0. */
+/* depthwise_s8 on SDOT, 8 channels at a time: the bytes of up to 4 taps are interleaved by a table
+ * look-up, so that a lane holds the 4 inputs of a channel. Nine taps go in columns of 3, each of which is
+ * interleaved once for all the windows it is part of. Weights are [groups][8 channels][4 taps], unused
+ * ones 0. */
 #include "kernels.h"
-#include "../neon/depthwise_s8.h"
+
+enum { SLOTS = 8 };
+#include "../neon/depthwise_pack.h"
 
 static size_t weights_bytes(uint32_t taps)
 {
@@ -33,148 +36,266 @@ void ek_dotprod_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d)
     pack(packed, d);
 }
 
-/* Byte 4s + i of the interleaved vectors is byte s of input i: the four look-ups of 16 channels. */
+/* One block of channels of all pixels; taps and out point at its first channel. */
+typedef struct job {
+    const slots *block;
+    const int8_t *const *taps;
+    int8_t *out;
+    size_t out_step, in_step, pixels, first;
+    uint32_t tap_count, c;
+    bool any_left;
+    uint8_t stride; /* of windows that share columns, 1 or 2; 0: they share none */
+    ek_output output;
+} job;
+
+/* Byte 4s + i of the interleaved vectors is byte s of input i. */
 typedef struct order {
-    uint8x16_t at[4];
+    uint8x16_t low, high;
 } order;
 
 EK_INLINE order order_make(void)
 {
     static const uint8_t first[16] = { 0, 16, 32, 48, 1, 17, 33, 49, 2, 18, 34, 50, 3, 19, 35, 51 };
-    order o = { { vld1q_u8(first) } };
-#pragma GCC unroll 3
-    for (int i = 1; i < 4; i++) o.at[i] = vaddq_u8(o.at[0], vdupq_n_u8((uint8_t)(4 * i)));
-    return o;
+    const uint8x16_t low = vld1q_u8(first);
+    return (order){ low, vaddq_u8(low, vdupq_n_u8(4)) };
 }
 
-/* The fourth byte is that of no input: 48 and more look up 0 in three vectors. */
-EK_INLINE void interleave3(int8x16_t v[4], int8x16_t x, int8x16_t y, int8x16_t z, const order *o)
+typedef struct eight {
+    int8x16_t low, high; /* channels 0 to 3, 4 to 7 */
+} eight;
+
+typedef struct sums {
+    int32x4_t low, high;
+} sums;
+
+/* The bytes at a, b and c; the fourth is that of no input: 48 and more look up 0 in three vectors. In
+ * assembler, because compilers copy what they loaded into neighbouring registers. */
+EK_INLINE eight interleave3(const int8_t *a, const int8_t *b, const int8_t *c, size_t at, const order *o)
 {
-    const int8x16x3_t in = { { x, y, z } };
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) v[i] = vqtbl3q_s8(in, o->at[i]);
+    eight v;
+    __asm__ volatile("ldr d29, [%2, %5]\n\t"
+                     "ldr d30, [%3, %5]\n\t"
+                     "ldr d31, [%4, %5]\n\t"
+                     "tbl %0.16b, {v29.16b - v31.16b}, %6.16b\n\t"
+                     "tbl %1.16b, {v29.16b - v31.16b}, %7.16b"
+                     : "=&w"(v.low), "=w"(v.high)
+                     : "r"(a), "r"(b), "r"(c), "r"(at), "w"(o->low), "w"(o->high)
+                     : "v29", "v30", "v31", "memory");
+    return v;
 }
 
-EK_INLINE void interleave4(int8x16_t v[4], const int8x16_t x[4], const order *o)
+EK_INLINE eight interleave4(const int8_t *const tap[4], size_t at, const order *o)
 {
-    const int8x16x4_t in = { { x[0], x[1], x[2], x[3] } };
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) v[i] = vqtbl4q_s8(in, o->at[i]);
+    eight v;
+    __asm__ volatile("ldr d28, [%2, %6]\n\t"
+                     "ldr d29, [%3, %6]\n\t"
+                     "ldr d30, [%4, %6]\n\t"
+                     "ldr d31, [%5, %6]\n\t"
+                     "tbl %0.16b, {v28.16b - v31.16b}, %7.16b\n\t"
+                     "tbl %1.16b, {v28.16b - v31.16b}, %8.16b"
+                     : "=&w"(v.low), "=w"(v.high)
+                     : "r"(tap[0]), "r"(tap[1]), "r"(tap[2]), "r"(tap[3]), "r"(at), "w"(o->low), "w"(o->high)
+                     : "v28", "v29", "v30", "v31", "memory");
+    return v;
 }
 
-EK_INLINE void dot(int32x4_t acc[4], const int8x16_t v[4], const int8x16_t w[4])
+EK_INLINE void dot(sums *acc, const eight *v, const eight *w)
 {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) acc[i] = vdotq_s32(acc[i], v[i], w[i]);
+    acc->low = vdotq_s32(acc->low, v->low, w->low);
+    acc->high = vdotq_s32(acc->high, v->high, w->high);
 }
 
-EK_INLINE void start(int32x4_t acc[4], const slots *b)
+EK_INLINE eight weights_at(const job *j, size_t group)
 {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) acc[i] = vld1q_s32(b->bias + 4 * i);
+    const int8_t *w = j->block->weights + group * 4 * SLOTS;
+    return (eight){ vld1q_s8(w), vld1q_s8(w + 16) };
 }
 
-EK_INLINE void any_taps(const job *j, const mode m)
+/* What every pixel needs, in registers: a store to the output might change it in memory, for all that
+ * compilers know. */
+typedef struct ending {
+    sums bias, m, right;
+    const int32_t *left; /* NULL: no channel shifts left */
+    ek_output output;
+} ending;
+
+EK_INLINE sums load(const int32_t *p)
 {
-    const slots *const b = j->block;
+    return (sums){ vld1q_s32(p), vld1q_s32(p + 4) };
+}
+
+EK_INLINE ending ending_of(const job *j, bool any_left)
+{
+    const slots *b = j->block;
+    return (ending){ load(b->bias), load(b->m), load(b->right), any_left ? b->left : NULL, j->output };
+}
+
+EK_INLINE int8x8_t finish(const sums *acc, const ending *e)
+{
+    sums v = *acc;
+    if (e->left) {
+        const sums left = load(e->left);
+        v.low = vshlq_s32(v.low, left.low);
+        v.high = vshlq_s32(v.high, left.high);
+    }
+    return ek_narrow8(vrshlq_s32(vqrdmulhq_s32(v.low, e->m.low), e->right.low),
+                      vrshlq_s32(vqrdmulhq_s32(v.high, e->m.high), e->right.high), &e->output);
+}
+
+static void any_taps(const job *j)
+{
+    const ending e = ending_of(j, j->any_left);
     const order o = order_make();
-    const size_t in_step = m == PAIR ? j->in_step / 2 : 0, out_step = m == PAIR ? j->out_step / 2 : 0;
+    const size_t out_step = j->out_step, in_step = j->in_step;
+    const uint32_t count = j->tap_count;
     int8_t *out = j->out;
-    for (size_t p = 0, at = j->first; p < j->pixels; p++, at += j->in_step, out += j->out_step) {
-        const int8_t *weights = b->weights;
-        int32x4_t acc[4];
-        start(acc, b);
-        for (uint32_t t = 0; t < j->tap_count; t += 4, weights += 4 * SLOTS) {
-            int8x16_t x[4], v[4], w[4];
-#pragma GCC unroll 4
-            for (uint32_t i = 0; i < 4; i++) {
-                x[i] = t + i < j->tap_count ? load_tile(j->taps[t + i] + at, in_step, j->c, m) : vdupq_n_s8(0);
-                w[i] = vld1q_s8(weights + i * SLOTS);
-            }
-            interleave4(v, x, &o);
-            dot(acc, v, w);
+    for (size_t p = 0, at = j->first; p < j->pixels; p++, at += in_step, out += out_step) {
+        const int8_t *const *taps = j->taps, *tap[4];
+        const int8_t *weights = j->block->weights;
+        sums acc = e.bias;
+        for (uint32_t t = 0; t < count; t += 4, taps += 4, weights += 4 * SLOTS) {
+            const uint32_t left = count - t;
+            tap[0] = taps[0];
+            tap[1] = taps[left > 1 ? 1 : 0]; /* any, where the weights are 0 */
+            tap[2] = taps[left > 2 ? 2 : 0];
+            tap[3] = taps[left > 3 ? 3 : 0];
+            const eight v = interleave4(tap, at, &o), w = { vld1q_s8(weights), vld1q_s8(weights + 16) };
+            dot(&acc, &v, &w);
         }
-        store_tile(out, acc, b, j, out_step, m);
+        vst1_s8(out, finish(&acc, &e));
     }
 }
 
-typedef struct nine {
-    int8x16_t w[3][4];
-    order order;
-    const int8_t *row[3][3];
-} nine;
-
-EK_INLINE nine nine_make(const job *j)
+/* Nine taps in windows that share no columns, or with shifts to the left, which are rare. */
+static void nine_taps(const job *j)
 {
-    nine n = { .order = order_make() };
+    const ending e = ending_of(j, j->any_left);
+    const order o = order_make();
+    const eight w[3] = { weights_at(j, 0), weights_at(j, 1), weights_at(j, 2) };
+    const size_t out_step = j->out_step, in_step = j->in_step;
+    int8_t *out = j->out;
+    const int8_t *tap[9];
 #pragma GCC unroll 9
-    for (int t = 0; t < 9; t++) n.row[t / 3][t % 3] = j->taps[t] + j->first;
-#pragma GCC unroll 12
-    for (int i = 0; i < 12; i++) n.w[i / 4][i % 4] = vld1q_s8(j->block->weights + i * SLOTS);
-    return n;
-}
-
-/* Column x of the rows' pointer i. */
-EK_INLINE void column(int8x16_t v[4], const nine *n, int i, size_t x, size_t in_step, const job *j, const mode m)
-{
-    interleave3(v, load_tile(n->row[0][i] + x, in_step, j->c, m), load_tile(n->row[1][i] + x, in_step, j->c, m),
-                load_tile(n->row[2][i] + x, in_step, j->c, m), &n->order);
-}
-
-EK_INLINE void nine_taps(const job *j, const nine *n, const mode m, size_t from)
-{
-    const size_t in_step = m == PAIR ? j->in_step / 2 : 0, out_step = m == PAIR ? j->out_step / 2 : 0;
-    int8_t *out = j->out + from * j->out_step;
-    for (size_t p = from, at = from * j->in_step; p < j->pixels; p++, at += j->in_step, out += j->out_step) {
-        int32x4_t acc[4];
-        int8x16_t v[4];
-        start(acc, j->block);
+    for (int t = 0; t < 9; t++) tap[t] = j->taps[t] + j->first;
+    for (size_t p = 0, at = 0; p < j->pixels; p++, at += in_step, out += out_step) {
+        sums acc = e.bias;
 #pragma GCC unroll 3
         for (int x = 0; x < 3; x++) {
-            column(v, n, x, at, in_step, j, m);
-            dot(acc, v, n->w[x]);
+            const eight v = interleave3(tap[x], tap[3 + x], tap[6 + x], at, &o);
+            dot(&acc, &v, &w[x]);
         }
-        store_tile(out, acc, j->block, j, out_step, m);
+        vst1_s8(out, finish(&acc, &e));
     }
 }
 
-/* Two tiles at once, S columns apart, and their S + 3 columns once. */
-EK_INLINE void window(const job *j, const nine *n, const mode m, const size_t S, size_t step)
+typedef struct walk {
+    const int8_t *row[3];
+    size_t at, step; /* the next column, and from one to the next */
+    eight w[3];
+    order order;
+} walk;
+
+EK_INLINE walk walk_make(const job *j)
 {
-    size_t p = 0, at = 0;
+    return (walk){ { j->taps[0], j->taps[3], j->taps[6] },
+                   j->first,
+                   (size_t)((uintptr_t)j->taps[1] - (uintptr_t)j->taps[0]),
+                   { weights_at(j, 0), weights_at(j, 1), weights_at(j, 2) },
+                   order_make() };
+}
+
+EK_INLINE eight next_column(walk *k)
+{
+    const eight v = interleave3(k->row[0], k->row[1], k->row[2], k->at, &k->order);
+    k->at += k->step;
+    return v;
+}
+
+/* A column ends one window, is in the middle of the next and begins the third. */
+EK_INLINE bool step_one(int8_t **out, size_t out_step, size_t *pixels, sums *ends, sums *middle, sums *begins, walk *k,
+                        const ending *e)
+{
+    const eight v = next_column(k);
+    *begins = e->bias;
+    dot(begins, &v, &k->w[0]);
+    dot(middle, &v, &k->w[1]);
+    dot(ends, &v, &k->w[2]);
+    vst1_s8(*out, finish(ends, e));
+    *out += out_step;
+    return --*pixels != 0;
+}
+
+static void stride_one(const job *j)
+{
+    const ending e = ending_of(j, false);
+    walk k = walk_make(j);
+    const size_t out_step = j->out_step;
+    size_t pixels = j->pixels;
     int8_t *out = j->out;
-    for (; p + 2 <= j->pixels; p += 2, at += 2 * j->in_step, out += 2 * j->out_step) {
-        int32x4_t acc[2][4];
-        int8x16_t v[4];
-        start(acc[0], j->block);
-        start(acc[1], j->block);
-#pragma GCC unroll 5
-        for (size_t x = 0; x < S + 3; x++) {
-            column(v, n, 0, at + x * step, 0, j, m);
-            if (x < 3) dot(acc[0], v, n->w[x]);
-            if (x >= S) dot(acc[1], v, n->w[x - S]);
-        }
-        store_tile(out, acc[0], j->block, j, 0, m);
-        store_tile(out + j->out_step, acc[1], j->block, j, 0, m);
+    sums a = e.bias, b = e.bias, c;
+    eight v = next_column(&k);
+    dot(&a, &v, &k.w[0]);
+    v = next_column(&k);
+    dot(&a, &v, &k.w[1]);
+    dot(&b, &v, &k.w[0]);
+    while (step_one(&out, out_step, &pixels, &a, &b, &c, &k, &e) &&
+           step_one(&out, out_step, &pixels, &b, &c, &a, &k, &e) &&
+           step_one(&out, out_step, &pixels, &c, &a, &b, &k, &e)) {
     }
-    nine_taps(j, n, m, p);
 }
 
-EK_INLINE void all_pixels(const job *j, const mode m)
+/* The middle column, then one that ends a window and begins the next. */
+EK_INLINE bool step_two(int8_t **out, size_t out_step, size_t *pixels, sums *ends, sums *begins, walk *k,
+                        const ending *e)
 {
-    if (j->tap_count != 9) {
-        any_taps(j, m);
-        return;
+    eight v = next_column(k);
+    dot(ends, &v, &k->w[1]);
+    v = next_column(k);
+    *begins = e->bias;
+    dot(ends, &v, &k->w[2]);
+    dot(begins, &v, &k->w[0]);
+    vst1_s8(*out, finish(ends, e));
+    *out += out_step;
+    return --*pixels != 0;
+}
+
+static void stride_two(const job *j)
+{
+    const ending e = ending_of(j, false);
+    walk k = walk_make(j);
+    const size_t out_step = j->out_step;
+    size_t pixels = j->pixels;
+    int8_t *out = j->out;
+    sums a = e.bias, b;
+    const eight v = next_column(&k);
+    dot(&a, &v, &k.w[0]);
+    while (step_two(&out, out_step, &pixels, &a, &b, &k, &e) && step_two(&out, out_step, &pixels, &b, &a, &k, &e)) {
     }
-    const nine n = nine_make(j);
-    if (m == WIDE && j->window_stride == 1)
-        window(j, &n, m, 1, j->in_step);
-    else if (m == WIDE && j->window_stride == 2)
-        window(j, &n, m, 2, j->in_step / 2);
-    else if (m == DENSE && j->window_stride == 1)
-        window(j, &n, m, 2, 8);
-    else
-        nine_taps(j, &n, m, 0);
+}
+
+/* Fewer than 8 channels, through copies of the taps. */
+static void few_channels(const job *j)
+{
+    const ending e = ending_of(j, j->any_left);
+    const order o = order_make();
+    int8_t *out = j->out;
+    for (size_t p = 0, at = 0; p < j->pixels; p++, at += j->in_step, out += j->out_step) {
+        int32x4_t acc[2] = { e.bias.low, e.bias.high };
+        const uint32_t count = j->tap_count, groups = (count + 3) / 4;
+        for (uint32_t g = 0; g < groups; g++) {
+            int8_t bytes[4][16] = { { 0 } };
+            for (uint32_t i = 0; i < 4; i++) {
+                const uint32_t t = count == 9 ? i * 3 + g : g * 4 + i;
+                if (count == 9 ? i < 3 : t < count) vst1_s8(bytes[i], ek_load_part8(j->taps[t] + at, j->c));
+            }
+            const int8x16x4_t in = vld1q_s8_x4(bytes[0]);
+            const eight w = weights_at(j, g);
+            acc[0] = vdotq_s32(acc[0], vqtbl4q_s8(in, o.low), w.low);
+            acc[1] = vdotq_s32(acc[1], vqtbl4q_s8(in, o.high), w.high);
+        }
+        const sums all = { acc[0], acc[1] };
+        ek_store_part8(out, finish(&all, &e), j->c);
+    }
 }
 
 /* The taps of a kernel row are neighbouring columns: how many columns from pixel to pixel, if 1 or 2. */
@@ -190,5 +311,32 @@ static uint8_t stride_of(const int8_t *const *taps, uint32_t tap_count, size_t i
 void ek_dotprod_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
                              const ek_depthwise_s8 *d)
 {
-    run(out, out_step, taps, in_step, pixels, d);
+    const header *h = d->weights;
+    const uint8_t *block = (const uint8_t *)d->weights + HEADER;
+    const ek_requant *q = &d->requant;
+    job j = { .taps = taps,
+              .out_step = out_step,
+              .in_step = in_step,
+              .pixels = pixels,
+              .tap_count = d->taps,
+              .c = d->c,
+              .any_left = h->any_left,
+              .stride = stride_of(taps, d->taps, in_step),
+              .output = ek_output_from(q->zero_point, q->qmin, q->qmax) };
+    const size_t blocks = pixels ? block_count(d->c) : 0;
+    for (size_t i = 0; i < blocks; i++, block += sizeof(slots) + weights_bytes(d->taps)) {
+        j.block = (const slots *)(const void *)block;
+        j.first = block_first(i, d->c);
+        j.out = out + j.first;
+        if (d->c < SLOTS)
+            few_channels(&j);
+        else if (d->taps != 9)
+            any_taps(&j);
+        else if (h->any_left || !j.stride)
+            nine_taps(&j);
+        else if (j.stride == 1)
+            stride_one(&j);
+        else
+            stride_two(&j);
+    }
 }

@@ -1,12 +1,12 @@
-/* gemm_s8 on SDOT by lane: a lane holds 4 bytes of a row. Panels are [k / 4][8 channels][4 of k]. */
+/* gemm_s8 on SDOT by lane: a lane holds 4 bytes of a row. Groups are [8 channels][4 of k]. */
 #include "kernels.h"
 
 #define EK_GEMM_GROUP 4
 #include "../neon/gemm_s8.h"
 
-static size_t at_of(uint32_t j, uint32_t i)
+static size_t at_in_group(uint32_t j, uint32_t i)
 {
-    return (size_t)(i / 4) * 32 + j * 4 + i % 4;
+    return j * 4 + i;
 }
 
 size_t ek_dotprod_packed_gemm_s8(uint32_t n, uint32_t k)
@@ -28,39 +28,37 @@ EK_INLINE int32x4_t dot_lane(int32x4_t acc, int8x16_t v, int8x16_t x, const int 
                     : vdotq_laneq_s32(acc, v, x, 3);
 }
 
-/* Bytes 8H .. 8H + 7 of R rows. */
-EK_INLINE void half(int32x4_t acc[8][4], const int8x16_t *x, const int H, const int8_t *panel, size_t bytes,
-                    const int R, const int C)
+/* Bytes 4L .. 4L + 3 of R rows by the channels of v. */
+EK_INLINE void four(int32x4_t acc[8][4], const int8x16_t *x, const int L, const int8x16_t *v, const int R, const int C)
 {
 #pragma GCC unroll 8
-    for (int c = 0; c < C; c++, panel += bytes) {
-        const int8x16x4_t v = vld1q_s8_x4(panel);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; r++) {
-            acc[r][2 * c] = dot_lane(acc[r][2 * c], v.val[0], x[r], 2 * H);
-            acc[r][2 * c + 1] = dot_lane(acc[r][2 * c + 1], v.val[1], x[r], 2 * H);
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < R; r++) {
-            acc[r][2 * c] = dot_lane(acc[r][2 * c], v.val[2], x[r], 2 * H + 1);
-            acc[r][2 * c + 1] = dot_lane(acc[r][2 * c + 1], v.val[3], x[r], 2 * H + 1);
-        }
-    }
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+        for (int i = 0; i < 2 * C; i++) acc[r][i] = dot_lane(acc[r][i], v[i], x[r], L);
 }
 
-/* Bytes 4L .. 4L + 3. */
-EK_INLINE void quarter(int32x4_t acc[8][4], const int8x16_t *x, const int L, const int8_t *panel, size_t bytes,
-                       const int R, const int C)
+/* Bytes 8H .. 8H + 7. */
+EK_INLINE void eight(int32x4_t acc[8][4], const int8x16_t *x, const int H, const int8_t **panel, const int R,
+                     const int C)
 {
-#pragma GCC unroll 8
-    for (int c = 0; c < C; c++, panel += bytes) {
-        const int8x16_t v0 = vld1q_s8(panel), v1 = vld1q_s8(panel + 16);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; r++) {
-            acc[r][2 * c] = dot_lane(acc[r][2 * c], v0, x[r], L);
-            acc[r][2 * c + 1] = dot_lane(acc[r][2 * c + 1], v1, x[r], L);
-        }
-    }
+    int8x16x4_t v = ek_next64(panel);
+    four(acc, x, 2 * H, v.val, R, C);
+    if (C == 2) v = ek_next64(panel);
+    four(acc, x, 2 * H + 1, C == 2 ? v.val : v.val + 2, R, C);
+}
+
+/* The last `left` < 8 bytes of a row. */
+EK_INLINE void tail(int32x4_t acc[8][4], const int8x16_t *x, const int8_t *panel, uint32_t left, const int R,
+                    const int C)
+{
+    int8x16_t v[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * C; i++) v[i] = vld1q_s8(panel + 16 * i);
+    four(acc, x, 0, v, R, C);
+    if (left <= 4) return;
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * C; i++) v[i] = vld1q_s8(panel + 32 * C + 16 * i);
+    four(acc, x, 1, v, R, C);
 }
 
 EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, const columns *w, const int R,
@@ -68,40 +66,63 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
 {
     int32x4_t acc[8][4];
     int8x16_t x[8];
+    const int8_t *row[8], *panel = w->panel;
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++)
 #pragma GCC unroll 8
         for (int i = 0; i < 2 * C; i++) acc[r][i] = vld1q_s32(w->bias + 4 * i);
 
-    const int8_t *panel = w->panel;
+    rows_at(row, a, a_step, R);
     const uint32_t left = w->part % 8;
     for (uint32_t done = 0;;) {
-        uint32_t i = 0;
 #pragma GCC unroll 2
-        for (; i + 16 <= w->part; i += 16, panel += 128) {
+        for (uint32_t n = w->part / 16; n; n--) {
 #pragma GCC unroll 8
-            for (int r = 0; r < R; r++) x[r] = vld1q_s8(a + (size_t)r * a_step + i);
-            half(acc, x, 0, panel, w->panel_bytes, R, C);
-            half(acc, x, 1, panel + 64, w->panel_bytes, R, C);
+            for (int r = 0; r < R; r++) x[r] = ek_next16(&row[r]);
+            eight(acc, x, 0, &panel, R, C);
+            eight(acc, x, 1, &panel, R, C);
         }
         if (w->part & 8) {
 #pragma GCC unroll 8
-            for (int r = 0; r < R; r++) x[r] = vcombine_s8(vld1_s8(a + (size_t)r * a_step + i), vdup_n_s8(0));
-            half(acc, x, 0, panel, w->panel_bytes, R, C);
-            panel += 64;
+            for (int r = 0; r < R; r++) x[r] = vcombine_s8(ek_next8(&row[r]), vdup_n_s8(0));
+            eight(acc, x, 0, &panel, R, C);
         }
         done += w->part;
         if (done == w->k) break;
-        a += w->part_step;
+        rows_skip(row, w, R);
     }
     if (left) {
 #pragma GCC unroll 8
-        for (int r = 0; r < R; r++)
-            x[r] = vcombine_s8(ek_load_row_end(a + (size_t)r * a_step, w->part, left), vdup_n_s8(0));
-        quarter(acc, x, 0, panel, w->panel_bytes, R, C);
-        if (left > 4) quarter(acc, x, 1, panel + 32, w->panel_bytes, R, C);
+        for (int r = 0; r < R; r++) x[r] = vcombine_s8(ek_load_row_end(row[r], w->part, left), vdup_n_s8(0));
+        tail(acc, x, panel, left, R, C);
     }
-    store_rows(out, out_step, acc, w, R, C);
+    const ending e = ending_of(w);
+    store_rows(out, out_step, acc, &e, R, C);
+}
+
+static inline void sum_row(int32x4_t sums[4], const int32_t *bias, const int8_t *row, uint32_t k, const int8_t **panel)
+{
+    int32x4_t acc[8][4];
+    int8x16_t x;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) acc[0][i] = vld1q_s32(bias + 4 * i);
+#pragma GCC unroll 2
+    for (uint32_t n = k / 16; n; n--) {
+        x = ek_next16(&row);
+        eight(acc, &x, 0, panel, 1, 2);
+        eight(acc, &x, 1, panel, 1, 2);
+    }
+    if (k & 8) {
+        x = vcombine_s8(ek_next8(&row), vdup_n_s8(0));
+        eight(acc, &x, 0, panel, 1, 2);
+    }
+    if (k % 8) {
+        x = vcombine_s8(ek_load_row_end(row, 8, k % 8), vdup_n_s8(0));
+        tail(acc, &x, *panel, k % 8, 1, 2);
+        *panel += k % 8 > 4 ? 128 : 64;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) sums[i] = acc[0][i];
 }
 
 EK_STRIPE(stripe1, 8, 1)

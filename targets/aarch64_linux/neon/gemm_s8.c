@@ -1,15 +1,15 @@
 /* gemm_s8 on widening multiplies: two products of int8 fit an int16 as long as no weight is -128, then
- * neighbours are added into int32. Panels are [k / 4][2][8 channels][2 of k]; a pair of a row's bytes is
- * spread over a vector. Weights with a -128, which the toolkit never makes, stay as they are in the file. */
+ * neighbours are added into int32. Groups are [2][8 channels][2 of k]; a pair of a row's bytes is spread
+ * over a vector. Weights with a -128, which the toolkit never makes, stay as they are in the file. */
 #include "kernels.h"
 #include "fixed_point.h"
 
 #define EK_GEMM_GROUP 4
 #include "gemm_s8.h"
 
-static size_t at_of(uint32_t j, uint32_t i)
+static size_t at_in_group(uint32_t j, uint32_t i)
 {
-    return (size_t)(i / 4) * 32 + i % 4 / 2 * 16 + j * 2 + i % 2;
+    return i / 2 * 16 + j * 2 + i % 2;
 }
 
 size_t ek_neon_packed_gemm_s8(uint32_t n, uint32_t k)
@@ -51,23 +51,38 @@ EK_INLINE int16x8_t repeat(int16x4_t x, const int n)
                     : vdupq_lane_s16(x, 3);
 }
 
-/* Bytes 4Q .. 4Q + 3 of R rows, by up to 16 channels. */
-EK_INLINE void quads(int32x4_t acc[8][4], const int16x4_t *x, const int Q, const int8_t *panel, size_t bytes,
-                     const int R, const int C)
+/* Bytes 4Q .. 4Q + 3 of R rows, by the channels of v. */
+EK_INLINE void quad(int32x4_t acc[8][4], const int16x4_t *x, const int Q, const int8x16_t *v, const int R, const int C)
 {
-    int8x16_t v[2][2];
-#pragma GCC unroll 8
-    for (int c = 0; c < C; c++) {
-        v[c][0] = vld1q_s8(panel + (size_t)c * bytes);
-        v[c][1] = vld1q_s8(panel + (size_t)c * bytes + 16);
-    }
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
         const int8x16_t x01 = vreinterpretq_s8_s16(repeat(x[r], 2 * Q));
         const int8x16_t x23 = vreinterpretq_s8_s16(repeat(x[r], 2 * Q + 1));
 #pragma GCC unroll 8
-        for (int c = 0; c < C; c++) eight(acc[r] + 2 * c, x01, v[c][0], x23, v[c][1]);
+        for (int c = 0; c < C; c++) eight(acc[r] + 2 * c, x01, v[2 * c], x23, v[2 * c + 1]);
     }
+}
+
+EK_INLINE void two_quads(int32x4_t acc[8][4], const int16x4_t *x, const int8_t **panel, const int R, const int C)
+{
+    int8x16x4_t v = ek_next64(panel);
+    quad(acc, x, 0, v.val, R, C);
+    if (C == 2) v = ek_next64(panel);
+    quad(acc, x, 1, C == 2 ? v.val : v.val + 2, R, C);
+}
+
+/* The last `left` < 8 bytes of a row. */
+EK_INLINE void tail(int32x4_t acc[8][4], const int16x4_t *x, const int8_t *panel, uint32_t left, const int R,
+                    const int C)
+{
+    int8x16_t v[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * C; i++) v[i] = vld1q_s8(panel + 16 * i);
+    quad(acc, x, 0, v, R, C);
+    if (left <= 4) return;
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * C; i++) v[i] = vld1q_s8(panel + 32 * C + 16 * i);
+    quad(acc, x, 1, v, R, C);
 }
 
 EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, const columns *w, const int R,
@@ -75,32 +90,50 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
 {
     int32x4_t acc[8][4];
     int16x4_t x[8];
+    const int8_t *row[8], *panel = w->panel;
 #pragma GCC unroll 8
     for (int r = 0; r < R; r++)
 #pragma GCC unroll 8
         for (int i = 0; i < 2 * C; i++) acc[r][i] = vld1q_s32(w->bias + 4 * i);
 
-    const int8_t *panel = w->panel;
+    rows_at(row, a, a_step, R);
     const uint32_t left = w->part % 8;
     for (uint32_t done = 0;;) {
-        uint32_t i = 0;
-        for (; i + 8 <= w->part; i += 8, panel += 64) {
+        for (uint32_t n = w->part / 8; n; n--) {
 #pragma GCC unroll 8
-            for (int r = 0; r < R; r++) x[r] = vreinterpret_s16_s8(vld1_s8(a + (size_t)r * a_step + i));
-            quads(acc, x, 0, panel, w->panel_bytes, R, C);
-            quads(acc, x, 1, panel + 32, w->panel_bytes, R, C);
+            for (int r = 0; r < R; r++) x[r] = vreinterpret_s16_s8(ek_next8(&row[r]));
+            two_quads(acc, x, &panel, R, C);
         }
         done += w->part;
         if (done == w->k) break;
-        a += w->part_step;
+        rows_skip(row, w, R);
     }
     if (left) {
 #pragma GCC unroll 8
-        for (int r = 0; r < R; r++) x[r] = vreinterpret_s16_s8(ek_load_row_end(a + (size_t)r * a_step, w->part, left));
-        quads(acc, x, 0, panel, w->panel_bytes, R, C);
-        if (left > 4) quads(acc, x, 1, panel + 32, w->panel_bytes, R, C);
+        for (int r = 0; r < R; r++) x[r] = vreinterpret_s16_s8(ek_load_row_end(row[r], w->part, left));
+        tail(acc, x, panel, left, R, C);
     }
-    store_rows(out, out_step, acc, w, R, C);
+    const ending e = ending_of(w);
+    store_rows(out, out_step, acc, &e, R, C);
+}
+
+static inline void sum_row(int32x4_t sums[4], const int32_t *bias, const int8_t *row, uint32_t k, const int8_t **panel)
+{
+    int32x4_t acc[8][4];
+    int16x4_t x;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) acc[0][i] = vld1q_s32(bias + 4 * i);
+    for (uint32_t n = k / 8; n; n--) {
+        x = vreinterpret_s16_s8(ek_next8(&row));
+        two_quads(acc, &x, panel, 1, 2);
+    }
+    if (k % 8) {
+        x = vreinterpret_s16_s8(ek_load_row_end(row, 8, k % 8));
+        tail(acc, &x, *panel, k % 8, 1, 2);
+        *panel += k % 8 > 4 ? 128 : 64;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) sums[i] = acc[0][i];
 }
 
 /* ARMv7 has half the registers. */

@@ -36,25 +36,52 @@ EK_INLINE ek_channels4 ek_channels_from(int32x4_t m, int32x4_t shift)
     return (ek_channels4){ m, vmaxq_s32(shift, zero), vminq_s32(shift, zero) };
 }
 
-/* 8 channels from `first` on; returns whether any shifts left. */
-EK_INLINE bool ek_channels8_load(ek_channels4 c[2], const ek_requant *q, size_t first)
+/* Of 16 channels. `left` counts only where there is any; else no shift is positive. */
+typedef struct ek_channels16 {
+    int32x4_t m[4], left[4], right[4];
+    bool any_left;
+} ek_channels16;
+
+EK_INLINE bool ek_any_positive(int8x16_t v)
 {
-    const int8x8_t bytes = vld1_s8(q->shift + first);
-    const int16x8_t shift = vmovl_s8(bytes);
-    c[0] = ek_channels_from(vld1q_s32(q->multiplier + first), vmovl_s16(vget_low_s16(shift)));
-    c[1] = ek_channels_from(vld1q_s32(q->multiplier + first + 4), vmovl_s16(vget_high_s16(shift)));
-    return vget_lane_u64(vreinterpret_u64_u8(vcgt_s8(bytes, vdup_n_s8(0))), 0) != 0;
+#ifdef __aarch64__
+    return vmaxvq_s8(v) > 0;
+#else
+    const uint64x2_t most = vreinterpretq_u64_u8(vcgtq_s8(v, vdupq_n_s8(0)));
+    return (vgetq_lane_u64(most, 0) | vgetq_lane_u64(most, 1)) != 0;
+#endif
 }
 
-/* The same of the first `count` < 8, reading no others. */
-EK_INLINE bool ek_channels8_part(ek_channels4 c[2], const ek_requant *q, size_t first, size_t count)
+EK_INLINE ek_channels16 ek_channels16_load(const ek_requant *q, size_t first)
 {
-    int32_t m[8] = { 0 };
-    int8_t shift[8] = { 0 };
+    const int8x16_t bytes = vld1q_s8(q->shift + first);
+    const int16x8_t lo = vmovl_s8(vget_low_s8(bytes)), hi = vmovl_s8(vget_high_s8(bytes));
+    ek_channels16 c = { .right = { vmovl_s16(vget_low_s16(lo)), vmovl_s16(vget_high_s16(lo)),
+                                   vmovl_s16(vget_low_s16(hi)), vmovl_s16(vget_high_s16(hi)) },
+                        .any_left = ek_any_positive(bytes) };
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) c.m[i] = vld1q_s32(q->multiplier + first + 4 * i);
+    if (c.any_left) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            const ek_channels4 both = ek_channels_from(c.m[i], c.right[i]);
+            c.left[i] = both.left;
+            c.right[i] = both.right;
+        }
+    }
+    return c;
+}
+
+/* The same of the first `count` < 16, reading no others. Out of line: it is long and comes once a product. */
+static __attribute__((noinline, unused)) ek_channels16 ek_channels16_part(const ek_requant *q, size_t first,
+                                                                          size_t count)
+{
+    int32_t m[16] = { 0 };
+    int8_t shift[16] = { 0 };
     memcpy(m, q->multiplier + first, count * sizeof *m);
     memcpy(shift, q->shift + first, count);
     const ek_requant part = { .multiplier = m, .shift = shift };
-    return ek_channels8_load(c, &part, 0);
+    return ek_channels16_load(&part, 0);
 }
 
 EK_INLINE int32x4_t ek_scale4(int32x4_t acc, const ek_channels4 *c, bool any_left)
@@ -142,11 +169,11 @@ static __attribute__((noinline, unused)) int8x8_t ek_load_part8(const int8_t *p,
     return vreinterpret_s8_u64(vcreate_u64(v));
 }
 
-/* The last `left` < 8 of the `k` bytes of a row, then zeros, without touching others. */
-EK_INLINE int8x8_t ek_load_row_end(const int8_t *row, size_t k, size_t left)
+/* The last `left` < 8 of the `k` bytes of a row, at p, then zeros, without touching others. */
+EK_INLINE int8x8_t ek_load_row_end(const int8_t *p, size_t k, size_t left)
 {
-    if (k < 8) return ek_load_part8(row + k - left, left);
-    const uint64x1_t end = vreinterpret_u64_s8(vld1_s8(row + k - 8));
+    if (k < 8) return ek_load_part8(p, left);
+    const uint64x1_t end = vreinterpret_u64_s8(vld1_s8(p + left - 8));
     return vreinterpret_s8_u64(vshl_u64(end, vdup_n_s64(-8 * (int64_t)(8 - left))));
 }
 

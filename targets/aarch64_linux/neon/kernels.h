@@ -20,5 +20,10 @@ void ek_neon_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step
 void ek_neon_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 void ek_neon_sum_s8(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_neon_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
+void ek_neon_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows,
+                      const ek_gemm_s16 *g);
+void ek_neon_mat_mul_s16(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
+void ek_neon_depthwise_s16(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
+                           const ek_depthwise_s16 *d);
 
 #endif

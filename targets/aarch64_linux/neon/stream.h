@@ -32,6 +32,18 @@ EK_INLINE int8x8_t ek_next8(const int8_t **p)
     return v;
 }
 
+EK_INLINE int16x8_t ek_next8_s16(const int16_t **p)
+{
+#ifdef __aarch64__
+    int16x8_t v;
+    __asm__("ldr %q0, [%1], #16" : "=w"(v), "+r"(*p) : EK_READS(*p, 16));
+#else
+    const int16x8_t v = vld1q_s16(*p);
+    *p += 8;
+#endif
+    return v;
+}
+
 #ifdef __aarch64__
 /* 8 bytes, twice. */
 EK_INLINE int8x16_t ek_next8_twice(const int8_t **p)

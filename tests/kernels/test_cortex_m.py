@@ -12,6 +12,7 @@ from edgekit.toolkit.device.project import linker_script
 ROOT = Path(__file__).parents[2]  # the harness lies beside the sources, not in the package
 FAMILY = targets.FOLDER / "cortex_m"
 CORES = ("cortex_m0plus", "cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
+FAMILIES = ("gemm_s8", "gemm_s16", "depthwise_s8", "depthwise_s16", "elementwise", "pool")
 NEEDED = {
     "cmake": "cmake",
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
@@ -77,5 +78,5 @@ def test_every_table_agrees_with_the_reference(board, seed):
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     for table in board[0].tables:
-        for family in ("gemm_s8", "depthwise_s8", "elementwise", "pool"):
+        for family in FAMILIES:
             assert f"{table} {family}: ok" in said

@@ -14,7 +14,7 @@ from .format.writer import write
 from .plan import Buffer, place
 from .runtime import Model, Planner
 
-_BLOB_FIELDS = ("weights", "requant.table", "table", "bias")
+_BLOB_FIELDS = ("weights", "requant.table", "table", "bias", "multipliers")
 _NO_BLOB = 0xFFFFFFFF
 
 
@@ -35,8 +35,15 @@ def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
 
 def _blob_fields(op: OpRecord) -> list[str]:
     """The parameters that are offsets in the blob. AddS8's `bias` is a number."""
-    number = "bias" if op.kind == OpKind.AddS8 else ""
-    return [f for f in _BLOB_FIELDS if f in op.params and f != number]
+    numbers = {"bias"} if op.kind == OpKind.AddS8 else set()
+    if not op.params.get("group"):
+        numbers.add("multipliers")  # of weights of 4 bits: there are none
+    return [f for f in _BLOB_FIELDS if f in op.params and f not in numbers]
+
+
+def _keeps_weights(op: OpRecord) -> bool:
+    """Nibbles stay as they are: unpacked in the file they would be no smaller than int8."""
+    return op.kind.name.endswith("W4")
 
 
 class _NewBlob:
@@ -81,7 +88,7 @@ def _repack(
     for op, weights in zip(model.ops, packed, strict=True):
         params = dict(op.params)
         for field in _blob_fields(op):
-            if field == "weights" and weights:
+            if field == "weights" and weights and not _keeps_weights(op):
                 params[field] = blob.packed(weights)
             elif params[field] != _NO_BLOB:
                 params[field] = blob.moved(int(params[field]))

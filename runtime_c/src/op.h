@@ -40,6 +40,7 @@ typedef struct ek_node {
     uint8_t *arena, *persistent; /* NULL during check */
     void *scratch;               /* aligned to EK_ALIGN; ek_op.scratch() bytes */
     const void *packed;          /* what pack wrote, or NULL */
+    const void *unpacked;        /* weights that are not in the file as the kernels want them, or NULL */
 } ek_node;
 
 typedef struct ek_op {

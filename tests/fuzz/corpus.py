@@ -41,7 +41,11 @@ def requant16_params(table):
 def convolution(f, kind, g, weights):
     """An int8 or float convolution of any sort, `weights` values in all."""
     into, out = shapes(g)
-    if kind.name.endswith("S8"):
+    if kind.name.endswith("W4"):
+        p = {"weights": f.weights(weights), **requant_params(f.requant(out[-1]))}
+        p |= {"group": 4, "multipliers": f.weights(weights)}
+        f.output(f.op(kind, [f.input(DType.Int8, *into)], DType.Int8, *out, **g, **p))
+    elif kind.name.endswith("S8"):
         # A transposed convolution has the biases of each phase of its stride.
         phases = (
             g["geometry.stride_h"] * g["geometry.stride_w"]
@@ -91,6 +95,11 @@ def products(f, kind):
     if kind is OpKind.FullyConnectedS8:
         p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 7), **requant_params(f.requant(5))}
         f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
+    elif kind is OpKind.FullyConnectedW4:
+        for group in (0, 3):
+            p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 4), "group": group}
+            p |= {"multipliers": f.weights(5, 3), **requant_params(f.requant(5))}
+            f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
     elif kind is OpKind.FullyConnectedS16:
         sizes = {"rows": 3, "k": 7, "n": 5}
         p = {**sizes, "weights": f.weights(5, 7), **requant16_params(f.requant16(5))}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from .model import ABSENT, NUMPY_OF, EdgeModel, OpRecord
 from .schema import DType, OpKind, Place
 
-_SUFFIX = {"S8": "int8", "S16": "int16", "F32": "float32"}
+_SUFFIX = {"S8": "int8", "S16": "int16", "W4": "int4", "F32": "float32"}
 
 
 def op_type(kind: OpKind) -> str:
@@ -19,7 +19,10 @@ def op_type(kind: OpKind) -> str:
 
 
 def op_dtype(model: EdgeModel, op: OpRecord) -> str:
-    """The element type the operator works in; of its output for those that only move bytes."""
+    """The element type the operator works in; of its output for those that only move bytes.
+
+    "int4": weights of 4 bits, all else int8.
+    """
     for suffix, name in _SUFFIX.items():
         if op.kind.name.endswith(suffix):
             return name

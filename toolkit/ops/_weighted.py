@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import fixed_point
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, constant
+from ._int4 import stored_int8
 from ._opdef import Activation, Blob, OpDef
 
 Ints = NDArray[np.int64]
@@ -135,9 +136,11 @@ class WeightedOp(OpDef):
 
         None for a kind whose weights are not read back.
         """
-        if not kind.name.endswith(("S8", "S16")):
+        if not kind.name.endswith(("S8", "S16", "W4")):
             return None
         flat = np.frombuffer(blob, np.int8, offset=int(params["weights"]))
+        if kind.name.endswith("W4"):
+            flat = stored_int8(kind, params, blob)
         w = self.stored_weights(node, params, flat)
         n, at = len(w), int(params["requant.table"])
         made = Node(node.op, [node.input(0), constant(w, "w")], [], node.attrs)

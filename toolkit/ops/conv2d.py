@@ -6,6 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._conv import (
     Attributes,
@@ -19,6 +20,7 @@ from ._conv import (
     pair,
     spatial_rank,
 )
+from ._int4 import add_int4, is_int4
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
 from ._weighted import (
     Ints,
@@ -102,11 +104,15 @@ class Conv2d(WeightedOp):
         return flat[: o * kh * kw * c].reshape(o, kh, kw, c)
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        w, x, name = file_weights(node), node.input(0), self.name
-        if is_depthwise(node):
-            w, name = w[..., 0].transpose(1, 2, 0), f"Depthwise{name}"
-        params = geometry(node) | {"weights": blob.add(w)} | self.add_tail(node, blob)
-        return Lowered(kind_for(name, x), params, [x])
+        w, x, depthwise = file_weights(node), node.input(0), is_depthwise(node)
+        name = f"Depthwise{self.name}" if depthwise else self.name
+        params, kind = geometry(node), kind_for(name, x)
+        if is_int4(node):
+            kind = OpKind[f"{name}W4"]
+            params |= add_int4(node, blob, w.reshape(len(w), -1), depthwise=depthwise)
+        else:
+            params["weights"] = blob.add(w[..., 0].transpose(1, 2, 0) if depthwise else w)
+        return Lowered(kind, params | self.add_tail(node, blob), [x])
 
 
 def is_depthwise(node: Node) -> bool:

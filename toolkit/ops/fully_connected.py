@@ -8,7 +8,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ._int4 import add_int4, is_int4
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
 from ._weighted import (
     Ints,
@@ -79,9 +81,10 @@ class FullyConnected(WeightedOp):
             "rows": prod(x.shape[:-1]),
             "k": w.shape[1],
             "n": w.shape[0],
-            "weights": blob.add(w),
         }
-        return Lowered(kind_for(self.name, x), params | self.add_tail(node, blob), [x])
+        kind = OpKind.FullyConnectedW4 if is_int4(node) else kind_for(self.name, x)
+        params |= add_int4(node, blob, w) if is_int4(node) else {"weights": blob.add(w)}
+        return Lowered(kind, params | self.add_tail(node, blob), [x])
 
 
 def _as_bias(c: Value | None, beta: float, n: int) -> Array | None:

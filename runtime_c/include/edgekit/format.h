@@ -148,6 +148,9 @@ enum {
     EK_OP_REQUANTIZE = 53,
     EK_OP_PRELU_S8 = 54,
     EK_OP_PRELU_S16 = 55,
+    EK_OP_CONV2D_W4 = 56,
+    EK_OP_DEPTHWISE_CONV2D_W4 = 57,
+    EK_OP_FULLY_CONNECTED_W4 = 58,
     EK_OP_BINARY_S32 = 59,
     EK_OP_COMPARE = 60,
     EK_OP_WHERE = 61,
@@ -300,6 +303,35 @@ typedef struct ek_fmt_fully_connected_f32 {
     float max;
 } ek_fmt_fully_connected_f32;
 EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_f32) == 28, "FullyConnectedF32");
+
+typedef struct ek_fmt_conv2d_w4 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant requant;
+    uint32_t group;
+    uint32_t multipliers;
+} ek_fmt_conv2d_w4;
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_w4) == 64, "Conv2dW4");
+
+typedef struct ek_fmt_depthwise_conv2d_w4 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant requant;
+    uint32_t group;
+    uint32_t multipliers;
+} ek_fmt_depthwise_conv2d_w4;
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_w4) == 64, "DepthwiseConv2dW4");
+
+typedef struct ek_fmt_fully_connected_w4 {
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t weights;
+    ek_fmt_requant requant;
+    uint32_t group;
+    uint32_t multipliers;
+} ek_fmt_fully_connected_w4;
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_w4) == 36, "FullyConnectedW4");
 
 typedef struct ek_fmt_mat_mul_s8 {
     uint32_t batch;
@@ -852,6 +884,9 @@ enum {
 #define EK_CODE_OF_REQUANTIZE "\023\024\013\157\004\024\025\026\013"
 #define EK_CODE_OF_PRELU_S8 "\001\123\002\023\024\014\157\004\024\025\026\013"
 #define EK_CODE_OF_PRELU_S16 "\001\123\002\023\024\014\157\004\024\025\026\013"
+#define EK_CODE_OF_CONV2D_W4 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026\063"
+#define EK_CODE_OF_DEPTHWISE_CONV2D_W4 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026\063"
+#define EK_CODE_OF_FULLY_CONNECTED_W4 "\163\023\157\004\024\025\026\063"
 #define EK_CODE_OF_BINARY_S32 "\001\363\163\002\023"
 #define EK_CODE_OF_COMPARE "\001\363\163\002\053"
 #define EK_CODE_OF_WHERE "\363\363\023"
@@ -913,6 +948,9 @@ enum {
     X(REQUANTIZE, requantize, 20) \
     X(PRELU_S8, prelu_s8, 32) \
     X(PRELU_S16, prelu_s16, 32) \
+    X(CONV2D_W4, conv2d_w4, 64) \
+    X(DEPTHWISE_CONV2D_W4, depthwise_conv2d_w4, 64) \
+    X(FULLY_CONNECTED_W4, fully_connected_w4, 36) \
     X(BINARY_S32, binary_s32, 52) \
     X(COMPARE, compare, 52) \
     X(WHERE, where, 68)

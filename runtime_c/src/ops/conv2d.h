@@ -1,4 +1,5 @@
-/* The body of conv2d_*.c, which defines ek_params and EK_OP and includes a gemm_*.h before it. */
+/* The body of conv2d_*.c, which defines ek_params and includes a gemm_*.h before it; and EK_OP, unless
+ * it makes its own operator of these functions. */
 #include "conv_gemm.h"
 
 static inline uint32_t group_in(const ek_fmt_conv_geometry *g)
@@ -10,15 +11,11 @@ static inline uint32_t group_out(const ek_fmt_conv_geometry *g)
     return g->out_c / (uint32_t)g->groups;
 }
 
-static ek_status check(const ek_node *node)
+static bool check_but_weights(const ek_node *node)
 {
     const ek_params *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    const uint64_t weights = ek_mul64(ek_mul64(ek_conv_k(g), g->out_c), sizeof(ek_weight));
-    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_blob(node, p->weights, weights, sizeof(ek_weight)) ||
-        !EK_CHECK_TAIL(node, p, g->out_c, g->out_c))
-        return EK_ERR_CORRUPT;
-    return EK_OK;
+    return ek_check_geometry(node, g, EK_ELEMENT_DTYPE) && EK_CHECK_TAIL(node, p, g->out_c, g->out_c);
 }
 
 static uint64_t scratch(const void *params, const ek_kernels *kernels)
@@ -47,7 +44,7 @@ static inline ek_gemm product(const ek_node *node, size_t group)
     const ek_params *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const uint32_t k = (uint32_t)ek_conv_k(g), n = group_out(g);
-    ek_gemm gemm = { .weights = (const ek_weight *)ek_blob(node, p->weights) + group * n * k,
+    ek_gemm gemm = { .weights = (const ek_weight *)ek_weights_of(node, p->weights) + group * n * k,
                      EK_TAIL(node, p, g->out_c, g->out_c),
                      .n = n,
                      .k = k };
@@ -76,7 +73,8 @@ static inline void run_image(ek_conv *conv, const ek_fmt_conv_geometry *g, const
     ek_conv_run(conv, w, rows);
 }
 
-static ek_status run(const ek_node *node)
+/* Output channels `first` and on of a group, in all images. */
+static void run_channels(const ek_node *node, size_t group, size_t first, const ek_gemm *gemm)
 {
     const ek_params *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -84,19 +82,34 @@ static ek_status run(const ek_node *node)
     ek_element *out = ek_out(node, 0);
     const size_t in_image = (size_t)g->in_h * g->in_w * g->in_c, out_image = (size_t)g->out_h * g->out_w * g->out_c;
     ek_window window = ek_conv_window(g, sizeof(ek_element), EK_FILL(p));
-    for (size_t group = 0; group < g->groups; group++) {
-        ek_conv conv = { .kernels = node->kernels,
-                         .gemm = product(node, group),
-                         .out_pixel = g->out_c,
-                         .out_row = (size_t)g->out_w * g->out_c };
-        if (node->packed) conv.gemm.weights = (const uint8_t *)node->packed + group * packed_group(node);
-        for (size_t image = 0; image < g->batch; image++) {
-            window.in = (const uint8_t *)(in + image * in_image + group * group_in(g));
-            conv.out = out + image * out_image + group * group_out(g);
-            run_image(&conv, g, &window, node->scratch);
-        }
+    ek_conv conv = {
+        .kernels = node->kernels, .gemm = *gemm, .out_pixel = g->out_c, .out_row = (size_t)g->out_w * g->out_c
+    };
+    for (size_t image = 0; image < g->batch; image++) {
+        window.in = (const uint8_t *)(in + image * in_image + group * group_in(g));
+        conv.out = out + image * out_image + group * group_out(g) + first;
+        run_image(&conv, g, &window, node->scratch);
+    }
+}
+
+static ek_status run(const ek_node *node)
+{
+    const size_t groups = ((const ek_params *)node->params)->geometry.groups;
+    for (size_t group = 0; group < groups; group++) {
+        ek_gemm gemm = product(node, group);
+        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * packed_group(node);
+        run_channels(node, group, 0, &gemm);
     }
     return EK_OK;
+}
+
+#ifdef EK_OP
+static ek_status check(const ek_node *node)
+{
+    const ek_params *p = node->params;
+    const uint64_t weights = ek_mul64(ek_mul64(ek_conv_k(&p->geometry), p->geometry.out_c), sizeof(ek_weight));
+    return check_but_weights(node) && ek_check_blob(node, p->weights, weights, sizeof(ek_weight)) ? EK_OK
+                                                                                                  : EK_ERR_CORRUPT;
 }
 
 const ek_op EK_OP = {
@@ -110,3 +123,4 @@ const ek_op EK_OP = {
     .weights_at = offsetof(ek_params, weights),
     .run = run,
 };
+#endif

@@ -1,5 +1,6 @@
-/* The body of depthwise_conv2d_*.c, which includes an element_*.h before it and defines ek_params, EK_OP,
- * ek_depthwise, EK_DEPTHWISE (the kernel) and, unless it never packs, EK_PACKED and EK_PACK.
+/* The body of depthwise_conv2d_*.c, which includes an element_*.h before it and defines ek_params,
+ * ek_depthwise, EK_DEPTHWISE (the kernel) and, unless it never packs, EK_PACKED and EK_PACK; and EK_OP,
+ * unless it makes its own operator of these functions.
  * EK_LEAVE_OUT, if given, corrects for taps [0, first) and [end, all) in the padding, which the kernel is
  * not going to see; it may use EK_SPARE_BYTES of scratch. */
 #include "depthwise_lines.h"
@@ -9,15 +10,12 @@
 #define EK_LEAVE_OUT(part, node, spare, first, end) (void)(spare)
 #endif
 
-static ek_status check(const ek_node *node)
+static bool check_but_weights(const ek_node *node)
 {
     const ek_params *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    const uint64_t weights = ek_mul64(ek_mul64(ek_conv_k(g), g->out_c), sizeof(ek_weight));
-    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_depthwise(g) ||
-        !ek_check_blob(node, p->weights, weights, sizeof(ek_weight)) || !EK_CHECK_TAIL(node, p, g->out_c, g->out_c))
-        return EK_ERR_CORRUPT;
-    return EK_OK;
+    return ek_check_geometry(node, g, EK_ELEMENT_DTYPE) && ek_check_depthwise(g) &&
+           EK_CHECK_TAIL(node, p, g->out_c, g->out_c);
 }
 
 /* The kernel's part of a line: kernel rows [first, end). */
@@ -53,7 +51,7 @@ static inline void pack(const ek_node *node, void *packed)
 {
     const ek_kernels *kernels = node->kernels;
     const ek_params *p = node->params;
-    const ek_depthwise all = part_of(node, ek_blob(node, p->weights), 0, p->geometry.kernel_h);
+    const ek_depthwise all = part_of(node, ek_weights_of(node, p->weights), 0, p->geometry.kernel_h);
     EK_PACK(packed, &all);
 }
 
@@ -95,7 +93,7 @@ static ek_status run(const ek_node *node)
         w.in = (const uint8_t *)ek_in(node, 0) + image * in_image;
         for (int32_t y = 0; y < w.out_h; y++) {
             ek_taps_line(&taps, &w, y);
-            ek_depthwise part = part_of(node, ek_blob(node, p->weights), (size_t)taps.first, (size_t)taps.end);
+            ek_depthwise part = part_of(node, ek_weights_of(node, p->weights), (size_t)taps.first, (size_t)taps.end);
             EK_LEAVE_OUT(&part, node, spare, (size_t)taps.first * g->kernel_w, (size_t)taps.end * g->kernel_w);
             for (int32_t x = 0, pixels; x < w.out_w; x += pixels, out += (size_t)pixels * c) {
                 pixels = ek_taps_point(&taps, &w, y, x);
@@ -104,6 +102,15 @@ static ek_status run(const ek_node *node)
         }
     }
     return EK_OK;
+}
+
+#ifdef EK_OP
+static ek_status check(const ek_node *node)
+{
+    const ek_params *p = node->params;
+    const uint64_t weights = ek_mul64(ek_mul64(ek_conv_k(&p->geometry), p->geometry.out_c), sizeof(ek_weight));
+    return check_but_weights(node) && ek_check_blob(node, p->weights, weights, sizeof(ek_weight)) ? EK_OK
+                                                                                                  : EK_ERR_CORRUPT;
 }
 
 const ek_op EK_OP = {
@@ -119,3 +126,4 @@ const ek_op EK_OP = {
 #endif
     .run = run,
 };
+#endif

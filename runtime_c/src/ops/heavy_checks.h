@@ -65,6 +65,12 @@ static inline ek_requant16 ek_requant16_of(const ek_node *node, const ek_fmt_req
                            .qmax = r->qmax };
 }
 
+/* Plain weights, those of the file at `offset` unless they were unpacked. */
+static inline const void *ek_weights_of(const ek_node *node, uint32_t offset)
+{
+    return node->unpacked ? node->unpacked : ek_blob(node, offset);
+}
+
 static inline const float *ek_bias_f32(const ek_node *node, uint32_t offset)
 {
     return offset == EK_NO_BIAS ? NULL : ek_blob(node, offset);

@@ -1,0 +1,82 @@
+#include "gemm_s8.h"
+#include "w4.h"
+
+static ek_status check(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    if (!p->rows || !p->k || !p->n || !ek_check_in(node, 0, EK_DTYPE_INT8, (uint64_t)p->rows * p->k) ||
+        !ek_check_out(node, 0, EK_DTYPE_INT8, (uint64_t)p->rows * p->n) ||
+        !ek_check_w4(node, p->weights, p->n, p->k, p->group, p->multipliers, p->n, p->k) ||
+        !ek_check_requant(node, &p->requant, p->n, p->n))
+        return EK_ERR_CORRUPT;
+    return EK_OK;
+}
+
+static uint64_t scratch(const void *params, const ek_kernels *kernels)
+{
+    return ek_w4_scratch(kernels, ((const ek_fmt_fully_connected_w4 *)params)->k);
+}
+
+static size_t packed_alone(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    return ek_w4_packs(node) ? ek_gemm_packed(node->kernels, p->n, p->k) : 0;
+}
+
+/* Behind the packed weights there is room to unpack them. */
+static size_t packed_bytes(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    const size_t packed = packed_alone(node);
+    return packed ? packed + (size_t)ek_align16((uint64_t)p->n * p->k) : 0;
+}
+
+static ek_w4 weights_of(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    return (ek_w4){ ek_blob(node, p->weights), ek_blob(node, p->multipliers), p->group, p->k };
+}
+
+static ek_gemm product(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    return (ek_gemm){ .weights = node->packed, EK_TAIL(node, p, p->n, p->n), .n = p->n, .k = p->k };
+}
+
+static inline void pack(const ek_node *node, void *packed)
+{
+    const ek_w4 w = weights_of(node);
+    ek_gemm gemm = product(node);
+    int8_t *room = (int8_t *)packed + packed_alone(node);
+    ek_w4_unpack(room, &w, 0, gemm.n);
+    gemm.weights = room;
+    ek_gemm_pack(node->kernels, packed, &gemm);
+}
+
+static ek_status run(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    const ek_w4 w = weights_of(node);
+    ek_gemm gemm = product(node);
+    int8_t *out = ek_out(node, 0);
+    const uint32_t block = node->packed ? p->n : ek_w4_block(p->k);
+    for (uint32_t first = 0; first < p->n; first += gemm.n) {
+        gemm.n = p->n - first < block ? p->n - first : block;
+        if (!node->packed) ek_w4_load(&gemm, node->kernels, &w, first, node->scratch);
+        ek_gemm_run(node->kernels, out + first, p->n, ek_in(node, 0), p->k, p->rows, &gemm);
+        ek_gemm_skip(&gemm, gemm.n);
+    }
+    return EK_OK;
+}
+
+const ek_op ek_op_fully_connected_w4 = {
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs = 1,
+    .check = check,
+    .scratch = scratch,
+    .packed_bytes = packed_bytes,
+    .pack = EK_OP_PACK(pack),
+    .weights_at = offsetof(ek_fmt_fully_connected_w4, weights),
+    .run = run,
+};

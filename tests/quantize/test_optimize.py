@@ -82,3 +82,10 @@ def test_a_gain_counts_only_against_its_spread():
     assert steady.beats(base, 0.01) and not base.beats(steady, 0.01)
     assert lucky.mean_db > base.mean_db and not lucky.beats(base, 0.0)
     assert not steady.beats(base, 3.0)
+
+
+def test_one_sample_holds_none_out_so_nothing_is_gained_there():
+    base = Score(np.array([[4.0]]), np.array([100.0]))
+    better = Score(np.array([[1.0]]), np.array([100.0]))
+    assert better.beats(base, 0.1)
+    assert not better.of_every_other().beats(base.of_every_other(), 0.1)

@@ -41,11 +41,13 @@ class Score:
         return Score(self.noise[:, 1::2], self.signal)
 
     def beats(self, other: Score, margin_db: float) -> bool:
-        """Better by `margin_db`, and by more than the samples differ about it.
+        """Better by `margin_db`, and by more than the samples differ about it; never without any.
 
         Trying many things on few samples finds some that help by chance: a gain counts only if
         it is large against its spread over the samples.
         """
+        if not other.noise.shape[1]:
+            return False
         total = other.noise.sum(axis=1, keepdims=True) + 1e-30
         gains = ((other.noise - self.noise) / total).sum(axis=0)
         error = float(gains.std() * np.sqrt(len(gains)))

@@ -5,6 +5,7 @@ edgekit_kernels(cortex_m_dsp
   FLAGS -Os)
 edgekit_kernels(cortex_m_mve
   SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/depthwise_s8.c mve/elementwise_s8.c mve/pool_s8.c mve/copy.c
+          mve/gemm_s16.c mve/depthwise_s16.c
   FLAGS -O2)
 edgekit_kernels(cortex_m0
   SOURCES m0/table.c m0/pack.c m0/gemm_s8.c m0/dot.c m0/depthwise_s8.c m0/arithmetic.c

@@ -70,5 +70,8 @@ void ek_mve_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *ta
 void ek_mve_sum_s8(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_mve_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_mve_copy(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
+void ek_mve_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g);
+void ek_mve_depthwise_s16(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
+                          const ek_depthwise_s16 *d);
 
 #endif

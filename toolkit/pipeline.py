@@ -176,7 +176,7 @@ def quantize(
 
     if budget is not None:
         drop = None if judge is None else judge.drop
-        done = fit_budget(done, budget, pack, drop, progress)
+        done = fit_budget(done, budget, pack, drop, progress, rounding=rounding)
     data = pack(done.graph)
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]

@@ -1,5 +1,7 @@
 """Removing constant channels changes no output bit, and removes what is known to be constant."""
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import pytest
@@ -58,14 +60,14 @@ def network(seed, kinds=(DEAD, CONSTANT, ALIVE)):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def quantized(seed, tmp_path, int16=(), **more):
+def quantized(seed, tmp_path, int16=(), weights="int8", **more):
     path = tmp_path / "m.onnx"
     onnx.save(network(seed, **more), path)
     rng = np.random.default_rng(seed)
     feeds = [{"x": rng.normal(size=(1, 3, 9, 9)).astype(np.float32)} for _ in range(8)]
-    done = quantize_model(pipeline.load(path), feeds, "minmax")
+    done = quantize_model(pipeline.load(path), feeds, "minmax", weights=weights, rounding="nearest")
     wide = [v.name for v in done.plan.graph.values() if v.name.startswith(int16)]
-    return done.plan.mixed(frozenset(wide), {}).emit(done.ranges)[0]
+    return done.plan.mixed(replace(done.options, int16=frozenset(wide))).emit(done.ranges)[0]
 
 
 def answers(graph):
@@ -98,6 +100,16 @@ def test_no_output_bit_changes_on_int16_and_between(seed, int16, tmp_path):
     assert remove_constant_channels(graph)
     np.testing.assert_array_equal(answers(graph), before)
     assert build_model(graph).memory.macs < 0.7 * macs
+
+
+@pytest.mark.parametrize("weights", ["int4", "int4-group16"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_output_bit_changes_with_4_bit_weights(seed, weights, tmp_path):
+    graph = quantized(seed, tmp_path, weights=weights)
+    assert any("int4_group" in n.attrs for n in graph.nodes)
+    before = answers(graph)
+    assert remove_constant_channels(graph) or weights != "int4"
+    np.testing.assert_array_equal(answers(graph), before)
 
 
 def test_a_network_without_constants_stays_as_it_is(tmp_path):

@@ -106,6 +106,41 @@ def test_no_file_is_as_small_as_nothing(done):
     assert found.mixed.chosen.file_bytes <= found.mixed.int8.file_bytes
 
 
+@pytest.mark.parametrize("rounding", ["nearest", "auto"])
+def test_a_limit_of_bytes_is_met_by_4_bit_weights(done, rounding):
+    limit = fitted(done).mixed.int8.file_bytes - 500
+    found = fit_budget(done, Budget(max_bytes=limit), pack, rounding=rounding)
+    assert found.mixed.met and found.mixed.chosen.file_bytes <= limit
+    assert found.mixed.nodes == {"logits": "int4"}
+    assert {n.attrs["int4_group"] for n in found.graph.nodes if "int4_group" in n.attrs} <= {0, 32}
+    worst = min(p.sqnr_db for p in found.mixed.pareto)
+    assert found.sqnr_db > worst  # than the whole model on 4 bits
+
+
+def test_rounding_helps_4_bit_weights(done):
+    limit = fitted(done).mixed.int8.file_bytes - 900
+    plain, rounded = (
+        fit_budget(done, Budget(max_bytes=limit), pack, rounding=rounding).sqnr_db
+        for rounding in ("nearest", "auto")
+    )
+    assert rounded > plain + 1
+
+
+def test_bytes_hold_where_noise_cannot(done):
+    limit = fitted(done).mixed.int8.file_bytes - 500
+    found = fitted(done, max_bytes=limit, min_sqnr=done.sqnr_db + 3)
+    assert not found.mixed.met and found.mixed.chosen.file_bytes <= limit
+    enough = fitted(done, max_bytes=limit, min_sqnr=10.0)
+    assert enough.mixed.met and set(enough.mixed.nodes.values()) == {"int4"}
+
+
+def test_weights_that_were_4_bit_go_back_where_it_matters(net):
+    coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4")
+    found = fitted(coarse, min_sqnr=coarse.sqnr_db + 2)
+    assert found.mixed.met
+    assert 0 < sum(p == "int4" for p in found.mixed.nodes.values()) < len(coarse.graph.nodes)
+
+
 def test_the_same_samples_mix_the_same(net):
     once, again = (
         fitted(quantize_model(net, noisy_samples(), "minmax"), min_sqnr=40.0) for _ in range(2)

@@ -72,7 +72,7 @@ def _chain(graph: Graph, head: Node) -> _Chain | None:
                 if node not in links:
                     links.append(node)
                     todo.append(node.output)
-            elif _sums_channels(node):
+            elif _sums_channels(node) and not _has_groups(node):
                 sinks.append(node)
             else:
                 return None
@@ -89,6 +89,11 @@ def _keeps_channels(node: Node) -> bool:
 
 def _sums_channels(node: Node) -> bool:
     return node.op == "FullyConnected" or (node.op == "Conv2d" and node.attrs["groups"] == 1)
+
+
+def _has_groups(node: Node) -> bool:
+    """Whether multipliers belong to runs of its weights, which a channel less would shift."""
+    return node.attrs.get("int4_multipliers") is not None
 
 
 def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]:
@@ -168,6 +173,8 @@ def _drop_outputs(node: Node, keep: Mask) -> None:
     for i, v in enumerate(node.inputs):
         if i and v is not None and v.const is not None:
             node.inputs[i] = constant(v.const[keep], v.name, _kept_params(v.quant, keep))
+    if _has_groups(node):
+        node.attrs["int4_multipliers"] = node.attrs["int4_multipliers"][keep]
     _set_channels(node.output, int(keep.sum()))
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from ..format.reader import read
 from ..ir import Graph
+from ..progress import Progress
 from .budget import Point
 from .contributions import Contributions, Noise
+from .grid import Rounded
 from .moves import Move, Setting, find_moves, in_blocks
 from .optimize import Quantized, macs_of
 from .plan import Plan
 from .precision import Precision
+from .rounding import round_weights
 from .trial import Score, Trials
 
 WORK = 3e11
@@ -26,6 +30,9 @@ Pack = Callable[[Graph], bytes]
 Drop = Callable[[bytes], float]
 """Top-1 that a file loses against the float model, in points."""
 
+RoundedWeights = Mapping[tuple[str, int], Rounded]
+"""As Options.rounded."""
+
 WORDS: dict[Precision, str] = {
     "int16": "16x8",
     "int4": "with 4-bit weights",
@@ -35,7 +42,11 @@ WORDS: dict[Precision, str] = {
 
 
 class Bench:
-    """Measures settings of one quantization. `moves` are the single steps from it."""
+    """Measures settings of one quantization. `moves` are the single steps from it.
+
+    Its 8-bit weights are rounded as they were. 4-bit weights are the nearest until `round_int4`,
+    and those of one setting are its own after `round_again`.
+    """
 
     def __init__(self, done: Quantized, pack: Pack, drop: Drop | None) -> None:
         self.done, self._pack, self._drop = done, pack, drop
@@ -45,6 +56,9 @@ class Bench:
         self.sizes: dict[Setting, tuple[int, int]] = {}
         self.scores: dict[Setting, Score] = {}
         self.drops: dict[Setting, float] = {}
+        self.rounded: dict[int, RoundedWeights] = {}
+        self.own: dict[Setting, RoundedWeights] = {}
+        self._contributions: dict[int, Contributions] = {}
 
     def _affordable(self, moves: list[Move]) -> list[Move]:
         """The moves, made few enough to measure each, and the samples for that."""
@@ -52,11 +66,49 @@ class Bench:
         moves = in_blocks(moves, min(MAX_MOVES, int(WORK / (macs * FEWEST_SAMPLES))))
         samples = max(int(WORK / (macs * max(len(moves), 1))), FEWEST_SAMPLES)
         self.few = self.trials.on(min(samples, len(kept)))
-        self.contributions = Contributions(self.done.plan, self.done.ranges, self.few)
         return moves
 
     def plan(self, setting: Setting) -> Plan:
-        return self.done.plan.mixed(setting.int16, dict(sorted(setting.precision)))
+        rounded = self.own.get(setting)
+        if rounded is None:
+            rounded = {**self.done.options.rounded, **self.rounded.get(setting.group, {})}
+        options = replace(setting.apply(self.done.options), rounded=rounded)
+        return self.done.plan.mixed(options)
+
+    def round_int4(self, group: int, progress: Progress) -> None:
+        """Round weights of 4 bits, in groups of so many, for what each layer makes."""
+        plan = self.plan(self._all("int4", group))
+        found = self._round(plan, progress)
+        self.rounded[group] = {key: r for key, r in found.items() if key[1] == 4}
+
+    def round_again(self, setting: Setting, progress: Progress) -> bool:
+        """Round those weights of a setting for itself that are not the nearest.
+
+        Returns whether its outputs gain; else they stay as they were.
+        """
+        plan, before = self.plan(setting), self.score(setting)
+        if not plan.options.rounded or setting in self.own:
+            return False
+        found = {k: r for k, r in self._round(plan, progress).items() if k in plan.options.rounded}
+        score = self.trials.score(plan.with_rounded(found), self.done.ranges)
+        if score.mean_db <= before.mean_db:
+            self.own[setting] = plan.options.rounded
+            return False
+        self.own[setting], self.scores[setting] = found, score
+        self.sizes.pop(setting, None)
+        self.drops.pop(setting, None)
+        return True
+
+    def _round(self, plan: Plan, progress: Progress) -> RoundedWeights:
+        inputs = [s.inputs for s in self.done.calibration.kept]
+        return round_weights(plan, self.done.ranges, inputs, progress)
+
+    def _all(self, to: Precision, group: int) -> Setting:
+        """The base after all moves to int4, or from it."""
+        base = replace(self.base, group=group)
+        if to == "int4":
+            return base.with_moves(m for m in self.moves if m.to == "int4")
+        return replace(base, precision=frozenset(p for p in base.precision if p[1] != "int4"))
 
     def file(self, setting: Setting) -> bytes:
         return self._pack(self.plan(setting).emit(self.done.ranges)[0])
@@ -68,19 +120,26 @@ class Bench:
             self.sizes[setting] = len(data), read(data).memory.arena_bytes
         return self.sizes[setting]
 
-    def alone(self, move: Move) -> tuple[Noise, Noise]:
+    def alone(self, move: Move, group: int) -> tuple[Noise, Noise]:
         """The noise of what `move` changes, as it is before and after, all else exact."""
         zero = np.zeros(len(self.few.probes))
+        if group not in self._contributions:
+            both: tuple[Precision, ...] = ("int8", "int4")
+            weights = {p: self.plan(self._all(p, group)) for p in both}
+            made = Contributions(self.done.plan, weights, self.done.ranges, self.few)
+            self._contributions[group] = made
+        noise = self._contributions[group]
         if move.to == "int16":
-            return self.contributions.of_tensors(move.tensors), zero
-        if move.to == "int8":
-            return zero, self.few.score(
-                self.done.plan.mixed(frozenset(), {}), self.done.ranges
-            ).noise.sum(axis=1)
-        before = self.contributions.of_weights(move.tensors, 8)
-        if move.to == "int4":
-            return before, self.contributions.of_weights(move.tensors, 4)
-        return before + self.contributions.of_tensors(move.beside), zero
+            return noise.of_tensors(move.tensors), zero
+        asked = dict(self.base.precision)
+        if move.to == "int8" and any(asked.get(t) != "int4" for t in move.tensors):
+            after = self.few.score(self.plan(self.base.with_moves([move])), self.done.ranges)
+            return zero, after.noise.sum(axis=1)
+        four = any(asked.get(t) == "int4" for t in move.tensors)
+        before = noise.of_weights(move.tensors, "int4" if four else "int8")
+        if move.to == "float32":
+            return before + noise.of_tensors(move.beside), zero
+        return before, noise.of_weights(move.tensors, move.to)
 
     def score(self, setting: Setting) -> Score:
         if setting not in self.scores:

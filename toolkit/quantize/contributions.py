@@ -16,19 +16,25 @@ from ..ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, const
 from ..ops import definition
 from .options import Ranges
 from .plan import Plan
-from .precision import INT8
+from .precision import INT8, Precision
 from .trial import Trials
 from .units import Unit
+from .weights import Linear
 
 Noise = NDArray[np.float64]
 """At each probe, summed over samples."""
 
 
 class Contributions:
-    """Of the int8 graph that `plan` makes of `ranges`, measured by `trials`."""
+    """Of the graph that `plan` makes of `ranges`, measured by `trials`.
 
-    def __init__(self, plan: Plan, ranges: Ranges, trials: Trials) -> None:
-        self.plan, self.trials = plan, trials
+    Weights are those of two plans, one with 8 bits throughout, one with 4 wherever they can be.
+    """
+
+    def __init__(
+        self, plan: Plan, weights: Mapping[Precision, Plan], ranges: Ranges, trials: Trials
+    ) -> None:
+        self.plan, self.weights, self.trials = plan, weights, trials
         self.quants = plan.params(ranges)
         self.made = {v.name: u for u in plan.units for v in u.outputs}
 
@@ -40,17 +46,18 @@ class Contributions:
         }
         return self._noise(_with_rounding(self.plan.graph, rounded, {}))
 
-    def of_weights(self, names: Iterable[str], bits: int) -> Noise:
-        """That of the weights of the nodes that make these tensors, in so many bits."""
+    def of_weights(self, names: Iterable[str], precision: Precision) -> Noise:
+        """That of the weights of the nodes that make these tensors, int8 or int4."""
         units = [self.made[name] for name in names]
-        weights = {u.node: self._weights(u, bits) for u in units if u.node in self.plan.linear}
+        linear = self.weights[precision].linear
+        weights = {u.node: self._weights(u, linear[u.node]) for u in units if u.node in linear}
         return self._noise(_with_rounding(self.plan.graph, {}, weights))
 
-    def _weights(self, unit: Unit, bits: int) -> dict[int, Value]:
+    def _weights(self, unit: Unit, linear: Linear) -> dict[int, Value]:
         assert unit.dtype is not None
         node, op = unit.node, definition(unit.node.op)
         x, y = (self.quants[v, unit.dtype] for v in (node.input(0), node.output))
-        weight, bias = self.plan.linear[node].quantize(x, y)
+        weight, bias = linear.quantize(x, y)
         assert op.weight is not None
         found = {op.weight: _dequantized(weight)}
         if bias is not None and op.bias is not None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..progress import Progress
+from ..progress import Progress, silent
 from .bench import WORDS, Bench, Drop, Pack
 from .budget import Budget, Mixed, pareto
 from .moves import Move, Setting
@@ -21,6 +21,8 @@ from .optimize import Quantized
 from .options import Decision
 from .precision import Precision
 
+GROUPS = (0, 32)
+"""So many 4-bit weights have a multiplier: none, whole channels, or 32."""
 MAX_REFINEMENTS = 32
 NODE_BYTES = 64
 """What a node off int8 costs at least: it is slower even where it takes no bytes."""
@@ -31,36 +33,67 @@ def fit_budget(
     budget: Budget,
     pack: Pack,
     drop: Drop | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
+    *,
+    rounding: str = "auto",
 ) -> Quantized:
     """`done` with as much off int8 as `budget` asks for; its `mixed` says what that took.
 
     Limits of size come first: weights of 4 bits, the least harmful, until they hold. Then steps to
     int16 and float32 within them, until the outputs are good enough. `drop` is needed for max_drop.
-    Where the budget cannot be met, the best that was found.
+    Unless `rounding` is "nearest", weights are rounded anew for the mix. Where the budget cannot be
+    met, the best that was found.
     """
-    search = _Search(done, budget, Bench(done, pack, drop), progress)
+    search = _Search(done, budget, Bench(done, pack, drop), rounding, progress)
     moves = search.run()
     return search.result(moves)
 
 
 class _Search:
     def __init__(
-        self, done: Quantized, budget: Budget, bench: Bench, progress: Progress | None
+        self, done: Quantized, budget: Budget, bench: Bench, rounding: str, progress: Progress
     ) -> None:
         self.done, self.budget, self.bench = done, budget, bench
-        self.progress = progress or (lambda *_: None)
+        self.rounding, self.progress = rounding, progress
         self.base = bench.base
         self.why: dict[Move, str] = {}
 
     def run(self) -> list[Move]:
         """The steps to take."""
-        self._ends()
         moves: list[Move] = []
+        self._measure(moves, self._of("int16"))
         if not self._holds(moves):
-            moves = self._shrunk()
+            moves = self._smallest_loss()
         if not self._good(moves) and self._holds(moves):
             moves = self._raised(moves)
+        self._round(moves)
+        return moves
+
+    def _round(self, moves: list[Move]) -> None:
+        """Round weights for the mix that these moves make: those for others make up for errors
+        that it may not have."""
+        if moves and self.rounding != "nearest":
+            self.bench.round_again(self._setting(moves), self.progress)
+
+    def _measure(self, *ends: list[Move]) -> None:
+        """What the whole model is on each precision: the ends of what can be had."""
+        for moves in ends:
+            self.bench.score(self._setting(moves))
+
+    def _smallest_loss(self) -> list[Move]:
+        """`_shrunk` with the groups of 4-bit weights that serve best."""
+        groups = (self.base.group,) if self.base.has_int4 else GROUPS
+        found: list[tuple[bool, float, list[Move], Setting, dict[Move, str]]] = []
+        for group in groups:
+            self.base, self.why = replace(self.base, group=group), {}
+            if self.rounding != "nearest" and self._of("int4"):
+                self.bench.round_int4(group, self.progress)
+            self._measure(self._of("int4"))
+            moves = self._shrunk()
+            self._round(moves)
+            db = self.bench.score(self._setting(moves)).mean_db
+            found.append((self._holds(moves), db, moves, self.base, self.why))
+        _, _, moves, self.base, self.why = max(found, key=lambda f: f[:2])
         return moves
 
     def _setting(self, moves: list[Move]) -> Setting:
@@ -79,11 +112,6 @@ class _Search:
     def _of(self, *kinds: Precision) -> list[Move]:
         return [m for m in self.bench.moves if m.to in kinds]
 
-    def _ends(self) -> None:
-        """What the whole model is on each precision: the ends of what can be had."""
-        for moves in [], self._of("int4"), self._of("int16"):
-            self.bench.score(self._setting(moves))
-
     def _removed(self, moves: list[Move]) -> dict[Move, float]:
         """By each move: the noise that it takes out, as a part of what the base makes.
 
@@ -92,7 +120,7 @@ class _Search:
         base = self.bench.few.score(self.done.plan, self.done.ranges).noise.sum(axis=1) + 1e-30
         found: dict[Move, float] = {}
         for i, move in enumerate(moves, 1):
-            before, after = self.bench.alone(move)
+            before, after = self.bench.alone(move, self.base.group)
             found[move] = float(np.mean((before - after) / base)) if len(base) else 0.0
             self.progress("measuring precisions", i, len(moves))
         return found
@@ -117,7 +145,7 @@ class _Search:
 
     def _saving(self, move: Move) -> int:
         """Bytes that the move saves of what is over its limit."""
-        before, after = self.bench.size(self.base), self.bench.size(self._setting([move]))
+        before, after = self.bench.size(self._setting([])), self.bench.size(self._setting([move]))
         limits = self.budget.max_bytes, self.budget.max_arena
         return sum(
             b - a
@@ -128,6 +156,8 @@ class _Search:
     def _raised(self, taken: list[Move]) -> list[Move]:
         """With the fewest steps to int16 and float32 that make the outputs good, if any do."""
         moves = self._of("int16", "float32")
+        if self.base.has_int4:
+            moves += self._of("int8")
         removed = self._removed(moves)
         now = self.bench.size(self._setting(taken))
         worth: dict[Move, float] = {}
@@ -158,7 +188,9 @@ class _Search:
     def _shortest(self, taken: list[Move], steps: list[Move]) -> list[Move] | None:
         """The fewest first steps that are good; None if all of them are not."""
         if not self._good([*taken, *steps]):
-            return None
+            self._round([*taken, *steps])
+            if not self._good([*taken, *steps]):
+                return None
         low, high = 0, len(steps)  # `low` is not good, `high` is
         while high - low > 1:
             middle = (low + high) // 2
@@ -223,7 +255,7 @@ class _Search:
             self.done,
             graph=graph,
             decisions=[*decisions, *(self._decision(m) for m in moves if m.to != "float32")],
-            options=setting.apply(self.done.options),
+            options=plan.options,
             trials=self.done.trials + trials,
             sqnr_db=score.mean_db,
             plan=plan,

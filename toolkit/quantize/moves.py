@@ -15,17 +15,23 @@ from .units import Unit, can_be_int4, problem
 
 @dataclass(frozen=True)
 class Setting:
-    """What a mix asks for: Options.int16 and Options.precision."""
+    """What a mix asks for: int16, precision and int4_group of Options."""
 
     int16: frozenset[str]
     precision: frozenset[tuple[str, Precision]]
+    group: int = 0
 
     @staticmethod
     def of(options: Options) -> Setting:
-        return Setting(options.int16, frozenset(options.precision.items()))
+        return Setting(options.int16, frozenset(options.precision.items()), options.int4_group)
 
     def apply(self, options: Options) -> Options:
-        return replace(options, int16=self.int16, precision=dict(sorted(self.precision)))
+        precision = dict(sorted(self.precision))
+        return replace(options, int16=self.int16, precision=precision, int4_group=self.group)
+
+    @property
+    def has_int4(self) -> bool:
+        return any(p == "int4" for _, p in self.precision)
 
     def with_moves(self, moves: Iterable[Move]) -> Setting:
         """As it becomes by one move after the other."""
@@ -42,7 +48,7 @@ class Setting:
                     precision.pop(name, None)
             else:
                 precision.update(dict.fromkeys(move.tensors, move.to))
-        return Setting(frozenset(int16), frozenset(precision.items()))
+        return Setting(frozenset(int16), frozenset(precision.items()), self.group)
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
             continue
         names = tuple(v.name for v in unit.outputs)
         weighted = unit.chain is None and definition(unit.node.op).weight is not None
-        if can_be_int4(unit, plan.refused):
+        if can_be_int4(unit, plan.refused) and unit.precision != "int4":
             yield Move("int4", names, (_label(unit),))
         if weighted or problem(unit, "int16", plan.refused) is not None:
             beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])
@@ -112,8 +118,13 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
 
 
 def _back(plan: Plan) -> Iterator[Move]:
-    """All at once to int8 what was made otherwise by choice."""
-    names = tuple(sorted({*plan.options.precision, *plan.options.int16}))
+    """To int8 what was made otherwise by choice: 4-bit weights node by node, the rest at once."""
+    asked = plan.options.precision
+    for unit in plan.units:
+        if unit.precision == "int4":
+            yield Move("int8", tuple(v.name for v in unit.outputs), (_label(unit),))
+    others = {n for n, p in asked.items() if p != "int4"} | plan.options.int16
+    names = tuple(sorted(others))
     if names:
         made = [u for u in plan.units if {v.name for v in u.outputs} & set(names)]
         yield Move("int8", names, tuple(map(_label, made)))

@@ -38,10 +38,11 @@ class Plan:
         self._linears: dict[tuple[Node, Form], Linear] = {}
         self._analyse()
 
-    def mixed(self, int16: frozenset[str], precision: Mapping[str, Precision]) -> Plan:
-        """The plan of the same graph with these Options.int16 and Options.precision."""
+    def mixed(self, options: Options) -> Plan:
+        """The plan of the same graph with these options, which differ in int16, precision,
+        int4_group and rounded alone."""
         other = copy(self)
-        other.options = replace(self.options, int16=int16, precision=precision)
+        other.options = options
         other.refused = dict(self.refused)
         other._analyse()
         return other

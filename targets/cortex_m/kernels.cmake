@@ -1,7 +1,7 @@
 # Kernel tables of the family; a build takes those that its target.toml names.
 edgekit_kernels(cortex_m_dsp
   SOURCES dsp/table.c dsp/pack.c dsp/gemm_s8.c dsp/gemm_s8_loops.c dsp/depthwise_s8.c dsp/depthwise_s8_loops.c
-          dsp/elementwise_s8.c dsp/gemm_s16.c dsp/gemm_s16_loops.c
+          dsp/elementwise_s8.c dsp/gemm_s16.c dsp/gemm_s16_loops.c dsp/depthwise_s16.c
   FLAGS -Os)
 edgekit_kernels(cortex_m_mve
   SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/depthwise_s8.c mve/elementwise_s8.c mve/pool_s8.c mve/copy.c

@@ -18,6 +18,8 @@ void ek_dsp_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step
 void ek_dsp_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g);
 void ek_dsp_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
                          const ek_depthwise_s8 *d);
+void ek_dsp_depthwise_s16(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
+                          const ek_depthwise_s16 *d);
 void ek_dsp_add_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p);
 void ek_dsp_sum_s8(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_dsp_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);

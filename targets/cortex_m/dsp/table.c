@@ -21,6 +21,7 @@ static const ek_kernels kernels = {
     .depthwise_s8 = EK_SLOT_depthwise_s8(ek_dsp_depthwise_s8),
     .packed_depthwise_s8 = ek_dsp_packed_depthwise_s8,
     .pack_depthwise_s8 = EK_PACKER(ek_dsp_pack_depthwise_s8),
+    .depthwise_s16 = EK_SLOT_depthwise_s16(ek_dsp_depthwise_s16),
     .add_s8 = EK_SLOT_add_s8(ek_dsp_add_s8),
     .sum_s8 = EK_SLOT_sum_s8(ek_dsp_sum_s8),
     .max_s8 = EK_SLOT_max_s8(ek_dsp_max_s8),

@@ -1,54 +1,309 @@
-/* gemm_s16 on vmladava: 8 products of halves and their sum in one instruction; weights, as in the file,
- * widen as they are loaded. 4 columns of a row share its loads. */
+/* gemm_s16 on vmladava, as gemm_s8.c but for 8 products in one instruction, on weights that are widened as
+ * they are loaded. Sums that may not fit int32 are summed one by one, in 64 bits. */
+#include <arm_mve.h>
+
 #include "fixed_point.h"
 #include "kernels.h"
-#include "requant.h"
 
-enum { COLUMNS = 4, CHUNK = 256 }; /* products whose sum fits int32 */
+enum { LEAST_SHIFT = 25 }; /* of what the loops requantize */
 
-static void sums(int32_t sum[COLUMNS], const int16_t *a, const int8_t *const w[COLUMNS], size_t at, size_t count)
+/* Some rows by some blocks. The rows and the first block are given by their last chunk of k, which
+ * alone may be short. Steps are in bytes. */
+typedef struct job {
+    const int16_t *a;
+    size_t a_step;
+    const int8_t *w;
+    size_t w_step; /* from the last chunk of a block, column 1, to that of the next, column 0 */
+    int16_t *out;
+    size_t out_step;
+    const int16_t *out_end; /* of the first row */
+    size_t chunks, tail;    /* chunks before the last one; elements of the last one */
+    const int32_t *multiplier;
+    const uint8_t *shift;
+    int32_t qmin[4], qmax[4];
+} job;
+
+#define AT(field) [field] "i"(offsetof(job, field))
+
+#define LOAD_SHORT_3 "vpsttt\n vldrht.u16 q0, [r1]\n vldrht.u16 q1, [r3]\n vldrht.u16 q2, [r9]\n"
+#define PRODUCTS_6(instruction)                                                                        \
+    instruction " r0, q0, q3\n " instruction " r2, q0, q4\n " instruction " r4, q1, q3\n " instruction \
+                " r6, q1, q4\n " instruction " r8, q2, q3\n " instruction " r10, q2, q4\n "
+
+/* On v, 4 sums of a row. With the multiplier in the top bits of a word, only the high word of the product
+ * matters to the shift. */
+#define ADD_BIAS(v)    "vadd.i32 " v ", " v ", q0\n"
+#define MULTIPLY(v)    "vmulh.s32 " v ", " v ", q1\n"
+#define SHIFT_RIGHT(v) "vrshl.s32 " v ", " v ", q2\n"
+#define AT_LEAST(v)    "vmax.s32 " v ", " v ", q3\n"
+#define AT_MOST(v)     "vmin.s32 " v ", " v ", q4\n"
+#define EACH_3(line)   line("q5") line("q6") line("q7")
+
+/* From two registers that advance: q1, q2. */
+#define LOAD_RATIO(multiplier, shift, scratch) \
+    "vldrw.32 q1, [" multiplier "], #16\n"     \
+    "vldrb.u32 q2, [" shift "], #4\n"          \
+    "mov " scratch ", #24\n"                   \
+    "vshl.i32 q1, q1, #8\n"                    \
+    "vneg.s32 q2, q2\n"                        \
+    "vadd.i32 q2, q2, " scratch "\n"
+
+#define OFFSETS AT(a), AT(w), AT(out), AT(out_end), AT(out_step), AT(chunks), AT(multiplier), AT(qmin), AT(qmax)
+#define ALL_REGISTERS                                                                                             \
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r12", "lr", "cc", "q0", "q1", "q2", "q3", \
+        "q4", "q5", "q6", "q7", "memory"
+
+/* clang-format off */
+
+/* Three rows of more than one chunk: channels 0 and 2 of a block from the last chunk to the first, then
+ * 1 and 3 back again, so that rows need not be rewound. */
+static __attribute__((noinline)) void rows_3(job *j)
 {
-    const int8_t *w0 = w[0] + at, *w1 = w[1] + at, *w2 = w[2] + at, *w3 = w[3] + at;
-    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    a += at;
-    for (; count >= 8; count -= 8, a += 8, w0 += 8, w1 += 8, w2 += 8, w3 += 8) {
-        const int16x8_t x = vldrhq_s16(a);
-        s0 = vmladavaq_s16(s0, x, vldrbq_s16(w0));
-        s1 = vmladavaq_s16(s1, x, vldrbq_s16(w1));
-        s2 = vmladavaq_s16(s2, x, vldrbq_s16(w2));
-        s3 = vmladavaq_s16(s3, x, vldrbq_s16(w3));
-    }
-    const mve_pred16_t some = vctp16q(count);
-    const int16x8_t x = vldrhq_z_s16(a, some);
-    sum[0] = vmladavaq_s16(s0, x, vldrbq_z_s16(w0, some));
-    sum[1] = vmladavaq_s16(s1, x, vldrbq_z_s16(w1, some));
-    sum[2] = vmladavaq_s16(s2, x, vldrbq_z_s16(w2, some));
-    sum[3] = vmladavaq_s16(s3, x, vldrbq_z_s16(w3, some));
+    register job *at __asm__("r11") = j;
+    __asm__ volatile("ldrd r1, r3, [r11, %[a]]\n"
+                     "add r9, r1, r3, lsl #1\n"
+                     "add r3, r1\n"
+                     "ldr r7, [r11, %[w]]\n"
+                     "ldr r5, [r11, %[out]]\n"
+                     "ldrd r12, r0, [r11, %[chunks]]\n"
+                     "vctp.16 r0\n"
+                     "0:\n"
+                     LOAD_SHORT_3
+                     "vldrb.s16 q3, [r7]\n"
+                     "vldrb.s16 q4, [r7, #16]\n"
+                     PRODUCTS_6("vmladav.s16")
+                     "wls lr, r12, 2f\n"
+                     "1:\n"
+                     "vldrb.s16 q3, [r7, #-32]!\n"
+                     "vldrh.u16 q0, [r1, #-16]!\n"
+                     "vldrh.u16 q1, [r3, #-16]!\n"
+                     "vldrh.u16 q2, [r9, #-16]!\n"
+                     "vldrb.s16 q4, [r7, #16]\n"
+                     PRODUCTS_6("vmladava.s16")
+                     "le lr, 1b\n"
+                     "2:\n"
+                     "vmov q5[2], q5[0], r0, r2\n"
+                     "vmov q6[2], q6[0], r4, r6\n"
+                     "vmov q7[2], q7[0], r8, r10\n"
+                     "sub lr, r12, #1\n"
+                     "vldrb.s16 q3, [r7, #8]!\n"
+                     "vldrh.u16 q0, [r1], #16\n"
+                     "vldrh.u16 q1, [r3], #16\n"
+                     "vldrh.u16 q2, [r9], #16\n"
+                     "vldrb.s16 q4, [r7, #16]\n"
+                     PRODUCTS_6("vmladav.s16")
+                     "wls lr, lr, 4f\n"
+                     "3:\n"
+                     "vldrb.s16 q3, [r7, #32]!\n"
+                     "vldrh.u16 q0, [r1], #16\n"
+                     "vldrh.u16 q1, [r3], #16\n"
+                     "vldrh.u16 q2, [r9], #16\n"
+                     "vldrb.s16 q4, [r7, #16]\n"
+                     PRODUCTS_6("vmladava.s16")
+                     "le lr, 3b\n"
+                     "4:\n"
+                     LOAD_SHORT_3
+                     "vldrb.s16 q3, [r7, #32]!\n"
+                     "vldrb.s16 q4, [r7, #16]\n"
+                     PRODUCTS_6("vmladava.s16")
+                     "vmov q5[3], q5[1], r0, r2\n"
+                     "vmov q6[3], q6[1], r4, r6\n"
+                     "vmov q7[3], q7[1], r8, r10\n"
+                     "vldrw.32 q0, [r7, #24]\n"
+                     "ldrd r0, r2, [r11, %[multiplier]]\n"
+                     LOAD_RATIO("r0", "r2", "r4")
+                     "strd r0, r2, [r11, %[multiplier]]\n"
+                     EACH_3(ADD_BIAS)
+                     EACH_3(MULTIPLY)
+                     "vldrw.32 q3, [r11, %[qmin]]\n"
+                     "vldrw.32 q4, [r11, %[qmax]]\n"
+                     EACH_3(SHIFT_RIGHT)
+                     EACH_3(AT_LEAST)
+                     EACH_3(AT_MOST)
+                     "ldrd r2, r4, [r11, %[out_step]]\n"
+                     "add r0, r5, r2\n"
+                     "add r2, r0\n"
+                     "vstrh.32 q5, [r5], #8\n"
+                     "vstrh.32 q6, [r0]\n"
+                     "vstrh.32 q7, [r2]\n"
+                     "ldr r0, [r11, %[w] + 4]\n"
+                     "add r7, r0\n"
+                     "cmp r5, r4\n"
+                     "bne 0b\n"
+                     : "+r"(at)
+                     : OFFSETS
+                     : ALL_REGISTERS);
 }
 
-/* Up to 4 columns of a row from channel j on. */
-static void block(int16_t *out, const int16_t *a, uint32_t j, const ek_gemm_s16 *g)
+#define PRODUCTS_4(instruction)                                      \
+    instruction " r0, q0, q1\n " instruction " r2, q0, q2\n "       \
+    instruction " r4, q0, q3\n " instruction " r6, q0, q4\n "
+
+/* One row. */
+static __attribute__((noinline)) void row_1(job *j)
 {
-    const ek_requant16 *q = &g->requant;
-    const uint32_t columns = g->n - j < COLUMNS ? g->n - j : COLUMNS;
-    const int8_t *w[COLUMNS];
-    int64_t total[COLUMNS];
-    for (uint32_t i = 0; i < COLUMNS; i++) {
-        const uint32_t channel = j + (i < columns ? i : columns - 1);
-        w[i] = (const int8_t *)g->weights + (size_t)channel * g->k;
-        total[i] = q->bias[channel];
+    register job *at __asm__("r11") = j;
+    __asm__ volatile("ldr r10, [r11, %[a]]\n"
+                     "ldrd r7, r8, [r11, %[w]]\n"
+                     "ldr r3, [r11, %[out]]\n"
+                     "ldr r9, [r11, %[out_end]]\n"
+                     "ldrd r12, r0, [r11, %[chunks]]\n"
+                     "ldrd r5, r1, [r11, %[multiplier]]\n"
+                     "vldrw.32 q6, [r11, %[qmin]]\n"
+                     "vldrw.32 q7, [r11, %[qmax]]\n"
+                     "add r8, r8\n" /* from the first chunk of a block to the last one of the next */
+                     "sub r8, #32\n"
+                     "vctp.16 r0\n"
+                     "0:\n"
+                     "vldrw.32 q5, [r7, #32]\n"
+                     "vpst\n"
+                     "vldrht.u16 q0, [r10]\n"
+                     "vldrb.s16 q1, [r7]\n"
+                     "vldrb.s16 q2, [r7, #8]\n"
+                     "vldrb.s16 q3, [r7, #16]\n"
+                     "vldrb.s16 q4, [r7, #24]\n"
+                     PRODUCTS_4("vmladav.s16")
+                     "wls lr, r12, 2f\n"
+                     "1:\n"
+                     "vldrh.u16 q0, [r10, #-16]!\n"
+                     "vldrb.s16 q1, [r7, #-32]!\n"
+                     "vldrb.s16 q2, [r7, #8]\n"
+                     "vldrb.s16 q3, [r7, #16]\n"
+                     "vldrb.s16 q4, [r7, #24]\n"
+                     PRODUCTS_4("vmladava.s16")
+                     "le lr, 1b\n"
+                     "2:\n"
+                     "vmov q0[2], q0[0], r0, r4\n"
+                     "vmov q0[3], q0[1], r2, r6\n"
+                     LOAD_RATIO("r5", "r1", "r0")
+                     "vadd.i32 q5, q5, q0\n"
+                     MULTIPLY("q5")
+                     SHIFT_RIGHT("q5")
+                     "add r10, r10, r12, lsl #4\n"
+                     "vmax.s32 q5, q5, q6\n"
+                     "vmin.s32 q5, q5, q7\n"
+                     "add r7, r8\n"
+                     "vstrh.32 q5, [r3], #8\n"
+                     "cmp r3, r9\n"
+                     "bne 0b\n"
+                     : "+r"(at)
+                     : OFFSETS
+                     : ALL_REGISTERS);
+}
+
+/* clang-format on */
+
+/* All rows by some blocks; j->a and j->out move past the rows. */
+static void all_rows(job *j, size_t rows, size_t blocks)
+{
+    const int32_t *const multiplier = j->multiplier;
+    const uint8_t *const shift = j->shift;
+    for (size_t now; rows; rows -= now) {
+        j->multiplier = multiplier;
+        j->shift = shift;
+        j->out_end = j->out + blocks * EK_MVE_COLUMNS;
+        now = rows >= 3 && j->chunks ? 3 : 1;
+        if (now == 3)
+            rows_3(j);
+        else
+            row_1(j);
+        j->a += now * (j->a_step / sizeof *j->a);
+        j->out += now * (j->out_step / sizeof *j->out);
     }
-    for (uint32_t at = 0; at < g->k; at += CHUNK) {
-        int32_t sum[COLUMNS];
-        sums(sum, a, w, at, g->k - at < CHUNK ? g->k - at : CHUNK);
-        for (uint32_t i = 0; i < COLUMNS; i++) total[i] += sum[i];
+}
+
+/* The last n < 4 channels: constants and results go through memory of a whole block. */
+static void last_columns(job *j, size_t rows, size_t n)
+{
+    int32_t multiplier[EK_MVE_COLUMNS] = { 0 };
+    uint8_t shift[EK_MVE_COLUMNS] = { 0 };
+    int16_t part[3][EK_MVE_COLUMNS], *out = j->out;
+    const size_t out_step = j->out_step / sizeof *out;
+    for (size_t i = 0; i < n; i++) {
+        multiplier[i] = j->multiplier[i];
+        shift[i] = j->shift[i];
     }
-    for (uint32_t i = 0; i < columns; i++)
-        out[i] = ek_requantize16(total[i], q->multiplier[j + i], q->shift[j + i], q->qmin, q->qmax);
+    j->out_step = sizeof part[0];
+    for (size_t now; rows; rows -= now) {
+        now = rows < 3 ? rows : 3;
+        j->out = part[0];
+        j->multiplier = multiplier;
+        j->shift = shift;
+        all_rows(j, now, 1);
+        for (size_t r = 0; r < now; r++, out += out_step)
+            for (size_t i = 0; i < n; i++) out[i] = part[r][i];
+    }
+}
+
+static const int8_t *first_block(const ek_gemm_s16 *g)
+{
+    return (const int8_t *)g->weights + sizeof(ek_mve_gemm16);
+}
+
+/* Field by field: an initializer would call memset for the rest of them. */
+static void set_columns(job *j, int16_t *out, const int16_t *a, const ek_gemm_s16 *g, size_t first)
+{
+    const size_t block = first / EK_MVE_COLUMNS, last = j->chunks * EK_MVE_DEPTH16;
+    j->a = a + last;
+    j->w = first_block(g) + block * ek_mve_gemm_block16(g->k) + last * EK_MVE_COLUMNS;
+    j->out = out + first;
+    j->multiplier = g->requant.multiplier + first;
+    j->shift = g->requant.shift + first;
+}
+
+/* Sums in 64 bits, and any shift. */
+static void one_by_one(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows,
+                       const ek_gemm_s16 *g)
+{
+    const ek_requant16 *const r = &g->requant;
+    for (size_t j = 0; j < g->n; j++) {
+        const int8_t *const column =
+            first_block(g) + j / EK_MVE_COLUMNS * ek_mve_gemm_block16(g->k) + j % EK_MVE_COLUMNS * EK_MVE_DEPTH16;
+        for (size_t row = 0; row < rows; row++) {
+            const int16_t *x = a + row * a_step;
+            const int8_t *w = column;
+            int64_t sum = r->bias[j];
+            for (uint32_t left = g->k; left; x += EK_MVE_DEPTH16, w += EK_MVE_COLUMNS * EK_MVE_DEPTH16) {
+                sum = vmlaldavaq_s16(sum, vldrhq_z_s16(x, vctp16q(left)), vldrbq_s16(w));
+                left -= left < EK_MVE_DEPTH16 ? left : EK_MVE_DEPTH16;
+            }
+            out[row * out_step + j] = ek_requantize16(sum, r->multiplier[j], r->shift[j], r->qmin, r->qmax);
+        }
+    }
+}
+
+static bool is_fast(const ek_gemm_s16 *g)
+{
+    const ek_mve_gemm16 *const header = g->weights;
+    const uint8_t *shift = g->requant.shift;
+    uint8_t least = header->wide ? 0 : LEAST_SHIFT;
+    for (uint32_t left = g->n; left; shift += 16) {
+        least = vminvq_p_u8(least, vldrbq_z_u8(shift, vctp8q(left)), vctp8q(left));
+        left -= left < 16 ? left : 16;
+    }
+    return least >= LEAST_SHIFT;
 }
 
 void ek_mve_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g)
 {
-    for (; rows; rows--, a += a_step, out += out_step)
-        for (uint32_t j = 0; j < g->n; j += COLUMNS) block(out + j, a, j, g);
+    const size_t blocks = g->n / EK_MVE_COLUMNS, whole = blocks * EK_MVE_COLUMNS;
+    if (!is_fast(g)) {
+        one_by_one(out, out_step, a, a_step, rows, g);
+        return;
+    }
+    job j;
+    j.a_step = a_step * sizeof *a;
+    j.out_step = out_step * sizeof *out;
+    j.chunks = ek_mve_chunks16(g->k) - 1;
+    j.tail = g->k - j.chunks * EK_MVE_DEPTH16;
+    j.w_step = (j.chunks + 1) * EK_MVE_DEPTH16 * EK_MVE_COLUMNS + EK_MVE_DEPTH16;
+    vst1q_s32(j.qmin, vdupq_n_s32(g->requant.qmin));
+    vst1q_s32(j.qmax, vdupq_n_s32(g->requant.qmax));
+    if (blocks) {
+        set_columns(&j, out, a, g, 0);
+        all_rows(&j, rows, blocks);
+    }
+    if (g->n == whole) return;
+    set_columns(&j, out, a, g, whole);
+    last_columns(&j, rows, g->n - whole);
 }

@@ -6,8 +6,10 @@
 
 enum {
     EK_MVE_GEMM_ROWS = 12,
+    EK_MVE_GEMM_ROWS16 = 6,
     EK_MVE_COLUMNS = 4,  /* channels of a gemm block */
     EK_MVE_DEPTH = 16,   /* k of a chunk: a vector */
+    EK_MVE_DEPTH16 = 8,  /* the same of gemm_s16 */
     EK_MVE_CHANNELS = 16 /* channels of a depthwise block */
 };
 
@@ -20,6 +22,21 @@ static inline uint32_t ek_mve_chunks(uint32_t k)
 static inline size_t ek_mve_gemm_block(uint32_t k)
 {
     return (size_t)ek_mve_chunks(k) * EK_MVE_COLUMNS * EK_MVE_DEPTH + EK_MVE_COLUMNS * sizeof(int32_t);
+}
+
+/* gemm_s16: this, then blocks as of gemm_s8: [chunks][4][8] weights, then 4 biases. */
+typedef struct ek_mve_gemm16 {
+    uint32_t wide, unused[3]; /* wide: a sum may not fit int32 */
+} ek_mve_gemm16;
+
+static inline uint32_t ek_mve_chunks16(uint32_t k)
+{
+    return k / EK_MVE_DEPTH16 + (k % EK_MVE_DEPTH16 != 0);
+}
+
+static inline size_t ek_mve_gemm_block16(uint32_t k)
+{
+    return (size_t)ek_mve_chunks16(k) * EK_MVE_COLUMNS * EK_MVE_DEPTH16 + EK_MVE_COLUMNS * sizeof(int32_t);
 }
 
 /* depthwise_s8: this, then blocks of 16 channels. */
@@ -58,10 +75,13 @@ static inline uint32_t ek_mve_period(uint32_t c)
 /* pack.c: portable, also for the host that prepares files. */
 size_t ek_mve_packed_gemm_s8(uint32_t n, uint32_t k);
 void ek_mve_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+size_t ek_mve_packed_gemm_s16(uint32_t n, uint32_t k);
+void ek_mve_pack_gemm_s16(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
 size_t ek_mve_packed_depthwise_s8(uint32_t taps, uint32_t c);
 void ek_mve_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d);
 
 void ek_mve_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g);
+void ek_mve_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g);
 void ek_mve_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
                          const ek_depthwise_s8 *d);
 void ek_mve_add_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p);
@@ -70,7 +90,6 @@ void ek_mve_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *ta
 void ek_mve_sum_s8(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_mve_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
 void ek_mve_copy(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
-void ek_mve_gemm_s16(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g);
 void ek_mve_depthwise_s16(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
                           const ek_depthwise_s16 *d);
 

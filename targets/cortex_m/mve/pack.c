@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels.h"
@@ -17,6 +18,35 @@ void ek_mve_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bia
         for (uint32_t i = 0; i < k; i += EK_MVE_DEPTH)
             memcpy(block + (size_t)i * EK_MVE_COLUMNS + column * EK_MVE_DEPTH, weights + (size_t)j * k + i,
                    k - i < EK_MVE_DEPTH ? k - i : EK_MVE_DEPTH);
+        memcpy(block + biases + column * sizeof(int32_t), bias + j, sizeof(int32_t));
+    }
+}
+
+size_t ek_mve_packed_gemm_s16(uint32_t n, uint32_t k)
+{
+    const size_t blocks = n / EK_MVE_COLUMNS + (n % EK_MVE_COLUMNS != 0);
+    return sizeof(ek_mve_gemm16) + blocks * ek_mve_gemm_block16(k);
+}
+
+static bool may_exceed_int32(const int8_t *weights, int32_t bias, uint32_t k)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < k; i++) sum += (uint64_t)(weights[i] < 0 ? -weights[i] : weights[i]);
+    return sum * 32768 + (uint64_t)(bias < 0 ? -(int64_t)bias : bias) > INT32_MAX;
+}
+
+void ek_mve_pack_gemm_s16(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
+{
+    const size_t bytes = ek_mve_gemm_block16(k), biases = bytes - EK_MVE_COLUMNS * sizeof(int32_t);
+    ek_mve_gemm16 *const header = packed;
+    memset(packed, 0, ek_mve_packed_gemm_s16(n, k));
+    for (uint32_t j = 0; j < n; j++, weights += k) {
+        uint8_t *const block = (uint8_t *)(header + 1) + j / EK_MVE_COLUMNS * bytes;
+        const uint32_t column = j % EK_MVE_COLUMNS;
+        header->wide |= may_exceed_int32(weights, bias[j], k);
+        for (uint32_t i = 0; i < k; i += EK_MVE_DEPTH16)
+            memcpy(block + (size_t)i * EK_MVE_COLUMNS + column * EK_MVE_DEPTH16, weights + i,
+                   k - i < EK_MVE_DEPTH16 ? k - i : EK_MVE_DEPTH16);
         memcpy(block + biases + column * sizeof(int32_t), bias + j, sizeof(int32_t));
     }
 }

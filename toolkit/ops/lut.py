@@ -20,6 +20,8 @@ SIZES = {np.dtype(np.int8): 256, np.dtype(np.int16): 513}
 STEP = 128
 """Of the int16 table, in q of the input."""
 
+_INT16 = -32768, 32767
+
 
 def make_table(fn: Callable[[Real], Real], x: QuantParams, y: QuantParams) -> Array:
     """`fn` from quantization `x` to `y`, both int8 or both int16; half to even.
@@ -34,6 +36,29 @@ def make_table(fn: Callable[[Real], Real], x: QuantParams, y: QuantParams) -> Ar
     between = _steps(fn, np.arange(-32768, 32768, STEP) + STEP // 2, x, y)
     bend = (at[1:] + at[:-1]) / 2 - np.clip(between, y.qmin, y.qmax)
     return _rounded(at - (np.pad(bend, (0, 1), "edge") + np.pad(bend, (1, 0), "edge")) / 4, y)
+
+
+def table_errors(
+    fn: Callable[[Real], Real],
+    table: Array,
+    x: QuantParams,
+    y: QuantParams,
+    low: float,
+    high: float,
+) -> tuple[Array, Real]:
+    """The int16 inputs for real values of low..high, and by how many steps of `y` the int16 `table`
+    is then off what `fn` gives, as far as `y` can hold it."""
+    first, last = np.clip(np.ceil(low / x.scalar), *_INT16), np.clip(high // x.scalar, *_INT16)
+    q = np.arange(int(first), int(last) + 1)
+    wanted = np.clip(_steps(fn, q, x, y), y.qmin, y.qmax)
+    return q, np.abs(_interpolated(q, table) - wanted)
+
+
+def _interpolated(q: Array, table: Array) -> Array:
+    u, t = q.astype(np.int64) + 32768, table.astype(np.int64)
+    i, f = u // STEP, u % STEP
+    values: Array = t[i] + (((t[i + 1] - t[i]) * f + STEP // 2) >> 7)
+    return values
 
 
 def _steps(fn: Callable[[Real], Real], q: Array, x: QuantParams, y: QuantParams) -> Real:
@@ -74,9 +99,7 @@ class Lut(OpDef):
         assert x is not None and table is not None
         if x.dtype == np.int8:
             return [table[x.astype(np.int64) + 128]]
-        u, t = x.astype(np.int64) + 32768, table.astype(np.int64)
-        i, f = u // STEP, u % STEP
-        return [(t[i] + (((t[i + 1] - t[i]) * f + STEP // 2) >> 7)).astype(np.int16)]
+        return [_interpolated(x, table).astype(np.int16)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, table = node.input(0), node.input(1)

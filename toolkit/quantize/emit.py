@@ -11,6 +11,7 @@ from .options import Decision
 from .precision import FLOAT, INT8, DType, Precision
 from .qparams import activation_params, constant_q
 from .sharing import Sharing
+from .tables import Tables
 from .units import Unit
 from .weights import Linear
 
@@ -27,9 +28,10 @@ class Emitter:
         units: list[Unit],
         sharing: Sharing,
         linear: dict[Node, Linear],
+        tables: Tables,
     ) -> None:
         self.graph, self.units, self.sharing = graph, units, sharing
-        self.linear = linear
+        self.linear, self.tables = linear, tables
         self.made = Graph()
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
         self.decisions: list[Decision] = []
@@ -131,6 +133,10 @@ class Emitter:
         y = self._define(end, unit.dtype)
         assert x.quant is not None and y.quant is not None
         values = make_table(unit.chain, x.quant, y.quant)
+        if unit.precision == "int16":
+            why = self.tables.problem(unit.chain, values, x.quant, y.quant)
+            if why:
+                self.refused[unit.nodes[-1], unit.precision] = why
         self._append("Lut", [x, constant(values, f"{end.name}.table")], y, unit.node.name)
 
     def _input(self, unit: Unit, i: int, v: Value | None) -> Value | None:

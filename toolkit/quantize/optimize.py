@@ -118,7 +118,8 @@ class _Source:
     def plan(self, options: Options) -> Plan:
         """The plan by these options, with this source's means if any are wanted."""
         means = self.calibration.means() if options.means else {}
-        return Plan(self.floats, self.wide, replace(options, means=means))
+        seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
+        return Plan(self.floats, self.wide, replace(options, means=means), seen)
 
 
 class _Job:

@@ -19,6 +19,7 @@ from .prepare import prepare
 from .qparams import activation_params, widen
 from .saturation import narrowed, without_masks
 from .sharing import Group, Sharing, share
+from .tables import Tables
 from .units import Unit, find_units
 from .weights import Linear
 
@@ -27,14 +28,17 @@ class Plan:
     """What a graph's quantization looks like, whatever the ranges.
 
     `ranges` here decide which tensors share a quantization, and are those of int16 tensors, which
-    have steps to spare: min-max ranges serve best.
+    have steps to spare: min-max ranges serve best. `seen` are the extremes, not widened to hold 0.
     """
 
-    def __init__(self, graph: Graph, ranges: Ranges, options: Options) -> None:
+    def __init__(
+        self, graph: Graph, ranges: Ranges, options: Options, seen: Ranges | None = None
+    ) -> None:
         self.options = options
         self.graph = prepare(graph)
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.wide = ranges
+        self.tables = Tables(seen or ranges)
         self._linears: dict[tuple[Node, Form], Linear] = {}
         self._analyse()
 
@@ -107,10 +111,11 @@ class Plan:
     def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
         """The quantized graph and what there is to say about it.
 
-        A node whose integers would overflow is refused at its precision: the plan changes then.
+        A node whose integers would overflow, or whose table would be far off, is refused at its
+        precision: the plan changes then.
         """
         while True:
-            emitter = Emitter(self.graph, self.units, self.sharing, self.linear)
+            emitter = Emitter(self.graph, self.units, self.sharing, self.linear, self.tables)
             graph = emitter.run(self.params(ranges))
             if not emitter.refused:
                 return graph, emitter.decisions

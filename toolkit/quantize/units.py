@@ -126,6 +126,8 @@ def _possible(
     first = problem(unit, wanted, refused)
     if first is None or wanted == "int8":
         return ("float32", first) if first else (wanted, "")
+    if unit.chain and wanted == "int16":  # int8's steps are no finer than the table's
+        return "float32", first
     second = problem(unit, "int8", refused)
     return ("float32", second) if second else ("int8", first)
 
@@ -138,7 +140,7 @@ def _picks_constants(unit: Unit) -> bool:
 
 def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
     """Why `unit` cannot run at the integer `precision`; None if it can."""
-    if why := refused.get((unit.node, precision)):
+    if why := refused.get((unit.nodes[-1], precision)):
         return why
     op = definition(unit.node.op)
     if precision == "int4":

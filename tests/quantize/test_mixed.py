@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.toolkit.accuracy import Judge
+from edgekit.toolkit.accuracy import Judge, OwnRuntime, compare
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
@@ -13,6 +13,7 @@ from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
 from edgekit.toolkit.quantize.budget import Point, pareto
 from edgekit.toolkit.quantize.moves import Move, Setting, find_moves, in_blocks
+from edgekit.toolkit.runtime import Session
 
 
 def pack(graph):
@@ -22,6 +23,10 @@ def pack(graph):
 def noisy_samples(count=16, seed=5):
     rng = np.random.default_rng(seed)
     return [{"x": rng.normal(size=(1, 8, 8, 3)).astype(np.float32)} for _ in range(count)]
+
+
+def sqnr(floats, graph, samples):
+    return compare(Session(pack(graph)), OwnRuntime(floats), samples).outputs[0].sqnr_db
 
 
 @pytest.fixture
@@ -117,13 +122,17 @@ def test_a_limit_of_bytes_is_met_by_4_bit_weights(done, rounding):
     assert found.sqnr_db > worst  # than the whole model on 4 bits
 
 
-def test_rounding_helps_4_bit_weights(done):
+def test_what_is_said_of_rounded_weights_holds_on_new_samples(net):
+    done = quantize_model(net, noisy_samples(128), "minmax")
     limit = fitted(done).mixed.int8.file_bytes - 900
     plain, rounded = (
-        fit_budget(done, Budget(max_bytes=limit), pack, rounding=rounding).sqnr_db
+        fit_budget(done, Budget(max_bytes=limit), pack, rounding=rounding)
         for rounding in ("nearest", "auto")
     )
-    assert rounded > plain + 1
+    fresh = noisy_samples(64, seed=11)
+    assert sqnr(net, rounded.graph, fresh) > sqnr(net, plain.graph, fresh) - 0.3
+    for found in plain, rounded:
+        assert found.sqnr_db == pytest.approx(sqnr(net, found.graph, fresh), abs=1.5)
 
 
 def test_bytes_hold_where_noise_cannot(done):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..format.reader import read
 from ..ir import Graph
 from ..progress import Progress
 from .budget import Point
+from .calibrate import KeptSample
 from .contributions import Contributions, Noise
 from .grid import Rounded
 from .moves import Move, Setting, find_moves, in_blocks
@@ -44,14 +45,21 @@ WORDS: dict[Precision, str] = {
 class Bench:
     """Measures settings of one quantization. `moves` are the single steps from it.
 
-    Its 8-bit weights are rounded as they were. 4-bit weights are the nearest until `round_int4`,
-    and those of one setting are its own after `round_again`.
+    Weights that are rounded for what layers make fit the samples that they are rounded for. So with
+    `held_out` every other sample rounds, and those between judge; `final` then rounds for all.
+    4-bit weights are the nearest until `round_int4`, and those of one setting are its own after
+    `round_again`.
     """
 
-    def __init__(self, done: Quantized, pack: Pack, drop: Drop | None) -> None:
-        self.done, self._pack, self._drop = done, pack, drop
+    def __init__(
+        self, done: Quantized, pack: Pack, drop: Drop | None, held_out: bool, progress: Progress
+    ) -> None:
+        self.done, self._pack, self._drop, self.progress = done, pack, drop, progress
+        self.held_out = held_out
+        kept = done.calibration.kept
+        self.rounding, judging = (kept[::2], kept[1::2] or kept) if held_out else (kept, kept)
+        self.trials = Trials(replace(done.calibration, kept=judging))
         self.base = Setting.of(done.options)
-        self.trials = Trials(done.calibration)
         self.moves = self._affordable(find_moves(done.plan))
         self.sizes: dict[Setting, tuple[int, int]] = {}
         self.scores: dict[Setting, Score] = {}
@@ -59,49 +67,66 @@ class Bench:
         self.rounded: dict[int, RoundedWeights] = {}
         self.own: dict[Setting, RoundedWeights] = {}
         self._contributions: dict[int, Contributions] = {}
+        self.as_done = done.options.rounded
+        if held_out and self.as_done:
+            self.as_done = self._round(done.plan, self.rounding)
 
     def _affordable(self, moves: list[Move]) -> list[Move]:
         """The moves, made few enough to measure each, and the samples for that."""
-        kept, macs = self.done.calibration.kept, max(macs_of(self.done.floats), 1)
+        macs = max(macs_of(self.done.floats), 1)
         moves = in_blocks(moves, min(MAX_MOVES, int(WORK / (macs * FEWEST_SAMPLES))))
         samples = max(int(WORK / (macs * max(len(moves), 1))), FEWEST_SAMPLES)
-        self.few = self.trials.on(min(samples, len(kept)))
+        self.few = self.trials.on(min(samples, len(self.trials.kept)))
         return moves
 
     def plan(self, setting: Setting) -> Plan:
         rounded = self.own.get(setting)
         if rounded is None:
-            rounded = {**self.done.options.rounded, **self.rounded.get(setting.group, {})}
+            rounded = {**self.as_done, **self.rounded.get(setting.group, {})}
         options = replace(setting.apply(self.done.options), rounded=rounded)
         return self.done.plan.mixed(options)
 
-    def round_int4(self, group: int, progress: Progress) -> None:
-        """Round weights of 4 bits, in groups of so many, for what each layer makes."""
-        plan = self.plan(self._all("int4", group))
-        found = self._round(plan, progress)
+    def round_int4(self, group: int) -> None:
+        """Round weights of 4 bits, in groups of so many, for what layers make, if that gains."""
+        setting = self._all("int4", group)
+        before = self.score(setting)
+        found = self._round(self.plan(setting), self.rounding)
         self.rounded[group] = {key: r for key, r in found.items() if key[1] == 4}
+        after = self.trials.score(self.plan(setting), self.done.ranges)
+        if after.mean_db > before.mean_db:
+            self.scores[setting] = after
+        else:
+            del self.rounded[group]
 
-    def round_again(self, setting: Setting, progress: Progress) -> bool:
-        """Round those weights of a setting for itself that are not the nearest.
-
-        Returns whether its outputs gain; else they stay as they were.
-        """
+    def round_again(self, setting: Setting) -> None:
+        """Round those weights of a setting that are not the nearest for itself, if it gains."""
         plan, before = self.plan(setting), self.score(setting)
-        if not plan.options.rounded or setting in self.own:
-            return False
-        found = {k: r for k, r in self._round(plan, progress).items() if k in plan.options.rounded}
+        if not self.held_out or not plan.options.rounded or setting in self.own:
+            return
+        found = self._round(plan, self.rounding)
         score = self.trials.score(plan.with_rounded(found), self.done.ranges)
-        if score.mean_db <= before.mean_db:
-            self.own[setting] = plan.options.rounded
-            return False
-        self.own[setting], self.scores[setting] = found, score
-        self.sizes.pop(setting, None)
-        self.drops.pop(setting, None)
-        return True
+        gains = score.mean_db > before.mean_db
+        self.own[setting] = found if gains else plan.options.rounded
+        if gains:
+            self.scores[setting] = score
+            self.sizes.pop(setting, None)
+            self.drops.pop(setting, None)
 
-    def _round(self, plan: Plan, progress: Progress) -> RoundedWeights:
-        inputs = [s.inputs for s in self.done.calibration.kept]
-        return round_weights(plan, self.done.ranges, inputs, progress)
+    def final(self, setting: Setting) -> Plan:
+        """The plan of a setting, its weights rounded for all samples."""
+        if setting == self.base:
+            return self.done.plan
+        plan = self.plan(setting)
+        if self.held_out and plan.options.rounded:
+            plan = plan.with_rounded(self._round(plan, self.done.calibration.kept))
+        return plan
+
+    def _round(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
+        """As `plan` has rounded weights, for these samples."""
+        inputs = [s.inputs for s in samples]
+        found = round_weights(plan, self.done.ranges, inputs, self.progress)
+        known = plan.options.rounded
+        return {k: rounded for k, rounded in found.items() if k in known or k[1] == 4}
 
     def _all(self, to: Precision, group: int) -> Setting:
         """The base after all moves to int4, or from it."""
@@ -110,13 +135,13 @@ class Bench:
             return base.with_moves(m for m in self.moves if m.to == "int4")
         return replace(base, precision=frozenset(p for p in base.precision if p[1] != "int4"))
 
-    def file(self, setting: Setting) -> bytes:
-        return self._pack(self.plan(setting).emit(self.done.ranges)[0])
+    def file(self, plan: Plan) -> bytes:
+        return self._pack(plan.emit(self.done.ranges)[0])
 
     def size(self, setting: Setting) -> tuple[int, int]:
         """(bytes of the file, of the arena)."""
         if setting not in self.sizes:
-            data = self.file(setting)
+            data = self.file(self.plan(setting))
             self.sizes[setting] = len(data), read(data).memory.arena_bytes
         return self.sizes[setting]
 
@@ -149,8 +174,16 @@ class Bench:
     def drop(self, setting: Setting) -> float:
         assert self._drop is not None
         if setting not in self.drops:
-            self.drops[setting] = self._drop(self.file(setting))
+            self.drops[setting] = self._drop(self.file(self.plan(setting)))
         return self.drops[setting]
+
+    def settle(self, setting: Setting, plan: Plan) -> None:
+        """Measure the file that `plan` makes as that of a setting."""
+        data = self.file(plan)
+        self.sizes[setting] = len(data), read(data).memory.arena_bytes
+        if self.drops.pop(setting, None) is not None:
+            assert self._drop is not None
+            self.drops[setting] = self._drop(data)
 
     def point(self, setting: Setting) -> Point:
         drop = self.drops.get(setting)

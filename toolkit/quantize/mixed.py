@@ -13,12 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..format.reader import read
 from ..progress import Progress, silent
 from .bench import WORDS, Bench, Drop, Pack
 from .budget import Budget, Mixed, pareto
 from .moves import Move, Setting
 from .optimize import Quantized
 from .options import Decision
+from .plan import Plan
 from .precision import Precision
 
 GROUPS = (0, 32)
@@ -44,17 +46,18 @@ def fit_budget(
     Unless `rounding` is "nearest", weights are rounded anew for the mix. Where the budget cannot be
     met, the best that was found.
     """
-    search = _Search(done, budget, Bench(done, pack, drop), rounding, progress)
+    data = pack(done.plan.emit(done.ranges)[0])
+    shrinks = not budget.holds(len(data), read(data).memory.arena_bytes)
+    rounds = rounding != "nearest" and (shrinks or bool(done.options.rounded))
+    search = _Search(done, budget, Bench(done, pack, drop, rounds, progress), progress)
     moves = search.run()
     return search.result(moves)
 
 
 class _Search:
-    def __init__(
-        self, done: Quantized, budget: Budget, bench: Bench, rounding: str, progress: Progress
-    ) -> None:
+    def __init__(self, done: Quantized, budget: Budget, bench: Bench, progress: Progress) -> None:
         self.done, self.budget, self.bench = done, budget, bench
-        self.rounding, self.progress = rounding, progress
+        self.progress = progress
         self.base = bench.base
         self.why: dict[Move, str] = {}
 
@@ -72,8 +75,8 @@ class _Search:
     def _round(self, moves: list[Move]) -> None:
         """Round weights for the mix that these moves make: those for others make up for errors
         that it may not have."""
-        if moves and self.rounding != "nearest":
-            self.bench.round_again(self._setting(moves), self.progress)
+        if moves:
+            self.bench.round_again(self._setting(moves))
 
     def _measure(self, *ends: list[Move]) -> None:
         """What the whole model is on each precision: the ends of what can be had."""
@@ -86,8 +89,8 @@ class _Search:
         found: list[tuple[bool, float, list[Move], Setting, dict[Move, str]]] = []
         for group in groups:
             self.base, self.why = replace(self.base, group=group), {}
-            if self.rounding != "nearest" and self._of("int4"):
-                self.bench.round_int4(group, self.progress)
+            if self.bench.held_out and self._of("int4"):
+                self.bench.round_int4(group)
             self._measure(self._of("int4"))
             moves = self._shrunk()
             self._round(moves)
@@ -117,7 +120,8 @@ class _Search:
 
         The mean over the outputs, of which mean_db is the logarithm.
         """
-        base = self.bench.few.score(self.done.plan, self.done.ranges).noise.sum(axis=1) + 1e-30
+        plan = self.bench.plan(self._setting([]))
+        base = self.bench.few.score(plan, self.done.ranges).noise.sum(axis=1) + 1e-30
         found: dict[Move, float] = {}
         for i, move in enumerate(moves, 1):
             before, after = self.bench.alone(move, self.base.group)
@@ -232,7 +236,7 @@ class _Search:
 
     def result(self, moves: list[Move]) -> Quantized:
         setting = self._setting(moves)
-        plan = self.bench.plan(setting)
+        plan = self._final(setting)
         graph, decisions = plan.emit(self.done.ranges)
         score = self.bench.score(setting)
         met = self._holds(moves) and self._good(moves)
@@ -261,6 +265,15 @@ class _Search:
             plan=plan,
             mixed=mixed,
         )
+
+    def _final(self, setting: Setting) -> Plan:
+        """The plan with weights rounded for all samples, if its file holds as well."""
+        plan, rounded = self.bench.plan(setting), self.bench.final(setting)
+        self.bench.settle(setting, rounded)
+        if plan.options.rounded and not self.budget.holds(*self.bench.size(setting)):
+            rounded = plan
+            self.bench.settle(setting, plan)
+        return rounded
 
     def _decision(self, move: Move) -> Decision:
         (op, first), others = move.nodes[0], len(move.nodes) - 1

@@ -49,7 +49,7 @@ typedef struct ek_op {
     /* Bytes of scratch that run needs; NULL: none. Hostile params: compute in 64 bits. */
     uint64_t (*scratch)(const void *params, const ek_kernels *kernels);
     /* Bytes of packed weights for these kernels, 0 for none (NULL: always none), and the packing. */
-    size_t (*packed_bytes)(const ek_node *node);
+    uint64_t (*packed_bytes)(const ek_node *node);
     void (*pack)(const ek_node *node, void *packed);
     /* Where in the parameters the blob offset of the weights is; for operators that pack. */
     uint16_t weights_at;

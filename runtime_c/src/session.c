@@ -52,7 +52,7 @@ static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, ui
     return n;
 }
 
-static size_t packed_bytes(const ek_op *impl, const ek_node *n)
+static uint64_t packed_bytes(const ek_op *impl, const ek_node *n)
 {
     return impl->packed_bytes ? impl->packed_bytes(n) : 0;
 }
@@ -128,7 +128,9 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
     ek_op_record record;
     const ek_op *impl = op_impl(model, op);
     const ek_node n = packing_node(model, kernels, op, &record);
-    *bytes = packed_bytes(impl, &n);
+    const uint64_t need = packed_bytes(impl, &n);
+    if (need > SIZE_MAX) return EK_ERR_MEMORY;
+    *bytes = (size_t)need;
     if (!packed || !*bytes) return EK_OK;
     if ((uintptr_t)packed % EK_ALIGN) return EK_ERR_ALIGN;
     memset(packed, 0, *bytes);
@@ -144,7 +146,7 @@ static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
     for (uint32_t i = 0; i < s->model->op_count; i++) {
         const ek_op *impl = op_impl(s->model, i);
         const ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
-        const size_t bytes = packed_bytes(impl, &n);
+        const size_t bytes = (size_t)packed_bytes(impl, &n);
         s->kept[i].packed = bytes ? at : NULL;
         if (bytes) impl->pack(&n, at);
         at += aligned(bytes);

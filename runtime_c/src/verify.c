@@ -93,8 +93,8 @@ static bool verify_scratch(const ek_node *n)
 {
     const ek_op_record *op = n->op;
     const uint32_t arena = ek_memory(n->model)->arena_bytes;
-    if (!op->scratch_bytes) return true;
     if (op->scratch_offset > arena || op->scratch_bytes > arena - op->scratch_offset) return false;
+    if (!op->scratch_bytes) return true;
     for (uint32_t i = 0; i < (uint32_t)op->inputs + op->outputs; i++) {
         const ek_fmt_tensor *t = ek_operand(n, i);
         if (!t) continue;

@@ -282,6 +282,16 @@ def test_scratch_is_inside_the_arena_aligned_and_apart(chain, offset, nbytes, go
     assert verdict == ((lib.EK_OK, 0xFFFFFFFF) if good else (lib.EK_ERR_CORRUPT, 0))
 
 
+def test_scratch_of_no_bytes_is_inside_the_arena_too(chain):
+    """Else where it begins would be computed beyond the session's memory."""
+    op = replace(chain.ops[0], scratch_offset=64, scratch_bytes=1)
+    memory = replace(chain.memory, arena_bytes=48)
+    patch = Patch(write(replace(chain, ops=[op, chain.ops[1]], memory=memory)))
+    at = patch.operator(0) + HEADER + 2 * (len(op.inputs) + len(op.outputs))
+    assert opened(patch.set("B", at, 0)) == (lib.EK_ERR_CORRUPT, 0)
+    assert opened(patch.set("B", at + 1, 48 // 16)) == (lib.EK_OK, 0xFFFFFFFF)
+
+
 @pytest.mark.parametrize(
     "io",
     [

@@ -28,11 +28,11 @@ static ek_w4 weights_of(const ek_node *node)
 }
 
 /* Behind the packed weights there is room to unpack them. */
-static size_t packed_w4(const ek_node *node)
+static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    const size_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
-    return packed ? packed + (size_t)ek_align16(ek_conv_k(g) * g->out_c) : 0;
+    const uint64_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
+    return packed ? ek_add64(packed, ek_align16(ek_conv_k(g) * g->out_c)) : 0;
 }
 
 static inline void pack_w4(const ek_node *node, void *packed)

@@ -40,11 +40,11 @@ static uint64_t scratch(const void *params, const ek_kernels *kernels)
 }
 
 #ifdef EK_PACKED
-static size_t packed_bytes(const ek_node *node)
+static uint64_t packed_bytes(const ek_node *node)
 {
     const ek_kernels *kernels = node->kernels;
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    return EK_PACKED ? EK_PACKED((uint32_t)g->kernel_h * g->kernel_w, g->out_c) : 0;
+    return ek_packed_bytes(EK_PACKED, (uint32_t)g->kernel_h * g->kernel_w, g->out_c);
 }
 
 static inline void pack(const ek_node *node, void *packed)

@@ -25,7 +25,7 @@ static uint64_t plain_bytes(const ek_fmt_conv_geometry *g)
 
 static uint64_t packed_plain(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
 {
-    return kernels->packed_depthwise_s8 ? kernels->packed_depthwise_s8((uint32_t)taps_of(g), g->out_c) : 0;
+    return ek_packed_bytes(kernels->packed_depthwise_s8, (uint32_t)taps_of(g), g->out_c);
 }
 
 /* The unpacked weights, and as the kernels want them. Too much where they cannot pack them. */
@@ -33,7 +33,7 @@ static uint64_t scratch_w4(const void *params, const ek_kernels *kernels)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)params)->geometry;
     if (kernels->packed_depthwise_s8 && !kernels->pack_depthwise_s8) return UINT64_MAX;
-    return ek_add64(ek_align16(scratch(params, kernels)), plain_bytes(g) + packed_plain(g, kernels));
+    return ek_add64(ek_align16(scratch(params, kernels)), ek_add64(plain_bytes(g), packed_plain(g, kernels)));
 }
 
 static void unpack(const ek_node *node, int8_t *to)
@@ -49,11 +49,11 @@ static void unpack(const ek_node *node, int8_t *to)
 }
 
 /* Behind the packed weights there is room to unpack them. */
-static size_t packed_w4(const ek_node *node)
+static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    const size_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
-    return packed ? packed + (size_t)plain_bytes(g) : 0;
+    const uint64_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
+    return packed ? ek_add64(packed, plain_bytes(g)) : 0;
 }
 
 static void pack_from(const ek_node *node, void *packed, int8_t *room)

@@ -11,7 +11,7 @@ static ek_status check(const ek_node *node)
     return EK_OK;
 }
 
-static size_t packed_bytes(const ek_node *node)
+static uint64_t packed_bytes(const ek_node *node)
 {
     const ek_params *p = node->params;
     return ek_gemm_packed(node->kernels, p->n, p->k);

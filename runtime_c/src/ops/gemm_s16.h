@@ -15,9 +15,9 @@ static inline size_t ek_gemm_rows(const ek_kernels *kernels)
 }
 
 /* Bytes of packed weights; 0 where these kernels pack none. */
-static inline size_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
+static inline uint64_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
 {
-    return kernels->packed_gemm_s16 ? kernels->packed_gemm_s16(n, k) : 0;
+    return ek_packed_bytes(kernels->packed_gemm_s16, n, k);
 }
 
 static inline void ek_gemm_pack(const ek_kernels *kernels, void *packed, const ek_gemm *g)

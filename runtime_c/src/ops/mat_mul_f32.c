@@ -19,8 +19,7 @@ static uint64_t turned_bytes(const ek_fmt_mat_mul_f32 *p)
 static uint64_t scratch(const void *params, const ek_kernels *kernels)
 {
     const ek_fmt_mat_mul_f32 *p = params;
-    const uint64_t packed = kernels->packed_gemm_f32 ? kernels->packed_gemm_f32(p->n, p->k) : 0;
-    return ek_add64(turned_bytes(p), packed);
+    return ek_add64(turned_bytes(p), ek_packed_bytes(kernels->packed_gemm_f32, p->n, p->k));
 }
 
 static const void *weights(const ek_node *node, const float *b)

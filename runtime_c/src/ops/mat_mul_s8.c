@@ -48,7 +48,7 @@ static layout plan(const ek_fmt_mat_mul_s8 *p, const ek_kernels *kernels)
     l.shift = ek_add64(l.multiplier, ek_align16((uint64_t)p->n * 4));
     l.weights = ek_add64(l.shift, ek_align16(p->n));
     l.packed = ek_add64(l.weights, as_is ? 0 : ek_align16((uint64_t)p->n * k));
-    l.end = ek_add64(l.packed, kernels->packed_gemm_s8 ? kernels->packed_gemm_s8(p->n, k) : 0);
+    l.end = ek_add64(l.packed, ek_packed_bytes(kernels->packed_gemm_s8, p->n, k));
     return l;
 }
 

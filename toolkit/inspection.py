@@ -11,6 +11,7 @@ from .format.describe import arena_tensors, macs, op_dtype, op_type, weight_byte
 from .format.model import EdgeModel, IoRecord
 from .format.reader import read
 from .ir import Shape
+from .runtime import Model
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,9 @@ def inspect(path: str | Path) -> Inspection:
 
 
 def describe(data: bytes, source: str) -> Inspection:
-    """As `inspect`, from the file's bytes; `source` names it in errors."""
+    """As `inspect`, from the file's bytes; `source` names it in errors. Raises UserError."""
     model = read(data, source)
+    Model(data, name=source)  # which proves what the reader takes for granted
     memory = model.memory
     return Inspection(
         format_version=model.version,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,15 @@ def aligned(nbytes: int) -> NDArray[np.uint8]:
 class Model:
     """A file, read and checked. Many sessions may share it, each in its own thread.
 
-    `source` is a path, or the file's bytes. `checksum=False` skips comparing the checksums; the
-    structure is always proved. Raises UserError naming the file and what is wrong with it.
+    `source` is a path, or the file's bytes, which `name` names in errors. `checksum=False` skips
+    comparing the checksums; the structure is always proved. Raises UserError naming the file and
+    what is wrong with it.
     """
 
-    def __init__(self, source: str | Path | bytes, *, checksum: bool = True) -> None:
-        self.source = "model" if isinstance(source, bytes) else str(source)
+    def __init__(
+        self, source: str | Path | bytes, *, checksum: bool = True, name: str = "model"
+    ) -> None:
+        self.source = name if isinstance(source, bytes) else str(source)
         data = source if isinstance(source, bytes) else _read(Path(source))
         self.data = aligned(len(data))
         self.data[:] = np.frombuffer(data, np.uint8)
@@ -100,17 +104,23 @@ class Model:
     def _explain(self, status: int) -> str:
         what = words(status)
         op = int(self.handle.failed_op)
-        if op == _NO_OP:
-            remedy = {
-                lib.EK_ERR_VERSION: "upgrade edgekit, or convert the model again",
-                lib.EK_ERR_CORRUPT: "write it again with edgekit quantize or convert",
-                lib.EK_ERR_CHECKSUM: "fetch or write it again",
-            }.get(status)
-            return f"{what}; {remedy}" if remedy else what
-        kind, _ = self._first_output(op)
-        kind_name = OpKind(kind).name if kind in set(OpKind) else f"kind {kind}"
+        remedy = {
+            lib.EK_ERR_VERSION: "upgrade edgekit, or convert the model again",
+            lib.EK_ERR_CORRUPT: "write it again with edgekit quantize or convert",
+            lib.EK_ERR_CHECKSUM: "fetch or write it again",
+        }.get(status)
+        what = f"{what}; {remedy}" if remedy else what
+        return what if op == _NO_OP else f"{self._blamed(op)}: {what}"
+
+    def _blamed(self, op: int) -> str:
+        """An operator that was refused, which need not even lie in the file."""
         name = self._op_names()[op]
-        return f"operator {op} ({kind_name}{f' {name!r}' if name else ''}): {what}"
+        try:
+            kind, _ = self._first_output(op)
+        except struct.error:
+            return f"operator {op}{f' {name!r}' if name else ''}"
+        kind_name = OpKind(kind).name if kind in set(OpKind) else f"kind {kind}"
+        return f"operator {op} ({kind_name}{f' {name!r}' if name else ''})"
 
     def _ios(self, count: int, get: Any) -> tuple[IoInfo, ...]:
         io = ffi.new("ek_io *")

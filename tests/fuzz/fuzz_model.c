@@ -6,6 +6,7 @@
  *                  fuzz_model truncate FILE...       runs every prefix of each file
  * A sanitizer ends the process at the first fault; the input is left in crash.edge (with -fsanitize=address).
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,17 @@
 #include "edgekit/edgekit.h"
 
 enum { MOST_MEMORY = 1 << 17, MOST_OPS = 64 };
+
+/* Every fourth of the 16-byte runs of an input is of the least integer of each type, every fourth of NaN. */
+static uint8_t input_byte(uint32_t input, uint32_t at)
+{
+    static const uint8_t least[] = { 0x00, 0x80, 0x00, 0x80 }, nan[] = { 0x00, 0x00, 0xc0, 0x7f };
+    switch ((at / 16 + input) % 4) {
+    case 1: return least[at % 4];
+    case 3: return nan[at % 4];
+    default: return (uint8_t)(at * 37 + input * 11);
+    }
+}
 
 /* Hostile arithmetic is free to be slow: what asks for much memory or many operators is not run. */
 static void run(const ek_model *model, const ek_kernels *kernels)
@@ -26,7 +38,7 @@ static void run(const ek_model *model, const ek_kernels *kernels)
     for (uint32_t i = 0; i < ek_input_count(model); i++) {
         ek_io io;
         if (ek_session_input(session, i, &io)) abort();
-        for (uint32_t j = 0; j < io.bytes; j++) ((uint8_t *)io.data)[j] = (uint8_t)(j * 37 + i * 11);
+        for (uint32_t j = 0; j < io.bytes; j++) ((uint8_t *)io.data)[j] = input_byte(i, j);
     }
     (void)ek_step(session, MOST_OPS, &left);
     for (uint32_t i = 0; i < ek_output_count(model); i++) {
@@ -52,14 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(file);
     return 0;
 }
-
-#ifndef EK_LIBFUZZER
-
-#ifdef __SANITIZE_ADDRESS__
-void __sanitizer_set_death_callback(void (*callback)(void));
-#else
-#define __sanitizer_set_death_callback(callback) (void)(callback)
-#endif
 
 static uint64_t state;
 
@@ -127,6 +131,30 @@ static uint32_t mutate(uint8_t *file, uint32_t size, const ek_model *m, const ui
     }
     return random_below(64) ? size : random_below(size + 1);
 }
+
+#ifdef EK_LIBFUZZER
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    ek_model m;
+    uint8_t *copy = malloc(size ? size : 1);
+    memcpy(copy, data, size);
+    state = seed;
+    const bool opens = !ek_model_open(&m, copy, size, EK_OPEN_DEFAULT);
+    const size_t now = opens && random_below(4) ? mutate(data, (uint32_t)size, &m, copy) : 0;
+    free(copy);
+    return now ? now : LLVMFuzzerMutate(data, size, most);
+}
+
+#else
+
+#ifdef __SANITIZE_ADDRESS__
+void __sanitizer_set_death_callback(void (*callback)(void));
+#else
+#define __sanitizer_set_death_callback(callback) (void)(callback)
+#endif
 
 static uint8_t *read_file(const char *path, uint32_t *size)
 {

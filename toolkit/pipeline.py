@@ -286,8 +286,8 @@ def _output(model: str | Path, output: str | Path | None, *read: str | Path) -> 
 
 def _layer_reference(session: Session, graph: Graph) -> Graph:
     """The float graph whose tensors the file's stand for: `graph`, its channels scaled alike."""
-    file = read(session.model.data.tobytes())
-    text = json.loads(file.provenance.options).get("equalized")
+    file = read(session.model.data.tobytes(), session.model.source)
+    text = file.provenance.settings.get("equalized")
     if text is None:
         return graph
     try:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy import OnnxRuntime, OwnRuntime, compare, make_oracle
+from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.quantize import quantize_graph
 from edgekit.toolkit.runtime import Session
 
@@ -97,3 +98,13 @@ def test_the_oracle_is_onnxruntime_where_it_is_installed(tmp_path):
     assert own.name == "edgekit float32"
     for sample in SAMPLES[:3]:
         assert np.allclose(oracle.run(sample)["z"], own.run(sample)["z"], atol=1e-5)
+    with pytest.raises(UserError, match="cannot run the float model"):
+        oracle.run({"x": np.zeros((1, 7), np.float32)})
+
+
+def test_errors_of_huge_values_are_counted():
+    """Their squares are beyond float32."""
+    facts = Facts(QuantParams((1e25,)), (1, 2))
+    facts.add(np.array([[4e24, 1e29]], np.float32))
+    assert facts.rounding == pytest.approx(1.6e49, rel=1e-5)
+    assert facts.clipping == pytest.approx((1e29 - 127e25) ** 2, rel=1e-5)

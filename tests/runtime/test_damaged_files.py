@@ -2,11 +2,13 @@
 
 import random
 import struct
+from dataclasses import replace
 
 import pytest
 
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.format.writer import checksum_position, checksums
+from edgekit.toolkit.format.schema import OpKind
+from edgekit.toolkit.format.writer import checksum_position, checksums, write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.runtime import Model
 
@@ -62,3 +64,10 @@ def test_an_operator_outside_the_program_is_blamed_by_its_name(corpus):
     changed = data[: at + 4] + program + data[at + 6 :]
     with pytest.raises(UserError, match=r"x\.edge: operator 0 'op0': .*quantize"):
         Model(changed, checksum=False, name="x.edge")
+
+
+@pytest.mark.parametrize("options", ["[]", "{", "7"])
+def test_options_that_are_no_settings_are_said_to_be_damaged(corpus, options):
+    model = corpus.one_operator(OpKind.LutS8)
+    data = write(replace(model, provenance=replace(model.provenance, options=options)))
+    assert is_refused(lambda d: describe(d, "x.edge"), data)

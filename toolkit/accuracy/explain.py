@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -162,7 +161,7 @@ class _Explainer:
         self.watched, self.twin, self.all = watched, watched.twin, watched.all
         self.unseen, self.progress = unseen, progress
         self.trials = watched.trials
-        self.options: dict[str, Any] = json.loads(self.twin.model.provenance.options or "{}")
+        self.options: dict[str, Any] = self.twin.model.provenance.settings
         self.types = {o.name: o for o in self.twin.model.ops}
         self.shared = _shared_ranges(self.twin)
         self.alone: dict[str, Score] = {}
@@ -267,7 +266,7 @@ class _Explainer:
             self.shared.get(name),
             self.unseen,
             str(self.options.get("observer", "auto")),
-            int(samples) if samples is not None else None,
+            samples if isinstance(samples, int) else None,
         )
 
     def _readers(self, name: str) -> dict[str, Array]:

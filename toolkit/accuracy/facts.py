@@ -72,16 +72,16 @@ class Facts:
         held = np.clip(codes, q.qmin, q.qmax)
         beyond = codes != held
         error = (held - np.float32(q.zero_point)) * np.float32(q.scalar) - x
-        squares = np.square(error)
+        squares = np.square(error, dtype=np.float64)
         clipped = int(np.count_nonzero(beyond))
-        at_ends = float(squares[beyond].sum(dtype=np.float64)) if clipped else 0.0
+        at_ends = float(squares[beyond].sum()) if clipped else 0.0
         self.samples += 1
         self.clipping_samples += clipped > 0
         self.count += x.size
         self.clipped += clipped
         self.signal += energy(x)
         self.clipping += at_ends
-        self.rounding += float(squares.sum(dtype=np.float64)) - at_ends
+        self.rounding += float(squares.sum()) - at_ends
         places = (held - np.float32(q.qmin)) * np.float32(BINS / (q.qmax - q.qmin + 1))
         self.bins += np.bincount(places.astype(np.uint8).ravel(), minlength=BINS)
         np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)

@@ -43,7 +43,10 @@ class OnnxRuntime:
         self._outputs = [o.name for o in self._session.get_outputs()]
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        results = self._session.run(self._outputs, dict(feed))
+        try:
+            results = self._session.run(self._outputs, dict(feed))
+        except Exception as why:  # as above
+            raise UserError(f"onnxruntime cannot run the float model: {why}") from why
         return {n: np.asarray(r) for n, r in zip(self._outputs, results, strict=True)}
 
 

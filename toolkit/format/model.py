@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -85,6 +86,14 @@ class Provenance:
     model_sha256: str = ""
     calibration_sha256: str = ""
     options: str = "{}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options, read. Raises ValueError where they are no JSON object."""
+        found = json.loads(self.options or "{}")
+        if not isinstance(found, dict):
+            raise ValueError("Provenance.options is no JSON object")
+        return found
 
 
 @dataclass(frozen=True)

@@ -180,4 +180,6 @@ class _Reader:
 
     def _provenance(self) -> Provenance:
         table = Table(self.data, self.root.Indirect(self._at(self.root, "Model", "provenance")))
-        return Provenance(*(self._string(table, "Provenance", f) for f in SLOTS["Provenance"]))
+        found = Provenance(*(self._string(table, "Provenance", f) for f in SLOTS["Provenance"]))
+        _ = found.settings  # which raises where there is no sense in them
+        return found

@@ -1,89 +1,126 @@
-/* Four channels of two pixels at a time, on weights as they are in the file. */
-#include <string.h>
-
+/* Four channels of some pixels at a time, summed two by two, on weights as they are in the file. */
 #include "../requant16.h"
-#include "halves.h"
 #include "kernels.h"
 #include "kernels_ref/reference.h"
 
-enum { MOST_TAPS = 256 }; /* whose products fit int32 */
+enum {
+    MOST_TAPS = 256, /* whose products fit int32 */
+    CHANNELS = 4,
+    PIXELS = 8
+};
 
-typedef struct plane {
-    const ek_depthwise_s16 *d;
+typedef struct output {
+    int16_t *at;
+    size_t step;
+} output;
+
+/* Known to the code below by offset. */
+typedef struct window {
     const int16_t *const *taps;
-} plane;
+    const int8_t *weights;
+    const int16_t *const *taps_end;
+    size_t c;
+    size_t at, step; /* in bytes: behind each tap, and from a pixel to the next one */
+} window;
 
-/* Each half of x times a half of w. */
-#define MULTIPLY(name, sum, x, w) __asm__(name " %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(w))
+_Static_assert(sizeof(void *) != 4 || sizeof(window) == 24, "the code below knows it");
 
-static inline uint32_t load(const void *from)
+/* Of the pixel at r2: four inputs times the weights r12, lr of channels 0 and 2, 1 and 3. */
+#define PIXEL(s0, s1, s2, s3)          \
+    "ldr r3, [r2]\n"                   \
+    "smlabb " s0 ", r3, r12, " s0 "\n" \
+    "smlatb " s1 ", r3, lr, " s1 "\n"  \
+    "ldr r3, [r2, #4]\n"               \
+    "smlabt " s2 ", r3, r12, " s2 "\n" \
+    "smlatt " s3 ", r3, lr, " s3 "\n"
+
+/* sums[pixel][channel]; every register is needed. */
+static __attribute__((naked, noinline)) void sum_taps(int32_t *sums, const window *w)
 {
-    uint32_t word;
-    memcpy(&word, from, sizeof word);
-    return word;
+    (void)sums, (void)w;
+    __asm__ volatile("push {r0, r4-r11, lr}\n"
+                     "ldm r1, {r0, r1, r2, r3, r4, r5}\n"
+                     "push {r2, r3, r4, r5}\n"
+                     "mov r4, #0\n"
+                     "mov r5, #0\n"
+                     "mov r6, #0\n"
+                     "mov r7, #0\n"
+                     "mov r8, #0\n"
+                     "mov r9, #0\n"
+                     "mov r10, #0\n"
+                     "mov r11, #0\n"
+                     "1:\n"
+                     "ldr r2, [r0], #4\n"
+                     "ldr r3, [sp, #8]\n"
+                     "ldr r12, [r1]\n"
+                     "add r2, r3\n"
+                     "sxtb16 lr, r12, ror #8\n"
+                     "sxtb16 r12, r12\n" PIXEL(
+                         "r4", "r5", "r6", "r7") "ldr r3, [sp, #12]\n"
+                                                 "add r2, r3\n" PIXEL("r8", "r9", "r10", "r11") "ldrd r3, r2, [sp]\n"
+                                                                                                "add r1, r2\n"
+                                                                                                "cmp r0, r3\n"
+                                                                                                "bne 1b\n"
+                                                                                                "add sp, #16\n"
+                                                                                                "pop {r0}\n"
+                                                                                                "stm r0, {r4-r11}\n"
+                                                                                                "pop {r4-r11, pc}\n");
 }
 
-static inline __attribute__((always_inline)) void add_tap(int32_t sums[4], const int16_t *x, uint32_t even,
-                                                          uint32_t odd)
+static __attribute__((noinline)) int16_t requantize(int32_t sum, const ek_requant16 *r, size_t j)
 {
-    const uint32_t x01 = load(x), x23 = load(x + 2);
-    MULTIPLY("smlabb", sums[0], x01, even);
-    MULTIPLY("smlatb", sums[1], x01, odd);
-    MULTIPLY("smlabt", sums[2], x23, even);
-    MULTIPLY("smlatt", sums[3], x23, odd);
+    return ek_requantize16((int64_t)r->bias[j] + sum, r->multiplier[j], r->shift[j], r->qmin, r->qmax);
 }
 
-/* sums of channels [j, j + 4) of two pixels, the second one `step` behind the first; or of one when it is 0. */
-static __attribute__((noinline)) void sum_4(int32_t sums[8], const plane *p, size_t at, size_t step, size_t j)
+/* Four channels from j on. */
+static __attribute__((noinline)) void finish(output out, const int32_t *sums, size_t pixels, const ek_depthwise_s16 *d,
+                                             size_t j)
 {
-    const ek_depthwise_s16 *const d = p->d;
-    const int8_t *w = (const int8_t *)d->weights + j;
-    const int16_t *const *tap = p->taps, *const *const end = tap + d->taps;
-    const size_t c = d->c;
-    int32_t s[4] = { 0, 0, 0, 0 }, t[4] = { 0, 0, 0, 0 };
-    for (; tap < end; tap++, w += c) {
-        const uint32_t four = load(w), even = ek_dsp_even(four), odd = ek_dsp_odd(four);
-        const int16_t *const x = *tap + at;
-        add_tap(s, x, even, odd);
-        add_tap(t, x + step, even, odd);
+    const ek_requant16 *const r = &d->requant;
+    const int32_t qmin = r->qmin, qmax = r->qmax, most = INT32_MAX - (int32_t)(d->taps << 22); /* of a bias */
+    for (size_t channel = j; channel < j + CHANNELS; channel++, sums++) {
+        const int32_t *sum = sums, *const end = sums + pixels * CHANNELS, bias = r->bias[channel];
+        int16_t *to = out.at++;
+        if (!ek_m_is_usual16(r->shift[channel]) || bias > most || bias < -most) {
+            for (; sum < end; sum += CHANNELS, to += out.step) *to = requantize(*sum, r, channel);
+            continue;
+        }
+        const ek_m_ratio16 ratio = ek_m_ratio16_from(r->multiplier[channel], r->shift[channel]);
+        do {
+            *to = ek_m_scale16(bias + *sum, ratio, qmin, qmax);
+            sum += CHANNELS;
+            to += out.step;
+        } while (sum < end);
     }
-    memcpy(sums, s, sizeof s);
-    memcpy(sums + 4, t, sizeof t);
 }
 
-/* Requantizes channel j: sums[0] to *out and sums[4] to out[step]. */
-static inline __attribute__((always_inline)) void finish(const plane *p, const int32_t *sums, int16_t *out, size_t step,
-                                                         size_t j)
+/* Up to PIXELS pixels of four channels, to sums[pixel][channel]. */
+static void sum_pixels(int32_t *sums, window *w, size_t in_step, size_t pixels)
 {
-    const ek_requant16 *const r = &p->d->requant;
-    const int32_t bias = r->bias[j], multiplier = r->multiplier[j], qmin = r->qmin, qmax = r->qmax;
-    const uint32_t shift = r->shift[j];
-    if (shift < EK_M_LEAST_SHIFT16) {
-        for (int i = 0; i < 2; i++)
-            out[i * step] = ek_requantize16((int64_t)bias + sums[4 * i], multiplier, shift, qmin, qmax);
-        return;
+    for (size_t now; pixels; pixels -= now, sums += now * CHANNELS, w->at += now * in_step * sizeof(int16_t)) {
+        now = pixels < 2 ? 1 : 2;
+        w->step = (now - 1) * in_step * sizeof(int16_t);
+        sum_taps(sums, w);
     }
-    const int32_t m = ek_m_multiplier16(multiplier);
-    out[step] = ek_m_scale16(sums[4], bias, m, shift - EK_M_LEAST_SHIFT16, qmin, qmax);
-    out[0] = ek_m_scale16(sums[0], bias, m, shift - EK_M_LEAST_SHIFT16, qmin, qmax);
 }
 
 void ek_dsp_depthwise_s16(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
                           const ek_depthwise_s16 *d)
 {
-    if (d->c < 4 || d->taps > MOST_TAPS) {
+    if (d->c < CHANNELS || d->taps > MOST_TAPS) {
         ek_depthwise_s16_ref(out, out_step, taps, in_step, pixels, d);
         return;
     }
-    const plane p = { d, taps };
-    for (size_t pixel = 0, now; pixel < pixels; pixel += now) {
-        now = pixels - pixel < 2 ? 1 : 2;
-        const size_t in_next = (now - 1) * in_step, out_next = (now - 1) * out_step;
-        for (size_t first = 0; first < d->c; first += 4) {
-            const size_t j = d->c - first < 4 ? d->c - 4 : first; /* some channels may be done twice */
-            int32_t sums[8];
-            sum_4(sums, &p, pixel * in_step + j, in_next, j);
-            for (size_t i = 0; i < 4; i++) finish(&p, sums + i, out + pixel * out_step + j + i, out_next, j + i);
+    window w = { taps, NULL, taps + d->taps, d->c, 0, 0 };
+    int32_t sums[(PIXELS + 1) * CHANNELS]; /* a single pixel is summed twice */
+    for (size_t p = 0, now; p < pixels; p += now, out += now * out_step) {
+        now = pixels - p < PIXELS ? pixels - p : PIXELS;
+        for (size_t first = 0; first < d->c; first += CHANNELS) {
+            const size_t j = d->c - first < CHANNELS ? d->c - CHANNELS : first; /* some may be done twice */
+            w.weights = (const int8_t *)d->weights + j;
+            w.at = (p * in_step + j) * sizeof *out;
+            sum_pixels(sums, &w, in_step, now);
+            finish((output){ out + j, out_step }, sums, now, d, j);
         }
     }
 }

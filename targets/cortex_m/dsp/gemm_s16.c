@@ -93,14 +93,14 @@ static void finish(const product *p, const int32_t *sums, size_t first, size_t c
     for (size_t j = first; j < first + count; j++) {
         const int32_t *const end = sums + p->rows;
         int16_t *out = p->out + j;
-        if (r->shift[j] < EK_M_LEAST_SHIFT16) {
+        if (!ek_m_is_usual16(r->shift[j])) {
             for (; sums != end; out += step) *out = requantize(r, j, *sums++);
             continue;
         }
-        const int32_t bias = r->bias[j], multiplier = ek_m_multiplier16(r->multiplier[j]);
-        const uint32_t shift = r->shift[j] - EK_M_LEAST_SHIFT16;
+        const uint32_t bias = (uint32_t)r->bias[j];
+        const ek_m_ratio16 ratio = ek_m_ratio16_from(r->multiplier[j], r->shift[j]);
         do {
-            *out = ek_m_scale16(*sums++, bias, multiplier, shift, qmin, qmax);
+            *out = ek_m_scale16((int32_t)(bias + (uint32_t)*sums++), ratio, qmin, qmax);
             out += step;
         } while (sums != end);
     }

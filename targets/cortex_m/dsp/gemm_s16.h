@@ -8,7 +8,7 @@
 /* Packed: this, then pairs of channels (a, b), fours of k each, filled up with zeros. A word has the bytes
  * a[i], b[i], a[i + 1], b[i + 1], which SXTB16 makes two of each channel. */
 typedef struct ek_dsp_gemm16 {
-    uint32_t wide, reserved[3]; /* wide: a sum may not fit int32 */
+    uint32_t wide, reserved[3]; /* wide: an accumulator may not fit int32 */
 } ek_dsp_gemm16;
 
 static inline size_t ek_dsp_pair_bytes16(uint32_t k)

@@ -54,21 +54,20 @@ size_t ek_dsp_packed_gemm_s16(uint32_t n, uint32_t k)
     return (sizeof(ek_dsp_gemm16) + pairs * ek_dsp_pair_bytes16(k) + PAST_THE_END16 + 15) / 16 * 16;
 }
 
-static bool may_exceed_int32(const int8_t *weights, uint32_t k)
+static bool may_exceed_int32(const int8_t *weights, int32_t bias, uint32_t k)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < k; i++) sum += (uint64_t)(weights[i] < 0 ? -weights[i] : weights[i]);
-    return sum >= 1 << 16;
+    return sum * 32768 + (uint64_t)(bias < 0 ? -(int64_t)bias : bias) > INT32_MAX;
 }
 
 void ek_dsp_pack_gemm_s16(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
 {
     ek_dsp_gemm16 *const header = packed;
     int8_t *to = (int8_t *)(header + 1);
-    (void)bias;
     memset(packed, 0, ek_dsp_packed_gemm_s16(n, k));
     for (uint32_t j = 0; j < n; j++, weights += k) {
-        header->wide |= may_exceed_int32(weights, k);
+        header->wide |= may_exceed_int32(weights, bias[j], k);
         for (uint32_t i = 0; i < k; i++) to[(size_t)i * 2 + j % 2] = weights[i];
         if (j % 2) to += ek_dsp_pair_bytes16(k);
     }

@@ -26,7 +26,7 @@ static inline size_t ek_mve_gemm_block(uint32_t k)
 
 /* gemm_s16: this, then blocks as of gemm_s8: [chunks][4][8] weights, then 4 biases. */
 typedef struct ek_mve_gemm16 {
-    uint32_t wide, unused[3]; /* wide: a sum may not fit int32 */
+    uint32_t wide, unused[3]; /* wide: an accumulator may not fit int32 */
 } ek_mve_gemm16;
 
 static inline uint32_t ek_mve_chunks16(uint32_t k)

@@ -34,9 +34,9 @@ static inline int32_t ek_w4_at(const uint8_t *row, size_t i)
 static inline bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t count, uint32_t group,
                                uint32_t multipliers, uint64_t n, uint64_t k)
 {
-    const uint64_t groups = group ? k / group + (k % group != 0) : 0;
-    return ek_mul64(rows, count) < UINT64_C(1) << 30 && /* so that twice as int8 they have a size */
-           ek_check_blob(node, weights, ek_mul64(rows, count / 2 + count % 2), 1) &&
+    if (k > UINT32_MAX || ek_mul64(rows, count) >= UINT64_C(1) << 30) return false; /* twice as int8 has a size */
+    const uint32_t k32 = (uint32_t)k, groups = group ? k32 / group + (k32 % group != 0) : 0; /* no long division */
+    return ek_check_blob(node, weights, ek_mul64(rows, count / 2 + count % 2), 1) &&
            ek_check_blob(node, multipliers, ek_mul64(n, groups), 1);
 }
 

@@ -37,3 +37,11 @@ bool ek_check_geometry(const ek_node *node, const ek_fmt_conv_geometry *g, uint8
            g->out_c % g->groups == 0 && ek_check_in(node, 0, dtype, ek_size4(g->batch, g->in_h, g->in_w, g->in_c)) &&
            ek_check_out(node, 0, dtype, ek_size4(g->batch, g->out_h, g->out_w, g->out_c));
 }
+
+/* No table pads either side by 128, or takes more than 4 bytes for a weight. */
+size_t ek_packed_bytes(size_t (*packed)(uint32_t, uint32_t), uint32_t n, uint32_t k)
+{
+    if (!packed) return 0;
+    if (sizeof(size_t) == 4 && ((n | k) >> 31 || n + 128 > UINT32_MAX / 4 / (k + 128))) return SIZE_MAX;
+    return packed(n, k);
+}

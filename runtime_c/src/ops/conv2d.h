@@ -27,7 +27,7 @@ static uint64_t scratch(const void *params, const ek_kernels *kernels)
     return ek_window_needs_no_rows(g) ? 0 : ek_mul64(ek_conv_k(g), ek_gemm_rows(kernels) * sizeof(ek_element));
 }
 
-static uint64_t packed_group(const ek_node *node)
+static size_t packed_group(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
     return ek_gemm_packed(node->kernels, group_out(g), (uint32_t)ek_conv_k(g));
@@ -35,7 +35,7 @@ static uint64_t packed_group(const ek_node *node)
 
 static uint64_t packed_bytes(const ek_node *node)
 {
-    return ek_mul64(((const ek_params *)node->params)->geometry.groups, packed_group(node));
+    return (uint64_t)((const ek_params *)node->params)->geometry.groups * packed_group(node);
 }
 
 /* The group's weights in the file. */
@@ -54,7 +54,7 @@ static inline ek_gemm product(const ek_node *node, size_t group)
 
 static inline void pack(const ek_node *node, void *packed)
 {
-    const size_t bytes = (size_t)packed_group(node);
+    const size_t bytes = packed_group(node);
     for (size_t group = 0; group < ((const ek_params *)node->params)->geometry.groups; group++) {
         const ek_gemm gemm = product(node, group);
         ek_gemm_pack(node->kernels, (uint8_t *)packed + group * bytes, &gemm);
@@ -97,7 +97,7 @@ static ek_status run(const ek_node *node)
     const size_t groups = ((const ek_params *)node->params)->geometry.groups;
     for (size_t group = 0; group < groups; group++) {
         ek_gemm gemm = product(node, group);
-        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * (size_t)packed_group(node);
+        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * packed_group(node);
         run_channels(node, group, 0, &gemm);
     }
     return EK_OK;

@@ -32,7 +32,7 @@ static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
     const uint64_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
-    return packed ? ek_add64(packed, ek_align16(ek_conv_k(g) * g->out_c)) : 0;
+    return packed ? packed + ek_align16(ek_conv_k(g) * g->out_c) : 0;
 }
 
 static inline void pack_w4(const ek_node *node, void *packed)

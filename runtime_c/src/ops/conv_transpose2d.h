@@ -29,7 +29,7 @@ static uint32_t phase_k(const ek_phases *p)
     return ek_phase_taps(p) * (p->geometry->in_c / (uint32_t)p->geometry->groups);
 }
 
-static uint64_t packed_group(const ek_node *node, const ek_phases *p)
+static size_t packed_group(const ek_node *node, const ek_phases *p)
 {
     const uint32_t k = phase_k(p);
     return k ? ek_gemm_packed(node->kernels, p->geometry->out_c / (uint32_t)p->geometry->groups, k) : 0;
@@ -40,7 +40,7 @@ static uint64_t packed_bytes(const ek_node *node)
     const ek_params *p = node->params;
     uint64_t bytes = 0;
     for (ek_phases phases = ek_phases_begin(&p->geometry); ek_phases_next(&phases);)
-        bytes = ek_add64(bytes, ek_mul64(p->geometry.groups, packed_group(node, &phases)));
+        bytes += (uint64_t)p->geometry.groups * packed_group(node, &phases);
     return bytes;
 }
 

@@ -33,7 +33,7 @@ static uint64_t scratch_w4(const void *params, const ek_kernels *kernels)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)params)->geometry;
     if (kernels->packed_depthwise_s8 && !kernels->pack_depthwise_s8) return UINT64_MAX;
-    return ek_add64(ek_align16(scratch(params, kernels)), ek_add64(plain_bytes(g), packed_plain(g, kernels)));
+    return ek_add64(ek_align16(scratch(params, kernels)), plain_bytes(g) + packed_plain(g, kernels));
 }
 
 static void unpack(const ek_node *node, int8_t *to)
@@ -53,7 +53,7 @@ static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
     const uint64_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
-    return packed ? ek_add64(packed, plain_bytes(g)) : 0;
+    return packed ? packed + plain_bytes(g) : 0;
 }
 
 static void pack_from(const ek_node *node, void *packed, int8_t *room)

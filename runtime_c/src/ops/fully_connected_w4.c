@@ -17,7 +17,7 @@ static uint64_t scratch(const void *params, const ek_kernels *kernels)
     return ek_w4_scratch(kernels, ((const ek_fmt_fully_connected_w4 *)params)->k);
 }
 
-static uint64_t packed_alone(const ek_node *node)
+static size_t packed_alone(const ek_node *node)
 {
     const ek_fmt_fully_connected_w4 *p = node->params;
     return ek_w4_packs(node) ? ek_gemm_packed(node->kernels, p->n, p->k) : 0;
@@ -27,8 +27,8 @@ static uint64_t packed_alone(const ek_node *node)
 static uint64_t packed_bytes(const ek_node *node)
 {
     const ek_fmt_fully_connected_w4 *p = node->params;
-    const uint64_t packed = packed_alone(node);
-    return packed ? ek_add64(packed, ek_align16((uint64_t)p->n * p->k)) : 0;
+    const size_t packed = packed_alone(node);
+    return packed ? packed + ek_align16((uint64_t)p->n * p->k) : 0;
 }
 
 static ek_w4 weights_of(const ek_node *node)

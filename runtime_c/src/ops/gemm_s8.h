@@ -16,7 +16,7 @@ static inline size_t ek_gemm_rows(const ek_kernels *kernels)
 }
 
 /* Bytes of packed weights; 0 where these kernels pack none. */
-static inline uint64_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
+static inline size_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
 {
     return ek_packed_bytes(kernels->packed_gemm_s8, n, k);
 }

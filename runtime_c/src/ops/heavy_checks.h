@@ -87,14 +87,9 @@ static inline uint64_t ek_size4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
     return ek_mul64((uint64_t)a * b, (uint64_t)c * d);
 }
 
-/* Bytes that a kernel table packs n x k weights in; 0 if it has no `packed`, UINT64_MAX where size_t may be too
- * small for them: no table pads either side by 128, or takes more than 4 bytes for a weight. */
-static inline uint64_t ek_packed_bytes(size_t (*packed)(uint32_t, uint32_t), uint32_t n, uint32_t k)
-{
-    if (!packed) return 0;
-    const bool counts = sizeof(size_t) > 4 || ek_mul64((uint64_t)n + 128, (uint64_t)k + 128) <= SIZE_MAX / 4;
-    return counts ? packed(n, k) : UINT64_MAX;
-}
+/* Bytes that a kernel table packs n x k weights in; 0 if it has no `packed`, SIZE_MAX, which no memory has room
+ * for, where size_t may be too small for them. */
+size_t ek_packed_bytes(size_t (*packed)(uint32_t, uint32_t), uint32_t n, uint32_t k);
 
 /* The tensors have the geometry's sizes, and every coordinate that a window, or a transposed one,
  * reaches fits int32 with room to spare. Taps outside the input are filled in, so out_h and out_w

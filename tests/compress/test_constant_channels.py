@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file, build_model
 from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.runtime import Session
 
@@ -106,10 +107,26 @@ def test_no_output_bit_changes_on_int16_and_between(seed, int16, tmp_path):
 @pytest.mark.parametrize("seed", range(3))
 def test_no_output_bit_changes_with_4_bit_weights(seed, weights, tmp_path):
     graph = quantized(seed, tmp_path, weights=weights)
-    assert any("int4_group" in n.attrs for n in graph.nodes)
-    before = answers(graph)
-    assert remove_constant_channels(graph) or weights != "int4"
+    assert sum("int4_group" in n.attrs for n in graph.nodes) == 2
+    before, macs = answers(graph), build_model(graph).memory.macs
+    assert remove_constant_channels(graph)
     np.testing.assert_array_equal(answers(graph), before)
+    assert build_model(graph).memory.macs < 0.7 * macs
+
+
+def test_nothing_is_taken_out_of_groups_with_multipliers(tmp_path):
+    graph = quantized(1, tmp_path)
+    pointwise = next(n for n in graph.nodes if n.op == "Conv2d" and n.input(1).shape[1:3] == (1, 1))
+    w = pointwise.input(1)
+    pointwise.inputs[1] = constant(np.clip(w.const // 16, -7, 7) * np.int8(2), w.name, w.quant)
+    multipliers = np.full((len(w.const), 3), 2, np.uint8)
+    pointwise.attrs |= {"int4_group": 4, "int4_multipliers": multipliers}
+    before = answers(graph)
+    assert remove_constant_channels(graph)
+    np.testing.assert_array_equal(answers(graph), before)
+    rows = len(pointwise.input(1).const)
+    assert rows < len(w.const) and pointwise.attrs["int4_multipliers"].shape == (rows, 3)
+    assert pointwise.input(1).shape[3] == w.shape[3]
 
 
 def test_a_network_without_constants_stays_as_it_is(tmp_path):

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -84,8 +87,30 @@ def test_a_gain_counts_only_against_its_spread():
     assert not steady.beats(base, 3.0)
 
 
-def test_one_sample_holds_none_out_so_nothing_is_gained_there():
-    base = Score(np.array([[4.0]]), np.array([100.0]))
-    better = Score(np.array([[1.0]]), np.array([100.0]))
-    assert better.beats(base, 0.1)
-    assert not better.of_every_other().beats(base.of_every_other(), 0.1)
+def test_one_sample_holds_none_out_so_nothing_is_gained_there(net):
+    done = quantize_model(net, samples_for(1, 8, 8, 3, count=1), "minmax", weights="int4")
+    assert not done.options.rounded
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from edgekit.toolkit import pipeline
+from edgekit.toolkit.quantize import calibrate
+graph, rng = pipeline.load(sys.argv[1]), np.random.default_rng(0)
+(port,) = graph.inputs
+make = lambda: {port.name: rng.uniform(size=port.shape).astype(np.float32)}
+found = calibrate(graph, (make() for _ in range(int(sys.argv[2]))))
+print(found.samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_samples(digits):
+    """KEPT_SAMPLES and a few more, then ten times as many."""
+    peaks = []
+    for count in (300, 3000):
+        words = [sys.executable, "-c", MEMORY, str(digits / "digits.onnx"), str(count)]
+        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        assert int(told[0]) == count
+        peaks.append(int(told[1]))
+    assert peaks[1] < peaks[0] + 4096, f"{peaks} KiB"

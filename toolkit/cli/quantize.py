@@ -40,8 +40,8 @@ EXIT_BUDGET = 3
     type=click.Choice(list(WEIGHTS)),
     default="int8",
     show_default=True,
-    help="Bits of the weights of all convolutions and Gemms; with groupN, every N in a row share a "
-    "finer scale.",
+    help="Bits of the weights of convolutions and Gemms; with groupN, every N in a row share a "
+    "finer scale. Depthwise convolutions and what reads the model's inputs keep 8 bits.",
 )
 @click.option(
     "--rounding",

@@ -19,8 +19,8 @@ from ..runtime import Session
 Reals = NDArray[np.float64]
 
 SAMPLES = 128
-COLUMNS = 4096
-VALUES = 1 << 22
+COLUMNS = 8192
+VALUES = 1 << 23
 """Input columns taken for one node, spread over so many samples at most, and values in them."""
 FINE = 16
 """Parts of an input step in which the float model's input is counted."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..compress import remove_constant_channels
 from ..errors import UserError
-from ..ir import Graph
+from ..ir import Graph, Node
 from ..ops import definition
+from ..ops.conv2d import is_depthwise
 from ..progress import Progress
 from .budget import Mixed
 from .calibrate import Calibration, KeptSample, Sample, calibrate
@@ -19,7 +21,7 @@ from .precision import Precision
 from .rounding import round_weights
 from .search import MARGIN_DB, Search, fixed_ranges, trials_for
 from .tail import decoding_tail
-from .trial import Trials
+from .trial import Score, Trials
 from .units import can_be_int4
 
 SCALES_GAIN_DB = 0.1
@@ -27,8 +29,11 @@ EQUALIZE_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
 INT16_TAIL_GAIN_DB = 1.0
 FLOAT_TAIL_GAIN_DB = 3.0
-ROUNDING_GAIN_DB = 0.5
+ROUNDING_GAIN_DB = 0.1
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
+
+GROUPS_FROM = 0.8
+"""The part of a tensor's channels that must vary for its readers' weights to have groups."""
 
 
 @dataclass
@@ -212,15 +217,31 @@ class _Job:
             self.plan, self.options, self.score = plan, plan.options, score
 
     def hold_weights(self, form: Form) -> None:
-        """4-bit weights where they are asked for and there are any: ranges are as for 8 bits."""
+        """4-bit weights where they are asked for and serve: ranges are as for 8 bits."""
         if form.bits == 8:
             return
-        names = [u.node.output.name for u in self.plan.units if can_be_int4(u, self.plan.refused)]
+        plan = self.plan
+        able = [u.node for u in plan.units if can_be_int4(u, plan.refused)]
+        spared = _first_or_depthwise(plan.graph)
+        names = [n.output.name for n in able if n not in spared]
         four: dict[str, Precision] = dict.fromkeys(names, "int4")
         precision = {**self.options.precision, **four}
-        self.options = replace(self.options, precision=precision, int4_group=form.group)
+        self.options = replace(
+            self.options,
+            precision=precision,
+            int4_group=form.group,
+            ungrouped=self._sparse_readers() if form.group else frozenset(),
+        )
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
+
+    def _sparse_readers(self) -> frozenset[str]:
+        """What is made from tensors that lose many channels: groups of weights would keep them."""
+        graph, _ = self.plan.emit(self.ranges)
+        kept = {v.name: mask.mean() for v, mask in remove_constant_channels(graph).items()}
+        sparse = {name for name, part in kept.items() if part < GROUPS_FROM}
+        nodes = [n for n in graph.nodes if n.inputs and n.inputs[0] is not None]
+        return frozenset(n.output.name for n in nodes if n.input(0).name in sparse)
 
     def round(self, rounding: str) -> None:
         """Weights rounded for what they make; of `auto` only if the outputs gain."""
@@ -232,9 +253,14 @@ class _Job:
 
     def _rounding_gains(self) -> bool:
         """Whether weights rounded for every other sample serve the ones between."""
-        plan = self._rounded(self.source.calibration.kept[::2])
-        score = self.trials.score(plan, self.ranges)
-        return score.of_every_other().beats(self.score.of_every_other(), ROUNDING_GAIN_DB)
+        noise = self.score.noise.copy()
+        kept = self.source.calibration.kept
+        if len(kept) < 2:
+            return False
+        for first in (0, 1):
+            score = self.trials.score(self._rounded(kept[first::2]), self.ranges)
+            noise[:, 1 - first :: 2] = score.noise[:, 1 - first :: 2]
+        return Score(noise, self.score.signal).beats(self.score, ROUNDING_GAIN_DB)
 
     def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
         inputs = [s.inputs for s in samples]
@@ -256,6 +282,19 @@ class _Job:
             self.plan,
             self.source.calibration,
         )
+
+
+def _first_or_depthwise(graph: Graph) -> set[Node]:
+    """The nodes with weights that 4 bits cost most and save least."""
+    before = {p.value for p in graph.inputs}  # and what is made of them without weights
+    found: set[Node] = set()
+    for node in graph.nodes:
+        raw = all(v in before for v in node.dynamic_inputs)
+        if definition(node.op).weight is None:
+            before.update(node.outputs if raw else ())
+        elif raw or (node.op == "Conv2d" and is_depthwise(node)):
+            found.add(node)
+    return found
 
 
 def macs_of(graph: Graph) -> int:

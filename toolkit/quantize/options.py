@@ -47,6 +47,7 @@ class Options:
     precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights
     means          mean of each channel of tensors that weights multiply, for bias correction
     int4_group     so many 4-bit weights of an output channel share a multiplier; 0: they have none
+    ungrouped      tensors made with weights that have none in any case
     rounded        weights other than the nearest, by the tensor made with them, and their bits
     """
 
@@ -55,6 +56,7 @@ class Options:
     precision: Mapping[str, Precision] = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     int4_group: int = 0
+    ungrouped: frozenset[str] = frozenset()
     rounded: Mapping[tuple[str, int], Rounded] = field(default_factory=dict)
 
 

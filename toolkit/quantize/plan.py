@@ -94,7 +94,8 @@ class Plan:
 
     def _linear(self, unit: Unit) -> Linear:
         node, options = unit.node, self.options
-        form = Form(4, options.int4_group) if unit.precision == "int4" else Form()
+        group = 0 if node.output.name in options.ungrouped else options.int4_group
+        form = Form(4, group) if unit.precision == "int4" else Form()
         if (node, form) not in self._linears:
             means = options.means.get(node.input(0).name)
             self._linears[node, form] = Linear(node, means, options.search_scales, form)

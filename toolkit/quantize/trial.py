@@ -36,10 +36,6 @@ class Score:
         ratio = (self.signal + 1e-30) / (self.noise.sum(axis=1) + 1e-30)
         return float(np.mean(10 * np.log10(ratio)))
 
-    def of_every_other(self) -> Score:
-        """That of the second sample, the fourth and so on; the signal stays that of all."""
-        return Score(self.noise[:, 1::2], self.signal)
-
     def beats(self, other: Score, margin_db: float) -> bool:
         """Better by `margin_db`, and by more than the samples differ about it; never without any.
 

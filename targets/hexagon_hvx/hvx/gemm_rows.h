@@ -39,6 +39,30 @@ static inline bool ek_slots_serve(const ek_source *from, size_t k)
     return k <= EK_SLOT && (EK_ROWS - 1) * from->step + from->part <= 64 && k <= EK_SLOT_PARTS * from->part;
 }
 void ek_hvx_plan_slots(ek_slots *s, const ek_source *from, size_t k);
-void ek_hvx_gather_slots(ek_rows *to, const ek_slots *s, const ek_source *from, size_t rows);
+
+/* The first word of a slot is the sum of its words, times -128. */
+EK_INLINE HVX_Vector ek_slot_sums(HVX_Vector s)
+{
+    for (int32_t turn = EK_SLOT / 2; turn >= 4; turn /= 2) s = Q6_Vw_vadd_VwVw(s, Q6_V_vror_VR(s, turn));
+    return Q6_Vw_vsub_VwVw(Q6_V_vzero(), Q6_Vw_vasl_VwR(s, 7));
+}
+
+EK_INLINE void ek_hvx_gather_slots(ek_rows *to, const ek_slots *s, const ek_source *from, size_t rows)
+{
+    const HVX_Vector one = ek_splat_byte(1);
+    HVX_Vector low = Q6_V_vzero(), high = low;
+    const int8_t *a = from->a;
+    for (uint32_t p = 0; p < s->parts; p++, a += from->part_step) {
+        const HVX_Vector x = Q6_Vb_vshuff_Vb(ek_load_some(a, (rows - 1) * from->step + from->part));
+        low = Q6_Vb_vlut32or_VbVbVbI(low, ek_line(&s->index[p][0]), x, 0);
+        low = Q6_Vb_vlut32or_VbVbVbI(low, ek_line(&s->index[p][0]), x, 1);
+        high = Q6_Vb_vlut32or_VbVbVbI(high, ek_line(&s->index[p][1]), x, 0);
+        high = Q6_Vb_vlut32or_VbVbVbI(high, ek_line(&s->index[p][1]), x, 1);
+    }
+    ek_put_line(to->line, low);
+    ek_put_line(to->line + 1, high);
+    ek_put_line(to->offset, ek_slot_sums(Q6_Vw_vrmpy_VbVb(low, one)));
+    ek_put_line(to->offset + EK_WORDS, ek_slot_sums(Q6_Vw_vrmpy_VbVb(high, one)));
+}
 
 #endif

@@ -154,7 +154,7 @@ EK_INLINE size_t at_most(size_t v, size_t most)
 EK_INLINE void emit(int8_t *out, size_t out_step, HVX_Vector line, size_t stride, size_t copies, size_t n,
                     size_t rows_here)
 {
-    const size_t group = copies * n, groups = EK_LINE / stride;
+    const size_t group = copies * n, groups = copies == 4 ? 2 : EK_LINE / stride; /* of eight rows */
     if (out_step == n) {
         HVX_Vector all = line;
         for (size_t i = 1; i < groups && group < stride; i++) {
@@ -208,12 +208,12 @@ static void half(const columns *w, const rows *x, uint32_t p, size_t n)
 
 /* Merges the lanes of rows where a panel holds the channels several times; returns how many vectors
  * are left. */
-EK_INLINE int merge(HVX_Vector v[8], const columns *w)
+EK_INLINE int merge(HVX_Vector v[8], const columns *w, const uint32_t copies)
 {
     const int32_t bytes = (int32_t)w->n * 4;
-    if (w->copies == 1) return 8;
+    if (copies == 1) return 8;
     const HVX_VectorPred one = Q6_Q_vsetq_R(bytes), two = Q6_Q_vsetq2_R(2 * bytes);
-    if (w->copies == 2) {
+    if (copies == 2) {
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) v[i] = Q6_V_vmux_QVV(one, v[2 * i], v[2 * i + 1]);
         return 4;
@@ -227,18 +227,19 @@ EK_INLINE int merge(HVX_Vector v[8], const columns *w)
 }
 
 /* Eight rows, one panel of up to 32 channels. */
-EK_INLINE void narrow(const columns *w, const rows *x, uint32_t p, size_t n, const layout at)
+EK_INLINE void narrow(const columns *w, const rows *x, uint32_t p, size_t n, const layout at, const uint32_t copies)
 {
     HVX_Vector acc[8][4], v[8];
     const ek_channels32 *c = w->channels + p;
     sums(acc, w, x, 0, at, p, 8, 1);
 #pragma GCC unroll 8
     for (int r = 0; r < 8; r++) v[r] = acc[r][0];
-    const int vectors = merge(v, w);
+    const int vectors = merge(v, w, copies);
     int8_t *out = x->out + p * EK_WORDS;
-    const HVX_Vector first =
-        ek_narrow128(ek_scale32(v[0], c), ek_scale32(v[1], c), ek_scale32(v[2], c), ek_scale32(v[3], c), &w->output);
-    emit(out, x->out_step, first, EK_WORDS, w->copies, n, at_most(x->count, 4 * w->copies));
+    const HVX_Vector v0 = ek_scale32(v[0], c), v1 = ek_scale32(v[1], c);
+    const HVX_Vector first = copies == 4 ? ek_narrow128(v0, v1, v0, v1, &w->output)
+                                         : ek_narrow128(v0, v1, ek_scale32(v[2], c), ek_scale32(v[3], c), &w->output);
+    emit(out, x->out_step, first, EK_WORDS, copies, n, at_most(x->count, 4 * copies));
     if (vectors <= 4 || x->count <= 4) return;
     const HVX_Vector second =
         ek_narrow128(ek_scale32(v[4], c), ek_scale32(v[5], c), ek_scale32(v[6], c), ek_scale32(v[7], c), &w->output);
@@ -250,7 +251,10 @@ static void run_rows(const columns *w, const rows *x, size_t n)
     uint32_t p = 0;
     if (x->slots) {
         ek_hvx_gather_slots(x->gathered, x->slots, &x->from, x->count);
-        for (; n; n -= at_most(n, EK_WORDS), p++) narrow(w, x, p, at_most(n, EK_WORDS), SLOTS);
+        if (w->copies == 4)
+            narrow(w, x, 0, n, SLOTS, 4);
+        else
+            for (; n; n -= at_most(n, EK_WORDS), p++) narrow(w, x, p, at_most(n, EK_WORDS), SLOTS, w->copies);
         return;
     }
     if (w->k <= EK_CHUNK) ek_hvx_gather_rows(x->gathered, &x->from, x->count, 0, w->k);
@@ -263,7 +267,7 @@ static void run_rows(const columns *w, const rows *x, size_t n)
         n -= at_most(n, 64);
         p += 2;
     }
-    if (n) narrow(w, x, p, n, INTERLEAVED);
+    if (n) narrow(w, x, p, n, INTERLEAVED, w->copies);
 }
 
 /* One row and C panels; the bytes of those that are missing are anything. */

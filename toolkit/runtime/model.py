@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +161,12 @@ class Model:
         at, size = getattr(self.handle, field), int(getattr(self.handle, length))
         return bytes(ffi.buffer(at, size)) if size else b""
 
+    @cached_property
+    def _program(self) -> bytes:
+        return self._bytes("program", "program_bytes")
+
     def _first_output(self, op: int) -> tuple[int, int]:
-        return program.first_output(self._bytes("program", "program_bytes"), self.handle.ops[op])
+        return program.first_output(self._program, self.handle.ops[op])
 
     def _op_output(self, i: int) -> OpOutput:
         kind, tensor = self._first_output(i)

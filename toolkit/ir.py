@@ -172,14 +172,6 @@ class Graph:
                 seen.add(v)
                 yield v
 
-    def replace(self, old: Value, new: Value) -> None:
-        """Let every reader of `old`, ports included, read `new`."""
-        for node in self.nodes:
-            node.inputs = [new if v is old else v for v in node.inputs]
-        for port in self.outputs:
-            if port.value is old:
-                port.value = new
-
     def sort(self) -> None:
         """Put nodes in an order of execution, keeping the present order where it is one."""
         made_by = self.producers()

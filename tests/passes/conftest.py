@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Array, Graph, Port, TensorType, Value
 from edgekit.toolkit.onnx_import.builder import GraphBuilder
 from edgekit.toolkit.passes import Pass, UntilQuiet
+from edgekit.toolkit.passes._links import Links
 from edgekit.toolkit.passes.dead_code import DeadCode
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
@@ -73,6 +75,30 @@ class Net(GraphBuilder):
 
     def ops(self) -> list[str]:
         return [n.op for n in self.graph.nodes]
+
+
+def follow(links: Links) -> None:
+    """Assert that `links` say what the graph is now."""
+    fresh = Links(links.graph)
+    for v in links.graph.values():
+        assert links.producer(v) is fresh.producer(v)
+        assert Counter(links.users(v)) == Counter(fresh.users(v))
+        assert links.is_output(v) == fresh.is_output(v)
+    assert all(links.has(node) for node in links.graph.nodes)
+
+
+@pytest.fixture(autouse=True)
+def links_follow_every_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def checked(edit: Callable[..., Any]) -> Callable[..., Any]:
+        def edited(self: Links, *args: Any, **attrs: Any) -> Any:
+            made = edit(self, *args, **attrs)
+            follow(self)
+            return made
+
+        return edited
+
+    for name in ("emit", "replace", "redirect", "let_out", "rewire", "take_over"):
+        monkeypatch.setattr(Links, name, checked(getattr(Links, name)))
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..ir import Array, Graph, Node, Value, constant
+from ..ir import Array, Graph, Node, Port, Value, constant
 from ..ops import definition
 
 OTHER_LAYOUT = ".nhwc"
@@ -13,7 +13,7 @@ OTHER_LAYOUT = ".nhwc"
 
 
 class Links:
-    """Producers and users of values, recomputed after edits. All edits go through here.
+    """Producers and users of values, kept through edits. All edits go through here.
 
     New nodes are put where they are told to; `NodePass` sorts the graph when it is done.
     """
@@ -21,36 +21,25 @@ class Links:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._names = {v.name for v in graph.values()}
-        self._stale()
-
-    def _stale(self) -> None:
-        self._producers: dict[Value, Node] | None = None
-        self._users: dict[Value, list[Node]] | None = None
-        self._outputs: set[Value] | None = None
-        self._present: set[Node] | None = None
+        self._producers = graph.producers()
+        self._users = graph.consumers()
+        self._outputs = graph.output_values()
+        self._present = set(graph.nodes)
 
     def has(self, node: Node) -> bool:
         """Whether the node is still in the graph."""
-        if self._present is None:
-            self._present = set(self.graph.nodes)
         return node in self._present
 
     def producer(self, value: Value | None, op: str | None = None) -> Node | None:
         """The node that makes `value`, if there is one (of operator `op`)."""
-        if self._producers is None:
-            self._producers = self.graph.producers()
         node = None if value is None else self._producers.get(value)
         return node if op is None or (node is not None and node.op == op) else None
 
-    def users(self, value: Value) -> list[Node]:
+    def users(self, value: Value) -> Sequence[Node]:
         """The nodes that read `value`, one entry a use."""
-        if self._users is None:
-            self._users = self.graph.consumers()
-        return self._users.get(value, [])
+        return self._users.get(value, ())
 
     def is_output(self, value: Value) -> bool:
-        if self._outputs is None:
-            self._outputs = self.graph.output_values()
         return value in self._outputs
 
     def only_user(self, value: Value) -> Node | None:
@@ -93,7 +82,9 @@ class Links:
         node.outputs = [Value(node.name, definition(op).infer(node)[0])]
         at = len(self.graph.nodes) if before is None else self.graph.nodes.index(before)
         self.graph.nodes.insert(at, node)
-        self._stale()
+        self._present.add(node)
+        self._producers[node.output] = node
+        self._reads(node)
         return node.output
 
     def replaceable(self, node: Node, new: Value) -> bool:
@@ -109,19 +100,53 @@ class Links:
         free = new.const is None and self.producer(new) is not None and not self.is_output(new)
         if free and (self.is_output(old) or new.name.startswith(old.name)):
             new.name, old.name = old.name, new.name
-        self.graph.replace(old, new)
-        self.graph.nodes.remove(node)
-        self._stale()
+        self.redirect(old, new, self.users(old))
+        for port in self.graph.outputs:
+            if port.value is old:
+                self.let_out(port, new)
+        self._drop(node)
+
+    def redirect(self, old: Value, new: Value, users: Iterable[Node]) -> None:
+        """Let these nodes read `new` where they read `old`."""
+        for user in list(dict.fromkeys(users)):
+            self._connect(user, [new if v is old else v for v in user.inputs])
+
+    def let_out(self, port: Port, value: Value) -> None:
+        """Let an output of the graph be `value`."""
+        port.value = value
+        self._outputs = self.graph.output_values()
 
     def rewire(self, node: Node, inputs: Sequence[Value | None], **attrs: Any) -> None:
         """Give the node other inputs and attributes; its output's type is inferred again."""
-        node.inputs = list(inputs)
+        self._connect(node, inputs)
         node.attrs = {**node.attrs, **attrs}
         node.output.type = definition(node.op).infer(node)[0]
-        self._stale()
 
     def take_over(self, node: Node, after: Node) -> None:
         """Let `node` make the output of `after`, which it has absorbed; `after` is dropped."""
+        self._drop(after)
+        del self._producers[node.output]
         node.outputs = list(after.outputs)
-        self.graph.nodes.remove(after)
-        self._stale()
+        self._producers.update(dict.fromkeys(node.outputs, node))
+
+    def _connect(self, node: Node, inputs: Sequence[Value | None]) -> None:
+        self._forget(node)
+        node.inputs = list(inputs)
+        self._reads(node)
+
+    def _drop(self, node: Node) -> None:
+        self.graph.nodes.remove(node)
+        self._present.remove(node)
+        self._forget(node)
+        for v in node.outputs:
+            del self._producers[v]
+
+    def _reads(self, node: Node) -> None:
+        for v in node.inputs:
+            if v is not None:
+                self._users.setdefault(v, []).append(node)
+
+    def _forget(self, node: Node) -> None:
+        for v in node.inputs:
+            if v is not None:
+                self._users[v].remove(node)

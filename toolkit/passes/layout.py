@@ -79,6 +79,7 @@ def _regions(links: Links) -> list[list[Node]]:
                 continue
             a, b = group[other], group[node]
             if a is not b:
+                a, b = (a, b) if len(a) >= len(b) else (b, a)
                 a += b
                 group.update(dict.fromkeys(b, a))
     place = {n: i for i, n in enumerate(links.graph.nodes)}
@@ -94,12 +95,15 @@ class _Region:
         self.inner = {n.output for n in nodes}
         read = [v for n in nodes for v in data_inputs(n)]
         self.entering = [v for v in dict.fromkeys(read) if v not in self.inner and v.const is None]
-        self.leaving = [v for n in nodes if (v := n.output) and self._readers(v, port=True)]
+        self.leaving = [v for n in nodes if (v := n.output) and self._readers(v)]
 
-    def _readers(self, v: Value, port: bool = False) -> list[Node | None]:
-        """Users outside the region; None stands for a port."""
-        outside: list[Node | None] = [u for u in self.links.users(v) if u not in self.members]
-        return [*outside, None] if port and self.links.is_output(v) else outside
+    def _outside(self, v: Value) -> list[Node]:
+        """Users that are not in the region."""
+        return [u for u in self.links.users(v) if u not in self.members]
+
+    def _readers(self, v: Value) -> list[Node | None]:
+        """As _outside; None stands for a port."""
+        return [*self._outside(v), *[None] * self.links.is_output(v)]
 
     def best(self) -> Perm:
         """The cheapest layout of all that border Transposes suggest; identity to leave it."""
@@ -109,8 +113,8 @@ class _Region:
             if (t := self.links.producer(v, "Transpose")) and len(v.shape) == self.rank:
                 candidates.add(inverse(t.attrs["perm"]))
         for v in self.leaving:
-            for user in self._readers(v):
-                if user is not None and user.op == "Transpose":
+            for user in self._outside(v):
+                if user.op == "Transpose":
                     candidates.add(tuple(user.attrs["perm"]))
         candidates = {p for p in candidates if all(allows(n, p) for n in self.nodes)} | {stay}
         if len(candidates) == 1:
@@ -134,7 +138,7 @@ class _Region:
     def _price_out(self, v: Value, perm: Perm) -> _Price:
         back = inverse(perm)
         wanted: dict[Perm, list[Node | None]] = {}
-        for user in self._readers(v, port=True):
+        for user in self._readers(v):
             transposed = user is not None and user.op == "Transpose"
             to = compose(back, user.attrs["perm"]) if user and transposed else back
             wanted.setdefault(to, []).append(user)
@@ -151,7 +155,7 @@ class _Region:
 
     def apply(self, perm: Perm) -> None:
         """Compute the region in the layout `perm`, with Transposes at all its borders."""
-        outside = {v: self._readers(v) for v in self.leaving}
+        outside = {v: self._outside(v) for v in self.leaving}
         ports = {v: [p for p in self.links.graph.outputs if p.value is v] for v in self.leaving}
         moved = {v: self._enter(v, perm) for v in self.entering}
         for node in self.nodes:
@@ -164,12 +168,9 @@ class _Region:
         for v in self.leaving:
             back = self.links.emit(None, "Transpose", [v], {"perm": inverse(perm)}, v.name)
             back.name, v.name = v.name, self.links.in_other_layout(v.name)
-            for user in outside[v]:
-                assert user is not None
-                user.inputs = [back if u is v else u for u in user.inputs]
+            self.links.redirect(v, back, outside[v])
             for port in ports[v]:
-                port.value = back
-        self.links.graph.sort()
+                self.links.let_out(port, back)
 
     def _enter(self, v: Value, perm: Perm) -> Value:
         if len(v.shape) < self.rank:

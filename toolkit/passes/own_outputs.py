@@ -21,7 +21,7 @@ class OwnOutputs:
             if root.const is None and links.producer(root) is not None:
                 continue
             attrs = {"dims": (root.type.size,), "strides": (1,), "offset": 0, "shape": value.shape}
-            port.value = links.emit(None, "Copy", [root], attrs, port.name)
+            links.let_out(port, links.emit(None, "Copy", [root], attrs, port.name))
             changed = True
         return changed
 

@@ -101,14 +101,18 @@ def _repack(
 
 
 def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:
-    """Place tensors and the plan's scratch anew; tensors that shared memory still do."""
+    """Place tensors and the plan's scratch anew. Tensors that are alive together in the same bytes
+    are one buffer under two names, and stay so."""
     first, last = _lifetimes(model)
     arena = [i for i, t in enumerate(model.tensors) if t.place == Place.Arena]
     buffer_of: dict[int, int] = {}
     buffers: list[Buffer] = []
+    alive: list[int] = []
     for i in sorted(arena, key=lambda i: first[i]):
         size = model.tensors[i].nbytes
-        shared = next((j for j in buffer_of if _shared(model, i, j, first, last)), None)
+        alive = [j for j in alive if last[j] >= first[i]]
+        shared = next((j for j in alive if _overlap(model, i, j)), None)
+        alive.append(i)
         if shared is None:
             buffer_of[i] = len(buffers)
             buffers.append(Buffer(size, first[i], last[i]))
@@ -166,12 +170,6 @@ def _lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
             first[i] = max(steps, default=0)
             last.setdefault(i, first[i])
     return first, last
-
-
-def _shared(model: EdgeModel, i: int, j: int, first: dict[int, int], last: dict[int, int]) -> bool:
-    """Alive together in the same bytes: one buffer under two names."""
-    together = first[i] <= last[j] and first[j] <= last[i]
-    return together and _overlap(model, i, j)
 
 
 def _overlap(model: EdgeModel, i: int, j: int) -> bool:

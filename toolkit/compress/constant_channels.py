@@ -8,6 +8,7 @@ BatchNorm reduced to their bias). What a constant adds to a later sum goes into 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,10 +38,11 @@ def remove_constant_channels(graph: Graph) -> dict[Value, Mask]:
     Returns, for every value that lost channels, which of them it kept.
     """
     intervals = _intervals(graph)
+    readers, outputs = graph.consumers(), graph.output_values()  # which stay as they are
     kept: dict[Value, Mask] = {}
     for node in list(graph.nodes):
         if node.op == "Conv2d" and node.attrs["groups"] == 1 and node.output.dtype in INTEGERS:
-            chain = _chain(graph, node)
+            chain = _chain(node, readers, outputs)
             if chain is not None:
                 kept |= _prune(chain, intervals)
     return kept
@@ -48,16 +50,18 @@ def remove_constant_channels(graph: Graph) -> dict[Value, Mask]:
 
 @dataclass(frozen=True)
 class _Chain:
-    """A convolution, the channel-wise operators behind it, and those that sum over its channels."""
+    """A convolution, the channel-wise operators behind it in an order of execution, and those that
+    sum over its channels."""
 
     head: Node
     links: list[Node]
     sinks: list[Node]
 
 
-def _chain(graph: Graph, head: Node) -> _Chain | None:
+def _chain(
+    head: Node, readers: Mapping[Value, Sequence[Node]], outputs: Set[Value]
+) -> _Chain | None:
     """The chain of `head`; None where a channel is needed by anything else."""
-    readers, outputs = graph.consumers(), graph.output_values()
     links: list[Node] = []
     sinks: list[Node] = []
     todo = [head.output]
@@ -112,7 +116,7 @@ def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]
         _absorb(sink, low, keep)
     _drop_outputs(chain.head, keep)
     kept = {chain.head.output: keep}
-    for link in _in_order(chain):
+    for link in chain.links:
         if link.op == "Conv2d":
             _drop_outputs(link, keep)
             link.attrs["groups"] = int(keep.sum())
@@ -124,10 +128,6 @@ def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]
         i = intervals[value]
         intervals[value] = Interval(i.low[keep], i.high[keep])
     return kept
-
-
-def _in_order(chain: _Chain) -> list[Node]:
-    return chain.links  # discovered from the head on, so inputs come before outputs
 
 
 def _absorbable(sink: Node, interval: Interval) -> Mask:

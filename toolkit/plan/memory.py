@@ -56,6 +56,7 @@ def place(buffers: Sequence[Buffer], align: int, tries: int = 400) -> Layout:
     def span(i: int) -> int:
         return buffers[i].last - buffers[i].first
 
+    together = _alive_together(buffers)
     starts = [
         sorted(indices, key=lambda i: (-buffers[i].size, buffers[i].first)),
         sorted(indices, key=lambda i: (-buffers[i].size * (span(i) + 1), buffers[i].first)),
@@ -65,7 +66,7 @@ def place(buffers: Sequence[Buffer], align: int, tries: int = 400) -> Layout:
     best_order: list[int] = []
     best: tuple[int, list[int]] | None = None
     for order in starts:
-        found = _first_fit(buffers, order, align)
+        found = _first_fit(buffers, order, together, align)
         if best is None or found[0] < best[0]:
             best, best_order = found, order
     assert best is not None
@@ -76,32 +77,41 @@ def place(buffers: Sequence[Buffer], align: int, tries: int = 400) -> Layout:
         order = best_order.copy()
         i, j = rng.sample(indices, 2)
         order.insert(j, order.pop(i))
-        found = _first_fit(buffers, order, align)
+        found = _first_fit(buffers, order, together, align)
         if found[0] <= best[0]:
             best, best_order = found, order
     return Layout(best[1], best[0], bound)
 
 
+def _alive_together(buffers: Sequence[Buffer]) -> list[list[int]]:
+    """Of each buffer, the others that are needed at a step when it is."""
+    found: list[list[int]] = [[] for _ in buffers]
+    alive: list[int] = []
+    for i in sorted(range(len(buffers)), key=lambda i: buffers[i].first):
+        alive = [j for j in alive if buffers[j].last >= buffers[i].first]
+        for j in alive:
+            found[i].append(j)
+            found[j].append(i)
+        alive.append(i)
+    return found
+
+
 def _first_fit(
-    buffers: Sequence[Buffer], order: Sequence[int], align: int
+    buffers: Sequence[Buffer],
+    order: Sequence[int],
+    together: Sequence[Sequence[int]],
+    align: int,
 ) -> tuple[int, list[int]]:
     """Each buffer, in this order, at the lowest offset that is free during its life."""
-    offsets = [0] * len(buffers)
-    done: list[int] = []
+    offsets = [-1] * len(buffers)
     total = 0
     for i in order:
-        b = buffers[i]
-        taken = sorted(
-            (offsets[j], offsets[j] + buffers[j].size)
-            for j in done
-            if buffers[j].first <= b.last and b.first <= buffers[j].last
-        )
-        at = 0
-        for low, high in taken:
-            if at + b.size <= low:
+        size, at = buffers[i].size, 0
+        placed = [j for j in together[i] if offsets[j] >= 0]
+        for low, high in sorted((offsets[j], offsets[j] + buffers[j].size) for j in placed):
+            if at + size <= low:
                 break
             at = max(at, round_up(high, align))
         offsets[i] = at
-        total = max(total, round_up(at + b.size, align))
-        done.append(i)
+        total = max(total, round_up(at + size, align))
     return total, offsets

@@ -13,27 +13,47 @@ from ..ir import Graph, Node, Value
 _BEAM = 48
 
 
-@dataclass(frozen=True)
+@dataclass
 class _State:
+    """A way to a set of operators that are done."""
+
     done: int  # bit set of node indices
+    ready: tuple[int, ...]  # whose inputs are made
     alive: int  # bytes
     peak: int
-    order: tuple[int, ...]
+    before: _State | None = None
+    last: int = -1
+    rank: int = 0  # of its order among those in the beam
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Sorts states of as many operators by their orders, by the first that differs."""
+        return (self.before.rank if self.before else 0), self.last
+
+    def order(self) -> list[int]:
+        """The operators done, one after the other."""
+        found: list[int] = []
+        state = self
+        while state.before is not None:
+            found.append(state.last)
+            state = state.before
+        return found[::-1]
 
 
 def schedule(graph: Graph) -> list[Node]:
     """The graph's nodes in a legal order; the given one unless another needs less memory."""
     nodes = graph.nodes
-    index = {id(n): i for i, n in enumerate(nodes)}
-    producer = {v: index[id(n)] for v, n in graph.producers().items()}
-    needs = [
-        sum({1 << producer[v] for v in n.inputs if v is not None and v in producer}) for n in nodes
-    ]
+    makers = {v: i for i, n in enumerate(nodes) for v in n.outputs}
+    needs = [{makers[v] for v in n.dynamic_inputs if v in makers} for n in nodes]
+    followers: list[list[int]] = [[] for _ in nodes]
     readers: dict[Value, int] = {}
     for i, n in enumerate(nodes):
+        for before in needs[i]:
+            followers[before].append(i)
         for v in n.dynamic_inputs:
             readers[v] = readers.get(v, 0) | 1 << i
     kept = graph.output_values()
+    masks = [sum(1 << before for before in found) for found in needs]
 
     def step(state: _State, i: int) -> _State:
         node, done = nodes[i], state.done | 1 << i
@@ -42,23 +62,25 @@ def schedule(graph: Graph) -> list[Node]:
         for v in set(node.dynamic_inputs) | set(node.outputs):
             if v not in kept and not readers.get(v, 0) & ~done:
                 alive -= v.type.nbytes
-        return _State(done, alive, peak, (*state.order, i))
+        freed = [n for n in followers[i] if not masks[n] & ~done]
+        ready = (*(n for n in state.ready if n != i), *freed)
+        return _State(done, ready, alive, peak, state, i)
 
-    start = _State(0, sum(p.value.type.nbytes for p in graph.inputs), 0, ())
-    given = start
+    ready = tuple(i for i, found in enumerate(needs) if not found)
+    given = start = _State(0, ready, sum(p.value.type.nbytes for p in graph.inputs), 0)
     for i in range(len(nodes)):
         given = step(given, i)
     beam = [start]
     for _ in nodes:
         following: dict[int, _State] = {}
         for state in beam:
-            for i in range(len(nodes)):
-                if state.done >> i & 1 or needs[i] & ~state.done:
-                    continue
+            for i in state.ready:
                 new = step(state, i)
                 old = following.get(new.done)
-                if old is None or (new.peak, new.order) < (old.peak, old.order):
+                if old is None or (new.peak, new.place) < (old.peak, old.place):
                     following[new.done] = new
-        beam = sorted(following.values(), key=lambda s: (s.peak, s.alive, s.order))[:_BEAM]
+        beam = sorted(following.values(), key=lambda s: (s.peak, s.alive, s.place))[:_BEAM]
+        for rank, state in enumerate(sorted(beam, key=lambda s: s.place)):
+            state.rank = rank
     best = beam[0]
-    return list(nodes) if given.peak <= best.peak else [nodes[i] for i in best.order]
+    return list(nodes) if given.peak <= best.peak else [nodes[i] for i in best.order()]

@@ -39,7 +39,7 @@ bool ek_check_geometry(const ek_node *node, const ek_fmt_conv_geometry *g, uint8
 }
 
 /* No table pads either side by 128, or takes more than 4 bytes for a weight. */
-size_t ek_packed_bytes(size_t (*packed)(uint32_t, uint32_t), uint32_t n, uint32_t k)
+size_t ek_packed_bytes(ek_packed_fn *packed, uint32_t n, uint32_t k)
 {
     if (!packed) return 0;
     if (sizeof(size_t) == 4 && ((n | k) >> 31 || n + 128 > UINT32_MAX / 4 / (k + 128))) return SIZE_MAX;

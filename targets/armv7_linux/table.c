@@ -1,8 +1,6 @@
 #include <sys/auxv.h>
 
-#include "edgekit/target.h"
-#include "kernels_ref/reference.h"
-#include "../aarch64_linux/neon/kernels.h"
+#include "../aarch64_linux/neon/table.h"
 
 /* HWCAP_NEON and HWCAP_VFPv4: fused multiply-add. */
 static bool supported(void)
@@ -11,29 +9,9 @@ static bool supported(void)
 }
 
 static const ek_kernels kernels = {
-    EK_REFERENCE_KERNELS,
+    EK_NEON_KERNELS,
     .name = "armv7_neon",
-    .gemm_s8_rows = 48,
-    .gemm_s16_rows = 48,
-    .gemm_f32_rows = 48,
-    .gemm_s8_parts = 8,
-    .gemm_s8 = ek_neon_gemm_s8,
-    .packed_gemm_s8 = ek_neon_packed_gemm_s8,
-    .pack_gemm_s8 = EK_PACKER(ek_neon_pack_gemm_s8),
-    .gemm_s16 = ek_neon_gemm_s16,
-    .mat_mul_s16 = ek_neon_mat_mul_s16,
-    .gemm_f32 = ek_neon_gemm_f32,
-    .packed_gemm_f32 = ek_neon_packed_gemm_f32,
-    .pack_gemm_f32 = EK_PACKER(ek_neon_pack_gemm_f32),
-    .depthwise_s8 = ek_neon_depthwise_s8,
-    .packed_depthwise_s8 = ek_neon_packed_depthwise_s8,
-    .pack_depthwise_s8 = EK_PACKER(ek_neon_pack_depthwise_s8),
-    .depthwise_s16 = ek_neon_depthwise_s16,
-    .depthwise_f32 = ek_neon_depthwise_f32,
-    .add_s8 = ek_neon_add_s8,
-    .mul_s8 = ek_neon_mul_s8,
-    .sum_s8 = ek_neon_sum_s8,
-    .max_s8 = ek_neon_max_s8,
+    .lut_s8 = ek_lut_s8_ref, /* a table of 256 bytes does not fit the registers */
 };
 
 const ek_target ek_target_armv7_neon = { &kernels, supported };

@@ -71,7 +71,7 @@ static bool differs(const output *want, const output *got, const char *slot, con
     return true;
 }
 
-static bool packs_in_16s(size_t (*packed)(uint32_t, uint32_t), const char *slot, const ek_kernels *opt)
+static bool packs_in_16s(ek_packed_fn *packed, const char *slot, const ek_kernels *opt)
 {
     for (uint32_t n = 1; packed && n < 70; n++) {
         if (packed(n, 71 - n) % 16 == 0) continue;

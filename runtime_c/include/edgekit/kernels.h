@@ -94,6 +94,53 @@ typedef struct ek_mul_s8 {
     int32_t a_zero, b_zero, multiplier, shift, zero_point, qmin, qmax;
 } ek_mul_s8;
 
+/* out[r * out_step + j] for r < rows, j < n; row r of a starts at a + r * a_step. Steps count
+ * elements. Sums do not overflow int32: the toolkit proved it. */
+typedef void ek_gemm_s8_fn(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows,
+                           const ek_gemm_s8 *g);
+typedef void ek_gemm_s16_fn(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows,
+                            const ek_gemm_s16 *g);
+typedef void ek_gemm_f32_fn(float *out, size_t out_step, const float *a, size_t a_step, size_t rows,
+                            const ek_gemm_f32 *g);
+
+/* The bytes that packing n x k weights, or those of some taps and channels, takes (a multiple of 16), and
+ * the packing itself, into memory aligned to 16. Packed weights may also lie in a hostile file: the kernel
+ * must stay inside their bytes whatever they say. */
+typedef size_t ek_packed_fn(uint32_t n_or_taps, uint32_t k_or_c);
+typedef void ek_pack_gemm_fn(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+typedef void ek_pack_gemm_f32_fn(void *packed, const float *weights, uint32_t n, uint32_t k);
+/* `d` holds the weights of the file; the packing may take in its requant too. */
+typedef void ek_pack_depthwise_s8_fn(void *packed, const ek_depthwise_s8 *d);
+typedef void ek_pack_depthwise_s16_fn(void *packed, const ek_depthwise_s16 *d);
+
+/* Both sides int16, rows of b one after the other; any int16, sums of up to 511 products. */
+typedef void ek_mat_mul_s16_fn(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
+
+/* out[p * out_step + j] = requant(bias[j] + sum_t weights[t][j] * taps[t][p * in_step + j])
+ * for p < pixels, j < c. */
+typedef void ek_depthwise_s8_fn(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
+                                const ek_depthwise_s8 *d);
+typedef void ek_depthwise_s16_fn(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step,
+                                 size_t pixels, const ek_depthwise_s16 *d);
+typedef void ek_depthwise_f32_fn(float *out, size_t out_step, const float *const *taps, size_t in_step, size_t pixels,
+                                 const ek_depthwise_f32 *d);
+
+/* Elementwise over `count`; b_step is 1, or 0 to use b[0] throughout. out may be a or b. */
+typedef void ek_add_s8_fn(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                          const ek_add_s8 *p);
+typedef void ek_mul_s8_fn(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                          const ek_mul_s8 *p);
+/* out[i] = table[in[i] + 128]; out may be in. */
+typedef void ek_lut_s8_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+
+/* acc[j] += sum_{i < count} in[i * step + j] for j < c; |result| < 2^31. */
+typedef void ek_sum_s8_fn(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
+/* out[j] = max(out[j], max_{i < count} in[i * step + j]) for j < c. */
+typedef void ek_max_s8_fn(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
+
+/* `count` runs of n bytes, each so many bytes after the one before. */
+typedef void ek_copy_fn(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
+
 struct ek_kernels {
     const char *name;
 
@@ -104,53 +151,35 @@ struct ek_kernels {
      * image need no gathering. */
     uint16_t gemm_s8_parts;
 
-    /* out[r * out_step + j] for r < rows, j < n; row r of a starts at a + r * a_step. Steps count
-     * elements. Sums do not overflow int32: the toolkit proved it. */
-    void (*gemm_s8)(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g);
-    /* NULL: weights are used as they are in the file. Otherwise the bytes that packing n x k weights
-     * takes (a multiple of 16), and the packing itself, into memory aligned to 16. Packed weights
-     * may also lie in a hostile file: the kernel must stay inside their bytes whatever they say. */
-    size_t (*packed_gemm_s8)(uint32_t n, uint32_t k);
-    void (*pack_gemm_s8)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+    /* packed_* NULL: weights are used as they are in the file. */
+    ek_gemm_s8_fn *gemm_s8;
+    ek_packed_fn *packed_gemm_s8;
+    ek_pack_gemm_fn *pack_gemm_s8;
 
-    /* As gemm_s8, on int16 activations. */
-    void (*gemm_s16)(int16_t *out, size_t out_step, const int16_t *a, size_t a_step, size_t rows, const ek_gemm_s16 *g);
-    size_t (*packed_gemm_s16)(uint32_t n, uint32_t k);
-    void (*pack_gemm_s16)(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
-    /* Both sides int16, rows of b one after the other; any int16, sums of up to 511 products. */
-    void (*mat_mul_s16)(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
+    ek_gemm_s16_fn *gemm_s16;
+    ek_packed_fn *packed_gemm_s16;
+    ek_pack_gemm_fn *pack_gemm_s16;
+    ek_mat_mul_s16_fn *mat_mul_s16;
 
-    void (*gemm_f32)(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const ek_gemm_f32 *g);
-    size_t (*packed_gemm_f32)(uint32_t n, uint32_t k);
-    void (*pack_gemm_f32)(void *packed, const float *weights, uint32_t n, uint32_t k);
+    ek_gemm_f32_fn *gemm_f32;
+    ek_packed_fn *packed_gemm_f32;
+    ek_pack_gemm_f32_fn *pack_gemm_f32;
 
-    /* out[p * out_step + j] = requant(bias[j] + sum_t weights[t][j] * taps[t][p * in_step + j])
-     * for p < pixels, j < c. */
-    void (*depthwise_s8)(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
-                         const ek_depthwise_s8 *d);
-    /* As for gemm_s8. `d` holds the weights of the file; the packing may take in its requant too. */
-    size_t (*packed_depthwise_s8)(uint32_t taps, uint32_t c);
-    void (*pack_depthwise_s8)(void *packed, const ek_depthwise_s8 *d);
-    void (*depthwise_s16)(int16_t *out, size_t out_step, const int16_t *const *taps, size_t in_step, size_t pixels,
-                          const ek_depthwise_s16 *d);
-    size_t (*packed_depthwise_s16)(uint32_t taps, uint32_t c);
-    void (*pack_depthwise_s16)(void *packed, const ek_depthwise_s16 *d);
-    void (*depthwise_f32)(float *out, size_t out_step, const float *const *taps, size_t in_step, size_t pixels,
-                          const ek_depthwise_f32 *d);
+    ek_depthwise_s8_fn *depthwise_s8;
+    ek_packed_fn *packed_depthwise_s8;
+    ek_pack_depthwise_s8_fn *pack_depthwise_s8;
+    ek_depthwise_s16_fn *depthwise_s16;
+    ek_packed_fn *packed_depthwise_s16;
+    ek_pack_depthwise_s16_fn *pack_depthwise_s16;
+    ek_depthwise_f32_fn *depthwise_f32;
 
-    /* Elementwise over `count`; b_step is 1, or 0 to use b[0] throughout. out may be a or b. */
-    void (*add_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p);
-    void (*mul_s8)(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_mul_s8 *p);
-    /* out[i] = table[in[i] + 128]; out may be in. */
-    void (*lut_s8)(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+    ek_add_s8_fn *add_s8;
+    ek_mul_s8_fn *mul_s8;
+    ek_lut_s8_fn *lut_s8;
+    ek_sum_s8_fn *sum_s8;
+    ek_max_s8_fn *max_s8;
 
-    /* acc[j] += sum_{i < count} in[i * step + j] for j < c; |result| < 2^31. */
-    void (*sum_s8)(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
-    /* out[j] = max(out[j], max_{i < count} in[i * step + j]) for j < c. */
-    void (*max_s8)(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
-
-    /* `count` runs of n bytes, each so many bytes after the one before. NULL: the operators use memcpy. */
-    void (*copy)(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
+    ek_copy_fn *copy; /* NULL: the operators use memcpy */
 };
 
 #ifdef __cplusplus

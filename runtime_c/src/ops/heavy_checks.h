@@ -89,7 +89,7 @@ static inline uint64_t ek_size4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 
 /* Bytes that a kernel table packs n x k weights in; 0 if it has no `packed`, SIZE_MAX, which no memory has room
  * for, where size_t may be too small for them. */
-size_t ek_packed_bytes(size_t (*packed)(uint32_t, uint32_t), uint32_t n, uint32_t k);
+size_t ek_packed_bytes(ek_packed_fn *packed, uint32_t n, uint32_t k);
 
 /* The tensors have the geometry's sizes, and every coordinate that a window, or a transposed one,
  * reaches fits int32 with room to spare. Taps outside the input are filled in, so out_h and out_w

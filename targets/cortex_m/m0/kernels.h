@@ -5,12 +5,11 @@
 #include "edgekit/kernels.h"
 
 /* pack.c: portable, also for the host that prepares files. */
-size_t ek_m0_packed_gemm_s8(uint32_t n, uint32_t k);
-void ek_m0_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
+ek_packed_fn ek_m0_packed_gemm_s8;
+ek_pack_gemm_fn ek_m0_pack_gemm_s8;
 
-void ek_m0_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g);
-void ek_m0_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
-                        const ek_depthwise_s8 *d);
+ek_gemm_s8_fn ek_m0_gemm_s8;
+ek_depthwise_s8_fn ek_m0_depthwise_s8;
 
 /* sums[j] += sum of a[i] * w[i][j] over k > 0, for 4 channels j. */
 void ek_m0_dot_4(const int8_t *a, const uint8_t *w, size_t k, int32_t *sums);

@@ -3,17 +3,16 @@
 
 #include "edgekit/kernels.h"
 
-void ek_hvx_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g);
-size_t ek_hvx_packed_gemm_s8(uint32_t n, uint32_t k);
-void ek_hvx_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k);
-void ek_hvx_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
-                         const ek_depthwise_s8 *d);
-size_t ek_hvx_packed_depthwise_s8(uint32_t taps, uint32_t c);
-void ek_hvx_pack_depthwise_s8(void *packed, const ek_depthwise_s8 *d);
-void ek_hvx_add_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_add_s8 *p);
-void ek_hvx_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const ek_mul_s8 *p);
-void ek_hvx_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
-void ek_hvx_sum_s8(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
-void ek_hvx_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
+ek_gemm_s8_fn ek_hvx_gemm_s8;
+ek_packed_fn ek_hvx_packed_gemm_s8;
+ek_pack_gemm_fn ek_hvx_pack_gemm_s8;
+ek_depthwise_s8_fn ek_hvx_depthwise_s8;
+ek_packed_fn ek_hvx_packed_depthwise_s8;
+ek_pack_depthwise_s8_fn ek_hvx_pack_depthwise_s8;
+ek_add_s8_fn ek_hvx_add_s8;
+ek_mul_s8_fn ek_hvx_mul_s8;
+ek_lut_s8_fn ek_hvx_lut_s8;
+ek_sum_s8_fn ek_hvx_sum_s8;
+ek_max_s8_fn ek_hvx_max_s8;
 
 #endif

@@ -1,7 +1,5 @@
-#include "edgekit/target.h"
-#include "kernels_ref/reference.h"
+#include "../avx2/table.h"
 #include "kernels.h"
-#include "../avx2/kernels.h"
 
 /* __builtin_cpu_supports also asks whether the OS saves the wide registers. */
 static bool supported(void)
@@ -13,25 +11,19 @@ static bool supported(void)
 }
 
 static const ek_kernels kernels = {
-    EK_REFERENCE_KERNELS,
+    EK_AVX2_KERNELS,
     .name = "x86_avx512vnni",
     .gemm_s8_rows = 48,
-    .gemm_s16_rows = 24,
     .gemm_f32_rows = 48,
     .gemm_s8 = ek_avx512_gemm_s8,
     .packed_gemm_s8 = ek_avx512_packed_gemm_s8,
     .pack_gemm_s8 = ek_avx512_pack_gemm_s8,
-    .gemm_s16 = ek_avx2_gemm_s16,
-    .packed_gemm_s16 = ek_avx2_packed_gemm_s8,
-    .pack_gemm_s16 = ek_avx2_pack_gemm_s8,
-    .mat_mul_s16 = ek_avx2_mat_mul_s16,
     .gemm_f32 = ek_avx512_gemm_f32,
     .packed_gemm_f32 = ek_avx512_packed_gemm_f32,
     .pack_gemm_f32 = ek_avx512_pack_gemm_f32,
     .depthwise_s8 = ek_avx512_depthwise_s8,
     .packed_depthwise_s8 = ek_avx512_packed_depthwise_s8,
     .pack_depthwise_s8 = ek_avx512_pack_depthwise_s8,
-    .depthwise_s16 = ek_avx2_depthwise_s16,
     .depthwise_f32 = ek_avx512_depthwise_f32,
     .add_s8 = ek_avx512_add_s8,
     .mul_s8 = ek_avx512_mul_s8,

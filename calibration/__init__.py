@@ -1,6 +1,6 @@
 """Arrays in, ranges out: samples to feed a model, and what its tensors were seen to hold."""
 
-from .dataset import Feed, Samples, SampleSource, load_labels, open_samples
+from .dataset import Feed, Samples, SampleSource, load_labels, load_others, open_samples
 from .errors import CalibrationError
 from .least_error import quantization_error
 from .observers import TensorStats
@@ -29,6 +29,7 @@ __all__ = [
     "candidates",
     "entropy",
     "load_labels",
+    "load_others",
     "minmax",
     "moving_average",
     "mse",

@@ -74,6 +74,11 @@ class Samples:
             self._length = count
         return self._length
 
+    @property
+    def total(self) -> int | None:
+        """The number of samples in the source, whatever the limit; None if only reading tells."""
+        return self._source.count()
+
     def __len__(self) -> int:
         if self.length is None:
             raise TypeError(f"{self.description} have no length before they are read")
@@ -196,6 +201,25 @@ def open_samples(
         raise CalibrationError(f"limit is {limit}; it must be 1 or more, or None for all samples")
     request = Request(tuple(specs), image or ImageOptions(), allow_extra)
     return Samples(open_source(source, request, limit), request, limit)
+
+
+def load_others(source: Any, specs: Sequence[InputSpec]) -> dict[str, NDArray[Any]]:
+    """The arrays beside the inputs, whole, of an .npz or a dict of arrays; else none.
+
+    Raises CalibrationError for an array that cannot be read, one of Python objects among them.
+    """
+    inputs = {spec.name for spec in specs}
+    if isinstance(source, Mapping):
+        return {name: np.asarray(a) for name, a in source.items() if name not in inputs}
+    if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != ".npz":
+        return {}
+    found = {}
+    with readable(str(source), "an .npz file"), np.load(source, allow_pickle=False) as arrays:
+        for name in arrays.files:
+            if name not in inputs:
+                with readable(f"{source}, array '{name}'", "an array"):
+                    found[name] = arrays[name]
+    return found
 
 
 def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:

@@ -14,16 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..calibration import ImageOptions, InputSpec, load_labels, open_samples
+from ..calibration import ImageOptions, InputSpec, load_labels, load_others, open_samples
 from .accuracy import (
     SAMPLES,
     Explanation,
     Judge,
+    Meter,
+    Metric,
+    MetricFunction,
     Report,
     check_class,
     compare,
     explain,
     make_oracle,
+    open_metric,
 )
 from .build import build_file
 from .compress import remove_constant_channels
@@ -125,6 +129,7 @@ def quantize(
     budget: Budget | None = None,
     evaluation: Calibration | None = None,
     labels: str | None = None,
+    metric: str | Path | MetricFunction | None = None,
     progress: Progress = silent,
 ) -> Quantized:
     """Quantize `model` (an ONNX file) to int8 with the samples of `calib`, and write it.
@@ -136,24 +141,33 @@ def quantize(
 
     With a `budget`, precisions are mixed to meet it; `mixed` of the result says whether it is met,
     and the best that was found is written. Its max_drop is judged on the samples of `evaluation`,
-    by default of `calib`, by the classes under the key `labels` of that .npz, else by the float
-    model's answers.
+    by default of `calib`, by `metric`: a name of accuracy.NAMED (default: top1), FILE.py:FUNCTION,
+    or a function as docs/quantization.md describes. A named one compares with the array under the
+    key `labels` of that .npz, else with the float model's answers.
     """
     started = perf_counter()
     path = _output(model, output, *(p for p in (calib, evaluation) if isinstance(p, str | Path)))
-    if (evaluation or labels) and (budget is None or budget.max_drop is None):
-        raise UserError("evaluation samples and labels serve to judge max_drop; give that too")
+    limited = budget is not None and budget.max_drop is not None
+    if not limited and any(x is not None for x in (evaluation, labels, metric)):
+        raise UserError(
+            "evaluation samples, labels and a metric serve to judge max_drop; give that too"
+        )
+    judging = open_metric(metric, labels) if limited else None
     if report is not None:
         check_writable(report, [path, model])
     graph = load(model, shapes)
     image = image or ImageOptions()
-    extra = labels is not None and evaluation is None
+    own = labels is not None or metric is not None
+    extra = own and evaluation is None
     samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
     judge, judged = None, dict[str, Any]()
-    if budget is not None and budget.max_drop is not None:
-        check_class(graph)
-        if evaluation or labels:
-            judge, judged = _judge(graph, calib, evaluation, labels, image, limit)
+    if budget is not None and judging is not None:
+        if judging.in_points:
+            check_class(graph)
+        if evaluation is not None or (own and samples.reiterable):
+            by, first = (calib, limit) if evaluation is None else (evaluation, None)
+            judge, fingerprint = _judge(graph, by, judging, budget, image, first)
+            judged = {"judged": _said_of(judging) | {"samples_sha256": fingerprint}}
     done = quantize_model(graph, samples, observer, progress, weights=weights, rounding=rounding)
     options: dict[str, Any] = {
         "observer": observer,
@@ -167,8 +181,9 @@ def quantize(
         options["equalized"] = to_text(done.exponents)
     if budget is not None:
         options |= {"budget": budget.given(), **judged}
-        if budget.max_drop is not None and judge is None:
-            judge = Judge(graph, [s.inputs for s in done.calibration.kept])
+        if judging is not None and judge is None:
+            kept = [s.inputs for s in done.calibration.kept]
+            judge = Judge(graph, kept, judging, percent=budget.drop_in_percent)
     provenance = _provenance(model, samples.fingerprint(), options)
 
     def pack(quantized: Graph) -> bytes:
@@ -177,6 +192,9 @@ def quantize(
     if budget is not None:
         drop = None if judge is None else judge.drop
         done = fit_budget(done, budget, pack, drop, progress, rounding=rounding)
+        if judge is not None and done.mixed is not None and done.mixed.chosen.drop is not None:
+            said = judge.judged(done.mixed.chosen.drop)
+            done = replace(done, mixed=replace(done.mixed, judged=said))
     data = pack(done.graph)
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
@@ -209,6 +227,7 @@ def check(
     data: Calibration,
     *,
     labels: str | None = None,
+    metric: str | Path | MetricFunction | None = None,
     layers: bool = False,
     image: ImageOptions | None = None,
     limit: int | None = None,
@@ -220,23 +239,28 @@ def check(
     """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
 
     `data` is as calibration samples are; arrays that are no inputs are passed over. `labels` is the
-    key in it (an .npz) of one class per sample, for top-1. `layers` adds the SQNR of every tensor,
-    and for a generic file attributes the loss.
+    key in it (an .npz) of one class per sample, for top-1, or what a named `metric` compares with;
+    `metric` is as for quantize, and adds what the file loses by it. `layers` adds the SQNR of every
+    tensor, and for a generic file attributes the loss.
     `target` lets that target's emulator answer (`cpu` is its -cpu), else this machine does, with
     the kernel table `kernels`. Raises UserError or CalibrationError.
     """
     session = Session(edge, kernels)
     graph = load(model, _shapes_of(session, model))
-    samples = open_samples(
-        data, input_specs(graph), image or ImageOptions(), limit=limit, allow_extra=True
-    )
+    specs = input_specs(graph)
+    samples = open_samples(data, specs, image or ImageOptions(), limit=limit, allow_extra=True)
+    meter = None
+    if metric is not None:
+        judging = open_metric(metric, labels)
+        meter = Meter(graph, judging, _others(data, specs, judging), samples.total)
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
     report = compare(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
-        _classes(data, labels, limit),
+        None if meter else _classes(data, labels, limit),
+        meter=meter,
         float_edge=Session(build_file(floats)) if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
@@ -251,17 +275,40 @@ def check(
 
 def _judge(
     graph: Graph,
-    calib: Calibration,
-    evaluation: Calibration | None,
-    labels: str | None,
+    data: Calibration,
+    metric: Metric,
+    budget: Budget,
     image: ImageOptions,
     limit: int | None,
-) -> tuple[Judge, dict[str, Any]]:
-    """Who judges by `evaluation`, or else by as much of `calib`; what provenance says of it."""
-    data, limit = (calib, limit) if evaluation is None else (evaluation, None)
-    samples = open_samples(data, input_specs(graph), image, limit=limit, allow_extra=True)
-    judge = Judge(graph, samples, _classes(data, labels, limit))
-    return judge, {"judged": {"labels": labels, "samples_sha256": samples.fingerprint()}}
+) -> tuple[Judge, str]:
+    """Who judges by the first `limit` samples of `data`, and the fingerprint of those."""
+    specs = input_specs(graph)
+    samples = open_samples(data, specs, image, limit=limit, allow_extra=True)
+    others = _others(data, specs, metric)
+    judge = Judge(
+        graph,
+        samples,
+        metric,
+        percent=budget.drop_in_percent,
+        others=others,
+        total=samples.total,
+    )
+    return judge, samples.fingerprint()
+
+
+def _others(data: Calibration, specs: Sequence[InputSpec], metric: Metric) -> Mapping[str, Array]:
+    """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers."""
+    others = load_others(data, specs)
+    if metric.in_points and metric.labels is not None and isinstance(data, str | Path):
+        others[metric.labels] = load_labels(data, metric.labels)
+    return others
+
+
+def _said_of(metric: Metric) -> dict[str, Any]:
+    """What provenance says of a metric."""
+    content = None if metric.file is None else read_file(metric.file, "a metric")
+    said: dict[str, Any] = {"metric": metric.name, "labels": metric.labels}
+    return said if content is None else said | {"sha256": hashlib.sha256(content).hexdigest()}
 
 
 def _classes(data: Calibration, labels: str | None, limit: int | None) -> NDArray[np.int64] | None:

@@ -250,3 +250,12 @@ def test_samples_to_judge_by_but_nothing_to_judge(quantize_refused, digits):
 def test_labels_to_judge_by_that_are_not_there(quantize_refused, digits):
     more = ["--max-drop", "1%", "--eval", digits / "eval.npz", "--labels", "nothing"]
     assert "'nothing'" in quantize_refused(None, None, "--observer", "minmax", *more)
+
+
+def test_a_metric_that_goes_wrong_is_the_users(quantize_refused, digits, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def metric(outputs, references, data):\n    return data['truth'].mean()\n")
+    more = ["--max-drop", "1%", "--eval", digits / "eval.npz", "--metric", path]
+    told = quantize_refused(None, None, "--observer", "minmax", *more)
+    assert "mine.py:metric: line 2: KeyError: 'truth'; data has" in told and "label" in told
+    assert "max_drop" in quantize_refused(None, None, "--metric", "top1")

@@ -180,13 +180,15 @@ def test_quantize_meets_a_budget(capsys, digits, tmp_path):
         "--max-drop", "0.2%", "--eval", digits / "eval.npz", "--labels", "label",
     )  # fmt: skip
     mixed = told["mixed"]
-    assert mixed["budget_met"] and mixed["budget"] == {"max_drop": 0.2, "min_sqnr": 50.0}
+    assert mixed["budget_met"] and mixed["budget"] == {"max_drop": "0.2%", "min_sqnr": 50.0}
     assert mixed["chosen"] in mixed["pareto"] and mixed["chosen"]["drop"] <= 0.2
     assert mixed["chosen"]["file_bytes"] == told["file_bytes"] == out.stat().st_size
     assert set(mixed["nodes"].values()) <= {"int16", "float32"} and mixed["nodes"]
     assert told["sqnr_db"] >= 50 > mixed["int8"]["sqnr_db"]
     provenance = run_json(capsys, "inspect", out)["provenance"]
-    assert '"max_drop": 0.2' in provenance["options"] and "samples_sha256" in provenance["options"]
+    assert (
+        '"max_drop": "0.2%"' in provenance["options"] and "samples_sha256" in provenance["options"]
+    )
     assert "50 dB" in report.read_text()
 
 
@@ -196,3 +198,46 @@ def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):
              "--observer", "minmax", "--max-bytes", "1K"]  # fmt: skip
     assert main([str(w) for w in words]) == 3
     assert "NOT met" in capsys.readouterr().err and out.exists()
+
+
+METRIC = """
+import numpy as np
+
+def likelihood(outputs, references, data):
+    rows = outputs["probabilities"].reshape(len(data["label"]), -1)
+    assert references["probabilities"].shape == outputs["probabilities"].shape
+    return float(np.mean(np.log(rows[np.arange(len(rows)), data["label"]] + 1e-3)))
+"""
+
+
+def test_quantize_and_check_by_a_metric_of_the_users_own(capsys, digits, tmp_path):
+    path, out = tmp_path / "mine.py", tmp_path / "d.edge"
+    path.write_text(METRIC)
+    model, evaluation = digits / "digits.onnx", digits / "eval.npz"
+    own = ["--metric", f"{path}:likelihood"]
+    told = run_json(
+        capsys, "quantize", model, "--calib", digits / "calib.npz", "-o", out,
+        "--observer", "minmax", "--max-drop", "0.1%", "--eval", evaluation, *own,
+    )  # fmt: skip
+    found = told["mixed"]["metric"]
+    assert told["mixed"]["budget_met"] and found["name"] == "mine.py:likelihood"
+    assert found["samples"] == found["of"] == 900 and found["float"] < 0
+    assert found["drop_percent"] == pytest.approx(told["mixed"]["chosen"]["drop"], abs=1e-9)
+    options = run_json(capsys, "inspect", out)["provenance"]["options"]
+    assert "mine.py:likelihood" in options and str(tmp_path) not in options
+    words = ["check", out, "--float", model, "--data", evaluation, *own]
+    checked = run_json(capsys, *words)["metric"]
+    assert checked["float"] == pytest.approx(found["float"], abs=1e-6)
+    assert checked["edge"] == pytest.approx(found["edge"], abs=1e-6)
+    assert "mine.py:likelihood on 900 samples" in " ".join(run(capsys, *words).err.split())
+    first = run_json(capsys, *words, "--limit", 50)["metric"]
+    assert first["samples"] == first["of"] == 50
+
+
+def test_a_metric_by_name(capsys, digits, digits_edge):
+    words = ["check", digits_edge, "--float", digits / "digits.onnx", "--data", digits / "eval.npz"]
+    by_name = run_json(capsys, *words, "--metric", "top1", "--labels", "label")
+    top1 = run_json(capsys, *words, "--labels", "label")["top1"]
+    assert by_name["metric"]["unit"] == "points" and "top1" not in by_name
+    assert by_name["metric"]["edge"] == pytest.approx(100 * top1["edge"])
+    assert run_json(capsys, *words, "--metric", "cosine")["metric"]["float"] == pytest.approx(1)

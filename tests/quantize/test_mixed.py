@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.toolkit.accuracy import Judge, OwnRuntime, compare
+from edgekit.toolkit.accuracy import Judge, OwnRuntime, compare, open_metric
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
@@ -160,30 +160,57 @@ def test_the_same_samples_mix_the_same(net):
 def test_top1_is_judged_by_labels(net, done):
     samples = noisy_samples(64, seed=8)
     judge = Judge(net, samples)
-    truth = [int(np.argmax(kept[1]["logits"])) for kept in judge.kept]
+    truth = judge.references["logits"].argmax(1)
     exact = pack(net)
     assert judge.drop(exact) == 0.0
-    wrong = Judge(net, samples, [(label + 1) % 6 for label in truth])
+    wrong = labelled(net, samples, (truth + 1) % 6)
     assert wrong.drop(pack(done.graph)) <= 0.0  # what float gets wrong cannot be lost
     found = fitted(done, judge.drop, max_drop=0.0)
     assert found.mixed.met and judge.drop(pack(found.graph)) == 0.0
     assert found.mixed.chosen.drop == 0.0
 
 
+def test_what_a_metric_loses_is_limited_in_its_unit_or_in_percent(net, done):
+    def halves(outputs, references, data):
+        noise = np.abs(outputs["logits"] - references["logits"]).mean()
+        return -50.0 - 100 * float(noise)
+
+    samples = noisy_samples(24, seed=8)
+    own = Judge(net, samples, open_metric(halves))
+    percent = Judge(net, samples, open_metric(halves), percent=True)
+    int8 = pack(done.graph)
+    assert (own.real, own.unit, percent.unit) == (-50.0, "", "%")
+    assert percent.drop(int8) == pytest.approx(2 * own.drop(int8)) and own.drop(int8) > 0
+    limit = percent.drop(int8) / 2
+    found = fitted(done, percent.drop, max_drop=f"{limit}%")
+    assert found.mixed.met and found.mixed.nodes
+    assert found.mixed.chosen.drop == percent.drop(pack(found.graph)) <= limit
+    said = percent.judged(found.mixed.chosen.drop)
+    assert said.edge == pytest.approx(-50.0 - own.drop(pack(found.graph)))
+    assert said.drop_percent == pytest.approx(found.mixed.chosen.drop)
+    assert fitted(done, own.drop, max_drop=limit).mixed.chosen.drop <= limit
+
+
+def labelled(net, samples, labels):
+    others = {"label": np.asarray(labels)}
+    return Judge(net, samples, open_metric("top1", "label"), others=others)
+
+
 def test_pictures_have_no_top1(g):
     graph = g.output(g.conv(g.input("x", 1, 8, 8, 3), 4, name="y"))
-    with pytest.raises(UserError, match=r"'y' \[1, 8, 8, 4\].*min_sqnr"):
+    with pytest.raises(UserError, match=r"'y' \[1, 8, 8, 4\].*--metric.*min_sqnr"):
         Judge(graph, noisy_samples())
 
 
 @pytest.mark.parametrize("labels", [[0] * 15, [0] * 17, []])
 def test_labels_are_one_a_sample(net, labels):
     with pytest.raises(UserError, match="labels"):
-        Judge(net, noisy_samples(), labels)
+        labelled(net, noisy_samples(), labels)
 
 
 @pytest.mark.parametrize(
-    "limits", [{"max_drop": -1.0}, {"max_drop": 101.0}, {"min_sqnr": float("nan")},
+    "limits", [{"max_drop": -1.0}, {"max_drop": "101%"}, {"max_drop": "some"},
+               {"min_sqnr": float("nan")},
                {"max_bytes": 0}, {"max_arena": -5}],
 )  # fmt: skip
 def test_limits_make_sense(limits):

@@ -12,9 +12,11 @@ from ..errors import UserError
 from ..format.reader import read
 from ..ir import Array
 from ..progress import Progress
+from ..quantize import Judged
 from ..runtime import IoInfo, Session
 from .explain import Explanation, LayerCost
-from .metrics import Difference, Top1
+from .judge import Meter
+from .metrics import Difference, Top1, judged_output
 from .oracle import Oracle
 
 
@@ -54,9 +56,10 @@ class Report:
     layers: list[LayerReport] = field(default_factory=list)
     explanation: Explanation | None = None
     extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    metric: Judged | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As documented for `check --json`; `top1` and `layers` only where they were asked for."""
+        """As documented for `check --json`; `top1`, `metric` and `layers` only where asked for."""
         told: dict[str, Any] = {
             "outputs": [asdict(o) for o in self.outputs],
             "samples": self.samples,
@@ -65,6 +68,8 @@ class Report:
         }
         if self.top1 is not None:
             told["top1"] = self.top1.to_json()
+        if self.metric is not None:
+            told["metric"] = self.metric.to_json()
         if self.layers:
             told["layers"] = [asdict(layer) for layer in self.layers]
         if self.explanation is not None:
@@ -99,15 +104,16 @@ def compare(
     samples: Iterable[Mapping[str, Array]],
     labels: Sequence[int] | Array | None = None,
     *,
+    meter: Meter | None = None,
     float_edge: Session | None = None,
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The differences between `edge` and `oracle` on `samples`, inputs by ONNX name and shape.
 
-    With `labels`, one class a sample, also top-1 of both. With `float_edge`, the float model on
-    our runtime, also the SQNR of every tensor that operators of both make. Raises UserError when
-    there are no samples or not as many labels.
+    With `labels`, one class a sample, also top-1 of both. With `meter`, its metric of both. With
+    `float_edge`, the float model on our runtime, also the SQNR of every tensor that operators of
+    both make. Raises UserError when there are no samples or not as many labels.
     """
     outputs = {io.name: Difference() for io in edge.outputs}
     classes = None if labels is None else Top1()
@@ -122,6 +128,8 @@ def compare(
         got = edge.run(sample) if layers is None else layers.add(sample)
         for name, difference in outputs.items():
             difference.add(got[name], truth[name])
+        if meter is not None:
+            meter.add(sample, truth, got)
         if classes is not None and labels is not None:
             if count >= len(labels):
                 raise UserError(f"there are more samples than the {len(labels)} labels")
@@ -142,15 +150,8 @@ def compare(
         classes,
         [] if layers is None else layers.report(),
         extremes={} if layers is None else layers.extremes,
+        metric=None if meter is None else meter.judged(),
     )
-
-
-def judged_output(outputs: Mapping[str, Array]) -> str:
-    """The output that names the class: a single integer if there is one, else the first."""
-    for name, array in outputs.items():
-        if array.size == 1 and array.dtype.kind in "iu":
-            return name
-    return next(iter(outputs))
 
 
 class _Layers:

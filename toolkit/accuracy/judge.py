@@ -1,8 +1,9 @@
-"""Top-1 that a file loses against the float model, on the same samples again and again."""
+"""What a file loses against the float model by a metric, on the same samples again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,53 +11,112 @@ from ..build import build_file
 from ..errors import UserError
 from ..ir import Array, Graph
 from ..onnx_types import numpy_dtype
-from ..quantize import Keeper
+from ..quantize import Judged, KeptSample
 from ..runtime import Session
-from .compare import judged_output
-from .metrics import Top1
-
-KEPT_SAMPLES = 2048
-KEPT_BYTES = 256 << 20
+from .evidence import Evidence, make_keeper
+from .metric import Metric, open_metric
+from .metrics import judged_output
 
 
 class Judge:
-    """Remembers samples, at most 2048 or 256 MB spread evenly, and what the float model says.
+    """Remembers samples and what the float model answers, as many as Evidence holds.
 
-    With `labels`, one class a sample, a file loses what it gets right less often; without, what it
-    says otherwise than the float model, which is no less. Raises UserError when there are no
-    samples or not as many labels, or as check_class.
+    Drops are in `unit`: points of top-1; with `percent`, percent of the size of the float model's
+    value; else in the metric's own unit. `others` and `total` are as for Evidence. Raises UserError
+    when there are no samples, for labels that do not fit, for what the metric does, and for a
+    percentage of 0.
     """
 
     def __init__(
         self,
         graph: Graph,
         samples: Iterable[Mapping[str, Array]],
-        labels: Sequence[int] | Array | None = None,
+        metric: Metric | None = None,
+        *,
+        percent: bool = False,
+        others: Mapping[str, Array] | None = None,
+        total: int | None = None,
     ) -> None:
-        check_class(graph)
-        session, keeper = Session(build_file(graph)), Keeper(KEPT_SAMPLES, KEPT_BYTES)
+        self.metric = open_metric(None) if metric is None else metric
+        if self.metric.in_points:
+            check_class(graph)
+        session, keeper = Session(build_file(graph)), make_keeper(graph)
         for _ in keeper.passing(samples):
-            if labels is not None and keeper.seen > len(labels):
-                raise UserError(f"there are more samples than the {len(labels)} labels")
+            pass
         if not keeper.seen:
             raise UserError("there are no samples to judge by; give at least one")
-        if labels is not None and keeper.seen != len(labels):
-            raise UserError(f"there are {keeper.seen} samples and {len(labels)} labels")
-        self.labels = None if labels is None else [int(c) for c in labels[:: keeper.step]]
-        self.kept = [(k.inputs, session.run(k.inputs)) for k in keeper.kept]
+        self.evidence = Evidence(graph, keeper, self.metric, others or {}, total)
+        self.references = self.evidence.together(map(session.run, self.evidence.feeds))
+        self.real = self._value(self.references, "the float model")
+        self.unit = "points" if self.metric.in_points else "%" if percent else ""
+        if self.unit == "%" and self.real == 0:
+            raise UserError(
+                f"metric {self.metric.name}: the float model's own value is 0, and no drop is a "
+                "percentage of that; give it in the metric's unit, as --max-drop 0.5 without the %"
+            )
 
     def drop(self, data: bytes) -> float:
-        """Top-1 that the .edge file `data` loses, in points of 100."""
-        session, top1 = Session(data), Top1()
-        for i, (feed, truth) in enumerate(self.kept):
-            name = judged_output(truth)
-            label = -1 if self.labels is None else self.labels[i]
-            top1.add(session.run(feed)[name], truth[name], label)
-        if self.labels is None:
-            lost = top1.samples - top1.agreed
-        else:
-            lost = top1.float_right - top1.edge_right
-        return 100 * lost / top1.samples
+        """What the .edge file `data` loses, in `unit`."""
+        lost = self.real - self._value(self._answers(data), "the quantized model")
+        return 100 * lost / abs(self.real) if self.unit == "%" else lost
+
+    def judged(self, drop: float) -> Judged:
+        """What is to be said of a file with this drop."""
+        lost = drop * abs(self.real) / 100 if self.unit == "%" else drop
+        return Judged(
+            self.metric.name,
+            self.unit,
+            self.real,
+            self.real - lost,
+            self.evidence.samples,
+            self.evidence.of,
+        )
+
+    def _answers(self, data: bytes) -> dict[str, Array]:
+        return self.evidence.together(map(Session(data).run, self.evidence.feeds))
+
+    def _value(self, outputs: Mapping[str, Array], whose: str) -> float:
+        return self.metric(outputs, self.references, self.evidence.data, whose)
+
+
+@dataclass
+class _Answered(KeptSample):
+    """A sample with the outputs of the float model and of the file."""
+
+    truth: Mapping[str, Array] = field(default_factory=dict)
+    got: Mapping[str, Array] = field(default_factory=dict)
+
+
+class Meter:
+    """A metric of answers that are given one by one, on as many samples as Evidence holds."""
+
+    def __init__(
+        self, graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
+    ) -> None:
+        self.graph, self.metric, self.others, self.total = graph, metric, others, total
+        self.keeper = make_keeper(graph)
+
+    def add(
+        self, sample: Mapping[str, Array], truth: Mapping[str, Array], got: Mapping[str, Array]
+    ) -> None:
+        if self.keeper.wants():
+            self.keeper.add(
+                _Answered({k: np.array(v) for k, v in sample.items()}, truth=truth, got=got)
+            )
+        self.keeper.seen += 1
+
+    def judged(self) -> Judged:
+        """Raises UserError as Judge does."""
+        evidence = Evidence(self.graph, self.keeper, self.metric, self.others, self.total)
+        kept = [k for k in self.keeper.kept if isinstance(k, _Answered)]
+        references = evidence.together(k.truth for k in kept)
+        outputs = evidence.together(k.got for k in kept)
+        real, edge = (
+            self.metric(found, references, evidence.data, whose)
+            for found, whose in ((references, "the float model"), (outputs, "the file"))
+        )
+        unit = "points" if self.metric.in_points else ""
+        return Judged(self.metric.name, unit, real, edge, evidence.samples, evidence.of)
 
 
 def check_class(graph: Graph) -> None:
@@ -66,5 +126,6 @@ def check_class(graph: Graph) -> None:
     if sum(d > 1 for d in outputs[name].shape) > 1:
         raise UserError(
             f"output '{name}' {list(outputs[name].shape)} does not name one class a sample, so "
-            "there is no top-1 to lose; limit the noise instead (min_sqnr)"
+            "there is no top-1 to lose; give a metric that suits the model (--metric), or limit "
+            "the noise instead (min_sqnr)"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +87,14 @@ def predicted_class(output: Array) -> int:
     if flat.size > 1:
         return int(flat.argmax())
     return int(flat[0]) if flat.dtype.kind in "iub" else int(flat[0] > 0.5)
+
+
+def judged_output(outputs: Mapping[str, Array]) -> str:
+    """The output that names the class: a single integer if there is one, else the first."""
+    for name, array in outputs.items():
+        if array.size == 1 and array.dtype.kind in "iu":
+            return name
+    return next(iter(outputs))
 
 
 @dataclass

@@ -9,7 +9,7 @@ import click
 from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import EXACT_DB, Explanation, Report, summary
-from .options import edge_argument, image_options, json_option, target_options
+from .options import edge_argument, image_options, json_option, metric_option, target_options
 from .output import db, people, print_json, progress, table
 
 
@@ -30,7 +30,12 @@ from .output import db, people, print_json, progress, table
     metavar="PATH",
     help="Samples, as for quantize --calib; other arrays of an .npz are passed over.",
 )
-@click.option("--labels", metavar="KEY", help="Key in --data of one class per sample, for top-1.")
+@click.option(
+    "--labels",
+    metavar="KEY",
+    help="Key in --data of one class per sample, for top-1, or of what --metric compares with.",
+)
+@metric_option
 @click.option("--layers", is_flag=True, help="Also what every layer loses, and why.")
 @click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
 @click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
@@ -42,6 +47,7 @@ def check(
     float_model: Path,
     data: Path,
     labels: str | None,
+    metric: str | None,
     layers: bool,
     limit: int | None,
     kernels: str | None,
@@ -57,6 +63,7 @@ def check(
             float_model,
             data,
             labels=labels,
+            metric=metric,
             layers=layers,
             image=image,
             limit=limit,
@@ -82,6 +89,8 @@ def check(
             f"top-1: float {t['float']:.4f}, edge {t['edge']:.4f}, "
             f"they agree on {t['agreement']:.4f}"
         )
+    if report.metric is not None:
+        people.print(f"{report.metric}")
     if report.explanation is not None:
         _explain(report, report.explanation)
     elif layers:

@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeVar
 import click
 
 from ...calibration import ImageOptions
-from ..quantize import Budget
+from ..accuracy import FORM, NAMED
+from ..errors import UserError
+from ..quantize import Budget, parse_drop
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,6 +102,19 @@ class UnitOption(click.ParamType[float]):
         return number
 
 
+class DropOption(click.ParamType[float | str]):
+    """0.5% or, in the metric's own unit, 0.5."""
+
+    name = "N[%]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        try:
+            number, percent = parse_drop(value)
+        except UserError as why:
+            self.fail(str(why), param, ctx)
+        return f"{number:g}%" if percent else number
+
+
 def model_argument(f: F) -> F:
     return click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.onnx")(f)
 
@@ -143,7 +158,7 @@ def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def command(
         *,
-        max_drop: float | None,
+        max_drop: float | str | None,
         min_sqnr: float | None,
         max_bytes: int | None,
         max_arena: int | None,
@@ -170,12 +185,24 @@ def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--max-drop",
-            type=UnitOption("%", 0, 100),
-            help="Lose at most so many points of top-1: int16 and float32 where they help most.",
+            type=DropOption(),
+            help="Lose at most so much: 0.5% of the float model's metric, or 0.5 in its own unit; "
+            "of top-1 both are points. int16 and float32 where they help most.",
         ),
     ):
         command = option(command)
     return command
+
+
+def metric_option(f: F) -> F:
+    return click.option(
+        "--metric",
+        metavar=f"{'|'.join(NAMED)}|{FORM}",
+        help="What a model is judged by, higher is better. FUNCTION (default: metric) of yours "
+        "is run in this process with three dicts of arrays, samples first: outputs, references "
+        "(the float model's outputs) and all arrays of the samples' .npz. In mae.py, say: "
+        'def metric(outputs, references, data): return -abs(outputs["y"] - data["truth"]).mean()',
+    )(f)
 
 
 def fpga_options(f: F) -> F:

@@ -10,7 +10,14 @@ from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import costs
 from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Budget, Mixed, grouped
-from .options import budget_options, image_options, json_option, model_argument, shape_option
+from .options import (
+    budget_options,
+    image_options,
+    json_option,
+    metric_option,
+    model_argument,
+    shape_option,
+)
 from .output import db, kib, people, print_json, progress, table
 
 EXIT_BUDGET = 3
@@ -64,9 +71,10 @@ EXIT_BUDGET = 3
 @click.option(
     "--labels",
     metavar="KEY",
-    help="Key in --eval, else in --calib, of one class per sample, for --max-drop. Without, what "
-    "the float model answers is right.",
+    help="Key in --eval, else in --calib, of what is right, for --max-drop: one class per sample "
+    "for top1, a mask for miou, values for mae. Without, what the float model answers is right.",
 )
+@metric_option
 @image_options
 @json_option
 def quantize(
@@ -82,6 +90,7 @@ def quantize(
     budget: Budget | None,
     evaluation: Path | None,
     labels: str | None,
+    metric: str | None,
     image: ImageOptions,
     as_json: bool,
 ) -> None:
@@ -105,6 +114,7 @@ def quantize(
             budget=budget,
             evaluation=evaluation,
             labels=labels,
+            metric=metric,
             progress=show,
         )
     if as_json:
@@ -149,22 +159,26 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
 
 def _tell_mixed(mixed: Mixed) -> None:
     """What was found on the way to the budget, and whether it is met."""
+    judged = mixed.judged
+    lost = "lost" if judged is None else f"{judged.metric} lost {judged.unit}".strip()
     rows = [
         (
             "->" if point == mixed.chosen else "",
             kib(point.file_bytes),
             kib(point.arena_bytes),
             db(point.sqnr_db),
-            "" if point.drop is None else f"{point.drop:.2f}",
+            "" if point.drop is None else f"{point.drop:.3g}",
             point.what,
         )
         for point in mixed.pareto
     ]
     table(
         f"Mixes that no other beats, by {mixed.trials} trials",
-        ("", ">file", ">arena", ">SQNR", ">top-1 lost", "operators"),
+        ("", ">file", ">arena", ">SQNR", f">{lost}", "operators"),
         rows,
     )
+    if judged is not None:
+        people.print(f"judged by {judged}")
     if mixed.met:
         people.print(f"the budget is met ({mixed.budget}): {mixed.chosen.what}")
     else:

@@ -1,6 +1,6 @@
 """Post-training quantization: a float graph and samples -> an int8 graph. docs/quantization.md."""
 
-from .budget import Budget, Mixed, Point
+from .budget import Budget, Judged, Mixed, Point, parse_drop
 from .calibrate import Calibration, Keeper, KeptSample, Sample, calibrate
 from .mixed import fit_budget
 from .optimize import Quantized, macs_of, optimize, quantize_model
@@ -27,6 +27,7 @@ __all__ = [
     "Budget",
     "Calibration",
     "Decision",
+    "Judged",
     "Keeper",
     "KeptSample",
     "Mixed",
@@ -47,6 +48,7 @@ __all__ = [
     "grouped",
     "macs_of",
     "optimize",
+    "parse_drop",
     "prepare",
     "quantize_graph",
     "quantize_model",

@@ -29,7 +29,7 @@ FEWEST_SAMPLES = 4
 Pack = Callable[[Graph], bytes]
 """The .edge file of a quantized graph, which may be changed by it."""
 Drop = Callable[[bytes], float]
-"""Top-1 that a file loses against the float model, in points."""
+"""What a file loses against the float model by a metric, in the unit of the limit."""
 
 RoundedWeights = Mapping[tuple[str, int], Rounded]
 """As Options.rounded."""

@@ -15,20 +15,21 @@ from .precision import Precision
 class Budget:
     """Limits on a quantized model; those that are None do not count.
 
-    max_drop   top-1 that may be lost against the float model, in points (of 100)
+    max_drop   what may be lost against the float model: "0.5%" of the size of its metric, or 0.5 in
+               the metric's own unit; of top-1 both are points (of 100)
     min_sqnr   SQNR in dB that the outputs must keep, averaged over them as Score.mean_db
     max_bytes  of the file
     max_arena  of the memory for activations, in bytes
     """
 
-    max_drop: float | None = None
+    max_drop: float | str | None = None
     min_sqnr: float | None = None
     max_bytes: int | None = None
     max_arena: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_drop is not None and not 0 <= self.max_drop <= 100:
-            raise UserError(f"max_drop is {self.max_drop}; give points of top-1, 0 to 100")
+        if self.max_drop is not None:
+            parse_drop(self.max_drop)
         if self.min_sqnr is not None and not math.isfinite(self.min_sqnr):
             raise UserError(f"min_sqnr is {self.min_sqnr}; give decibels, 30 for example")
         for name in ("max_bytes", "max_arena"):
@@ -36,13 +37,22 @@ class Budget:
             if value is not None and value < 1:
                 raise UserError(f"{name} is {value}; give 1 byte or more")
 
-    def given(self) -> dict[str, float]:
+    @property
+    def drop_limit(self) -> float:
+        """The number of max_drop; infinity without one."""
+        return math.inf if self.max_drop is None else parse_drop(self.max_drop)[0]
+
+    @property
+    def drop_in_percent(self) -> bool:
+        return self.max_drop is not None and parse_drop(self.max_drop)[1]
+
+    def given(self) -> dict[str, float | str]:
         """The limits that count, by name."""
         return {k: v for k, v in asdict(self).items() if v is not None}
 
     def __str__(self) -> str:
         words = {
-            "max_drop": "at most {:g} points of top-1 lost",
+            "max_drop": "at most {} lost",
             "min_sqnr": "at least {:g} dB",
             "max_bytes": "a file of at most {:,} bytes",
             "max_arena": "an arena of at most {:,} bytes",
@@ -56,11 +66,70 @@ class Budget:
         )
 
 
+def parse_drop(text: float | str) -> tuple[float, bool]:
+    """(the number, whether it is percent). Raises UserError for what is no drop."""
+    percent = isinstance(text, str) and text.strip().endswith("%")
+    try:
+        number = float(text.strip().removesuffix("%") if isinstance(text, str) else text)
+    except ValueError:
+        number = math.nan
+    if not (0 <= number <= 100 if percent else 0 <= number < math.inf):
+        raise UserError(
+            f"max_drop is '{text}'; write it as 0.5%, from 0 to 100, or as a number from 0 in the "
+            "metric's own unit"
+        )
+    return number, percent
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A metric of the float model and of a file, on `samples` of `of`, spread evenly.
+
+    `unit` is that of drops: "points" of top-1, "%" of the float model's value, "" the metric's own.
+    """
+
+    metric: str
+    unit: str
+    real: float
+    edge: float
+    samples: int
+    of: int
+
+    @property
+    def drop_percent(self) -> float | None:
+        """What the file loses, in percent of the size of the float model's value; None of 0."""
+        return 100 * (self.real - self.edge) / abs(self.real) if self.real else None
+
+    def __str__(self) -> str:
+        some = f"{self.of} samples"
+        if self.samples < self.of:
+            some = f"{self.samples} of {self.of} samples, spread evenly"
+        drop = self.real - self.edge
+        lost = f"{drop:.2f} points" if self.unit == "points" else f"{drop:.5g}"
+        if self.unit != "points" and self.drop_percent is not None:
+            lost += f", {self.drop_percent:.3g} %"
+        return f"{self.metric} on {some}: float {self.real:.6g}, edge {self.edge:.6g}, lost {lost}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As documented for --json."""
+        return {
+            "name": self.metric,
+            "unit": self.unit,
+            "float": self.real,
+            "edge": self.edge,
+            "drop": self.real - self.edge,
+            "drop_percent": self.drop_percent,
+            "samples": self.samples,
+            "of": self.of,
+        }
+
+
 @dataclass(frozen=True)
 class Point:
     """One mix of precisions: what it takes, what it keeps, and what is not int8 in it.
 
-    `drop` is top-1 lost, in points; None where it was not needed, as for all without such a limit.
+    `drop` is what the metric loses, in the unit of `Judged`; None where it was not needed, as for
+    all without such a limit.
     """
 
     file_bytes: int
@@ -81,7 +150,7 @@ class Mixed:
     """What the search found: `met` or not, `chosen` is the best.
 
     `pareto` has the mixes tried that no other beats, besides `chosen` and `int8`. `nodes` are those
-    that are not int8, by name of the node.
+    that are not int8, by name of the node. `judged` is there with a limit of the drop.
     """
 
     budget: Budget
@@ -91,12 +160,15 @@ class Mixed:
     pareto: list[Point]
     nodes: Mapping[str, Precision]
     trials: int
+    judged: Judged | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `quantize --json`."""
         told = asdict(self)
         told["budget"] = self.budget.given()
         told["budget_met"] = told.pop("met")
+        told["metric"] = None if self.judged is None else self.judged.to_json()
+        del told["judged"]
         return told
 
 

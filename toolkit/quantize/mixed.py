@@ -26,6 +26,8 @@ from .precision import Precision
 GROUPS = (0, 32)
 """So many 4-bit weights have a multiplier: none, whole channels, or 32."""
 MAX_REFINEMENTS = 32
+ROUNDING = 1e-9
+"""Part of a limit that differences of metrics may be beyond it, as floats are."""
 NODE_BYTES = 64
 """What a node off int8 costs at least: it is slower even where it takes no bytes."""
 
@@ -59,6 +61,7 @@ class _Search:
         self.done, self.budget, self.bench = done, budget, bench
         self.progress = progress
         self.base = bench.base
+        self.most_lost = budget.drop_limit * (1 + ROUNDING)
         self.why: dict[Move, str] = {}
 
     def run(self) -> list[Move]:
@@ -110,7 +113,7 @@ class _Search:
         db = self.bench.score(setting).mean_db
         if wanted.min_sqnr is not None and db < wanted.min_sqnr:
             return False
-        return wanted.max_drop is None or self.bench.drop(setting) <= wanted.max_drop
+        return wanted.max_drop is None or self.bench.drop(setting) <= self.most_lost
 
     def _of(self, *kinds: Precision) -> list[Move]:
         return [m for m in self.bench.moves if m.to in kinds]
@@ -229,7 +232,7 @@ class _Search:
         return min(filter(self._holds, offers), key=self._distance)
 
     def _distance(self, moves: list[Move]) -> tuple[float, float]:
-        """How bad a choice is: top-1 lost if that counts, then noise."""
+        """How bad a choice is: what the metric loses if that counts, then noise."""
         setting = self._setting(moves)
         lost = 0.0 if self.budget.max_drop is None else self.bench.drop(setting)
         return lost, -self.bench.score(setting).mean_db

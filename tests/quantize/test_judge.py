@@ -1,0 +1,73 @@
+"""Judging by samples: what a metric gets of them, thinned out where they are too many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy import Judge, Meter, open_metric
+from edgekit.toolkit.errors import UserError
+
+RNG = np.random.default_rng(3)
+
+
+def test_a_function_gets_all_that_is_known(g):
+    graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
+    samples = [{"x": RNG.normal(size=(1, 4, 4, 2)).astype(np.float32)} for _ in range(5)]
+    seen = {}
+
+    def mine(outputs, references, data):
+        seen.update(data)
+        assert outputs["y"].shape == references["y"].shape == (5, 4, 4, 3)
+        with pytest.raises(ValueError, match="read-only"):
+            references["y"][0] = 0
+        return 1
+
+    others = {"boxes": np.zeros((17, 4)), "name": np.array(list("abcde")), "n": np.array(5)}
+    judge = Judge(graph, samples, open_metric(mine), others=others)
+    assert judge.real == 1.0 and judge.metric.name.endswith("mine")
+    assert set(seen) == {"x", "boxes", "name", "n", "sample_index"}
+    np.testing.assert_array_equal(seen["x"], np.concatenate([s["x"] for s in samples]))
+    assert seen["boxes"].shape == (17, 4) and list(seen["sample_index"]) == [0, 1, 2, 3, 4]
+
+
+def test_too_many_samples_are_thinned_out_and_that_is_said(g, monkeypatch):
+    graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
+    samples = [{"x": np.full((1, 4, 4, 2), i, np.float32)} for i in range(10)]
+    bytes_a_sample = 4 * (32 + 2 * 48)
+    monkeypatch.setattr("edgekit.toolkit.accuracy.evidence.KEPT_BYTES", 5 * bytes_a_sample)
+
+    def mine(outputs, references, data):
+        assert list(data["x"][:, 0, 0, 0]) == list(data["i"]) == list(data["sample_index"])
+        return len(outputs["y"])
+
+    others = {"i": np.arange(10)}
+    judged = Judge(graph, samples, open_metric(mine), others=others).judged(0.0)
+    assert (judged.samples, judged.of) == (5, 10) and "on 5 of 10 samples, spread evenly" in str(
+        judged
+    )
+    meter = Meter(graph, open_metric(mine), others, 10)
+    for sample in samples:
+        y = {"y": np.zeros((1, 4, 4, 3), np.float32)}
+        meter.add(sample, y, y)
+    assert meter.judged().samples == 5
+
+
+def test_batches_are_taken_apart(g):
+    graph = g.output(g.conv(g.input("x", 2, 4, 4, 2), 3, name="y"))
+    samples = [{"x": RNG.normal(size=(2, 4, 4, 2)).astype(np.float32)} for _ in range(3)]
+
+    def mine(outputs, references, data):
+        assert len(outputs["y"]) == len(data["x"]) == len(data["i"]) == 6
+        return 1.0
+
+    judge = Judge(graph, samples, open_metric(mine), others={"i": np.arange(7)}, total=7)
+    assert judge.judged(0.0).samples == 6
+
+
+def test_a_percentage_of_nothing_is_refused(g):
+    graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
+    samples = [{"x": np.ones((1, 4, 4, 2), np.float32)}]
+    with pytest.raises(UserError, match=r"value is 0.*without the %"):
+        Judge(graph, samples, open_metric("mae"), percent=True)
+    assert Judge(graph, samples, open_metric("mae")).real == 0.0

@@ -1,0 +1,93 @@
+"""The samples that a metric is of, and what models answer to them, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ..errors import UserError
+from ..ir import Array, Graph, Shape
+from ..onnx_types import numpy_dtype
+from ..quantize import Keeper
+from .metric import Metric
+
+KEPT_SAMPLES = 2048
+KEPT_BYTES = 256 << 20
+INDEX = "sample_index"
+
+Answers = Mapping[str, Array]
+
+
+def make_keeper(graph: Graph) -> Keeper:
+    """Keeps as many samples of `graph` as 256 MB hold with what two models answer, 2048 at most."""
+    size = sum(_bytes(p.shape, p.onnx_dtype) for p in graph.inputs)
+    size += 2 * sum(_bytes(p.shape, p.onnx_dtype) for p in graph.outputs)
+    return Keeper(max(1, min(KEPT_SAMPLES, KEPT_BYTES // max(size, 1))), limit_bytes=1 << 62)
+
+
+def _bytes(shape: Shape, onnx_dtype: int) -> int:
+    return int(np.prod(shape)) * numpy_dtype(onnx_dtype).itemsize
+
+
+class Evidence:
+    """The kept samples: `feeds` to run, `data` as a metric gets it.
+
+    `others` are the arrays that lie beside the inputs, of `total` samples: those of that length are
+    taken for the kept samples, the rest whole. Raises UserError unless labels are one a sample.
+    """
+
+    def __init__(
+        self, graph: Graph, keeper: Keeper, metric: Metric, others: Answers, total: int | None
+    ) -> None:
+        self.batch = max((p.shape[0] if p.shape else 1 for p in graph.inputs), default=1)
+        self.of = keeper.seen * self.batch
+        total = self.of if total is None else total
+        _check_labels(metric, others, total)
+        first = np.arange(len(keeper.kept)) * (keeper.step * self.batch)
+        index = (first[:, None] + np.arange(self.batch)).ravel()
+        self.data: dict[str, Array] = {INDEX: index}
+        for name, array in others.items():
+            self.data[name] = array[index] if array.ndim and len(array) == total else array
+        inputs = {p.name: self.stacked([k.inputs[p.name] for k in keeper.kept])
+                  for p in graph.inputs}  # fmt: skip
+        self.data |= inputs
+        shapes = {p.name: p.shape for p in graph.inputs}
+        self.feeds = [
+            {name: whole.reshape(len(keeper.kept), *shapes[name])[i]
+             for name, whole in inputs.items()}
+            for i in range(len(keeper.kept))
+        ]  # fmt: skip
+        for array in self.data.values():
+            array.flags.writeable = False
+
+    @property
+    def samples(self) -> int:
+        return len(self.feeds) * self.batch
+
+    def stacked(self, rows: Sequence[Array]) -> Array:
+        """One array, samples first: along the batch axis where there is one, else a new one."""
+        batched = rows[0].ndim and rows[0].shape[0] == self.batch
+        return np.concatenate(rows) if batched else np.stack(rows)
+
+    def together(self, answers: Iterable[Answers]) -> dict[str, Array]:
+        """What a model answers to the samples, by output, samples first; read only."""
+        every = list(answers)
+        found = {name: self.stacked([a[name] for a in every]) for name in every[0]}
+        for array in found.values():
+            array.flags.writeable = False
+        return found
+
+
+def _check_labels(metric: Metric, others: Answers, total: int) -> None:
+    if metric.labels is None:
+        return
+    if metric.labels not in others:
+        have = ", ".join(f"'{n}'" for n in others) or "none"
+        raise UserError(f"labels '{metric.labels}': no such array beside the inputs; found: {have}")
+    found = others[metric.labels]
+    count = len(found) if found.ndim else 1
+    if count != total:
+        raise UserError(
+            f"there are {total} samples and {count} labels '{metric.labels}'; give one a sample"
+        )

@@ -1,0 +1,144 @@
+"""What a model is judged by: a metric by name, or a function of the user's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import numbers
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..ir import Array
+from .named_metrics import NAMED
+
+Arrays = Mapping[str, Array]
+MetricFunction = Callable[[dict[str, Array], dict[str, Array], dict[str, Array]], float]
+"""f(outputs, references, data) -> a finite number, higher is better. docs/quantization.md."""
+FUNCTION = "metric"
+FORM = "FILE.py[:FUNCTION]"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric and what it is called; `labels` is the array that a named one takes as the truth.
+
+    `in_points`: it is top-1, whose drop is counted in points of 100 and never in percent.
+    """
+
+    name: str
+    function: MetricFunction
+    labels: str | None = None
+    in_points: bool = False
+    file: Path | None = None
+
+    def __call__(self, outputs: Arrays, references: Arrays, data: Arrays, whose: str) -> float:
+        """The value for `whose` outputs. Raises UserError for what the user's function does."""
+        try:
+            value: Any = self.function(dict(outputs), dict(references), dict(data))
+        except UserError:
+            raise
+        except Exception as why:  # the user's code may raise anything
+            have = f"; data has {', '.join(data)}" if isinstance(why, KeyError) else ""
+            text = f"metric {self.name}: {_where(why, self.file)}{_said(why)}{have}"
+            raise UserError(f"{text} (on the outputs of {whose})") from why
+        number = _number(value)
+        if number is None or not math.isfinite(number):
+            shown = f"a {type(value).__name__}" if number is None else f"{number}"
+            raise UserError(
+                f"metric {self.name}: it returned {shown} for the outputs of {whose}; "
+                "return one finite number, higher is better"
+            )
+        return number
+
+
+def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = None) -> Metric:
+    """The metric that `spec` means: a name of NAMED, FILE.py[:FUNCTION], a callable; None is top1.
+
+    Runs the user's file. Raises UserError where that fails, and for labels that nobody would read.
+    """
+    if callable(spec):
+        return Metric(getattr(spec, "__qualname__", type(spec).__name__), _own(spec, labels))
+    text = "top1" if spec is None else str(spec)
+    if text in NAMED:
+        named = NAMED[text]
+        if labels is not None and not named.takes_labels:
+            raise UserError(
+                f"metric {text} compares with the float model alone; leave out the labels"
+            )
+        return Metric(text, named.bound(labels), labels, in_points=text == "top1")
+    path, function = _split(text)
+    if path.suffix != ".py":
+        raise UserError(f"no metric '{text}'; there are {', '.join(NAMED)}, and {FORM} of your own")
+    found = getattr(_module(path), function, None)
+    if not callable(found):
+        what = "is not a function" if found is not None else "is not there"
+        raise UserError(
+            f"{path}: '{function}' {what}; define {function}(outputs, references, data), or name "
+            f"another one: {path}:FUNCTION"
+        )
+    return Metric(f"{path.name}:{function}", _own(found, labels), file=path)
+
+
+def _own(function: Any, labels: str | None) -> MetricFunction:
+    if labels is not None:
+        raise UserError(
+            "labels are for the named metrics; one of your own finds every array of the samples' "
+            ".npz in `data`: leave them out"
+        )
+    found: MetricFunction = function
+    return found
+
+
+def _split(text: str) -> tuple[Path, str]:
+    head, colon, tail = text.rpartition(":")
+    if colon and tail.isidentifier() and head.endswith(".py"):
+        return Path(head), tail
+    return Path(text), FUNCTION
+
+
+def _module(path: Path) -> Any:
+    """The user's file, run as a script is: it may import what lies beside it."""
+    if not path.is_file():
+        raise UserError(f"'{path}' does not exist; a metric of your own is {FORM}")
+    name = f"edgekit_metric_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as why:  # the user's code may raise anything
+        raise UserError(f"{path}: {_where(why, path)}{_said(why)}") from why
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _where(why: BaseException, file: Path | None) -> str:
+    """ "line 12: " of the user's file, or of the file where it was raised."""
+    if isinstance(why, SyntaxError):
+        return f"line {why.lineno}: "
+    frames = traceback.extract_tb(why.__traceback__)
+    own = [f for f in frames if file is not None and Path(f.filename) == file]
+    if own:
+        return f"line {own[-1].lineno}: "
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
+
+
+def _said(why: BaseException) -> str:
+    text = why.msg if isinstance(why, SyntaxError) else str(why)
+    return f"{type(why).__name__}: {text}" if text else type(why).__name__
+
+
+def _number(value: Any) -> float | None:
+    """A number of Python's or numpy's, or None."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    return float(value) if isinstance(value, numbers.Real | np.bool_) else None

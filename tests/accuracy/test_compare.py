@@ -63,7 +63,7 @@ def test_layers_are_compared_by_name_the_worst_first(sides):
 def test_a_float_file_meets_itself_exactly(sides):
     _, graph = sides
     report = compare(Session(build_file(graph)), OwnRuntime(graph), SAMPLES)
-    assert report.outputs[0].max_abs_error == 0.0 and report.outputs[0].sqnr_db > 250
+    assert report.outputs[0].max_abs_error == 0.0 and report.outputs[0].sqnr_db == 300.0
 
 
 def test_samples_and_labels_must_agree(sides):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy import Difference, Top1, predicted_class, sqnr_db
+from edgekit.toolkit.decibels import in_words
 
 
 def test_sqnr_is_of_all_samples_together():
@@ -32,7 +33,28 @@ def test_zeros_are_met_exactly_or_not_at_all():
     same.add(np.zeros(3), np.zeros(3))
     off.add(np.ones(3), np.zeros(3))
     assert same.sqnr_db == 300.0 and same.cosine == 1.0
-    assert off.sqnr_db < -100 and off.cosine == 0.0
+    assert off.sqnr_db == -300.0 and off.cosine == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1.0, 1e30])
+def test_what_is_equal_is_exact_and_nothing_else_is(scale):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=100) * scale
+    same, off = Difference(), Difference()
+    same.add(truth, truth)
+    off.add(np.where(np.arange(100) == 0, np.nextafter(truth, 0), truth), truth)
+    assert same.sqnr_db == 300.0 and same.cosine == 1.0 and in_words(same.sqnr_db) == "exact"
+    assert 200 < off.sqnr_db < 300 and in_words(off.sqnr_db).endswith(" dB")
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_what_is_measured_does_not_hang_on_the_unit(scale):
+    rng = np.random.default_rng(0)
+    truth, got = rng.normal(size=(2, 100))
+    plain, scaled = Difference(), Difference()
+    plain.add(got, truth)
+    scaled.add(got * scale, truth * scale)
+    assert np.isclose(scaled.sqnr_db, plain.sqnr_db) and np.isclose(scaled.cosine, plain.cosine)
 
 
 def test_not_a_number_is_not_hidden():

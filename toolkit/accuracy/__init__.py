@@ -4,13 +4,12 @@ from .compare import LayerReport, OutputReport, Report, compare
 from .explain import SAMPLES, Explanation, LayerCost, explain
 from .judge import Judge, Meter, check_class
 from .metric import FORM, Metric, MetricFunction, open_metric
-from .metrics import EXACT_DB, Difference, Top1, predicted_class, sqnr_db
+from .metrics import Difference, Top1, predicted_class, sqnr_db
 from .named_metrics import NAMED
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
 from .words import costs, summary
 
 __all__ = [
-    "EXACT_DB",
     "FORM",
     "NAMED",
     "SAMPLES",

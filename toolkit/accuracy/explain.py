@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..decibels import EXACT_DB, ratio_db
 from ..format.describe import op_type
 from ..format.reader import read
 from ..ir import Array, Graph
@@ -27,7 +28,6 @@ from .causes import (
     remedies,
 )
 from .facts import Facts
-from .metrics import EXACT_DB, ratio_db
 from .simulate import Rounding, simulated
 from .twin import Twin, base_of, twin_of
 from .watch import Watched
@@ -362,10 +362,11 @@ class _Explainer:
 
 
 def _cost(score: Score) -> float:
-    """Noise over signal, averaged over the probes: what adds up over layers."""
-    if not len(score.signal):
-        return 0.0
-    return float(np.mean(score.noise.sum(axis=1) / (score.signal + 1e-30)))
+    """Noise over signal, averaged over the probes that have any: what adds up over layers."""
+    heard = score.signal > 0
+    if not heard.any():
+        return float(score.noise.sum())
+    return float(np.mean(score.noise[heard].sum(axis=1) / score.signal[heard]))
 
 
 def _is_cut(f: Facts) -> bool:
@@ -377,7 +378,7 @@ def _hint(f: Facts) -> float:
     step = f.quant.scalar
     peaks = f.channel_peaks[f.channel_peaks > 0]
     small = float(np.mean(np.minimum(step / peaks, 1.0) ** 2)) if len(peaks) else 0.0
-    return f.both / (f.signal + 1e-30) + small
+    return (f.both / f.signal if f.signal else 0.0) + small
 
 
 def _shared_ranges(twin: Twin) -> dict[str, str]:

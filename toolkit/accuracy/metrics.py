@@ -8,11 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..decibels import ratio_db
 from ..ir import Array
-
-EXACT_DB = 300.0
-"""What a tensor that is 0 throughout counts as when it is met exactly."""
-_TINY = 1e-30
 
 
 @dataclass
@@ -39,8 +36,9 @@ class Difference:
         self.signal += signal
         self.noise += energy(error)
         norms = math.sqrt(power) * math.sqrt(signal)
+        equal = not error.any()
         product = float(np.einsum("i,i->", a, r))
-        self.cosines += product / (norms + 1e-12) if norms else float(not error.any())
+        self.cosines += product / norms if norms and not equal else float(equal)
         self.max_abs_error = float(np.max(np.abs(error), initial=self.max_abs_error))
         self.samples += 1
 
@@ -59,15 +57,6 @@ def energy(x: Array) -> float:
     """Sum of squares in double precision, in an order that no number of threads changes."""
     flat = np.ravel(x).astype(np.float64)
     return float(np.einsum("i,i->", flat, flat))
-
-
-def ratio_db(signal: float, noise: float) -> float:
-    """Signal to noise in dB; of nothing to nothing EXACT_DB, which is the most there is."""
-    if math.isnan(signal + noise):
-        return math.nan
-    if signal == 0.0:
-        return EXACT_DB if noise == 0.0 else 10 * math.log10(_TINY / noise)
-    return 10 * math.log10(signal / (noise + _TINY))
 
 
 def sqnr_db(got: Array, truth: Array) -> float:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from ..decibels import in_words
 from .explain import Explanation, LayerCost
 
 
 def summary(e: Explanation) -> list[str]:
     """What it costs and which layers above all, the costliest first."""
     lines = [
-        f"SQNR at the outputs {e.sqnr_db:.1f} dB; weights alone {e.weights_only_db:.1f} dB, "
-        f"activations alone {e.activations_only_db:.1f} dB"
+        f"SQNR at the outputs {in_words(e.sqnr_db)}; weights alone {in_words(e.weights_only_db)}, "
+        f"activations alone {in_words(e.activations_only_db)}"
     ]
     return lines + costs(e)
 

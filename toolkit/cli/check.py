@@ -8,9 +8,10 @@ import click
 
 from ...calibration import ImageOptions
 from .. import pipeline
-from ..accuracy import EXACT_DB, Explanation, Report, summary
+from ..accuracy import Explanation, Report, summary
+from ..decibels import in_words, level
 from .options import edge_argument, image_options, json_option, metric_option, target_options
-from .output import db, people, print_json, progress, table
+from .output import people, print_json, progress, table
 
 
 @click.command()
@@ -79,7 +80,7 @@ def check(
         f"{report.samples} samples on {report.target}, against {report.oracle}",
         ("output", ">SQNR", ">cosine", ">largest error"),
         [
-            (o.name, db(o.sqnr_db), f"{o.cosine:.6f}", f"{o.max_abs_error:.5g}")
+            (o.name, in_words(o.sqnr_db), f"{o.cosine:.6f}", f"{o.max_abs_error:.5g}")
             for o in report.outputs
         ],
     )
@@ -97,7 +98,7 @@ def check(
         table(
             "Signal left after each layer, worst first",
             ("tensor", "operator", "held as", ">SQNR"),
-            [(n.name, n.type, n.dtype, _level(n.sqnr_db)) for n in report.layers],
+            [(n.name, n.type, n.dtype, level(n.sqnr_db)) for n in report.layers],
         )
 
 
@@ -107,14 +108,14 @@ def _explain(report: Report, explanation: Explanation) -> None:
     layers += [(c.name, c.type, c.dtype, c.sqnr_db, c) for c in costs.values()]
     rows = []
     for name, kind, dtype, sqnr, c in layers:
-        row = [name, kind, dtype, _level(sqnr)]
+        row = [name, kind, dtype, level(sqnr)]
         if c is None:
             rows.append([*row, *[""] * 7])
             continue
         levels = (c.weights_only_db, c.activations_only_db, c.local_db)
         share = "" if c.share is None else f"{c.share:.1%}"
         parts = (share, f"{c.saturation:.1%}", f"{c.range_use:.0%}", c.cause or "")
-        rows.append([*row, *map(_level, levels), *parts])
+        rows.append([*row, *map(level, levels), *parts])
     table(
         f"Signal left after each layer in dB, worst first; on {explanation.samples} samples with "
         "only weights or activations rounded, and of the layer alone; its part of the loss",
@@ -126,7 +127,3 @@ def _explain(report: Report, explanation: Explanation) -> None:
     )  # fmt: skip
     for line in summary(explanation):
         people.print(line)
-
-
-def _level(x: float | None) -> str:
-    return "" if x is None else "exact" if x >= EXACT_DB else f"{x:.1f}"

@@ -71,8 +71,3 @@ def progress(quiet: bool = False) -> Iterator[Show]:
 def kib(n: int) -> str:
     """Bytes in words: "30.2 KiB"."""
     return f"{n} B" if n < 1024 else f"{n / 1024:.1f} KiB"
-
-
-def db(x: float) -> str:
-    """A ratio in decibels; equal signals have no end of them."""
-    return "exact" if x == float("inf") else f"{x:.1f} dB"

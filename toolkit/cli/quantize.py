@@ -9,6 +9,7 @@ import click
 from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import costs
+from ..decibels import in_words
 from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Budget, Mixed, grouped
 from .options import (
     budget_options,
@@ -18,7 +19,7 @@ from .options import (
     model_argument,
     shape_option,
 )
-from .output import db, kib, people, print_json, progress, table
+from .output import kib, people, print_json, progress, table
 
 EXIT_BUDGET = 3
 """The file is written, but it is not within the budget."""
@@ -137,9 +138,9 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
     told = done.explanation
     on = "" if told.samples == done.samples else f"on {told.samples} of them "
     people.print(
-        f"SQNR {db(done.sqnr_db)} on the {done.samples} calibration samples; "
-        f"{on}weights alone {db(told.weights_only_db)}, "
-        f"activations alone {db(told.activations_only_db)}"
+        f"SQNR {in_words(done.sqnr_db)} on the {done.samples} calibration samples; "
+        f"{on}weights alone {in_words(told.weights_only_db)}, "
+        f"activations alone {in_words(told.activations_only_db)}"
     )
     for line in costs(told):
         people.print(f"  {line}")
@@ -166,7 +167,7 @@ def _tell_mixed(mixed: Mixed) -> None:
             "->" if point == mixed.chosen else "",
             kib(point.file_bytes),
             kib(point.arena_bytes),
-            db(point.sqnr_db),
+            in_words(point.sqnr_db),
             "" if point.drop is None else f"{point.drop:.3g}",
             point.what,
         )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..build import build_file
+from ..decibels import ratio_db
 from ..ir import Graph
 from ..runtime import Session
 from .calibrate import Calibration
@@ -33,8 +34,8 @@ class Score:
         """SQNR averaged over the probes; 0 without any: then every choice is as good."""
         if not len(self.signal):
             return 0.0
-        ratio = (self.signal + 1e-30) / (self.noise.sum(axis=1) + 1e-30)
-        return float(np.mean(10 * np.log10(ratio)))
+        pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
+        return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
 
     def beats(self, other: Score, margin_db: float) -> bool:
         """Better by `margin_db`, and by more than the samples differ about it; never without any.

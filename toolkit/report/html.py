@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
-from ..accuracy import EXACT_DB, LayerCost
+from ..accuracy import LayerCost
 from ..accuracy.words import gain
+from ..decibels import in_words, level
 from ..inspection import Inspection, MemoryRow
 from ..quantize import Mixed
 
@@ -80,11 +80,11 @@ def render(data: ReportData) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["db"] = _db
+    environment.filters["db"] = in_words
     environment.filters["bytes"] = _bytes
     environment.filters["number"] = lambda x: f"{x:.5g}"
     environment.filters["grade"] = _grade
-    environment.filters["level"] = _level
+    environment.filters["level"] = level
     environment.filters["gain"] = gain
     template = environment.get_template("report.html")
     found = data.inspection
@@ -117,17 +117,6 @@ def _memory_picture(rows: Sequence[MemoryRow], arena: int) -> list[_Box]:
         )
         for i, r in enumerate(rows)
     ]
-
-
-def _db(x: float | None) -> str:
-    if x is None:
-        return ""
-    return "exact" if x == math.inf else f"{x:.1f} dB"
-
-
-def _level(x: float | None) -> str:
-    """dB without the unit."""
-    return "" if x is None or math.isnan(x) else "exact" if x >= EXACT_DB else f"{x:.1f}"
 
 
 def _bytes(n: int) -> str:

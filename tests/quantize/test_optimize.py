@@ -49,6 +49,26 @@ def test_the_same_samples_give_the_same_bytes(net):
     assert once == again
 
 
+def test_a_model_that_gives_only_the_class_is_tuned_by_its_scores(g):
+    x = g.conv(g.input("x", 1, 8, 8, 3), 8, act_min=0.0)
+    flat = g.emit("Reshape", g.conv(x, 2, kernel=1), shape=(1, 128))
+    w = g.const(g.rng.normal(size=(10, 128)) * 0.1)
+    logits = g.emit("FullyConnected", flat, w, None, act_min=-np.inf, act_max=np.inf)
+    best = g.emit("ArgMax", logits, axis=1, keepdims=0, select_last_index=0)
+    calib, fresh = samples_for(1, 8, 8, 3), samples_for(1, 8, 8, 3, count=200, seed=6)
+    graph = g.output(best)
+    truth = Session(build_file(graph))
+
+    def agreed(observer):
+        done = quantize_model(graph, calib, observer)
+        edge = Session(build_file(done.graph))
+        both = [(truth.run(s)[best.name], edge.run(s)[best.name]) for s in fresh]
+        return sum(a.item() == b.item() for a, b in both), done
+
+    (least, _), (found, done) = agreed("minmax"), agreed("auto")
+    assert found >= least and done.sqnr_db > 15, (least, found, done.sqnr_db)
+
+
 def test_progress_and_counts(net):
     seen = []
     done = quantize_model(net, samples_for(1, 8, 8, 3), progress=lambda *step: seen.append(step))

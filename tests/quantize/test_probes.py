@@ -19,9 +19,35 @@ def test_what_others_read_too_is_not_clipped(g):
     assert not np.isfinite(soft.fitted([np.eye(5)[None, None]])[0].limits).any()
 
 
-def test_integer_outputs_are_not_probed(g):
-    x = g.conv(g.input("x", 1, 1, 1, 5), 5)
+def test_an_index_is_probed_by_what_it_compares(g):
+    x = g.conv(g.input("x", 1, 1, 1, 5), 5, name="logits")
     y = g.emit("ArgMax", x, axis=3, keepdims=0, select_last_index=0)
+    assert find_probes(g.output(g.emit("Cast", y, to=np.dtype(np.uint8)))) == [Probe("logits", 3)]
+
+
+def test_an_index_of_probabilities_is_probed_at_the_logits(g):
+    logits = g.conv(g.input("x", 1, 1, 1, 2), 5, name="logits")
+    p = g.emit("Softmax", logits, axis=3, name="p")
+    y = g.emit("ArgMax", p, axis=3, keepdims=0, select_last_index=0)
+    assert find_probes(g.output(y)) == [Probe("logits", 3)]
+    assert find_probes(g.output(p)) == [Probe("logits", 3)]
+
+
+def test_a_comparison_is_probed_at_the_floats_before_it(g):
+    x = g.input("x", 1, 1, 1, 2)
+    a, b = g.conv(x, 5, name="a"), g.conv(x, 5, name="b")
+    less = g.emit("Cast", g.emit("Less", a, b), to=np.dtype(np.int32))
+    assert find_probes(g.output(less)) == [Probe("a"), Probe("b")]
+
+
+def test_an_output_of_floats_stands_for_the_index_of_it(g):
+    x = g.conv(g.input("x", 1, 1, 1, 2), 5, name="logits")
+    y = g.emit("ArgMax", x, axis=3, keepdims=0, select_last_index=0)
+    assert find_probes(g.output(x, y)) == [Probe("logits")]
+
+
+def test_an_index_of_what_is_given_is_not_probed(g):
+    y = g.emit("ArgMax", g.input("x", 1, 1, 1, 5), axis=3, keepdims=0, select_last_index=0)
     assert find_probes(g.output(y)) == []
 
 

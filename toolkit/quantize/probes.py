@@ -1,8 +1,9 @@
 """Where a quantized model is compared with the float one while it is being tuned.
 
-That is at its outputs, and for a softmax also at a softened one: how far probabilities are off
-hangs on the few samples that the model is in doubt about, and a tuning by them alone fits those.
-At a temperature where a typical sample is in some doubt, every sample has its say.
+That is at its outputs, or where the floats are that an output of integers is made from; and for a
+softmax also at a softened one: how far probabilities are off hangs on the few samples that the
+model is in doubt about, and a tuning by them alone fits those. At a temperature where a typical
+sample is in some doubt, every sample has its say.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from ..ir import Array, Graph, Port, Value
+from ..ir import Array, Graph, Node, Port, Value
 from ..ops import definition
 from .options import Range
+from .precision import FLOAT
 
 REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""
@@ -68,22 +70,62 @@ class Probe:
 
 
 def find_probes(graph: Graph) -> list[Probe]:
-    """One probe an output of floats, those that meet counted once."""
-    made_by, readers, outputs = graph.producers(), graph.consumers(), graph.output_values()
-    found: list[Probe] = []
-    for port in graph.outputs:
-        v = port.value
-        while v in made_by and definition(made_by[v].op).shared and len(made_by[v].inputs) == 1:
-            v = made_by[v].input(0)
-        node = made_by.get(v)
-        if node is not None and node.op == "Softmax" and node.input(0) in made_by:
-            axis, x = int(node.attrs.get("axis", -1)), node.input(0)
-            shared = x in outputs or any(r is not node for r in readers[x])
-            if x.shape[axis] > 1:
-                found.append(Probe(x.name, axis, shared=shared))
-        elif port.value.dtype == np.float32 and port.value in made_by:
-            found.append(Probe(port.value.name))
+    """What the graph's outputs are judged by, those that meet counted once.
+
+    An output of floats is a probe, or the input of the softmax that makes it. One of integers or
+    bools hides most errors, so the floats that it is made from stand for it: of an ArgMax the
+    softmax of what it compares. None where another output shows those already.
+    """
+    made = _Made(graph)
+    whole = [p.value for p in graph.outputs if p.value.dtype != FLOAT]
+    found = [p for port in graph.outputs for p in made.probes(port.value)]
+    shown = {p.tensor for p in found}
+    found += [p for v in whole for p in made.before_steps(v) if p.tensor not in shown]
     return list(dict.fromkeys(found))
+
+
+class _Made:
+    """Where tensors of a graph come from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.by, self.readers = graph.producers(), graph.consumers()
+        self.outputs = graph.output_values()
+
+    def probes(self, v: Value) -> list[Probe]:
+        """Of a tensor of floats; none of one that is given or constant, or of another type."""
+        source = v
+        while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
+            source = n.input(0)
+        node = self.by.get(source)
+        if node is not None and node.op == "Softmax" and node.input(0) in self.by:
+            return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
+        return [Probe(v.name)] if v.dtype == FLOAT and v in self.by else []
+
+    def before_steps(self, v: Value) -> list[Probe]:
+        """Of the floats that a tensor of another type is made from."""
+        found: list[Probe] = []
+        todo, seen = [v], {v}
+        while todo:
+            node = self.by.get(todo.pop())
+            if node is None:
+                continue
+            for x in node.dynamic_inputs:
+                if x.dtype == FLOAT:
+                    found += self._compared(x, node)
+                elif x not in seen:
+                    seen.add(x)
+                    todo.append(x)
+        return found
+
+    def _compared(self, x: Value, reader: Node) -> list[Probe]:
+        found = self.probes(x)
+        if reader.op == "ArgMax" and found == [Probe(x.name)]:
+            return self._softmax_of(x, reader.attrs["axis"], reader)
+        return found
+
+    def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[Probe]:
+        shared = x in self.outputs or any(r is not reader for r in self.readers[x])
+        return [Probe(x.name, axis, shared=shared)] if x.shape[axis] > 1 else []
 
 
 def with_probes(graph: Graph, probes: Sequence[Probe]) -> Graph:

@@ -124,3 +124,21 @@ def requantize16(
 ) -> NDArray[np.int16]:
     """The int16 result of an accumulator."""
     return np.clip(scale16(acc, m, shift), qmin, qmax).astype(np.int16)
+
+
+def inverse_root(radicand: Ints) -> tuple[Ints, Ints]:
+    """`(r, e)`, r below 2^30, for which r * 2^(-44 - e) is 1 / sqrt(radicand) to 2^-28 of it.
+
+    Radicands are in [1, 2^63).
+    """
+    m, e = radicand.copy(), np.zeros_like(radicand)
+    while (large := m >= 1 << 30).any():
+        m, e = np.where(large, m >> 2, m), e + large
+    while (small := m < 1 << 28).any():
+        m, e = np.where(small, m << 2, m), e - small
+    root = np.full_like(m, 1 << 15)
+    for bit in range(14, -1, -1):
+        more = root | (1 << bit)
+        root = np.where(m * more * more <= 1 << 60, more, root)
+    left = (1 << 60) - m * root * root
+    return (root << 14) + ((root * (left >> 15)) >> 32), e

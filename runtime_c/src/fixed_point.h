@@ -48,4 +48,22 @@ static inline int16_t ek_requantize16(int64_t acc, int32_t multiplier, uint32_t 
     return (int16_t)ek_clamp(ek_scale16(acc, multiplier, shift), qmin, qmax);
 }
 
+/* r and *exponent for which 2^-44 * r * 2^-*exponent is 1 / sqrt(radicand), from 2^-28 of it below to
+ * 2^-28 above; r is below 2^30. radicand in [1, 2^63). No logical shift of 64 bits, which small cores lack. */
+static inline int32_t ek_inverse_root(int64_t radicand, int32_t *exponent)
+{
+    int64_t m = radicand; /* to be in [2^28, 2^30) */
+    int32_t e = 0;
+    for (; m >= INT64_C(1) << 30; e++) m >>= 2;
+    for (; m < INT64_C(1) << 28; e--) m *= 4;
+    int32_t root = 1 << 15; /* the largest below 2^16 with root^2 * m <= 2^60 */
+    for (int32_t bit = 1 << 14; bit; bit >>= 1) {
+        const int32_t more = root | bit;
+        if (m * (int64_t)((uint32_t)more * (uint32_t)more) <= INT64_C(1) << 60) root = more;
+    }
+    const int64_t left = (INT64_C(1) << 60) - m * (int64_t)((uint32_t)root * (uint32_t)root);
+    *exponent = e;
+    return (root << 14) + (int32_t)((root * (left >> 15)) >> 32); /* one step of Newton's method */
+}
+
 #endif

@@ -124,6 +124,9 @@ def run_onnx() -> Callable[..., OnnxRun]:
         opsets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         model = onnx.shape_inference.infer_shapes(model)
+        for port in model.graph.output:  # onnx does not infer all that it checks
+            if not port.type.HasField("tensor_type"):
+                port.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
         ours = Session(build_file(load(model))).run(feed)
         theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
         return OnnxRun([ours[n] for n in names], list(theirs))

@@ -44,6 +44,7 @@ AT = value("i", np.dtype(np.int32), 3)
 TABLE = constant(np.zeros(256, np.int8), "t")
 TABLE16 = constant(np.zeros(513, np.int16), "t")
 SLOPE = constant(np.full(4, 0.5, np.float32), "slope")
+NORM = {"axes": (2,), "epsilon": 1e-5, "centered": True}
 PAD = {"before": (0, 1, 1), "after": (0, 1, 0), "value": 0.0}
 IMAGE = value("a", S16, 1, 3, 4, 2)
 WINDOW = {
@@ -82,12 +83,26 @@ CASES = [
         {"view.axis": 3}, {"table": 2}, {"shift": 0}, {"multiplier": (1 << 23) + 1},
         {"input_zero": 1}, {"output_zero": -1}, {"qmin": 3, "qmax": 2},
     ]),
+    (node("LayerNorm", [A16, SLOPE, SLOPE], **NORM), [
+        {"view.axis": 3}, {"input_zero": 1}, {"shift": 11}, {"radicand_shift": 48}, {"table": BIG},
+        {"qmin": 3, "qmax": 2},
+    ]),
     (node("Lut", [A16, TABLE16]), [{"count": 25}, {"table": BIG}, {"table": 2}, {"table": 1}]),
     (node("Sub", [X, Y]), [{"shape.dims.2": 7}, {"fn": 8}]),
     (node("PRelu", [A, SLOPE]), [
         {"view.outer": 5}, {"view.axis": 3}, {"view.inner": 0}, {"table": BIG}, {"table": 2},
         {"shift": 0}, {"shift": 31}, {"multiplier": (1 << 22) + 1}, {"input_zero": 128},
         {"output_zero": -129}, {"qmin": 3, "qmax": 2},
+    ]),
+    (node("LayerNorm", [A, SLOPE, SLOPE], **NORM), [
+        {"view.outer": 5}, {"view.axis": 3}, {"view.inner": 0}, {"table": BIG}, {"table": 2},
+        {"channels": 0}, {"channels": 1 << 20}, {"step": 0}, {"centered": 2}, {"shift": 11},
+        {"shift": 61}, {"radicand_shift": 1}, {"radicand_shift": 44}, {"radicand_shift": 48},
+        {"epsilon_high": 1 << 30}, {"table": 4}, {"input_zero": 128}, {"qmin": 3, "qmax": 2},
+    ]),
+    (node("LayerNorm", [X, SLOPE, SLOPE], **NORM), [
+        {"view.outer": 5}, {"table": BIG}, {"table": 2}, {"channels": 0}, {"step": 0},
+        {"channels": 1 << 20}, {"centered": 2},
     ]),
     (node("Lut", [A, TABLE]), [{"count": 25}, {"table": BIG}, {"table": 64}]),
     (node("Exp", [X]), [{"count": 25}, {"fn": 28}]),

@@ -27,6 +27,11 @@ def between(net, middle, channels=4):
     net.output(net.conv(net.nhwc(inner), 2))
 
 
+def norm(n, x, axes):
+    given = [x, n.random(4, 1, 1), None]
+    return n.emit("LayerNorm", given, axes=axes, epsilon=1e-5, centered=True)
+
+
 MIDDLES = {
     "unary": lambda n, x: n.emit("Tanh", [x]),
     "scalar": lambda n, x: n.emit("Add", [x, n.random()]),
@@ -34,6 +39,8 @@ MIDDLES = {
     "rows": lambda n, x: n.emit("Mul", [n.random(1, 1, x.shape[2], 1), x]),
     "whole": lambda n, x: n.emit("Sub", [x, n.random(*x.shape)]),
     "prelu": lambda n, x: n.emit("PRelu", [x, n.random(4, 1, 1)]),
+    "instance norm": lambda n, x: norm(n, x, (2, 3)),
+    "layer norm": lambda n, x: norm(n, x, (1,)),
     "twice": lambda n, x: n.emit("Add", [x, n.emit("Sigmoid", [x])]),
     "pad": lambda n, x: n.emit(
         "Pad", [x], before=(0, 1, 2, 0), after=(0, 0, 1, 3), mode="constant", value=0.5

@@ -65,6 +65,26 @@ def test_a_slope_per_channel_stays_a_real_constant(g):
     assert q.nodes[0].input(1).const.tolist() == [0.25, -3.0]
 
 
+@pytest.mark.parametrize("int16", [frozenset(), frozenset(["x"])])
+def test_a_layer_norm_keeps_its_variance_inside(g, int16):
+    """Lines of ten times the others' deviation are as exact as these."""
+    x, scale = g.input("x", 3, 32), g.const(np.ones(32))
+    y = g.emit("LayerNorm", x, scale, None, axes=(1,), epsilon=1e-5, centered=True)
+    graph = g.output(y)
+    q, decisions = quantize_graph(graph, ranges_of(graph), Options(int16=int16))
+    assert ops(q) == ["LayerNorm"] and not decisions
+    into, out = q.inputs[0].value.quant, q.outputs[0].value.quant
+    assert into.dtype == out.dtype == (np.int16 if int16 else np.int8)
+    data = np.random.default_rng(0).normal(size=(3, 32)) * [[0.1], [1], [10]]
+    data = np.clip(np.rint(data / into.scalar) + into.zero_point, into.qmin, into.qmax)
+    real = (data - into.zero_point) * into.scalar
+    real -= real.mean(axis=1, keepdims=True)
+    real /= np.sqrt((real**2).mean(axis=1, keepdims=True) + 1e-5)
+    got = interpret(q, {"x": data.astype(into.dtype)})[y.name]
+    want = np.clip(real / out.scalar + out.zero_point, out.qmin, out.qmax)
+    assert np.abs(got - want).max() < 0.51
+
+
 def test_a_fused_clamp_bounds_the_range(g):
     y = g.conv(g.input("x", 1, 4, 4, 2), 2, act_min=0.0, act_max=3.0)
     graph = g.output(y)

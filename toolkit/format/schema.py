@@ -149,6 +149,9 @@ class OpKind(IntEnum):
     BinaryS32 = 59
     Compare = 60
     Where = 61
+    LayerNormS8 = 62
+    LayerNormS16 = 63
+    LayerNormF32 = 64
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -1174,6 +1177,65 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         16,
         4,
     ),
+    "LayerNormS8": (
+        "<IIIIIIIIHHHhhh",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "table",
+            "channels",
+            "step",
+            "epsilon_low",
+            "epsilon_high",
+            "centered",
+            "radicand_shift",
+            "shift",
+            "input_zero",
+            "qmin",
+            "qmax",
+        ),
+        44,
+        4,
+    ),
+    "LayerNormS16": (
+        "<IIIIIIIIHHHhhh",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "table",
+            "channels",
+            "step",
+            "epsilon_low",
+            "epsilon_high",
+            "centered",
+            "radicand_shift",
+            "shift",
+            "input_zero",
+            "qmin",
+            "qmax",
+        ),
+        44,
+        4,
+    ),
+    "LayerNormF32": (
+        "<IIIIIIIfff",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "table",
+            "channels",
+            "step",
+            "centered",
+            "epsilon",
+            "min",
+            "max",
+        ),
+        40,
+        4,
+    ),
     "ResizeS8": (
         "<IIIIIIII",
         (
@@ -1689,6 +1751,16 @@ EQUALS: dict[str, dict[str, str]] = {
         "requant.qmin": "output0.lowest",
         "requant.qmax": "output0.highest",
     },
+    "LayerNormS8": {
+        "input_zero": "input0.zero",
+        "qmin": "output0.lowest",
+        "qmax": "output0.highest",
+    },
+    "LayerNormS16": {
+        "input_zero": "input0.zero",
+        "qmin": "output0.lowest",
+        "qmax": "output0.highest",
+    },
 }
 
 # operator kind -> the field that is a struct which operators share
@@ -1730,6 +1802,9 @@ SHARED: dict[str, str] = {
     "DepthwiseConv2dW4": "geometry",
     "BinaryS32": "shape",
     "Compare": "shape",
+    "LayerNormS8": "view",
+    "LayerNormS16": "view",
+    "LayerNormF32": "view",
 }
 
 # table name -> field -> slot number

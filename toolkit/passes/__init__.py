@@ -13,6 +13,7 @@ from .fold_affine_forward import FoldAffineForward
 from .fold_constants import FoldConstants
 from .fuse_activation import FuseActivation
 from .fuse_pad import FusePad
+from .layer_norm import LayerNormParts
 from .layout import Layout
 from .merge_affine import MergeAffine
 from .merge_movement import MergeMovement
@@ -47,6 +48,7 @@ DEFAULT: tuple[Pass, ...] = (
             OneHot(),
             Products(),
             SoftmaxParts(),
+            LayerNormParts(),
             MergeAffine(),
             FoldAffine(),
             FoldAffineForward(),

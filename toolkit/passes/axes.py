@@ -13,7 +13,7 @@ Perm = tuple[int, ...]
 
 UNARY = frozenset(fn.name for fn in UnaryFn) | {"Cast", "Quantize", "Dequantize", "Lut"}
 BROADCASTING = frozenset(fn.name for fn in (*BinaryFn, *CompareFn)) | {"Where"}
-REDUCE = frozenset(f"Reduce{fn.name}" for fn in ReduceFn)
+OVER_NEIGHBOURS = frozenset(f"Reduce{fn.name}" for fn in ReduceFn) | {"LayerNorm"}
 
 
 def inverse(perm: Sequence[int]) -> Perm:
@@ -48,7 +48,7 @@ def _per_axis(*names: str) -> Callable[[Node, Perm], Attrs]:
 
 _RULES: dict[str, Callable[[Node, Perm], Attrs]] = {
     **dict.fromkeys(UNARY | BROADCASTING, _same),
-    **dict.fromkeys(REDUCE, _many_axes),
+    **dict.fromkeys(OVER_NEIGHBOURS, _many_axes),
     **dict.fromkeys(("Concat", "Softmax", "LogSoftmax", "ArgMax", "ArgMin", "Gather"), _one_axis),
     "Pad": _per_axis("before", "after"),
     "Slice": _per_axis("starts", "sizes", "steps"),
@@ -64,7 +64,7 @@ def works_in_any_layout(node: Node) -> bool:
     if node.op == "Gather" and len(node.input(1).shape) != 1:
         return False
     data = data_inputs(node)
-    if node.op in BROADCASTING:
+    if node.op in BROADCASTING or node.op == "LayerNorm":
         return all(len(v.shape) <= rank for v in data)
     return all(len(v.shape) == rank for v in data)
 
@@ -77,7 +77,7 @@ def data_inputs(node: Node) -> list[Value]:
 
 def allows(node: Node, perm: Perm) -> bool:
     """Whether the node can be computed with its axes permuted: reductions run over neighbours."""
-    if node.op not in REDUCE:
+    if node.op not in OVER_NEIGHBOURS:
         return True
     axes = permuted(node, perm)["axes"]
     return tuple(axes) == tuple(range(axes[0], axes[0] + len(axes)))

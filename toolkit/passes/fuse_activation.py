@@ -10,7 +10,7 @@ from ._pass import NodePass
 from .affine import LINEAR
 from .fold_constants import MOVEMENT
 
-FUSING = (*LINEAR, "Add", "Sub", "Mul")
+FUSING = (*LINEAR, "Add", "Sub", "Mul", "LayerNorm")
 
 
 class FuseActivation(NodePass):

@@ -154,6 +154,9 @@ enum {
     EK_OP_BINARY_S32 = 59,
     EK_OP_COMPARE = 60,
     EK_OP_WHERE = 61,
+    EK_OP_LAYER_NORM_S8 = 62,
+    EK_OP_LAYER_NORM_S16 = 63,
+    EK_OP_LAYER_NORM_F32 = 64,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -600,6 +603,50 @@ typedef struct ek_fmt_softmax_f32 {
 } ek_fmt_softmax_f32;
 EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_f32) == 16, "SoftmaxF32");
 
+typedef struct ek_fmt_layer_norm_s8 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+    uint32_t channels;
+    uint32_t step;
+    uint32_t epsilon_low;
+    uint32_t epsilon_high;
+    uint16_t centered;
+    uint16_t radicand_shift;
+    uint16_t shift;
+    int16_t input_zero;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_layer_norm_s8;
+EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm_s8) == 44, "LayerNormS8");
+
+typedef struct ek_fmt_layer_norm_s16 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+    uint32_t channels;
+    uint32_t step;
+    uint32_t epsilon_low;
+    uint32_t epsilon_high;
+    uint16_t centered;
+    uint16_t radicand_shift;
+    uint16_t shift;
+    int16_t input_zero;
+    int16_t qmin;
+    int16_t qmax;
+} ek_fmt_layer_norm_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm_s16) == 44, "LayerNormS16");
+
+typedef struct ek_fmt_layer_norm_f32 {
+    ek_fmt_axis_view view;
+    uint32_t table;
+    uint32_t channels;
+    uint32_t step;
+    uint32_t centered;
+    float epsilon;
+    float min;
+    float max;
+} ek_fmt_layer_norm_f32;
+EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm_f32) == 40, "LayerNormF32");
+
 typedef struct ek_fmt_resize_s8 {
     uint32_t batch;
     uint32_t in_h;
@@ -890,6 +937,9 @@ enum {
 #define EK_CODE_OF_BINARY_S32 "\001\363\163\002\023"
 #define EK_CODE_OF_COMPARE "\001\363\163\002\053"
 #define EK_CODE_OF_WHERE "\363\363\023"
+#define EK_CODE_OF_LAYER_NORM_S8 "\001\123\002\223\113\117\004\025\026"
+#define EK_CODE_OF_LAYER_NORM_S16 "\001\123\002\223\113\117\004\025\026"
+#define EK_CODE_OF_LAYER_NORM_F32 "\001\123\002\163\125"
 
 /* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */
 #define EK_KINDS(X) \
@@ -953,6 +1003,9 @@ enum {
     X(FULLY_CONNECTED_W4, fully_connected_w4, 36) \
     X(BINARY_S32, binary_s32, 52) \
     X(COMPARE, compare, 52) \
-    X(WHERE, where, 68)
+    X(WHERE, where, 68) \
+    X(LAYER_NORM_S8, layer_norm_s8, 44) \
+    X(LAYER_NORM_S16, layer_norm_s16, 44) \
+    X(LAYER_NORM_F32, layer_norm_f32, 40)
 
 #endif

@@ -1,0 +1,158 @@
+"""Layer normalization written out, as torch, tensorflow and jax export it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.passes.common_subexpressions import CommonSubexpressions
+from edgekit.toolkit.passes.dead_code import DeadCode
+from edgekit.toolkit.passes.fuse_activation import FuseActivation
+from edgekit.toolkit.passes.layer_norm import LayerNormParts
+
+PASSES = CommonSubexpressions(), LayerNormParts(), FuseActivation(), DeadCode()
+
+
+def number(n, value):
+    return n.constant(np.array(value, np.float32))
+
+
+def square(n, v, power):
+    return n.emit("Pow", [v, number(n, 2)]) if power else n.emit("Mul", [v, v])
+
+
+def mean(n, v, axes, keepdims=True):
+    m = n.emit("ReduceMean", [v], axes=axes, keepdims=keepdims)
+    return n.reshape(m, [1 if i in axes else d for i, d in enumerate(v.shape)])
+
+
+def inverse(n, variance, how, swap=False, epsilon=1e-5):
+    """1 / sqrt(variance + epsilon)."""
+    e = number(n, epsilon)
+    total = n.emit("Add", [e, variance] if swap else [variance, e])
+    if how == "power":
+        return n.emit("Pow", [total, number(n, -0.5)])
+    root = n.emit("Pow", [total, number(n, 0.5)]) if how == "half" else n.emit("Sqrt", [total])
+    if how == "one over":
+        return n.emit("Div", [number(n, 1), root])
+    return n.emit("Reciprocal", [root])
+
+
+def both(n, op, a, b, swap):
+    return n.emit(op, [b, a] if swap else [a, b])
+
+
+@pytest.mark.parametrize("axes", [(2,), (1, 2), (1,)])
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("power", [False, True])
+@pytest.mark.parametrize("twice", [False, True])
+def test_as_torch_exports_it(net, axes, power, twice, swap):
+    x = net.input(2, 3, 4)
+    d = net.emit("Sub", [x, mean(net, x, axes)])
+    again = net.emit("Sub", [x, mean(net, x, axes, keepdims=False)]) if twice else d
+    e = number(net, 1e-5)
+    total = both(net, "Add", mean(net, square(net, again, power), axes, not swap), e, swap)
+    y = net.emit("Div", [d, net.emit("Sqrt", [total])])
+    y = both(net, "Mul", y, net.random(4), swap)
+    net.output(both(net, "Add", y, net.random(3, 4), swap))
+    assert net.after(*PASSES) == ["LayerNorm"]
+    assert net.graph.nodes[0].attrs["centered"]
+
+
+@pytest.mark.parametrize("how", ["reciprocal", "power", "half", "one over"])
+@pytest.mark.parametrize("moments", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("swap", [False, True])
+def test_as_tensorflow_exports_it(net, how, moments, scaled, swap):
+    """x * k + (bias - mean * k)."""
+    x = net.input(5, 6)
+    m = mean(net, x, (1,))
+    d = net.emit("Sub", [x, m])
+    variance = mean(net, square(net, x if moments else d, False), (1,))
+    if moments:
+        variance = net.emit("Sub", [variance, square(net, m, True)])
+    k = inverse(net, variance, how, swap)
+    k = both(net, "Mul", k, net.random(6), swap) if scaled else k
+    rest = net.emit("Sub", [net.random(6), both(net, "Mul", m, k, swap)])
+    net.output(both(net, "Add", both(net, "Mul", x, k, swap), rest, swap))
+    assert net.after(*PASSES) == ["LayerNorm"]
+
+
+@pytest.mark.parametrize("how", ["reciprocal", "power", "half", "one over"])
+@pytest.mark.parametrize("swap", [False, True])
+def test_without_a_mean(net, how, swap):
+    x = net.input(2, 3, 8)
+    y = both(net, "Mul", x, inverse(net, mean(net, square(net, x, swap), (2,)), how), swap)
+    net.output(both(net, "Mul", net.random(8), y, swap))
+    assert net.after(*PASSES) == ["LayerNorm"]
+    assert not net.graph.nodes[0].attrs["centered"]
+
+
+def test_a_norm_of_what_was_centered_before(net):
+    """The square is of x - mean(x), and so is what is divided."""
+    x = net.input(2, 8)
+    d = net.emit("Sub", [x, mean(net, x, (1,))])
+    total = net.emit("Add", [mean(net, square(net, d, False), (1,)), number(net, 1e-3)])
+    net.output(net.emit("Div", [d, net.emit("Sqrt", [total])]), d)
+    assert net.after(*PASSES) == ["ReduceMean", "Sub", "LayerNorm"]
+
+
+def norm(net, x, **attrs):
+    return net.emit("LayerNorm", [x, None, None], axes=(1,), epsilon=1e-5, centered=True, **attrs)
+
+
+@pytest.mark.parametrize("op", ["Mul", "Add", "Sub", "Div"])
+def test_what_is_behind_is_taken_in(net, op):
+    y = net.emit("Add", [norm(net, net.input(2, 8)), net.random(8)])
+    y = net.emit(op, [net.emit(op, [y, net.random(8)]), net.random(2, 1)])
+    net.output(net.emit("Clip", [y], min=0.0, max=1.0))
+    assert net.after(*PASSES) == ["LayerNorm"]
+    assert net.graph.nodes[0].attrs["act_max"] == 1.0
+
+
+@pytest.mark.parametrize("op", ["Sub", "Div"])
+def test_a_constant_less_or_over_it_stays(net, op):
+    net.output(net.emit(op, [net.random(8), norm(net, net.input(2, 8))]))
+    assert net.after(*PASSES) == ["LayerNorm", op]
+
+
+def test_a_clamp_in_between_stays_in_between(net):
+    y = net.relu(norm(net, net.input(2, 8)))
+    net.output(net.emit("Add", [y, net.random(8)]))
+    assert net.after(*PASSES) == ["LayerNorm", "Add"]
+
+
+def test_one_that_is_read_twice_keeps_what_is_behind(net):
+    y = norm(net, net.input(2, 8))
+    net.output(net.emit("Mul", [y, net.random(8)]), y)
+    assert net.after(*PASSES) == ["LayerNorm", "Mul"]
+
+
+def test_a_scale_that_widens_the_result_stays(net):
+    net.output(net.emit("Mul", [norm(net, net.input(2, 1, 8)), net.random(2, 3, 8)]))
+    assert net.after(*PASSES) == ["LayerNorm", "Mul"]
+
+
+def parts(net, x, other=None, axes=(1,), epsilon=1e-5):
+    d = net.emit("Sub", [x, mean(net, x if other is None else other, (1,))])
+    variance = mean(net, square(net, d, False), axes)
+    return net.emit("Mul", [d, inverse(net, variance, "reciprocal", epsilon=epsilon)])
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,)])
+def test_what_is_centered_otherwise_is_normalized_only(net, axes):
+    x, other = net.input(3, 3), net.input(3, 3)
+    net.output(parts(net, x, other if axes == (1,) else None, axes))
+    assert net.after(*PASSES) == ["ReduceMean", "Sub", "LayerNorm"]
+    assert not net.graph.nodes[-1].attrs["centered"]
+
+
+def test_without_an_epsilon_it_stays(net):
+    net.output(parts(net, net.input(3, 3), epsilon=0.0))
+    assert "LayerNorm" not in net.after(*PASSES)
+
+
+def test_a_computed_scale_stays_behind(net):
+    x = net.input(3, 3)
+    net.output(net.emit("Mul", [parts(net, x), x]))
+    assert net.after(*PASSES) == ["LayerNorm", "Mul"]

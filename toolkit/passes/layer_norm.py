@@ -1,0 +1,257 @@
+"""Layer normalization written out is recognized, and takes in what scales it behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ir import Array, Node, Value
+from ..ops._views import axis_view
+from ._links import Links
+from ._pass import NodePass
+from .affine import activation_attrs, clamps
+
+
+@dataclass(frozen=True)
+class _Inverse:
+    """1 / sqrt(mean((x - mean(x))^2) + epsilon), or of x itself if not centered."""
+
+    x: Value
+    axes: tuple[int, ...]
+    epsilon: float
+    centered: bool
+
+
+class LayerNormParts(NodePass):
+    """With d = x - mean(x), or d = x, and r = 1 / sqrt(mean(d * d) + epsilon) along the same axes:
+
+    1. d / sqrt(..) and d * r are LayerNorm(x);
+    2. x * k + (bias - mean(x) * k), k = r or r * scale, is LayerNorm(x, scale, bias);
+    3. LayerNorm times, plus or minus a constant, if nobody else reads it, is one with that scale
+       or bias.
+
+    1/sqrt may be a Div, a Reciprocal or a power, the square a Mul or a power, the variance also
+    mean(x * x) - mean(x)^2. Who else reads the parts does not matter.
+    """
+
+    name = "layer normalization"
+
+    def rewrite(self, links: Links, node: Node) -> bool:
+        if node.op not in ("Mul", "Div", "Add", "Sub") or node.output.dtype != np.float32:
+            return False
+        return _normalize(links, node) or _shifted(links, node) or _scale(links, node)
+
+
+def _normalize(links: Links, node: Node) -> bool:
+    """Case 1."""
+    for d, r in _pairs(node) if node.op == "Mul" else ():
+        inverse = _inverse(links, r)
+        if inverse is not None and _is_deviation(links, d, inverse):
+            return _replace(links, node, inverse, None, None)
+    if node.op != "Div":
+        return False
+    inverse = _of_root(links, node.input(1))
+    if inverse is None or not _is_deviation(links, node.input(0), inverse):
+        return False
+    return _replace(links, node, inverse, None, None)
+
+
+def _shifted(links: Links, node: Node) -> bool:
+    """Case 2, x * k + (bias - mean * k)."""
+    for scaled, offset in _pairs(node) if node.op == "Add" else ():
+        product, rest = links.producer(scaled, "Mul"), links.producer(offset, "Sub")
+        if product is None or rest is None or clamps(product) or clamps(rest):
+            continue
+        bias, shift = rest.input(0), links.producer(rest.input(1), "Mul")
+        if bias.const is None or shift is None or clamps(shift):
+            continue
+        for x, k in _pairs(product):
+            factor = _factor(links, k)
+            if factor is None or factor[0].x is not x or not factor[0].centered:
+                continue
+            inverse, scale = factor
+            means = [m for m, other in _pairs(shift) if other is k]
+            if any(_mean_axes(links, m, x) == inverse.axes for m in means):
+                return _replace(links, node, inverse, scale, bias)
+    return False
+
+
+def _factor(links: Links, k: Value) -> tuple[_Inverse, Value | None] | None:
+    """(r, scale) of k = r or r * scale."""
+    inverse = _inverse(links, k)
+    if inverse is not None:
+        return inverse, None
+    product = links.producer(k, "Mul")
+    if product is None or clamps(product):
+        return None
+    for r, scale in _pairs(product):
+        inverse = _inverse(links, r)
+        if inverse is not None and scale.const is not None:
+            return inverse, scale
+    return None
+
+
+def _replace(
+    links: Links, node: Node, inverse: _Inverse, scale: Value | None, bias: Value | None
+) -> bool:
+    x = inverse.x
+    if node.output.shape != x.shape or not _broadcasts(x, scale) or not _broadcasts(x, bias):
+        return False
+    attrs = {"axes": inverse.axes, "epsilon": inverse.epsilon, "centered": inverse.centered}
+    attrs |= activation_attrs(node)
+    new = links.emit(node, "LayerNorm", [x, scale, bias], attrs, node.output.name)
+    links.replace(node, new)
+    return True
+
+
+def _broadcasts(x: Value, v: Value | None) -> bool:
+    return v is None or np.broadcast_shapes(x.shape, v.shape) == x.shape
+
+
+def _scale(links: Links, node: Node) -> bool:
+    """Case 3."""
+    for y, c in _pairs(node) if node.op in ("Mul", "Add") else _pairs(node)[:1]:
+        norm = links.private(y, "LayerNorm")
+        if norm is None or clamps(norm) or c.const is None or not _broadcasts(y, c):
+            continue
+        scale, bias = [*norm.inputs[1:], None, None][:2]
+        by = c.const.astype(np.float64)
+        if node.op in ("Mul", "Div"):
+            by = by if node.op == "Mul" else 1 / by
+            scale = _combined(links, scale, by, times=True)
+            bias = None if bias is None else _combined(links, bias, by, times=True)
+        else:
+            bias = _combined(links, bias, by if node.op == "Add" else -by, times=False)
+        links.rewire(norm, [norm.input(0), scale, bias], **activation_attrs(node))
+        links.take_over(norm, node)
+        return True
+    return False
+
+
+def _combined(links: Links, v: Value | None, by: Array, times: bool) -> Value:
+    if v is None or v.const is None:
+        return links.constant(by.astype(np.float32), "scale" if times else "bias")
+    made = v.const * by if times else v.const + by
+    return links.constant(made.astype(np.float32), v.name)
+
+
+def _pairs(node: Node) -> list[tuple[Value, Value]]:
+    a, b = node.input(0), node.input(1)
+    return [(a, b), (b, a)]
+
+
+def _scalar(v: Value) -> float | None:
+    return None if v.const is None or v.const.size != 1 else float(np.ravel(v.const)[0])
+
+
+def _inverse(links: Links, v: Value) -> _Inverse | None:
+    """What `v` is one over the deviation of."""
+    node = links.producer(v)
+    if node is None or clamps(node):
+        return None
+    if node.op == "Reciprocal":
+        return _of_root(links, node.input(0))
+    if node.op == "Div" and _scalar(node.input(0)) == 1:
+        return _of_root(links, node.input(1))
+    if node.op == "Pow" and _scalar(node.input(1)) == -0.5:
+        return _of_variance(links, node.input(0))
+    return None
+
+
+def _of_root(links: Links, v: Value) -> _Inverse | None:
+    """What `v` is the deviation of."""
+    node = links.producer(v)
+    if node is None or clamps(node):
+        return None
+    if node.op == "Sqrt" or (node.op == "Pow" and _scalar(node.input(1)) == 0.5):
+        return _of_variance(links, node.input(0))
+    return None
+
+
+def _of_variance(links: Links, v: Value) -> _Inverse | None:
+    """What v - epsilon is the mean square of."""
+    node = links.producer(v, "Add")
+    if node is None or clamps(node):
+        return None
+    for variance, e in _pairs(node):
+        epsilon = _scalar(e)
+        if epsilon is None or epsilon <= 0:
+            continue
+        return _of_squares(links, variance, epsilon) or _of_moments(links, variance, epsilon)
+    return None
+
+
+def _of_squares(links: Links, variance: Value, epsilon: float) -> _Inverse | None:
+    """Of mean(d * d), d = x - mean(x) or x."""
+    mean = _through_reshape(links, variance)
+    if mean is None:
+        return None
+    d, axes = _square_root(links, mean.input(0)), tuple(mean.attrs["axes"])
+    if d is None or not _is_kept(variance, d, axes):
+        return None
+    sub = links.producer(d, "Sub")
+    centered = sub is not None and not clamps(sub) and sub.input(0).shape == d.shape
+    if sub and centered and _mean_axes(links, sub.input(1), sub.input(0)) == axes:
+        return _Inverse(sub.input(0), axes, epsilon, centered=True)
+    return _Inverse(d, axes, epsilon, centered=False)
+
+
+def _of_moments(links: Links, variance: Value, epsilon: float) -> _Inverse | None:
+    """Of mean(x * x) - mean(x)^2."""
+    node = links.producer(variance, "Sub")
+    if node is None or clamps(node):
+        return None
+    inverse, mean = _of_squares(links, node.input(0), epsilon), _square_root(links, node.input(1))
+    if inverse is None or inverse.centered or mean is None:
+        return None
+    if _mean_axes(links, mean, inverse.x) != inverse.axes:
+        return None
+    return _Inverse(inverse.x, inverse.axes, epsilon, centered=True)
+
+
+def _square_root(links: Links, v: Value) -> Value | None:
+    """x of v = x * x."""
+    node = links.producer(v)
+    if node is None or clamps(node):
+        return None
+    if node.op == "Mul" and node.input(0) is node.input(1):
+        return node.input(0)
+    if node.op == "Pow" and _scalar(node.input(1)) == 2:
+        return node.input(0)
+    return None
+
+
+def _is_deviation(links: Links, d: Value, inverse: _Inverse) -> bool:
+    """Whether d = x - mean(x), or x if the inverse is not centered."""
+    if not inverse.centered:
+        return d is inverse.x
+    sub = links.producer(d, "Sub")
+    if sub is None or clamps(sub) or sub.input(0) is not inverse.x:
+        return False
+    return _mean_axes(links, sub.input(1), inverse.x) == inverse.axes
+
+
+def _mean_axes(links: Links, v: Value, x: Value) -> tuple[int, ...] | None:
+    """The axes of which `v` is the mean of `x`, kept with size 1."""
+    node = _through_reshape(links, v)
+    if node is None or node.input(0) is not x:
+        return None
+    axes = tuple(node.attrs["axes"])
+    return axes if _is_kept(v, x, axes) else None
+
+
+def _through_reshape(links: Links, v: Value) -> Node | None:
+    """The ReduceMean whose result `v` is, whatever its shape."""
+    node = links.producer(v)
+    while node is not None and node.op == "Reshape":
+        node = links.producer(node.input(0))
+    return node if node is not None and node.op == "ReduceMean" else None
+
+
+def _is_kept(v: Value, x: Value, axes: tuple[int, ...]) -> bool:
+    """Whether `v`, reduced from `x` along `axes`, broadcasts to it along these."""
+    outer, _, inner = axis_view(x.shape, axes)
+    kept = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
+    full = (1,) * (len(x.shape) - len(v.shape)) + v.shape
+    return full == kept and v.type.size == outer * inner

@@ -241,6 +241,36 @@ def test_types_that_numpy_lacks_and_empty_outputs_are_refused(make_model):
     assert "empty" in problems(model)[0].why
 
 
+NOTHING = {
+    "a constant": ([], {"none": np.zeros((1, 0), np.float32)}),
+    "a slice": ([node("Slice", ["x", "end", "end", "axis"], ["none"])], {}),
+    "a part": ([node("Split", ["x", "sizes"], ["whole", "none"], axis=1)], {}),
+    "computed": (
+        [
+            node("Slice", ["x", "end", "end", "axis"], ["slice"]),
+            node("Mul", ["slice", "column"], ["none"]),
+        ],
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NOTHING)
+@pytest.mark.parametrize("reader", ["Concat", "ReduceSum"])
+def test_tensors_without_elements_are_constants(make_model, agree, what, reader):
+    nodes, constants = NOTHING[what]
+    if reader == "Concat":
+        nodes = [*nodes, node("Concat", ["none", "x", "none"], ["y"], axis=1)]
+    else:
+        nodes = [*nodes, node("ReduceSum", ["none", "axis"], ["s"]), node("Add", ["x", "s"], ["y"])]
+    constants = {
+        "end": np.array([3]), "axis": np.array([1]), "sizes": np.array([3, 0]),
+        "column": np.ones((1, 1), np.float32), **constants,
+    }  # fmt: skip
+    x = np.array([[1.0, 2.0, 3.0]], np.float32)
+    agree(make_model(nodes, {"x": (1, 3)}, ["y"], constants), {"x": x})
+
+
 def test_bytes_paths_and_models_are_one(make_model, tmp_path):
     model = make_model([node("Abs", ["x"], ["y"])], {"x": (4,)}, ["y"])
     path = tmp_path / "m.onnx"

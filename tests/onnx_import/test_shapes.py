@@ -25,9 +25,22 @@ def message(model, shapes=None):
     return str(why.value)
 
 
-@pytest.mark.parametrize("batch", ["batch", None, 0])
+@pytest.mark.parametrize("batch", ["batch", None, -1])
 def test_a_symbolic_batch_becomes_1(image, batch):
     assert load(image(batch, 3, 8, 8)).inputs[0].shape == (1, 3, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("shape", "option"), [((0, 3), "x=D0,3"), ((1, 0, 8, 8), "x=1,C,8,8"), ((1, 2, 0), "x=1,2,D2")]
+)
+def test_an_axis_of_0_is_empty_and_not_unknown(image, shape, option):
+    text = message(image(*shape))
+    assert "'image' is of shape" in text and ",".join(map(str, shape)) in text
+    assert "holds no elements" in text and f"--shape image={option[2:]}" in text
+
+
+def test_an_axis_of_0_that_was_meant_as_unknown_can_be_given(image):
+    assert load(image(0, 3), {"image": (2, 3)}).inputs[0].shape == (2, 3)
 
 
 def test_other_symbols_are_asked_for_with_the_option_to_type(image):

@@ -119,8 +119,10 @@ class Importer:
             if len(known) < len(inputs):
                 raise _Refused(None)
             for name, value in zip(node.output, self._convert(node, known), strict=False):
-                if name:
+                if name and value.type.size:
                     scope[name] = self._settle(value, name)
+                elif name:  # there is nothing to compute
+                    self._bind_constant(scope, name, np.zeros(value.shape, value.dtype))
         except _Refused as why:
             self._refuse(why.problem, node, scope)
         except Unsupported as why:
@@ -209,7 +211,7 @@ class Importer:
             self._problems.append(Problem(info.name, "output", "its type is not supported"))
             return None
         if value.type.size == 0:
-            self._problems.append(Problem(info.name, "output", "it is empty"))
+            self._problems.append(Problem(info.name, "output", f"it is empty: {list(value.shape)}"))
             return None
         fed = any(port.value is value for port in self._graph.inputs)
         if fed or value.const is not None:

@@ -68,11 +68,13 @@ def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[i
         return None
     known: list[int | None] = []
     for axis, dim in enumerate(_dims(info)):
-        # Exporters also write "unknown" as 0 or -1.
+        # Exporters also write "unknown" as -1.
         if dim.dim_value > 0:
             known.append(dim.dim_value)
         elif dim.dim_param in symbols:
             known.append(symbols[dim.dim_param])
+        elif _is_zero(dim):
+            known.append(None)
         else:
             known.append(1 if axis == 0 else None)
     return known
@@ -81,14 +83,22 @@ def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[i
 def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> str:
     if known is None:
         return f"input '{info.name}' has no shape at all, add --shape {info.name}=1,..."
-    symbols = [d.dim_param or "?" for d in _dims(info)]
-    unknown = ", ".join(s for s, k in zip(symbols, known, strict=True) if k is None)
     letters = "NCHW" if len(known) == 4 else [f"D{i}" for i in range(len(known))]
     example = [letters[i] if k is None else str(k) for i, k in enumerate(known)]
-    return (
-        f"input '{info.name}' has dynamic dimensions ({unknown}), "
-        f"add --shape {info.name}={','.join(example)} with numbers for the letters"
-    )
+    remedy = f"add --shape {info.name}={','.join(example)} with numbers for the letters"
+    if any(_is_zero(d) for d in _dims(info)):
+        return (
+            f"input '{info.name}' is of shape {_text(_dims(info))}, which holds no elements; "
+            f"if 0 was written for unknown, {remedy}"
+        )
+    symbols = [d.dim_param or "?" for d in _dims(info)]
+    unknown = ", ".join(s for s, k in zip(symbols, known, strict=True) if k is None)
+    return f"input '{info.name}' has dynamic dimensions ({unknown}), {remedy}"
+
+
+def _is_zero(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    """Whether ONNX says that the axis is empty, and not that nothing is known of it."""
+    return bool(dim.HasField("dim_value") and dim.dim_value == 0)
 
 
 def _check_given(
@@ -119,7 +129,10 @@ def _check_given(
 
 
 def _text(dims: Sequence[onnx.TensorShapeProto.Dimension]) -> str:
-    return ",".join(str(d.dim_value) if d.dim_value > 0 else d.dim_param or "?" for d in dims)
+    def one(d: onnx.TensorShapeProto.Dimension) -> str:
+        return str(d.dim_value) if d.dim_value > 0 or _is_zero(d) else d.dim_param or "?"
+
+    return ",".join(one(d) for d in dims)
 
 
 def _write(info: onnx.ValueInfoProto, shape: Shape) -> None:

@@ -26,6 +26,7 @@ class Concat(OpDef):
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]
         axis = axis_of(int(node.attrs.get("axis", 1)), len(values[0].shape))
+        values = [v for v in values if v.type.size] or values[:1]
         while len(values) > 1:
             groups = [values[i : i + MAX_INPUTS] for i in range(0, len(values), MAX_INPUTS)]
             values = [b.emit("Concat", g, axis=axis) if len(g) > 1 else g[0] for g in groups]

@@ -254,8 +254,6 @@ class Slice(Movement):
         for i, axis in enumerate(range(len(starts)) if axes is None else axes):
             a = axis_of(axis, len(x.shape))
             ranges[a] = range(*slice(starts[i], ends[i], steps[i]).indices(x.shape[a]))
-        if any(len(r) == 0 for r in ranges):
-            raise Unsupported("its result is empty")
         return [take(b, x, ranges)]
 
     def infer(self, node: Node) -> list[TensorType]:
@@ -270,9 +268,11 @@ class Slice(Movement):
 
 
 def take(b: Builder, x: Value, ranges: Sequence[range]) -> Value:
-    """`x` at one range per axis: `x` itself if that is all of it."""
+    """`x` at one range per axis: `x` itself if that is all of it, a constant if it is none."""
     if all(r == range(d) for r, d in zip(ranges, x.shape, strict=True)):
         return x
+    if not all(ranges):
+        return b.constant(np.zeros([len(r) for r in ranges], x.dtype))
     return b.emit(
         "Slice",
         [x],
@@ -288,7 +288,7 @@ def _split(b: Builder, node: OnnxNode, x: Value) -> list[Value]:
     if sizes is None:
         size = -(-x.shape[axis] // parts)
         sizes = [size] * (parts - 1) + [x.shape[axis] - size * (parts - 1)]
-    if sum(sizes) != x.shape[axis] or min(sizes) < 1:
+    if sum(sizes) != x.shape[axis] or min(sizes) < 0:
         raise Unsupported(f"an axis of {x.shape[axis]} does not split into {sizes}")
     results, start = list[Value](), 0
     for size in sizes:

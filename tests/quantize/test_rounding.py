@@ -11,7 +11,8 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.quantize import calibrate, gptq, optimize, quantize_model
-from edgekit.toolkit.quantize.moments import columns, moments
+from edgekit.toolkit.quantize.moments import columns, moments, observe
+from edgekit.toolkit.quantize.options import METHODS
 from edgekit.toolkit.runtime import Session
 
 
@@ -124,7 +125,7 @@ def test_moments_are_those_of_both_models(net):
     done = optimize(net, calibration, "minmax", rounding="nearest")
     node = next(n for n in done.plan.graph.nodes if n.output.name == "c")
     feeds = [s.inputs for s in calibration.kept]
-    found = moments(node, done.plan.graph, done.graph, feeds)
+    found = moments(observe(node, done.plan.graph, done.graph, feeds))
     assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
     for i in range(2):
         assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9
@@ -142,10 +143,10 @@ def test_4_bit_weights_gain_on_samples_never_seen(net, weights):
     calibration, fresh = calibrate(net, samples(1, 8, 8, 8)), samples(1, 8, 8, 8, count=128)[64:]
     done = [
         optimize(net, calibration, "minmax", weights=weights, rounding=r)
-        for r in ("nearest", "gptq", "auto")
+        for r in ("nearest", "gptq", "auto", "adaround")
     ]
     by = [noise(net, d.graph, fresh) for d in done]
-    assert by[1] < 0.9 * by[0] and by[2] in by[:2]
+    assert by[1] < 0.9 * by[0] and by[2] in by[:2] and by[3] < 0.9 * by[0]
     made = {n.output.name: n for n in done[1].graph.nodes}
     assert {name for name, n in made.items() if "int4_group" in n.attrs} == {"c", "y"}
     for name in ("c", "y"):
@@ -167,25 +168,30 @@ def test_rounding_of_8_bits_does_no_harm(net):
 PROGRAM = """
 import hashlib, sys
 from edgekit.toolkit import pipeline
-pipeline.quantize(sys.argv[1], sys.argv[2], sys.argv[3], weights="int4", rounding="gptq", limit=16)
+pipeline.quantize(sys.argv[1], sys.argv[2], sys.argv[3], weights="int4", rounding=sys.argv[4],
+    limit=16)
 print(hashlib.sha256(open(sys.argv[3], "rb").read()).hexdigest())
 """
 
 
-def test_the_same_bytes_whatever_the_threads(digits, tmp_path):
+@pytest.mark.parametrize("rounding", METHODS)
+def test_the_same_bytes_whatever_the_threads(digits, tmp_path, rounding):
     told = set()
     for threads in ("1", "2", "5"):
         env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
         words = [sys.executable, "-c", PROGRAM, digits / "digits.onnx", digits / "calib.npz"]
         done = subprocess.run(
-            [*map(str, words), str(tmp_path / "d.edge")], env=env, capture_output=True, text=True
+            [*map(str, words), str(tmp_path / "d.edge"), rounding],
+            env=env,
+            capture_output=True,
+            text=True,
         )
         assert done.returncode == 0, done.stderr
         told.add(done.stdout)
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("rounding", ["auto", "gptq"])
+@pytest.mark.parametrize("rounding", ["auto", "gptq", "adaround"])
 def test_4_bits_keep_the_digits(digits, tmp_path, rounding):
     done = pipeline.quantize(
         digits / "digits.onnx", digits / "calib.npz", tmp_path / "d.edge",

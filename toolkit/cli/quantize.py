@@ -56,8 +56,8 @@ EXIT_BUDGET = 3
     type=click.Choice(ROUNDINGS),
     default="auto",
     show_default=True,
-    help="How weights become integers: the nearest, or those that keep each layer's output (gptq); "
-    "auto takes the latter where the outputs gain.",
+    help="How weights become integers: the nearest, or those that keep each layer's output (gptq), "
+    "or keep it behind its activation (adaround, slower); auto takes gptq where the outputs gain.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")

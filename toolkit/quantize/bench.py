@@ -124,7 +124,8 @@ class Bench:
     def _round(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
         """As `plan` has rounded weights, for these samples."""
         inputs = [s.inputs for s in samples]
-        found = round_weights(plan, self.done.ranges, inputs, self.progress)
+        method = self.done.rounding
+        found = round_weights(plan, self.done.ranges, inputs, self.progress, method)
         known = plan.options.rounded
         return {k: rounded for k, rounded in found.items() if k in known or k[1] == 4}
 

@@ -48,11 +48,7 @@ def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
     group = np.arange(len(h))[:, None]
     r = cholesky(h[group[:, :, None], order[:, :, None], order[:, None, :]])
     b, steps = (np.take_along_axis(v, order[:, None, :], 2) for v in (b, steps))
-    y = b.copy()
-    for j in range(k):  # y = b r^-1
-        y[:, :, j] /= r[:, j, j, None]
-        y[:, :, j + 1 :] -= y[:, :, j, None] * r[:, None, j, j + 1 :]
-    z = np.zeros_like(b)
+    y, z = _divided(b, r), np.zeros_like(b)
     for j in range(k - 1, -1, -1):
         unit = steps[:, :, j]
         z[:, :, j] = np.clip(np.rint(y[:, :, j] / r[:, j, j, None] / unit), -limit, limit)
@@ -60,6 +56,25 @@ def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
     back = np.empty_like(z)
     np.put_along_axis(back, np.broadcast_to(order[:, None, :], z.shape), z, 2)
     return back
+
+
+def _divided(b: Reals, r: Reals) -> Reals:
+    """b [g, n, k] r^-1, r upper triangular [g, k, k]."""
+    y = b.copy()
+    for j in range(b.shape[2]):
+        y[:, :, j] /= r[:, j, j, None]
+        y[:, :, j + 1 :] -= y[:, :, j, None] * r[:, None, j, j + 1 :]
+    return y
+
+
+def unrounded(b: Reals, h: Reals) -> Reals:
+    """The real weights with the least error."""
+    r = cholesky(h)
+    y = _divided(b, r)
+    for j in range(b.shape[2] - 1, -1, -1):
+        y[:, :, j] /= r[:, j, j, None]
+        y[:, :, :j] -= y[:, :, j, None] * r[:, None, :j, j]
+    return y
 
 
 def descend(z: Reals, b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:

@@ -33,13 +33,29 @@ class Moments:
     qq, xq [groups, k, k] are the means of q q' and x q' about the means q [groups, k] and x, as far
     as the samples can tell: what is not on the diagonal is shrunk by how much it differs between
     samples (Schaefer and Strimmer 2005, doi:10.2202/1544-6115.1175, with a sample's columns as one
-    observation). One column a sample says little about which inputs go together.
+    observation). One column a sample says little about which inputs go together. `certain` is what
+    is left of them.
     """
 
     qq: Reals
     xq: Reals
     q: Reals
     x: Reals
+    certain: float
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What meets a node's weights, a few places of each sample: [groups, places, k] of integers.
+
+    q counts steps of the quantized model's input, x parts of them (FINE) of the float model's.
+    outputs [places, channels] are the float model's, real, if they were asked for.
+    """
+
+    x: list[Reals]
+    q: list[Reals]
+    outputs: list[Reals]
+    step: float
 
 
 def spread(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
@@ -48,20 +64,33 @@ def spread(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
     return list(samples[::step])
 
 
-def moments(
-    node: Node, floats: Graph, quantized: Graph, samples: Sequence[Mapping[str, Array]]
-) -> Moments:
-    """Of the input of `node` (of `floats`) in both graphs; Conv2d and FullyConnected only."""
+def observe(
+    node: Node,
+    floats: Graph,
+    quantized: Graph,
+    samples: Sequence[Mapping[str, Array]],
+    outputs: bool = False,
+) -> Seen:
+    """What `node` (of `floats`) reads in both graphs; Conv2d and FullyConnected only."""
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None
     exact, rounded = Watch(floats, node.input(0)), Watch(quantized, source)
-    steps = np.float64(quant.scalar)
-    found: list[list[Reals]] = [[], []]
+    answer = Watch(floats, node.output) if outputs else None
+    step = quant.scalar
+    seen = Seen([], [], [], step)
     for i, sample in enumerate(samples):
         places = _places(node, i, len(samples))
-        for kept, watch, unit in zip(found, (exact, rounded), (steps / FINE, steps), strict=True):
+        for kept, watch, unit in ((seen.x, exact, step / FINE), (seen.q, rounded, step)):
             kept.append(columns(node, np.rint(watch(sample) / unit), places))
+        if answer is not None:
+            seen.outputs.append(answer(sample).reshape(-1, node.output.shape[-1])[places])
+    return seen
+
+
+def moments(seen: Seen) -> Moments:
+    """Of what a node reads."""
+    found, steps = [seen.x, seen.q], seen.step
     middle = [np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in found]
     xs, qs = ([v - m[:, None] for v in vs] for vs, m in zip(found, middle, strict=True))
     count = sum(v.shape[1] for v in qs)
@@ -71,11 +100,11 @@ def moments(
     qq = total / count - q[:, :, None] * q[:, None, :]
     xq = _sum(x.swapaxes(1, 2) @ q for x, q in zip(xs, qs, strict=True)) / count
     xq -= x[:, :, None] * q[:, None, :]
-    certain = 1 - _uncertain(total, squares, len(samples))
+    certain = 1 - _uncertain(total, squares, len(seen.q))
     weight = np.where(np.eye(qq.shape[1], dtype=bool), 1.0, certain)
     x, q = x + middle[0], q + middle[1]
     fine = steps / FINE
-    return Moments(qq * weight * steps**2, xq * weight * steps * fine, q * steps, x * fine)
+    return Moments(qq * weight * steps**2, xq * weight * steps * fine, q * steps, x * fine, certain)
 
 
 def _sum(arrays: Iterable[Reals]) -> Reals:

@@ -15,7 +15,7 @@ from .budget import Mixed
 from .calibrate import Calibration, KeptSample, Sample, calibrate
 from .equalize import Exponents, equalized, find_exponents
 from .grid import Form
-from .options import OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range
+from .options import METHODS, OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range
 from .plan import Plan
 from .precision import Precision
 from .rounding import round_weights
@@ -42,7 +42,8 @@ class Quantized:
 
     `floats` is the float graph that was quantized: the one given, or its equal whose channels were
     scaled by `exponents`. sqnr_db is on the kept calibration samples, averaged over the probes
-    (probes.py): for the searched observer an optimistic estimate.
+    (probes.py): for the searched observer an optimistic estimate. `rounding` is how weights that
+    are fitted to samples are, one of METHODS.
     """
 
     graph: Graph
@@ -58,6 +59,7 @@ class Quantized:
     plan: Plan
     calibration: Calibration
     mixed: Mixed | None = None
+    rounding: str = METHODS[0]
 
 
 def quantize_model(
@@ -140,6 +142,7 @@ class _Job:
         self.plan = self.source.plan(self.options)
         self.trials = Trials(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
+        self.rounding: str = METHODS[0]
 
     def fix(self, observer: str) -> None:
         """One observer for all, and the steps that need no search."""
@@ -245,6 +248,8 @@ class _Job:
 
     def round(self, rounding: str) -> None:
         """Weights rounded for what they make; of `auto` only if the outputs gain."""
+        if rounding in METHODS:
+            self.rounding = rounding
         if rounding == "nearest" or (rounding == "auto" and not self._rounding_gains()):
             return
         self.plan = self._rounded(self.source.calibration.kept)
@@ -264,7 +269,8 @@ class _Job:
 
     def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
         inputs = [s.inputs for s in samples]
-        return self.plan.with_rounded(round_weights(self.plan, self.ranges, inputs, self.progress))
+        found = round_weights(self.plan, self.ranges, inputs, self.progress, self.rounding)
+        return self.plan.with_rounded(found)
 
     def result(self, observer: str) -> Quantized:
         graph, decisions = self.plan.emit(self.ranges)
@@ -281,6 +287,7 @@ class _Job:
             self.score.mean_db,
             self.plan,
             self.source.calibration,
+            rounding=self.rounding,
         )
 
 

@@ -31,8 +31,10 @@ WEIGHTS: Mapping[str, Form] = {
 }
 """How the weights of convolutions and FullyConnected may be held."""
 
-Rounding = Literal["auto", "nearest", "gptq"]
-ROUNDINGS: tuple[Rounding, ...] = ("auto", "nearest", "gptq")
+Rounding = Literal["auto", "nearest", "gptq", "adaround"]
+ROUNDINGS: tuple[Rounding, ...] = ("auto", "nearest", "gptq", "adaround")
+METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
+"""Those of them that fit the weights of each layer to samples; auto tries the first."""
 
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]

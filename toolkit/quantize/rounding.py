@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ir import Array
+from ..ir import Array, Node
+from ..ops._opdef import Activation
 from ..progress import Progress
-from . import gptq
+from . import adaround, gptq
 from .grid import Grid, Rounded, make_grid, wanted_scales
-from .moments import Moments, moments, spread
+from .moments import Moments, Seen, moments, observe, spread
 from .options import Ranges
 from .plan import Plan
 from .weights import Linear
@@ -37,12 +38,14 @@ def round_weights(
     ranges: Ranges,
     samples: Sequence[Mapping[str, Array]],
     progress: Progress | None = None,
+    method: str = "gptq",
 ) -> dict[tuple[str, int], Rounded]:
     """The weights of every node of `plan` that has quantized ones, by what they make and
-    their bits.
+    their bits; `method` is "gptq" or "adaround".
 
     The same plan, ranges and samples give the same integers.
     """
+    through = method == "adaround"
     few = spread(samples)
     found: dict[tuple[str, int], Rounded] = {}
     nodes = [n for n in plan.linear if n.op in ROUNDABLE]
@@ -58,20 +61,35 @@ def round_weights(
         if x is None or y is None:
             continue
         linear = now.linear[node]
-        seen = moments(node, plan.graph, graph, few)
-        found[node.output.name, linear.form.bits] = _round(linear, linear.floor(x, y), seen)
+        seen = observe(node, plan.graph, graph, few, outputs=through)
+        about = moments(seen)
+        rounded = _round(linear, linear.floor(x, y), about)
+        if through:
+            rounded = _through_clamp(linear, rounded, seen, about, made)
+        found[node.output.name, linear.form.bits] = rounded
     if progress:
         progress("rounding weights", len(nodes), len(nodes))
     return found
 
 
-def _round(linear: Linear, floor: Reals, seen: Moments) -> Rounded:
-    """The weights of one node, by GPTQ and coordinate descent."""
+def _held(seen: Moments) -> Reals:
+    """What the distance of a weight from where it is costs, by group."""
+    power = np.trace(seen.qq, axis1=1, axis2=2) / seen.qq.shape[1]
+    result: Reals = KEEP * power + 1e-6 * power.max() + 1e-30
+    return result
+
+
+def _normal(linear: Linear, seen: Moments) -> tuple[Reals, Reals]:
+    """The quadratic form of the error, as gptq.py has it: b, h."""
     groups, k = seen.q.shape
     w = linear.real.reshape(groups, -1, k)
-    power = np.trace(seen.qq, axis1=1, axis2=2) / k
-    held = (KEEP * power + 1e-6 * power.max() + 1e-30)[:, None, None] * np.eye(k)
-    h, b = seen.qq + held, gptq.product(w, seen.xq + held)
+    held = _held(seen)[:, None, None] * np.eye(k)
+    return gptq.product(w, seen.xq + held), seen.qq + held
+
+
+def _round(linear: Linear, floor: Reals, seen: Moments) -> Rounded:
+    """The weights of one node, by GPTQ and coordinate descent."""
+    b, h = _normal(linear, seen)
     grid = _grid(linear, floor, h)
     best: tuple[Grid, Reals, Reals] | None = None
     for factor in FACTORS if grid.form.bits < 8 else (1.0,):
@@ -80,10 +98,38 @@ def _round(linear: Linear, floor: Reals, seen: Moments) -> Rounded:
         best = found if best is None else _better(best, found)
     assert best is not None
     grid, z, _ = best
-    steps = grid.steps.reshape(w.shape)
-    real = z * steps
+    w, real = linear.real.reshape(z.shape), z * grid.steps.reshape(z.shape)
     shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
-    return Rounded(grid, z.reshape(len(linear.rows), k), linear.real_bias + shift.reshape(-1))
+    return Rounded(grid, z.reshape(linear.rows.shape), linear.real_bias + shift.reshape(-1))
+
+
+def _through_clamp(
+    linear: Linear, start: Rounded, seen: Seen, about: Moments, made: Node
+) -> Rounded:
+    """The weights of one node by AdaRound, from those of `_round`; `made` is what it makes."""
+    aim, out = gptq.unrounded(*_normal(linear, about)), made.output.quant
+    assert out is not None
+    shape, grid, step = aim.shape, start.grid, seen.step
+    unit = (grid.scales * step).reshape(shape[:2])
+    outputs = np.concatenate(seen.outputs).T.reshape(*shape[:2], -1) / unit[:, :, None]
+    ends = (out.scalar * (end - out.zero_point) for end in Activation.of(made).q_range(out))
+    low, high = (end / unit for end in ends)
+    alone = (1 - about.certain) * np.diagonal(about.qq, axis1=1, axis2=2)
+    held = (_held(about)[:, None] + alone) / step**2
+    steps, factors = grid.steps.reshape(shape), grid.factors.reshape(shape).astype(np.float64)
+    problem = adaround.Problem.of(
+        np.concatenate(seen.q, axis=1).swapaxes(1, 2),
+        outputs,
+        (low, high),
+        linear.real.reshape(shape) / steps,
+        factors,
+        held,
+        about.certain,
+        grid.form.limit,
+    )
+    bias = start.bias.reshape(shape[:2]) / unit
+    z, bias = adaround.solve(problem, start.z.reshape(shape), bias, aim / steps)
+    return Rounded(grid, z.reshape(start.z.shape), (bias * unit).reshape(-1))
 
 
 def _solve(grid: Grid, b: Reals, h: Reals, floor: Reals) -> tuple[Grid, Reals, Reals]:

@@ -248,6 +248,16 @@ def test_the_mean_error_of_rounded_weights_is_taken_out_of_the_bias(g):
         assert (error.max() <= 0.51) == close
 
 
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Min", "Max"])
+@pytest.mark.parametrize("shape", [(), (1,), (4,)])
+def test_a_computed_scalar_or_vector_is_an_int8_operand(g, op, shape):
+    x, s = g.conv(g.input("x", 1, 3, 3, 2), 4), g.input("s", *shape)
+    graph = g.output(g.conv(g.emit(op, x, s), 2, kernel=1))
+    q, decisions = quantize_graph(graph, ranges_of(graph))
+    assert {n.output.dtype for n in q.nodes} == {np.dtype(np.int8)}
+    assert not any(d.what == "kept float" for d in decisions)
+
+
 def test_rows_of_a_constant_table_are_int8(g):
     at = Value("at", TensorType(np.dtype(np.int32), (3,)))
     g.graph.inputs.append(Port("at", at, 6, (3,)))

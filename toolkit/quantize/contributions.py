@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
+from ..ir import Array, QuantParams, Value
 from ..ops import definition
 from .options import Ranges
 from .plan import Plan
 from .precision import INT8, Precision
+from .simulate import Simulation
 from .trial import Trials
 from .units import Unit
 from .weights import Linear
@@ -41,19 +42,20 @@ class Contributions:
     def of_tensors(self, names: Iterable[str]) -> Noise:
         """That of rounding these tensors to int8 where they are made."""
         wanted = set(names) - {n for n, u in self.made.items() if u.shared}
-        rounded = {
-            v: q for (v, dtype), q in self.quants.items() if dtype == INT8 and v.name in wanted
-        }
-        return self._noise(_with_rounding(self.plan.graph, rounded, {}))
+        quants = self.quants.items()
+        rounded = {v.name: q for (v, dtype), q in quants if dtype == INT8 and v.name in wanted}
+        return self._noise(rounded, {})
 
     def of_weights(self, names: Iterable[str], precision: Precision) -> Noise:
         """That of the weights of the nodes that make these tensors, int8 or int4."""
         units = [self.made[name] for name in names]
         linear = self.weights[precision].linear
-        weights = {u.node: self._weights(u, linear[u.node]) for u in units if u.node in linear}
-        return self._noise(_with_rounding(self.plan.graph, {}, weights))
+        constants = {
+            u.node.output.name: self._weights(u, linear[u.node]) for u in units if u.node in linear
+        }
+        return self._noise({}, constants)
 
-    def _weights(self, unit: Unit, linear: Linear) -> dict[int, Value]:
+    def _weights(self, unit: Unit, linear: Linear) -> dict[int, Array]:
         assert unit.dtype is not None
         node, op = unit.node, definition(unit.node.op)
         x, y = (self.quants[v, unit.dtype] for v in (node.input(0), node.output))
@@ -64,45 +66,16 @@ class Contributions:
             found[op.bias] = _dequantized(bias)
         return found
 
-    def _noise(self, graph: Graph) -> Noise:
+    def _noise(
+        self, rounded: Mapping[str, QuantParams], constants: Mapping[str, Mapping[int, Array]]
+    ) -> Noise:
+        graph = Simulation(self.plan.graph, rounded, constants).run()
         noise: Noise = self.trials.measure(graph).noise.sum(axis=1)
         return noise
 
 
-def _dequantized(v: Value) -> Value:
+def _dequantized(v: Value) -> Array:
     assert v.const is not None and v.quant is not None
     scale = np.array(v.quant.scale).reshape(-1, *[1] * (v.const.ndim - 1))
     real: Array = (v.const * scale).astype(np.float32)
-    return constant(real, v.name)
-
-
-def _with_rounding(
-    graph: Graph, rounded: Mapping[Value, QuantParams], weights: Mapping[Node, Mapping[int, Value]]
-) -> Graph:
-    """`graph` in float32, some tensors `rounded`, some nodes with other inputs, by their place."""
-    new: dict[Value, Value] = {}
-    nodes: list[Node] = []
-
-    def round_(exact: Value, name: str, quant: QuantParams) -> Value:
-        q = Value(f"{name}.int8", TensorType(INT8, exact.shape), None, quant)
-        y = Value(name, exact.type)
-        nodes.append(Node("Quantize", [exact], [q], {}, q.name))
-        nodes.append(Node("Dequantize", [q], [y], {}, name))
-        return y
-
-    for port in graph.inputs:
-        v = port.value
-        if v in rounded:
-            new[v] = round_(v, f"{v.name}.rounded", rounded[v])
-    for node in graph.nodes:
-        inputs = [v if v is None else new.get(v, v) for v in node.inputs]
-        for at, value in weights.get(node, {}).items():
-            inputs += [None] * (at + 1 - len(inputs))
-            inputs[at] = value
-        exact = {v: Value(f"{v.name}.exact", v.type) for v in node.outputs if v in rounded}
-        outputs = [exact.get(v, v) for v in node.outputs]
-        nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
-        for v, made in exact.items():
-            new[v] = round_(made, v.name, rounded[v])
-    ports = [Port(p.name, new.get(p.value, p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
-    return Graph(nodes, graph.inputs, ports)
+    return real

@@ -2,12 +2,16 @@
 
     python tests/bench/accuracy.py [MODEL ...] [--setting "NAME: OPTIONS"]... [--ort] [--markdown]
     python tests/bench/accuracy.py kws ic --setting "int8:" --setting "int4: --weights int4"
+    python tests/bench/accuracy.py --max-drop 0.2% --markdown
 
 Each MODEL is quantized by `edgekit quantize` with its calibration samples, once per setting
-(OPTIONS are those of the command; none: the defaults), and scored on its evaluation samples by the
-collection's own metric, as the float model is by onnxruntime in the same run. --ort quantizes with
-onnxruntime too; else its figures are those that the collection holds (meta.json), and
-accuracy_peers.toml has those of others. --markdown writes the tables into docs/benchmarks.md.
+(OPTIONS are those of the command; none: the defaults; {eval} in them is the model's evaluation
+samples with their labels, {metric} its score in collection_metric.py), and scored on its evaluation
+samples by the collection's own metric, as the float model is by onnxruntime in the same run. --ort
+quantizes with onnxruntime too; else its figures are those that the collection holds (meta.json),
+and accuracy_peers.toml has those of others. --max-drop adds a setting of mixed precisions under
+that budget, judged on the same samples that are scored: what it shows is whether a mix exists, and
+what it costs, not what is lost on others. --markdown writes the tables into docs/benchmarks.md.
 Models come from $EDGEKIT_MODELS. Nothing is kept between runs. Every command is printed.
 """
 
@@ -47,6 +51,8 @@ SHORT = {
     "wine_gaussian_nb": "ml_wine_gaussian_nb",
     "minilm": "minilm_l3_sentence",
 }
+EXIT_BUDGET = 3
+MAX_DROP = "--max-drop {} --eval {{eval}} --metric {{metric}}"
 DEFAULT = (
     *("kws", "ic", "vww", "ad", "sww", "mobilenet", "ultraface", "fastestdet", "super_resolution"),
     *("selfie", "mnist", "digits_mlp", "crepe_tiny", "face_landmark", "mtcnn_onet", "ppocrv4_det"),
@@ -84,11 +90,22 @@ class Model:
         self.calib = folder / "calib.npz"
         samples = library.load_inputs(str(self.directory), "calib")
         np.savez(self.calib, **samples)
+        self.eval = folder / "eval.npz"
         self.shapes = {
             i["name"]: (1, *samples[i["name"]].shape[1:])
             for i in self.meta["inputs"]
             if i["name"] in samples and not all(_fixed(d) for d in i["shape"][1:])
         }
+
+    def fill(self, options):
+        """The words of `options`, what stands in braces filled in."""
+        if "{eval}" in options and not self.eval.exists():
+            directory = str(self.directory)
+            labels = self.library.load_labels(directory)
+            np.savez(self.eval, **self.library.load_inputs(directory, "eval"), **labels)
+        metric = f"{Path(__file__).parent / 'collection_metric.py'}:{self.name}"
+        words = {"{eval}": str(self.eval), "{metric}": metric}
+        return [words.get(word, word) for word in shlex.split(options)]
 
     def score(self, run):
         """(the metric's figures, the outputs it was computed from)."""
@@ -128,7 +145,7 @@ def quantize(model, options):
     """What `edgekit quantize --json` says, or its error."""
     path = model.folder / "quantized.edge"
     shapes = [f"--shape={k}={','.join(map(str, v))}" for k, v in model.shapes.items()]
-    arguments = [str(model.onnx), *shapes, *shlex.split(options)]
+    arguments = [str(model.onnx), *shapes, *model.fill(options)]
     say(f"edgekit quantize {' '.join(arguments)} --calib calib.npz")
     command = [
         *EDGEKIT,
@@ -141,7 +158,7 @@ def quantize(model, options):
         "--json",
     ]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    if done.returncode not in (0, EXIT_BUDGET):
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         return {"error": lines[-1].strip(" -").removeprefix("edgekit: ")}
     return json.loads(done.stdout)
@@ -173,11 +190,28 @@ def measure(model, settings, with_ort):
             "bytes": path.stat().st_size,
             "seconds": said["seconds"],
             "float_operators": real,
+            "mixed": mixed(said["mixed"]),
             "decisions": ["{op} '{node}': {what}: {why}".format(**d) for d in said["decisions"]],
         }
         found = json.dumps(row["settings"][name])[:400]
         say(f"{model.name:20} {name}: {metric} {row['float']:.4f} -> {found}")
     return row
+
+
+def mixed(found):
+    """What the table says of a mix: what int8 lost, and what is not int8."""
+    if found is None or found["metric"] is None:
+        return None
+    kinds = list(found["nodes"].values())
+    return {
+        "met": found["budget_met"],
+        "int8_drop": found["int8"]["drop"],
+        "int8_bytes": found["int8"]["file_bytes"],
+        "drop": found["chosen"]["drop"],
+        "unit": found["metric"]["unit"],
+        "trials": found["trials"],
+        **{kind: kinds.count(kind) for kind in ("int16", "int4", "float32")},
+    }
 
 
 def compared(truth, outputs, scored, metric):
@@ -230,6 +264,9 @@ def main():
         "models", nargs="*", metavar="MODEL", help=f"of {', '.join(DEFAULT)}; default: all"
     )
     parser.add_argument("--setting", type=setting, action="append", metavar='"NAME: OPTIONS"')
+    parser.add_argument(
+        "--max-drop", metavar="N%", help="also mix precisions under this budget, 0.2%% for example"
+    )
     parser.add_argument("--ort", action="store_true", help="quantize with onnxruntime now")
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
@@ -239,6 +276,8 @@ def main():
     if not (MODELS / "eval_lib.py").exists():
         sys.exit(f"no model collection at {MODELS}: set EDGEKIT_MODELS")
     library, settings = evaluator(), dict(arguments.setting or [("int8", "")])
+    if arguments.max_drop:
+        settings[f"max-drop {arguments.max_drop}"] = MAX_DROP.format(arguments.max_drop)
     rows = []
     for name in arguments.models or DEFAULT:
         if not (MODELS / SHORT.get(name, name) / "model.onnx").exists():

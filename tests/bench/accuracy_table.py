@@ -28,6 +28,22 @@ TITLES = {
 }
 
 
+MIXED = {
+    "model": "---",
+    "metric": "---",
+    "float": "---:",
+    "int8 lost": "---:",
+    "mixed": "---:",
+    "mixed lost": "---:",
+    "met": "---",
+    "int8 bytes": "---:",
+    "mixed bytes": "---:",
+    "on int16": "---:",
+    "float32": "---:",
+    "seconds": "---:",
+}
+
+
 def loss(metric, real, value):
     """What was lost, positive for worse, in the metric's unit: points, dB, px, or % of float."""
     lost = value - real if metric in LOWER_IS_BETTER else real - value
@@ -59,9 +75,12 @@ def markdown(rows, settings):
             f"    edgekit quantize MODEL.onnx --calib calib.npz {options}".rstrip(),
             "",
         ]
-        lines += [f"| {' | '.join(TITLES)} |", f"| {' | '.join(TITLES.values())} |"]
-        for row in rows:
-            lines.append(f"| {' | '.join(line(row, row['settings'][name], peers))} |")
+        if any(row["settings"][name].get("mixed") for row in rows):
+            titles, cells = MIXED, [mixed_line(row, row["settings"][name]) for row in rows]
+        else:
+            titles, cells = TITLES, [line(row, row["settings"][name], peers) for row in rows]
+        for found in (titles, titles.values(), *cells):
+            lines.append(f"| {' | '.join(found)} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -84,6 +103,27 @@ def line(row, ours, peers):
         f"{ours['bytes']:,}",
         f"{ort['bytes']:,}" if "bytes" in ort else "",
         " ".join(f"{n} {op}" for op, n in ours["float_operators"].items()),
+        f"{ours['seconds']:.0f}",
+    ]
+
+
+def mixed_line(row, ours):
+    """A row of a mix under a budget: what it lost, and what that cost beside int8."""
+    start = [row["model"], row["metric"], f"{row['float']:.4f}"]
+    if not ours.get("mixed"):
+        return [*start, f"not quantized: {ours.get('error', '')}", *[""] * 8]
+    found = ours["mixed"]
+    more = 100 * (ours["bytes"] / found["int8_bytes"] - 1)
+    return [
+        *start,
+        f"{found['int8_drop'] + 0.0:.2f} {found['unit']}",
+        f"{ours['value']:.4f}",
+        f"{found['drop'] + 0.0:.2f} {found['unit']}",
+        "yes" if found["met"] else "no",
+        f"{found['int8_bytes']:,}",
+        f"{ours['bytes']:,} ({more:+.1f} %)",
+        str(found["int16"]),
+        str(found["float32"]),
         f"{ours['seconds']:.0f}",
     ]
 

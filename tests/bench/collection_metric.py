@@ -1,0 +1,39 @@
+"""The collection's own score of a model, as a metric for `edgekit quantize --metric`.
+
+    edgekit quantize model.onnx --calib calib.npz --eval eval.npz --max-drop 0.2% \\
+        --metric tests/bench/collection_metric.py:kws
+
+The function is called like the model, by its short or its folder's name. `eval.npz` is that of
+`eval_lib.py expand`: inputs, and labels under y... and ref_... . Scores of which less is better
+become 1 - score / width of the picture in pixels: 0.2 % of 192 pixels is 0.38.
+"""
+
+from __future__ import annotations
+
+from accuracy import MODELS, SHORT, evaluator
+from accuracy_table import LOWER_IS_BETTER
+
+LIBRARY = evaluator()
+
+
+def __getattr__(name):
+    directory = MODELS / SHORT.get(name, name)
+    if not (directory / "meta.json").exists():
+        raise AttributeError(f"no model '{name}' at {MODELS}")
+    meta = LIBRARY.load_meta(directory)
+    names, taken = ([io["name"] for io in meta[side]] for side in ("outputs", "inputs"))
+
+    def metric(outputs, references, data):
+        # The library scores what `run_all` gives it by the labels it loads: all is here already.
+        answers = [outputs[n] for n in names]
+        LIBRARY.run_all = lambda *_: answers
+        inputs = {n: data[n] for n in taken if n in data}
+        LIBRARY.load_inputs = lambda *_: inputs
+        LIBRARY.load_labels = lambda *_: {k: v for k, v in data.items() if k[:1] in "yr"}
+        figures = LIBRARY.score(str(directory), None)
+        kind = next(iter(figures))
+        width = max(data[taken[0]].shape[1:])
+        return 1 - figures[kind] / width if kind in LOWER_IS_BETTER else figures[kind]
+
+    metric.__qualname__ = metric.__name__ = name
+    return metric

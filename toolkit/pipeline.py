@@ -190,8 +190,8 @@ def quantize(
         return build_file(quantized, provenance, remove_constant_channels(quantized))
 
     if budget is not None:
-        drop = None if judge is None else judge.drop
-        done = fit_budget(done, budget, pack, drop, progress, rounding=rounding)
+        drop, many = (None, 0) if judge is None else (judge.drop, judge.evidence.samples)
+        done = fit_budget(done, budget, pack, drop, progress, rounding=rounding, judged=many)
         if judge is not None and done.mixed is not None and done.mixed.chosen.drop is not None:
             said = judge.judged(done.mixed.chosen.drop)
             done = replace(done, mixed=replace(done.mixed, judged=said))

@@ -157,6 +157,43 @@ def test_the_same_samples_mix_the_same(net):
     assert once.mixed == again.mixed and pack(once.graph) == pack(again.graph)
 
 
+def test_what_is_not_needed_goes_in_blocks(done):
+    wide, judged = {"a"}, []
+
+    def drop(data):
+        judged.append(data)
+        made = {o.name: o.dtype.name for o in Session(data).op_outputs}
+        return float(sum(made[name] != "int16" for name in wide))
+
+    found = fitted(done, drop, max_drop=0.0)
+    assert found.mixed.met and found.mixed.nodes["a"] == "int16"
+    assert sum(n.output.dtype == np.int16 for n in found.graph.nodes) <= 3
+    assert len(judged) == len(set(judged)) <= 14
+    assert all(p.drop is not None for p in found.mixed.pareto)
+    assert None not in (found.mixed.int8.sqnr_db, found.mixed.chosen.sqnr_db)
+
+
+def test_judging_that_takes_long_is_done_less_often(done):
+    counts = []
+    for judged in (0, 1 << 40):
+        calls = []
+        drop = lambda data, calls=calls: calls.append(data) or float(len(calls) == 1)  # noqa: E731
+        fit_budget(done, Budget(max_drop=0.0), pack, drop, judged=judged)
+        counts.append(len(calls))
+    assert counts[1] <= counts[0]
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_sqnr": 20.0}])
+def test_rounding_for_the_mix_does_not_break_what_was_met(net, limits):
+    done = quantize_model(net, noisy_samples(32), "minmax", rounding="gptq")
+    mine = open_metric("mae")
+    judge = Judge(net, noisy_samples(24, seed=8), mine)
+    limit = judge.drop(pack(done.graph)) * 0.6
+    found = fitted(done, judge.drop, max_drop=limit, **limits)
+    assert found.mixed.met and found.mixed.nodes
+    assert judge.drop(pack(found.graph)) == found.mixed.chosen.drop <= limit
+
+
 def test_top1_is_judged_by_labels(net, done):
     samples = noisy_samples(64, seed=8)
     judge = Judge(net, samples)

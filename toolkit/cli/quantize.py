@@ -167,7 +167,7 @@ def _tell_mixed(mixed: Mixed) -> None:
             "->" if point == mixed.chosen else "",
             kib(point.file_bytes),
             kib(point.arena_bytes),
-            in_words(point.sqnr_db),
+            "" if point.sqnr_db is None else in_words(point.sqnr_db),
             "" if point.drop is None else f"{point.drop:.3g}",
             point.what,
         )

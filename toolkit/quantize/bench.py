@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class Bench:
 
     Weights that are rounded for what layers make fit the samples that they are rounded for. So with
     `held_out` every other sample rounds, and those between judge; `final` then rounds for all.
+    Without, scores flatter, and what weights serve is judged by the drop alone.
     4-bit weights are the nearest until `round_int4`, and those of one setting are its own after
     `round_again`.
     """
@@ -64,6 +66,7 @@ class Bench:
         self.sizes: dict[Setting, tuple[int, int]] = {}
         self.scores: dict[Setting, Score] = {}
         self.drops: dict[Setting, float] = {}
+        self._known: dict[bytes, float] = {}
         self.rounded: dict[int, RoundedWeights] = {}
         self.own: dict[Setting, RoundedWeights] = {}
         self._contributions: dict[int, Contributions] = {}
@@ -100,17 +103,20 @@ class Bench:
 
     def round_again(self, setting: Setting) -> None:
         """Round those weights of a setting that are not the nearest for itself, if it gains."""
-        plan, before = self.plan(setting), self.score(setting)
-        if not self.held_out or not plan.options.rounded or setting in self.own:
+        plan = self.plan(setting)
+        if not plan.options.rounded or setting in self.own:
             return
         found = self._round(plan, self.rounding)
-        score = self.trials.score(plan.with_rounded(found), self.done.ranges)
-        gains = score.mean_db > before.mean_db
+        other = plan.with_rounded(found)
+        if self.held_out:
+            score = self.trials.score(other, self.done.ranges)
+            gains = score.mean_db > self.score(setting).mean_db
+        else:
+            gains = self._judged(self.file(other)) < self.drop(setting)
         self.own[setting] = found if gains else plan.options.rounded
         if gains:
-            self.scores[setting] = score
-            self.sizes.pop(setting, None)
-            self.drops.pop(setting, None)
+            for known in (self.scores, self.sizes, self.drops):
+                known.pop(setting, None)
 
     def final(self, setting: Setting) -> Plan:
         """The plan of a setting, its weights rounded for all samples."""
@@ -173,23 +179,30 @@ class Bench:
         return self.scores[setting]
 
     def drop(self, setting: Setting) -> float:
-        assert self._drop is not None
         if setting not in self.drops:
-            self.drops[setting] = self._drop(self.file(self.plan(setting)))
+            self.drops[setting] = self._judged(self.file(self.plan(setting)))
         return self.drops[setting]
+
+    def _judged(self, data: bytes) -> float:
+        """What a file loses; settings may make the same one."""
+        assert self._drop is not None
+        key = sha256(data).digest()
+        if key not in self._known:
+            self._known[key] = self._drop(data)
+        return self._known[key]
 
     def settle(self, setting: Setting, plan: Plan) -> None:
         """Measure the file that `plan` makes as that of a setting."""
         data = self.file(plan)
         self.sizes[setting] = len(data), read(data).memory.arena_bytes
-        if self.drops.pop(setting, None) is not None:
-            assert self._drop is not None
-            self.drops[setting] = self._drop(data)
+        if self._drop is not None:
+            self.drops[setting] = self._judged(data)
 
     def point(self, setting: Setting) -> Point:
-        drop = self.drops.get(setting)
-        what = _in_words(self.plan(setting))
-        return Point(*self.size(setting), round(self.score(setting).mean_db, 2), drop, what)
+        """What is known of a setting."""
+        score, drop = self.scores.get(setting), self.drops.get(setting)
+        db = None if score is None else round(score.mean_db, 2)
+        return Point(*self.size(setting), db, drop, _in_words(self.plan(setting)))
 
 
 def _in_words(plan: Plan) -> str:

@@ -128,20 +128,23 @@ class Judged:
 class Point:
     """One mix of precisions: what it takes, what it keeps, and what is not int8 in it.
 
-    `drop` is what the metric loses, in the unit of `Judged`; None where it was not needed, as for
-    all without such a limit.
+    `drop` is what the metric loses, in the unit of `Judged`. It and the SQNR are None where they
+    were not needed.
     """
 
     file_bytes: int
     arena_bytes: int
-    sqnr_db: float
+    sqnr_db: float | None
     drop: float | None
     what: str
 
     def dominates(self, other: Point) -> bool:
-        """No worse in size, memory and noise, and better in one of them."""
-        mine = (self.file_bytes, self.arena_bytes, -self.sqnr_db)
-        its = (other.file_bytes, other.arena_bytes, -other.sqnr_db)
+        """No worse in size, memory, and noise or loss as known of both; better in one of them."""
+        mine, its = ([float(p.file_bytes), p.arena_bytes] for p in (self, other))
+        if self.drop is not None and other.drop is not None:
+            mine, its = [*mine, self.drop], [*its, other.drop]
+        elif self.sqnr_db is not None and other.sqnr_db is not None:
+            mine, its = [*mine, -self.sqnr_db], [*its, -other.sqnr_db]
         return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
 
 
@@ -175,5 +178,5 @@ class Mixed:
 def pareto(points: list[Point], always: list[Point]) -> list[Point]:
     """The points that no other dominates, and `always`, each once, by growing file and arena."""
     best = [p for p in points if not any(q.dominates(p) for q in points)]
-    distinct = {(p.file_bytes, p.arena_bytes, p.sqnr_db): p for p in [*best, *always]}
+    distinct = {(p.file_bytes, p.arena_bytes, p.sqnr_db, p.drop): p for p in [*best, *always]}
     return sorted(distinct.values(), key=lambda p: (p.file_bytes, p.arena_bytes))

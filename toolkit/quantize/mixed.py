@@ -18,14 +18,16 @@ from ..progress import Progress, silent
 from .bench import WORDS, Bench, Drop, Pack
 from .budget import Budget, Mixed, pareto
 from .moves import Move, Setting
-from .optimize import Quantized
+from .optimize import Quantized, macs_of
 from .options import Decision
 from .plan import Plan
 from .precision import Precision
 
 GROUPS = (0, 32)
 """So many 4-bit weights have a multiplier: none, whole channels, or 32."""
-MAX_REFINEMENTS = 32
+MAX_REFINEMENTS, FEWEST_REFINEMENTS = 32, 4
+JUDGING = 1.5e12
+"""Multiply-accumulates that refinements may take by judging."""
 ROUNDING = 1e-9
 """Part of a limit that differences of metrics may be beyond it, as floats are."""
 NODE_BYTES = 64
@@ -40,25 +42,30 @@ def fit_budget(
     progress: Progress = silent,
     *,
     rounding: str = "auto",
+    judged: int = 0,
 ) -> Quantized:
     """`done` with as much off int8 as `budget` asks for; its `mixed` says what that took.
 
     Limits of size come first: weights of 4 bits, the least harmful, until they hold. Then steps to
-    int16 and float32 within them, until the outputs are good enough. `drop` is needed for max_drop.
-    Unless `rounding` is "nearest", weights are rounded anew for the mix. Where the budget cannot be
-    met, the best that was found.
+    int16 and float32 within them, until the outputs are good enough. `drop` is needed for max_drop,
+    and runs `judged` samples. Unless `rounding` is "nearest", weights are rounded anew for the mix.
+    Where the budget cannot be met, the best that was found.
     """
     data = pack(done.plan.emit(done.ranges)[0])
     shrinks = not budget.holds(len(data), read(data).memory.arena_bytes)
     rounds = rounding != "nearest" and (shrinks or bool(done.options.rounded))
-    search = _Search(done, budget, Bench(done, pack, drop, rounds, progress), progress)
+    # What only a drop decides needs no samples held out: other ones judge it.
+    rounds &= shrinks or budget.max_drop is None or budget.min_sqnr is not None
+    search = _Search(done, budget, Bench(done, pack, drop, rounds, progress), judged, progress)
     moves = search.run()
     return search.result(moves)
 
 
 class _Search:
-    def __init__(self, done: Quantized, budget: Budget, bench: Bench, progress: Progress) -> None:
-        self.done, self.budget, self.bench = done, budget, bench
+    def __init__(
+        self, done: Quantized, budget: Budget, bench: Bench, judged: int, progress: Progress
+    ) -> None:
+        self.done, self.budget, self.bench, self.judged = done, budget, bench, judged
         self.progress = progress
         self.base = bench.base
         self.most_lost = budget.drop_limit * (1 + ROUNDING)
@@ -72,7 +79,8 @@ class _Search:
             moves = self._smallest_loss()
         if not self._good(moves) and self._holds(moves):
             moves = self._raised(moves)
-        self._round(moves)
+        if self.bench.held_out or not self._good(moves):
+            self._round(moves)
         return moves
 
     def _round(self, moves: list[Move]) -> None:
@@ -110,8 +118,7 @@ class _Search:
 
     def _good(self, moves: list[Move]) -> bool:
         setting, wanted = self._setting(moves), self.budget
-        db = self.bench.score(setting).mean_db
-        if wanted.min_sqnr is not None and db < wanted.min_sqnr:
+        if wanted.min_sqnr is not None and self.bench.score(setting).mean_db < wanted.min_sqnr:
             return False
         return wanted.max_drop is None or self.bench.drop(setting) <= self.most_lost
 
@@ -210,14 +217,32 @@ class _Search:
     def _without_needless(
         self, taken: list[Move], steps: list[Move], worth: dict[Move, float]
     ) -> list[Move]:
-        """Without the steps, tried from the least worth on, that the others can do without."""
-        tried = sorted(steps, key=lambda m: worth[m])[:MAX_REFINEMENTS]
-        for i, move in enumerate(tried, 1):
-            without = [m for m in steps if m is not move]
+        """Without the steps, tried from the least worth on, that the others can do without.
+
+        So many at once as could be spared last time, twice that when they can be, else half.
+        """
+        order = sorted(steps, key=lambda m: worth[m])
+        at, size, tries = 0, max(len(order) // 4, 1), self._refinements()
+        for i in range(tries):
+            if at >= len(order):
+                break
+            spared = order[at : at + size]
+            without = [m for m in steps if m not in spared]
             if self._holds([*taken, *without]) and self._good([*taken, *without]):
-                steps = without
-            self.progress("removing what is not needed", i, len(tried))
+                steps, at, size = without, at + len(spared), 2 * size
+            elif len(spared) > 1:
+                size = len(spared) // 2
+            else:
+                at += 1
+            self.progress("removing what is not needed", i + 1, tries)
         return [*taken, *steps]
+
+    def _refinements(self) -> int:
+        """How many mixes may be tried, by what judging one takes."""
+        if self.judged == 0:
+            return MAX_REFINEMENTS
+        affordable = int(JUDGING / (self.judged * max(macs_of(self.done.floats), 1)))
+        return min(max(affordable, FEWEST_REFINEMENTS), MAX_REFINEMENTS)
 
     def _good_end(self, taken: list[Move]) -> list[Move] | None:
         """All steps to int16, then to float32 as well, if that holds and is good."""
@@ -242,19 +267,21 @@ class _Search:
         plan = self._final(setting)
         graph, decisions = plan.emit(self.done.ranges)
         score = self.bench.score(setting)
+        self.bench.score(self.base)
         met = self._holds(moves) and self._good(moves)
         nodes: dict[str, Precision] = {}
         for u in plan.units:
             if u.precision not in (None, "int8"):
                 nodes[u.nodes[-1].name or u.nodes[-1].output.name] = u.precision
         chosen, int8 = self.bench.point(setting), self.bench.point(self.base)
+        tried = self.bench.scores if self.budget.max_drop is None else self.bench.drops
         trials = self.bench.trials.count + self.bench.few.count
         mixed = Mixed(
             self.budget,
             met,
             chosen,
             int8,
-            pareto([self.bench.point(s) for s in self.bench.scores], [int8, chosen]),
+            pareto([self.bench.point(s) for s in tried], [int8, chosen]),
             nodes,
             trials,
         )
@@ -270,13 +297,17 @@ class _Search:
         )
 
     def _final(self, setting: Setting) -> Plan:
-        """The plan with weights rounded for all samples, if its file holds as well."""
+        """The plan with weights rounded for all samples, if its file is within limits as well."""
         plan, rounded = self.bench.plan(setting), self.bench.final(setting)
         self.bench.settle(setting, rounded)
-        if plan.options.rounded and not self.budget.holds(*self.bench.size(setting)):
+        if plan.options.rounded and not self._within(setting):
             rounded = plan
             self.bench.settle(setting, plan)
         return rounded
+
+    def _within(self, setting: Setting) -> bool:
+        lost = self.bench.drops.get(setting, 0.0)
+        return self.budget.holds(*self.bench.size(setting)) and lost <= self.most_lost
 
     def _decision(self, move: Move) -> Decision:
         (op, first), others = move.nodes[0], len(move.nodes) - 1

@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 
 from edgekit.toolkit import fixed_point
 from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
@@ -38,6 +39,19 @@ class BackendCase:
 
     def run(self) -> dict[str, Array]:
         return Session(build_file(load(self.model))).run(self.feed)
+
+    def check(self, rtol: float = 0.0, atol: float = 0.0) -> None:
+        """It is refused as it should be, or its outputs have ONNX's types, shapes and values."""
+        if self.refusal is not None:
+            with pytest.raises(UserError, match=self.refusal):
+                self.run()
+            return
+        found = self.run()
+        assert found.keys() == self.want.keys()
+        for name, got in found.items():
+            want = self.want[name]
+            assert got.dtype == want.dtype and got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol, atol)
 
 
 @cache
@@ -69,13 +83,15 @@ def _cases(
         for p in list(graph.input)[parameters.get(graph.node[0].op_type, len(graph.input)) :]:
             graph.initializer.append(numpy_helper.from_array(feed.pop(p.name), p.name))
             graph.input.remove(p)
-        yield BackendCase(case.name, model, feed, want, refused.get(case.name))
+        refusal = next((why for part, why in refused.items() if part in case.name), None)
+        yield BackendCase(case.name, model, feed, want, refusal)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`backend_case` takes the cases of the module's BACKEND_OPS.
 
-    PARAMETERS: operator -> its first input that must be constant. REFUSED: case -> message.
+    PARAMETERS: operator -> its first input that must be constant. REFUSED: part of a case's name ->
+    part of the message.
     """
     if "backend_case" in metafunc.fixturenames:
         m = metafunc.module

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._add_mul import add_params, add_params16, mul_params, mul_params16
@@ -33,14 +32,7 @@ SHAPES = [
 
 
 def test_backend(backend_case):
-    if backend_case.refusal:
-        with pytest.raises(UnsupportedError, match=backend_case.refusal):
-            backend_case.run()
-        return
-    for name, got in backend_case.run().items():
-        want = backend_case.want[name]
-        assert got.dtype == want.dtype and got.shape == want.shape
-        np.testing.assert_allclose(got, want, rtol=1e-6)
+    backend_case.check(1e-6)
 
 
 @pytest.mark.parametrize(("a", "b"), SHAPES)

@@ -18,14 +18,8 @@ REFUSED = {"test_convtranspose_3d": "convolves over 3 axes"}
 WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
-def test_onnx_backend_case(backend_case):
-    if backend_case.refusal:
-        with pytest.raises(ValueError, match=backend_case.refusal):
-            backend_case.run()
-        return
-    got = backend_case.run()
-    for name, want in backend_case.want.items():
-        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+def test_backend(backend_case):
+    backend_case.check(1e-5, 1e-5)
 
 
 @pytest.mark.parametrize(

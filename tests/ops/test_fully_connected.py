@@ -15,10 +15,8 @@ PARAMETERS = {"Gemm": 1}
 WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
-def test_onnx_backend_case(backend_case):
-    got = backend_case.run()
-    for name, want in backend_case.want.items():
-        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+def test_backend(backend_case):
+    backend_case.check(1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("c_shape", [None, (), (1,), (5,), (1, 5), (4, 1), (4, 5)])

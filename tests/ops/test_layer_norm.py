@@ -33,10 +33,7 @@ SHAPES = [
 
 
 def test_backend(backend_case):
-    for name, got in backend_case.run().items():
-        want = backend_case.want[name]
-        assert got.dtype == want.dtype and got.shape == want.shape
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    backend_case.check(1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("bias", [True, False])

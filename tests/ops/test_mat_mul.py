@@ -25,10 +25,8 @@ SHAPES = [
 ]
 
 
-def test_onnx_backend_case(backend_case):
-    got = backend_case.run()
-    for name, want in backend_case.want.items():
-        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+def test_backend(backend_case):
+    backend_case.check(1e-5, 1e-5)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,7 @@ SCALES = [(0.05, 0.05), (0.05, 0.031), (0.02, 0.3), (0.5, 0.01)]
 
 
 def test_backend(backend_case):
-    for name, got in backend_case.run().items():
-        np.testing.assert_allclose(got, backend_case.want[name], rtol=1e-6)
+    backend_case.check(1e-6)
 
 
 def test_slopes_broadcast(run_onnx):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
-HOST = "x86_64"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,13 @@ from edgekit.toolkit.device.process import find
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
 
+MLPERF = (
+    "mlperf_kws_dscnn",
+    "mlperf_ic_resnet8",
+    "mlperf_vww_mobilenetv1",
+    "mlperf_ad_autoencoder",
+    "mlperf_sww_tcn",
+)
 MODELS = Path(os.environ.get("EDGEKIT_MODELS", Path(__file__).parents[3] / "shared" / "models"))
 
 

@@ -27,20 +27,10 @@ from edgekit.toolkit.fpga.estimate import estimate
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.runtime.accelerator import AcceleratedSession, Accelerator
 
-_spec = importlib.util.spec_from_file_location(
-    "fpga_layers", Path(__file__).parent / "fpga_layers.py"
-)
-fpga_layers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fpga_layers)
+from . import fpga_layers
+from .conftest import MLPERF
 
-MODELS = (
-    "mlperf_kws_dscnn",
-    "mlperf_ic_resnet8",
-    "mlperf_vww_mobilenetv1",
-    "mlperf_ad_autoencoder",
-    "mlperf_sww_tcn",
-    "mobilenet_v1_025_224",
-)
+MODELS = (*MLPERF, "mobilenet_v1_025_224")
 RUNS = (("pocl", False), ("intel-fpga-emulator", False), ("intel-fpga-emulator", True))
 TEST_SECONDS = 300
 

@@ -14,18 +14,11 @@ from edgekit.toolkit.device.emulate import Device
 from edgekit.toolkit.format.describe import macs
 from edgekit.toolkit.runtime import Session
 
+from .conftest import MLPERF
+
 LOADER = Path(__file__).parent / "hexagon" / "load.c"
 FAMILY = targets.FOLDER / "hexagon_hvx"
-MODELS = (
-    "digits",
-    "int16",
-    "mlperf_kws_dscnn",
-    "mlperf_ic_resnet8",
-    "mlperf_vww_mobilenetv1",
-    "mlperf_ad_autoencoder",
-    "mlperf_sww_tcn",
-    "mobilenet_v1_025_224",
-)
+MODELS = ("digits", "int16", *MLPERF, "mobilenet_v1_025_224")
 CONVOLUTIONS = {"Conv2dS8", "DepthwiseConv2dS8"}
 
 # The collection's loader leaves files to the garbage collector.

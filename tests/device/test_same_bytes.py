@@ -7,15 +7,9 @@ from edgekit import targets
 from edgekit.toolkit.device.emulate import Device
 from edgekit.toolkit.runtime import Session
 
-MODELS = (
-    "digits",
-    "int16",
-    "mlperf_kws_dscnn",
-    "mlperf_ic_resnet8",
-    "mlperf_vww_mobilenetv1",
-    "mlperf_ad_autoencoder",
-    "mlperf_sww_tcn",
-)
+from .conftest import MLPERF
+
+MODELS = ("digits", "int16", *MLPERF)
 DEVICES = [
     (name, cpu)
     for name in targets.names()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .model import ABSENT, NUMPY_OF, EdgeModel, OpRecord
-from .schema import DType, OpKind, Place
+from .model import NUMPY_OF, EdgeModel, OpRecord
+from .schema import OpKind, Place
 
 _SUFFIX = {"S8": "int8", "S16": "int16", "W4": "int4", "F32": "float32"}
 
@@ -64,9 +64,3 @@ def weight_bytes(model: EdgeModel) -> int:
 def arena_tensors(model: EdgeModel) -> list[int]:
     """Indices of the tensors that live in the arena."""
     return [i for i, t in enumerate(model.tensors) if t.place == Place.Arena]
-
-
-def uses_float(model: EdgeModel) -> bool:
-    """True if some operator computes in float."""
-    used = (i for op in model.ops for i in (*op.inputs, *op.outputs) if i != ABSENT)
-    return any(model.tensors[i].dtype == DType.Float32 for i in used)

@@ -66,7 +66,23 @@ def opencl_devices() -> list[OpenClDevice]:
     return found
 
 
-class Accelerator:
+class _OnDevice:
+    """A context manager for what lives on a device: sessions are closed before their device."""
+
+    _finalizer: weakref.finalize[..., object]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what this holds on the device."""
+        self._finalizer()
+
+
+class Accelerator(_OnDevice):
     """A device with the accelerator's program on it. A context manager.
 
     `program` is OpenCL C, built with `options`, or a binary for the device. `memory_bytes` limits
@@ -97,16 +113,6 @@ class Accelerator:
         lib.ek_opencl_get_config(self.handle, config)
         self.config: dict[str, int] = {name: int(getattr(config, name)) for name, _ in _FIELDS}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the device. Sessions on it must be closed before."""
-        self._finalizer()
-
     def binary(self) -> bytes:
         """The built program, which opens again without building."""
         size = ffi.new("size_t *")
@@ -125,7 +131,7 @@ class Accelerator:
         return self._error
 
 
-class AcceleratedSession(Session):
+class AcceleratedSession(_OnDevice, Session):
     """A session whose operators run where the file places them (`EdgeModel.placement`).
 
     Results are those of a Session, to the bit. A context manager. Raises UserError.
@@ -152,16 +158,6 @@ class AcceleratedSession(Session):
         self._accelerated = handle[0]
         self._finalizer = weakref.finalize(self, lib.ek_accelerated_close, self._accelerated)
         self.kernels = f"{accelerator.device.name}, host {self.kernels}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Free what the session holds on the device."""
-        self._finalizer()
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         """As Session.run."""

@@ -45,6 +45,8 @@ from .onnx_types import numpy_dtype
 from .passes import DEFAULT, run_passes
 from .progress import Progress, silent
 from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, quantize_model
+from .quantize.absorb import absorbed
+from .quantize.absorb import from_text as shifts_from_text
 from .quantize.equalize import equalized, from_text, to_text
 from .report import report_page
 from .runtime import Session
@@ -179,6 +181,8 @@ def quantize(
     }
     if done.exponents:
         options["equalized"] = to_text(done.exponents)
+    if done.shifts:
+        options["absorbed"] = to_text(done.shifts)
     if budget is not None:
         options |= {"budget": budget.given(), **judged}
         if judging is not None and judge is None:
@@ -332,18 +336,21 @@ def _output(model: str | Path, output: str | Path | None, *read: str | Path) -> 
 
 
 def _layer_reference(session: Session, graph: Graph) -> Graph:
-    """The float graph whose tensors the file's stand for: `graph`, its channels scaled alike."""
+    """The float graph whose tensors the file's stand for: `graph`, its channels scaled and lowered
+    alike."""
     file = read(session.model.data.tobytes(), session.model.source)
-    text = file.provenance.settings.get("equalized")
-    if text is None:
-        return graph
+    settings = file.provenance.settings
     try:
-        return equalized(graph, from_text(text))
+        if "equalized" in settings:
+            graph = equalized(graph, from_text(settings["equalized"]))
+        if "absorbed" in settings:
+            graph = absorbed(graph, shifts_from_text(settings["absorbed"]))
     except ValueError as why:
         raise UserError(
             f"{session.model.source}: its channels were equalized in a way that does not fit "
             f"the float model ({why}); compare it without layers, or quantize it again"
         ) from why
+    return graph
 
 
 def _shapes_of(session: Session, model: str | Path) -> Shapes:

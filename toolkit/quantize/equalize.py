@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import compress, decompress
 
@@ -54,15 +54,16 @@ def find_sites(graph: Graph) -> list[Site]:
     readers, outputs = graph.consumers(), graph.output_values()
     sites: list[Site] = []
     for node in graph.nodes:
-        if not _has_weights(node) or not _homogeneous(node):
+        if not has_weights(node) or not _homogeneous(node):
             continue
-        found = _readers(node.output, readers, outputs)
+        found = linear_readers(node.output, readers, outputs, _passes_on)
         if found:
             sites.append(Site(node, tuple(found)))
     return sites
 
 
-def _has_weights(node: Node) -> bool:
+def has_weights(node: Node) -> bool:
+    """Whether a node makes a float tensor with weights."""
     op = definition(node.op)
     return op.weight is not None and node.output.dtype == np.float32
 
@@ -72,18 +73,24 @@ def _homogeneous(node: Node) -> bool:
     return low in (0.0, -np.inf) and bool(high == np.inf)
 
 
-def _readers(
-    v: Value, consumers: Mapping[Value, list[Node]], outputs: set[Value]
+def linear_readers(
+    v: Value,
+    consumers: Mapping[Value, list[Node]],
+    outputs: set[Value],
+    passes_on: Callable[[Node], bool],
 ) -> list[Node] | None:
-    """The nodes with weights that `v` ends in; None if it ends in anything else too."""
+    """The nodes with weights that `v` ends in; None if it ends in anything else too.
+
+    `passes_on` says of a node that reads `v` once whether its output is `v` in all that matters.
+    """
     found: list[Node] = []
     if v in outputs:
         return None
     for node in consumers.get(v, []):
-        if _has_weights(node) and node.input(0) is v:
+        if has_weights(node) and node.input(0) is v:
             found.append(node)
-        elif _passes_on(node, v):
-            beyond = _readers(node.output, consumers, outputs)
+        elif node.input(0) is v and node.inputs.count(v) == 1 and passes_on(node):
+            beyond = linear_readers(node.output, consumers, outputs, passes_on)
             if beyond is None:
                 return None
             found += beyond
@@ -92,10 +99,10 @@ def _readers(
     return found
 
 
-def _passes_on(node: Node, v: Value) -> bool:
+def _passes_on(node: Node) -> bool:
     if node.op == "Reshape":
-        return v.shape[-1:] == node.output.shape[-1:]
-    return node.op in _KEEPS_CHANNELS and node.input(0) is v and node.inputs.count(v) == 1
+        return node.input(0).shape[-1:] == node.output.shape[-1:]
+    return node.op in _KEEPS_CHANNELS
 
 
 def find_exponents(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Exponents:
@@ -198,16 +205,22 @@ def _rescale(node: Node, at: int | None, factor: Reals) -> None:
         node.inputs[at] = constant((v.const * factor).astype(np.float32), v.name)
 
 
-def to_text(exponents: Exponents) -> str:
-    """The exponents, small and printable."""
-    plain = json.dumps({k: list(v) for k, v in exponents.items()}, separators=(",", ":"))
+def to_text(channels: Mapping[str, Sequence[float]]) -> str:
+    """The exponents, or other numbers by tensor and channel, small and printable."""
+    plain = json.dumps({k: list(v) for k, v in channels.items()}, separators=(",", ":"))
     return b64encode(compress(plain.encode(), 9)).decode()
 
 
 def from_text(text: str) -> Exponents:
     """The exponents that `to_text` wrote. Raises ValueError for anything else."""
+    found = numbers_from_text(text, "the exponents of an equalization")
+    return {name: tuple(int(e) for e in v) for name, v in found.items()}
+
+
+def numbers_from_text(text: str, what: str) -> dict[str, tuple[float, ...]]:
+    """The numbers that `to_text` wrote. Raises ValueError, for no `what`, for anything else."""
     try:
         found = json.loads(decompress(b64decode(text)))
-        return {str(k): tuple(int(e) for e in v) for k, v in found.items()}
+        return {str(k): tuple(float(e) for e in v) for k, v in found.items()}
     except Exception as why:  # base64, zlib and json each have their own
-        raise ValueError(f"not the exponents of an equalization: {why}") from why
+        raise ValueError(f"not {what}: {why}") from why

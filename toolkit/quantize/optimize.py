@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from ..compress import remove_constant_channels
 from ..errors import UserError
-from ..ir import Graph, Node
+from ..ir import Array, Graph, Node
 from ..ops import definition
 from ..ops.conv2d import is_depthwise
 from ..progress import Progress
+from .absorb import Shifts, absorbed, find_shifts
 from .budget import Mixed
 from .calibrate import Calibration, KeptSample, Sample, calibrate
 from .equalize import Exponents, equalized, find_exponents
@@ -26,6 +27,7 @@ from .units import can_be_int4
 
 SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.5
+ABSORB_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
 INT16_TAIL_GAIN_DB = 1.0
 FLOAT_TAIL_GAIN_DB = 3.0
@@ -41,14 +43,15 @@ class Quantized:
     """The quantized graph and how it came about.
 
     `floats` is the float graph that was quantized: the one given, or its equal whose channels were
-    scaled by `exponents`. sqnr_db is on the kept calibration samples, averaged over the probes
-    (probes.py): for the searched observer an optimistic estimate. `rounding` is how weights that
-    are fitted to samples are, one of METHODS.
+    scaled by `exponents`, then lowered by `shifts`. sqnr_db is on the kept calibration samples,
+    averaged over the probes (probes.py): for the searched observer an optimistic estimate.
+    `rounding` is how weights that are fitted to samples are, one of METHODS.
     """
 
     graph: Graph
     floats: Graph
     exponents: Exponents
+    shifts: Shifts
     decisions: list[Decision]
     ranges: dict[str, Range]
     observer: str
@@ -116,11 +119,15 @@ class _Source:
     floats: Graph
     calibration: Calibration
     exponents: Exponents
+    shifts: Shifts
     wide: dict[str, Range]
 
     @staticmethod
-    def of(floats: Graph, calibration: Calibration, exponents: Exponents) -> _Source:
-        return _Source(floats, calibration, exponents, fixed_ranges(calibration, "minmax"))
+    def of(
+        floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
+    ) -> _Source:
+        wide = fixed_ranges(calibration, "minmax")
+        return _Source(floats, calibration, exponents, shifts, wide)
 
     def plan(self, options: Options) -> Plan:
         """The plan by these options, with this source's means if any are wanted."""
@@ -136,7 +143,7 @@ class _Job:
         self, graph: Graph, calibration: Calibration, progress: Progress | None = None
     ) -> None:
         self.samples, self.progress = calibration.samples, progress
-        self.source = _Source.of(graph, calibration, {})
+        self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
         self.plan = self.source.plan(self.options)
@@ -152,6 +159,9 @@ class _Job:
         equal = self._equalized()
         if equal is not None:
             self._consider(self.options, EQUALIZE_GAIN_DB, equal, observer)
+        lower = self._absorbed()
+        if lower is not None:
+            self._consider(self.options, ABSORB_GAIN_DB, lower, observer)
         self.choose_options()
 
     def search(self) -> None:
@@ -171,6 +181,13 @@ class _Job:
         self._adopt(search)
         if equal is not None and search.calibration is equal.calibration:
             self.source = equal
+        lower = self._absorbed()
+        if lower is not None:
+            plan = lower.plan(self.options)
+            search.choose_start([(plan, lower.calibration, ABSORB_GAIN_DB)])
+            self._adopt(search)
+            if search.calibration is lower.calibration:
+                self.source = lower
         self.choose_options()
         search.plan, search.score = self.plan, self.score
         search.descend()
@@ -183,13 +200,25 @@ class _Job:
 
     def _equalized(self) -> _Source | None:
         """The source with its channels made alike, by the kept samples; None if they are."""
-        floats = self.source.floats
-        inputs = [s.inputs for s in self.source.calibration.kept]
+        floats, inputs = self.source.floats, self._inputs()
         exponents = find_exponents(floats, inputs)
         if not exponents:
             return None
         alike = equalized(floats, exponents)
-        return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents)
+        return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
+
+    def _absorbed(self) -> _Source | None:
+        """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
+        floats, inputs = self.source.floats, self._inputs()
+        shifts = find_shifts(floats, inputs)
+        if not shifts:
+            return None
+        lower = absorbed(floats, shifts)
+        known = calibrate(lower, inputs, self.progress)
+        return _Source.of(lower, known, self.source.exponents, shifts)
+
+    def _inputs(self) -> list[dict[str, Array]]:
+        return [s.inputs for s in self.source.calibration.kept]
 
     def choose_options(self) -> None:
         """The steps that change more than ranges, each measured."""
@@ -278,6 +307,7 @@ class _Job:
             graph,
             self.source.floats,
             self.source.exponents,
+            self.source.shifts,
             decisions,
             self.ranges,
             observer,

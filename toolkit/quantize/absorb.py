@@ -1,0 +1,148 @@
+"""What a channel always has, moved from the bias that makes it into the biases behind.
+
+High-bias absorption, after Nagel et al. 2019 (arXiv:1906.04721), section 4.1.3: where a channel
+behind a ReLU never falls below c > 0, relu(y - c) is relu(y) - c, and readers that are linear take
+c times their weights into their biases. Their c is the mean less three standard deviations, from
+BatchNorm, to narrow the range that ReLU makes asymmetric; here it is what the samples show, and no
+more than the tensor's range gains by: as much as brings the channels with the largest values down
+to those that cannot be lowered. What is left above 0 has room for smaller values than were seen.
+
+Only where it is exact: a padded reader would read 0 where c belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..build import build_file
+from ..ir import Array, Graph, Node, constant
+from ..ops import definition
+from ..runtime import Session
+from .bias_correction import mean_output
+from .equalize import Site, has_weights, linear_readers, numbers_from_text
+from .prepare import copied
+
+Reals = NDArray[np.float64]
+Shifts = Mapping[str, tuple[float, ...]]
+"""What is taken from each channel, by the name of the tensor that a node with weights makes."""
+
+NARROWER = 0.98
+"""A range is worth a trial if this part of it, or less, is left."""
+
+_POOLS = frozenset({"MaxPool2d", "AvgPool2d"})
+
+
+@dataclass
+class Ends:
+    """The least and the largest value of each channel."""
+
+    low: Reals
+    high: Reals
+
+
+def find_sites(graph: Graph) -> list[Site]:
+    """ReLUs with weights before them whose readers are linear and pad nothing."""
+    consumers, outputs = graph.consumers(), graph.output_values()
+    sites = []
+    for node in graph.nodes:
+        if not has_weights(node) or node.attrs.get("act_min") != 0.0:
+            continue
+        readers = linear_readers(node.output, consumers, outputs, _passes_on)
+        if readers and all(_linear(r) for r in readers):
+            sites.append(Site(node, tuple(readers)))
+    return sites
+
+
+def _passes_on(node: Node) -> bool:
+    """Whether a node adds to its output what is added to a channel of its input."""
+    if node.op == "Reshape":
+        return node.input(0).shape[-1:] == node.output.shape[-1:]
+    counted = node.attrs.get("count_include_pad", False)
+    return node.op in _POOLS and not counted and not any(node.attrs["pads"])
+
+
+def _linear(node: Node) -> bool:
+    if node.op == "FullyConnected":
+        return True
+    return node.op == "Conv2d" and not any(node.attrs["pads"])
+
+
+def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
+    """Of each site whose range gets narrower by it what to take from each channel."""
+    sites = find_sites(graph)
+    if not sites:
+        return {}
+    ends = _ends(graph, {s.maker.output.name for s in sites}, samples)
+    found: dict[str, tuple[float, ...]] = {}
+    for site in sites:
+        name = site.maker.output.name
+        shift = _shift(ends[name], float(site.maker.attrs.get("act_max", np.inf)))
+        if shift.any():
+            found[name] = tuple(float(c) for c in shift.astype(np.float32))
+    return found
+
+
+def _shift(ends: Ends, clamp: float) -> Reals:
+    """Zeros where the range would not be narrower, or a clamp cuts off what makes it."""
+    free = np.where(ends.high < clamp, ends.low, 0.0)
+    top, left = ends.high.max(), (ends.high - free).max()
+    if left > NARROWER * top:
+        return np.zeros_like(free)
+    lowered: Reals = np.maximum(ends.high - left, 0.0)
+    return lowered
+
+
+def _ends(graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]) -> dict[str, Ends]:
+    session, ends = Session(build_file(graph)), dict[str, Ends]()
+
+    def see(_: int, name: str, array: Array) -> None:
+        if name not in names:
+            return
+        rows = array.reshape(-1, array.shape[-1]).astype(np.float64)
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        known = ends.setdefault(name, Ends(low, high))
+        known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
+
+    for sample in samples:
+        session.run_layers(sample, see)
+    return ends
+
+
+def absorbed(graph: Graph, shifts: Shifts) -> Graph:
+    """A copy of the float `graph` with biases moved; its outputs stay, where no ReLU cuts in.
+
+    Shifts of tensors that are no site, or have other channels, raise ValueError.
+    """
+    copy = copied(graph)
+    sites = {s.maker.output.name: s for s in find_sites(copy)}
+    for name, shift in shifts.items():
+        site = sites.get(name)
+        if site is None or site.maker.output.shape[-1] != len(shift):
+            raise ValueError(f"'{name}' is no tensor of {len(shift)} channels with a bias to move")
+        c = np.array(shift, np.float64)
+        _add_bias(site.maker, -c)
+        for node in site.readers:
+            weight = node.input(1).const
+            assert weight is not None
+            _add_bias(node, mean_output(node, weight.astype(np.float64), c))
+    return copy
+
+
+def from_text(text: str) -> Shifts:
+    """The shifts that `to_text` (equalize.py) wrote. Raises ValueError for anything else."""
+    return numbers_from_text(text, "the shifts of an absorption")
+
+
+def _add_bias(node: Node, more: Reals) -> None:
+    """Give a node its bias plus `more`, a copy of its own."""
+    at = definition(node.op).bias
+    assert at is not None
+    node.inputs += [None] * (at + 1 - len(node.inputs))
+    v = node.inputs[at]
+    before = 0.0 if v is None or v.const is None else v.const.astype(np.float64)
+    name = f"{node.output.name}.bias" if v is None else v.name
+    node.inputs[at] = constant((before + more).astype(np.float32), name)

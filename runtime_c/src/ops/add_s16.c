@@ -1,10 +1,13 @@
 /* AddS16: int16 Add and Sub, broadcast. */
 #include "broadcast.h"
-#include "fixed_point.h"
+
+#define ELEMENT int16_t
+
+typedef ek_fmt_add_s16 params;
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_add_s16 *p = n->params;
+    const params *p = n->params;
     const int64_t limit = 1 << 23;
     const bool multipliers =
         p->a_multiplier <= limit && p->a_multiplier >= -limit && p->b_multiplier <= limit && p->b_multiplier >= -limit;
@@ -12,9 +15,9 @@ static ek_status check(const ek_node *n)
     return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT16) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static void row(int16_t *out, const int16_t *a, const int16_t *b, size_t a_step, size_t b_step, size_t count,
-                const ek_fmt_add_s16 *p)
+static void row(int16_t *out, const int16_t *a, const int16_t *b, const params *p)
 {
+    const size_t count = p->shape.dims[3], a_step = p->shape.a[3], b_step = p->shape.b[3];
     const int32_t ma = p->a_multiplier, mb = p->b_multiplier, shift = p->shift;
     const int64_t half = INT64_C(1) << (shift - 1), qmin = p->qmin, qmax = p->qmax;
     for (size_t i = 0; i < count; i++) {
@@ -23,17 +26,6 @@ static void row(int16_t *out, const int16_t *a, const int16_t *b, size_t a_step,
     }
 }
 
-static ek_status run(const ek_node *n)
-{
-    const ek_fmt_add_s16 *p = n->params;
-    const ek_fmt_broadcast *s = &p->shape;
-    const int16_t *a = ek_in(n, 0), *b = ek_in(n, 1);
-    int16_t *out = ek_out(n, 0);
-    ek_rows r = { 0 };
-    do {
-        row(out + r.out, a + r.a, b + r.b, s->a[3], s->b[3], s->dims[3], p);
-    } while (ek_rows_next(&r, s));
-    return EK_OK;
-}
+#include "broadcast_run.h"
 
 const ek_op ek_op_add_s16 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

@@ -1,5 +1,7 @@
 #include "pool.h"
 
+#define ELEMENT float
+
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_avg_pool2d_f32 *p = n->params;
@@ -25,37 +27,24 @@ static void add_run(float *restrict sum, float *restrict part, const float *rest
     for (size_t j = 0; j < c; j++) sum[j] += part[j];
 }
 
-static void window_mean(float *out, float *part, const float *image, const ek_runs *r, float divisor, size_t c)
-{
-    for (size_t j = 0; j < c; j++) out[j] = 0.0f;
-    for (size_t i = 0; i < r->runs; i++) {
-        const float *in = image + r->first + i * r->run_step;
-        for (size_t k = 0; k < r->count; k += RUN)
-            add_run(out, part, in + k * r->step, r->step, r->count - k < RUN ? r->count - k : RUN, c);
-    }
-    for (size_t j = 0; j < c; j++) out[j] /= divisor;
-}
-
-static ek_status run(const ek_node *n)
+static void window(const ek_node *n, float *out, const float *image, ek_span rows, ek_span columns)
 {
     const ek_fmt_avg_pool2d_f32 *p = n->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    const float *image = ek_in(n, 0);
-    float *out = ek_out(n, 0);
-    for (uint32_t b = 0; b < g->batch; b++, image += (size_t)g->in_h * g->in_w * g->in_c) {
-        for (uint32_t oy = 0; oy < g->out_h; oy++) {
-            const ek_span rows = ek_pool_rows(g, oy);
-            for (uint32_t ox = 0; ox < g->out_w; ox++, out += g->in_c) {
-                const ek_span columns = ek_pool_columns(g, ox);
-                const ek_runs r = ek_pool_runs(g, rows, columns);
-                const uint32_t inside = rows.count * columns.count;
-                const uint32_t divisor = p->count_include_pad ? (uint32_t)g->kernel_h * g->kernel_w : inside;
-                window_mean(out, n->scratch, image, &r, (float)(divisor ? divisor : 1), g->in_c);
-            }
-        }
+    const ek_runs r = ek_pool_runs(g, rows, columns);
+    const uint32_t inside = rows.count * columns.count;
+    const uint32_t divisor = p->count_include_pad ? (uint32_t)g->kernel_h * g->kernel_w : inside;
+    const size_t c = g->in_c;
+    for (size_t j = 0; j < c; j++) out[j] = 0.0f;
+    for (size_t i = 0; i < r.runs; i++) {
+        const float *in = image + r.first + i * r.run_step;
+        for (size_t k = 0; k < r.count; k += RUN)
+            add_run(out, n->scratch, in + k * r.step, r.step, r.count - k < RUN ? r.count - k : RUN, c);
     }
-    return EK_OK;
+    for (size_t j = 0; j < c; j++) out[j] /= (float)(divisor ? divisor : 1);
 }
+
+#include "pool_run.h"
 
 const ek_op ek_op_avg_pool2d_f32 = {
     .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run

@@ -1,68 +1,37 @@
 #include "mean.h"
-#include "pool.h"
 
-static bool check_table(const ek_node *n, const ek_fmt_avg_pool2d_s8 *p)
+#define ELEMENT int8_t
+#define TOTAL   int32_t
+#define SHIFT   int8_t
+
+typedef ek_fmt_avg_pool2d_s8 params;
+
+static bool entry_fits(const params *p, uint64_t count, int32_t multiplier, int8_t shift)
 {
-    const uint64_t most = ek_pool_most(&p->geometry);
-    if ((p->counts != 1 && p->counts != most) || !ek_check_blob(n, p->table, (uint64_t)p->counts * 5, 4)) return false;
-    const int32_t *multiplier = ek_blob(n, p->table);
-    const int8_t *shift = (const int8_t *)(multiplier + p->counts);
-    for (uint32_t i = 0; i < p->counts; i++) {
-        const uint64_t count = p->counts == 1 ? most : i + 1;
-        if (!ek_check_shift(shift[i]) || !ek_check_mean(count, p->input_zero, multiplier[i], shift[i])) return false;
-    }
-    return true;
+    return ek_check_shift(shift) && ek_check_mean(count, p->input_zero, multiplier, shift);
 }
+
+static void add_up(const ek_node *n, int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c)
+{
+    n->kernels->sum_s8(acc, in, step, count, c);
+}
+
+static void divide(const params *p, int8_t *out, const int32_t *acc, uint32_t count, int32_t multiplier, int8_t shift)
+{
+    const int32_t offset = (int32_t)count * p->input_zero;
+    for (size_t j = 0; j < p->geometry.in_c; j++)
+        out[j] = ek_requantize((acc[j] - offset) * EK_MEAN_UNIT, multiplier, shift, p->output_zero, p->qmin, p->qmax);
+}
+
+#include "avg_pool2d_fixed.h"
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_avg_pool2d_s8 *p = n->params;
+    const params *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_INT8) && ek_is_s8(p->input_zero) &&
-                   ek_check_q_range(p->output_zero, p->qmin, p->qmax) && check_table(n, p)
+                   ek_check_q_range(p->output_zero, p->qmin, p->qmax) && check_table(n)
                ? EK_OK
                : EK_ERR_CORRUPT;
-}
-
-static uint64_t scratch(const void *params, const ek_kernels *kernels)
-{
-    const ek_fmt_avg_pool2d_s8 *p = params;
-    (void)kernels;
-    return (uint64_t)p->geometry.in_c * sizeof(int32_t);
-}
-
-static void window_mean(const ek_node *n, int8_t *out, const int8_t *image, ek_span rows, ek_span columns)
-{
-    const ek_fmt_avg_pool2d_s8 *p = n->params;
-    const size_t c = p->geometry.in_c;
-    int32_t *acc = n->scratch;
-    const ek_runs r = ek_pool_runs(&p->geometry, rows, columns);
-    memset(acc, 0, c * sizeof *acc);
-    for (size_t i = 0; i < r.runs; i++) n->kernels->sum_s8(acc, image + r.first + i * r.run_step, r.step, r.count, c);
-
-    const int32_t *multiplier = ek_blob(n, p->table);
-    const int8_t *shift = (const int8_t *)(multiplier + p->counts);
-    const uint32_t count = rows.count * columns.count;
-    const uint32_t entry = p->counts == 1 || count == 0 ? 0 : count - 1;
-    const int32_t offset = (int32_t)count * p->input_zero;
-    for (size_t j = 0; j < c; j++)
-        out[j] = ek_requantize((acc[j] - offset) * EK_MEAN_UNIT, multiplier[entry], shift[entry], p->output_zero,
-                               p->qmin, p->qmax);
-}
-
-static ek_status run(const ek_node *n)
-{
-    const ek_fmt_avg_pool2d_s8 *p = n->params;
-    const ek_fmt_conv_geometry *g = &p->geometry;
-    const int8_t *image = ek_in(n, 0);
-    int8_t *out = ek_out(n, 0);
-    for (uint32_t b = 0; b < g->batch; b++, image += (size_t)g->in_h * g->in_w * g->in_c) {
-        for (uint32_t oy = 0; oy < g->out_h; oy++) {
-            const ek_span rows = ek_pool_rows(g, oy);
-            for (uint32_t ox = 0; ox < g->out_w; ox++, out += g->in_c)
-                window_mean(n, out, image, rows, ek_pool_columns(g, ox));
-        }
-    }
-    return EK_OK;
 }
 
 const ek_op ek_op_avg_pool2d_s8 = {

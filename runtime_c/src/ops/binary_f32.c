@@ -3,7 +3,11 @@
 
 #include "broadcast.h"
 
-typedef void row_fn(float *out, const float *a, const float *b, const ek_fmt_binary_f32 *p);
+#define ELEMENT float
+
+typedef ek_fmt_binary_f32 params;
+
+typedef void row_fn(float *out, const float *a, const float *b, const params *p);
 
 static inline float clamp(float v, float lo, float hi)
 {
@@ -11,29 +15,29 @@ static inline float clamp(float v, float lo, float hi)
 }
 
 /* A loop for each way to repeat, so that each is vectorized. */
-#define ROW(name, expression)                                                                \
-    static void name(float *out, const float *a, const float *b, const ek_fmt_binary_f32 *p) \
-    {                                                                                        \
-        const size_t count = p->shape.dims[3];                                               \
-        const float lo = p->min, hi = p->max;                                                \
-        if (p->shape.a[3] && p->shape.b[3]) {                                                \
-            for (size_t i = 0; i < count; i++) {                                             \
-                const float x = a[i], y = b[i];                                              \
-                out[i] = clamp(expression, lo, hi);                                          \
-            }                                                                                \
-        } else if (p->shape.a[3]) {                                                          \
-            const float y = b[0];                                                            \
-            for (size_t i = 0; i < count; i++) {                                             \
-                const float x = a[i];                                                        \
-                out[i] = clamp(expression, lo, hi);                                          \
-            }                                                                                \
-        } else {                                                                             \
-            const float x = a[0];                                                            \
-            for (size_t i = 0; i < count; i++) {                                             \
-                const float y = b[i];                                                        \
-                out[i] = clamp(expression, lo, hi);                                          \
-            }                                                                                \
-        }                                                                                    \
+#define ROW(name, expression)                                                     \
+    static void name(float *out, const float *a, const float *b, const params *p) \
+    {                                                                             \
+        const size_t count = p->shape.dims[3];                                    \
+        const float lo = p->min, hi = p->max;                                     \
+        if (p->shape.a[3] && p->shape.b[3]) {                                     \
+            for (size_t i = 0; i < count; i++) {                                  \
+                const float x = a[i], y = b[i];                                   \
+                out[i] = clamp(expression, lo, hi);                               \
+            }                                                                     \
+        } else if (p->shape.a[3]) {                                               \
+            const float y = b[0];                                                 \
+            for (size_t i = 0; i < count; i++) {                                  \
+                const float x = a[i];                                             \
+                out[i] = clamp(expression, lo, hi);                               \
+            }                                                                     \
+        } else {                                                                  \
+            const float x = a[0];                                                 \
+            for (size_t i = 0; i < count; i++) {                                  \
+                const float y = b[i];                                             \
+                out[i] = clamp(expression, lo, hi);                               \
+            }                                                                     \
+        }                                                                         \
     }
 
 static inline float power(float x, float y)
@@ -59,21 +63,16 @@ static row_fn *const rows[] = {
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_binary_f32 *p = n->params;
+    const params *p = n->params;
     const bool known = p->fn < sizeof(rows) / sizeof(rows[0]);
     return known && ek_check_broadcast(n, &p->shape, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static void row(float *out, const float *a, const float *b, const params *p)
 {
-    const ek_fmt_binary_f32 *p = n->params;
-    const float *a = ek_in(n, 0), *b = ek_in(n, 1);
-    float *out = ek_out(n, 0);
-    ek_rows r = { 0 };
-    do {
-        rows[p->fn](out + r.out, a + r.a, b + r.b, p);
-    } while (ek_rows_next(&r, &p->shape));
-    return EK_OK;
+    rows[p->fn](out, a, b, p);
 }
+
+#include "broadcast_run.h"
 
 const ek_op ek_op_binary_f32 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

@@ -1,30 +1,22 @@
 #include "pool.h"
 
+#define ELEMENT int8_t
+
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_max_pool2d_s8 *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static void window(const ek_node *n, int8_t *out, const int8_t *image, ek_span rows, ek_span columns)
 {
     const ek_fmt_max_pool2d_s8 *p = n->params;
-    const ek_fmt_conv_geometry *g = &p->geometry;
-    const int8_t *image = ek_in(n, 0);
-    int8_t *out = ek_out(n, 0);
-    const size_t c = g->in_c;
-    for (uint32_t b = 0; b < g->batch; b++, image += (size_t)g->in_h * g->in_w * c) {
-        for (uint32_t oy = 0; oy < g->out_h; oy++) {
-            const ek_span rows = ek_pool_rows(g, oy);
-            for (uint32_t ox = 0; ox < g->out_w; ox++, out += c) {
-                const ek_runs r = ek_pool_runs(g, rows, ek_pool_columns(g, ox));
-                memset(out, 0x80, c);
-                for (size_t i = 0; i < r.runs; i++)
-                    n->kernels->max_s8(out, image + r.first + i * r.run_step, r.step, r.count, c);
-            }
-        }
-    }
-    return EK_OK;
+    const size_t c = p->geometry.in_c;
+    const ek_runs r = ek_pool_runs(&p->geometry, rows, columns);
+    memset(out, 0x80, c);
+    for (size_t i = 0; i < r.runs; i++) n->kernels->max_s8(out, image + r.first + i * r.run_step, r.step, r.count, c);
 }
+
+#include "pool_run.h"
 
 const ek_op ek_op_max_pool2d_s8 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };

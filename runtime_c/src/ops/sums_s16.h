@@ -15,17 +15,8 @@ static inline bool ek_check_sum_s16(uint64_t count, int32_t multiplier, int32_t 
 }
 
 /* acc[j] += sum_{i < count} in[i * step + j] for j < c. */
-static inline void ek_sum_s16(int64_t *acc, const int16_t *in, size_t step, size_t count, size_t c)
-{
-    for (size_t i = 0; i < count; i++, in += step)
-        for (size_t j = 0; j < c; j++) acc[j] += in[j];
-}
-
+void ek_sum_s16(int64_t *acc, const int16_t *in, size_t step, size_t count, size_t c);
 /* out[j] = max(out[j], max_{i < count} in[i * step + j]) for j < c. */
-static inline void ek_max_s16(int16_t *out, const int16_t *in, size_t step, size_t count, size_t c)
-{
-    for (size_t i = 0; i < count; i++, in += step)
-        for (size_t j = 0; j < c; j++) out[j] = in[j] > out[j] ? in[j] : out[j];
-}
+void ek_max_s16(int16_t *out, const int16_t *in, size_t step, size_t count, size_t c);
 
 #endif

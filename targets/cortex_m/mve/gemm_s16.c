@@ -193,47 +193,9 @@ static __attribute__((noinline)) void row_1(job *j)
 
 /* clang-format on */
 
-/* All rows by some blocks; j->a and j->out move past the rows. */
-static void all_rows(job *j, size_t rows, size_t blocks)
-{
-    const int32_t *const multiplier = j->multiplier;
-    const uint8_t *const shift = j->shift;
-    for (size_t now; rows; rows -= now) {
-        j->multiplier = multiplier;
-        j->shift = shift;
-        j->out_end = j->out + blocks * EK_MVE_COLUMNS;
-        now = rows >= 3 && j->chunks ? 3 : 1;
-        if (now == 3)
-            rows_3(j);
-        else
-            row_1(j);
-        j->a += now * (j->a_step / sizeof *j->a);
-        j->out += now * (j->out_step / sizeof *j->out);
-    }
-}
-
-/* The last n < 4 channels: constants and results go through memory of a whole block. */
-static void last_columns(job *j, size_t rows, size_t n)
-{
-    int32_t multiplier[EK_MVE_COLUMNS] = { 0 };
-    uint8_t shift[EK_MVE_COLUMNS] = { 0 };
-    int16_t part[3][EK_MVE_COLUMNS], *out = j->out;
-    const size_t out_step = j->out_step / sizeof *out;
-    for (size_t i = 0; i < n; i++) {
-        multiplier[i] = j->multiplier[i];
-        shift[i] = j->shift[i];
-    }
-    j->out_step = sizeof part[0];
-    for (size_t now; rows; rows -= now) {
-        now = rows < 3 ? rows : 3;
-        j->out = part[0];
-        j->multiplier = multiplier;
-        j->shift = shift;
-        all_rows(j, now, 1);
-        for (size_t r = 0; r < now; r++, out += out_step)
-            for (size_t i = 0; i < n; i++) out[i] = part[r][i];
-    }
-}
+#define ELEMENT int16_t
+#define SHIFT   uint8_t
+#include "gemm_rows.h"
 
 static const int8_t *first_block(const ek_gemm_s16 *g)
 {

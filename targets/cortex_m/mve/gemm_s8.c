@@ -253,24 +253,9 @@ static bool is_short(const job *j)
     return !j->chunks && !j->any_left && j->qmin[0] == INT8_MIN && j->qmax[0] == INT8_MAX;
 }
 
-/* All rows by some blocks; j->a and j->out move past the rows. */
-static void all_rows(job *j, size_t rows, size_t blocks)
-{
-    const int32_t *const multiplier = j->multiplier;
-    const int8_t *const shift = j->shift;
-    for (size_t now; rows; rows -= now) {
-        j->multiplier = multiplier;
-        j->shift = shift;
-        j->out_end = j->out + blocks * EK_MVE_COLUMNS;
-        now = rows >= 3 && j->chunks ? 3 : 1;
-        if (now == 3)
-            rows_3(j);
-        else
-            row_1(j);
-        j->a += now * j->a_step;
-        j->out += now * j->out_step;
-    }
-}
+#define ELEMENT int8_t
+#define SHIFT   int8_t
+#include "gemm_rows.h"
 
 static void whole_columns(job *j, size_t rows, size_t blocks)
 {
@@ -280,28 +265,6 @@ static void whole_columns(job *j, size_t rows, size_t blocks)
     }
     for (; blocks; blocks--, j->w += j->w_step + sizeof j->qmin, j->multiplier += 4, j->shift += 4, j->out += 4)
         short_block(j, rows);
-}
-
-/* The last n < 4 channels: constants and results go through memory of a whole block. */
-static void last_columns(job *j, size_t rows, size_t n)
-{
-    int32_t multiplier[EK_MVE_COLUMNS] = { 0 };
-    int8_t shift[EK_MVE_COLUMNS] = { 0 }, part[3][EK_MVE_COLUMNS], *out = j->out;
-    const size_t out_step = j->out_step;
-    for (size_t i = 0; i < n; i++) {
-        multiplier[i] = j->multiplier[i];
-        shift[i] = j->shift[i];
-    }
-    j->out_step = EK_MVE_COLUMNS;
-    for (size_t now; rows; rows -= now) {
-        now = rows < 3 ? rows : 3;
-        j->out = part[0];
-        j->multiplier = multiplier;
-        j->shift = shift;
-        all_rows(j, now, 1);
-        for (size_t r = 0; r < now; r++, out += out_step)
-            for (size_t i = 0; i < n; i++) out[i] = part[r][i];
-    }
 }
 
 /* Field by field: an initializer would call memset for the rest of them. */

@@ -71,37 +71,11 @@ EK_INLINE void block(float *out, size_t out_step, const float *a, size_t a_step,
         }
 }
 
-EK_INLINE void stripe(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const columns *w,
-                      const int R, const int C)
-{
-    for (; rows >= (size_t)R; rows -= (size_t)R, a += (size_t)R * a_step, out += (size_t)R * out_step)
-        block(out, out_step, a, a_step, w, R, C);
-    switch (rows) {
-    case 7: block(out, out_step, a, a_step, w, 7, C); break;
-    case 6: block(out, out_step, a, a_step, w, 6, C); break;
-    case 5: block(out, out_step, a, a_step, w, 5, C); break;
-    case 4: block(out, out_step, a, a_step, w, 4, C); break;
-    case 3: block(out, out_step, a, a_step, w, 3, C); break;
-    case 2: block(out, out_step, a, a_step, w, 2, C); break;
-    case 1: block(out, out_step, a, a_step, w, 1, C); break;
-    default: break;
-    }
-}
-
-#define STRIPE(C, R)                                                                                                 \
-    static void stripe##C(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const columns *w) \
-    {                                                                                                                \
-        stripe(out, out_step, a, a_step, rows, w, R, C);                                                             \
-    }
-STRIPE(1, 8)
-STRIPE(2, 8)
-STRIPE(3, 8)
-STRIPE(4, 6)
+#define ELEMENT float
+#include "gemm_stripes.h"
 
 void ek_avx512_gemm_f32(float *out, size_t out_step, const float *a, size_t a_step, size_t rows, const ek_gemm_f32 *g)
 {
-    static void (*const stripes[4])(float *, size_t, const float *, size_t, size_t,
-                                    const columns *) = { stripe1, stripe2, stripe3, stripe4 };
     const size_t start = ek_packed_start(g->weights);
     columns w = { .panel = (const float *)((const char *)g->weights + start),
                   .panel_floats = (size_t)g->k * LANES,

@@ -138,39 +138,11 @@ EK_INLINE void block(int8_t *out, size_t out_step, const int8_t *a, size_t a_ste
     for (int r = 0; r < R; r += together) store_rows(out + (size_t)r * out_step, out_step, acc + r, w, R - r, C);
 }
 
-/* All rows by C panels: blocks of R rows, then what is left. */
-EK_INLINE void stripe(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const columns *w,
-                      const int R, const int C)
-{
-    for (; rows >= (size_t)R; rows -= (size_t)R, a += (size_t)R * a_step, out += (size_t)R * out_step)
-        block(out, out_step, a, a_step, w, R, C);
-    switch (rows) {
-    case 7: block(out, out_step, a, a_step, w, 7, C); break;
-    case 6: block(out, out_step, a, a_step, w, 6, C); break;
-    case 5: block(out, out_step, a, a_step, w, 5, C); break;
-    case 4: block(out, out_step, a, a_step, w, 4, C); break;
-    case 3: block(out, out_step, a, a_step, w, 3, C); break;
-    case 2: block(out, out_step, a, a_step, w, 2, C); break;
-    case 1: block(out, out_step, a, a_step, w, 1, C); break;
-    default: break;
-    }
-}
-
-/* 24 accumulators and 4 weights fill the 32 registers. */
-#define STRIPE(C, R)                                                                                                   \
-    static void stripe##C(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const columns *w) \
-    {                                                                                                                  \
-        stripe(out, out_step, a, a_step, rows, w, R, C);                                                               \
-    }
-STRIPE(1, 8)
-STRIPE(2, 8)
-STRIPE(3, 8)
-STRIPE(4, 6)
+#define ELEMENT int8_t
+#include "gemm_stripes.h"
 
 void ek_avx512_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
 {
-    static void (*const stripes[4])(int8_t *, size_t, const int8_t *, size_t, size_t,
-                                    const columns *) = { stripe1, stripe2, stripe3, stripe4 };
     const size_t start = ek_packed_start(g->weights);
     const int32_t *const correction = (const int32_t *)((const char *)g->weights + start);
     columns w = { .panel = (const int8_t *)(correction + panels(g->n) * LANES),

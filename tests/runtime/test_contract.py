@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -98,4 +99,16 @@ def test_headers_stand_alone(header, compiler, standard):
         [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wundef", "-Werror", "-pedantic",
          f"-I{SOURCE / 'include'}", "-x", language, "-fsyntax-only", "-"],
         input=f'#include "edgekit/{header}"\n#include "edgekit/{header}"\n',
+    )  # fmt: skip
+
+
+def test_the_program_of_the_tutorial_compiles_as_it_stands(tmp_path):
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    page = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
+    (program,) = re.findall(r"^```c\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "classify.c").write_text(program)
+    must(
+        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE / 'include'}", "-c",
+         tmp_path / "classify.c", "-o", tmp_path / "classify.o"],
     )  # fmt: skip

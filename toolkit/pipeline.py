@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .. import __version__
-from ..calibration import ImageOptions, InputSpec, load_labels, load_others, open_samples
+from ..calibration import ImageOptions, SampleSource, open_samples
 from .accuracy import (
     SAMPLES,
     Explanation,
     Judge,
     Meter,
-    Metric,
     MetricFunction,
     Report,
-    check_class,
     compare,
     explain,
     make_oracle,
@@ -38,13 +33,14 @@ from .files import check_writable, read_file, write_atomically
 from .format.describe import op_counts
 from .format.model import Provenance
 from .format.reader import read
-from .ir import Array, Graph
+from .ir import Graph
+from .judging import Judging, classes_of, input_specs, others_of
 from .onnx_import import input_names
 from .onnx_import import load as import_onnx
-from .onnx_types import numpy_dtype
 from .passes import DEFAULT, run_passes
 from .progress import Progress, silent
 from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, quantize_model
+from .quantize import Quantized as QuantizedModel
 from .quantize.absorb import absorbed
 from .quantize.absorb import from_text as shifts_from_text
 from .quantize.equalize import equalized, from_text, to_text
@@ -52,7 +48,6 @@ from .report import report_page
 from .runtime import Session
 
 Shapes = Mapping[str, Sequence[int]]
-Calibration = str | Path | Iterable[Mapping[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,7 @@ def convert(
 
 def quantize(
     model: str | Path,
-    calib: Calibration,
+    calib: SampleSource,
     output: str | Path | None = None,
     *,
     shapes: Shapes | None = None,
@@ -129,7 +124,7 @@ def quantize(
     limit: int | None = None,
     report: str | Path | None = None,
     budget: Budget | None = None,
-    evaluation: Calibration | None = None,
+    evaluation: SampleSource | None = None,
     labels: str | None = None,
     metric: str | Path | MetricFunction | None = None,
     progress: Progress = silent,
@@ -149,27 +144,16 @@ def quantize(
     """
     started = perf_counter()
     path = _output(model, output, *(p for p in (calib, evaluation) if isinstance(p, str | Path)))
-    limited = budget is not None and budget.max_drop is not None
-    if not limited and any(x is not None for x in (evaluation, labels, metric)):
-        raise UserError(
-            "evaluation samples, labels and a metric serve to judge max_drop; give that too"
-        )
-    judging = open_metric(metric, labels) if limited else None
+    judging = Judging.of(budget, evaluation, labels, metric)
     if report is not None:
         check_writable(report, [path, model])
     graph = load(model, shapes)
     image = image or ImageOptions()
-    own = labels is not None or metric is not None
-    extra = own and evaluation is None
+    extra = judging is not None and judging.reads_calibration
     samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
     judge, judged = None, dict[str, Any]()
-    if budget is not None and judging is not None:
-        if judging.in_points:
-            check_class(graph)
-        if evaluation is not None or (own and samples.reiterable):
-            by, first = (calib, limit) if evaluation is None else (evaluation, None)
-            judge, fingerprint = _judge(graph, by, judging, budget, image, first)
-            judged = {"judged": _said_of(judging) | {"samples_sha256": fingerprint}}
+    if judging is not None:
+        judge, judged = judging.judge(graph, calib, samples, image, limit)
     done = quantize_model(graph, samples, observer, progress, weights=weights, rounding=rounding)
     options: dict[str, Any] = {
         "observer": observer,
@@ -185,20 +169,15 @@ def quantize(
         options["absorbed"] = to_text(done.shifts)
     if budget is not None:
         options |= {"budget": budget.given(), **judged}
-        if judging is not None and judge is None:
-            kept = [s.inputs for s in done.calibration.kept]
-            judge = Judge(graph, kept, judging, percent=budget.drop_in_percent)
     provenance = _provenance(model, samples.fingerprint(), options)
 
     def pack(quantized: Graph) -> bytes:
         return build_file(quantized, provenance, remove_constant_channels(quantized))
 
     if budget is not None:
-        drop, many = (None, 0) if judge is None else (judge.drop, judge.evidence.samples)
-        done = fit_budget(done, budget, pack, drop, progress, rounding=rounding, judged=many)
-        if judge is not None and done.mixed is not None and done.mixed.chosen.drop is not None:
-            said = judge.judged(done.mixed.chosen.drop)
-            done = replace(done, mixed=replace(done.mixed, judged=said))
+        if judging is not None and judge is None:
+            judge = judging.judge_kept(graph, done.calibration.kept)
+        done = _mixed(done, budget, pack, judge, rounding, progress)
     data = pack(done.graph)
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
@@ -225,10 +204,27 @@ def quantize(
     )
 
 
+def _mixed(
+    done: QuantizedModel,
+    budget: Budget,
+    pack: Callable[[Graph], bytes],
+    judge: Judge | None,
+    rounding: str,
+    progress: Progress,
+) -> QuantizedModel:
+    """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
+    drop, many = (None, 0) if judge is None else (judge.drop, judge.evidence.samples)
+    done = fit_budget(done, budget, pack, drop, progress, rounding=rounding, judged=many)
+    if judge is None or done.mixed is None or done.mixed.chosen.drop is None:
+        return done
+    said = judge.judged(done.mixed.chosen.drop)
+    return replace(done, mixed=replace(done.mixed, judged=said))
+
+
 def check(
     edge: str | Path,
     model: str | Path,
-    data: Calibration,
+    data: SampleSource,
     *,
     labels: str | None = None,
     metric: str | Path | MetricFunction | None = None,
@@ -256,14 +252,14 @@ def check(
     meter = None
     if metric is not None:
         judging = open_metric(metric, labels)
-        meter = Meter(graph, judging, _others(data, specs, judging), samples.total)
+        meter = Meter(graph, judging, others_of(data, specs, judging), samples.total)
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
     report = compare(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
-        None if meter else _classes(data, labels, limit),
+        None if meter else classes_of(data, labels, limit),
         meter=meter,
         float_edge=Session(build_file(floats)) if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
@@ -275,58 +271,6 @@ def check(
         told = explain(data_of, floats, inputs, report.extremes, progress=progress)
         report = replace(report, explanation=told)
     return report
-
-
-def _judge(
-    graph: Graph,
-    data: Calibration,
-    metric: Metric,
-    budget: Budget,
-    image: ImageOptions,
-    limit: int | None,
-) -> tuple[Judge, str]:
-    """Who judges by the first `limit` samples of `data`, and the fingerprint of those."""
-    specs = input_specs(graph)
-    samples = open_samples(data, specs, image, limit=limit, allow_extra=True)
-    others = _others(data, specs, metric)
-    judge = Judge(
-        graph,
-        samples,
-        metric,
-        percent=budget.drop_in_percent,
-        others=others,
-        total=samples.total,
-    )
-    return judge, samples.fingerprint()
-
-
-def _others(data: Calibration, specs: Sequence[InputSpec], metric: Metric) -> Mapping[str, Array]:
-    """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers."""
-    others = load_others(data, specs)
-    if metric.in_points and metric.labels is not None and isinstance(data, str | Path):
-        others[metric.labels] = load_labels(data, metric.labels)
-    return others
-
-
-def _said_of(metric: Metric) -> dict[str, Any]:
-    """What provenance says of a metric."""
-    content = None if metric.file is None else read_file(metric.file, "a metric")
-    said: dict[str, Any] = {"metric": metric.name, "labels": metric.labels}
-    return said if content is None else said | {"sha256": hashlib.sha256(content).hexdigest()}
-
-
-def _classes(data: Calibration, labels: str | None, limit: int | None) -> NDArray[np.int64] | None:
-    """The labels under a key of the .npz `data`, if there is a key."""
-    if labels is None:
-        return None
-    if not isinstance(data, str | Path):
-        raise UserError("labels are read from an .npz: give its path as the data")
-    return load_labels(data, labels)[:limit]
-
-
-def input_specs(graph: Graph) -> list[InputSpec]:
-    """What the graph's inputs look like to the reader of samples."""
-    return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.inputs]
 
 
 def _output(model: str | Path, output: str | Path | None, *read: str | Path) -> Path:

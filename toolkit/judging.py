@@ -1,0 +1,127 @@
+"""Who judges a quantized file, and on which samples: what a user gives for that, opened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration import (
+    ImageOptions,
+    InputSpec,
+    Samples,
+    SampleSource,
+    load_labels,
+    load_others,
+    open_samples,
+)
+from .accuracy import Judge, Metric, MetricFunction, check_class, open_metric
+from .errors import UserError
+from .files import read_file
+from .ir import Array, Graph
+from .onnx_types import numpy_dtype
+from .quantize import Budget, KeptSample
+
+
+def input_specs(graph: Graph) -> list[InputSpec]:
+    """What the graph's inputs look like to the reader of samples."""
+    return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.inputs]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What `max_drop` of a budget is judged by.
+
+    `evaluation` are the samples, None for those of calibration; `named` says that labels or a
+    metric were asked for, which needs all samples and the arrays beside their inputs.
+    """
+
+    metric: Metric
+    percent: bool
+    evaluation: SampleSource | None
+    named: bool
+
+    @staticmethod
+    def of(
+        budget: Budget | None,
+        evaluation: SampleSource | None,
+        labels: str | None,
+        metric: str | Path | MetricFunction | None,
+    ) -> Judging | None:
+        """None without a limit on the drop. Raises UserError for what would judge nothing."""
+        if budget is None or budget.max_drop is None:
+            if any(x is not None for x in (evaluation, labels, metric)):
+                raise UserError(
+                    "evaluation samples, labels and a metric serve to judge max_drop; give that too"
+                )
+            return None
+        named = labels is not None or metric is not None
+        return Judging(open_metric(metric, labels), budget.drop_in_percent, evaluation, named)
+
+    @property
+    def reads_calibration(self) -> bool:
+        """Whether the arrays beside the inputs of the calibration samples serve."""
+        return self.named and self.evaluation is None
+
+    def judge(
+        self,
+        graph: Graph,
+        calib: SampleSource,
+        opened: Samples,
+        image: ImageOptions,
+        limit: int | None,
+    ) -> tuple[Judge | None, dict[str, Any]]:
+        """Who judges, and what provenance says of that; None for `judge_kept`.
+
+        `opened` are the first `limit` samples of `calib`. Raises UserError.
+        """
+        if self.metric.in_points:
+            check_class(graph)
+        if self.evaluation is None and not (self.named and opened.reiterable):
+            return None, {}
+        data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
+        specs = input_specs(graph)
+        samples = open_samples(data, specs, image, limit=most, allow_extra=True)
+        others = others_of(data, specs, self.metric)
+        judge = Judge(
+            graph, samples, self.metric, percent=self.percent, others=others, total=samples.total
+        )
+        said = _said_of(self.metric) | {"samples_sha256": samples.fingerprint()}
+        return judge, {"judged": said}
+
+    def judge_kept(self, graph: Graph, kept: Sequence[KeptSample]) -> Judge:
+        """Who judges by the samples that calibration has kept."""
+        return Judge(graph, [s.inputs for s in kept], self.metric, percent=self.percent)
+
+
+def others_of(
+    data: SampleSource, specs: Sequence[InputSpec], metric: Metric
+) -> Mapping[str, Array]:
+    """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers."""
+    others = load_others(data, specs)
+    if metric.in_points and metric.labels is not None and isinstance(data, str | Path):
+        others[metric.labels] = load_labels(data, metric.labels)
+    return others
+
+
+def classes_of(
+    data: SampleSource, labels: str | None, limit: int | None
+) -> NDArray[np.int64] | None:
+    """The labels under a key of the .npz `data`, if there is a key."""
+    if labels is None:
+        return None
+    if not isinstance(data, str | Path):
+        raise UserError("labels are read from an .npz: give its path as the data")
+    return load_labels(data, labels)[:limit]
+
+
+def _said_of(metric: Metric) -> dict[str, Any]:
+    """What provenance says of a metric."""
+    content = None if metric.file is None else read_file(metric.file, "a metric")
+    said: dict[str, Any] = {"metric": metric.name, "labels": metric.labels}
+    return said if content is None else said | {"sha256": hashlib.sha256(content).hexdigest()}

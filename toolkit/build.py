@@ -51,6 +51,32 @@ class _Blob:
         return self._known[content, align]
 
 
+class _Tensors:
+    """The index of a value's record, made when first asked for. `offsets` are in the arena."""
+
+    def __init__(self, blob: _Blob, offsets: Mapping[Value, int]) -> None:
+        self.records: list[TensorRecord] = []
+        self._blob, self._offsets = blob, offsets
+        self._known: dict[Value, int] = {}
+
+    def __call__(self, value: Value | None) -> int:
+        if value is None:
+            return ABSENT
+        if value not in self._known:
+            self._known[value] = len(self.records)
+            self.records.append(self._record(value))
+        return self._known[value]
+
+    def _record(self, value: Value) -> TensorRecord:
+        if value.const is None:
+            where, offset = Place.Arena, self._offsets[value]
+        else:
+            where, offset = Place.Blob, self._blob.add(value.const, align=ARENA_ALIGN)
+        scale = 0.0 if value.quant is None else float(np.float32(value.quant.scalar))
+        zero = 0 if value.quant is None else value.quant.zero_point
+        return TensorRecord(value.shape, DTYPE_OF[value.dtype], where, offset, scale, zero)
+
+
 @dataclass(frozen=True)
 class _Step:
     node: Node
@@ -101,45 +127,21 @@ def _plan(graph: Graph, order: list[Node], provenance: Provenance, kept: Kept) -
             buffers.append(Buffer(step.scratch, at, at))
     layout = place(buffers, ARENA_ALIGN)
 
-    tensors: list[TensorRecord] = []
-    index_of: dict[Value, int] = {}
-
-    def tensor(value: Value | None) -> int:
-        if value is None:
-            return ABSENT
-        if value not in index_of:
-            index_of[value] = len(tensors)
-            if value.const is None:
-                where, offset = Place.Arena, layout.offsets[buffer_of[value]]
-            else:
-                where, offset = Place.Blob, blob.add(value.const, align=ARENA_ALIGN)
-            quant = value.quant
-            tensors.append(
-                TensorRecord(
-                    value.shape,
-                    DTYPE_OF[value.dtype],
-                    where,
-                    offset,
-                    0.0 if quant is None else float(np.float32(quant.scalar)),
-                    0 if quant is None else quant.zero_point,
-                )
-            )
-        return index_of[value]
-
-    inputs = [IoRecord(p.name, tensor(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
+    index = _Tensors(blob, {v: layout.offsets[i] for v, i in buffer_of.items()})
+    inputs = [IoRecord(p.name, index(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
     ops = [
         OpRecord(
             step.lowered.kind,
             step.node.output.name,
-            tuple(tensor(v) for v in step.lowered.operands),
-            tuple(tensor(v) for v in step.node.outputs),
+            tuple(index(v) for v in step.lowered.operands),
+            tuple(index(v) for v in step.node.outputs),
             dict(step.lowered.params),
             layout.offsets[scratch_of[at]] if at in scratch_of else 0,
             step.scratch,
         )
         for at, step in steps.items()
     ]
-    outputs = [IoRecord(p.name, tensor(p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
+    outputs = [IoRecord(p.name, index(p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
     memory = Memory(
         macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
         arena_bytes=layout.total,
@@ -153,7 +155,7 @@ def _plan(graph: Graph, order: list[Node], provenance: Provenance, kept: Kept) -
         if step.node.output in kept
     }
     return EdgeModel(
-        tensors,
+        index.records,
         ops,
         inputs,
         outputs,

@@ -11,7 +11,8 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file, build_model
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.ir import constant
-from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.quantize import Plan, calibrate, quantize_model
+from edgekit.toolkit.quantize.search import fixed_ranges
 from edgekit.toolkit.runtime import Session
 
 DEAD, CONSTANT, ALIVE = range(3)
@@ -66,9 +67,13 @@ def quantized(seed, tmp_path, int16=(), weights="int8", **more):
     onnx.save(network(seed, **more), path)
     rng = np.random.default_rng(seed)
     feeds = [{"x": rng.normal(size=(1, 3, 9, 9)).astype(np.float32)} for _ in range(8)]
-    done = quantize_model(pipeline.load(path), feeds, "minmax", weights=weights, rounding="nearest")
-    wide = [v.name for v in done.plan.graph.values() if v.name.startswith(int16)]
-    return done.plan.mixed(replace(done.options, int16=frozenset(wide))).emit(done.ranges)[0]
+    floats = pipeline.load(path)
+    done = quantize_model(floats, feeds, "minmax", weights=weights, rounding="nearest")
+    # Its precisions, on the network as it was: equalized or absorbed, channels may come alive.
+    ranges = fixed_ranges(calibrate(floats, feeds), "minmax")
+    names = [v.name for v in floats.values() if v.const is None]
+    wide = frozenset(name for name in names if name.startswith(int16))
+    return Plan(floats, ranges, replace(done.options, means={}, int16=wide)).emit(ranges)[0]
 
 
 def answers(graph):

@@ -20,9 +20,6 @@ typedef struct ek_window {
  * (y, x) on in raster order. */
 typedef void ek_multiply(const void *context, int32_t y, int32_t x, const void *a, size_t a_step, size_t rows);
 
-/* ek_kernels.copy, which may be NULL */
-typedef void ek_copy_fn(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
-
 typedef struct ek_walk {
     const ek_window *window;
     ek_copy_fn *copy;

@@ -120,6 +120,34 @@ void ek_hvx_gather_rows(ek_rows *to, const ek_source *from, size_t rows, size_t 
     ek_put_line(to->offset, totals(sum));
 }
 
+/* The next `columns` (up to 128) of a row. */
+EK_INLINE void split_columns(HVX_Vector *upper, HVX_Vector *lower, const int16_t *a, size_t columns)
+{
+    const HVX_Vector x = columns < EK_LINE / 2 ? ek_load_some(a, 2 * columns) : ek_load(a);
+    const HVX_Vector y = columns > EK_LINE / 2 ? ek_load_some(a + EK_LINE / 2, 2 * columns - EK_LINE) : x;
+    *upper = Q6_Vb_vpacko_VhVh(y, x);
+    *lower = Q6_V_vxor_VV(Q6_Vb_vpacke_VhVh(y, x), ek_splat_byte(-128));
+}
+
+void ek_hvx_gather_rows16(ek_rows *to, const int16_t *a, size_t step, size_t rows, size_t k)
+{
+    const HVX_Vector zero = Q6_V_vzero();
+    HVX_Vector sum[EK_ROWS] = { zero, zero, zero, zero, zero, zero, zero, zero };
+    HVX_Vector v[EK_ROWS], *line = to->line;
+    for (size_t left = k; left; line += EK_ROWS, a += EK_LINE) {
+        const size_t now = left < EK_LINE ? left : EK_LINE;
+        const HVX_Vector one = ek_first_bytes(ek_splat_byte(1), now);
+#pragma GCC unroll 4
+        for (int r = 0; r < EK_ROWS / 2; r++)
+            split_columns(&v[2 * r], &v[2 * r + 1], a + ((size_t)r < rows ? (size_t)r * step : 0), now);
+#pragma GCC unroll 8
+        for (int r = 0; r < EK_ROWS; r++) sum[r] = Q6_Vw_vrmpyacc_VwVbVb(sum[r], v[r], one);
+        interleave(line, v, now);
+        left -= now;
+    }
+    ek_put_line(to->offset, totals(sum));
+}
+
 void ek_hvx_gather_row(ek_rows *to, const ek_source *from, size_t first, size_t k)
 {
     HVX_Vector sum = Q6_V_vzero(), v = sum;

@@ -26,6 +26,9 @@ typedef struct ek_source {
 void ek_hvx_gather_rows(ek_rows *to, const ek_source *from, size_t rows, size_t first, size_t k);
 /* The same of one row, without the others' places. */
 void ek_hvx_gather_row(ek_rows *to, const ek_source *from, size_t first, size_t k);
+/* k (up to EK_CHUNK) columns of `rows` (1 to 4) rows of int16, as rows of their upper bytes, each with that of the
+ * lower bytes less 128 behind it. */
+void ek_hvx_gather_rows16(ek_rows *to, const int16_t *a, size_t step, size_t rows, size_t k);
 
 /* Short rows close to each other: those of a convolution's first layer. Each goes to a slot of its own. */
 typedef struct ek_slots {

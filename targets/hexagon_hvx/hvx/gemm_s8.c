@@ -1,31 +1,15 @@
 /* gemm_s8 on vrmpy: unsigned bytes of a vector times signed bytes of a scalar register. Weights go
  * in as w + 128, activations as they are; 128 times a row's sum comes off its accumulators.
  *
- * Packed: from the first whole line on, panels [n / 32][k / 4][32 channels][4 k] of w + 128, padded
- * with zeros to even lines. Up to 16 (8) channels fill a panel two (four) times over, so that lanes of
- * two (four) rows can be merged before they are scaled.
+ * Packed: panels, from the first whole line on.
  */
 #include <string.h>
 
-#include "gemm_rows.h"
+#include "gemm_panels.h"
 #include "kernels.h"
 #include "requant.h"
 
 enum { BLOCK = 8, MOST = BLOCK * EK_WORDS }; /* panels and channels of which `columns` has the requantization */
-
-static size_t panels(uint32_t n)
-{
-    return ((size_t)n + EK_WORDS - 1) / EK_WORDS;
-}
-static size_t panel_bytes(uint32_t k)
-{
-    return ((size_t)k + 7) / 8 * 2 * EK_LINE;
-}
-/* How often the channels lie in a panel, one copy right after another. */
-static uint32_t copies_of(uint32_t n)
-{
-    return n <= 8 ? 4 : n <= 16 ? 2 : 1;
-}
 
 size_t ek_hvx_packed_gemm_s8(uint32_t n, uint32_t k)
 {
@@ -34,15 +18,9 @@ size_t ek_hvx_packed_gemm_s8(uint32_t n, uint32_t k)
 
 void ek_hvx_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
 {
-    const size_t lanes = (size_t)copies_of(n) * n;
     (void)bias;
     memset(packed, 0, ek_hvx_packed_gemm_s8(n, k));
-    uint8_t *const first = (uint8_t *)(uintptr_t)ek_first_line(packed);
-    for (size_t lane = 0; lane < lanes; lane++) {
-        uint8_t *const to = first + lane / EK_WORDS * panel_bytes(k) + lane % EK_WORDS * 4;
-        const int8_t *const from = weights + lane % n * k;
-        for (size_t i = 0; i < k; i++) to[i / 4 * EK_LINE + i % 4] = (uint8_t)(from[i] + 128);
-    }
+    pack_panels((char *)(uintptr_t)ek_first_line(packed), panel_bytes(k), weights, n, k);
 }
 
 typedef struct columns {
@@ -61,24 +39,8 @@ typedef struct rows {
     const ek_slots *slots; /* NULL: they lie too far apart */
 } rows;
 
-/* How gathered rows lie: from one row to the next and from one doubleword of a row to the next, in
- * doublewords; and from offset to offset. */
-typedef struct layout {
-    int row, next, offset;
-} layout;
-
 enum { SLOT_WORDS = EK_SLOT / 8 };
-static const layout SINGLE = { 1, 1, 1 }, INTERLEAVED = { 1, EK_ROWS, 1 }, SLOTS = { SLOT_WORDS, 1, EK_SLOT / 4 };
-
-/* The first n words, again in the lanes that follow. */
-EK_INLINE HVX_Vector repeat(HVX_Vector v, uint32_t copies, uint32_t n)
-{
-    const int32_t bytes = (int32_t)n * 4;
-    if (copies == 4) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(bytes), v, Q6_V_vlalign_VVR(v, v, bytes));
-    if (copies == 4) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(2 * bytes), v, Q6_V_vlalign_VVR(v, v, 2 * bytes));
-    if (copies == 2) v = Q6_V_vmux_QVV(Q6_Q_vsetq_R(bytes), v, Q6_V_vlalign_VVR(v, v, bytes));
-    return v;
-}
+static const layout SINGLE = { 1, 1, 1 }, SLOTS = { SLOT_WORDS, 1, EK_SLOT / 4 };
 
 static void load_channels(columns *w, const ek_requant *q, uint32_t first, uint32_t n)
 {
@@ -89,36 +51,6 @@ static void load_channels(columns *w, const ek_requant *q, uint32_t first, uint3
         w->channels[p] = ek_channels_from(repeat(ek_load_some(q->bias + first, 4 * count), w->copies, count),
                                           repeat(ek_load_some(q->multiplier + first, 4 * count), w->copies, count),
                                           repeat(words, w->copies, count));
-    }
-}
-
-/* acc += R rows, from `row` on, times C panels. */
-EK_INLINE void multiply(HVX_Vector acc[8][4], const ek_rows *x, int row, const layout at, const char *panel,
-                        size_t bytes, size_t k, const int R, const int C)
-{
-    const uint64_t *from = (const uint64_t *)x->line + row * at.row;
-#pragma GCC unroll 8
-    for (int r = 0; r < R; r++) {
-        const HVX_Vector offset = Q6_V_vsplat_R(x->offset[(row + r) * at.offset]);
-#pragma GCC unroll 4
-        for (int c = 0; c < C; c++) acc[r][c] = Q6_Vw_vadd_VwVw(acc[r][c], offset);
-    }
-    for (size_t i = 0; i < k; i += 8, from += at.next, panel += 2 * EK_LINE) {
-        HVX_Vector low[4], high[4];
-#pragma GCC unroll 4
-        for (int c = 0; c < C; c++) {
-            low[c] = ek_line(panel + (size_t)c * bytes);
-            high[c] = ek_line(panel + (size_t)c * bytes + EK_LINE);
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < R; r++) {
-            const uint64_t x8 = from[r * at.row];
-#pragma GCC unroll 4
-            for (int c = 0; c < C; c++) {
-                acc[r][c] = Q6_Vw_vrmpyacc_VwVubRb(acc[r][c], low[c], (int32_t)x8);
-                acc[r][c] = Q6_Vw_vrmpyacc_VwVubRb(acc[r][c], high[c], (int32_t)(x8 >> 32));
-            }
-        }
     }
 }
 
@@ -143,11 +75,6 @@ EK_INLINE void sums(HVX_Vector acc[8][4], const columns *w, const rows *x, int r
             ek_hvx_gather_rows(x->gathered, &x->from, x->count, first, k);
         multiply(acc, x->gathered, row, at, panel + first * (EK_LINE / 4), w->panel_bytes, k, R, C);
     }
-}
-
-EK_INLINE size_t at_most(size_t v, size_t most)
-{
-    return v < most ? v : most;
 }
 
 /* A line is groups of `stride` bytes, in each of which `copies` rows of n outputs follow one another. */

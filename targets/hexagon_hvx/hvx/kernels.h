@@ -6,9 +6,15 @@
 ek_gemm_s8_fn ek_hvx_gemm_s8;
 ek_packed_fn ek_hvx_packed_gemm_s8;
 ek_pack_gemm_fn ek_hvx_pack_gemm_s8;
+ek_gemm_s16_fn ek_hvx_gemm_s16;
+ek_packed_fn ek_hvx_packed_gemm_s16;
+ek_pack_gemm_fn ek_hvx_pack_gemm_s16;
 ek_depthwise_s8_fn ek_hvx_depthwise_s8;
 ek_packed_fn ek_hvx_packed_depthwise_s8;
 ek_pack_depthwise_s8_fn ek_hvx_pack_depthwise_s8;
+ek_depthwise_s16_fn ek_hvx_depthwise_s16;
+ek_packed_fn ek_hvx_packed_depthwise_s16;
+ek_pack_depthwise_s16_fn ek_hvx_pack_depthwise_s16;
 ek_add_s8_fn ek_hvx_add_s8;
 ek_mul_s8_fn ek_hvx_mul_s8;
 ek_lut_s8_fn ek_hvx_lut_s8;

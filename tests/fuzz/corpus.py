@@ -180,12 +180,13 @@ def prelus(f, kind):
 def layer_norms(f, kind):
     dtype = element(kind)
     if kind is OpKind.LayerNormF32:
-        p = {"table": f.floats(2, 5), "epsilon": 1e-5, "min": -1e30, "max": 1e30}
+        p = {"table": f.floats(3, 5), "epsilon": 1e-5, "min": -1e30, "max": 1e30}
     else:
         largest = 1 << (26 if dtype is DType.Int8 else 30)
         scales = f.rng.integers(-largest, largest, 5)
         table = np.concatenate([scales, f.rng.integers(-(2**17), 2**17, 5)]).astype(np.int32)
-        p = {"table": f.constant(table), "shift": 46, "radicand_shift": 20}
+        table = np.concatenate([table.view(np.uint8), np.arange(5, dtype=np.uint8)])
+        p = {"table": f.constant(table), "shift": 46, "radicand_shift": 14}
         p |= {"epsilon_low": 7, "epsilon_high": 3}
         p |= {"input_zero": 0, **S16} if kind is OpKind.LayerNormS16 else {"input_zero": -9, **S8}
         p = {k: v for k, v in p.items() if k != "output_zero"}
@@ -193,6 +194,7 @@ def layer_norms(f, kind):
         for v, step in ((view(6, 5, 1), 1), (view(2, 5, 3), 3), (view(1, 30, 1), 2)):
             x = f.input(dtype, 2, 5, 3)
             more = {"channels": 5, "step": step, "centered": centered}
+            more |= {} if kind is OpKind.LayerNormF32 else {"widening": 4 * centered}
             f.output(f.op(kind, [x], dtype, 2, 5, 3, **v, **p, **more))
 
 

@@ -97,7 +97,8 @@ CASES = [
     (node("LayerNorm", [A, SLOPE, SLOPE], **NORM), [
         {"view.outer": 5}, {"view.axis": 3}, {"view.inner": 0}, {"table": BIG}, {"table": 2},
         {"channels": 0}, {"channels": 1 << 20}, {"step": 0}, {"centered": 2}, {"shift": 11},
-        {"shift": 61}, {"radicand_shift": 1}, {"radicand_shift": 44}, {"radicand_shift": 48},
+        {"widening": 16}, {"widening": 1}, {"shift": 61}, {"radicand_shift": 1},
+        {"radicand_shift": 44}, {"radicand_shift": 48},
         {"epsilon_high": 1 << 30}, {"table": 4}, {"input_zero": 128}, {"qmin": 3, "qmax": 2},
     ]),
     (node("LayerNorm", [X, SLOPE, SLOPE], **NORM), [

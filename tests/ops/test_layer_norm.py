@@ -29,6 +29,9 @@ SHAPES = [
     ((7, 2), (1,), (2,)),
     ((3, 1000), (1,), (1000,)),
     ((9, 4), (0,), (1, 4)),
+    ((2, 3, 4), (1, 2), (4,)),
+    ((3, 4, 5), (0, 1), (4, 1)),
+    ((2, 3, 4, 5), (1, 2, 3), (4, 1)),
 ]
 
 
@@ -81,8 +84,9 @@ def parameters(rng, scale_shape, spread=1.0):
 
 def real_result(node, q):
     """In double precision, of the dequantized input, in steps of the output."""
-    x, s, b = node.inputs
+    x, s, b, factor = [*node.inputs, None][:4]
     real = (q.astype(np.float64) - x.quant.zero_point) * x.quant.scalar
+    real = real if factor is None else real * factor.const
     axes = node.attrs["axes"]
     if node.attrs["centered"]:
         real = real - real.mean(axis=axes, keepdims=True)
@@ -148,6 +152,38 @@ def test_int16_is_the_rounded_real_result(integers, shape, axes, scale_shape, sc
         assert np.abs(q - real_result(node, data)).max() < most(node) < 0.57
 
 
+FACTORS = [((5, 384), (1,), (384,)), ((2, 6, 3, 3), (2, 3), (6, 1, 1)), ((4, 33), (1,), (33,))]
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize(("shape", "axes", "factors"), FACTORS)
+def test_channels_of_the_input_have_powers_of_two(integers, shape, axes, factors, centered, wide):
+    exponents = integers.rng.integers(-6, 1, factors)
+    s, b = parameters(integers.rng, factors)
+    f = constant(np.exp2(exponents).astype(np.float32), "f")
+    x = integers.value16(shape, 1e-3) if wide else integers.value(shape, 0.5, -20)
+    out = QuantParams.int16(2e-4) if wide else QuantParams((0.05,), 9)
+    attrs = {"axes": axes, "epsilon": 1e-5, "centered": centered}
+    node = integers.node("LayerNorm", [x, s, b, f], out, **attrs)
+    assert NORM.accumulator_problem(node) is None
+    for data in (integers.data(x), *extremes(node, integers.rng)):
+        q = integers.agree(node, {x: data})
+        assert np.abs(q - real_result(node, data)).max() < most(node) < 0.57
+
+
+def test_shifts_shorten_the_longest_line(integers):
+    f = constant(np.exp2(-np.arange(8)).astype(np.float32), "f")
+    attrs = {"axes": (0, 1), "epsilon": 1e-5, "centered": True}
+    for rows, problem in ((4096, None), (8192, "longer than 32896")):
+        node = integers.node("LayerNorm", [integers.value((rows, 8)), None, None, f], **attrs)
+        found = NORM.accumulator_problem(node)
+        assert found is problem if problem is None else problem in found
+    wrong = constant(np.full(8, 0.75, np.float32), "f")
+    with pytest.raises(ValueError, match="powers of two"):
+        integers.node("LayerNorm", [integers.value((4, 8)), None, None, wrong], **attrs)
+
+
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("axis", [255, 256, 257, 4096, 4097, 1 << 15])
 def test_long_lines(integers, axis, wide):
@@ -167,7 +203,7 @@ def test_the_longest_line_of_int8(integers):
     node = integers.node("LayerNorm", [x, None, None], QuantParams((0.02,)), **attrs)
     data = integers.data(x)
     assert np.abs(integers.agree(node, {x: data}) - real_result(node, data)).max() < most(node)
-    longer = integers.value(((1 << 22) + 1,))
+    longer = integers.value(((1 << 30) // 255 + 1,))
     assert "longer" in NORM.accumulator_problem(integers.node("LayerNorm", [longer], **attrs))
 
 

@@ -56,7 +56,7 @@ def net(g):
 
 
 def test_sites_are_relus_whose_readers_pad_nothing(net):
-    found = {s.maker.output.name: [n.output.name for n in s.readers] for s in find_sites(net)}
+    found = {s.name: [n.output.name for n in s.readers] for s in find_sites(net)}
     assert found == {"a": ["b", "c"], "d": ["e"], "e": ["f"]}
 
 

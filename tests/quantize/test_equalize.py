@@ -8,16 +8,16 @@ from onnx import TensorProto, helper, numpy_helper
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.ir import constant
-from edgekit.toolkit.quantize import calibrate, optimize
+from edgekit.toolkit.ir import Port, constant
+from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
 from edgekit.toolkit.quantize.equalize import (
     LARGEST,
     equalized,
     find_exponents,
-    find_sites,
     from_text,
     to_text,
 )
+from edgekit.toolkit.quantize.sites import find_sites
 from edgekit.toolkit.runtime import Session
 
 CLAMP = {"act_min": 0.0, "act_max": np.inf}
@@ -67,7 +67,7 @@ def net(g):
 
 
 def test_sites_end_in_weights_only_and_have_no_finite_clamp(net):
-    found = {s.maker.output.name: [n.output.name for n in s.readers] for s in find_sites(net)}
+    found = {s.name: [n.output.name for n in s.readers] for s in find_sites(net)}
     assert found == {"a": ["b"], "b": ["c"], "c": ["d", "z"], "e": ["y"]}
 
 
@@ -108,6 +108,73 @@ def test_it_is_taken_where_the_outputs_gain(net, observer):
     assert done.exponents and done.floats is not net and done.samples == 24
     again = optimize(net, calibration, observer)
     assert build_file(done.graph) == build_file(again.graph)
+
+
+@pytest.fixture
+def encoder(g):
+    """A table of rows and positions, normalized; a layer around it, normalized; and another."""
+    at, channels = g.input("x", 6), 16
+    ids = g.emit("Cast", at, to=np.dtype(np.int32), name="ids")
+    rows = g.emit("Gather", g.const(g.rng.normal(size=(9, channels))), ids, axis=0, name="rows")
+    p = g.emit("Add", rows, g.const(g.rng.normal(size=(6, channels)) * 0.1), name="p")
+
+    def dense(x, n, name, **attrs):
+        w, b = g.const(g.rng.normal(size=(n, x.shape[-1])) * 0.3), g.const(g.rng.normal(size=n))
+        return g.emit("FullyConnected", x, w, b, name=name, **attrs)
+
+    def norm(x, name, *scale):
+        attrs = {"axes": (1,), "epsilon": 1e-5, "centered": True}
+        return g.emit("LayerNorm", x, *scale, name=name, **attrs)
+
+    n = norm(p, "n", g.const(g.rng.uniform(0.5, 2, channels)), g.const(g.rng.normal(size=channels)))
+    inner = g.emit("Gelu", dense(n, 32, "wide"), name="gelu")
+    m = norm(g.emit("Add", dense(inner, channels, "narrow"), n, name="sum"), "m")
+    graph = g.output(dense(m, 5, "y"))
+    for name, at_channel in (("rows", 2), ("narrow", 7)):  # one channel much larger than all others
+        node = next(node for node in graph.nodes if node.output.name == name)
+        sizes = np.where(np.arange(channels) == at_channel, 40.0, 1.0)
+        for i in (0,) if name == "rows" else (1, 2):
+            v = node.inputs[i]
+            by = sizes if i != 1 else sizes[:, None]
+            node.inputs[i] = constant((v.const * by).astype(np.float32), v.name)
+    return graph
+
+
+def ids(seed, count=24):
+    rng = np.random.default_rng(seed)
+    return [{"x": rng.integers(0, 9, 6).astype(np.float32)} for _ in range(count)]
+
+
+def test_sites_reach_over_sums_to_a_normalization(encoder):
+    found = {
+        s.name: ([n.output.name for n in s.makers], [n.output.name for n in s.readers])
+        for s in find_sites(encoder)
+    }
+    assert found == {
+        "rows": (["rows"], ["n"]), "n": (["n", "narrow"], ["wide", "m"]), "m": (["m"], ["y"]),
+    }  # fmt: skip
+    encoder.outputs.append(Port("p", encoder.nodes[2].output, 1, (6, 16)))
+    assert "rows" not in [s.name for s in find_sites(encoder)]
+
+
+def test_normalizations_take_channels_back_to_the_bit(encoder):
+    exponents = find_exponents(encoder, ids(5))
+    assert exponents["rows"][2] == 0 and min(exponents["rows"]) == 0 < np.median(exponents["rows"])
+    assert exponents["n"][7] == 0 < np.median(exponents["n"])
+    plain, alike = (Session(build_file(n)) for n in (encoder, equalized(encoder, exponents)))
+    for sample in ids(6):
+        assert np.array_equal(plain.run(sample)["y"], alike.run(sample)["y"])
+
+
+def test_an_outlier_channel_in_front_of_a_normalization_costs_no_steps(encoder):
+    done = optimize(encoder, calibrate(encoder, ids(5)), "minmax")
+    assert {"rows", "n"} <= done.exponents.keys()
+    noise = []
+    for graph in (quantize_graph(encoder, calibrate(encoder, ids(5)).extremes())[0], done.graph):
+        session, real = Session(build_file(graph)), Session(build_file(encoder))
+        wrong = [session.run(s)["y"] - real.run(s)["y"] for s in ids(6)]
+        noise.append(float(np.mean(np.square(wrong))))
+    assert noise[1] < noise[0] / 4
 
 
 def test_exponents_as_text():

@@ -68,7 +68,8 @@ class Facts:
         """Take in a sample: the float tensor, and what the file's weights make of float inputs."""
         q = self.quant
         x = np.asarray(truth, np.float32).reshape(-1, len(self.shift))
-        codes = np.rint(x * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
+        with np.errstate(over="ignore"):  # a mask may be as large as float32 is
+            codes = np.rint(x * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
         held = np.clip(codes, q.qmin, q.qmax)
         beyond = codes != held
         error = (held - np.float32(q.zero_point)) * np.float32(q.scalar) - x

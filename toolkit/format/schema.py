@@ -1178,7 +1178,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "LayerNormS8": (
-        "<IIIIIIIIHHHhhh",
+        "<IIIIIIIIBBHHhhh",
         (
             "view.outer",
             "view.axis",
@@ -1189,6 +1189,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "epsilon_low",
             "epsilon_high",
             "centered",
+            "widening",
             "radicand_shift",
             "shift",
             "input_zero",
@@ -1199,7 +1200,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "LayerNormS16": (
-        "<IIIIIIIIHHHhhh",
+        "<IIIIIIIIBBHHhhh",
         (
             "view.outer",
             "view.axis",
@@ -1210,6 +1211,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "epsilon_low",
             "epsilon_high",
             "centered",
+            "widening",
             "radicand_shift",
             "shift",
             "input_zero",

@@ -17,11 +17,19 @@ from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsuppo
 from ._views import axis_view, float_input, view_params
 from .movement import axis_of
 
-LONGEST = {np.dtype(np.int8): 1 << 22, np.dtype(np.int16): 1 << 15}
-"""The longest line, by element type; no sum leaves 64 bits."""
-
 LARGEST = {np.dtype(np.int8): 255, np.dtype(np.int16): 1 << 15}
 """Of element - zero point."""
+
+LINE_LIMIT = 1 << 30
+"""Of a line's sum of such, shifted: no sum and no product leaves 64 bits."""
+
+MOST_WIDENING = 15
+
+
+def room_for_shifts(axis: int) -> int:
+    """The largest left shift that lines of so many elements have room for, on int16 as on int8."""
+    return max(LINE_LIMIT // (LARGEST[np.dtype(np.int16)] * axis), 1).bit_length() - 1
+
 
 BIAS_BITS = 12
 """Of a bias, below the output's step."""
@@ -31,11 +39,19 @@ MULTIPLIER_LIMIT, SUM_LIMIT = 1 << 30, 1 << 60
 
 @dataclass(frozen=True)
 class Scaling:
-    """Scale and bias of an element: those of channel (its index / step) % channels, float64."""
+    """Of an element, what channel (its index / step) % channels has, float64."""
 
     scale: NDArray[np.float64]
     bias: NDArray[np.float64]
+    factor: NDArray[np.float64]
     step: int
+
+    @property
+    def left(self) -> NDArray[np.uint8]:
+        """log2 of each factor over the smallest."""
+        exponents = np.frexp(self.factor)[1].astype(np.int64)
+        result: NDArray[np.uint8] = (exponents - exponents.min()).astype(np.uint8)
+        return result
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,7 @@ class Fixed:
     shift: int
     epsilon: int
     radicand_shift: int
+    left: NDArray[np.uint8]
 
 
 class LayerNorm(OpDef):
@@ -54,8 +71,9 @@ class LayerNorm(OpDef):
 
     Lines of up to 2^22 elements on int8, of 2^15 on int16. attrs: axes (neighbours in order, from
     the front), epsilon, centered (False: no mean is taken off, as RMSNormalization has it),
-    act_min, act_max. Inputs: x, scale and bias, each constant float32 that broadcasts to x, on
-    integers too, or absent.
+    act_min, act_max. Inputs: x, scale, bias and factor, each constant float32 that broadcasts to x,
+    on integers too, or absent. The line is of x * factor; factors are powers of two from 2^-15 to 1
+    (`quantize/equalize.py` puts them there).
     """
 
     name = "LayerNorm"
@@ -64,7 +82,7 @@ class LayerNorm(OpDef):
     )  # fmt: skip
     int16 = True
     inplace = (0,)
-    real_constants = (1, 2)
+    real_constants = (1, 2, 3)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
@@ -104,7 +122,7 @@ class LayerNorm(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
         axis_view(x.shape, node.attrs["axes"])
-        if x.dtype not in (np.float32, *LONGEST):
+        if x.dtype not in (np.float32, *LARGEST):
             raise ValueError(f"LayerNorm of {x.dtype}; it takes float32")
         if not 0 <= node.attrs["epsilon"] < np.inf:
             raise ValueError(f"LayerNorm with an epsilon of {node.attrs['epsilon']}")
@@ -115,6 +133,10 @@ class LayerNorm(OpDef):
                 raise ValueError(f"LayerNorm with {v}; scale and bias are constant float32")
             if np.broadcast_shapes(x.shape, v.shape) != x.shape:
                 raise ValueError(f"LayerNorm of {x}: {v} does not broadcast to it")
+        if len(node.inputs) > 3 and node.inputs[3] is not None:
+            fraction, exponent = np.frexp(np.asarray(node.inputs[3].const))
+            if np.any(fraction != 0.5) or not -MOST_WIDENING < exponent.min() <= exponent.max() < 2:
+                raise ValueError(f"LayerNorm with {node.inputs[3]}, no powers of two up to 1")
         return [x.type]
 
     def integer_problem(self, node: Node) -> str | None:
@@ -125,8 +147,9 @@ class LayerNorm(OpDef):
 
     def _problem(self, node: Node, dtype: np.dtype[np.generic]) -> str | None:
         _, axis, _ = axis_view(node.input(0).shape, node.attrs["axes"])
-        if axis > LONGEST[dtype]:
-            return f"its lines of {axis} elements are longer than {LONGEST[dtype]}"
+        longest = LINE_LIMIT // (LARGEST[dtype] << int(_scaling(node).left.max()))
+        if axis > longest:
+            return f"its lines of {axis} elements are longer than {longest}"
         constants = [v.const for v in node.inputs[1:] if v is not None and v.const is not None]
         if not all(np.all(np.isfinite(c)) for c in constants):
             return "its scale or bias is not finite"
@@ -145,6 +168,8 @@ class LayerNorm(OpDef):
         fixed, step = _fixed(node), _scaling(node).step
         outer, axis, inner = axis_view(x.shape, node.attrs["axes"])
         c = q.reshape(outer, axis, inner).astype(np.int64) - x.quant.zero_point
+        at = np.arange(c.size).reshape(c.shape) // step % len(fixed.multiplier)
+        c <<= fixed.left[at]
         total = c.sum(axis=1, keepdims=True) * int(node.attrs["centered"])
         variance = axis * (c * c).sum(axis=1, keepdims=True) - total * total
         radicand = (variance << fixed.radicand_shift) + fixed.epsilon
@@ -153,7 +178,6 @@ class LayerNorm(OpDef):
         down = 44 + exponent - fixed.radicand_shift // 2 - _normal_bits(axis)
         down[variance == 0] = 1
         normal = ((axis * c - total) * root + (np.int64(1) << (down - 1))) >> down
-        at = np.arange(c.size).reshape(c.shape) // step % len(fixed.multiplier)
         bias = fixed.bias.astype(np.int64)[at] << (fixed.shift - BIAS_BITS)
         acc = normal * fixed.multiplier.astype(np.int64)[at] + bias
         qmin, qmax = Activation.of(node).q_range(y.quant)
@@ -167,14 +191,18 @@ class LayerNorm(OpDef):
         params |= {"centered": int(node.attrs["centered"])}
         act = Activation.of(node)
         if x.quant is None or y.quant is None:
-            table = blob.add(scaling.scale.astype("<f4"), scaling.bias.astype("<f4"))
+            arrays = (scaling.scale, scaling.bias, scaling.factor)
+            table = blob.add(*(a.astype("<f4") for a in arrays))
             params |= {"table": table, "epsilon": float(node.attrs["epsilon"])}
             params |= {"min": float(act.low), "max": float(act.high)}
             return Lowered(kind_for(self.name, x), params, [x])
         fixed = _fixed(node)
         qmin, qmax = act.q_range(y.quant)
+        widening = int(fixed.left.max())
+        shifts = [fixed.left] if widening else []
         params |= {
-            "table": blob.add(fixed.multiplier, fixed.bias), "shift": fixed.shift,
+            "table": blob.add(fixed.multiplier, fixed.bias, *shifts),
+            "shift": fixed.shift, "widening": widening,
             "epsilon_low": fixed.epsilon & 0xFFFFFFFF, "epsilon_high": fixed.epsilon >> 32,
             "radicand_shift": fixed.radicand_shift, "input_zero": x.quant.zero_point,
             "qmin": qmin, "qmax": qmax,
@@ -202,8 +230,8 @@ def _statistics(
 
 
 def _scaling(node: Node) -> Scaling:
-    """Scale and bias over the one run of axes in which either varies."""
-    given = [*node.inputs[1:], None, None][:2]
+    """Scale, bias and factor over the one run of axes in which any varies."""
+    given = [*node.inputs[1:], None, None, None][:3]
     arrays = [None if v is None else v.const for v in given]
     shape = np.broadcast_shapes(*(a.shape for a in arrays if a is not None))
     dims, _, steps = broadcast(node.input(0).shape, shape)
@@ -219,7 +247,8 @@ def _scaling(node: Node) -> Scaling:
         kept = tuple(d if i in varying else 1 for i, d in enumerate(dims))[first:end]
         return np.broadcast_to(full.reshape(kept), dense).ravel()
 
-    return Scaling(flat(arrays[0], 1.0), flat(arrays[1], 0.0), prod(dims[end:]) if varying else 1)
+    step = prod(dims[end:]) if varying else 1
+    return Scaling(flat(arrays[0], 1.0), flat(arrays[1], 0.0), flat(arrays[2], 1.0), step)
 
 
 def _normal_bits(axis: int) -> int:
@@ -232,27 +261,30 @@ def _fixed(node: Node) -> Fixed:
     x, y, scaling = node.input(0), node.output, _scaling(node)
     assert x.quant is not None and y.quant is not None
     _, axis, _ = axis_view(x.shape, node.attrs["axes"])
-    if axis > LONGEST[x.dtype]:
-        raise ValueError(f"its lines of {axis} elements are longer than {LONGEST[x.dtype]}")
-    epsilon = float(node.attrs["epsilon"]) * (axis / x.quant.scalar) ** 2
-    most = (axis * LARGEST[x.dtype]) ** 2
+    left = scaling.left
+    largest = LARGEST[x.dtype] << int(left.max())
+    if axis * largest > LINE_LIMIT:
+        longest = LINE_LIMIT // largest
+        raise ValueError(f"its lines of {axis} elements are longer than {longest}")
+    step = x.quant.scalar * float(scaling.factor.min())
+    epsilon, most = float(node.attrs["epsilon"]) * (axis / step) ** 2, (axis * largest) ** 2
     shifts = [k for k in range(0, 48, 2) if most << k <= 1 << 62 and epsilon * 2.0**k < 2.0**62]
     if not shifts:
         raise ValueError(
             f"an epsilon of {node.attrs['epsilon']:g} is too large for an input of scale "
             f"{x.quant.scalar:g}"
         )
-    factor, bits = scaling.scale / y.quant.scalar, _normal_bits(axis)
+    ratio, bits = scaling.scale / y.quant.scalar, _normal_bits(axis)
     offset = scaling.bias / y.quant.scalar + y.quant.zero_point
-    largest, furthest = float(np.abs(factor).max()), float(np.abs(offset).max())
+    most_ratio, furthest = float(np.abs(ratio).max()), float(np.abs(offset).max())
     for shift in range(60, BIAS_BITS - 1, -1):
-        fits = round(largest * 2.0 ** (shift - bits)) <= MULTIPLIER_LIMIT
-        fits = fits and largest <= 2.0 ** (bits - 3) and furthest < 1 << 18
+        fits = round(most_ratio * 2.0 ** (shift - bits)) <= MULTIPLIER_LIMIT
+        fits = fits and most_ratio <= 2.0 ** (bits - 3) and furthest < 1 << 18
         if fits and (furthest + 1) * 2.0**shift <= SUM_LIMIT:
             return Fixed(
-                np.rint(factor * 2.0 ** (shift - bits)).astype(np.int32),
+                np.rint(ratio * 2.0 ** (shift - bits)).astype(np.int32),
                 np.rint(offset * 2.0**BIAS_BITS).astype(np.int32),
-                shift, math.floor(epsilon * 2.0 ** shifts[-1] + 0.5), shifts[-1],
+                shift, math.floor(epsilon * 2.0 ** shifts[-1] + 0.5), shifts[-1], left,
             )  # fmt: skip
     raise ValueError(
         f"an output scale of {y.quant.scalar:g} is too small for scales of up to "

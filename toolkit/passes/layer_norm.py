@@ -123,7 +123,7 @@ def _scale(links: Links, node: Node) -> bool:
             bias = None if bias is None else _combined(links, bias, by, times=True)
         else:
             bias = _combined(links, bias, by if node.op == "Add" else -by, times=False)
-        links.rewire(norm, [norm.input(0), scale, bias], **activation_attrs(node))
+        links.rewire(norm, [norm.input(0), scale, bias, *norm.inputs[3:]], **activation_attrs(node))
         links.take_over(norm, node)
         return True
     return False

@@ -23,8 +23,9 @@ from ..ir import Array, Graph, Node, constant
 from ..ops import definition
 from ..runtime import Session
 from .bias_correction import mean_output
-from .equalize import Site, has_weights, linear_readers, numbers_from_text
+from .equalize import numbers_from_text
 from .prepare import copied
+from .sites import Search, Site, has_weights
 
 Reals = NDArray[np.float64]
 Shifts = Mapping[str, tuple[float, ...]]
@@ -46,15 +47,10 @@ class Ends:
 
 def find_sites(graph: Graph) -> list[Site]:
     """ReLUs with weights before them whose readers are linear and pad nothing."""
-    consumers, outputs = graph.consumers(), graph.output_values()
-    sites = []
-    for node in graph.nodes:
-        if not has_weights(node) or node.attrs.get("act_min") != 0.0:
-            continue
-        readers = linear_readers(node.output, consumers, outputs, _passes_on)
-        if readers and all(_linear(r) for r in readers):
-            sites.append(Site(node, tuple(readers)))
-    return sites
+    search = Search(graph, _passes_on, widely=False)
+    relus = [n for n in graph.nodes if has_weights(n) and n.attrs.get("act_min") == 0.0]
+    found = [search.site(n) for n in relus]
+    return [s for s in found if s is not None and all(_linear(r) for r in s.readers)]
 
 
 def _passes_on(node: Node) -> bool:
@@ -76,11 +72,11 @@ def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
     sites = find_sites(graph)
     if not sites:
         return {}
-    ends = _ends(graph, {s.maker.output.name for s in sites}, samples)
+    ends = _ends(graph, {s.name for s in sites}, samples)
     found: dict[str, tuple[float, ...]] = {}
     for site in sites:
-        name = site.maker.output.name
-        shift = _shift(ends[name], float(site.maker.attrs.get("act_max", np.inf)))
+        name = site.name
+        shift = _shift(ends[name], float(site.makers[0].attrs.get("act_max", np.inf)))
         if shift.any():
             found[name] = tuple(float(c) for c in shift.astype(np.float32))
     return found
@@ -118,13 +114,13 @@ def absorbed(graph: Graph, shifts: Shifts) -> Graph:
     Shifts of tensors that are no site, or have other channels, raise ValueError.
     """
     copy = copied(graph)
-    sites = {s.maker.output.name: s for s in find_sites(copy)}
+    sites = {s.name: s for s in find_sites(copy)}
     for name, shift in shifts.items():
         site = sites.get(name)
-        if site is None or site.maker.output.shape[-1] != len(shift):
+        if site is None or site.channels != len(shift):
             raise ValueError(f"'{name}' is no tensor of {len(shift)} channels with a bias to move")
         c = np.array(shift, np.float64)
-        _add_bias(site.maker, -c)
+        _add_bias(site.makers[0], -c)
         for node in site.readers:
             weight = node.input(1).const
             assert weight is not None

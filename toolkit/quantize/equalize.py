@@ -5,6 +5,10 @@ bias by s, the readers' weights by 1/s. After Nagel et al. 2019 (arXiv:1906.0472
 by what the samples show: with a weight scale for each output channel, as here, the producer's
 weights may have any size, and what counts is the tensor and the readers' weights.
 
+A layer normalization makes channels of any size too, and takes a scale back by a left shift for
+each channel of its input, over the sums in front of it as well. The shifts are those of Lin et al.
+2021 (FQ-ViT, arXiv:2111.13824), section 3.2.
+
 s is a power of two, 1 at least. So the float model computes the same bits, and the tensors between
 the two nodes are its own, channel by channel times s.
 """
@@ -13,7 +17,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import compress, decompress
 
@@ -23,11 +27,13 @@ from numpy.typing import NDArray
 from ..build import build_file
 from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
+from ..ops.layer_norm import room_for_shifts
 from ..passes.affine import input_factors
 from ..runtime import Session
 from .precision import INT8
 from .prepare import copied
 from .qparams import LEVELS
+from .sites import Site, find_sites, has_weights
 
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
@@ -37,91 +43,42 @@ LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How far sizes are made alike: 1 gives every channel the size of the largest."""
 
-_KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d"})
-"""f(s x) = s f(x) for s > 0, channel by channel."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """The node that makes a tensor, and the nodes that multiply it with weights in the end."""
-
-    maker: Node
-    readers: tuple[Node, ...]
-
-
-def find_sites(graph: Graph) -> list[Site]:
-    """Where channels may be scaled, in order of execution: not before a clamp that would move."""
-    readers, outputs = graph.consumers(), graph.output_values()
-    sites: list[Site] = []
-    for node in graph.nodes:
-        if not has_weights(node) or not _homogeneous(node):
-            continue
-        found = linear_readers(node.output, readers, outputs, _passes_on)
-        if found:
-            sites.append(Site(node, tuple(found)))
-    return sites
-
-
-def has_weights(node: Node) -> bool:
-    """Whether a node makes a float tensor with weights."""
-    op = definition(node.op)
-    return op.weight is not None and node.output.dtype == np.float32
-
-
-def _homogeneous(node: Node) -> bool:
-    low, high = node.attrs.get("act_min", -np.inf), node.attrs.get("act_max", np.inf)
-    return low in (0.0, -np.inf) and bool(high == np.inf)
-
-
-def linear_readers(
-    v: Value,
-    consumers: Mapping[Value, list[Node]],
-    outputs: set[Value],
-    passes_on: Callable[[Node], bool],
-) -> list[Node] | None:
-    """The nodes with weights that `v` ends in; None if it ends in anything else too.
-
-    `passes_on` says of a node that reads `v` once whether its output is `v` in all that matters.
-    """
-    found: list[Node] = []
-    if v in outputs:
-        return None
-    for node in consumers.get(v, []):
-        if has_weights(node) and node.input(0) is v:
-            found.append(node)
-        elif node.input(0) is v and node.inputs.count(v) == 1 and passes_on(node):
-            beyond = linear_readers(node.output, consumers, outputs, passes_on)
-            if beyond is None:
-                return None
-            found += beyond
-        else:
-            return None
-    return found
-
-
-def _passes_on(node: Node) -> bool:
-    if node.op == "Reshape":
-        return node.input(0).shape[-1:] == node.output.shape[-1:]
-    return node.op in _KEEPS_CHANNELS
-
 
 def find_exponents(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Exponents:
     """Of each site the exponents that lose least, by an estimate; sites that gain nothing left out.
 
-    The estimate is the noise at the readers' outputs: that of the tensor's rounding and that of
-    their weights'.
+    The estimate is the noise at the readers' outputs: that of the tensors' rounding and that of
+    their weights'. Behind a LayerNorm it is that at the outputs of what reads it.
     """
     sites = find_sites(graph)
-    sizes = _sizes(graph, {s.maker.output.name for s in sites}, samples)
+    sizes = _sizes(graph, {v.name for s in sites for v in s.tensors}, samples)
+    consumers, producers = graph.consumers(), graph.producers()
     found: dict[str, tuple[int, ...]] = {}
     for site in sites:
-        name = site.maker.output.name
-        peak, power = sizes[name]
-        offers = [_exponents(peak, a) for a in STRENGTHS]
-        best = min(offers, key=lambda e: _noise(site, np.exp2(e), peak, power))
+        estimate = _Estimate(site, sizes, consumers, producers)
+        best = min(_offers(site, sizes), key=lambda e: estimate.noise(np.exp2(e)))
         if best.any():
-            found[name] = tuple(int(e) for e in best)
+            found[site.name] = tuple(int(e) for e in best)
     return found
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Of each channel the largest absolute value and the mean square; the mean of 1 / variance."""
+
+    peak: Reals
+    power: Reals
+    inverse_variance: float
+
+
+def _offers(site: Site, sizes: Mapping[str, _Size]) -> list[NDArray[np.int64]]:
+    """By the peaks of each tensor, or of all, each in its own range."""
+    peaks = [sizes[v.name].peak for v in site.tensors]
+    if len(peaks) > 1:
+        peaks.append(np.max([p / max(p.max(initial=0.0), 1e-30) for p in peaks], axis=0))
+    normalized = any(n.op == "LayerNorm" for n in site.readers)
+    most = room_for_shifts(site.channels) if normalized else LARGEST
+    return [np.minimum(_exponents(p, a), most) for p in peaks for a in STRENGTHS]
 
 
 def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
@@ -132,38 +89,79 @@ def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
     return np.minimum(result, LARGEST)
 
 
-def _noise(site: Site, s: Reals, peak: Reals, power: Reals) -> float:
-    step, total = float((peak * s).max()) / LEVELS[INT8], 0.0
-    for node in site.readers:
-        weight = _weight(node).const
-        assert weight is not None
-        w = weight.astype(np.float64) / input_factors(s, node)
+class _Estimate:
+    """What is lost at the readers of a site when its channels are multiplied by s."""
+
+    def __init__(
+        self,
+        site: Site,
+        sizes: Mapping[str, _Size],
+        consumers: Mapping[Value, list[Node]],
+        producers: Mapping[Value, Node],
+    ) -> None:
+        self.site, self.sizes = site, sizes
+        self.consumers, self.producers = consumers, producers
+
+    def noise(self, s: Reals) -> float:
+        return sum(self._at(node, s) for node in self.site.readers)
+
+    def _at(self, node: Node, s: Reals) -> float:
+        tensor = self._tensor(node.input(0))
+        square, size = self._square_of_steps(tensor, s), self.sizes[tensor.name]
+        if node.op == "LayerNorm":
+            scale = node.inputs[1].const if len(node.inputs) > 1 and node.inputs[1] else None
+            gain = (1.0 if scale is None else scale.astype(np.float64)) / s
+            return float(square * size.inverse_variance * (gain**2 * self._beyond(node)).sum())
+        w = _real(_weight(node)) / input_factors(s, node)
         rows = np.abs(w).reshape(len(w), -1).max(axis=1) / 127
-        inputs = np.broadcast_to(input_factors(power * s * s, node), w.shape)
-        total += step**2 * float((w * w).sum())
-        total += float((rows**2 * inputs.reshape(len(w), -1).sum(axis=1)).sum())
-    return total
+        inputs = np.broadcast_to(input_factors(size.power * s * s, node), w.shape)
+        total = square * float((w * w).sum())
+        return total + float((rows**2 * inputs.reshape(len(w), -1).sum(axis=1)).sum())
+
+    def _tensor(self, v: Value) -> Value:
+        """The tensor of the site that `v` is, but for what only moves it."""
+        node = self.producers[v]
+        return v if v in self.site.tensors else self._tensor(node.input(0))
+
+    def _square_of_steps(self, v: Value, s: Reals) -> float:
+        """Of all the roundings that are in `v`."""
+        node = self.producers[v]
+        step = float((self.sizes[v.name].peak * s).max()) / LEVELS[INT8]
+        added = [w for w in node.inputs if w is not None] if node in self.site.sums else []
+        before = [self._tensor(w) for w in added if w.const is None]
+        return step**2 + sum(self._square_of_steps(w, s) for w in before)
+
+    def _beyond(self, norm: Node) -> Reals:
+        """How much of the noise in each channel of a LayerNorm's output its readers make."""
+        total = np.zeros(norm.output.shape[-1])
+        for node in self.consumers.get(norm.output, []):
+            if has_weights(node) and node.op == "FullyConnected":
+                total += (_real(_weight(node)) ** 2).sum(axis=0)
+        return total if total.any() else np.ones_like(total)
 
 
 def _sizes(
     graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]
-) -> dict[str, tuple[Reals, Reals]]:
-    """The largest absolute value and the mean square of each channel of these tensors."""
+) -> dict[str, _Size]:
     session = Session(build_file(graph))
     peak: dict[str, Reals] = {}
     power: dict[str, Reals] = {}
+    inverse: dict[str, float] = {}
 
     def see(_: int, name: str, array: Array) -> None:
         if name in names:
             x = array.reshape(-1, array.shape[-1]).astype(np.float64)
             peak[name] = np.maximum(np.abs(x).max(axis=0), peak.get(name, 0.0))
             power[name] = (x * x).mean(axis=0) + power.get(name, 0.0)
+            variance = x.var(axis=1)
+            alive = variance[variance > 0]
+            inverse[name] = inverse.get(name, 0.0) + float((1 / alive).mean() if alive.size else 0)
 
     count = 0
     for sample in samples:
         session.run_layers(sample, see)
         count += 1
-    return {name: (peak[name], power[name] / count) for name in peak}
+    return {n: _Size(peak[n], power[n] / count, inverse[n] / count) for n in peak}
 
 
 def _weight(node: Node) -> Value:
@@ -172,34 +170,58 @@ def _weight(node: Node) -> Value:
     return node.input(at)
 
 
+def _real(v: Value) -> Reals:
+    assert v.const is not None
+    return v.const.astype(np.float64)
+
+
 def equalized(graph: Graph, exponents: Exponents) -> Graph:
     """A copy of the float `graph` with these channels scaled; its outputs keep their bits.
 
     Exponents of tensors that are no site, or have other channels, raise ValueError.
     """
     copy = copied(graph)
-    sites = {s.maker.output.name: s for s in find_sites(copy)}
+    sites = {s.name: s for s in find_sites(copy)}
     for name, exponent in exponents.items():
         site = sites.get(name)
-        if site is None or site.maker.output.shape[-1] != len(exponent):
+        if site is None or site.channels != len(exponent):
             raise ValueError(f"'{name}' is no tensor of {len(exponent)} channels to be scaled")
         s = np.exp2(np.array(exponent, np.float64))
-        _scale_rows(site.maker, s)
+        for node in site.makers:
+            _scale_rows(node, s)
+        for node, i in site.constants:
+            _rescale(node, i, s)
         for node in site.readers:
-            _rescale(node, definition(node.op).weight, 1 / input_factors(s, node))
+            if node.op == "LayerNorm":
+                _rescale_or_add(node, 3, 1 / s, "factor")
+            else:
+                _rescale(node, definition(node.op).weight, 1 / input_factors(s, node))
     return copy
 
 
 def _scale_rows(node: Node, s: Reals) -> None:
     op = definition(node.op)
-    _rescale(node, op.weight, s.reshape(-1, *[1] * (len(_weight(node).shape) - 1)))
-    if op.bias is not None and op.bias < len(node.inputs):
+    if node.op == "LayerNorm":
+        _rescale_or_add(node, 1, s, "scale")
+        _rescale(node, 2, s)
+    elif node.op == "Gather":
+        _rescale(node, 0, s)
+    else:
+        _rescale(node, op.weight, s.reshape(-1, *[1] * (len(_weight(node).shape) - 1)))
         _rescale(node, op.bias, s)
 
 
+def _rescale_or_add(node: Node, at: int, factor: Reals, what: str) -> None:
+    """`_rescale`, of an operand that is 1 where there is none."""
+    node.inputs += [None] * (at + 1 - len(node.inputs))
+    if node.inputs[at] is None:
+        node.inputs[at] = constant(np.ones(len(factor), np.float32), f"{node.name}.{what}")
+    _rescale(node, at, factor)
+
+
 def _rescale(node: Node, at: int | None, factor: Reals) -> None:
-    """Give input `at`, a constant that others may read too, a scaled copy."""
-    v = None if at is None else node.inputs[at]
+    """Give input `at`, a constant that others may read too, a scaled copy, if it is there."""
+    v = None if at is None or at >= len(node.inputs) else node.inputs[at]
     if v is not None and at is not None:
         assert v.const is not None
         node.inputs[at] = constant((v.const * factor).astype(np.float32), v.name)

@@ -610,7 +610,8 @@ typedef struct ek_fmt_layer_norm_s8 {
     uint32_t step;
     uint32_t epsilon_low;
     uint32_t epsilon_high;
-    uint16_t centered;
+    uint8_t centered;
+    uint8_t widening;
     uint16_t radicand_shift;
     uint16_t shift;
     int16_t input_zero;
@@ -626,7 +627,8 @@ typedef struct ek_fmt_layer_norm_s16 {
     uint32_t step;
     uint32_t epsilon_low;
     uint32_t epsilon_high;
-    uint16_t centered;
+    uint8_t centered;
+    uint8_t widening;
     uint16_t radicand_shift;
     uint16_t shift;
     int16_t input_zero;
@@ -937,8 +939,8 @@ enum {
 #define EK_CODE_OF_BINARY_S32 "\001\363\163\002\023"
 #define EK_CODE_OF_COMPARE "\001\363\163\002\053"
 #define EK_CODE_OF_WHERE "\363\363\023"
-#define EK_CODE_OF_LAYER_NORM_S8 "\001\123\002\223\113\117\004\025\026"
-#define EK_CODE_OF_LAYER_NORM_S16 "\001\123\002\223\113\117\004\025\026"
+#define EK_CODE_OF_LAYER_NORM_S8 "\001\123\002\223\043\053\117\004\025\026"
+#define EK_CODE_OF_LAYER_NORM_S16 "\001\123\002\223\043\053\117\004\025\026"
 #define EK_CODE_OF_LAYER_NORM_F32 "\001\123\002\163\125"
 
 /* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */

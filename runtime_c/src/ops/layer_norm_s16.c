@@ -1,7 +1,6 @@
 #define ELEMENT int16_t
 #define DTYPE   EK_DTYPE_INT16
 #define LARGEST 32768
-#define LONGEST (1u << 15)
 #include "layer_norm.h"
 
 static ek_status check(const ek_node *n)

@@ -3,7 +3,6 @@
 #define ELEMENT int8_t
 #define DTYPE   EK_DTYPE_INT8
 #define LARGEST 255
-#define LONGEST (1u << 22)
 #include "layer_norm.h"
 
 static ek_status check(const ek_node *n)

@@ -1,0 +1,169 @@
+"""Where the channels of a tensor may be scaled: from what makes them to what takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ..ops import definition
+
+_KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d"})
+"""f(s x) = s f(x) for s > 0, channel by channel."""
+
+
+@dataclass
+class Site:
+    """Tensors whose channels (the last axis) are scaled alike, as they are moved or added.
+
+    makers     nodes whose weights, or scale and bias, or rows that they pick, make the tensors; the
+               first one's output gives the site its name
+    readers    nodes that take a scale back: by their weights, or a LayerNorm by its factors
+    sums       Adds in between, in order of execution
+    constants  operands of these that are constant
+    """
+
+    makers: list[Node] = field(default_factory=list)
+    readers: list[Node] = field(default_factory=list)
+    sums: list[Node] = field(default_factory=list)
+    constants: list[tuple[Node, int]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.makers[0].output.name
+
+    @property
+    def channels(self) -> int:
+        return self.makers[0].output.shape[-1]
+
+    @property
+    def tensors(self) -> list[Value]:
+        """Those that have sizes of their own."""
+        return [n.output for n in (*self.makers, *self.sums)]
+
+
+def find_sites(graph: Graph) -> list[Site]:
+    """In order of execution; not before a clamp that would move.
+
+    Over a sum, and from a table of rows, only if a LayerNorm reads: nothing else was measured.
+    """
+    search, done = Search(graph, _passes_on, widely=True), set[Node]()
+    sites: list[Site] = []
+    for node in graph.nodes:
+        if node in done or not _makes(node):
+            continue
+        site = search.site(node)
+        if site is not None:
+            done.update(site.makers)
+            sites.append(site)
+    return sites
+
+
+def has_weights(node: Node) -> bool:
+    """Whether a node makes a float tensor with weights."""
+    op = definition(node.op)
+    return op.weight is not None and node.output.dtype == np.float32
+
+
+def _homogeneous(node: Node) -> bool:
+    low, high = node.attrs.get("act_min", -np.inf), node.attrs.get("act_max", np.inf)
+    return low in (0.0, -np.inf) and bool(high == np.inf)
+
+
+def _makes(node: Node) -> bool:
+    """Whether its channels may be scaled by its constants."""
+    if node.output.dtype != np.float32 or not node.output.shape or not _homogeneous(node):
+        return False
+    if node.op == "Gather":
+        table = node.input(0)
+        return table.const is not None and node.attrs["axis"] == 0 and len(table.shape) == 2
+    return has_weights(node) or _is_norm(node)
+
+
+def _is_norm(node: Node) -> bool:
+    """A LayerNorm of channels."""
+    return node.op == "LayerNorm" and tuple(node.attrs["axes"]) == (len(node.output.shape) - 1,)
+
+
+def _passes_on(node: Node) -> bool:
+    if node.op == "Reshape":
+        return node.input(0).shape[-1:] == node.output.shape[-1:]
+    return node.op in _KEEPS_CHANNELS
+
+
+def _adds(node: Node) -> bool:
+    """A sum of tensors of one shape, or of one and a constant with its channels."""
+    if node.op != "Add" or node.output.dtype != np.float32 or not _homogeneous(node):
+        return False
+    return all(
+        v.type == node.output.type
+        or (v.const is not None and v.shape[-1:] == node.output.shape[-1:])
+        for v in (node.input(0), node.input(1))
+    )
+
+
+class Search:
+    """Finds all that has to change with what a node makes.
+
+    `passes_on` says of a node that reads a tensor once whether its output is that in all that
+    matters. `widely`: over sums, and to layer normalizations.
+    """
+
+    def __init__(self, graph: Graph, passes_on: Callable[[Node], bool], widely: bool) -> None:
+        self.passes_on, self.widely = passes_on, widely
+        self.consumers: Mapping[Value, list[Node]] = graph.consumers()
+        self.producers, self.outputs = graph.producers(), graph.output_values()
+        self.place = {n: i for i, n in enumerate(graph.nodes)}
+
+    def site(self, maker: Node) -> Site | None:
+        """What `maker` makes, with all else, ends in the readers; None if in anything else too."""
+        site, seen, waiting = Site([maker]), set[Value](), [maker.output]
+        while waiting:
+            v = waiting.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            beyond = None if v in self.outputs else self._around(v, site)
+            if beyond is None:
+                return None
+            waiting += beyond
+        picks = any(n.op == "Gather" for n in site.makers)
+        if (site.sums or picks) and not any(_is_norm(n) for n in site.readers):
+            return None
+        for nodes in (site.makers, site.readers, site.sums):
+            nodes[:] = sorted(dict.fromkeys(nodes), key=lambda n: self.place[n])
+        site.constants = [
+            (n, i) for n in site.sums for i, v in enumerate(n.inputs) if v and v.const is not None
+        ]
+        return site if site.readers else None
+
+    def _around(self, v: Value, site: Site) -> list[Value] | None:
+        """The other tensors that change with `v`; makers, readers and sums go to the site."""
+        source, beyond = self.producers.get(v), list[Value]()
+        if source is None:
+            return None
+        if source in site.makers or (self.widely and _makes(source)):
+            site.makers.append(source)
+        elif self.widely and _adds(source):
+            beyond += self._sum(source, site)
+        elif self.passes_on(source):
+            beyond.append(source.input(0))
+        else:
+            return None
+        for node in self.consumers.get(v, []):
+            alone = node.input(0) is v and node.inputs.count(v) == 1
+            if node.input(0) is v and (has_weights(node) or (self.widely and _is_norm(node))):
+                site.readers.append(node)
+            elif alone and self.passes_on(node):
+                beyond.append(node.output)
+            elif self.widely and _adds(node):
+                beyond += self._sum(node, site)
+            else:
+                return None
+        return beyond
+
+    def _sum(self, node: Node, site: Site) -> list[Value]:
+        site.sums.append(node)
+        return [v for v in (node.output, *node.inputs) if v is not None and v.const is None]

@@ -46,7 +46,8 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
         try:
             return tuple(float(v) for v in value.split(","))
         except ValueError:
-            self.fail(f"'{value}': write one number, or one per channel, as 0.485,0.456,0.406")
+            text = "write one number, or one per channel, as 0.485,0.456,0.406"
+            self.fail(f"'{value}': {text}", param, ctx)
 
 
 class SizeOption(click.ParamType[tuple[int, int]]):
@@ -74,7 +75,7 @@ class BytesOption(click.ParamType[int]):
         text = value.upper().removesuffix("B").removesuffix("I")
         unit = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 1)
         try:
-            count = int(float(text.rstrip("KM")) * unit)
+            count = int(float(text[:-1] if unit > 1 else text) * unit)
         except (ValueError, OverflowError):
             count = 0
         if count < 1:

@@ -59,7 +59,7 @@ def choose(name: str | None) -> OpenClDevice:
     raise UserError(f"no OpenCL device '{name}' here; there are: {there}")
 
 
-def program_for(device: OpenClDevice, config: Config, program: str | Path | None) -> bytes:
+def program_for(device: OpenClDevice, program: str | Path | None) -> bytes:
     """What to load: the file `program`, else the kernels' source."""
     if program is not None:
         return read_file(program, "OpenCL C or a binary for the device")
@@ -84,7 +84,7 @@ class OpenClSession(AcceleratedSession):
         config = config or Config.sized()
         device = choose(name)
         accelerator = Accelerator(
-            device, program_for(device, config, program), config.options(device.channels)
+            device, program_for(device, program), config.options(device.channels)
         )
         built = accelerator.config
         self.config = Config(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,8 @@ from .grid import Form, Rounded
 from .precision import Precision
 
 Observer = Literal["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]
-OBSERVERS: tuple[Observer, ...] = (
-    "auto",
-    "minmax",
-    "moving-average",
-    "percentile",
-    "entropy",
-    "mse",
-)
+OBSERVERS: tuple[Observer, ...] = get_args(Observer)
 
-Weights = Literal["int8", "int4", "int4-group32", "int4-group16"]
 WEIGHTS: Mapping[str, Form] = {
     "int8": Form(),
     "int4": Form(4),
@@ -32,7 +24,7 @@ WEIGHTS: Mapping[str, Form] = {
 """How the weights of convolutions and FullyConnected may be held."""
 
 Rounding = Literal["auto", "nearest", "gptq", "adaround"]
-ROUNDINGS: tuple[Rounding, ...] = ("auto", "nearest", "gptq", "adaround")
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
 """Those of them that fit the weights of each layer to samples; auto tries the first."""
 

@@ -82,6 +82,8 @@ class Judging:
         """
         if self.metric.in_points:
             check_class(graph)
+        if self.metric.labels is not None and self.evaluation is None and not opened.reiterable:
+            raise UserError("labels lie beside the samples in an .npz; give its path as calib")
         if self.evaluation is None and not (self.named and opened.reiterable):
             return None, {}
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)

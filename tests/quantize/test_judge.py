@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import edgekit
 from edgekit.toolkit.accuracy import Judge, Meter, open_metric
 from edgekit.toolkit.errors import UserError
 
@@ -71,3 +72,37 @@ def test_a_percentage_of_nothing_is_refused(g):
     with pytest.raises(UserError, match=r"value is 0.*without the %"):
         Judge(graph, samples, open_metric("mae"), percent=True)
     assert Judge(graph, samples, open_metric("mae")).real == 0.0
+
+
+def test_labels_of_samples_that_go_by_are_refused_at_once(digits, tmp_path):
+    samples = ({"image": np.zeros((1, 1, 8, 8), np.float32)} for _ in range(4))
+    with pytest.raises(UserError, match="labels lie beside the samples"):
+        edgekit.quantize(
+            digits / "digits.onnx",
+            samples,
+            tmp_path / "d.edge",
+            budget=edgekit.Budget(max_drop="1%"),
+            labels="label",
+        )
+
+
+def test_a_callable_judges_from_python(digits, tmp_path):
+    def agreement(outputs, references, data):
+        classes = (x["probabilities"].argmax(1) for x in (outputs, references))
+        return float(np.mean(np.equal(*classes)))
+
+    calib = dict(np.load(digits / "calib.npz"))
+    done = edgekit.quantize(
+        digits / "digits.onnx",
+        {"image": calib["image"], "label": calib["label"]} if "label" in calib else calib,
+        tmp_path / "d.edge",
+        observer="minmax",
+        budget=edgekit.Budget(max_drop=0.05),
+        metric=agreement,
+    )
+    assert done.mixed.met and done.mixed.judged.real == 1.0
+    assert done.mixed.judged.metric.endswith("agreement")
+    report = edgekit.check(
+        tmp_path / "d.edge", digits / "digits.onnx", digits / "eval.npz", metric=agreement
+    )
+    assert report.metric.samples == 900 and report.metric.edge > 0.98

@@ -31,7 +31,7 @@ def _bytes(shape: Shape, onnx_dtype: int) -> int:
 
 
 class Evidence:
-    """The kept samples: `feeds` to run, `data` as a metric gets it.
+    """The kept samples, taken from their keeper: `feeds` to run, `data` as a metric gets it.
 
     `others` are the arrays that lie beside the inputs, of `total` samples: those of that length are
     taken for the kept samples, the rest whole. Raises UserError unless labels are one a sample.
@@ -49,7 +49,7 @@ class Evidence:
         self.data: dict[str, Array] = {INDEX: index}
         for name, array in others.items():
             self.data[name] = array[index] if array.ndim and len(array) == total else array
-        inputs = {p.name: self.stacked([k.inputs[p.name] for k in keeper.kept])
+        inputs = {p.name: self.stacked([k.inputs.pop(p.name) for k in keeper.kept])
                   for p in graph.inputs}  # fmt: skip
         self.data |= inputs
         shapes = {p.name: p.shape for p in graph.inputs}

@@ -173,6 +173,17 @@ def test_what_is_not_needed_goes_in_blocks(done):
     assert None not in (found.mixed.int8.sqnr_db, found.mixed.chosen.sqnr_db)
 
 
+def test_the_best_of_what_was_tried_is_taken_where_nothing_is_good(done):
+    tried = {}
+
+    def drop(data):
+        return tried.setdefault(data, 9.0 - len(tried))
+
+    found = fitted(done, drop, max_drop=0.5)
+    assert not found.mixed.met and len(tried) >= 3
+    assert found.mixed.chosen.drop == min(tried.values())
+
+
 def test_judging_that_takes_long_is_done_less_often(done):
     counts = []
     for judged in (0, 1 << 40):

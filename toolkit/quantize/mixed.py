@@ -70,6 +70,7 @@ class _Search:
         self.base = bench.base
         self.most_lost = budget.drop_limit * (1 + ROUNDING)
         self.why: dict[Move, str] = {}
+        self.tried: dict[Setting, list[Move]] = {}
 
     def run(self) -> list[Move]:
         """The steps to take."""
@@ -114,10 +115,13 @@ class _Search:
         return self.base.with_moves(moves)
 
     def _holds(self, moves: list[Move]) -> bool:
+        if self.budget.max_bytes is None and self.budget.max_arena is None:
+            return True
         return self.budget.holds(*self.bench.size(self._setting(moves)))
 
     def _good(self, moves: list[Move]) -> bool:
         setting, wanted = self._setting(moves), self.budget
+        self.tried.setdefault(setting, moves)
         if wanted.min_sqnr is not None and self.bench.score(setting).mean_db < wanted.min_sqnr:
             return False
         return wanted.max_drop is None or self.bench.drop(setting) <= self.most_lost
@@ -184,15 +188,13 @@ class _Search:
         steps = self._that_hold(taken, order)
         good = self._shortest(taken, steps)
         if good is None:
-            good = self._good_end(taken)
+            good = self._good_end(taken, worth)
         if good is None:
             return self._closest(taken, steps)
         return self._without_needless(taken, good, worth)
 
     def _that_hold(self, taken: list[Move], order: list[Move]) -> list[Move]:
         """The moves in this order, but those that break a limit of size where they come."""
-        if self.budget.max_bytes is None and self.budget.max_arena is None:
-            return order
         steps: list[Move] = []
         for move in order:
             if self._holds([*taken, *steps, move]):
@@ -205,10 +207,15 @@ class _Search:
             self._round([*taken, *steps])
             if not self._good([*taken, *steps]):
                 return None
+        return self._halved(taken, steps)
+
+    def _halved(self, taken: list[Move], steps: list[Move]) -> list[Move]:
+        """The fewest first steps that are within the limits, by bisection; all of them are."""
         low, high = 0, len(steps)  # `low` is not good, `high` is
         while high - low > 1:
             middle = (low + high) // 2
-            if self._good([*taken, *steps[:middle]]):
+            some = [*taken, *steps[:middle]]
+            if self._holds(some) and self._good(some):
                 high = middle
             else:
                 low = middle
@@ -244,21 +251,23 @@ class _Search:
         affordable = int(JUDGING / (self.judged * max(macs_of(self.done.floats), 1)))
         return min(max(affordable, FEWEST_REFINEMENTS), MAX_REFINEMENTS)
 
-    def _good_end(self, taken: list[Move]) -> list[Move] | None:
-        """All steps to int16, then to float32 as well, if that holds and is good."""
+    def _good_end(self, taken: list[Move], worth: dict[Move, float]) -> list[Move] | None:
+        """The first steps to int16, or to float32 as well, if all of them hold and are good."""
         for steps in self._of("int16"), self._of("int16", "float32"):
             if self._holds([*taken, *steps]) and self._good([*taken, *steps]):
-                return steps
+                return self._halved(taken, sorted(steps, key=lambda m: -worth[m]))
         return None
 
     def _closest(self, taken: list[Move], steps: list[Move]) -> list[Move]:
         """The best of what was not good."""
-        offers = [taken, [*taken, *steps], [*taken, *self._of("int16")]]
+        offers = [taken, [*taken, *steps], [*taken, *self._of("int16")], *self.tried.values()]
         return min(filter(self._holds, offers), key=self._distance)
 
     def _distance(self, moves: list[Move]) -> tuple[float, float]:
         """How bad a choice is: what the metric loses if that counts, then noise."""
         setting = self._setting(moves)
+        if self.budget.max_drop is not None and setting not in self.bench.scores:
+            return self.bench.drop(setting), 0.0
         lost = 0.0 if self.budget.max_drop is None else self.bench.drop(setting)
         return lost, -self.bench.score(setting).mean_db
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
+from onnx import helper, numpy_helper
 
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.passes import DEFAULT, run_passes
 from edgekit.toolkit.passes.common_subexpressions import CommonSubexpressions
 from edgekit.toolkit.passes.dead_code import DeadCode
 from edgekit.toolkit.passes.fuse_activation import FuseActivation
 from edgekit.toolkit.passes.layer_norm import LayerNormParts
+from edgekit.toolkit.runtime import Session
 
 PASSES = CommonSubexpressions(), LayerNormParts(), FuseActivation(), DeadCode()
 
@@ -156,3 +162,59 @@ def test_a_computed_scale_stays_behind(net):
     x = net.input(3, 3)
     net.output(net.emit("Mul", [parts(net, x), x]))
     assert net.after(*PASSES) == ["LayerNorm", "Mul"]
+
+
+def written_out(style, norms=2):
+    """A model as exporters write it: normalizations, each before a MatMul with weights."""
+    rng, nodes, constants, x = np.random.default_rng(0), [], {}, "x"
+
+    def add(op, *inputs, **attrs):
+        name = f"{op}{len(nodes)}"
+        given = []
+        for v in inputs:
+            if not isinstance(v, str):
+                constants[f"c{len(constants)}"] = np.asarray(v, np.float32)
+                v = f"c{len(constants) - 1}"
+            given.append(v)
+        nodes.append(helper.make_node(op, given, [name], **attrs))
+        return name
+
+    def mean(v):
+        return add("ReduceMean", v, axes=[-1])
+
+    for _ in range(norms):
+        scale, bias = rng.uniform(0.5, 2, 8), rng.normal(size=8)
+        if style == "torch":
+            d = add("Sub", x, mean(x))
+            root = add("Sqrt", add("Add", mean(add("Pow", d, 2.0)), 1e-5))
+            y = add("Add", add("Mul", add("Div", d, root), scale), bias)
+        elif style == "tensorflow":
+            m = mean(x)
+            d = add("Sub", x, m)
+            total = add("Add", mean(add("Mul", d, d)), 1e-3)
+            k = add("Mul", add("Reciprocal", add("Sqrt", total)), scale)
+            y = add("Add", add("Mul", x, k), add("Sub", bias, add("Mul", m, k)))
+        else:
+            root = add("Sqrt", add("Add", mean(add("Pow", x, 2.0)), 1e-6))
+            y = add("Mul", scale, add("Mul", x, add("Div", 1.0, root)))
+        x = add("Add", add("MatMul", y, rng.normal(size=(8, 8))), rng.normal(size=8))
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", 1, [1, 4, 8])],
+        [helper.make_tensor_value_info(x, 1, [1, 4, 8])],
+        [numpy_helper.from_array(a, n) for n, a in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.parametrize("style", ["torch", "tensorflow", "llama"])
+def test_all_passes_together_leave_layer_norms_and_weights(style):
+    model = written_out(style)
+    x = np.random.default_rng(1).normal(size=(1, 4, 8)).astype(np.float32)
+    graph = load(model)
+    run_passes(graph, DEFAULT)
+    assert [n.op for n in graph.nodes] == ["LayerNorm", "FullyConnected"] * 2
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    got = next(iter(Session(build_file(graph)).run({"x": x}).values()))
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)

@@ -9,7 +9,7 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Port, constant
-from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
+from edgekit.toolkit.quantize import Options, calibrate, optimize, quantize_graph
 from edgekit.toolkit.quantize.equalize import (
     LARGEST,
     equalized,
@@ -175,6 +175,16 @@ def test_an_outlier_channel_in_front_of_a_normalization_costs_no_steps(encoder):
         wrong = [session.run(s)["y"] - real.run(s)["y"] for s in ids(6)]
         noise.append(float(np.mean(np.square(wrong))))
     assert noise[1] < noise[0] / 4
+
+
+def test_scaled_channels_have_room_on_int16(encoder):
+    exponents = find_exponents(encoder, ids(5))
+    alike = equalized(encoder, {name: (6,) * 15 + (0,) for name in exponents})
+    ranges = calibrate(alike, ids(5)).extremes()
+    made, decisions = quantize_graph(alike, ranges, Options(int16=frozenset(["p", "sum"])))
+    norms = [n for n in made.nodes if n.op == "LayerNorm"]
+    assert {n.input(0).dtype for n in norms} == {np.dtype(np.int16)}
+    assert not [d for d in decisions if d.op == "LayerNorm"]
 
 
 def test_exponents_as_text():

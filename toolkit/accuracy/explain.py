@@ -12,7 +12,7 @@ import numpy as np
 from ..decibels import EXACT_DB, ratio_db
 from ..format.describe import op_type
 from ..format.reader import read
-from ..ir import Array, Graph
+from ..ir import Array, Graph, Node
 from ..progress import Progress
 from ..quantize import Score, macs_of
 from ..runtime import Session
@@ -262,26 +262,30 @@ class _Explainer:
             name,
             self.watched.facts[name],
             self.twin.constants.get(name, {}),
-            self._readers(name),
+            self._weights_that_read(name),
             self.shared.get(name),
             self.unseen,
             str(self.options.get("observer", "auto")),
             samples if isinstance(samples, int) else None,
         )
 
-    def _readers(self, name: str) -> dict[str, Array]:
+    def _weights_that_read(self, name: str) -> dict[str, Array]:
         """Float weights of the nodes that sum over the tensor's channels."""
         channels = len(self.watched.facts[name].channel_low)
         found: dict[str, Array] = {}
+        for node in self._weighted_readers.get(name, []):
+            weight = node.input(1).const
+            if weight is not None and weight.shape[-1] == channels > 1:
+                found[node.output.name] = weight
+        return found
+
+    @cached_property
+    def _weighted_readers(self) -> dict[str, list[Node]]:
+        """Nodes with weights, by the tensor that they read."""
+        found: dict[str, list[Node]] = {}
         for node in self.twin.graph.nodes:
-            out = node.output.name
-            if (
-                1 in self.twin.constants.get(out, {})
-                and self.twin.source(node.input(0)).name == name
-            ):
-                weight = node.input(1).const
-                if weight is not None and weight.shape[-1] == channels > 1:
-                    found[out] = weight
+            if 1 in self.twin.constants.get(node.output.name, {}):
+                found.setdefault(self.twin.source(node.input(0)).name, []).append(node)
         return found
 
     def _layer(
@@ -328,7 +332,7 @@ class _Explainer:
         own = f.both if self._rounds(name) else 0.0
         costs = share is not None and share >= SHARE
         if noise and own < OWN * noise and not costs:
-            culprit = self._culprit(name)
+            culprit = self._culprits.get(name)
             return None if culprit is None else _Found(inherited(culprit), None)
         if not own or (share is not None and not costs):
             return _Found(harmless(f), None) if own and _is_cut(f) else None
@@ -338,23 +342,21 @@ class _Explainer:
     def _rounds(self, name: str) -> bool:
         return name in self.all.tensors or name in self.all.weights
 
-    def _culprit(self, name: str) -> str | None:
-        """The layer before this one that costs the outputs most."""
-        known = [n for n in self._before(name) if n in self.alone]
-        return max(known, key=lambda n: _cost(self.alone[n]), default=None)
-
-    def _before(self, name: str) -> list[str]:
-        by_name = {v.name: v for v in self.twin.made_by}
-        if name not in by_name:
-            return []
-        todo, seen = [self.twin.made_by[by_name[name]]], set[str]()
-        while todo:
-            for v in todo.pop().dynamic_inputs:
-                if v.name not in seen:
-                    seen.add(v.name)
-                    if v in self.twin.made_by:
-                        todo.append(self.twin.made_by[v])
-        return [n for n in self.watched.facts if n in seen]
+    @cached_property
+    def _culprits(self) -> dict[str, str]:
+        """Of each tensor, the layer before it that costs the outputs most."""
+        readers = self.twin.graph.consumers()
+        values = {v.name: v for v in self.twin.graph.values()}
+        found: dict[str, str] = {}
+        for name in sorted(self.alone, key=lambda n: -_cost(self.alone[n])):
+            todo = [values[name]] if name in values else []
+            while todo:
+                # What a costlier layer has reached, with all behind it, is that one's.
+                behind = [v for node in readers.get(todo.pop(), []) for v in node.outputs]
+                new = [v for v in behind if v.name not in found]
+                found.update({v.name: name for v in new})
+                todo += new
+        return found
 
     def _accumulated(self, which: str, name: str) -> float | None:
         noise = self.watched.noise.get(which, {}).get(name)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..build import build_file
-from ..ir import Array, Graph, QuantParams
+from ..ir import Array, Graph, QuantParams, Shape
 from ..progress import Progress
 from ..quantize import Calibration, KeptSample, Probe, Score, Trials, find_probes, with_probes
 from ..runtime import Session
@@ -37,7 +37,9 @@ class Watched:
     ) -> None:
         self.twin, self.all = twin, sources(twin)
         self.trials = Trials(_probed(twin.graph, inputs))
-        self.facts = {n: Facts(q, self._shape(n)) for n, q in twin.quant.items() if self._shape(n)}
+        shapes = _shapes(twin)
+        known = {n: shapes.get(n) or shapes.get(base_of(n)) for n in twin.quant}
+        self.facts = {n: Facts(twin.quant[n], shape) for n, shape in known.items() if shape}
         self.signal: dict[str, float] = {}
         self.noise: dict[str, dict[str, float]] = {}
         self._edge = edge
@@ -61,18 +63,6 @@ class Watched:
             "weights": self.trials.measure(simulated(twin, Rounding(self.all.weights))),
             "activations": self.trials.measure(simulated(twin, Rounding(tensors=self.all.tensors))),
         }
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        """Of the tensor, or the one that an inserted operator rounds; inputs are one channel."""
-        base = base_of(name)
-        ports = {p.value.name: p.value for p in self.twin.graph.inputs}
-        if base in ports:
-            return (ports[base].type.size,)
-        return self._shapes.get(name) or self._shapes.get(base, ())
-
-    @property
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        return {v.name: v.shape or (1,) for n in self.twin.graph.nodes for v in n.outputs}
 
     def _add(self, i: int, sample: Mapping[str, Array]) -> None:
         truth: dict[str, Array] = {}
@@ -120,6 +110,12 @@ class Watched:
                 seen = self.trials.truth[p][i]
                 error = probe.view(probes[probe.tensor].reshape(seen.shape)) - seen
                 self._probe_noise[p, i] = np.sum(error * error)
+
+
+def _shapes(twin: Twin) -> dict[str, Shape]:
+    """Of the float graph's tensors; those of rank 0 and the inputs are one channel."""
+    shapes = {v.name: v.shape or (1,) for n in twin.graph.nodes for v in n.outputs}
+    return shapes | {p.value.name: (p.value.type.size,) for p in twin.graph.inputs}
 
 
 def _probed(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibration:

@@ -143,7 +143,13 @@ def test_bytes_hold_where_noise_cannot(done):
     assert enough.mixed.met and set(enough.mixed.nodes.values()) == {"int4"}
 
 
-def test_weights_that_were_4_bit_go_back_where_it_matters(net):
+def test_weights_that_were_4_bit_go_back_where_it_matters(g):
+    x = g.conv(g.input("x", 1, 8, 8, 3), 8, act_min=0.0, name="a")
+    x = g.conv(g.conv(x, 8, act_min=0.0, name="b"), 4, name="c")
+    w = g.const(g.rng.normal(size=(6, 256)) * 0.1)
+    bounds = {"act_min": -np.inf, "act_max": np.inf}
+    flat = g.emit("Reshape", x, shape=(1, 256), name="flat")
+    net = g.output(g.emit("FullyConnected", flat, w, None, name="logits", **bounds))
     coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4")
     found = fitted(coarse, min_sqnr=coarse.sqnr_db + 2)
     assert found.mixed.met

@@ -206,3 +206,12 @@ def test_unknown_names_are_refused(net):
     for name in ("weights", "rounding"):
         with pytest.raises(UserError, match=f"no {name} 'best'; there are: "):
             quantize_model(net, samples(1, 8, 8, 8), **{name: "best"})
+
+
+def test_the_smallest_nodes_keep_8_bits_where_they_hold_2_percent_of_the_weights(g):
+    x = g.conv(g.input("x", 1, 8, 8, 4), 4, name="first")
+    for name, channels in (("small", 4), ("middle", 8), ("large", 128)):
+        x = g.conv(x, channels, name=name, act_min=0.0)
+    done = optimize(g.output(x), calibrate(g.graph, samples(1, 8, 8, 4)), "minmax", weights="int4")
+    made = {n.output.name for n in done.graph.nodes if "int4_group" in n.attrs}
+    assert made == {"middle", "large"}

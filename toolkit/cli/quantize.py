@@ -49,7 +49,8 @@ EXIT_BUDGET = 3
     default="int8",
     show_default=True,
     help="Bits of the weights of convolutions and Gemms; with groupN, every N in a row share a "
-    "finer scale. Depthwise convolutions and what reads the model's inputs keep 8 bits.",
+    "finer scale. Depthwise convolutions, what reads the model's inputs and the smallest nodes "
+    "keep 8 bits.",
 )
 @click.option(
     "--rounding",

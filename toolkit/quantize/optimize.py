@@ -34,6 +34,8 @@ FLOAT_TAIL_GAIN_DB = 3.0
 ROUNDING_GAIN_DB = 0.1
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 
+SMALLEST = 0.02
+"""The part of all weights that the smallest nodes hold together and keep at 8 bits, at most."""
 GROUPS_FROM = 0.8
 """The part of a tensor's channels that must vary for its readers' weights to have groups."""
 
@@ -254,8 +256,7 @@ class _Job:
             return
         plan = self.plan
         able = [u.node for u in plan.units if can_be_int4(u, plan.refused)]
-        spared = _first_or_depthwise(plan.graph)
-        names = [n.output.name for n in able if n not in spared]
+        names = [n.output.name for n in _worth_4_bits(plan.graph, able)]
         four: dict[str, Precision] = dict.fromkeys(names, "int4")
         precision = {**self.options.precision, **four}
         self.options = replace(
@@ -319,6 +320,24 @@ class _Job:
             self.source.calibration,
             rounding=self.rounding,
         )
+
+
+def _worth_4_bits(graph: Graph, able: Sequence[Node]) -> list[Node]:
+    """Of the nodes that can have 4-bit weights those that should."""
+    early = _first_or_depthwise(graph)
+    found = [n for n in able if n not in early]
+    left = SMALLEST * sum(_weights_of(n) for n in graph.nodes)
+    for node in sorted(found, key=_weights_of):
+        left -= _weights_of(node)
+        if left < 0:
+            break
+        found.remove(node)
+    return found
+
+
+def _weights_of(node: Node) -> int:
+    at = definition(node.op).weight
+    return 0 if at is None else node.input(at).type.size
 
 
 def _first_or_depthwise(graph: Graph) -> set[Node]:

@@ -5,9 +5,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edgekit.runtime_c import SOURCE
+from edgekit.toolkit.runtime import Session
+
+TESTS = Path(__file__).parents[1]
 
 # What a C compiler may call by itself, and what we allow.
 FREESTANDING = {"memcpy", "memset", "memmove", "memcmp"}
@@ -102,13 +106,31 @@ def test_headers_stand_alone(header, compiler, standard):
     )  # fmt: skip
 
 
-def test_the_program_of_the_tutorial_compiles_as_it_stands(tmp_path):
-    if not shutil.which("gcc"):
-        pytest.skip("needs gcc")
-    page = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
+MAIN = """
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    static uint8_t model[64 * 1024] __attribute__((aligned(EK_ALIGN)));
+    int8_t image[64], answer[10];
+    FILE *file = fopen(argv[argc - 1], "rb");
+    size_t bytes = fread(model, 1, sizeof model, file);
+    if (fread(image, 1, 64, stdin) != 64 || classify(model, bytes, image, answer)) return 1;
+    return fwrite(answer, 1, 10, stdout) != 10;
+}
+"""
+
+
+def test_the_program_of_the_tutorial_answers(objects, tmp_path):
+    page = (TESTS.parent / "docs" / "tutorial.md").read_text()
     (program,) = re.findall(r"^```c\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (tmp_path / "classify.c").write_text(program)
-    must(
-        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE / 'include'}", "-c",
-         tmp_path / "classify.c", "-o", tmp_path / "classify.o"],
-    )  # fmt: skip
+    source, made = tmp_path / "classify.c", tmp_path / "classify"
+    source.write_text(program + MAIN)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", f"-I{SOURCE / 'include'}"]
+    must(["gcc", *flags, source, *objects.values(), "-lm", "-o", made])
+    session = Session(TESTS / "golden" / "digits_int8.edge")
+    image = np.random.default_rng(0).integers(0, 17, (1, 1, 8, 8)).astype(np.float32) / 16
+    (raw,) = session.to_raw({"image": image})
+    done = subprocess.run([made, session.model.source], input=raw.tobytes(), capture_output=True)
+    assert done.returncode == 0
+    answer = np.frombuffer(done.stdout, np.int8)
+    np.testing.assert_array_equal(answer, session.run_raw({"image": image})["probabilities"][0])

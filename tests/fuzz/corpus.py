@@ -43,7 +43,7 @@ def convolution(f, kind, g, weights):
     into, out = shapes(g)
     if kind.name.endswith("W4"):
         p = {"weights": f.weights(weights), **requant_params(f.requant(out[-1]))}
-        p |= {"group": 4, "multipliers": f.weights(weights)}
+        p |= {"group": 4, "multipliers": f.multipliers(weights)}
         f.output(f.op(kind, [f.input(DType.Int8, *into)], DType.Int8, *out, **g, **p))
     elif kind.name.endswith("S8"):
         # A transposed convolution has the biases of each phase of its stride.
@@ -98,7 +98,7 @@ def products(f, kind):
     elif kind is OpKind.FullyConnectedW4:
         for group in (0, 3):
             p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 4), "group": group}
-            p |= {"multipliers": f.weights(5, 3), **requant_params(f.requant(5))}
+            p |= {"multipliers": f.multipliers(5, 3), **requant_params(f.requant(5))}
             f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
     elif kind is OpKind.FullyConnectedS16:
         sizes = {"rows": 3, "k": 7, "n": 5}

@@ -32,6 +32,10 @@ class FileMaker:
     def weights(self, *shape):
         return self.constant(self.rng.integers(-127, 128, shape).astype(np.int8))
 
+    def multipliers(self, *shape):
+        """Of groups of 4-bit weights."""
+        return self.constant(self.rng.integers(1, 17, shape).astype(np.uint8))
+
     def floats(self, *shape):
         return self.constant(self.rng.normal(size=shape).astype(np.float32))
 

@@ -14,6 +14,7 @@ typedef bool (*check_fn)(const ek_kernels *ref, const ek_kernels *opt);
 typedef void (*bench_fn)(const ek_kernels *ref, const ek_kernels *opt);
 
 bool check_gemm_s8(const ek_kernels *ref, const ek_kernels *opt);
+bool check_row_w4(const ek_kernels *ref, const ek_kernels *opt);
 bool check_gemm_f32(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_f32(const ek_kernels *ref, const ek_kernels *opt);

@@ -98,6 +98,40 @@ static block weights_f32(const ek_kernels *k, const float *w, uint32_t n, uint32
     return b;
 }
 
+/* Weights of 4 bits, and the int8 that they mean to `weights`. */
+typedef struct nibbles {
+    block rows, multipliers;
+    ek_w4 w;
+} nibbles;
+
+static nibbles nibbles_make(int8_t *weights, uint32_t n, uint32_t k)
+{
+    static const uint32_t groups[] = { 0, 0, 4, 16, 32 };
+    const uint32_t pick = rnd() % 6, group = pick < 5 ? groups[pick] : 1 + rnd() % 40;
+    const size_t row = (k + 1) / 2, of_row = group ? (k + group - 1) / group : 0;
+    nibbles b = { block_make(n * row, 1), block_make(n * of_row, 1), { NULL, NULL, group, k } };
+    uint8_t *const rows = b.rows.data, *const multipliers = b.multipliers.data;
+    for (size_t i = 0; i < n * of_row; i++) multipliers[i] = (uint8_t)rnd_between(1, 16);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < k; i++) {
+            const int32_t nibble = rnd_between(-8, 7), m = group ? multipliers[j * of_row + i / group] : 1;
+            uint8_t *const byte = &rows[j * row + i / 2];
+            *byte = (uint8_t)(i % 2 ? (*byte & 15) | (nibble & 15) << 4 : (nibble & 15) | (int32_t)(rnd() & 15) << 4);
+            weights[j * k + i] = (int8_t)(nibble * m);
+        }
+    b.w.nibbles = rows;
+    b.w.multipliers = multipliers;
+    return b;
+}
+
+static block unpacked(const ek_kernels *k, const ek_w4 *w, const int32_t *bias, uint32_t n)
+{
+    block b = block_make(k->packed_gemm_s8(n, w->k), 16);
+    memset(b.data, 0xa5, k->packed_gemm_s8(n, w->k));
+    k->unpack_gemm_w4(b.data, w, bias, n);
+    return b;
+}
+
 /* Rows in parts, as of an image's lines: neighbouring rows may overlap. */
 typedef struct parts {
     block data;
@@ -139,13 +173,19 @@ static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t t
         parts_gather(a.data, &p, &s);
     else
         fill_s8(a.data, a_bytes);
-    fill_weights(w.data, (size_t)s.n * s.k);
+    const bool w4 = opt->unpack_gemm_w4 && trial % 3 == 1;
+    nibbles four = { 0 };
+    if (w4)
+        four = nibbles_make(w.data, s.n, s.k);
+    else
+        fill_weights(w.data, (size_t)s.n * s.k);
     bias_and_bound(bias.data, bound.data, a.data, w.data, &s);
     const requant_data q = requant_make(bound.data, s.n);
     const ek_requant requant = { bias.data, q.multiplier.data, q.shift.data, q.zero_point, q.qmin, q.qmax };
     output want = output_make(out_bytes, 1), got = output_make(out_bytes, 1);
 
-    block rw = weights_s8(ref, w.data, bias.data, s.n, s.k), ow = weights_s8(opt, w.data, bias.data, s.n, s.k);
+    block rw = weights_s8(ref, w.data, bias.data, s.n, s.k);
+    block ow = w4 ? unpacked(opt, &four.w, bias.data, s.n) : weights_s8(opt, w.data, bias.data, s.n, s.k);
     ek_gemm_s8 g = { .weights = rw.data, .requant = requant, .n = s.n, .k = s.k };
     ref->gemm_s8((int8_t *)want.data, s.out_step, a.data, s.a_step, s.rows, &g);
     g.weights = ow.data;
@@ -155,13 +195,48 @@ static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t t
                  &g);
     ptrdiff_t where;
     const bool same = output_equal(&want, &got, &where);
-    if (!same) report("gemm_s8", opt, trial, &s, where);
+    if (!same) report(w4 ? "gemm_s8 of 4-bit weights" : "gemm_s8", opt, trial, &s, where);
 
     output_free(want), output_free(got);
     block_free(a), block_free(w), block_free(bias), block_free(bound), block_free(rw), block_free(ow);
     if (p.part) block_free(p.data);
+    if (w4) block_free(four.rows), block_free(four.multipliers);
     requant_free(q);
     return same;
+}
+
+static bool try_row_w4(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
+{
+    shape s = pick_shape(trial);
+    s.rows = 1;
+    block a = block_make(s.k, 1), w = block_make((size_t)s.n * s.k, 1);
+    block bias = block_make(s.n * 4, 4), bound = block_make(s.n * 8, 8);
+    const nibbles four = nibbles_make(w.data, s.n, s.k);
+    fill_s8(a.data, s.k);
+    bias_and_bound(bias.data, bound.data, a.data, w.data, &s);
+    const requant_data q = requant_make(bound.data, s.n);
+    const ek_requant requant = { bias.data, q.multiplier.data, q.shift.data, q.zero_point, q.qmin, q.qmax };
+    output want = output_make(s.n, 1), got = output_make(s.n, 1);
+    block rw = weights_s8(ref, w.data, bias.data, s.n, s.k);
+    const ek_gemm_s8 g = { .weights = rw.data, .requant = requant, .n = s.n, .k = s.k };
+    ref->gemm_s8((int8_t *)want.data, s.n, a.data, s.k, 1, &g);
+    opt->row_w4((int8_t *)got.data, a.data, &four.w, &requant, s.n);
+    ptrdiff_t where;
+    const bool same = output_equal(&want, &got, &where);
+    if (!same) report("row_w4", opt, trial, &s, where);
+
+    output_free(want), output_free(got);
+    block_free(a), block_free(w), block_free(bias), block_free(bound), block_free(rw);
+    block_free(four.rows), block_free(four.multipliers);
+    requant_free(q);
+    return same;
+}
+
+bool check_row_w4(const ek_kernels *ref, const ek_kernels *opt)
+{
+    for (uint32_t t = 0; t < check_trials; t++)
+        if (!try_row_w4(ref, opt, t)) return false;
+    return true;
 }
 
 static bool packs_in_16s(size_t bytes, const ek_kernels *opt)

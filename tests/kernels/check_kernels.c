@@ -16,6 +16,7 @@ static const struct family {
     check_fn check;
 } families[] = {
     { "gemm_s8", check_gemm_s8 },
+    { "row_w4", check_row_w4 },
     { "gemm_f32", check_gemm_f32 },
     { "depthwise_s8", check_depthwise_s8 },
     { "depthwise_f32", check_depthwise_f32 },

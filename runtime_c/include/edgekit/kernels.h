@@ -45,6 +45,14 @@ typedef struct ek_gemm_s8 {
     size_t part_step;
 } ek_gemm_s8;
 
+/* Weights of 4 bits: an int8 is its nibble, -8 to 7, times its multiplier; where that is none, as a hostile file
+ * may have it, the weight may be any. */
+typedef struct ek_w4 {
+    const uint8_t *nibbles;     /* [n][(k + 1) / 2]: two a byte, the lower first */
+    const uint8_t *multipliers; /* [n][k / group, rounded up] */
+    uint32_t group, k;          /* group 0: no multipliers */
+} ek_w4;
+
 typedef struct ek_gemm_s16 {
     const void *weights; /* int8 [n][k], or what pack_gemm_s16 wrote */
     ek_requant16 requant;
@@ -113,6 +121,13 @@ typedef void ek_pack_gemm_f32_fn(void *packed, const float *weights, uint32_t n,
 typedef void ek_pack_depthwise_s8_fn(void *packed, const ek_depthwise_s8 *d);
 typedef void ek_pack_depthwise_s16_fn(void *packed, const ek_depthwise_s16 *d);
 
+/* What packing n channels' weights would make of them once they are int8; n is a multiple of 4 but for the last
+ * channels. It is done as operators run, from nibbles. */
+typedef void ek_unpack_w4_fn(void *packed, const ek_w4 *w, const int32_t *bias, uint32_t n);
+/* One row of gemm_s8 with weights read from nibbles, out[j] for j < n: for products of so few rows that unpacking
+ * would take longer. */
+typedef void ek_row_w4_fn(int8_t *out, const int8_t *a, const ek_w4 *w, const ek_requant *r, uint32_t n);
+
 /* Both sides int16, rows of b one after the other; any int16, sums of up to 511 products. */
 typedef void ek_mat_mul_s16_fn(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
 
@@ -155,6 +170,11 @@ struct ek_kernels {
     ek_gemm_s8_fn *gemm_s8;
     ek_packed_fn *packed_gemm_s8;
     ek_pack_gemm_fn *pack_gemm_s8;
+
+    /* Not 0: unpack_gemm_w4 is there, and used for about so many weights at a time. */
+    uint16_t gemm_w4_block;
+    ek_unpack_w4_fn *unpack_gemm_w4;
+    ek_row_w4_fn *row_w4;
 
     ek_gemm_s16_fn *gemm_s16;
     ek_packed_fn *packed_gemm_s16;

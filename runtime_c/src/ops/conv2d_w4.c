@@ -1,23 +1,23 @@
 #include "gemm_s8.h"
-#include "conv_lines.h"
+#include "conv2d_s8.h"
 #include "w4.h"
 
 typedef ek_fmt_conv2d_w4 ek_params;
-#include "conv2d.h"
 
 static ek_status check_w4(const ek_node *node)
 {
     const ek_params *p = node->params;
     const uint64_t n = p->geometry.out_c, k = ek_conv_k(&p->geometry);
-    return check_but_weights(node) && ek_check_w4(node, p->weights, n, k, p->group, p->multipliers, n, k)
+    return ek_conv2d_s8_check(node) && ek_check_w4(node, p->weights, n, k, p->group, p->multipliers, n, k)
                ? EK_OK
                : EK_ERR_CORRUPT;
 }
 
 static uint64_t scratch_w4(const void *params, const ek_kernels *kernels)
 {
-    const uint64_t block = ek_w4_scratch(kernels, ek_conv_k(&((const ek_params *)params)->geometry));
-    return ek_add64(ek_align16(scratch(params, kernels)), block);
+    const uint64_t block =
+        ek_w4_scratch(kernels, ek_conv_k(&((const ek_params *)params)->geometry), EK_W4_CONV_CHANNELS);
+    return ek_add64(ek_align16(ek_conv2d_s8_scratch(params, kernels)), block);
 }
 
 static ek_w4 weights_of(const ek_node *node)
@@ -31,7 +31,7 @@ static ek_w4 weights_of(const ek_node *node)
 static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    const uint64_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
+    const uint64_t packed = ek_w4_packs(node) ? ek_conv2d_s8_packed_bytes(node) : 0;
     return packed ? packed + ek_align16(ek_conv_k(g) * g->out_c) : 0;
 }
 
@@ -39,25 +39,25 @@ static inline void pack_w4(const ek_node *node, void *packed)
 {
     const ek_w4 w = weights_of(node);
     ek_node n = *node;
-    int8_t *room = (int8_t *)packed + packed_bytes(node);
+    int8_t *room = (int8_t *)packed + ek_conv2d_s8_packed_bytes(node);
     ek_w4_unpack(room, &w, 0, ((const ek_params *)node->params)->geometry.out_c);
     n.unpacked = room;
-    pack(&n, packed);
+    ek_conv2d_s8_pack(&n, packed);
 }
 
 static ek_status run_w4(const ek_node *node)
 {
-    if (node->packed) return run(node);
+    if (node->packed) return ek_conv2d_s8_run(node);
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
     const ek_w4 w = weights_of(node);
-    const uint32_t all = group_out(g), block = ek_w4_block(w.k);
-    uint8_t *room = (uint8_t *)node->scratch + ek_align16(scratch(node->params, node->kernels));
+    const uint32_t all = g->out_c / (uint32_t)g->groups, block = ek_w4_block(node->kernels, w.k, EK_W4_CONV_CHANNELS);
+    uint8_t *room = (uint8_t *)node->scratch + ek_align16(ek_conv2d_s8_scratch(node->params, node->kernels));
     for (size_t group = 0; group < g->groups; group++) {
-        ek_gemm gemm = product(node, group);
+        ek_gemm gemm = ek_conv2d_s8_product(node, group);
         for (uint32_t first = 0; first < all; first += gemm.n) {
             gemm.n = all - first < block ? all - first : block;
-            ek_w4_load(&gemm, node->kernels, &w, group * all + first, room);
-            run_channels(node, group, first, &gemm);
+            ek_w4_load(&gemm, node->kernels, &w, group * all + first, block, room);
+            ek_conv2d_s8_run_channels(node, group, first, &gemm);
             ek_gemm_skip(&gemm, gemm.n);
         }
     }

@@ -1,6 +1,9 @@
 #include "gemm_s8.h"
 #include "w4.h"
 
+/* That are multiplied with nibbles; more of them with weights that were unpacked. */
+enum { MOST_ROWS = 3 };
+
 static ek_status check(const ek_node *node)
 {
     const ek_fmt_fully_connected_w4 *p = node->params;
@@ -14,7 +17,8 @@ static ek_status check(const ek_node *node)
 
 static uint64_t scratch(const void *params, const ek_kernels *kernels)
 {
-    return ek_w4_scratch(kernels, ((const ek_fmt_fully_connected_w4 *)params)->k);
+    const ek_fmt_fully_connected_w4 *p = params;
+    return p->rows > MOST_ROWS ? ek_w4_scratch(kernels, p->k, EK_W4_CHANNELS) : 0;
 }
 
 static size_t packed_alone(const ek_node *node)
@@ -53,19 +57,40 @@ static inline void pack(const ek_node *node, void *packed)
     ek_gemm_pack(node->kernels, packed, &gemm);
 }
 
-static ek_status run(const ek_node *node)
+static void run_rows(const ek_node *node, const ek_gemm *gemm)
 {
     const ek_fmt_fully_connected_w4 *p = node->params;
     const ek_w4 w = weights_of(node);
-    ek_gemm gemm = product(node);
+    const int8_t *a = ek_in(node, 0);
     int8_t *out = ek_out(node, 0);
-    const uint32_t block = node->packed ? p->n : ek_w4_block(p->k);
-    for (uint32_t first = 0; first < p->n; first += gemm.n) {
-        gemm.n = p->n - first < block ? p->n - first : block;
-        if (!node->packed) ek_w4_load(&gemm, node->kernels, &w, first, node->scratch);
-        ek_gemm_run(node->kernels, out + first, p->n, ek_in(node, 0), p->k, p->rows, &gemm);
-        ek_gemm_skip(&gemm, gemm.n);
+    for (uint32_t row = 0; row < p->rows; row++, a += p->k, out += p->n)
+        node->kernels->row_w4(out, a, &w, &gemm->requant, p->n);
+}
+
+static void run_blocks(const ek_node *node, ek_gemm *gemm)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    const ek_w4 w = weights_of(node);
+    int8_t *out = ek_out(node, 0);
+    const uint32_t block = ek_w4_block(node->kernels, p->k, EK_W4_CHANNELS);
+    for (uint32_t first = 0; first < p->n; first += gemm->n) {
+        gemm->n = p->n - first < block ? p->n - first : block;
+        ek_w4_load(gemm, node->kernels, &w, first, block, node->scratch);
+        ek_gemm_run(node->kernels, out + first, p->n, ek_in(node, 0), p->k, p->rows, gemm);
+        ek_gemm_skip(gemm, gemm->n);
     }
+}
+
+static ek_status run(const ek_node *node)
+{
+    const ek_fmt_fully_connected_w4 *p = node->params;
+    ek_gemm gemm = product(node);
+    if (node->packed)
+        ek_gemm_run(node->kernels, ek_out(node, 0), p->n, ek_in(node, 0), p->k, p->rows, &gemm);
+    else if (p->rows <= MOST_ROWS)
+        run_rows(node, &gemm);
+    else
+        run_blocks(node, &gemm);
     return EK_OK;
 }
 

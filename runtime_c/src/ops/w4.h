@@ -5,13 +5,8 @@
 
 #include "model.h"
 
-/* Weights that a block has at most, unless four channels have more. */
-enum { EK_W4_BLOCK = 8192, EK_W4_CHANNELS = 4 };
-
-typedef struct ek_w4 {
-    const uint8_t *nibbles, *multipliers;
-    uint32_t group, k; /* group 0: no multipliers */
-} ek_w4;
+/* The least of a block; of a convolution's more, as its windows are gathered anew for each. */
+enum { EK_W4_CHANNELS = 4, EK_W4_CONV_CHANNELS = 8 };
 
 static inline size_t ek_w4_row(size_t count)
 {
@@ -40,52 +35,23 @@ static inline bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t r
            ek_check_blob(node, multipliers, ek_mul64(n, groups), 1);
 }
 
-/* Channels [first, first + n), k weights each. */
-static inline void ek_w4_unpack(int8_t *to, const ek_w4 *w, size_t first, size_t n)
-{
-    const size_t k = w->k, group = w->group ? w->group : k, groups = ek_w4_groups(k, w->group);
-    for (size_t j = first; j < first + n; j++) {
-        const uint8_t *row = w->nibbles + j * ek_w4_row(k), *multiplier = w->multipliers + j * groups;
-        for (size_t i = 0; i < k; i += group) {
-            const int32_t m = w->group ? *multiplier++ : 1;
-            const size_t end = k - i < group ? k : i + group;
-            for (size_t e = i; e < end; e++) *to++ = (int8_t)(ek_w4_at(row, e) * m);
-        }
-    }
-}
-
 /* Files packed for a table hold nibbles nevertheless: there they are unpacked at every run. */
 static inline bool ek_w4_packs(const ek_node *node)
 {
     return ek_same(node->model->target, "generic");
 }
 
-static inline uint32_t ek_w4_block(uint32_t k)
-{
-    const uint32_t fit = k ? EK_W4_BLOCK / k / EK_W4_CHANNELS * EK_W4_CHANNELS : 0;
-    return fit ? fit : EK_W4_CHANNELS;
-}
+/* Channels [first, first + n), k weights each. */
+void ek_w4_unpack(int8_t *to, const ek_w4 *w, size_t first, size_t n);
 
 #ifdef EK_GEMM_S8_H
-/* The unpacked block, and as the kernels want it. Too much where they cannot pack it. */
-static inline uint64_t ek_w4_scratch(const ek_kernels *kernels, uint64_t k)
-{
-    if (kernels->packed_gemm_s8 && !kernels->pack_gemm_s8) return UINT64_MAX;
-    if (k > UINT32_MAX / EK_W4_CHANNELS) return UINT64_MAX;
-    const uint32_t block = ek_w4_block((uint32_t)k);
-    return ek_add64(ek_align16(k * block), ek_gemm_packed(kernels, block, (uint32_t)k));
-}
+/* Channels to a block, of k weights each and at least `least`; a multiple of EK_W4_CHANNELS. And the scratch for
+ * it; too much where these kernels cannot pack it. */
+uint32_t ek_w4_block(const ek_kernels *kernels, uint32_t k, uint32_t least);
+uint64_t ek_w4_scratch(const ek_kernels *kernels, uint64_t k, uint32_t least);
 
-/* Points g at the weights of its g->n channels, the first of which is channel `first`. */
-static inline void ek_w4_load(ek_gemm *g, const ek_kernels *kernels, const ek_w4 *w, size_t first, uint8_t *scratch)
-{
-    ek_w4_unpack((int8_t *)scratch, w, first, g->n);
-    g->weights = scratch;
-    if (!kernels->packed_gemm_s8) return;
-    uint8_t *packed = scratch + ek_align16((uint64_t)ek_w4_block(w->k) * w->k);
-    ek_gemm_pack(kernels, packed, g);
-    g->weights = packed;
-}
+/* Points g at the weights of its g->n channels, at most `block`, the first of which is channel `first`. */
+void ek_w4_load(ek_gemm *g, const ek_kernels *kernels, const ek_w4 *w, size_t first, uint32_t block, uint8_t *scratch);
 #endif
 
 #endif

@@ -4,11 +4,15 @@
 
 #include "edgekit/kernels.h"
 
+enum { EK_M0_CHANNELS = 4 /* of a gemm block */, EK_M0_W4_BLOCK = 1024 };
+
 /* pack.c: portable, also for the host that prepares files. */
 ek_packed_fn ek_m0_packed_gemm_s8;
 ek_pack_gemm_fn ek_m0_pack_gemm_s8;
 
 ek_gemm_s8_fn ek_m0_gemm_s8;
+ek_unpack_w4_fn ek_m0_unpack_gemm_w4;
+ek_row_w4_fn ek_m0_row_w4;
 ek_depthwise_s8_fn ek_m0_depthwise_s8;
 
 /* sums[j] += sum of a[i] * w[i][j] over k > 0, for 4 channels j. */

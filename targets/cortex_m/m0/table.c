@@ -13,6 +13,9 @@ static const ek_kernels kernels = {
     .gemm_s8 = EK_SLOT_gemm_s8(ek_m0_gemm_s8),
     .packed_gemm_s8 = ek_m0_packed_gemm_s8,
     .pack_gemm_s8 = EK_PACKER(ek_m0_pack_gemm_s8),
+    .unpack_gemm_w4 = EK_SLOT_unpack_gemm_w4(ek_m0_unpack_gemm_w4),
+    .gemm_w4_block = EK_M0_W4_BLOCK,
+    .row_w4 = EK_SLOT_row_w4(ek_m0_row_w4),
     .depthwise_s8 = EK_SLOT_depthwise_s8(ek_m0_depthwise_s8),
 };
 

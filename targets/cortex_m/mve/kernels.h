@@ -7,6 +7,7 @@
 enum {
     EK_MVE_GEMM_ROWS = 12,
     EK_MVE_GEMM_ROWS16 = 6,
+    EK_MVE_W4_BLOCK = 2048,
     EK_MVE_COLUMNS = 4,  /* channels of a gemm block */
     EK_MVE_DEPTH = 16,   /* k of a chunk: a vector */
     EK_MVE_DEPTH16 = 8,  /* the same of gemm_s16 */
@@ -81,6 +82,8 @@ ek_packed_fn ek_mve_packed_depthwise_s8;
 ek_pack_depthwise_s8_fn ek_mve_pack_depthwise_s8;
 
 ek_gemm_s8_fn ek_mve_gemm_s8;
+ek_unpack_w4_fn ek_mve_unpack_gemm_w4;
+ek_row_w4_fn ek_mve_row_w4;
 ek_gemm_s16_fn ek_mve_gemm_s16;
 ek_depthwise_s8_fn ek_mve_depthwise_s8;
 ek_add_s8_fn ek_mve_add_s8;

@@ -6,6 +6,7 @@
 
 #define EK_MVE_GEOMETRY                                                                            \
     .name = "cortex_m_mve", .gemm_s8_rows = EK_MVE_GEMM_ROWS, .gemm_s16_rows = EK_MVE_GEMM_ROWS16, \
-    .packed_gemm_s8 = ek_mve_packed_gemm_s8, .packed_depthwise_s8 = ek_mve_packed_depthwise_s8
+    .gemm_w4_block = EK_MVE_W4_BLOCK, .packed_gemm_s8 = ek_mve_packed_gemm_s8,                     \
+    .packed_depthwise_s8 = ek_mve_packed_depthwise_s8
 
 #endif

@@ -5,7 +5,7 @@ A tensor that is always 0 has the range (0, 0). All raise CalibrationError on st
 seen no value.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -79,12 +79,16 @@ OBSERVERS: dict[str, Callable[[TensorStats], Range]] = {
 }
 
 
-def candidates(stats: TensorStats) -> list[tuple[str, Range]]:
+def candidates(
+    stats: TensorStats, known: Mapping[str, Range] | None = None
+) -> list[tuple[str, Range]]:
     """Every observer's range and two more percentiles, named, those of no difference left out.
 
     The first is always minmax; of ranges that agree to an eighth of a step the first one stays.
+    Ranges of observers that are `known` already are not looked for again.
     """
-    offers = [(name, find(stats)) for name, find in OBSERVERS.items()]
+    known = known or {}
+    offers = [(name, known.get(name) or find(stats)) for name, find in OBSERVERS.items()]
     offers += [(f"percentile-{p}", percentile(stats, p)) for p in (99.9, 99.999)]
     kept: list[tuple[str, Range]] = []
     for name, offer in offers:

@@ -26,9 +26,9 @@ from .format.writer import write
 from .ir import Array, Graph, Node, Value
 from .ops import definition
 from .ops._opdef import Lowered
-from .plan import Buffer, place, schedule
+from .plan import TRIES, Buffer, place, schedule
 from .plan.buffers import assign, runs_nothing
-from .runtime import scratch_bytes
+from .runtime import Model, Session, scratch_bytes
 
 ARENA_ALIGN = 16
 
@@ -85,32 +85,51 @@ class _Step:
 
 
 def build_file(
-    graph: Graph, provenance: Provenance | None = None, kept: Kept | None = None
+    graph: Graph,
+    provenance: Provenance | None = None,
+    kept: Kept | None = None,
+    *,
+    compact: bool = True,
 ) -> bytes:
     """The generic .edge file of `graph`, which runs everywhere; `retarget` makes one for a target.
 
-    `kept` says which channels are left of values that lost some. Raises UserError for a model too
-    large for the format.
+    `kept` says which channels are left of values that lost some. Unless `compact`, the arena is the
+    first that serves: for files that run once and go. Raises UserError for a model too large for
+    the format.
     """
     try:
-        return write(build_model(graph, provenance, kept))
+        return write(build_model(graph, provenance, kept, compact=compact))
     except ValueError as why:
         raise UserError(f"the model does not fit the .edge format: {why}") from why
 
 
+def open_once(graph: Graph) -> Session:
+    """A session of `graph` for a few runs, opened fast."""
+    return Session(Model(build_file(graph, compact=False), checksum=False))
+
+
 def build_model(
-    graph: Graph, provenance: Provenance | None = None, kept: Kept | None = None
+    graph: Graph,
+    provenance: Provenance | None = None,
+    kept: Kept | None = None,
+    *,
+    compact: bool = True,
 ) -> EdgeModel:
     """As build_file, before serialization."""
-    # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
+    provenance, kept = provenance or Provenance(), kept or {}
     orders = [list(graph.nodes)]
+    if not compact:
+        return _plan(graph, orders[0], provenance, kept, 0)
+    # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
-    models = [_plan(graph, order, provenance or Provenance(), kept or {}) for order in orders]
+    models = [_plan(graph, order, provenance, kept, TRIES) for order in orders]
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 
-def _plan(graph: Graph, order: list[Node], provenance: Provenance, kept: Kept) -> EdgeModel:
+def _plan(
+    graph: Graph, order: list[Node], provenance: Provenance, kept: Kept, tries: int
+) -> EdgeModel:
     blob = _Blob()
     steps: dict[int, _Step] = {}
     for at, node in enumerate(order, 1):
@@ -125,7 +144,7 @@ def _plan(graph: Graph, order: list[Node], provenance: Provenance, kept: Kept) -
         if step.scratch:
             scratch_of[at] = len(buffers)
             buffers.append(Buffer(step.scratch, at, at))
-    layout = place(buffers, ARENA_ALIGN)
+    layout = place(buffers, ARENA_ALIGN, tries)
 
     index = _Tensors(blob, {v: layout.offsets[i] for v, i in buffer_of.items()})
     inputs = [IoRecord(p.name, index(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,26 +18,29 @@ def multiplier(ratio: float) -> tuple[int, int]:
     A ratio below 2^-31 gives the smallest one there is. Raises ValueError for ratios that are not
     positive and finite, or not below 2^30.
     """
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise ValueError(f"scale ratio {ratio} is not positive and finite")
-    fraction, exponent = math.frexp(ratio)  # fraction in [0.5, 1)
-    m = round(fraction * (1 << 31))
-    if m == 1 << 31:
-        m, exponent = 1 << 30, exponent + 1
-    if exponent < MIN_SHIFT:
-        return 1 << 30, MIN_SHIFT
-    if exponent > MAX_SHIFT:
-        raise ValueError(f"scale ratio {ratio} is 2^{MAX_SHIFT} or more")
-    return m, exponent
+    m, shift = multipliers(np.array([ratio]))
+    return int(m[0]), int(shift[0])
 
 
 def multipliers(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
     """`multiplier` of each element."""
-    pairs = [multiplier(float(r)) for r in ratios.ravel()]
-    return (
-        np.array([m for m, _ in pairs], np.int32),
-        np.array([s for _, s in pairs], np.int8),
-    )
+    m, shift = _split(ratios.ravel(), 31, MAX_SHIFT)
+    tiny = shift < MIN_SHIFT
+    m, shift = np.where(tiny, 1 << 30, m), np.where(tiny, MIN_SHIFT, shift)
+    return m.astype(np.int32), shift.astype(np.int8)
+
+
+def _split(ratios: NDArray[np.float64], bits: int, most: int) -> tuple[Ints, Ints]:
+    """(m, exponent) with ratio = m * 2^(exponent - bits), m of `bits` bits, exponent <= `most`."""
+    if len(bad := ratios[~(np.isfinite(ratios) & (ratios > 0))]):
+        raise ValueError(f"scale ratio {bad[0]} is not positive and finite")
+    fraction, exponent = np.frexp(ratios)  # fraction in [0.5, 1)
+    m = np.rint(np.ldexp(fraction, bits)).astype(np.int64)
+    full = m == 1 << bits
+    m, exponent = np.where(full, 1 << (bits - 1), m), exponent.astype(np.int64) + full
+    if len(bad := ratios[exponent > most]):
+        raise ValueError(f"scale ratio {bad[0]} is 2^{most} or more")
+    return m, exponent
 
 
 def real_ratio(m: NDArray[Any], shift: NDArray[Any]) -> NDArray[np.float64]:
@@ -80,27 +82,17 @@ def multiplier16(ratio: float) -> tuple[int, int]:
     A ratio below 2^-40 gives the smallest one there is. Raises ValueError for ratios that are not
     positive and finite, or not below 2^22.
     """
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise ValueError(f"scale ratio {ratio} is not positive and finite")
-    fraction, exponent = math.frexp(ratio)  # fraction in [0.5, 1)
-    m = round(fraction * (1 << 23))
-    if m == 1 << 23:
-        m, exponent = 1 << 22, exponent + 1
-    shift = 23 - exponent
-    if shift > MAX_SHIFT16:
-        return 1 << 22, MAX_SHIFT16
-    if shift < MIN_SHIFT16:
-        raise ValueError(f"scale ratio {ratio} is 2^22 or more")
-    return m, shift
+    m, shift = multipliers16(np.array([ratio]))
+    return int(m[0]), int(shift[0])
 
 
 def multipliers16(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """`multiplier16` of each element."""
-    pairs = [multiplier16(float(r)) for r in ratios.ravel()]
-    return (
-        np.array([m for m, _ in pairs], np.int32),
-        np.array([s for _, s in pairs], np.uint8),
-    )
+    m, exponent = _split(ratios.ravel(), 23, 23 - MIN_SHIFT16)
+    shift = 23 - exponent
+    tiny = shift > MAX_SHIFT16
+    m, shift = np.where(tiny, 1 << 22, m), np.where(tiny, MAX_SHIFT16, shift)
+    return m.astype(np.int32), shift.astype(np.uint8)
 
 
 def real_ratio16(m: NDArray[Any], shift: NDArray[Any]) -> NDArray[np.float64]:

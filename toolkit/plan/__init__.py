@@ -1,6 +1,6 @@
 """When each operator runs, and where each tensor lives while it is needed."""
 
-from .memory import Buffer, Layout, place
+from .memory import TRIES, Buffer, Layout, place
 from .schedule import schedule
 
-__all__ = ["Buffer", "Layout", "place", "schedule"]
+__all__ = ["TRIES", "Buffer", "Layout", "place", "schedule"]

@@ -11,6 +11,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+TRIES = 400
+"""Orders of the buffers tried for a small arena, beyond the first four."""
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -48,7 +51,7 @@ def lower_bound(buffers: Sequence[Buffer], align: int) -> int:
     return peak
 
 
-def place(buffers: Sequence[Buffer], align: int, tries: int = 400) -> Layout:
+def place(buffers: Sequence[Buffer], align: int, tries: int = TRIES) -> Layout:
     """Offsets, multiples of `align`, such that buffers alive together do not overlap."""
     bound = lower_bound(buffers, align)
     indices = list(range(len(buffers)))

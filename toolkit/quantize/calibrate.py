@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...calibration import TensorStats
-from ..build import build_file
+from ...calibration import OBSERVERS, TensorStats, candidates
+from ..build import open_once
 from ..errors import UserError
 from ..ir import Array, Graph, Shape, Value
 from ..ops import definition
 from ..progress import Progress
-from ..runtime import Session
 from .options import Range
 from .probes import Probe, find_probes
 
@@ -47,6 +46,19 @@ class Calibration:
     kept: list[KeptSample]
     probes: list[Probe]
     samples: int
+    _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
+
+    def observed(self, observer: str, tensor: str) -> Range:
+        """The range of a tensor by one of OBSERVERS."""
+        key = observer, tensor
+        if key not in self._observed:
+            self._observed[key] = OBSERVERS[observer](self.stats[tensor])
+        return self._observed[key]
+
+    def candidates(self, tensor: str) -> list[tuple[str, Range]]:
+        """The ranges of a tensor that are worth trying, and by which rule."""
+        known = {observer: self.observed(observer, tensor) for observer in OBSERVERS}
+        return candidates(self.stats[tensor], known)
 
     def extremes(self) -> dict[str, Range]:
         """The least and the largest value of every tensor."""
@@ -100,7 +112,7 @@ def calibrate(
     Raises UserError when there are no samples, or one does not fit the inputs; CalibrationError
     when a tensor holds NaN or infinity.
     """
-    session = Session(build_file(graph))
+    session = open_once(graph)
     names = {v.name for v in graph.values() if v.const is None and v.dtype == np.float32}
     stats = {name: TensorStats(name=name) for name in sorted(names)}
     probes = find_probes(graph)

@@ -24,12 +24,11 @@ from zlib import compress, decompress
 import numpy as np
 from numpy.typing import NDArray
 
-from ..build import build_file
+from ..build import open_once
 from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
 from ..ops.layer_norm import room_for_shifts
 from ..passes.affine import input_factors
-from ..runtime import Session
 from .precision import INT8
 from .prepare import copied
 from .qparams import LEVELS
@@ -143,7 +142,7 @@ class _Estimate:
 def _sizes(
     graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]
 ) -> dict[str, _Size]:
-    session = Session(build_file(graph))
+    session = open_once(graph)
     peak: dict[str, Reals] = {}
     power: dict[str, Reals] = {}
     inverse: dict[str, float] = {}

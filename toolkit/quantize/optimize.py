@@ -20,7 +20,7 @@ from .options import METHODS, OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, 
 from .plan import Plan
 from .precision import Precision
 from .rounding import round_weights
-from .search import MARGIN_DB, Search, fixed_ranges, trials_for
+from .search import Search, fixed_ranges, trials_for
 from .tail import decoding_tail
 from .trial import Score, Trials
 from .units import can_be_int4
@@ -170,11 +170,13 @@ class _Job:
         """The best observer to start from, then tensor by tensor."""
         calibration = self.source.calibration
         budget = trials_for(macs_of(self.source.floats), len(self.trials.kept))
-        search = Search(self.plan, calibration, self.trials, budget, self.progress)
+        search = Search(
+            self.plan, calibration, self.trials, budget, self.score, progress=self.progress
+        )
         scaled = replace(self.options, search_scales=True)
         starts = [
             (self.plan, calibration, 0.0),
-            (self.source.plan(scaled), calibration, MARGIN_DB),
+            (self.source.plan(scaled), calibration, SCALES_GAIN_DB),
         ]
         equal = self._equalized()
         if equal is not None:
@@ -196,7 +198,6 @@ class _Job:
         self._adopt(search)
 
     def _adopt(self, search: Search) -> None:
-        assert search.score is not None
         self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
 
@@ -293,9 +294,12 @@ class _Job:
         if len(kept) < 2:
             return False
         for first in (0, 1):
-            score = self.trials.score(self._rounded(kept[first::2]), self.ranges)
-            noise[:, 1 - first :: 2] = score.noise[:, 1 - first :: 2]
-        return Score(noise, self.score.signal).beats(self.score, ROUNDING_GAIN_DB)
+            others, rounded = slice(1 - first, None, 2), self._rounded(kept[first::2])
+            noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
+            if Score(noise, self.score.signal).gain_db(self.score) <= 0:
+                return False
+        held_out = Score(noise, self.score.signal)
+        return held_out.beats(self.score, ROUNDING_GAIN_DB)
 
     def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
         inputs = [s.inputs for s in samples]

@@ -31,6 +31,9 @@ all directions of the inputs weigh."""
 FACTORS = (1.0, 0.85, 1.15)
 """On the scales of a node with 4-bit weights: each is tried, and the best kept for each channel."""
 ROUNDABLE = frozenset({"Conv2d", "FullyConnected"})
+WIDEST = 1536
+"""Weights of an output channel, at most: the time grows with their cube, their moments with their
+square, and no number of samples here tells how so many inputs go together."""
 
 
 def round_weights(
@@ -48,7 +51,7 @@ def round_weights(
     through = method == "adaround"
     few = spread(samples)
     found: dict[tuple[str, int], Rounded] = {}
-    nodes = [n for n in plan.linear if n.op in ROUNDABLE]
+    nodes = [n for n, u in plan.linear.items() if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST]
     for i, node in enumerate(nodes):
         if progress:
             progress("rounding weights", i, len(nodes))

@@ -2,22 +2,22 @@
 
 It starts from the best of the fixed observers, then goes through the tensors from the noisiest
 on, and keeps a candidate where the quantized file itself, run on calibration samples, comes
-closer to the float model. How long it looks depends on the model's size alone, so the same
-samples give the same file.
+closer to the float model: on every other sample, and on those between as well. How long it looks
+depends on the model's size alone, so the same samples give the same file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
-from ...calibration import OBSERVERS, candidates, quantization_error
+from ...calibration import OBSERVERS, quantization_error
 from ..progress import Progress
 from .calibrate import Calibration
 from .options import Range
 from .plan import Plan
 from .qparams import width
 from .sharing import Group
-from .trial import Score, Trials
+from .trial import HELD_OUT, SIGNIFICANCE, Score, Trials
 
 WORK = 3e11
 """Multiply-accumulates that a search may spend."""
@@ -28,7 +28,7 @@ MARGIN_DB = 0.01
 def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
     """Every tensor's range by one observer, within its limits."""
     limits = calibration.limits()
-    found = {n: OBSERVERS[observer](s) for n, s in calibration.stats.items() if s.count}
+    found = {n: calibration.observed(observer, n) for n, s in calibration.stats.items() if s.count}
     return {name: _within(r, limits.get(name)) for name, r in found.items()}
 
 
@@ -42,7 +42,7 @@ def trials_for(macs: int, samples: int) -> int:
 
 
 class Search:
-    """Coordinate descent over the ranges of groups of tensors."""
+    """Coordinate descent over the ranges of groups of tensors, from a plan with min-max ranges."""
 
     def __init__(
         self,
@@ -50,52 +50,56 @@ class Search:
         calibration: Calibration,
         trials: Trials,
         budget: int,
+        score: Score,
         progress: Progress | None = None,
     ) -> None:
         self.plan, self.trials, self.budget = plan, trials, budget
-        self.calibration = calibration
-        self.progress = progress
-        self.ranges: dict[str, Range] = {}
-        self.score: Score | None = None
+        self.calibration, self.progress = calibration, progress
+        self.ranges, self.score = fixed_ranges(calibration, "minmax"), score
 
-    def choose_start(self, starts: Iterable[tuple[Plan, Calibration, float]]) -> None:
-        """The fixed observer that loses least, with the first plan unless a later one is better.
+    def choose_start(self, starts: Sequence[tuple[Plan, Calibration, float]]) -> None:
+        """The fixed observer that loses least; each plan has to gain its margin in dB.
 
-        Observers are alternatives, any may be the start; another plan has to gain its margin in dB.
+        Min-max is what new samples surprise least: another observer must be better for certain, and
+        so must a plan of the same tensors. One whose tensors are others, scaled or lowered, has a
+        large margin and is one try: a standard error is certain enough.
         """
         for plan, calibration, margin in starts:
             ranges, score = self._best_observer(plan, calibration)
-            if self.score is None or score.beats(self.score, margin):
-                self.plan, self.ranges, self.score = plan, ranges, score
-                self.calibration = calibration
+            errors = SIGNIFICANCE if calibration is self.calibration else HELD_OUT
+            if score.surpasses(self.score, margin, errors):
+                self.plan, self.calibration = plan, calibration
+                self.ranges, self.score = ranges, score
 
     def _best_observer(
         self, plan: Plan, calibration: Calibration
     ) -> tuple[dict[str, Range], Score]:
         offers = [fixed_ranges(calibration, name) for name in OBSERVERS]
-        scored = [(ranges, self._try(plan, ranges)) for ranges in offers]
-        return max(scored, key=lambda pair: pair[1].mean_db)
+        scored = [(ranges, self.trials.score(plan, ranges)) for ranges in offers]
+        self._report()
+        _, first = scored[0]
+        certain = [pair for pair in scored if pair[1].surpasses(first, 0.0)]
+        return max(certain or scored[:1], key=lambda pair: pair[1].gain_db(first))
 
     def descend(self) -> None:
         """Go through the tensors once, noisiest first, while the budget lasts.
 
         A second round was tried: it found nothing that a significant gain would show.
         """
-        assert self.score is not None
         for group in self._by_noise():
             for ranges in self._alternatives(group):
                 if self.trials.count >= self.budget:
                     return
-                score = self._try(self.plan, self.ranges | ranges)
-                if score.beats(self.score, MARGIN_DB):
-                    self.ranges, self.score = self.ranges | ranges, score
+                tried = self.ranges | ranges
+                score = self.trials.challenge(self.plan.emit(tried)[0], self.score, MARGIN_DB)
+                if score is not None:
+                    self.ranges, self.score = tried, score
+                self._report()
 
-    def _try(self, plan: Plan, ranges: dict[str, Range]) -> Score:
-        score = self.trials.score(plan, ranges)
+    def _report(self) -> None:
         if self.progress:
             done = min(self.trials.count, self.budget)
             self.progress("searching ranges", done, self.budget)
-        return score
 
     def _by_noise(self) -> list[Group]:
         """Groups from the noisiest on, by the SQNR that their range gives the tensor itself."""
@@ -116,7 +120,7 @@ class Search:
         limits = self.calibration.limits()
         by_rule: dict[str, dict[str, Range]] = {}
         for v in group.readers:
-            for rule, found in candidates(self.calibration.stats[v.name]):
+            for rule, found in self.calibration.candidates(v.name):
                 by_rule.setdefault(rule, {})[v.name] = _within(found, limits.get(v.name))
         now = {v.name: self.ranges[v.name] for v in group.readers}
         options = [now | ranges for ranges in by_rule.values()]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.quantize import Options, Plan, Score, Trials, calibrate
+from edgekit.toolkit.quantize.search import Search, fixed_ranges
+
+BUDGET = 60
+
+
+@pytest.fixture
+def net(g):
+    x = g.input("x", 1, 6, 6, 4)
+    a = g.conv(x, 8, act_min=0.0, name="a")
+    return g.output(g.conv(a, 4, name="y"))
+
+
+def samples(scales, seed=5):
+    rng = np.random.default_rng(seed)
+    return [{"x": (s * rng.normal(size=(1, 6, 6, 4))).astype(np.float32)} for s in scales]
+
+
+def search_of(graph, data):
+    found = calibrate(graph, data)
+    ranges = fixed_ranges(found, "minmax")
+    plan, trials = Plan(graph, ranges, Options(means=found.means())), Trials(found)
+    return Search(plan, found, trials, BUDGET, trials.score(plan, ranges))
+
+
+def clipped(search, factor):
+    return {name: (low * factor, high * factor) for name, (low, high) in search.ranges.items()}
+
+
+def test_what_gains_on_every_other_sample_alone_is_refused(net):
+    """Even samples are small: narrow ranges serve them and clip those between."""
+    search = search_of(net, samples([0.1, 8.0] * 16))
+    score, narrow = search.score, search.plan.emit(clipped(search, 1 / 20))[0]
+    tried = search.trials.measure(narrow)
+    assert tried.surpasses(score, 3.0, at=slice(0, None, 2))
+    assert search.trials.challenge(narrow, score, 0.01) is None
+    before = dict(search.ranges)
+    search.descend()
+    fresh = search_of(net, samples([0.1, 8.0] * 16, seed=6)).trials
+    wide = fresh.score(search.plan, before)
+    assert fresh.score(search.plan, search.ranges).gain_db(wide) > -0.1
+
+
+def test_luck_on_few_samples_is_refused(net):
+    """Of many ranges a few thousandths apart the best on four samples is the best by chance."""
+    search = search_of(net, samples([1.0] * 8))
+    start, factors = search.score, np.linspace(0.985, 1.0, 60)
+    graphs = [search.plan.emit(clipped(search, f))[0] for f in factors]
+    best = max(search.trials.measure(g).gains(start)[::2].mean() for g in graphs)
+    assert best > 0.1
+    assert all(search.trials.challenge(g, start, 0.01) is None for g in graphs)
+
+
+def test_ranges_that_serve_all_samples_are_found(net):
+    """An outlier in a channel that nothing reads makes the range of the input far too wide."""
+    net.nodes[0].input(1).const[..., 0] = 0
+    data = samples([1.0] * 32)
+    data[7]["x"][0, 0, 0, 0] = 60.0
+    search = search_of(net, data)
+    search.descend()
+    fresh = search_of(net, samples([1.0] * 32, seed=6)).trials
+    wide = fresh.score(search.plan, fixed_ranges(search.calibration, "minmax"))
+    assert fresh.score(search.plan, search.ranges).gain_db(wide) > 3
+
+
+def test_the_start_is_minmax_unless_another_is_better_for_certain(net):
+    search = search_of(net, samples([1.0] * 32))
+    before, trials = dict(search.ranges), search.trials
+    search.choose_start([(search.plan, search.calibration, 0.0)])
+    first = trials.score(search.plan, before)
+    assert search.ranges == before or search.score.surpasses(first, 0.0)
+    search.choose_start([(search.plan, search.calibration, 3.0)])
+    assert search.score.gain_db(first) < 3.0
+
+
+def test_few_samples_that_make_most_of_the_noise_do_not_decide():
+    signal = np.array([1.0])
+    base = np.where(np.arange(16) == 3, 1.0, 1e-3)[None]
+    other = np.where(np.arange(16) == 3, 0.5, 2e-3)[None]
+    one, two = Score(base, signal), Score(other, signal)
+    assert two.mean_db > one.mean_db + 2
+    assert two.gain_db(one) < 0 and not two.beats(one, 0.0)

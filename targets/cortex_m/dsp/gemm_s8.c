@@ -73,20 +73,28 @@ static const uint32_t *spread_rows(buffer *to, const int8_t *a, size_t step, siz
     return x;
 }
 
+/* Returns the sum of four inputs and `sum`. */
+static inline int32_t spread_four(uint32_t *x, uint32_t four, int32_t sum)
+{
+    x[0] = ek_dsp_even(four);
+    x[1] = ek_dsp_odd(four);
+    return ek_dsp_halves(x[0], ek_dsp_halves(x[1], sum));
+}
+
 static const uint32_t *spread_row(buffer *to, const int8_t *a, size_t k)
 {
     uint32_t *x = to->x, *const end = x + (k + 15) / 16 * 8;
     int32_t sum = 0;
-    for (size_t i = 0; x < end; i += 4, x += 2) {
-        uint32_t four = 0;
-        if (i + 4 <= k)
-            memcpy(&four, a + i, 4);
-        else if (i < k)
-            four = last_inputs(a, k);
-        x[0] = ek_dsp_even(four);
-        x[1] = ek_dsp_odd(four);
-        sum = ek_dsp_halves(x[0], ek_dsp_halves(x[1], sum));
+    for (const int8_t *at = a, *const last = a + k / 4 * 4; at != last; at += 4, x += 2) {
+        uint32_t four;
+        memcpy(&four, at, 4);
+        sum = spread_four(x, four, sum);
     }
+    if (k % 4) {
+        sum = spread_four(x, last_inputs(a, k), sum);
+        x += 2;
+    }
+    while (x < end) *x++ = 0;
     to->correction[0] = -128 * sum;
     return end;
 }
@@ -165,11 +173,12 @@ static void multiply_rows(const product *p, const int8_t *a)
 static bool is_fast(const ek_requant *q, size_t n)
 {
     const int8_t *shift = q->shift;
-    uint32_t odd = q->qmin != INT8_MIN || q->qmax != INT8_MAX, four;
+    uint32_t odd = q->qmin != INT8_MIN || q->qmax != INT8_MAX, signs = 0, four;
     for (; n >= 4; n -= 4, shift += 4) {
         memcpy(&four, shift, 4);
-        odd |= ek_dsp_negated(four) & 0x80808080;
+        signs |= ek_dsp_negated(four);
     }
+    odd |= signs & 0x80808080;
     for (; n; n--, shift++) odd |= *shift > 0;
     return !odd;
 }

@@ -19,6 +19,7 @@ bool check_gemm_f32(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_f32(const ek_kernels *ref, const ek_kernels *opt);
 bool check_gemm_s16(const ek_kernels *ref, const ek_kernels *opt);
+bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_mat_mul_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_elementwise(const ek_kernels *ref, const ek_kernels *opt);

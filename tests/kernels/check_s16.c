@@ -1,4 +1,4 @@
-/* gemm_s16, mat_mul_s16 and depthwise_s16: every size and tail, sums beyond 32 bits, every shift. */
+/* gemm_s16, mat_mul_s16, depthwise_s16 and add_s16: every size and tail, sums beyond 32 bits, every shift. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,6 +221,50 @@ bool check_depthwise_s16(const ek_kernels *ref, const ek_kernels *opt)
     if (!packs_in_16s(opt->packed_depthwise_s16, "depthwise_s16", opt)) return false;
     for (uint32_t t = 0; t < check_trials; t++)
         if (!try_depthwise(ref, opt, t)) return false;
+    return true;
+}
+
+/* Multipliers within 2^23, together too, and shifts by which results are around the range of int16. */
+static ek_add_s16 add_make(void)
+{
+    const int32_t limit = 1 << 23, ma = rnd_between(-limit, limit), room = limit - (ma < 0 ? -ma : ma);
+    const int32_t a = rnd_between(-32768, 32767), b = rnd_between(-32768, 32767), bits = rnd_between(0, 23);
+    return (ek_add_s16){ .a_multiplier = ma / (1 << bits),
+                         .b_multiplier = (rnd() & 1 ? room : rnd_between(-room, room)) / (1 << bits),
+                         .shift = rnd() & 3 ? rnd_between(23 - bits < 1 ? 1 : 23 - bits, 25) : rnd_between(1, 40),
+                         .qmin = rnd() & 1 ? INT16_MIN
+                                 : a < b   ? a
+                                           : b,
+                         .qmax = a < b ? b : a };
+}
+
+static bool try_add(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
+{
+    const uint32_t count = rnd() & 1 ? 1 + trial % 300 : 1 + rnd() % 80, b_step = rnd() & 1, in_place = rnd() % 3;
+    block a = inputs(count), b = inputs(b_step ? count : 1);
+    const ek_add_s16 p = add_make();
+    output outs[2] = { output_make(count * 2, 2), output_make(count * 2, 2) };
+    const ek_kernels *tables[2] = { ref, opt };
+    for (int i = 0; i < 2; i++) {
+        int16_t *const out = (int16_t *)outs[i].data;
+        const int16_t *x = a.data, *y = b.data;
+        if (in_place == 1) x = memcpy(out, x, count * 2);
+        if (in_place == 2 && b_step) y = memcpy(out, y, count * 2);
+        tables[i]->add_s16(out, x, y, b_step, count, &p);
+    }
+    char sizes[80];
+    snprintf(sizes, sizeof sizes, "count %" PRIu32 " b_step %" PRIu32 " in place %" PRIu32, count, b_step, in_place);
+    const bool same = !differs(&outs[0], &outs[1], "add_s16", opt, trial, sizes);
+    output_free(outs[0]), output_free(outs[1]);
+    block_free(a), block_free(b);
+    return same;
+}
+
+bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt)
+{
+    if (opt->add_s16 == ref->add_s16) return true;
+    for (uint32_t t = 0; t < check_trials; t++)
+        if (!try_add(ref, opt, t)) return false;
     return true;
 }
 

@@ -72,7 +72,7 @@ CASES = [
     (node("Max", [A, ROW]), [{"shape.dims.2": 7}, {"is_max": 2}]),
     (node("Add", [A16, ROW16]), [
         {"shape.dims.3": 25}, {"shape.b.2": 1}, {"shift": 0}, {"shift": 41},
-        {"a_multiplier": (1 << 23) + 1}, {"b_multiplier": -(1 << 23) - 1}, {"qmin": 1, "qmax": 0},
+        {"a_multiplier": (5 << 20) + 1}, {"b_multiplier": -(1 << 23) - 1}, {"qmin": 1, "qmax": 0},
     ]),
     (node("Mul", [A16, ROW16]), [
         {"shape.a.2": 5}, {"multiplier": 1}, {"multiplier": 1 << 23}, {"shift": 0}, {"shift": 63},

@@ -98,6 +98,12 @@ typedef struct ek_add_s8 {
     int32_t qmin, qmax;
 } ek_add_s8;
 
+typedef struct ek_add_s16 {
+    int32_t a_multiplier, b_multiplier; /* their magnitudes together are at most 2^23 */
+    int32_t shift;                      /* right, rounded, in [1, 40] */
+    int32_t qmin, qmax;
+} ek_add_s16;
+
 typedef struct ek_mul_s8 {
     int32_t a_zero, b_zero, multiplier, shift, zero_point, qmin, qmax;
 } ek_mul_s8;
@@ -143,6 +149,8 @@ typedef void ek_depthwise_f32_fn(float *out, size_t out_step, const float *const
 /* Elementwise over `count`; b_step is 1, or 0 to use b[0] throughout. out may be a or b. */
 typedef void ek_add_s8_fn(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
                           const ek_add_s8 *p);
+typedef void ek_add_s16_fn(int16_t *out, const int16_t *a, const int16_t *b, size_t b_step, size_t count,
+                           const ek_add_s16 *p);
 typedef void ek_mul_s8_fn(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
                           const ek_mul_s8 *p);
 /* out[i] = table[in[i] + 128]; out may be in. */
@@ -194,6 +202,7 @@ struct ek_kernels {
     ek_depthwise_f32_fn *depthwise_f32;
 
     ek_add_s8_fn *add_s8;
+    ek_add_s16_fn *add_s16;
     ek_mul_s8_fn *mul_s8;
     ek_lut_s8_fn *lut_s8;
     ek_sum_s8_fn *sum_s8;

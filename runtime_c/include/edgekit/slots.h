@@ -56,6 +56,11 @@
 #else
 #define EK_SLOT_add_s8(function) function
 #endif
+#ifdef EK_OMIT_add_s16
+#define EK_SLOT_add_s16(function) NULL
+#else
+#define EK_SLOT_add_s16(function) function
+#endif
 #ifdef EK_OMIT_mul_s8
 #define EK_SLOT_mul_s8(function) NULL
 #else

@@ -16,6 +16,7 @@ ek_depthwise_s8_fn ek_depthwise_s8_ref;
 ek_depthwise_s16_fn ek_depthwise_s16_ref;
 ek_depthwise_f32_fn ek_depthwise_f32_ref;
 ek_add_s8_fn ek_add_s8_ref;
+ek_add_s16_fn ek_add_s16_ref;
 ek_mul_s8_fn ek_mul_s8_ref;
 ek_lut_s8_fn ek_lut_s8_ref;
 ek_sum_s8_fn ek_sum_s8_ref;
@@ -36,6 +37,7 @@ ek_max_s8_fn ek_max_s8_ref;
     .depthwise_s16 = EK_SLOT_depthwise_s16(ek_depthwise_s16_ref), \
     .depthwise_f32 = EK_SLOT_depthwise_f32(ek_depthwise_f32_ref), \
     .add_s8 = EK_SLOT_add_s8(ek_add_s8_ref),                      \
+    .add_s16 = EK_SLOT_add_s16(ek_add_s16_ref),                   \
     .mul_s8 = EK_SLOT_mul_s8(ek_mul_s8_ref),                      \
     .lut_s8 = EK_SLOT_lut_s8(ek_lut_s8_ref),                      \
     .sum_s8 = EK_SLOT_sum_s8(ek_sum_s8_ref),                      \

@@ -4,28 +4,34 @@
 #define ELEMENT int16_t
 
 typedef ek_fmt_add_s16 params;
+typedef ek_add_s16 terms;
 
 static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
-    const int64_t limit = 1 << 23;
-    const bool multipliers =
-        p->a_multiplier <= limit && p->a_multiplier >= -limit && p->b_multiplier <= limit && p->b_multiplier >= -limit;
+    const int64_t ma = p->a_multiplier, mb = p->b_multiplier;
+    const bool multipliers = (ma < 0 ? -ma : ma) + (mb < 0 ? -mb : mb) <= 1 << 23;
     const bool range = p->shift >= 1 && p->shift <= 40 && p->qmin <= p->qmax;
     return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT16) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static void row(int16_t *out, const int16_t *a, const int16_t *b, const params *p)
+static terms terms_of(const params *p, bool swap)
 {
-    const size_t count = p->shape.dims[3], a_step = p->shape.a[3], b_step = p->shape.b[3];
-    const int32_t ma = p->a_multiplier, mb = p->b_multiplier, shift = p->shift;
-    const int64_t half = INT64_C(1) << (shift - 1), qmin = p->qmin, qmax = p->qmax;
-    for (size_t i = 0; i < count; i++) {
-        const int64_t q = ((int64_t)a[i * a_step] * ma + (int64_t)b[i * b_step] * mb + half) >> shift;
-        out[i] = (int16_t)(q < qmin ? qmin : q > qmax ? qmax : q);
-    }
+    return (terms){
+        .a_multiplier = swap ? p->b_multiplier : p->a_multiplier,
+        .b_multiplier = swap ? p->a_multiplier : p->b_multiplier,
+        .shift = p->shift,
+        .qmin = p->qmin,
+        .qmax = p->qmax,
+    };
 }
 
-#include "broadcast_run.h"
+static void row(const ek_kernels *kernels, int16_t *out, const int16_t *a, const int16_t *b, size_t b_step,
+                size_t count, const terms *t)
+{
+    kernels->add_s16(out, a, b, b_step, count, t);
+}
+
+#include "broadcast_kernel.h"
 
 const ek_op ek_op_add_s16 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

@@ -1,8 +1,13 @@
 /* AddS8: int8 Add and Sub, broadcast. */
 #include "broadcast.h"
 
+#define ELEMENT int8_t
+
+typedef ek_fmt_add_s8 params;
+typedef ek_add_s8 terms;
+
 /* The sum stays in 32 bits: it is linear, so its extremes are at the corners. */
-static bool fits(const ek_fmt_add_s8 *p)
+static bool fits(const params *p)
 {
     for (int corner = 0; corner < 4; corner++) {
         const int64_t a = corner & 1 ? INT8_MAX : INT8_MIN, b = corner & 2 ? INT8_MAX : INT8_MIN;
@@ -14,7 +19,7 @@ static bool fits(const ek_fmt_add_s8 *p)
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_add_s8 *p = n->params;
+    const params *p = n->params;
     const int64_t limit = 1 << 22;
     const bool multipliers = p->a_multiplier <= limit && p->a_multiplier >= -limit && p->b_multiplier <= limit &&
                              p->b_multiplier >= -limit && fits(p);
@@ -22,12 +27,9 @@ static ek_status check(const ek_node *n)
     return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static terms terms_of(const params *p, bool swap)
 {
-    const ek_fmt_add_s8 *p = n->params;
-    const ek_fmt_broadcast *s = &p->shape;
-    const bool swap = ek_rows_swap(s);
-    const ek_add_s8 add = {
+    return (terms){
         .a_multiplier = swap ? p->b_multiplier : p->a_multiplier,
         .b_multiplier = swap ? p->a_multiplier : p->b_multiplier,
         .bias = p->bias,
@@ -35,14 +37,14 @@ static ek_status run(const ek_node *n)
         .qmin = p->qmin,
         .qmax = p->qmax,
     };
-    const int8_t *a = ek_in(n, 0), *b = ek_in(n, 1);
-    int8_t *out = ek_out(n, 0);
-    ek_rows r = { 0 };
-    do {
-        const int8_t *x = a + r.a, *y = b + r.b;
-        n->kernels->add_s8(out + r.out, swap ? y : x, swap ? x : y, s->a[3] & s->b[3], s->dims[3], &add);
-    } while (ek_rows_next(&r, s));
-    return EK_OK;
 }
+
+static void row(const ek_kernels *kernels, int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                const terms *t)
+{
+    kernels->add_s8(out, a, b, b_step, count, t);
+}
+
+#include "broadcast_kernel.h"
 
 const ek_op ek_op_add_s8 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

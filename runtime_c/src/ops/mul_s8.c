@@ -1,9 +1,14 @@
 /* MulS8: int8 Mul, broadcast. */
 #include "broadcast.h"
 
+#define ELEMENT int8_t
+
+typedef ek_fmt_mul_s8 params;
+typedef ek_mul_s8 terms;
+
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_mul_s8 *p = n->params;
+    const params *p = n->params;
     /* |acc| <= 255 * 255, and acc << 14 stays below 2^30. */
     const bool scale = p->multiplier >= 1 << 30 && p->shift >= -30 && p->shift <= 14;
     const bool range = ek_is_s8(p->a_zero) && ek_is_s8(p->b_zero) && ek_is_s8(p->output_zero) && ek_is_s8(p->qmin) &&
@@ -11,12 +16,9 @@ static ek_status check(const ek_node *n)
     return scale && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static terms terms_of(const params *p, bool swap)
 {
-    const ek_fmt_mul_s8 *p = n->params;
-    const ek_fmt_broadcast *s = &p->shape;
-    const bool swap = ek_rows_swap(s);
-    const ek_mul_s8 mul = {
+    return (terms){
         .a_zero = swap ? p->b_zero : p->a_zero,
         .b_zero = swap ? p->a_zero : p->b_zero,
         .multiplier = p->multiplier,
@@ -25,14 +27,14 @@ static ek_status run(const ek_node *n)
         .qmin = p->qmin,
         .qmax = p->qmax,
     };
-    const int8_t *a = ek_in(n, 0), *b = ek_in(n, 1);
-    int8_t *out = ek_out(n, 0);
-    ek_rows r = { 0 };
-    do {
-        const int8_t *x = a + r.a, *y = b + r.b;
-        n->kernels->mul_s8(out + r.out, swap ? y : x, swap ? x : y, s->a[3] & s->b[3], s->dims[3], &mul);
-    } while (ek_rows_next(&r, s));
-    return EK_OK;
 }
+
+static void row(const ek_kernels *kernels, int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                const terms *t)
+{
+    kernels->mul_s8(out, a, b, b_step, count, t);
+}
+
+#include "broadcast_kernel.h"
 
 const ek_op ek_op_mul_s8 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };

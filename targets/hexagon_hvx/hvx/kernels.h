@@ -16,6 +16,7 @@ ek_depthwise_s16_fn ek_hvx_depthwise_s16;
 ek_packed_fn ek_hvx_packed_depthwise_s16;
 ek_pack_depthwise_s16_fn ek_hvx_pack_depthwise_s16;
 ek_add_s8_fn ek_hvx_add_s8;
+ek_add_s16_fn ek_hvx_add_s16;
 ek_mul_s8_fn ek_hvx_mul_s8;
 ek_lut_s8_fn ek_hvx_lut_s8;
 ek_sum_s8_fn ek_hvx_sum_s8;

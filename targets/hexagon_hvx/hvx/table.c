@@ -27,6 +27,7 @@ static const ek_kernels kernels = {
     .packed_depthwise_s16 = EK_SLOT_depthwise_s16(ek_hvx_packed_depthwise_s16),
     .pack_depthwise_s16 = EK_SLOT_depthwise_s16(ek_hvx_pack_depthwise_s16),
     .add_s8 = ek_hvx_add_s8,
+    .add_s16 = EK_SLOT_add_s16(ek_hvx_add_s16),
     .mul_s8 = ek_hvx_mul_s8,
     .lut_s8 = ek_hvx_lut_s8,
     .sum_s8 = ek_hvx_sum_s8,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -104,10 +105,12 @@ def test_a_file_that_cannot_be_used(written, text, says):
         ("None", r"returned a NoneType"),
         ("o['y']", r"returned a ndarray"),
         ("1j", r"returned a complex"),
+        ("10**400", r"returned inf for the outputs of the file"),
+        ("sys.exit('enough')", r"mine\.py:metric: line 3: SystemExit: enough"),
     ],
 )
 def test_a_function_that_goes_wrong(written, body, says):
-    metric = open_metric(written(f"def metric(o, r, d):\n    x = 1\n    return {body}\n"))
+    metric = open_metric(written(f"import sys\ndef metric(o, r, d):\n    return {body}\n"))
     with pytest.raises(UserError, match=says):
         value(metric, {"y": np.zeros((2, 3))}, {}, y=np.zeros(2), x=np.zeros(2))
 
@@ -116,6 +119,34 @@ def test_a_function_that_goes_wrong(written, body, says):
 def test_any_number_will_do(written, body):
     metric = open_metric(written(f"import numpy as np\ndef metric(o, r, d): return {body}\n"))
     assert value(metric, {"y": np.zeros(3, np.float32)}, {}) == 0.0
+
+
+def test_a_function_of_other_arguments(written):
+    with pytest.raises(
+        UserError, match=r"mine\.py:metric: TypeError: metric\(\) takes 1 positional"
+    ):
+        value(open_metric(written("def metric(outputs):\n    return 1.0\n")), {}, {})
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_lies_beside_the_file_is_imported_early_or_late(written, monkeypatch, late):
+    path = written("")
+    (path.parent / "beside_mine.py").write_text("half = 0.5\n")
+    found = "import sys; sys.path.insert(0, 'of the user')\n"
+    lines = ["import beside_mine", f"{found}def metric(o, r, d):", " import beside_mine"]
+    path.write_text("\n".join([*lines[late:2], *lines[2:][:late], " return beside_mine.half\n"]))
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setattr(sys, "path", before := list(sys.path))
+    monkeypatch.delitem(sys.modules, "beside_mine", raising=False)
+    assert value(open_metric(path.name), {}, {}) == 0.5
+    assert str(path.parent) not in before and "of the user" in before
+
+
+def test_the_line_is_told_of_a_file_by_its_relative_path(written, monkeypatch):
+    path = written("import math\nmath.nothing\n")
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(UserError, match=r"^mine\.py: line 2: AttributeError"):
+        open_metric(path.name)
 
 
 def test_what_means_no_metric(tmp_path):

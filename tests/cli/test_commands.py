@@ -206,6 +206,7 @@ import numpy as np
 def likelihood(outputs, references, data):
     rows = outputs["probabilities"].reshape(len(data["label"]), -1)
     assert references["probabilities"].shape == outputs["probabilities"].shape
+    print("on stdout is JSON alone")
     return float(np.mean(np.log(rows[np.arange(len(rows)), data["label"]] + 1e-3)))
 """
 
@@ -217,10 +218,11 @@ def test_quantize_and_check_by_a_metric_of_the_users_own(capsys, digits, tmp_pat
     own = ["--metric", f"{path}:likelihood"]
     told = run_json(
         capsys, "quantize", model, "--calib", digits / "calib.npz", "-o", out,
-        "--observer", "minmax", "--max-drop", "0.1%", "--eval", evaluation, *own,
+        "--observer", "minmax", "--max-drop", "0.1234567%", "--eval", evaluation, *own,
     )  # fmt: skip
     found = told["mixed"]["metric"]
     assert told["mixed"]["budget_met"] and found["name"] == "mine.py:likelihood"
+    assert told["mixed"]["budget"]["max_drop"] == "0.1234567%"
     assert found["samples"] == found["of"] == 900 and found["float"] < 0
     assert found["drop_percent"] == pytest.approx(told["mixed"]["chosen"]["drop"], abs=1e-9)
     options = run_json(capsys, "inspect", out)["provenance"]["options"]

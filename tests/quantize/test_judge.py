@@ -29,6 +29,7 @@ def test_a_function_gets_all_that_is_known(g):
     assert judge.real == 1.0 and judge.metric.name.endswith("mine")
     assert set(seen) == {"x", "boxes", "name", "n", "sample_index"}
     np.testing.assert_array_equal(seen["x"], np.concatenate([s["x"] for s in samples]))
+    assert others["boxes"].flags.writeable and not seen["boxes"].flags.writeable
     assert seen["boxes"].shape == (17, 4) and list(seen["sample_index"]) == [0, 1, 2, 3, 4]
 
 
@@ -72,6 +73,12 @@ def test_a_percentage_of_nothing_is_refused(g):
     with pytest.raises(UserError, match=r"value is 0.*without the %"):
         Judge(graph, samples, open_metric("mae"), percent=True)
     assert Judge(graph, samples, open_metric("mae")).real == 0.0
+
+
+@pytest.mark.parametrize("drop", [[1], 1j, "0x1", "nan%", "101%", -1, float("inf")])
+def test_what_is_no_drop(drop):
+    with pytest.raises(UserError, match="max_drop is"):
+        edgekit.Budget(max_drop=drop)
 
 
 def test_labels_of_samples_that_go_by_are_refused_at_once(digits, tmp_path):

@@ -48,7 +48,8 @@ class Evidence:
         index = (first[:, None] + np.arange(self.batch)).ravel()
         self.data: dict[str, Array] = {INDEX: index}
         for name, array in others.items():
-            self.data[name] = array[index] if array.ndim and len(array) == total else array
+            each = array.ndim and len(array) == total
+            self.data[name] = array[index] if each else array.view()
         inputs = {p.name: self.stacked([k.inputs.pop(p.name) for k in keeper.kept])
                   for p in graph.inputs}  # fmt: skip
         self.data |= inputs

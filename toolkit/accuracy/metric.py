@@ -7,7 +7,8 @@ import math
 import numbers
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,11 @@ class Metric:
     def __call__(self, outputs: Arrays, references: Arrays, data: Arrays, whose: str) -> float:
         """The value for `whose` outputs. Raises UserError for what the user's function does."""
         try:
-            value: Any = self.function(dict(outputs), dict(references), dict(data))
+            with _importing_beside(self.file):
+                value: Any = self.function(dict(outputs), dict(references), dict(data))
         except UserError:
             raise
-        except Exception as why:  # the user's code may raise anything
+        except (Exception, SystemExit) as why:  # the user's code may raise anything
             have = f"; data has {', '.join(data)}" if isinstance(why, KeyError) else ""
             text = f"metric {self.name}: {_where(why, self.file)}{_said(why)}{have}"
             raise UserError(f"{text} (on the outputs of {whose})") from why
@@ -111,22 +113,35 @@ def _module(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))
     try:
-        spec.loader.exec_module(module)
+        with _importing_beside(path):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as why:  # the user's code may raise anything
         raise UserError(f"{path}: {_where(why, path)}{_said(why)}") from why
-    finally:
-        sys.path.pop(0)
     return module
 
 
+@contextmanager
+def _importing_beside(file: Path | None) -> Iterator[None]:
+    """What the user's file imports, at its top or in its function, is also looked for beside it."""
+    if file is None:
+        yield
+        return
+    folder = str(file.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
 def _where(why: BaseException, file: Path | None) -> str:
-    """ "line 12: " of the user's file, or of the file where it was raised."""
-    if isinstance(why, SyntaxError):
+    """ "line 12: " of the user's file, or of the file where it was raised; nothing of this one."""
+    if isinstance(why, SyntaxError) and file is not None and why.filename == str(file.resolve()):
         return f"line {why.lineno}: "
-    frames = traceback.extract_tb(why.__traceback__)
-    own = [f for f in frames if file is not None and Path(f.filename) == file]
+    frames = [f for f in traceback.extract_tb(why.__traceback__) if f.filename != __file__]
+    own = [f for f in frames if file is not None and Path(f.filename).resolve() == file.resolve()]
     if own:
         return f"line {own[-1].lineno}: "
     return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
@@ -141,4 +156,9 @@ def _number(value: Any) -> float | None:
     """A number of Python's or numpy's, or None."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    return float(value) if isinstance(value, numbers.Real | np.bool_) else None
+    if not isinstance(value, numbers.Real | np.bool_):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value == abs(value) else -math.inf

@@ -113,7 +113,7 @@ class DropOption(click.ParamType[float | str]):
             number, percent = parse_drop(value)
         except UserError as why:
             self.fail(str(why), param, ctx)
-        return f"{number:g}%" if percent else number
+        return f"{number!r}%" if percent else number
 
 
 def model_argument(f: F) -> F:

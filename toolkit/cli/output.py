@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import click
@@ -45,7 +46,10 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Show]:
-    """A progress bar per stage, gone when its stage is over."""
+    """A progress bar per stage, gone when its stage is over.
+
+    What code of the user's prints meanwhile goes to stderr: stdout is for --json.
+    """
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -64,7 +68,7 @@ def progress(quiet: bool = False) -> Iterator[Show]:
             tasks[stage] = bar.add_task(stage, total=total)
         bar.update(tasks[stage], completed=done, total=total)
 
-    with bar:
+    with redirect_stdout(sys.stderr), bar:
         yield report
 
 

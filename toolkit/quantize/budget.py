@@ -71,7 +71,7 @@ def parse_drop(text: float | str) -> tuple[float, bool]:
     percent = isinstance(text, str) and text.strip().endswith("%")
     try:
         number = float(text.strip().removesuffix("%") if isinstance(text, str) else text)
-    except ValueError:
+    except (ValueError, TypeError):
         number = math.nan
     if not (0 <= number <= 100 if percent else 0 <= number < math.inf):
         raise UserError(

@@ -78,6 +78,18 @@ def test_the_start_is_minmax_unless_another_is_better_for_certain(net):
     assert search.score.gain_db(first) < 3.0
 
 
+def test_a_start_that_serves_most_samples_and_ruins_few_is_refused(net, monkeypatch):
+    search = search_of(net, samples([1.0] * 32))
+    first, plan, known = search.score, search.plan, search.calibration
+    noise = first.noise * 0.1
+    noise[0, 5] = 1000 * first.noise.mean()
+    lucky = Score(noise, first.signal)
+    assert lucky.surpasses(first, 1.0) and lucky.mean_db < first.mean_db
+    monkeypatch.setattr(search.trials, "score", lambda *_: lucky)
+    search.choose_start([(plan, known, 0.0), (Plan(net, search.ranges, Options()), known, 0.5)])
+    assert search.score is first and search.plan is plan
+
+
 def test_few_samples_that_make_most_of_the_noise_do_not_decide():
     signal = np.array([1.0])
     base = np.where(np.arange(16) == 3, 1.0, 1e-3)[None]

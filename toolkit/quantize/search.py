@@ -62,12 +62,14 @@ class Search:
 
         Min-max is what new samples surprise least: another observer must be better for certain, and
         so must a plan of the same tensors. One whose tensors are others, scaled or lowered, has a
-        large margin and is one try: a standard error is certain enough.
+        large margin and is one try: a standard error is certain enough. Neither may lose in all, as
+        a narrow range does that serves most samples and clips a few.
         """
         for plan, calibration, margin in starts:
             ranges, score = self._best_observer(plan, calibration)
             errors = SIGNIFICANCE if calibration is self.calibration else HELD_OUT
-            if score.surpasses(self.score, margin, errors):
+            in_all = score.mean_db > self.score.mean_db
+            if in_all and score.surpasses(self.score, margin, errors):
                 self.plan, self.calibration = plan, calibration
                 self.ranges, self.score = ranges, score
 
@@ -78,7 +80,7 @@ class Search:
         scored = [(ranges, self.trials.score(plan, ranges)) for ranges in offers]
         self._report()
         _, first = scored[0]
-        certain = [pair for pair in scored if pair[1].surpasses(first, 0.0)]
+        certain = [pair for pair in scored if pair[1].beats(first, 0.0)]
         return max(certain or scored[:1], key=lambda pair: pair[1].gain_db(first))
 
     def descend(self) -> None:

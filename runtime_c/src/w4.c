@@ -6,6 +6,21 @@
  * together. */
 enum { BLOCK = 1024, BLOCK_TO_PACK = 8192 };
 
+bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t count, uint32_t group,
+                 uint32_t multipliers, uint64_t n, uint64_t k)
+{
+    if (k > UINT32_MAX || ek_mul64(rows, count) >= UINT64_C(1) << 30) return false; /* twice as int8 has a size */
+    const uint32_t k32 = (uint32_t)k, groups = group ? k32 / group + (k32 % group != 0) : 0; /* no long division */
+    const uint64_t total = ek_mul64(n, groups);
+    if (!ek_check_blob(node, weights, ek_mul64(rows, count / 2 + count % 2), 1) ||
+        !ek_check_blob(node, multipliers, total, 1))
+        return false;
+    const uint8_t *multiplier = ek_blob(node, multipliers);
+    for (uint64_t i = 0; i < total; i++)
+        if (multiplier[i] - 1u >= EK_W4_MULTIPLIER) return false;
+    return true;
+}
+
 void ek_w4_unpack(int8_t *to, const ek_w4 *w, size_t first, size_t n)
 {
     const size_t k = w->k, group = w->group ? w->group : k, groups = ek_w4_groups(k, w->group);

@@ -1,15 +1,19 @@
 """Weights of 4 bits: the int8 kernels of every table on what is read from nibbles."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from edgekit.toolkit.build import build_model
+from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.ir import constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._int4 import effective, stored_int8
+from edgekit.toolkit.runtime import Session
 
 from .conftest import graph_of
 from .test_conv2d import conv_node
@@ -81,6 +85,22 @@ def test_the_file_gives_the_weights_back(integers, group):
         flat = stored_int8(op.kind, op.params, model.blob)
         stored = definition(node.op).stored_weights(node, op.params, flat)
         np.testing.assert_array_equal(stored, node.input(1).const)
+
+
+@pytest.mark.parametrize("multiplier", [0, 17, 255])
+def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier):
+    for node in (
+        fc_node(integers.rng, (3, 7), 5),
+        conv_node(integers.rng, (1, 7, 7, 3), (5, 3, 3, 3)),
+        conv_node(integers.rng, (1, 9, 8, 19), (19, 3, 3, 1), groups=19),
+    ):
+        op, model = lowered(made_int4(integers.rng, node, 3))
+        Session(write(model))
+        last = op.params["multipliers"] + node.attrs["int4_multipliers"].size - 1
+        blob = bytearray(model.blob)
+        blob[last] = multiplier
+        with pytest.raises(UserError):
+            Session(write(replace(model, blob=bytes(blob))))
 
 
 def test_weights_take_half_the_bytes(integers):

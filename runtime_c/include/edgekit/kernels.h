@@ -45,8 +45,7 @@ typedef struct ek_gemm_s8 {
     size_t part_step;
 } ek_gemm_s8;
 
-/* Weights of 4 bits: an int8 is its nibble, -8 to 7, times its multiplier; where that is none, as a hostile file
- * may have it, the weight may be any. */
+/* Weights of 4 bits: an int8 is its nibble, -8 to 7, times its multiplier, 1 to 16. */
 typedef struct ek_w4 {
     const uint8_t *nibbles;     /* [n][(k + 1) / 2]: two a byte, the lower first */
     const uint8_t *multipliers; /* [n][k / group, rounded up] */

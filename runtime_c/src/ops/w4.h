@@ -8,6 +8,9 @@
 /* The least of a block; of a convolution's more, as its windows are gathered anew for each. */
 enum { EK_W4_CHANNELS = 4, EK_W4_CONV_CHANNELS = 8 };
 
+/* The largest of a group. */
+enum { EK_W4_MULTIPLIER = 16 };
+
 static inline size_t ek_w4_row(size_t count)
 {
     return (count + 1) / 2;
@@ -24,16 +27,10 @@ static inline int32_t ek_w4_at(const uint8_t *row, size_t i)
     return (nibble ^ 8) - 8;
 }
 
-/* `rows` of `count` nibbles at blob offset `weights`, and multipliers of each of n channels that have k
- * weights. Any of their bytes is harmless. */
-static inline bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t count, uint32_t group,
-                               uint32_t multipliers, uint64_t n, uint64_t k)
-{
-    if (k > UINT32_MAX || ek_mul64(rows, count) >= UINT64_C(1) << 30) return false; /* twice as int8 has a size */
-    const uint32_t k32 = (uint32_t)k, groups = group ? k32 / group + (k32 % group != 0) : 0; /* no long division */
-    return ek_check_blob(node, weights, ek_mul64(rows, count / 2 + count % 2), 1) &&
-           ek_check_blob(node, multipliers, ek_mul64(n, groups), 1);
-}
+/* `rows` of `count` nibbles at blob offset `weights`, of which any will do; and multipliers, 1 to 16, of each of n
+ * channels that have k weights. So every weight is an int8. */
+bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t count, uint32_t group,
+                 uint32_t multipliers, uint64_t n, uint64_t k);
 
 /* Files packed for a table hold nibbles nevertheless: there they are unpacked at every run. */
 static inline bool ek_w4_packs(const ek_node *node)

@@ -166,6 +166,16 @@ def test_normalizations_take_channels_back_to_the_bit(encoder):
         assert np.array_equal(plain.run(sample)["y"], alike.run(sample)["y"])
 
 
+def test_sums_of_sums_take_no_longer_than_there_are_sums(g):
+    x = g.emit("FullyConnected", g.input("x", 6, 16), g.const(g.rng.normal(size=(16, 16))))
+    for _ in range(40):
+        x = g.emit("Add", x, x)
+    n = g.emit("LayerNorm", x, axes=(1,), epsilon=1e-5, centered=True)
+    graph = g.output(g.emit("FullyConnected", n, g.const(g.rng.normal(size=(5, 16)))))
+    assert [len(s.sums) for s in find_sites(graph)] == [40, 0]
+    find_exponents(graph, samples(6, 16, count=1))
+
+
 def test_an_outlier_channel_in_front_of_a_normalization_costs_no_steps(encoder):
     done = optimize(encoder, calibrate(encoder, ids(5)), "minmax")
     assert {"rows", "n"} <= done.exponents.keys()

@@ -99,14 +99,16 @@ class _Estimate:
         producers: Mapping[Value, Node],
     ) -> None:
         self.site, self.sizes = site, sizes
+        self.tensors, self.sums = set(site.tensors), set(site.sums)
         self.consumers, self.producers = consumers, producers
 
     def noise(self, s: Reals) -> float:
-        return sum(self._at(node, s) for node in self.site.readers)
+        squares = self._squares_of_steps(s)
+        return sum(self._at(node, s, squares) for node in self.site.readers)
 
-    def _at(self, node: Node, s: Reals) -> float:
+    def _at(self, node: Node, s: Reals, squares: Mapping[Value, float]) -> float:
         tensor = self._tensor(node.input(0))
-        square, size = self._square_of_steps(tensor, s), self.sizes[tensor.name]
+        square, size = squares[tensor], self.sizes[tensor.name]
         if node.op == "LayerNorm":
             scale = node.inputs[1].const if len(node.inputs) > 1 and node.inputs[1] else None
             gain = (1.0 if scale is None else scale.astype(np.float64)) / s
@@ -119,16 +121,20 @@ class _Estimate:
 
     def _tensor(self, v: Value) -> Value:
         """The tensor of the site that `v` is, but for what only moves it."""
-        node = self.producers[v]
-        return v if v in self.site.tensors else self._tensor(node.input(0))
+        while v not in self.tensors:
+            v = self.producers[v].input(0)
+        return v
 
-    def _square_of_steps(self, v: Value, s: Reals) -> float:
-        """Of all the roundings that are in `v`."""
-        node = self.producers[v]
-        step = float((self.sizes[v.name].peak * s).max()) / LEVELS[INT8]
-        added = [w for w in node.inputs if w is not None] if node in self.site.sums else []
-        before = [self._tensor(w) for w in added if w.const is None]
-        return step**2 + sum(self._square_of_steps(w, s) for w in before)
+    def _squares_of_steps(self, s: Reals) -> dict[Value, float]:
+        """Of each tensor: of all the roundings that are in it."""
+        squares: dict[Value, float] = {}
+        for v in self.site.tensors:  # sums behind what they add
+            step = float((self.sizes[v.name].peak * s).max()) / LEVELS[INT8]
+            node = self.producers[v]
+            added = [w for w in node.inputs if w is not None] if node in self.sums else []
+            before = [squares[self._tensor(w)] for w in added if w.const is None]
+            squares[v] = step**2 + sum(before)
+        return squares
 
     def _beyond(self, norm: Node) -> Reals:
         """How much of the noise in each channel of a LayerNorm's output its readers make."""

@@ -67,6 +67,20 @@ def test_batches_are_taken_apart(g):
     assert judge.judged(0.0).samples == 6
 
 
+def test_top1_of_batches(g):
+    graph = g.output(g.emit("FullyConnected", g.input("x", 4, 6), g.const(RNG.normal(size=(3, 6)))))
+    samples = [{"x": RNG.normal(size=(4, 6)).astype(np.float32)} for _ in range(3)]
+    judge = Judge(graph, samples)
+    assert judge.real == 100.0 and judge.judged(0.0).samples == 12
+
+
+def test_top1_of_a_map_is_refused_when_judging_and_when_comparing(g):
+    graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
+    for judge in (lambda: Judge(graph, [{}]), lambda: Meter(graph, open_metric("top1"), {}, 1)):
+        with pytest.raises(UserError, match="does not name one class a sample"):
+            judge()
+
+
 def test_a_percentage_of_nothing_is_refused(g):
     graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
     samples = [{"x": np.ones((1, 4, 4, 2), np.float32)}]

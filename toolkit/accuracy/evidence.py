@@ -26,6 +26,11 @@ def make_keeper(graph: Graph) -> Keeper:
     return Keeper(max(1, min(KEPT_SAMPLES, KEPT_BYTES // max(size, 1))), limit_bytes=1 << 62)
 
 
+def batch_of(graph: Graph) -> int:
+    """Samples that the graph takes at a time."""
+    return max((p.shape[0] if p.shape else 1 for p in graph.inputs), default=1)
+
+
 def _bytes(shape: Shape, onnx_dtype: int) -> int:
     return int(np.prod(shape)) * numpy_dtype(onnx_dtype).itemsize
 
@@ -40,7 +45,7 @@ class Evidence:
     def __init__(
         self, graph: Graph, keeper: Keeper, metric: Metric, others: Answers, total: int | None
     ) -> None:
-        self.batch = max((p.shape[0] if p.shape else 1 for p in graph.inputs), default=1)
+        self.batch = batch_of(graph)
         self.of = keeper.seen * self.batch
         total = self.of if total is None else total
         _check_labels(metric, others, total)

@@ -13,7 +13,7 @@ from ..ir import Array, Graph
 from ..onnx_types import numpy_dtype
 from ..quantize import Judged, KeptSample
 from ..runtime import Session
-from .evidence import Evidence, make_keeper
+from .evidence import Evidence, batch_of, make_keeper
 from .metric import Metric, open_metric
 from .metrics import judged_output
 
@@ -93,6 +93,8 @@ class Meter:
     def __init__(
         self, graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
     ) -> None:
+        if metric.in_points:
+            check_class(graph)
         self.graph, self.metric, self.others, self.total = graph, metric, others, total
         self.keeper = make_keeper(graph)
 
@@ -122,10 +124,12 @@ class Meter:
 def check_class(graph: Graph) -> None:
     """Raises UserError where the output that top-1 is of does not name one class a sample."""
     outputs = {p.name: np.empty(p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.outputs}
-    name = judged_output(outputs)
-    if sum(d > 1 for d in outputs[name].shape) > 1:
+    batch = batch_of(graph)
+    rows = {k: v[:1] if v.ndim and len(v) == batch else v for k, v in outputs.items()}
+    name = judged_output(rows)
+    if sum(d > 1 for d in rows[name].shape) > 1:
         raise UserError(
             f"output '{name}' {list(outputs[name].shape)} does not name one class a sample, so "
-            "there is no top-1 to lose; give a metric that suits the model (--metric), or limit "
-            "the noise instead (min_sqnr)"
+            "there is no top-1; give a metric that suits the model (--metric), or limit the noise "
+            "(min_sqnr) in place of the drop"
         )

@@ -230,7 +230,8 @@ def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:
     """
     where = f"{path}, labels '{key}'"
     if not Path(path).is_file():
-        raise CalibrationError(f"'{path}' does not exist; labels are read from an .npz file")
+        what = "is no file" if Path(path).exists() else "does not exist"
+        raise CalibrationError(f"'{path}' {what}; labels are read from an .npz file")
     with readable(str(path), "an .npz file of labels"), open(path, "rb") as stream:
         if stream.read(2) != b"PK":
             raise CalibrationError(f"'{path}' is not an .npz file; save labels with np.savez(...)")

@@ -59,6 +59,7 @@ def test_cosine_and_mae():
     each = [u @ v / math.sqrt((u @ u) * (v @ v)) for u, v in zip(a, b, strict=True)]
     assert value(open_metric("cosine"), {"e": a}, {"e": b}) == pytest.approx(np.mean(each))
     far = -np.abs(a.astype(np.float64) - b).mean()
+    assert math.copysign(1, value(open_metric("mae"), {"e": a}, {"e": a})) == 1
     assert value(open_metric("mae"), {"e": a}, {"e": b}) == pytest.approx(far)
     assert value(open_metric("mae", "t"), {"e": a}, {"e": a}, t=b) == pytest.approx(far)
 

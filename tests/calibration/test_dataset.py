@@ -247,6 +247,8 @@ def test_labels_are_class_numbers(tmp_path):
     assert labels.dtype == np.int64 and labels.tolist() == [0, 1, 2, 3]
     with pytest.raises(CalibrationError, match="labels 'z': no such array; found: 'y', 'p', 'h'"):
         load_labels(path, "z")
+    with pytest.raises(CalibrationError, match="is no file; labels are read from"):
+        load_labels(path.parent, "y")
     with pytest.raises(CalibrationError, match="expected one class number a sample"):
         load_labels(path, "p")
     with pytest.raises(CalibrationError, match="1 of 2 values are no whole numbers"):

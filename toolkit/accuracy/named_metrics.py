@@ -87,7 +87,7 @@ def mae(outputs: Arrays, references: Arrays, labels: Array | None) -> float:
         raise UserError(
             f"metric mae: labels {list(truth.shape)} do not fit output '{name}' {list(got.shape)}"
         )
-    return -float(np.mean(np.abs(got - truth.reshape(got.shape))))
+    return 0.0 - float(np.mean(np.abs(got - truth.reshape(got.shape))))  # never -0
 
 
 def _floats(references: Arrays) -> str:

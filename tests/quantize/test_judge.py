@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,15 @@ def test_a_percentage_of_nothing_is_refused(g):
 def test_what_is_no_drop(drop):
     with pytest.raises(UserError, match="max_drop is"):
         edgekit.Budget(max_drop=drop)
+
+
+def test_limits_are_numbers_and_may_be_those_of_numpy():
+    budget = edgekit.Budget(np.float32(0.5), np.float64(30), np.int64(9000), np.uint8(7))
+    assert json.loads(json.dumps(budget.given())) == budget.given()
+    assert list(budget.given().values()) == [0.5, 30.0, 9000, 7]
+    for given in ({"min_sqnr": "30dB"}, {"max_bytes": "64K"}, {"max_arena": [1]}, {"max_bytes": 0}):
+        with pytest.raises(UserError, match=f"{next(iter(given))} is "):
+            edgekit.Budget(**given)
 
 
 def test_labels_of_samples_that_go_by_are_refused_at_once(digits, tmp_path):

@@ -28,14 +28,21 @@ class Budget:
     max_arena: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_drop is not None:
-            parse_drop(self.max_drop)
-        if self.min_sqnr is not None and not math.isfinite(self.min_sqnr):
-            raise UserError(f"min_sqnr is {self.min_sqnr}; give decibels, 30 for example")
+        # Numbers of numpy, which JSON has not, become Python's.
+        drop, sqnr = self.max_drop, self.min_sqnr
+        if drop is not None:
+            number, _ = parse_drop(drop)
+            object.__setattr__(self, "max_drop", drop if isinstance(drop, str) else number)
+        if sqnr is not None:
+            object.__setattr__(self, "min_sqnr", _number(sqnr))
+            if not math.isfinite(_number(sqnr)):
+                raise UserError(f"min_sqnr is {sqnr}; give decibels, 30 for example")
         for name in ("max_bytes", "max_arena"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{name} is {value}; give 1 byte or more")
+            if value is not None:
+                if not 1 <= _number(value) < math.inf:
+                    raise UserError(f"{name} is {value}; give 1 byte or more")
+                object.__setattr__(self, name, int(value))
 
     @property
     def drop_limit(self) -> float:
@@ -64,6 +71,14 @@ class Budget:
         return (self.max_bytes is None or file_bytes <= self.max_bytes) and (
             self.max_arena is None or arena_bytes <= self.max_arena
         )
+
+
+def _number(value: Any) -> float:
+    """NaN of what is no number."""
+    try:
+        return math.nan if isinstance(value, str) else float(value)
+    except (ValueError, TypeError):
+        return math.nan
 
 
 def parse_drop(text: float | str) -> tuple[float, bool]:

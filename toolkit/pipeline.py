@@ -19,6 +19,7 @@ from .accuracy import (
     Meter,
     MetricFunction,
     Report,
+    batch_of,
     compare,
     explain,
     make_oracle,
@@ -247,7 +248,7 @@ def check(
     """
     session = Session(edge, kernels)
     graph = load(model, _shapes_of(session, model))
-    specs = input_specs(graph)
+    specs, batch = input_specs(graph), batch_of(graph)
     samples = open_samples(data, specs, image or ImageOptions(), limit=limit, allow_extra=True)
     meter = None
     if metric is not None:
@@ -259,7 +260,8 @@ def check(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
-        None if meter else classes_of(data, labels, limit),
+        None if meter else classes_of(data, labels, None if limit is None else limit * batch),
+        batch=batch,
         meter=meter,
         float_edge=Session(build_file(floats)) if layers else None,
         target=f"host ({session.kernels})" if target is None else None,

@@ -17,8 +17,8 @@ WEIGHT = RNG.normal(size=(4, 6)).astype(np.float32) / 4
 LIMITS = {"act_min": -np.inf, "act_max": np.inf}
 
 
-def small_net():
-    x, y, z = (Value(n, TensorType(FLOAT, (1, d))) for n, d in (("x", 6), ("y", 4), ("z", 4)))
+def small_net(batch=1):
+    x, y, z = (Value(n, TensorType(FLOAT, (batch, d))) for n, d in (("x", 6), ("y", 4), ("z", 4)))
     w = constant(WEIGHT, "w")
     nodes = [
         Node("FullyConnected", [x, w, None], [y], LIMITS, "y"),
@@ -47,6 +47,22 @@ def test_the_report_has_the_keys_of_check(sides):
     assert output["name"] == "z" and output["sqnr_db"] > 25 and output["cosine"] > 0.99
     assert told["top1"]["float"] == 1.0 and told["samples"] == 10
     assert told["top1"]["edge"] == told["top1"]["agreement"] >= 0.8
+
+
+def test_each_sample_of_a_batch_has_its_label():
+    graph = small_net(batch=2)
+    edge = Session(build_file(graph))
+    pairs = [
+        {"x": np.concatenate([a["x"], b["x"]])}
+        for a, b in zip(SAMPLES[::2], SAMPLES[1::2], strict=True)
+    ]
+    truth = [int((s["x"] @ WEIGHT.T).argmax()) for s in SAMPLES]
+    wrong = [(c + 1) % 4 for c in truth[:3]] + truth[3:]
+    report = compare(edge, OwnRuntime(graph), pairs, [*wrong, 0], batch=2)
+    assert report.samples == 10 and report.top1 is not None
+    assert report.top1.to_json() == {"float": 0.7, "edge": 0.7, "agreement": 1.0}
+    with pytest.raises(UserError, match="10 samples and 12"):
+        compare(edge, OwnRuntime(graph), pairs, [*truth, 0, 0], batch=2)
 
 
 def test_layers_are_compared_by_name_the_worst_first(sides):

@@ -76,6 +76,15 @@ def test_top1_of_batches(g):
     assert judge.real == 100.0 and judge.judged(0.0).samples == 12
 
 
+def test_a_model_without_a_batch_axis_takes_one_sample(g):
+    graph = g.output(g.emit("FullyConnected", g.input("x", 5, 6), g.const(RNG.normal(size=(3, 6)))))
+    graph.outputs[0].shape = (15,)
+    samples = [{"x": RNG.normal(size=(5, 6)).astype(np.float32)} for _ in range(4)]
+    judge = Judge(graph, samples, others={"y": np.arange(4)}, metric=open_metric("top1", "y"))
+    assert judge.judged(0.0).samples == 4
+    assert judge.references[graph.outputs[0].name].shape == (4, 15)
+
+
 def test_top1_of_a_map_is_refused_when_judging_and_when_comparing(g):
     graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
     for judge in (lambda: Judge(graph, [{}]), lambda: Meter(graph, open_metric("top1"), {}, 1)):

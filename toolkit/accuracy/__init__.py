@@ -1,6 +1,7 @@
 """What a quantized file costs against the float model."""
 
 from .compare import LayerReport, OutputReport, Report, compare
+from .evidence import batch_of
 from .explain import SAMPLES, Explanation, LayerCost, explain
 from .judge import Judge, Meter, check_class
 from .metric import FORM, Metric, MetricFunction, open_metric
@@ -27,6 +28,7 @@ __all__ = [
     "OwnRuntime",
     "Report",
     "Top1",
+    "batch_of",
     "check_class",
     "compare",
     "costs",

@@ -14,6 +14,7 @@ from ..ir import Array
 from ..progress import Progress
 from ..quantize import Judged
 from ..runtime import IoInfo, Session
+from .evidence import rows_of
 from .explain import Explanation, LayerCost
 from .judge import Meter
 from .metrics import Difference, Top1, judged_output
@@ -104,6 +105,7 @@ def compare(
     samples: Iterable[Mapping[str, Array]],
     labels: Sequence[int] | Array | None = None,
     *,
+    batch: int = 1,
     meter: Meter | None = None,
     float_edge: Session | None = None,
     target: str | None = None,
@@ -111,9 +113,10 @@ def compare(
 ) -> Report:
     """The differences between `edge` and `oracle` on `samples`, inputs by ONNX name and shape.
 
-    With `labels`, one class a sample, also top-1 of both. With `meter`, its metric of both. With
-    `float_edge`, the float model on our runtime, also the SQNR of every tensor that operators of
-    both make. Raises UserError when there are no samples or not as many labels.
+    With `labels`, one class a sample, `batch` of which the models take at a time, also top-1 of
+    both. With `meter`, its metric of both. With `float_edge`, the float model on our runtime, also
+    the SQNR of every tensor that operators of both make. Raises UserError when there are no samples
+    or not as many labels.
     """
     outputs = {io.name: Difference() for io in edge.outputs}
     classes = None if labels is None else Top1()
@@ -131,16 +134,18 @@ def compare(
         if meter is not None:
             meter.add(sample, truth, got)
         if classes is not None and labels is not None:
-            if count >= len(labels):
+            if count + batch > len(labels):
                 raise UserError(f"there are more samples than the {len(labels)} labels")
-            judged = judged_output(truth)
-            classes.add(got[judged], truth[judged], int(labels[count]))
-        count += 1
+            of_both = zip(rows_of(got, batch), rows_of(truth, batch), strict=True)
+            for label, (mine, its) in zip(labels[count:], of_both, strict=False):
+                judged = judged_output(its)
+                classes.add(mine[judged], its[judged], int(label))
+        count += batch
         if progress:
             progress("comparing", count, 0 if labels is None else len(labels))
     if not count:
         raise UserError("there are no samples to compare on; give at least one")
-    if labels is not None and count != len(labels):
+    if labels is not None and not count <= len(labels) < count + batch:
         raise UserError(f"there are {count} samples and {len(labels)} labels")
     return Report(
         [OutputReport(n, d.sqnr_db, d.cosine, d.max_abs_error) for n, d in outputs.items()],

@@ -27,8 +27,23 @@ def make_keeper(graph: Graph) -> Keeper:
 
 
 def batch_of(graph: Graph) -> int:
-    """Samples that the graph takes at a time."""
-    return max((p.shape[0] if p.shape else 1 for p in graph.inputs), default=1)
+    """Samples that the graph takes at a time: the first axis that inputs and an output share.
+
+    1 where they share none: a model of [16000] or [40, 3] takes one sample without a batch axis.
+    """
+    firsts = {p.shape[0] for p in graph.inputs if len(p.shape) > 1} - {1}
+    if len(firsts) != 1:
+        return 1
+    (batch,) = firsts
+    return batch if any(p.shape[:1] == (batch,) for p in graph.outputs) else 1
+
+
+def rows_of(outputs: Answers, batch: int) -> list[dict[str, Array]]:
+    """The outputs of each sample of a batch; what has no axis of that length is of all."""
+    return [
+        {k: v[i : i + 1] if v.shape[:1] == (batch,) else v for k, v in outputs.items()}
+        for i in range(batch)
+    ]
 
 
 def _bytes(shape: Shape, onnx_dtype: int) -> int:

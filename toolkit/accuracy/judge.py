@@ -13,7 +13,7 @@ from ..ir import Array, Graph
 from ..onnx_types import numpy_dtype
 from ..quantize import Judged, KeptSample
 from ..runtime import Session
-from .evidence import Evidence, batch_of, make_keeper
+from .evidence import Evidence, batch_of, make_keeper, rows_of
 from .metric import Metric, open_metric
 from .metrics import judged_output
 
@@ -124,10 +124,9 @@ class Meter:
 def check_class(graph: Graph) -> None:
     """Raises UserError where the output that top-1 is of does not name one class a sample."""
     outputs = {p.name: np.empty(p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.outputs}
-    batch = batch_of(graph)
-    rows = {k: v[:1] if v.ndim and len(v) == batch else v for k, v in outputs.items()}
-    name = judged_output(rows)
-    if sum(d > 1 for d in rows[name].shape) > 1:
+    first = rows_of(outputs, batch_of(graph))[0]
+    name = judged_output(first)
+    if sum(d > 1 for d in first[name].shape) > 1:
         raise UserError(
             f"output '{name}' {list(outputs[name].shape)} does not name one class a sample, so "
             "there is no top-1; give a metric that suits the model (--metric), or limit the noise "

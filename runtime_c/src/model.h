@@ -16,13 +16,6 @@ bool ek_read_op(const ek_model *model, uint32_t i, ek_op_record *op);
 ek_status ek_verify_tensors(const ek_model *model);
 ek_status ek_verify_ops(ek_model *model);
 
-/* Text equality, without the C library. */
-static inline bool ek_same(const char *a, const char *b)
-{
-    while (*a && *a == *b) a++, b++;
-    return *a == *b;
-}
-
 static inline const ek_fmt_memory *ek_memory(const ek_model *model)
 {
     return (const ek_fmt_memory *)model->memory;

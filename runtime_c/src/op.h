@@ -98,6 +98,13 @@ static inline const void *ek_blob(const ek_node *n, uint32_t offset)
     return n->model->blob + offset;
 }
 
+/* Text equality, without the C library. */
+static inline bool ek_same(const char *a, const char *b)
+{
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
 /* For check: operand i exists, has this dtype and exactly this many elements. */
 bool ek_check_in(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements);
 bool ek_check_out(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements);

@@ -3,7 +3,7 @@
 #ifndef EK_W4_H
 #define EK_W4_H
 
-#include "model.h"
+#include "op.h"
 
 /* The least of a block; of a convolution's more, as its windows are gathered anew for each. */
 enum { EK_W4_CHANNELS = 4, EK_W4_CONV_CHANNELS = 8 };

@@ -156,6 +156,22 @@ def test_weights_that_were_4_bit_go_back_where_it_matters(g):
     assert 0 < sum(p == "int4" for p in found.mixed.nodes.values()) < len(coarse.graph.nodes)
 
 
+def test_what_8_bits_mend_is_not_made_float(net, done, monkeypatch):
+    """Even where float32 promises most for its bytes."""
+    worth = {"float32": 1000.0}
+    removed = "edgekit.toolkit.quantize.mixed._Search._removed"
+    monkeypatch.setattr(removed, lambda _, moves: {m: worth.get(m.to, 1.0) for m in moves})
+    coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4", rounding="nearest")
+    assert len(pack(coarse.graph)) < len(pack(done.graph))
+
+    def drop(data):
+        return float(any(o.kind.name.endswith("W4") for o in read(data).ops))
+
+    found = fit_budget(coarse, Budget(max_drop=0.0), pack, drop, rounding="nearest")
+    assert found.mixed.met and "float32" not in found.mixed.nodes.values()
+    assert len(pack(found.graph)) <= len(pack(done.graph))
+
+
 def test_the_same_samples_mix_the_same(net):
     once, again = (
         fitted(quantize_model(net, noisy_samples(), "minmax"), min_sqnr=40.0) for _ in range(2)

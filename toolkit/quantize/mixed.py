@@ -9,6 +9,7 @@ file.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -191,7 +192,20 @@ class _Search:
             good = self._good_end(taken, worth)
         if good is None:
             return self._closest(taken, steps)
-        return self._without_needless(taken, good, worth)
+        offers = [good, *self._of_fewer_kinds(taken, steps)]
+        return self._without_needless(taken, min(offers, key=lambda m: self._cost(taken, m)), worth)
+
+    def _of_fewer_kinds(self, taken: list[Move], steps: list[Move]) -> Iterator[list[Move]]:
+        """The fewest first steps without float32, and of one precision alone, where those do:
+        by what single steps bring, an order of all kinds may reach for the dearest too early."""
+        for kinds in ("int8", "int16"), ("int8",), ("int16",):
+            some = [m for m in steps if m.to in kinds]
+            if some and len(some) < len(steps) and self._good([*taken, *some]):
+                yield self._halved(taken, some)
+
+    def _cost(self, taken: list[Move], steps: list[Move]) -> int:
+        """Bytes of file and arena."""
+        return sum(self.bench.size(self._setting([*taken, *steps])))
 
     def _that_hold(self, taken: list[Move], order: list[Move]) -> list[Move]:
         """The moves in this order, but those that break a limit of size where they come."""

@@ -3,6 +3,7 @@
 #include <arm_mve.h>
 
 #include "fixed_point.h"
+#include "gemm_loops.h"
 #include "kernels.h"
 
 enum { LEAST_SHIFT = 25 }; /* of what the loops requantize */
@@ -23,21 +24,11 @@ typedef struct job {
     int32_t qmin[4], qmax[4];
 } job;
 
-#define AT(field) [field] "i"(offsetof(job, field))
-
 #define LOAD_SHORT_3 "vpsttt\n vldrht.u16 q0, [r1]\n vldrht.u16 q1, [r3]\n vldrht.u16 q2, [r9]\n"
-#define PRODUCTS_6(instruction)                                                                        \
-    instruction " r0, q0, q3\n " instruction " r2, q0, q4\n " instruction " r4, q1, q3\n " instruction \
-                " r6, q1, q4\n " instruction " r8, q2, q3\n " instruction " r10, q2, q4\n "
 
 /* On v, 4 sums of a row. With the multiplier in the top bits of a word, only the high word of the product
  * matters to the shift. */
-#define ADD_BIAS(v)    "vadd.i32 " v ", " v ", q0\n"
-#define MULTIPLY(v)    "vmulh.s32 " v ", " v ", q1\n"
-#define SHIFT_RIGHT(v) "vrshl.s32 " v ", " v ", q2\n"
-#define AT_LEAST(v)    "vmax.s32 " v ", " v ", q3\n"
-#define AT_MOST(v)     "vmin.s32 " v ", " v ", q4\n"
-#define EACH_3(line)   line("q5") line("q6") line("q7")
+#define MULTIPLY(v) "vmulh.s32 " v ", " v ", q1\n"
 
 /* From two registers that advance: q1, q2. */
 #define LOAD_RATIO(multiplier, shift, scratch) \
@@ -49,9 +40,6 @@ typedef struct job {
     "vadd.i32 q2, q2, " scratch "\n"
 
 #define OFFSETS AT(a), AT(w), AT(out), AT(out_end), AT(out_step), AT(chunks), AT(multiplier), AT(qmin), AT(qmax)
-#define ALL_REGISTERS                                                                                             \
-    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r12", "lr", "cc", "q0", "q1", "q2", "q3", \
-        "q4", "q5", "q6", "q7", "memory"
 
 /* clang-format off */
 
@@ -134,10 +122,6 @@ static __attribute__((noinline)) void rows_3(job *j)
                      : OFFSETS
                      : ALL_REGISTERS);
 }
-
-#define PRODUCTS_4(instruction)                                      \
-    instruction " r0, q0, q1\n " instruction " r2, q0, q2\n "       \
-    instruction " r4, q0, q3\n " instruction " r6, q0, q4\n "
 
 /* One row. */
 static __attribute__((noinline)) void row_1(job *j)

@@ -1,6 +1,7 @@
 /* gemm_s8 on vmladava: 16 products and their sum in one instruction. Sums lie in even general
  * registers, as it demands, which leaves none to the compiler: whole loops are assembly. 4 channels
  * of a row are one vector when they are requantized. */
+#include "gemm_loops.h"
 #include "kernels.h"
 #include "requant.h"
 
@@ -21,29 +22,16 @@ typedef struct job {
     int32_t qmin[4], qmax[4];
 } job;
 
-#define AT(field) [field] "i"(offsetof(job, field))
-
 #define LOAD_SHORT_3 "vpsttt\n vldrbt.8 q0, [r1]\n vldrbt.8 q1, [r3]\n vldrbt.8 q2, [r9]\n"
-#define PRODUCTS_6(instruction)                                                                        \
-    instruction " r0, q0, q3\n " instruction " r2, q0, q4\n " instruction " r4, q1, q3\n " instruction \
-                " r6, q1, q4\n " instruction " r8, q2, q3\n " instruction " r10, q2, q4\n "
 
-/* On v, 4 sums of a row; q0: bias, or left shifts. */
-#define ADD_BIAS(v)    "vadd.i32 " v ", " v ", q0\n"
-#define SHIFT_LEFT(v)  "vshl.s32 " v ", " v ", q0\n"
-#define MULTIPLY(v)    "vqrdmulh.s32 " v ", " v ", q1\n"
-#define SHIFT_RIGHT(v) "vrshl.s32 " v ", " v ", q2\n"
-#define ADD_ZERO(v)    "vadd.i32 " v ", " v ", r0\n"
-#define AT_LEAST(v)    "vmax.s32 " v ", " v ", q3\n"
-#define AT_MOST(v)     "vmin.s32 " v ", " v ", q4\n"
-#define EACH_3(line)   line("q5") line("q6") line("q7")
+/* On v, 4 sums of a row; q0: left shifts. */
+#define SHIFT_LEFT(v) "vshl.s32 " v ", " v ", q0\n"
+#define MULTIPLY(v)   "vqrdmulh.s32 " v ", " v ", q1\n"
+#define ADD_ZERO(v)   "vadd.i32 " v ", " v ", r0\n"
 
 #define OFFSETS                                                                                                       \
     AT(a), AT(w), AT(w_step), AT(out), AT(out_end), AT(out_step), AT(chunks), AT(multiplier), AT(any_left), AT(qmin), \
         AT(qmax)
-#define ALL_REGISTERS                                                                                             \
-    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r12", "lr", "cc", "q0", "q1", "q2", "q3", \
-        "q4", "q5", "q6", "q7", "memory"
 
 /* clang-format off */
 
@@ -135,10 +123,6 @@ static __attribute__((noinline)) void rows_3(job *j)
                      : OFFSETS
                      : ALL_REGISTERS);
 }
-
-#define PRODUCTS_4(instruction)                                      \
-    instruction " r0, q0, q1\n " instruction " r2, q0, q2\n "       \
-    instruction " r4, q0, q3\n " instruction " r6, q0, q4\n "
 
 /* One row. */
 static __attribute__((noinline)) void row_1(job *j)

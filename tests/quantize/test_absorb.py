@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import constant
-from edgekit.toolkit.quantize import absorb, calibrate, equalize
+from edgekit.toolkit.quantize import calibrate, equalize, sites
 from edgekit.toolkit.quantize.absorb import absorbed, find_shifts, find_sites, from_text
 from edgekit.toolkit.quantize.optimize import optimize
 from edgekit.toolkit.runtime import Session
@@ -96,7 +96,7 @@ def test_a_channel_that_the_clamp_cut_is_left(g):
 def test_nothing_runs_where_there_is_no_site(g, monkeypatch):
     x = g.input("x", 1, 4, 4, 3)
     graph = g.output(g.conv(g.conv(x, 4, name="a", **CLAMP), 2, name="y"))
-    monkeypatch.setattr(absorb, "Session", None)
+    monkeypatch.setattr(sites, "open_once", None)
     assert find_shifts(graph, samples(1, 4, 4, 3)) == {}
 
 

@@ -9,7 +9,7 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Port, constant
-from edgekit.toolkit.quantize import Options, calibrate, optimize, quantize_graph
+from edgekit.toolkit.quantize import Options, calibrate, optimize, quantize_graph, sites
 from edgekit.toolkit.quantize.equalize import (
     LARGEST,
     equalized,
@@ -84,6 +84,13 @@ def test_float_outputs_keep_their_bits_and_tensors_are_scaled(net):
         for name in exponents:
             s = np.exp2(np.float32(exponents[name]))
             assert np.array_equal(tensors[0][name] * s, tensors[1][name])
+
+
+def test_nothing_runs_where_there_is_no_site(g, monkeypatch):
+    x = g.input("x", 1, 4, 4, 3)
+    graph = g.output(g.conv(x, 4, name="y"))
+    monkeypatch.setattr(sites, "open_once", None)
+    assert find_exponents(graph, samples(1, 4, 4, 3)) == {}
 
 
 def test_channels_that_depthwise_weights_read_become_alike(net):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..build import build_file
+from ..build import open_once
 from ..ir import Array, Graph, QuantParams, Shape
 from ..progress import Progress
 from ..quantize import Calibration, KeptSample, Probe, Score, Trials, find_probes, with_probes
@@ -48,11 +48,12 @@ class Watched:
         for probe in self.trials.probes:
             at = twin.source(by_name[probe.tensor]).name
             self._probes_at.setdefault(at, set()).add(probe.tensor)
-        self._float = Session(build_file(with_weighted(twin)))
-        self._partly = {
-            "weights": Session(build_file(simulated(twin, Rounding(self.all.weights)))),
-            "activations": Session(build_file(simulated(twin, Rounding(tensors=self.all.tensors)))),
+        self._float = open_once(with_weighted(twin))
+        partly = {
+            "weights": simulated(twin, Rounding(self.all.weights)),
+            "activations": simulated(twin, Rounding(tensors=self.all.tensors)),
         }
+        self._partly = {which: open_once(graph) for which, graph in partly.items()}
         self._probe_noise = np.zeros((len(self.trials.probes), len(inputs)))
         for i, sample in enumerate(inputs):
             self._add(i, sample)
@@ -60,8 +61,7 @@ class Watched:
                 progress("watching layers", i + 1, len(inputs))
         self.scores = {
             "file": Score(self._probe_noise, self.trials.signal),
-            "weights": self.trials.measure(simulated(twin, Rounding(self.all.weights))),
-            "activations": self.trials.measure(simulated(twin, Rounding(tensors=self.all.tensors))),
+            **{which: self.trials.measure(graph) for which, graph in partly.items()},
         }
 
     def _add(self, i: int, sample: Mapping[str, Array]) -> None:
@@ -121,7 +121,7 @@ def _shapes(twin: Twin) -> dict[str, Shape]:
 def _probed(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibration:
     """The samples with what the float graph has at its probes."""
     probes = find_probes(graph)
-    session = Session(build_file(with_probes(graph, probes))) if probes else None
+    session = open_once(with_probes(graph, probes)) if probes else None
     kept: list[KeptSample] = []
     for sample in inputs:
         probed = {} if session is None else session.run(sample)

@@ -94,6 +94,15 @@ def kind_for(name: str, v: Value) -> OpKind:
     return OpKind[kind]
 
 
+def problem_of(compute: Callable[..., object], *args: object) -> str | None:
+    """Why `compute` refuses these arguments with a ValueError; None if it does not."""
+    try:
+        compute(*args)
+    except ValueError as why:
+        return str(why)
+    return None
+
+
 class OpDef(ABC):
     """One operator of the IR.
 

@@ -13,7 +13,7 @@ from ..ir import Array, Node, TensorType, Value
 from . import _int32
 from ._add_mul import add, add_params, add_params16, mul, mul_params, mul_params16
 from ._broadcast import shape_params, within_reach
-from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, problem_of
 
 Real = NDArray[np.float64]
 
@@ -118,11 +118,7 @@ class Binary(OpDef):
             return None
         if self.float_only:
             return self.float_only
-        try:
-            shape_params(node.input(0).shape, node.input(1).shape)
-        except ValueError as why:
-            return str(why)
-        return None
+        return problem_of(shape_params, node.input(0).shape, node.input(1).shape)
 
     def table(self, node: Node) -> Callable[[Real], Real] | None:
         side = scalar_side(node)

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from .. import fixed_point
 from ..ir import Array, Node, Shape, TensorType, Value
 from ._broadcast import broadcast
-from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, kind_for
+from ._opdef import (
+    Activation,
+    Blob,
+    Builder,
+    Lowered,
+    OnnxNode,
+    OpDef,
+    Unsupported,
+    kind_for,
+    problem_of,
+)
 from ._views import axis_view, float_input, view_params
 from .movement import axis_of
 
@@ -156,11 +166,7 @@ class LayerNorm(OpDef):
         return None
 
     def accumulator_problem(self, node: Node) -> str | None:
-        try:
-            _fixed(node)
-        except ValueError as why:
-            return str(why)
-        return None
+        return problem_of(_fixed, node)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         q, x, y = inputs[0], node.input(0), node.output

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..format.schema import BinaryFn, OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
 from ._broadcast import broadcast
-from ._opdef import Activation, Blob, Builder, Lowered
+from ._opdef import Activation, Blob, Builder, Lowered, problem_of
 from .binary import Binary
 
 MULTIPLIER_LIMITS = {np.dtype(np.int8): 1 << 22, np.dtype(np.int16): 1 << 23}
@@ -51,18 +51,10 @@ class PRelu(Binary):
             return "its slope is computed"
         if not np.all(np.isfinite(slope.const)):
             return "its slope is not finite"
-        try:
-            _view(node.input(0).shape, slope.shape)
-        except ValueError as why:
-            return str(why)
-        return None
+        return problem_of(_view, node.input(0).shape, slope.shape)
 
     def accumulator_problem(self, node: Node) -> str | None:
-        try:
-            _multipliers(node)
-        except ValueError as why:
-            return str(why)
-        return None
+        return problem_of(_multipliers, node)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         q, x, y = inputs[0], node.input(0), node.output

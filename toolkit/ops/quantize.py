@@ -7,7 +7,7 @@ import numpy as np
 from ..fixed_point import multiplier16, scale16
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, TensorType, Value
-from ._opdef import Blob, Lowered, OpDef
+from ._opdef import Blob, Lowered, OpDef, problem_of
 
 INTEGERS = (np.int8, np.int16)
 
@@ -90,11 +90,7 @@ class Requantize(OpDef):
         return multiplier16(_quant(node.input(0)).scalar / _quant(node.output).scalar)
 
     def accumulator_problem(self, node: Node) -> str | None:
-        try:
-            self._ratio(node)
-        except ValueError as why:
-            return str(why)
-        return None
+        return problem_of(self._ratio, node)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         q, x, y = inputs[0], _quant(node.input(0)), _quant(node.output)

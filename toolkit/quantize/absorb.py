@@ -18,14 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..build import build_file
 from ..ir import Array, Graph, Node, constant
 from ..ops import definition
-from ..runtime import Session
 from .bias_correction import mean_output
 from .equalize import numbers_from_text
 from .prepare import copied
-from .sites import Search, Site, has_weights
+from .sites import Search, Site, chosen, has_weights, see_channels
 
 Reals = NDArray[np.float64]
 Shifts = Mapping[str, tuple[float, ...]]
@@ -70,8 +68,6 @@ def _linear(node: Node) -> bool:
 def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
     """Of each site whose range gets narrower by it what to take from each channel."""
     sites = find_sites(graph)
-    if not sites:
-        return {}
     ends = _ends(graph, {s.name for s in sites}, samples)
     found: dict[str, tuple[float, ...]] = {}
     for site in sites:
@@ -93,18 +89,14 @@ def _shift(ends: Ends, clamp: float) -> Reals:
 
 
 def _ends(graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]) -> dict[str, Ends]:
-    session, ends = Session(build_file(graph)), dict[str, Ends]()
+    ends: dict[str, Ends] = {}
 
-    def see(_: int, name: str, array: Array) -> None:
-        if name not in names:
-            return
-        rows = array.reshape(-1, array.shape[-1]).astype(np.float64)
+    def see(name: str, rows: Reals) -> None:
         low, high = rows.min(axis=0), rows.max(axis=0)
         known = ends.setdefault(name, Ends(low, high))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
 
-    for sample in samples:
-        session.run_layers(sample, see)
+    see_channels(graph, names, samples, see)
     return ends
 
 
@@ -114,12 +106,7 @@ def absorbed(graph: Graph, shifts: Shifts) -> Graph:
     Shifts of tensors that are no site, or have other channels, raise ValueError.
     """
     copy = copied(graph)
-    sites = {s.name: s for s in find_sites(copy)}
-    for name, shift in shifts.items():
-        site = sites.get(name)
-        if site is None or site.channels != len(shift):
-            raise ValueError(f"'{name}' is no tensor of {len(shift)} channels with a bias to move")
-        c = np.array(shift, np.float64)
+    for site, c in chosen(find_sites(copy), shifts, "with a bias to move"):
         _add_bias(site.makers[0], -c)
         for node in site.readers:
             weight = node.input(1).const

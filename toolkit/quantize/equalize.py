@@ -24,7 +24,6 @@ from zlib import compress, decompress
 import numpy as np
 from numpy.typing import NDArray
 
-from ..build import open_once
 from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
 from ..ops.layer_norm import room_for_shifts
@@ -32,7 +31,7 @@ from ..passes.affine import input_factors
 from .precision import INT8
 from .prepare import copied
 from .qparams import LEVELS
-from .sites import Site, find_sites, has_weights
+from .sites import Site, chosen, find_sites, has_weights, see_channels
 
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
@@ -148,24 +147,18 @@ class _Estimate:
 def _sizes(
     graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]
 ) -> dict[str, _Size]:
-    session = open_once(graph)
     peak: dict[str, Reals] = {}
     power: dict[str, Reals] = {}
     inverse: dict[str, float] = {}
 
-    def see(_: int, name: str, array: Array) -> None:
-        if name in names:
-            x = array.reshape(-1, array.shape[-1]).astype(np.float64)
-            peak[name] = np.maximum(np.abs(x).max(axis=0), peak.get(name, 0.0))
-            power[name] = (x * x).mean(axis=0) + power.get(name, 0.0)
-            variance = x.var(axis=1)
-            alive = variance[variance > 0]
-            inverse[name] = inverse.get(name, 0.0) + float((1 / alive).mean() if alive.size else 0)
+    def see(name: str, x: Reals) -> None:
+        peak[name] = np.maximum(np.abs(x).max(axis=0), peak.get(name, 0.0))
+        power[name] = (x * x).mean(axis=0) + power.get(name, 0.0)
+        variance = x.var(axis=1)
+        alive = variance[variance > 0]
+        inverse[name] = inverse.get(name, 0.0) + float((1 / alive).mean() if alive.size else 0)
 
-    count = 0
-    for sample in samples:
-        session.run_layers(sample, see)
-        count += 1
+    count = see_channels(graph, names, samples, see)
     return {n: _Size(peak[n], power[n] / count, inverse[n] / count) for n in peak}
 
 
@@ -186,12 +179,8 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
     Exponents of tensors that are no site, or have other channels, raise ValueError.
     """
     copy = copied(graph)
-    sites = {s.name: s for s in find_sites(copy)}
-    for name, exponent in exponents.items():
-        site = sites.get(name)
-        if site is None or site.channels != len(exponent):
-            raise ValueError(f"'{name}' is no tensor of {len(exponent)} channels to be scaled")
-        s = np.exp2(np.array(exponent, np.float64))
+    for site, exponent in chosen(find_sites(copy), exponents, "to be scaled"):
+        s = np.exp2(exponent)
         for node in site.makers:
             _scale_rows(node, s)
         for node, i in site.constants:

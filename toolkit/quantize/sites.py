@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..ir import Graph, Node, Value
+from ..build import open_once
+from ..ir import Array, Graph, Node, Value
 from ..ops import definition
+
+Reals = NDArray[np.float64]
 
 _KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d"})
 """f(s x) = s f(x) for s > 0, channel by channel."""
@@ -59,6 +63,45 @@ def find_sites(graph: Graph) -> list[Site]:
             done.update(site.makers)
             sites.append(site)
     return sites
+
+
+def chosen(
+    sites: Iterable[Site], numbers: Mapping[str, Sequence[float]], to_do: str
+) -> Iterator[tuple[Site, Reals]]:
+    """The sites that `numbers` are for, by name, with one for each channel.
+
+    Raises ValueError for a name that is no site's, or other channels; `to_do` says what for.
+    """
+    by_name = {s.name: s for s in sites}
+    for name, found in numbers.items():
+        site = by_name.get(name)
+        if site is None or site.channels != len(found):
+            raise ValueError(f"'{name}' is no tensor of {len(found)} channels {to_do}")
+        yield site, np.array(found, np.float64)
+
+
+def see_channels(
+    graph: Graph,
+    names: set[str],
+    samples: Iterable[Mapping[str, Array]],
+    see: Callable[[str, Reals], None],
+) -> int:
+    """Show the tensors of these names as [places, channels], sample by sample; how many samples.
+
+    Without a name nothing runs.
+    """
+    if not names:
+        return 0
+    session, count = open_once(graph), 0
+
+    def look(_: int, name: str, array: Array) -> None:
+        if name in names:
+            see(name, array.reshape(-1, array.shape[-1]).astype(np.float64))
+
+    for sample in samples:
+        session.run_layers(sample, look)
+        count += 1
+    return count
 
 
 def has_weights(node: Node) -> bool:

@@ -41,20 +41,14 @@ class Score:
         pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
         return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
 
-    @property
-    def floored(self) -> NDArray[np.float64]:
-        """The noise, none far below the probe's mean."""
-        mean: NDArray[np.float64] = self.noise.mean(axis=1, keepdims=True)
-        return self.noise + FLOOR * mean + 1e-30
-
     def gains(self, other: Score) -> NDArray[np.float64]:
         """dB that each sample is better than in `other`, averaged over the probes.
 
         Ratios sample by sample: in a sum of noises the few samples that a softmax is in doubt about
         are nearly all, and would decide alone.
         """
-        floor = other.floored - other.noise
-        ratios = other.floored / (self.noise + floor)
+        floor = FLOOR * other.noise.mean(axis=1, keepdims=True) + 1e-30
+        ratios = (other.noise + floor) / (self.noise + floor)
         found: NDArray[np.float64] = 10 * np.log10(ratios).mean(axis=0)
         return found
 

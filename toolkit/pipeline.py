@@ -263,7 +263,7 @@ def check(
         None if meter else classes_of(data, labels, None if limit is None else limit * batch),
         batch=batch,
         meter=meter,
-        float_edge=Session(build_file(floats)) if layers else None,
+        floats=floats if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )

@@ -67,7 +67,7 @@ def test_each_sample_of_a_batch_has_its_label():
 
 def test_layers_are_compared_by_name_the_worst_first(sides):
     edge, graph = sides
-    report = compare(edge, OwnRuntime(graph), SAMPLES, float_edge=Session(build_file(graph)))
+    report = compare(edge, OwnRuntime(graph), SAMPLES, floats=graph)
     assert {layer.name for layer in report.layers} == {"y", "z"}
     levels = [layer.sqnr_db for layer in report.layers]
     assert levels == sorted(levels) and all(db is not None and db > 25 for db in levels)

@@ -82,9 +82,11 @@ def test_check_compares_with_onnxruntime(capsys, digits, digits_edge):
     assert told["outputs"][0]["sqnr_db"] > 35
     assert set(told["top1"]) == {"float", "edge", "agreement"}
     assert told["top1"]["edge"] > told["top1"]["float"] - 0.005
-    known = [n["sqnr_db"] for n in told["layers"] if n["sqnr_db"] is not None]
-    assert known == sorted(known) and len(known) == 10
-    assert told["layers"][-1]["type"] == "Input"
+    known = [n["share"] for n in told["layers"] if n["share"] is not None]
+    assert known == sorted(known, reverse=True)
+    assert all(n["share"] is None for n in told["layers"][len(known) :])
+    assert len([n for n in told["layers"] if n["sqnr_db"] is not None]) == 10
+    assert [n["type"] for n in told["layers"]].count("Input") == 1
     promised = (
         "name type dtype sqnr_db weights_only_db activations_only_db local_db saturation "
         "range_use cause advice gain_db"

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..build import open_once
 from ..errors import UserError
-from ..format.reader import read
-from ..ir import Array
+from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
 from ..runtime import IoInfo, Session
+from .beside import Beside
 from .evidence import rows_of
 from .explain import Explanation, LayerCost
 from .judge import Meter
@@ -43,7 +44,7 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What `edgekit check` says. `layers` are the worst first, those without counterpart last.
+    """What `edgekit check` says. `layers` have the least SQNR first, without counterpart last.
 
     `explanation` attributes the loss, where that was asked for; `extremes` are the least and the
     largest value of the float model's tensors.
@@ -75,17 +76,28 @@ class Report:
             told["layers"] = [asdict(layer) for layer in self.layers]
         if self.explanation is not None:
             told["explanation"] = self.explanation.to_json()
-            costs = told["explanation"].pop("layers")
-            told["layers"] = _merged(told.get("layers", []), costs)
+            told["explanation"].pop("layers")
+            unknown = {f.name: None for f in fields(LayerCost)}
+            told["layers"] = [
+                (unknown if cost is None else asdict(cost)) | asdict(layer)
+                for layer, cost in self.ranked()
+            ]
         return told
 
+    def ranked(self) -> list[tuple[LayerReport, LayerCost | None]]:
+        """Every layer, inputs too, with what it costs: those first that cost the outputs most.
 
-def _merged(layers: list[dict[str, Any]], costs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every layer with what it costs; None where that is not known. Inputs come last."""
-    by_name = {c["name"]: c for c in costs}
-    unknown = {f.name: None for f in fields(LayerCost)}
-    found = [unknown | by_name.pop(n["name"], {}) | n for n in layers]
-    return found + list(by_name.values())
+        Behind them those of which that is not known, in the order of `layers`.
+        """
+        costs = {c.name: c for c in self.explanation.layers} if self.explanation else {}
+        found = [(layer, costs.pop(layer.name, None)) for layer in self.layers]
+        found += [(LayerReport(c.name, c.type, c.dtype, c.sqnr_db), c) for c in costs.values()]
+        return sorted(found, key=lambda row: -_share(row[1]))
+
+
+def _share(cost: LayerCost | None) -> float:
+    """Of the loss at the outputs; -1 where it is not known."""
+    return -1.0 if cost is None or cost.share is None else cost.share
 
 
 class Runner(Protocol):
@@ -107,24 +119,24 @@ def compare(
     *,
     batch: int = 1,
     meter: Meter | None = None,
-    float_edge: Session | None = None,
+    floats: Graph | None = None,
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The differences between `edge` and `oracle` on `samples`, inputs by ONNX name and shape.
 
     With `labels`, one class a sample, `batch` of which the models take at a time, also top-1 of
-    both. With `meter`, its metric of both. With `float_edge`, the float model on our runtime, also
-    the SQNR of every tensor that operators of both make. Raises UserError when there are no samples
-    or not as many labels.
+    both. With `meter`, its metric of both. With `floats`, the graph whose tensors the file's stand
+    for, also the SQNR of every tensor that operators of both make. Raises UserError when there are
+    no samples or not as many labels.
     """
     outputs = {io.name: Difference() for io in edge.outputs}
     classes = None if labels is None else Top1()
     layers = None
-    if float_edge is not None:
+    if floats is not None:
         if not isinstance(edge, Session):
             raise UserError("layers are compared on this machine only; leave out the target")
-        layers = _Layers(edge, float_edge)
+        layers = _Layers(edge, floats)
     count = 0
     for sample in samples:
         truth = oracle.run(sample)
@@ -162,37 +174,34 @@ def compare(
 class _Layers:
     """Every operator's output in both files, by name."""
 
-    def __init__(self, edge: Session, float_edge: Session) -> None:
-        self.edge, self.float_edge = edge, float_edge
-        self.common = {o.name for o in edge.op_outputs} & {o.name for o in float_edge.op_outputs}
+    def __init__(self, edge: Session, floats: Graph) -> None:
+        self.edge, self.float_edge = edge, open_once(floats)
+        self.beside = Beside(edge, floats)
+        self.common = {o.name for o in edge.op_outputs} & {
+            o.name for o in self.float_edge.op_outputs
+        }
         self.differences = {name: Difference() for name in self.common}
         self.extremes: dict[str, tuple[float, float]] = {}
-        pruned = read(edge.model.data.tobytes()).pruned
-        self.kept = {edge.op_outputs[i].name: np.array(mask) for i, mask in pruned.items()}
 
     def add(self, sample: Mapping[str, Array]) -> dict[str, Array]:
         """Run both on a sample; returns the file's outputs."""
-        truth: dict[str, Array] = {}
+        resolved, found = self.beside.resolved, dict[str, Array]()
 
         def keep(_: int, name: str, array: Array) -> None:
-            if name in self.common:
-                truth[name] = array.copy()
-                low, high = self.extremes.get(name, (np.inf, -np.inf))
-                self.extremes[name] = min(low, float(array.min())), max(high, float(array.max()))
+            if name in self.common or name in resolved.needs:
+                found[name] = array.copy()
 
-        def take(i: int, name: str, array: Array) -> None:
-            if name in truth:
-                out = self.edge.op_outputs[i]
-                real: Array = array
-                if out.scale:
-                    real = (array.astype(np.float32) - out.zero_point) * np.float32(out.scale)
-                whole = truth[name]
-                self.differences[name].add(
-                    real, whole[..., self.kept[name]] if name in self.kept else whole
-                )
+        def take(name: str, _: Array, counted: Array, truth: Array) -> None:
+            if name in self.common:
+                self.differences[name].add(counted, truth)
 
         self.float_edge.run_layers(sample, keep)
-        return self.edge.run_layers(sample, take)
+        truth = resolved.truth(found)
+        for name in self.common & found.keys():
+            x = truth.of(name)
+            low, high = self.extremes.get(name, (np.inf, -np.inf))
+            self.extremes[name] = min(low, float(x.min())), max(high, float(x.max()))
+        return self.beside.run(sample, truth, take)
 
     def report(self) -> list[LayerReport]:
         known: list[LayerReport] = []

@@ -328,6 +328,8 @@ class _Explainer:
     def _untried(self, name: str, shares: Mapping[str, float]) -> _Found | None:
         """By the facts: its own cause, or whom it has its error from."""
         f, noise = self.watched.facts[name], self.watched.noise["file"].get(name)
+        if noise == 0.0:
+            return None
         share = shares.get(name)
         own = f.both if self._rounds(name) else 0.0
         costs = share is not None and share >= SHARE
@@ -377,6 +379,8 @@ def _is_cut(f: Facts) -> bool:
 
 def _hint(f: Facts) -> float:
     """How likely a layer costs much, before it is run: its error, and that of small channels."""
+    if not f.both:
+        return 0.0
     step = f.quant.scalar
     peaks = f.channel_peaks[f.channel_peaks > 0]
     small = float(np.mean(np.minimum(step / peaks, 1.0) ** 2)) if len(peaks) else 0.0

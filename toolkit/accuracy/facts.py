@@ -64,15 +64,19 @@ class Facts:
         """Values from `low` to `high` were seen."""
         self.low, self.high = min(self.low, low), max(self.high, high)
 
-    def add(self, truth: Array, weighted: Array | None = None) -> None:
-        """Take in a sample: the float tensor, and what the file's weights make of float inputs."""
-        q = self.quant
-        x = np.asarray(truth, np.float32).reshape(-1, len(self.shift))
-        with np.errstate(over="ignore"):  # a mask may be as large as float32 is
-            codes = np.rint(x * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
-        held = np.clip(codes, q.qmin, q.qmax)
-        beyond = codes != held
-        error = (held - np.float32(q.zero_point)) * np.float32(q.scalar) - x
+    def add(self, truth: Array, weighted: Array | None = None, floor: Array | None = None) -> None:
+        """Take in a sample: the float tensor, and what the file's weights make of float inputs.
+
+        Values below `floor`, of the same shape, count as that.
+        """
+        q, shape = self.quant, (-1, len(self.shift))
+        low = np.float32(-np.inf) if floor is None else floor.reshape(shape)
+        given = np.asarray(truth, np.float32).reshape(shape)
+        x: Array = given if floor is None else np.maximum(given, low)
+        codes = self._codes(given)
+        error = self._held(codes, low) - x
+        # Both are below the floor where there is no error.
+        beyond = (codes != np.clip(codes, q.qmin, q.qmax)) & (error != 0)
         squares = np.square(error, dtype=np.float64)
         clipped = int(np.count_nonzero(beyond))
         at_ends = float(squares[beyond].sum()) if clipped else 0.0
@@ -83,23 +87,36 @@ class Facts:
         self.signal += energy(x)
         self.clipping += at_ends
         self.rounding += float(squares.sum()) - at_ends
-        places = (held - np.float32(q.qmin)) * np.float32(BINS / (q.qmax - q.qmin + 1))
+        codes = np.clip(codes if floor is None else self._codes(x), q.qmin, q.qmax)
+        places = (codes - np.float32(q.qmin)) * np.float32(BINS / (q.qmax - q.qmin + 1))
         self.bins += np.bincount(places.astype(np.uint8).ravel(), minlength=BINS)
         np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
         np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
         self.widen(float(self.channel_low.min()), float(self.channel_high.max()))
         if weighted is not None:
-            self._add_weighted(x, np.asarray(weighted, np.float32).reshape(x.shape))
+            self._add_weighted(x, np.asarray(weighted, np.float32).reshape(x.shape), low)
         else:
             self.both = self.rounding + self.clipping
 
-    def _add_weighted(self, x: Array, y: Array) -> None:
-        q, off = self.quant, y - x
+    def _add_weighted(self, x: Array, y: Array, low: Array | np.float32) -> None:
+        off = np.maximum(y, low) - x
         self.weights += energy(off)
         self.shift += off.sum(axis=0, dtype=np.float64)
-        codes = np.rint(y * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
-        held = np.clip(codes, q.qmin, q.qmax) - np.float32(q.zero_point)
-        self.both += energy(held * np.float32(q.scalar) - x)
+        self.both += energy(self._held(self._codes(y), low) - x)
+
+    def _codes(self, x: Array) -> Array:
+        """Steps, not limited to those there are."""
+        q = self.quant
+        with np.errstate(over="ignore"):  # a mask may be as large as float32 is
+            codes: Array = np.rint(x * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
+        return codes
+
+    def _held(self, codes: Array, low: Array | np.float32) -> Array:
+        """The real numbers that the tensor holds for `codes`; what is below `low` counts as it."""
+        q = self.quant
+        steps = np.clip(codes, q.qmin, q.qmax) - np.float32(q.zero_point)
+        held: Array = np.maximum(steps * np.float32(q.scalar), low)
+        return held
 
     @property
     def saturation(self) -> float:

@@ -19,6 +19,7 @@ from ..ir import Array, Graph, Node, QuantParams, Value
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..quantize import prepare
+from .resolved import source_of
 
 FLOAT = np.dtype(np.float32)
 
@@ -71,9 +72,7 @@ class Twin:
 
     def source(self, v: Value) -> Value:
         """The tensor whose bytes `v` is: a Reshape does not run."""
-        while v in self.made_by and self.made_by[v].op == "Reshape":
-            v = self.made_by[v].input(0)
-        return v
+        return source_of(v, self.made_by)
 
     def moves(self, node: Node) -> bool:
         """Whether it puts out steps of its inputs as they are: it rounds nothing itself."""

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..build import open_once
-from ..ir import Array, Graph, QuantParams, Shape
+from ..ir import Array, Graph, Shape
 from ..progress import Progress
 from ..quantize import Calibration, KeptSample, Probe, Score, Trials, find_probes, with_probes
 from ..runtime import Session
+from .beside import Beside
 from .facts import Facts
 from .metrics import energy
+from .resolved import Truth
 from .simulate import Rounding, simulated, sources, with_weighted
 from .twin import Twin, base_of
 
@@ -42,7 +44,7 @@ class Watched:
         self.facts = {n: Facts(twin.quant[n], shape) for n, shape in known.items() if shape}
         self.signal: dict[str, float] = {}
         self.noise: dict[str, dict[str, float]] = {}
-        self._edge = edge
+        self._beside = Beside(edge, twin.graph)
         by_name = {v.name: v for v in twin.graph.values()}
         self._probes_at: dict[str, set[str]] = {}
         for probe in self.trials.probes:
@@ -65,46 +67,41 @@ class Watched:
         }
 
     def _add(self, i: int, sample: Mapping[str, Array]) -> None:
-        truth: dict[str, Array] = {}
+        found: dict[str, Array] = {}
         for port in self.twin.graph.inputs:
-            truth[port.value.name] = np.asarray(sample[port.name])
-        self._float.run_layers(sample, lambda _, name, x: truth.update({name: x.copy()}))
-        for name, x in truth.items():
-            self.signal[name] = self.signal.get(name, 0.0) + energy(x)
+            found[port.value.name] = np.asarray(sample[port.name])
+        self._float.run_layers(sample, lambda _, name, x: found.update({name: x.copy()}))
+        truth = self._beside.resolved.truth(found)
+        for name in found:
+            self.signal[name] = self.signal.get(name, 0.0) + energy(truth.of(name))
         for name, facts in self.facts.items():
-            base = name if name in truth else base_of(name)
-            if base in truth:
-                facts.add(truth[base], truth.get(f"{name}.w"))
+            base = name if name in found else base_of(name)
+            if base in found:
+                facts.add(found[base], found.get(f"{name}.w"), truth.floors.get(base))
         for which, session in self._partly.items():
             session.run_layers(sample, self._compare(which, truth))
         self._run_file(i, sample, truth)
 
-    def _compare(self, which: str, truth: Mapping[str, Array]) -> Callable[[int, str, Array], None]:
-        found = self.noise.setdefault(which, {})
+    def _compare(self, which: str, truth: Truth) -> Callable[[int, str, Array], None]:
+        noise = self.noise.setdefault(which, {})
 
         def add(_: int, name: str, x: Array) -> None:
-            if name in truth and x.size == truth[name].size:
-                found[name] = found.get(name, 0.0) + energy(x - truth[name].reshape(x.shape))
+            if name in truth and x.size == truth.of(name).size:
+                error = truth.counted(name, x) - truth.of(name)
+                noise[name] = noise.get(name, 0.0) + energy(error)
 
         return add
 
-    def _run_file(self, i: int, sample: Mapping[str, Array], truth: Mapping[str, Array]) -> None:
-        found = self.noise.setdefault("file", {})
+    def _run_file(self, i: int, sample: Mapping[str, Array], truth: Truth) -> None:
+        noise = self.noise.setdefault("file", {})
         probes: dict[str, Array] = {}
 
-        def add(at: int, name: str, x: Array) -> None:
-            out = self._edge.op_outputs[at]
-            if name in truth:
-                real: Array = x
-                if out.scale:
-                    real = QuantParams((out.scale,), out.zero_point).dequantize(x)
-                kept = self.twin.kept.get(name)
-                whole = truth[name] if kept is None else truth[name][..., kept]
-                found[name] = found.get(name, 0.0) + energy(real - whole.reshape(real.shape))
-                for probe in self._probes_at.get(name, ()) if kept is None else ():
-                    probes[probe] = real.copy()
+        def add(name: str, real: Array, counted: Array, whole: Array) -> None:
+            noise[name] = noise.get(name, 0.0) + energy(counted - whole)
+            for probe in self._probes_at.get(name, ()) if name not in self.twin.kept else ():
+                probes[probe] = real.copy()
 
-        self._edge.run_layers(sample, add)
+        self._beside.run(sample, truth, add)
         for p, probe in enumerate(self.trials.probes):
             if probe.tensor in probes:
                 seen = self.trials.truth[p][i]

@@ -103,12 +103,9 @@ def check(
 
 
 def _explain(report: Report, explanation: Explanation) -> None:
-    costs = {c.name: c for c in explanation.layers}
-    layers = [(n.name, n.type, n.dtype, n.sqnr_db, costs.pop(n.name, None)) for n in report.layers]
-    layers += [(c.name, c.type, c.dtype, c.sqnr_db, c) for c in costs.values()]
     rows = []
-    for name, kind, dtype, sqnr, c in layers:
-        row = [name, kind, dtype, level(sqnr)]
+    for n, c in report.ranked():
+        row = [n.name, n.type, n.dtype, level(n.sqnr_db)]
         if c is None:
             rows.append([*row, *[""] * 7])
             continue
@@ -117,8 +114,8 @@ def _explain(report: Report, explanation: Explanation) -> None:
         parts = (share, f"{c.saturation:.1%}", f"{c.range_use:.0%}", c.cause or "")
         rows.append([*row, *map(level, levels), *parts])
     table(
-        f"Signal left after each layer in dB, worst first; on {explanation.samples} samples with "
-        "only weights or activations rounded, and of the layer alone; its part of the loss",
+        "What each layer costs the outputs, costliest first, and signal left after it in dB; on "
+        f"{explanation.samples} samples with only weights or activations rounded, and of it alone",
         (
             "tensor", "operator", "held as", ">SQNR", ">weights", ">activ.", ">alone", ">loss",
             ">clipped", ">range", "cause",

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ...calibration import Samples
 from ..accuracy import Explanation, LayerReport, OwnRuntime, compare, summary
-from ..build import build_file
 from ..errors import UserError
 from ..inspection import Inspection, describe
 from ..progress import Progress
@@ -36,7 +35,7 @@ def report_page(
         Session(data),
         OwnRuntime(done.floats),
         samples,
-        float_edge=Session(build_file(done.floats)),
+        floats=done.floats,
         progress=lambda _, n, total: progress("measuring layers", n, total or done.samples),
     )
     return render(

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy import explain
+from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
+from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.accuracy.twin import twin_of
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
@@ -16,7 +18,7 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.model import Provenance
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.quantize import Options, quantize_graph
 
 FLOAT = np.dtype(np.float32)
@@ -53,9 +55,11 @@ class Net:
         found = {"x": x, "a": a, "b": a @ self.second.T}
         return {n: (float(v.min()), float(v.max())) for n, v in found.items()}
 
-    def explained(self, ranges=None, **options):
+    def explained(self, ranges=None, dtype="int8", **options):
         graph = self.graph()
-        quantized, _ = quantize_graph(graph, ranges or self.seen(), Options(search_scales=True))
+        wide = frozenset({"x", "a", "b"} if dtype == "int16" else ())
+        chosen = Options(search_scales=True, int16=wide)
+        quantized, _ = quantize_graph(graph, ranges or self.seen(), chosen)
         provenance = Provenance(options=json.dumps(options))
         return explain(build_file(quantized, provenance), graph, self.samples[:16])
 
@@ -122,6 +126,29 @@ def test_too_few_samples_are_named(observer):
     worst = told.worst()[0]
     assert (worst.name, worst.cause) == ("a", "too few samples") and "of 2 samples" in worst.seen
     assert "more samples" in worst.advice and worst.gain_db > 3
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_one_sample_beyond_the_range_is_not_taken_for_coarse_steps(dtype):
+    """Mending it is no certain gain, but all of the loss is there."""
+    net = Net()
+    seen = net.seen(net.samples[16:])["a"]
+    net.samples[0]["x"] = net.samples[0]["x"] * np.float32(2)
+    low, high = net.seen(net.samples[:1])["a"]
+    assert low < seen[0] or high > seen[1]
+    told = net.explained({**net.seen(), "a": seen}, dtype, observer="minmax", samples=24)
+    worst = told.worst()[0]
+    assert (worst.name, worst.dtype, worst.cause) == ("a", dtype, "too few samples")
+    assert worst.share > 0.9 and "1 of 16 samples" in worst.seen and worst.gain_db is None
+
+
+@pytest.mark.parametrize("named", [coarse_steps, uneven_channels, narrow])
+def test_what_is_on_16_bits_is_not_told_to_take_16_bits(named):
+    for quant, told in ((QuantParams((0.1,)), True), (QuantParams.int16(0.1), False)):
+        facts = Facts(quant, (1, 4))
+        facts.add(np.array([[0.1, 0.2, 0.1, 12]], np.float32))
+        cause = named(Layer("a", facts, {}, {}), False) if named is narrow else named(facts)
+        assert ("16-bit" in cause.advice, "float" in cause.advice) == (told, not told)
 
 
 def test_a_dead_channel_that_takes_the_range_is_named():

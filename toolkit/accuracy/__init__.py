@@ -2,7 +2,8 @@
 
 from .compare import LayerReport, OutputReport, Report, compare
 from .evidence import batch_of
-from .explain import SAMPLES, Explanation, LayerCost, explain
+from .explain import SAMPLES, explain
+from .explanation import Explanation, LayerCost
 from .judge import Judge, Meter, check_class
 from .metric import FORM, Metric, MetricFunction, open_metric
 from .metrics import Difference, Top1, predicted_class, sqnr_db

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..ir import Array, QuantParams
 from ..quantize.grid import Form, nearest
+from ..quantize.precision import INT16
 from ..quantize.qparams import activation_params
 from .facts import Facts
 from .simulate import Rounding
@@ -135,7 +136,9 @@ def narrow(layer: Layer, used: bool) -> Cause:
             "shared range",
             f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}], which it has in common "
             f"with '{layer.shares}'",
-            "16-bit or float where they are joined",
+            "float where they are joined"
+            if _is_int16(f)
+            else "16-bit or float where they are joined",
         )
     if used:
         return Cause(
@@ -146,7 +149,7 @@ def narrow(layer: Layer, used: bool) -> Cause:
     return Cause(
         "outlier values",
         f"99.9 % of the values lie in {f.core_use:.0%} of the range [{low:.4g}, {high:.4g}]",
-        "clip them (--observer mse or percentile), or 16-bit activations here",
+        f"clip them (--observer mse or percentile), or {_finer(f)}",
     )
 
 
@@ -176,11 +179,11 @@ def uneven_channels(f: Facts) -> Cause:
     large = int(np.count_nonzero(peaks > peaks.max() / 2))
     seen = f"channel {top} reaches {peaks[top]:.3g}, the median channel {_median(peaks):.3g}"
     if large <= max(1, FEW * len(peaks)):
-        return Cause("outlier channel", seen, "equalize channels, or 16-bit activations here")
+        return Cause("outlier channel", seen, f"equalize channels, or {_finer(f)}")
     return Cause(
         "small channels",
         f"{len(f.lost)} of {len(peaks)} channels have one step only; {seen}",
-        "equalize channels, or 16-bit activations here",
+        f"equalize channels, or {_finer(f)}",
     )
 
 
@@ -192,8 +195,15 @@ def coarse_weights() -> Cause:
 def coarse_steps(f: Facts) -> Cause:
     """No other range would serve much better: the steps themselves are too coarse."""
     bits = 8 * f.quant.dtype.itemsize
-    advice = "16-bit activations here" if bits == 8 else "keep this layer float"
-    return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", advice)
+    return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", _finer(f))
+
+
+def _finer(f: Facts) -> str:
+    return "keep this layer float" if _is_int16(f) else "16-bit activations here"
+
+
+def _is_int16(f: Facts) -> bool:
+    return f.quant.dtype == INT16
 
 
 def inherited(culprit: str) -> Cause:

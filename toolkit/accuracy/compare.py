@@ -16,7 +16,7 @@ from ..quantize import Judged
 from ..runtime import IoInfo, Session
 from .beside import Beside
 from .evidence import rows_of
-from .explain import Explanation, LayerCost
+from .explanation import Explanation, LayerCost
 from .judge import Meter
 from .metrics import Difference, Top1, judged_output
 from .oracle import Oracle

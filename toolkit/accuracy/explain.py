@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ from .causes import (
     inherited,
     remedies,
 )
+from .explanation import SHARE, WORST, Explanation, LayerCost
 from .facts import Facts
 from .simulate import Rounding, simulated
 from .twin import Twin, base_of, twin_of
@@ -39,91 +40,17 @@ WORK = 1.5e10
 ELEMENT_WORK = 20
 """What rounding one element of a tensor counts as, in multiply-accumulates."""
 MOST_LAYERS = 96
-WORST = 3
 TRIED = 4
 """Layers for which remedies are tried: those that cost most."""
 TRIED_WORK = 5e10
 """As WORK, for the remedies: a gain on few samples may be chance."""
-SHARE = 0.02
-"""A layer that makes less of the loss than this is not said to cause any."""
-RUNS = 6
+RUNS = 8
 """Runs that a layer's remedies take, about."""
 LEAST_GAIN_DB = 0.05
 OUTWEIGHED = "no certain gain by mending it alone"
 CUT_DB = 25.0
 OWN = 0.25
 """A layer whose own error is less than this part of what is there has it from elsewhere."""
-
-
-@dataclass(frozen=True)
-class LayerCost:
-    """A tensor that the file rounds. dB are of the float signal to the error, on `samples`.
-
-    sqnr_db               in the file: what has come together there
-    weights_only_db, activations_only_db   likewise, only weights or only activations rounded
-    local_db              this layer alone, on float inputs: its weights and its output rounded
-    local_weights_db, local_activations_db  of that, its weights or its output alone
-    output_db             at the model's outputs, only this layer rounded; None if not run
-    share                 of the loss at the outputs, as if layers' errors added up; None likewise
-    low, high             the real values of the first and the last step
-    saturation            share of values half a step or more beyond the range
-    range_use, core_use   part of the steps that all values, or 99.9 % of them, spread over
-    outlier_ratio         magnitude of the largest channel over the median one
-    dead_channels, lost_channels  that never vary; that vary less than one step
-    gain_db               at the outputs, were the cause removed; `measured` by a run, or estimated
-                          from `share`
-    """
-
-    name: str
-    type: str
-    dtype: str
-    sqnr_db: float | None
-    weights_only_db: float | None
-    activations_only_db: float | None
-    local_db: float | None
-    local_weights_db: float | None
-    local_activations_db: float | None
-    output_db: float | None
-    share: float | None
-    low: float
-    high: float
-    saturation: float
-    range_use: float
-    core_use: float
-    outlier_ratio: float
-    dead_channels: int
-    lost_channels: int
-    cause: str | None = None
-    seen: str = ""
-    advice: str = ""
-    gain_db: float | None = None
-    measured: bool = False
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What a file costs at its outputs (SQNR averaged over the probes), and each layer's part.
-
-    Tensors were watched on `samples`; of them layers were rounded alone on `alone_samples`, and
-    remedies tried on `tried_samples`. `layers` are those that cost the outputs most first.
-    """
-
-    samples: int
-    alone_samples: int
-    tried_samples: int
-    sqnr_db: float
-    weights_only_db: float
-    activations_only_db: float
-    layers: list[LayerCost]
-    worst_int16_db: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def worst(self, count: int = WORST) -> list[LayerCost]:
-        """The layers that cost most and have a cause of their own."""
-        named = [c for c in self.layers if c.cause and c.share is not None and c.share >= SHARE]
-        return named[:count]
 
 
 def explain(
@@ -233,14 +160,30 @@ class _Explainer:
         freed = self._measure(self.all.without({name}, {name}))
         whole = max(_cost(base) - _cost(freed), 0.0)
         best, best_gain = None, 0.0
+        gains: list[float | None] = []
         for cause, rounding in remedies(layer, self.all):
             score = self._measure(rounding)
-            gain = _cost(base) - _cost(score)
-            if gain >= MUCH * whole and gain > best_gain and score.beats(base, LEAST_GAIN_DB):
-                best, best_gain = _Found(cause, score.mean_db - base.mean_db, True), gain
+            gain, certain = _cost(base) - _cost(score), score.beats(base, LEAST_GAIN_DB)
+            gains.append(score.mean_db - base.mean_db if certain else None)
+            if gain >= MUCH * whole and gain > best_gain and certain:
+                best, best_gain = _Found(cause, gains[-1], True), gain
         if best is not None:
             return best
-        return self._weights_or_steps(layer, base)
+        return self._of_its_own(layer, gains) or self._weights_or_steps(layer, base)
+
+    def _of_its_own(self, layer: Layer, gains: Sequence[float | None]) -> _Found | None:
+        """The cause whose remedy takes most of what the layer alone costs, if any does.
+
+        A few samples beyond the range may make all of the loss here: mending that is no certain
+        gain on other samples, and yet nothing else is the matter.
+        """
+        alone = Rounding(self.all.weights & {layer.name}, self.all.tensors & {layer.name})
+        best, least = None, (1 - MUCH) * _cost(self._measure(alone))
+        for (cause, rounding), gain in zip(remedies(layer, alone), gains, strict=True):
+            cost = _cost(self._measure(rounding))
+            if cost <= least:
+                best, least = _Found(cause, gain, True), cost
+        return best
 
     def _weights_or_steps(self, layer: Layer, base: Score) -> _Found:
         """Whichever costs the outputs more when it alone is rounded, and the gain without it."""

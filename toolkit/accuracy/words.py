@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..decibels import in_words
-from .explain import Explanation, LayerCost
+from .explanation import Explanation, LayerCost
 
 
 def summary(e: Explanation) -> list[str]:

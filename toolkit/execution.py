@@ -60,7 +60,7 @@ def run(
     (`cpu` is its -cpu). Raises UserError.
     """
     if output is not None:
-        check_writable(output, [model])
+        check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
     session = Session(model, kernels)
     feeds, batch = _feeds(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session

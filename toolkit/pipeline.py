@@ -144,10 +144,13 @@ def quantize(
     key `labels` of that .npz, else with the float model's answers.
     """
     started = perf_counter()
-    path = _output(model, output, *(p for p in (calib, evaluation) if isinstance(p, str | Path)))
+    read_too = [p for p in (calib, evaluation) if isinstance(p, str | Path)]
     judging = Judging.of(budget, evaluation, labels, metric)
+    if judging is not None and judging.metric.file is not None:
+        read_too.append(judging.metric.file)
+    path = _output(model, output, *read_too)
     if report is not None:
-        check_writable(report, [path, model])
+        check_writable(report, [path, model, *read_too])
     graph = load(model, shapes)
     image = image or ImageOptions()
     extra = judging is not None and judging.reads_calibration

@@ -144,10 +144,18 @@ def test_an_output_that_is_an_input(quantize_refused, refused, digits, digits_ed
     for out in (model, calib):
         assert "overwritten" in refused("quantize", model, "--calib", calib, "-o", out)
     assert "overwritten" in refused("convert", model, "-o", model)
-    assert "overwritten" in quantize_refused(model, calib, "--report", tmp_path / "out.edge")
-    assert "overwritten" in refused(
-        "run", digits_edge, "--input", digits / "eval.npz", "-o", digits_edge
-    )
+    for out in (tmp_path / "out.edge", model, calib):
+        assert "overwritten" in quantize_refused(model, calib, "--report", out)
+    metric = tmp_path / "mine.py"
+    metric.write_text("def metric(outputs, references, data):\n    return 1\n")
+    judged = ["--metric", metric, "--max-drop", "1", "--eval", digits / "eval.npz"]
+    assert "overwritten" in quantize_refused(model, calib, *judged, "--report", metric)
+    assert "overwritten" in refused("quantize", model, "--calib", calib, *judged, "-o", metric)
+    for out in (digits_edge, calib):
+        assert "overwritten" in refused("run", digits_edge, "--input", calib, "-o", out)
+    array = tmp_path / "image.npy"
+    np.save(array, np.load(calib)["image"])
+    assert "overwritten" in refused("run", digits_edge, "--input", f"image={array}", "-o", array)
 
 
 def test_a_float_model_that_is_another(refused, digits, digits_edge, tmp_path):

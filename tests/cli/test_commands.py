@@ -1,11 +1,13 @@
 """The commands do their job, and their JSON has the keys that are promised."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
 
 from edgekit.toolkit.cli import main
+from edgekit.toolkit.cli.output import people, table
 
 
 def run(capsys, *words):
@@ -44,7 +46,38 @@ def test_quantize_says_nothing_on_stdout_without_json(capsys, digits, tmp_path):
     assert "arena" in captured.err
     words = " ".join(captured.err.split())
     assert "weights alone" in words and "of the loss: " in words and "edgekit check" in words
-    assert len(captured.err.splitlines()) < 16  # on a narrow terminal
+    assert len(captured.err.splitlines()) < 10
+
+
+def test_quantize_says_how_to_check_with_the_same_pictures(capsys, digits, tmp_path):
+    """The command can be copied, whatever the names and however wide the terminal."""
+    model = tmp_path / "a [b] :smile: ä.onnx"
+    model.write_bytes((digits / "digits.onnx").read_bytes())
+    looks = ["--scale", "0.5", "--std", "2,2,2", "--layout", "nchw", "--bgr"]
+    words = ["quantize", model, "--calib", digits / "calib.npz", "--limit", 2, *looks]
+    told = run(capsys, *words, "--observer", "minmax").err
+    (line,) = [n for n in told.splitlines() if "edgekit check" in n]
+    said = shlex.split(line.partition(": edgekit ")[2])
+    assert said[:4] == ["check", str(model.with_suffix(".edge")), "--float", str(model)]
+    assert said[4:] == [*looks, "--layers", "--data", "SAMPLES"]
+    said[-1] = digits / "eval.npz"
+    assert "cosine" in run(capsys, *said, "--limit", 2).err
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_tables_cut_nothing(capsys, monkeypatch, terminal):
+    """A long name is whole in a pipe, and on a narrow terminal broken at the end of a line."""
+    monkeypatch.setattr(type(people), "is_terminal", terminal)
+    monkeypatch.setattr(type(people), "width", 80)
+    name, numbers = "functional/" + 90 * "n" + "[end]", [f"{i}.25%" for i in range(8)]
+    table("Title", ("tensor", *(f">share {i}" for i in range(8))), [(name, *numbers)])
+    told = capsys.readouterr().err
+    assert "…" not in told and all(n in told for n in numbers)
+    if terminal:
+        assert max(map(len, told.splitlines())) <= 80
+        assert "".join(line.split(" ")[0] for line in told.splitlines()[1:]).endswith(name)
+    else:
+        assert name in told
 
 
 def test_the_same_inputs_give_the_same_bytes(capsys, digits, tmp_path):
@@ -199,7 +232,10 @@ def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):
     words = ["quantize", digits / "digits.onnx", "--calib", digits / "calib.npz", "-o", out,
              "--observer", "minmax", "--max-bytes", "1K"]  # fmt: skip
     assert main([str(w) for w in words]) == 3
-    assert "NOT met" in capsys.readouterr().err and out.exists()
+    told = capsys.readouterr().err
+    assert "NOT met (a file of at most 1,024 bytes)" in told and out.exists()
+    size = out.stat().st_size
+    assert f"(file {size:,} bytes, {size - 1024:,} too many)" in told and " lost" not in told
 
 
 METRIC = """

@@ -213,6 +213,26 @@ def fpga_options(f: F) -> F:
     )(f)
 
 
+def image_words(image: ImageOptions) -> list[str]:
+    """The options that mean `image`, to be given to another command."""
+
+    def numbers(values: tuple[float, ...]) -> str:
+        return ",".join(f"{v:g}" if float(f"{v:g}") == v else repr(v) for v in values)
+
+    usual, words = ImageOptions(), list[str]()
+    if image.scale is not None:
+        words += ["--scale", numbers((image.scale,))]
+    if image.mean != usual.mean:
+        words += ["--mean", numbers(image.mean)]
+    if image.std != usual.std:
+        words += ["--std", numbers(image.std)]
+    if image.resize is not None:
+        words += ["--resize", "{}x{}".format(*image.resize)]
+    if image.layout != usual.layout:
+        words += ["--layout", image.layout]
+    return [*words, "--bgr"] if image.bgr else words
+
+
 def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """What happens to a picture: x = (pixel * scale - mean) / std, pixels in 0..255.
 

@@ -6,16 +6,20 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..progress import Progress as Show
 
-people = Console(stderr=True, highlight=False)
+people = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+"""Says names as they are, and lines whole: what it shows of a command can be copied."""
+
+WIDEST = 4096
 
 
 def print_json(data: Any) -> None:
@@ -32,15 +36,20 @@ def print_json(data: Any) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; a column named '>...' is right-aligned, '|...' is never cut."""
+    """Print a table; a column named '>...' is right-aligned, it and '|...' are never broken.
+
+    On a terminal too narrow for it, without frames and with long cells on several lines; into a
+    file or pipe, which is read elsewhere, as wide as it is.
+    """
     t = Table(title=title, title_justify="left", header_style="bold")
     for c in columns:
-        right = c.startswith(">")
-        t.add_column(
-            c.lstrip(">|"), justify="right" if right else "left", no_wrap=c.startswith("|")
-        )
+        justify: Literal["left", "right"] = "right" if c.startswith(">") else "left"
+        t.add_column(c.lstrip(">|"), justify=justify, no_wrap=c[:1] in ">|", overflow="fold")
     for row in rows:
         t.add_row(*(str(cell) for cell in row))
+    t.width = Measurement.get(people, people.options.update(max_width=WIDEST), t).maximum
+    if people.is_terminal and t.width > people.width:
+        t.box, t.padding, t.width = None, (0, 1, 0, 0), people.width
     people.print(t)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Budget, Mixed, grouped
 from .options import (
     budget_options,
     image_options,
+    image_words,
     json_option,
     metric_option,
     model_argument,
@@ -122,12 +124,12 @@ def quantize(
     if as_json:
         print_json(done.to_json())
     else:
-        _tell(done, model)
+        _tell(done, model, image)
     if done.mixed is not None and not done.mixed.met:
         raise click.exceptions.Exit(EXIT_BUDGET)
 
 
-def _tell(done: pipeline.Quantized, model: Path) -> None:
+def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
     """The few lines that matter; all of it is in the report and in --json."""
     real = sum(counts.get("float32", 0) for counts in done.ops.values())
     total = sum(n for counts in done.ops.values() for n in counts.values())
@@ -149,10 +151,8 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
         people.print(f"  {line}", style="yellow" if "float" in line else None)
     for note in done.notes:
         people.print(f"note: {note}", style="yellow")
-    people.print(
-        f"judge it on other samples: edgekit check {done.output} --float {model} "
-        "--data SAMPLES --layers"
-    )
+    command = ["edgekit", "check", done.output, "--float", str(model), *image_words(image)]
+    people.print(f"judge it on other samples: {shlex.join(command)} --layers --data SAMPLES")
     if done.report:
         people.print(f"report: {done.report}")
     if done.mixed:
@@ -162,21 +162,21 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
 def _tell_mixed(mixed: Mixed) -> None:
     """What was found on the way to the budget, and whether it is met."""
     judged = mixed.judged
-    lost = "lost" if judged is None else f"{judged.metric} lost {judged.unit}".strip()
+    lost = [] if judged is None else [f">{judged.metric} lost {judged.unit}".strip()]
     rows = [
         (
             "->" if point == mixed.chosen else "",
             kib(point.file_bytes),
             kib(point.arena_bytes),
             "" if point.sqnr_db is None else in_words(point.sqnr_db),
-            "" if point.drop is None else f"{point.drop:.3g}",
+            *["" if point.drop is None else f"{point.drop:.3g}" for _ in lost],
             point.what,
         )
         for point in mixed.pareto
     ]
     table(
         f"Mixes that no other beats, by {mixed.trials} trials",
-        ("", ">file", ">arena", ">SQNR", f">{lost}", "operators"),
+        ("", ">file", ">arena", ">SQNR", *lost, "operators"),
         rows,
     )
     if judged is not None:
@@ -185,4 +185,22 @@ def _tell_mixed(mixed: Mixed) -> None:
         people.print(f"the budget is met ({mixed.budget}): {mixed.chosen.what}")
     else:
         text = f"the budget is NOT met ({mixed.budget}); the best found: {mixed.chosen.what}"
-        people.print(text, style="red")
+        people.print(f"{text} ({_missed(mixed)})", style="red")
+
+
+def _missed(mixed: Mixed) -> str:
+    """Which limits the best that was found does not keep, and by how much."""
+    limits, best = mixed.budget, mixed.chosen
+    missed = []
+    for what, has, most in (
+        ("file", best.file_bytes, limits.max_bytes),
+        ("arena", best.arena_bytes, limits.max_arena),
+    ):
+        if most is not None and has > most:
+            missed.append(f"{what} {has:,} bytes, {has - most:,} too many")
+    if limits.min_sqnr is not None and best.sqnr_db is not None and best.sqnr_db < limits.min_sqnr:
+        missed.append(f"{best.sqnr_db:.1f} dB, {limits.min_sqnr - best.sqnr_db:.1f} short")
+    if best.drop is not None and best.drop > limits.drop_limit:
+        unit = "" if mixed.judged is None else mixed.judged.unit
+        missed.append(f"{best.drop:.3g} {unit}".strip() + " lost")
+    return "; ".join(missed)

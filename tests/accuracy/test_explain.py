@@ -12,6 +12,7 @@ from edgekit.toolkit.accuracy import explain
 from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
 from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.accuracy.twin import twin_of
+from edgekit.toolkit.accuracy.watch import Watched
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
@@ -101,6 +102,30 @@ def test_the_gain_promised_for_equalizing_is_there():
     net.second[:, 5] *= 64
     gained = net.explained().sqnr_db - before.sqnr_db
     assert layer(before, "a").gain_db == pytest.approx(gained, abs=1.5) and gained > 10
+
+
+@pytest.mark.parametrize("ahead", [0.0, 6.0, 60.0])
+def test_a_gain_is_over_the_file_where_its_errors_cancel(monkeypatch, ahead):
+    """Ranges that were searched make a file better than its roundings, which any remedy ends."""
+    net = Net()
+    net.first[5] *= 64
+    net.second[:, 5] /= 64
+    before = layer(net.explained(), "a")
+    ordinary = Watched.__init__
+
+    def with_luck(self, *words):
+        ordinary(self, *words)
+        file = self.scores["file"]
+        self.scores["file"] = replace(file, noise=file.noise * 10 ** (-ahead / 10))
+
+    monkeypatch.setattr(Watched, "__init__", with_luck)
+    told = net.explained()
+    after = layer(told, "a")
+    assert after.cause == before.cause == "outlier channel"
+    if ahead < before.gain_db:
+        assert after.gain_db == pytest.approx(before.gain_db - ahead, abs=0.3)
+    else:
+        assert after.gain_db is None and told.worst_int16_db is None
 
 
 def test_a_clipped_range_is_named_and_widening_it_gains_what_is_promised():

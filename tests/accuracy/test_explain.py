@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgekit.toolkit.accuracy import explain
+from edgekit.toolkit.accuracy import causes, explain
 from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
 from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.accuracy.twin import twin_of
@@ -126,6 +126,21 @@ def test_a_gain_is_over_the_file_where_its_errors_cancel(monkeypatch, ahead):
         assert after.gain_db == pytest.approx(before.gain_db - ahead, abs=0.3)
     else:
         assert after.gain_db is None and told.worst_int16_db is None
+
+
+def test_where_one_remedy_is_no_certain_gain_the_other_is_told_with_its_own(monkeypatch):
+    net = Net()
+    net.first[5] *= 100
+    net.second[:, 5] /= 100
+    equalized = causes._equalized
+
+    def helps_alone(layer, everything):
+        return everything if len(everything.tensors) > 1 else equalized(layer, everything)
+
+    monkeypatch.setattr(causes, "_equalized", helps_alone)
+    worst = net.explained().worst()[0]
+    assert (worst.name, worst.cause) == ("a", "outlier channel")
+    assert worst.advice == "16-bit activations here" and worst.measured and worst.gain_db > 10
 
 
 def test_a_clipped_range_is_named_and_widening_it_gains_what_is_promised():

@@ -149,7 +149,7 @@ def narrow(layer: Layer, used: bool) -> Cause:
     return Cause(
         "outlier values",
         f"99.9 % of the values lie in {f.core_use:.0%} of the range [{low:.4g}, {high:.4g}]",
-        f"clip them (--observer mse or percentile), or {_finer(f)}",
+        f"clip them (--observer mse or percentile), or {finer(f)}",
     )
 
 
@@ -179,11 +179,11 @@ def uneven_channels(f: Facts) -> Cause:
     large = int(np.count_nonzero(peaks > peaks.max() / 2))
     seen = f"channel {top} reaches {peaks[top]:.3g}, the median channel {_median(peaks):.3g}"
     if large <= max(1, FEW * len(peaks)):
-        return Cause("outlier channel", seen, f"equalize channels, or {_finer(f)}")
+        return Cause("outlier channel", seen, f"equalize channels, or {finer(f)}")
     return Cause(
         "small channels",
         f"{len(f.lost)} of {len(peaks)} channels have one step only; {seen}",
-        f"equalize channels, or {_finer(f)}",
+        f"equalize channels, or {finer(f)}",
     )
 
 
@@ -195,10 +195,11 @@ def coarse_weights() -> Cause:
 def coarse_steps(f: Facts) -> Cause:
     """No other range would serve much better: the steps themselves are too coarse."""
     bits = 8 * f.quant.dtype.itemsize
-    return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", _finer(f))
+    return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", finer(f))
 
 
-def _finer(f: Facts) -> str:
+def finer(f: Facts) -> str:
+    """What helps against coarse steps."""
     return "keep this layer float" if _is_int16(f) else "16-bit activations here"
 
 

@@ -23,6 +23,7 @@ from .causes import (
     by_facts,
     coarse_steps,
     coarse_weights,
+    finer,
     harmless,
     inherited,
     remedies,
@@ -188,7 +189,14 @@ class _Explainer:
                 best, best_gain = _Found(cause, gains[-1], True), gain
         if best is not None:
             return best
-        return self._of_its_own(layer, gains) or self._weights_or_steps(layer, base)
+        own = self._of_its_own(layer, gains)
+        if own is None:
+            return self._weights_or_steps(layer, base)
+        if own.gain_db is None and (other := finer(layer.facts)) in own.cause.advice:
+            gained = self._gain(self._measure(self.all.without({}, {name})), base)
+            if gained is not None:
+                return _Found(replace(own.cause, advice=other), gained, True)
+        return own
 
     def _of_its_own(self, layer: Layer, gains: Sequence[float | None]) -> _Found | None:
         """The cause whose remedy takes most of what the layer alone costs, if any does.

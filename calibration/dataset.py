@@ -241,10 +241,27 @@ def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:
             found = ", ".join(f"'{name}'" for name in arrays) or "none"
             raise CalibrationError(f"{where}: no such array; found: {found}")
         labels = arrays[key]
-    if labels.ndim == 0 or labels.size == 0 or labels.size != len(labels):
+    return _class_numbers(labels, where)
+
+
+def _class_numbers(labels: NDArray[Any], where: str) -> NDArray[np.int64]:
+    if labels.ndim and not len(labels):
+        raise CalibrationError(f"{where}: holds 0 labels; at least 1 is needed")
+    if labels.ndim == 0 or labels.size != len(labels):
         raise CalibrationError(
             f"{where}: shape {labels.shape}; expected one class number a sample, (samples,); "
             "of one-hot labels or scores save the argmax"
         )
-    spec = InputSpec(key, (labels.size,), np.dtype(np.int64))
-    return conform(labels.reshape(-1), spec, str(path))
+    labels = labels.reshape(-1)
+    expected = "expected one class number a sample: save the classes' numbers .astype(np.int64)"
+    if labels.dtype.kind not in "biuf":
+        raise CalibrationError(f"{where}: wrong dtype {labels.dtype}; {expected}")
+    with np.errstate(invalid="ignore"):
+        numbers = labels.astype(np.int64)
+    wrong = numbers != labels
+    if wrong.any():
+        raise CalibrationError(
+            f"{where}: {int(wrong.sum())} of {labels.size} are no whole numbers of 64 bits, first "
+            f"{labels[wrong][0]}; {expected}"
+        )
+    return numbers

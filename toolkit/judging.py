@@ -112,14 +112,22 @@ def others_of(
 
 
 def classes_of(
-    data: SampleSource, labels: str | None, limit: int | None
-) -> NDArray[np.int64] | None:
-    """The labels under a key of the .npz `data`, if there is a key."""
-    if labels is None:
-        return None
+    data: SampleSource, labels: str, graph: Graph, total: int | None
+) -> NDArray[np.int64]:
+    """The labels under a key of the .npz `data`, one class of the graph's a sample.
+
+    Raises UserError for what is none, and unless there are as many as samples in all.
+    """
     if not isinstance(data, str | Path):
         raise UserError("labels are read from an .npz: give its path as the data")
-    return load_labels(data, labels)[:limit]
+    found = load_labels(data, labels)
+    if total is not None and len(found) != total:
+        raise UserError(
+            f"{data}: there are {total} samples and {len(found)} labels '{labels}'; give one a "
+            "sample"
+        )
+    check_class(graph, labels, {labels: found})
+    return found
 
 
 def _said_of(metric: Metric) -> dict[str, Any]:

@@ -257,13 +257,17 @@ def check(
     if metric is not None:
         judging = open_metric(metric, labels)
         meter = Meter(graph, judging, others_of(data, specs, judging), samples.total)
+    classes = None
+    if meter is None and labels is not None:
+        classes = classes_of(data, labels, graph, samples.total)
+        classes = classes if limit is None else classes[: limit * batch]
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
     report = compare(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
-        None if meter else classes_of(data, labels, None if limit is None else limit * batch),
+        classes,
         batch=batch,
         meter=meter,
         floats=floats if layers else None,

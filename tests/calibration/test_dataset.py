@@ -1,3 +1,4 @@
+import re
 import tracemalloc
 
 import numpy as np
@@ -251,10 +252,27 @@ def test_labels_are_class_numbers(tmp_path):
         load_labels(path.parent, "y")
     with pytest.raises(CalibrationError, match="expected one class number a sample"):
         load_labels(path, "p")
-    with pytest.raises(CalibrationError, match="1 of 2 values are no whole numbers"):
+    with pytest.raises(CalibrationError, match="1 of 2 are no whole numbers"):
         load_labels(path, "h")
     with pytest.raises(CalibrationError, match=r"'.*none\.npz' does not exist"):
         load_labels(tmp_path / "none.npz", "y")
+
+
+@pytest.mark.parametrize(
+    "labels, says",
+    [
+        (np.zeros(0), "holds 0 labels"),
+        (np.array(["cat", "dog"]), "wrong dtype <U3; expected one class number"),
+        (np.array([1.0, 0.5, np.nan]), "2 of 3 are no whole numbers of 64 bits, first 0.5"),
+        (np.array([1e30, np.inf]), "2 of 2 are no whole numbers"),
+        (np.array([2**64 - 1, 1], np.uint64), "1 of 2 are no whole numbers of 64 bits, first 1844"),
+    ],
+)
+def test_labels_that_name_no_class(tmp_path, labels, says):
+    """They are not samples: nothing is said of what the model takes."""
+    np.savez(tmp_path / "d.npz", y=labels)
+    with pytest.raises(CalibrationError, match="labels 'y': " + re.escape(says)):
+        load_labels(tmp_path / "d.npz", "y")
 
 
 def test_labels_come_only_from_sound_npz_files(tmp_path):

@@ -177,6 +177,45 @@ def test_labels_that_are_in_no_npz(refused, digits, digits_edge, tmp_path):
     assert "not an .npz file" in told
 
 
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda y: y + 1, "are no class of output 'probabilities', which tells 10 apart, 0 to 9"),
+        (lambda y: y - 1, "first -1 of sample"),
+        (lambda y: y[:-1], "eval.npz: there are 900 samples and 899 labels 'y'"),
+        (lambda y: y + 0.5, "eval.npz, labels 'y': 900 of 900 are no whole numbers"),
+    ],
+)
+def test_labels_that_are_no_classes_of_the_model(
+    refused, quantize_refused, digits, digits_edge, tmp_path, change, says
+):
+    """Nothing would be right, of either model: a drop of 0 that meets every budget."""
+    data, arrays = tmp_path / "eval.npz", np.load(digits / "eval.npz")
+    np.savez(data, image=arrays["image"], y=change(arrays["label"]))
+    told = refused(
+        "check", digits_edge, "--float", digits / "digits.onnx", "--data", data, "--labels", "y"
+    )
+    assert says in told
+    judged = ["--max-drop", "1", "--eval", data, "--labels", "y", "--observer", "minmax"]
+    assert says.removeprefix("eval.npz: ") in quantize_refused(None, None, *judged)
+
+
+def test_labels_for_an_output_that_names_no_class(refused, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8, 3, 4)).astype(np.float32)
+    node = helper.make_node("Relu", ["x"], ["y"])
+    onnx.save(model([node], {"x": [1, 3, 4]}, {"y": [1, 3, 4]}), tmp_path / "m.onnx")
+    np.savez(tmp_path / "c.npz", x=x)
+    np.savez(tmp_path / "d.npz", x=x, label=np.zeros(8, int))
+    words = ["quantize", tmp_path / "m.onnx", "--calib", tmp_path / "c.npz"]
+    assert main([str(w) for w in words]) == 0
+    told = refused(
+        "check", tmp_path / "m.edge", "--float", tmp_path / "m.onnx",
+        "--data", tmp_path / "d.npz", "--labels", "label",
+    )  # fmt: skip
+    assert "output 'y' [1, 3, 4] does not name one class a sample" in told and "--metric" in told
+
+
 def test_a_full_disk_leaves_the_old_file(digits, tmp_path):
     """A limit on file sizes stands in for the full disk: the write fails half-way."""
     out = tmp_path / "out.edge"

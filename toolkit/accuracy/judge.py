@@ -39,7 +39,7 @@ class Judge:
     ) -> None:
         self.metric = open_metric(None) if metric is None else metric
         if self.metric.in_points:
-            check_class(graph)
+            check_class(graph, self.metric.labels, others or {})
         session, keeper = Session(build_file(graph)), make_keeper(graph)
         for _ in keeper.passing(samples):
             pass
@@ -94,7 +94,7 @@ class Meter:
         self, graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
     ) -> None:
         if metric.in_points:
-            check_class(graph)
+            check_class(graph, metric.labels, others)
         self.graph, self.metric, self.others, self.total = graph, metric, others, total
         self.keeper = make_keeper(graph)
 
@@ -121,14 +121,32 @@ class Meter:
         return Judged(self.metric.name, unit, real, edge, evidence.samples, evidence.of)
 
 
-def check_class(graph: Graph) -> None:
-    """Raises UserError where the output that top-1 is of does not name one class a sample."""
+def check_class(
+    graph: Graph, key: str | None = None, others: Mapping[str, Array] | None = None
+) -> None:
+    """Raises UserError where the output that top-1 is of does not name one class a sample.
+
+    Or where a label, of those under `key` of `others`, is none of its classes.
+    """
     outputs = {p.name: np.empty(p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.outputs}
     first = rows_of(outputs, batch_of(graph))[0]
     name = judged_output(first)
     if sum(d > 1 for d in first[name].shape) > 1:
         raise UserError(
             f"output '{name}' {list(outputs[name].shape)} does not name one class a sample, so "
-            "there is no top-1; give a metric that suits the model (--metric), or limit the noise "
-            "(min_sqnr) in place of the drop"
+            "there is no top-1; give a metric that suits the model (--metric), or judge by noise "
+            "alone (min_sqnr in place of max_drop, no labels)"
+        )
+    labels = None if key is None else (others or {}).get(key)
+    classes = first[name].size
+    if labels is None or (classes == 1 and first[name].dtype.kind in "iub"):
+        return
+    classes = max(classes, 2)
+    beyond = (labels < 0) | (labels >= classes)
+    if beyond.any():
+        raise UserError(
+            f"labels '{key}': {int(beyond.sum())} of {labels.size} are no class of output "
+            f"'{name}', which tells {classes} apart, 0 to {classes - 1}: first {labels[beyond][0]} "
+            f"of sample {int(beyond.argmax())}; number classes as the model does, from 0, and "
+            "leave out samples of others"
         )

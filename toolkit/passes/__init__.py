@@ -22,6 +22,7 @@ from .merge_transposes import MergeTransposes
 from .one_hot import OneHot
 from .own_outputs import OwnOutputs
 from .products import Products
+from .scale_layer_norm import ScaleLayerNorm
 from .softmax import SoftmaxParts
 from .unit_axes import UnitReshapes, UnitTransposes
 
@@ -49,6 +50,7 @@ DEFAULT: tuple[Pass, ...] = (
             Products(),
             SoftmaxParts(),
             LayerNormParts(),
+            ScaleLayerNorm(),
             MergeAffine(),
             FoldAffine(),
             FoldAffineForward(),

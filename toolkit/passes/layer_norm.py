@@ -1,4 +1,4 @@
-"""Layer normalization written out is recognized, and takes in what scales it behind."""
+"""Layer normalization written out is recognized."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ir import Array, Node, Value
+from ..ir import Node, Value
 from ..ops._views import axis_view
 from ._links import Links
 from ._pass import NodePass
@@ -27,9 +27,7 @@ class LayerNormParts(NodePass):
     """With d = x - mean(x), or d = x, and r = 1 / sqrt(mean(d * d) + epsilon) along the same axes:
 
     1. d / sqrt(..) and d * r are LayerNorm(x);
-    2. x * k + (bias - mean(x) * k), k = r or r * scale, is LayerNorm(x, scale, bias);
-    3. LayerNorm times, plus or minus a constant, if nobody else reads it, is one with that scale
-       or bias.
+    2. x * k + (bias - mean(x) * k), k = r or r * scale, is LayerNorm(x, scale, bias).
 
     1/sqrt may be a Div, a Reciprocal or a power, the square a Mul or a power, the variance also
     mean(x * x) - mean(x)^2. Who else reads the parts does not matter.
@@ -40,12 +38,12 @@ class LayerNormParts(NodePass):
     def rewrite(self, links: Links, node: Node) -> bool:
         if node.op not in ("Mul", "Div", "Add", "Sub") or node.output.dtype != np.float32:
             return False
-        return _normalize(links, node) or _shifted(links, node) or _scale(links, node)
+        return _normalize(links, node) or _shifted(links, node)
 
 
 def _normalize(links: Links, node: Node) -> bool:
     """Case 1."""
-    for d, r in _pairs(node) if node.op == "Mul" else ():
+    for d, r in both_ways(node) if node.op == "Mul" else ():
         inverse = _inverse(links, r)
         if inverse is not None and _is_deviation(links, d, inverse):
             return _replace(links, node, inverse, None, None)
@@ -59,19 +57,19 @@ def _normalize(links: Links, node: Node) -> bool:
 
 def _shifted(links: Links, node: Node) -> bool:
     """Case 2, x * k + (bias - mean * k)."""
-    for scaled, offset in _pairs(node) if node.op == "Add" else ():
+    for scaled, offset in both_ways(node) if node.op == "Add" else ():
         product, rest = links.producer(scaled, "Mul"), links.producer(offset, "Sub")
         if product is None or rest is None or clamps(product) or clamps(rest):
             continue
         bias, shift = rest.input(0), links.producer(rest.input(1), "Mul")
         if bias.const is None or shift is None or clamps(shift):
             continue
-        for x, k in _pairs(product):
+        for x, k in both_ways(product):
             factor = _factor(links, k)
             if factor is None or factor[0].x is not x or not factor[0].centered:
                 continue
             inverse, scale = factor
-            means = [m for m, other in _pairs(shift) if other is k]
+            means = [m for m, other in both_ways(shift) if other is k]
             if any(_mean_axes(links, m, x) == inverse.axes for m in means):
                 return _replace(links, node, inverse, scale, bias)
     return False
@@ -85,7 +83,7 @@ def _factor(links: Links, k: Value) -> tuple[_Inverse, Value | None] | None:
     product = links.producer(k, "Mul")
     if product is None or clamps(product):
         return None
-    for r, scale in _pairs(product):
+    for r, scale in both_ways(product):
         inverse = _inverse(links, r)
         if inverse is not None and scale.const is not None:
             return inverse, scale
@@ -96,7 +94,7 @@ def _replace(
     links: Links, node: Node, inverse: _Inverse, scale: Value | None, bias: Value | None
 ) -> bool:
     x = inverse.x
-    if node.output.shape != x.shape or not _broadcasts(x, scale) or not _broadcasts(x, bias):
+    if node.output.shape != x.shape or not broadcasts(x, scale) or not broadcasts(x, bias):
         return False
     attrs = {"axes": inverse.axes, "epsilon": inverse.epsilon, "centered": inverse.centered}
     attrs |= activation_attrs(node)
@@ -105,38 +103,11 @@ def _replace(
     return True
 
 
-def _broadcasts(x: Value, v: Value | None) -> bool:
+def broadcasts(x: Value, v: Value | None) -> bool:
     return v is None or np.broadcast_shapes(x.shape, v.shape) == x.shape
 
 
-def _scale(links: Links, node: Node) -> bool:
-    """Case 3."""
-    for y, c in _pairs(node) if node.op in ("Mul", "Add") else _pairs(node)[:1]:
-        norm = links.private(y, "LayerNorm")
-        if norm is None or clamps(norm) or c.const is None or not _broadcasts(y, c):
-            continue
-        scale, bias = [*norm.inputs[1:], None, None][:2]
-        by = c.const.astype(np.float64)
-        if node.op in ("Mul", "Div"):
-            by = by if node.op == "Mul" else 1 / by
-            scale = _combined(links, scale, by, times=True)
-            bias = None if bias is None else _combined(links, bias, by, times=True)
-        else:
-            bias = _combined(links, bias, by if node.op == "Add" else -by, times=False)
-        links.rewire(norm, [norm.input(0), scale, bias, *norm.inputs[3:]], **activation_attrs(node))
-        links.take_over(norm, node)
-        return True
-    return False
-
-
-def _combined(links: Links, v: Value | None, by: Array, times: bool) -> Value:
-    if v is None or v.const is None:
-        return links.constant(by.astype(np.float32), "scale" if times else "bias")
-    made = v.const * by if times else v.const + by
-    return links.constant(made.astype(np.float32), v.name)
-
-
-def _pairs(node: Node) -> list[tuple[Value, Value]]:
+def both_ways(node: Node) -> list[tuple[Value, Value]]:
     a, b = node.input(0), node.input(1)
     return [(a, b), (b, a)]
 
@@ -174,7 +145,7 @@ def _of_variance(links: Links, v: Value) -> _Inverse | None:
     node = links.producer(v, "Add")
     if node is None or clamps(node):
         return None
-    for variance, e in _pairs(node):
+    for variance, e in both_ways(node):
         epsilon = _scalar(e)
         if epsilon is None or epsilon <= 0:
             continue

@@ -7,14 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 from edgekit.toolkit.build import build_file
+from edgekit.toolkit.interpret import interpret
 from edgekit.toolkit.ir import Array, Graph, Port, TensorType, Value
 from edgekit.toolkit.onnx_import.builder import GraphBuilder
 from edgekit.toolkit.passes import Pass, UntilQuiet
 from edgekit.toolkit.passes._links import Links
 from edgekit.toolkit.passes.dead_code import DeadCode
+from edgekit.toolkit.quantize import Options, quantize_graph
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
 
@@ -109,3 +113,47 @@ def net() -> Net:
 @pytest.fixture
 def nets() -> Callable[[], Net]:
     return Net
+
+
+def agrees(model: onnx.ModelProto, graph: Graph) -> None:
+    """Assert that `graph`, of `model` with one input x, computes what onnxruntime does.
+
+    Quantized to int8 and int16 it is near, nothing stays float, and C's integers are numpy's.
+    """
+    session = Session(build_file(graph))
+    truth = onnxruntime.InferenceSession(model.SerializeToString())
+    rng = np.random.default_rng(4)
+    (port,) = graph.inputs
+    samples = [{"x": rng.normal(size=port.shape).astype(np.float32)} for _ in range(8)]
+    ranges: dict[str, tuple[float, float]] = {}
+
+    def see(_: int, name: str, x: Array) -> None:
+        low, high = ranges.get(name, (0.0, 0.0))
+        ranges[name] = min(low, float(x.min())), max(high, float(x.max()))
+
+    for sample in samples:
+        see(0, port.value.name, sample["x"])
+        (got,) = session.run_layers(sample, see).values()
+        np.testing.assert_allclose(got, truth.run(None, sample)[0], rtol=1e-4, atol=1e-4)
+    for node in graph.nodes:
+        if node.op == "Reshape":
+            ranges[node.output.name] = ranges[node.input(0).name]
+    for wide in (False, True):
+        names = frozenset(ranges) if wide else frozenset()
+        quantized, decisions = quantize_graph(graph, ranges, Options(int16=names))
+        assert not [d for d in decisions if d.what.startswith("kept float")]
+        edge = Session(build_file(quantized))
+        given, out = quantized.inputs[0].value, quantized.outputs[0].value
+        for sample in samples:
+            assert given.quant is not None and out.quant is not None
+            q = {given.name: given.quant.quantize(sample["x"])}
+            (want,) = interpret(quantized, q).values()
+            (got,) = edge.run(sample).values()
+            np.testing.assert_array_equal(got, out.quant.dequantize(want))
+            noise = np.mean((got - truth.run(None, sample)[0]) ** 2)
+            assert noise < np.mean(got**2) / (5000 if wide else 500)
+
+
+@pytest.fixture
+def assert_agrees() -> Callable[[onnx.ModelProto, Graph], None]:
+    return agrees

@@ -183,3 +183,84 @@ def test_all_passes_together_leave_layer_norms_and_weights(style):
     want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
     got = next(iter(Session(build_file(graph)).run({"x": x}).values()))
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def pooled(net, x, **given):
+    """[N, H, W, C] -> [N, 1, 1, C]."""
+    attrs = {"kernel": x.shape[1:3], "stride": (1, 1), "dilation": (1, 1), "pads": (0, 0, 0, 0)}
+    attrs |= {"out_hw": (1, 1), "count_include_pad": False} | given
+    return net.emit("AvgPool2d", [x], **attrs)
+
+
+@pytest.mark.parametrize("moments", [False, True])
+@pytest.mark.parametrize("stride", [1, 4])
+def test_means_of_images_are_pools(net, moments, stride):
+    x = net.input(2, 4, 5, 3)
+    m = pooled(net, x, stride=(stride, stride))
+    d = net.emit("Sub", [x, m])
+    variance = pooled(net, square(net, x if moments else d, False))
+    if moments:
+        variance = net.emit("Sub", [variance, square(net, m, False)])
+    net.output(net.emit("Mul", [d, inverse(net, variance, "one over")]))
+    assert net.after(*PASSES) == ["LayerNorm"]
+    assert net.graph.nodes[0].attrs["axes"] == (1, 2)
+
+
+@pytest.mark.parametrize("given", [{"kernel": (4, 4)}, {"dilation": (1, 2), "kernel": (4, 3)}])
+def test_a_pool_of_a_part_is_no_mean(net, given):
+    x = net.input(2, 4, 5, 3)
+    d = net.emit("Sub", [x, pooled(net, x, **given)])
+    root = inverse(net, pooled(net, square(net, d, False)), "reciprocal")
+    net.output(net.emit("Mul", [d, root]))
+    assert net.after(*PASSES) == ["AvgPool2d", "Sub", "LayerNorm"]
+    assert not net.graph.nodes[-1].attrs["centered"]
+
+
+def of_images(axes, keepdims, behind, rng):
+    """A convolution (or nothing), a normalization over `axes` written out, and a convolution."""
+    nodes, constants = [], {}
+
+    def add(op, *inputs, **attrs):
+        given = []
+        for v in inputs:
+            if not isinstance(v, str):
+                constants[f"c{len(constants)}"] = np.asarray(v, np.float32)
+                v = f"c{len(constants) - 1}"
+            given.append(v)
+        nodes.append(helper.make_node(op, given, [f"{op}{len(nodes)}"], **attrs))
+        return nodes[-1].output[0]
+
+    def conv(x):
+        return add("Conv", x, rng.normal(size=(4, 4, 3, 3)) / 4, rng.normal(size=4), pads=[1] * 4)
+
+    def mean(v):
+        m = add("ReduceMean", v, axes=axes, keepdims=keepdims)
+        constants["shape"] = np.array([1 if i in axes else d for i, d in enumerate([1, 4, 5, 6])])
+        return m if keepdims else add("Reshape", m, "shape")
+
+    x = conv("x") if behind else "x"
+    d = add("Sub", x, mean(x))
+    y = add("Div", d, add("Sqrt", add("Add", mean(add("Mul", d, d)), 1e-5)))
+    y = add("Mul", y, rng.uniform(0.5, 2, (5, 6)))
+    y = conv(add("Add", y, rng.normal(size=(4, 1, 1))))
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", 1, [1, 4, 5, 6])],
+        [helper.make_tensor_value_info(y, 1, None)],
+        [numpy_helper.from_array(a, n) for n, a in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.parametrize("behind", [True, False])
+@pytest.mark.parametrize(
+    ("axes", "keepdims"), [((2, 3), 1), ((2, 3), 0), ((1, 2), 1), ((1, 2, 3), 1), ((1,), 1)]
+)
+def test_over_axes_of_images(axes, keepdims, behind, assert_agrees):
+    model = of_images(axes, keepdims, behind, np.random.default_rng(2))
+    graph = load(model)
+    run_passes(graph, DEFAULT)
+    found = [n.op for n in graph.nodes if n.op not in ("Transpose", "Reshape", "Copy")]
+    assert found == ["Conv2d"] * behind + ["LayerNorm", "Conv2d"]
+    assert_agrees(model, graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,11 @@ def global_pool(b: Builder, op: str, x: Value) -> Value:
     if op == "AvgPool2d":
         attrs["count_include_pad"] = False
     return b.emit(op, [x], **attrs)
+
+
+def takes_all(node: Node) -> bool:
+    """Whether the pool's one window is the whole of H and W, as of `global_pool`."""
+    return all(replace(s, stride=1) == Span(s.size, s.size) for s in spans(node))
 
 
 def _reduce_windows(x: Array, axis: int, span: Span, fill: int, fn: Callable[..., Any]) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..ir import Node, Value
 from ..ops._views import axis_view
+from ..ops.pool import takes_all
 from ._links import Links
 from ._pass import NodePass
 from .affine import activation_attrs, clamps
@@ -29,8 +30,8 @@ class LayerNormParts(NodePass):
     1. d / sqrt(..) and d * r are LayerNorm(x);
     2. x * k + (bias - mean(x) * k), k = r or r * scale, is LayerNorm(x, scale, bias).
 
-    1/sqrt may be a Div, a Reciprocal or a power, the square a Mul or a power, the variance also
-    mean(x * x) - mean(x)^2. Who else reads the parts does not matter.
+    1/sqrt may be a Div, a Reciprocal or a power, the square a Mul or a power, a mean of an image a
+    pool, the variance also mean(x * x) - mean(x)^2. Who else reads the parts does not matter.
     """
 
     name = "layer normalization"
@@ -155,10 +156,11 @@ def _of_variance(links: Links, v: Value) -> _Inverse | None:
 
 def _of_squares(links: Links, variance: Value, epsilon: float) -> _Inverse | None:
     """Of mean(d * d), d = x - mean(x) or x."""
-    mean = _through_reshape(links, variance)
+    mean = _mean(links, variance)
     if mean is None:
         return None
-    d, axes = _square_root(links, mean.input(0)), tuple(mean.attrs["axes"])
+    squares, axes = mean
+    d = _square_root(links, squares)
     if d is None or not _is_kept(variance, d, axes):
         return None
     sub = links.producer(d, "Sub")
@@ -205,19 +207,24 @@ def _is_deviation(links: Links, d: Value, inverse: _Inverse) -> bool:
 
 def _mean_axes(links: Links, v: Value, x: Value) -> tuple[int, ...] | None:
     """The axes of which `v` is the mean of `x`, kept with size 1."""
-    node = _through_reshape(links, v)
-    if node is None or node.input(0) is not x:
+    mean = _mean(links, v)
+    if mean is None or mean[0] is not x:
         return None
-    axes = tuple(node.attrs["axes"])
-    return axes if _is_kept(v, x, axes) else None
+    return mean[1] if _is_kept(v, x, mean[1]) else None
 
 
-def _through_reshape(links: Links, v: Value) -> Node | None:
-    """The ReduceMean whose result `v` is, whatever its shape."""
+def _mean(links: Links, v: Value) -> tuple[Value, tuple[int, ...]] | None:
+    """What `v`, whatever its shape, is the mean of, and along which axes."""
     node = links.producer(v)
     while node is not None and node.op == "Reshape":
         node = links.producer(node.input(0))
-    return node if node is not None and node.op == "ReduceMean" else None
+    if node is None or clamps(node):
+        return None
+    if node.op == "ReduceMean":
+        return node.input(0), tuple(node.attrs["axes"])
+    if node.op == "AvgPool2d" and takes_all(node):
+        return node.input(0), (1, 2)
+    return None
 
 
 def _is_kept(v: Value, x: Value, axes: tuple[int, ...]) -> bool:

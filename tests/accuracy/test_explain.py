@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy import causes, explain
-from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
+from edgekit.toolkit.accuracy.causes import Layer, clipped, coarse_steps, narrow, uneven_channels
 from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.accuracy.twin import twin_of
 from edgekit.toolkit.accuracy.watch import Watched
@@ -56,13 +56,13 @@ class Net:
         found = {"x": x, "a": a, "b": a @ self.second.T}
         return {n: (float(v.min()), float(v.max())) for n, v in found.items()}
 
-    def explained(self, ranges=None, dtype="int8", **options):
+    def explained(self, ranges=None, dtype="int8", unseen=True, **options):
         graph = self.graph()
         wide = frozenset({"x", "a", "b"} if dtype == "int16" else ())
         chosen = Options(search_scales=True, int16=wide)
         quantized, _ = quantize_graph(graph, ranges or self.seen(), chosen)
         provenance = Provenance(options=json.dumps(options))
-        return explain(build_file(quantized, provenance), graph, self.samples[:16])
+        return explain(build_file(quantized, provenance), graph, self.samples[:16], unseen=unseen)
 
 
 def layer(explanation, name):
@@ -146,7 +146,7 @@ def test_where_one_remedy_is_no_certain_gain_the_other_is_told_with_its_own(monk
 def test_a_clipped_range_is_named_and_widening_it_gains_what_is_promised():
     net = Net()
     low, high = net.seen()["a"]
-    told = net.explained({**net.seen(), "a": (low / 3, high / 3)}, observer="mse", samples=40)
+    told = net.explained({**net.seen(), "a": (low / 3, high / 3)}, unseen=False, observer="mse")
     worst = told.worst()[0]
     assert (worst.name, worst.cause) == ("a", "clipped range")
     x = np.concatenate([s["x"] for s in net.samples[:16]]).astype(np.float64)
@@ -166,6 +166,28 @@ def test_too_few_samples_are_named(observer):
     worst = told.worst()[0]
     assert (worst.name, worst.cause) == ("a", "too few samples") and "of 2 samples" in worst.seen
     assert "more samples" in worst.advice and worst.gain_db > 3
+
+
+@pytest.mark.parametrize("observer", ["auto", "mse", "entropy"])
+def test_calibration_with_other_data_is_not_put_on_the_observer(observer):
+    """A third of all values is more than any observer leaves out: another would not help."""
+    net = Net()
+    ranges = {n: (low / 4, high / 4) for n, (low, high) in net.seen().items()}
+    told = net.explained(ranges, observer=observer, samples=40)
+    for cost in told.worst():
+        assert cost.saturation > 0.02 and cost.cause in ("too few samples", "coarse steps")
+        assert "observer" not in cost.advice
+    assert told.worst()[0].cause == "too few samples"
+
+
+def test_what_is_cut_off_where_a_softmax_is_sure_is_not_put_on_the_observer():
+    """The quantizer ends that range itself, whatever the observer."""
+    facts = Facts(QuantParams((0.01,)), (1, 4))
+    facts.add(np.array([[0.1, -9.0, 8.0, 0.5]], np.float32))
+    for observer in ("minmax", "auto"):
+        told = clipped(Layer("a", facts, {}, {}, sure=True, observer=observer, calibrated=100))
+        assert told.name == "clipped range" and "where the softmax is sure" in told.seen
+        assert told.advice == "16-bit activations here"
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16"])

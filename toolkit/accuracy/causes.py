@@ -28,6 +28,8 @@ OUTLIER = 6.0
 FEW = 0.125
 """At most this part of the channels are outliers; else the others are small."""
 FEW_SAMPLES = 32
+NEVER_CLIPPED = 0.02
+"""No observer leaves out so much of what it has seen."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Layer:
     constants   what the file has for the constants of the node that makes it, by operand
     readers     float weights [n, ..., c] of the nodes that sum over its channels, by their outputs
     shares      the tensor whose range it has to take over, because it is moved there
+    sure        whether softmaxes alone read it: on int8 its range ends where they are sure
     unseen      whether the samples are others than those of calibration
     observer, calibrated  the file's observer, and its number of samples; None if not known
     """
@@ -58,6 +61,7 @@ class Layer:
     constants: Mapping[int, Array]
     readers: Mapping[str, Array]
     shares: str | None = None
+    sure: bool = False
     unseen: bool = True
     observer: str = "auto"
     calibrated: int | None = None
@@ -92,6 +96,8 @@ def clipped(layer: Layer) -> Cause:
     low, high = f.range
     seen = f"{f.saturation:.2%} of the values lie beyond [{low:.4g}, {high:.4g}], "
     reach = f"as far as [{f.low:.4g}, {f.high:.4g}]"
+    if layer.sure and not _is_int16(f):
+        return Cause("clipped range", f"{seen}{reach}, where the softmax is sure", finer(f))
     if _too_few_samples(layer):
         n = "" if layer.calibrated is None else f" of {layer.calibrated} samples"
         return Cause(
@@ -104,12 +110,12 @@ def clipped(layer: Layer) -> Cause:
 
 
 def _too_few_samples(layer: Layer) -> bool:
-    """min-max holds all it has seen. Another observer may clip on purpose, but that is in most
+    """min-max holds all it has seen. Another observer may clip some on purpose, but that is in most
     samples; of n samples' extremes a new one exceeds either with a chance of 1 / (n + 1)."""
     f, n = layer.facts, layer.calibrated
     if not layer.unseen:
         return False
-    if layer.observer == "minmax":
+    if layer.observer == "minmax" or f.saturation > NEVER_CLIPPED:
         return True
     if n is None or n >= FEW_SAMPLES:
         return False

@@ -232,6 +232,7 @@ class _Explainer:
             self.twin.constants.get(name, {}),
             self._weights_that_read(name),
             self.shared.get(name),
+            name in self._read_by_softmaxes,
             self.unseen,
             str(self.options.get("observer", "auto")),
             samples if isinstance(samples, int) else None,
@@ -246,6 +247,16 @@ class _Explainer:
             if weight is not None and weight.shape[-1] == channels > 1:
                 found[node.output.name] = weight
         return found
+
+    @cached_property
+    def _read_by_softmaxes(self) -> set[str]:
+        """Tensors that nothing else reads."""
+        readers, outputs = self.twin.graph.consumers(), self.twin.graph.output_values()
+        return {
+            v.name
+            for v, nodes in readers.items()
+            if v not in outputs and all(n.op == "Softmax" for n in nodes)
+        }
 
     @cached_property
     def _weighted_readers(self) -> dict[str, list[Node]]:

@@ -45,6 +45,7 @@ from .quantize import Quantized as QuantizedModel
 from .quantize.absorb import absorbed
 from .quantize.absorb import from_text as shifts_from_text
 from .quantize.equalize import equalized, from_text, to_text
+from .quantize.remarks import remarks
 from .report import report_page
 from .runtime import Session
 
@@ -68,6 +69,7 @@ class Converted:
 class Quantized:
     """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
 
+    `sqnr_db` is on the `kept_samples` of `samples`; with a budget, on those that judged the mixes.
     `notes` are what to know of the samples; `explanation` attributes the loss on some of them.
     """
 
@@ -76,6 +78,7 @@ class Quantized:
     ops: dict[str, dict[str, int]]
     observer: str
     samples: int
+    kept_samples: int
     seconds: float
     sqnr_db: float
     arena_bytes: int
@@ -197,11 +200,12 @@ def quantize(
         ops=op_counts(written),
         observer=observer,
         samples=done.samples,
+        kept_samples=len(known.kept),
         seconds=round(perf_counter() - started, 3),
         sqnr_db=round(done.sqnr_db, 2),
         arena_bytes=written.memory.arena_bytes,
         decisions=done.decisions,
-        notes=list(samples.notes),
+        notes=[*samples.notes, *remarks(known)],
         explanation=told,
         report=None if report is None else str(report),
         mixed=done.mixed,

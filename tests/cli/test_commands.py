@@ -4,7 +4,9 @@ import json
 import shlex
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.cli.output import people, table
@@ -146,6 +148,54 @@ def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
         "-o", tmp_path / "d.edge", "--observer", "minmax",
     )  # fmt: skip
     assert "note: input 'image': uint8 values" in " ".join(captured.err.split())
+
+
+@pytest.mark.parametrize(
+    "change, notes",
+    [
+        (lambda x: x[:1], ["1 sample to calibrate with"]),
+        (lambda x: x[:3], ["3 samples to calibrate with"]),
+        (lambda x: np.repeat(x[:1], 9, 0), ["all 9 samples looked at are the same"]),
+        (lambda x: np.zeros_like(x[:9]), ["input 'image' is 0 everywhere in every sample"]),
+        (lambda x: -1e3 * x[:9] - 9, ["the float model answers the same to every sample"]),
+        (lambda x: x[:9], []),
+    ],
+)
+def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):
+    np.savez(tmp_path / "c.npz", image=change(np.load(digits / "calib.npz")["image"]))
+    model = digits / "digits.onnx"
+    if notes and "answers" in notes[0]:
+        model = tmp_path / "dead.onnx"
+        nodes = [
+            helper.make_node("Relu", ["image"], ["r"]),
+            helper.make_node("GlobalAveragePool", ["r"], ["y"]),
+        ]
+        ends = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in (("image", [1, 1, 8, 8]), ("y", [1, 1, 1, 1]))
+        ]
+        onnx.save(
+            helper.make_model(
+                helper.make_graph(nodes, "g", ends[:1], ends[1:]),
+                opset_imports=[helper.make_opsetid("", 17)],
+                ir_version=8,
+            ),
+            model,
+        )
+    words = ["quantize", model, "--calib", tmp_path / "c.npz", "-o", tmp_path / "d.edge"]
+    told = run_json(capsys, *words, "--observer", "minmax")["notes"]
+    assert len(told) == len(notes)
+    assert all(said.startswith(n) for said, n in zip(told, notes, strict=True))
+
+
+def test_the_samples_that_the_sqnr_is_of_are_counted(capsys, digits, tmp_path):
+    image = np.tile(np.load(digits / "calib.npz")["image"], (3, 1, 1, 1))
+    np.savez(tmp_path / "c.npz", image=image)
+    words = ["quantize", digits / "digits.onnx", "--calib", tmp_path / "c.npz"]
+    words += ["-o", tmp_path / "d.edge", "--observer", "minmax"]
+    told = run_json(capsys, *words)
+    assert told["samples"] == 384 and told["kept_samples"] == 192
+    assert "on 192 of the 384 calibration samples; on 32 of them" in run(capsys, *words).err
 
 
 def test_decisions_alike_are_told_in_one_line():

@@ -139,10 +139,11 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         f"arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
     )
     told = done.explanation
-    on = "" if told.samples == done.samples else f"on {told.samples} of them "
+    also = f"{in_words(told.sqnr_db)}, " if told.samples < done.kept_samples else ""
+    on = f"on {told.samples} of them {also}" if told.samples < done.samples else ""
     people.print(
-        f"SQNR {in_words(done.sqnr_db)} on the {done.samples} calibration samples; "
-        f"{on}weights alone {in_words(told.weights_only_db)}, "
+        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}; {on}"
+        f"weights alone {in_words(told.weights_only_db)}, "
         f"activations alone {in_words(told.activations_only_db)}"
     )
     for line in costs(told):
@@ -157,6 +158,16 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         people.print(f"report: {done.report}")
     if done.mixed:
         _tell_mixed(done.mixed)
+
+
+def _judging(done: pipeline.Quantized) -> str:
+    """The samples that the SQNR is of."""
+    if done.mixed is not None:
+        return "calibration samples"  # some may have been held out
+    if done.samples == 1:
+        return "the calibration sample"
+    some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
+    return f"{some}the {done.samples} calibration samples"
 
 
 def _tell_mixed(mixed: Mixed) -> None:

@@ -13,6 +13,7 @@ from edgekit.toolkit.accuracy.causes import Layer, clipped, coarse_steps, narrow
 from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.accuracy.twin import twin_of
 from edgekit.toolkit.accuracy.watch import Watched
+from edgekit.toolkit.accuracy.words import costs
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
@@ -89,6 +90,16 @@ def test_an_outlier_channel_is_named():
     assert "channel 5 " in worst.seen and worst.outlier_ratio > 20 and worst.share > 0.8
     assert worst.measured and worst.gain_db > 10
     assert worst.local_db > 25, "at its own output the large channel hides it"
+
+
+def test_words_say_how_16_bits_are_had_where_they_help_and_only_there():
+    net = Net()
+    net.first[5] *= 100
+    net.second[:, 5] /= 100
+    told = net.explained()
+    assert "16-bit" in told.worst()[0].advice and "--min-sqnr" in costs(told)[-1]
+    calm = replace(told, layers=[replace(c, advice="") for c in told.layers], worst_int16_db=None)
+    assert len(costs(calm)) == len(calm.worst())
 
 
 def test_the_gain_promised_for_equalizing_is_there():

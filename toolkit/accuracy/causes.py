@@ -186,16 +186,18 @@ def uneven_channels(f: Facts) -> Cause:
     seen = f"channel {top} reaches {peaks[top]:.3g}, the median channel {_median(peaks):.3g}"
     if large <= max(1, FEW * len(peaks)):
         return Cause("outlier channel", seen, f"equalize channels, or {finer(f)}")
+    lost = f"{len(f.lost)} of {len(peaks)} channels have one step only; " if len(f.lost) else ""
     return Cause(
         "small channels",
-        f"{len(f.lost)} of {len(peaks)} channels have one step only; {seen}",
+        f"{lost}{seen}",
         f"equalize channels, or {finer(f)}",
     )
 
 
 def coarse_weights() -> Cause:
     """The weights' own rounding, and nothing simpler."""
-    return Cause("weight rounding", "", "round weights by what they do, or keep this layer float")
+    advice = "other integers (--rounding gptq or adaround), or keep this layer float"
+    return Cause("weight rounding", "", advice)
 
 
 def coarse_steps(f: Facts) -> Cause:

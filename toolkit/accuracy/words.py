@@ -22,6 +22,9 @@ def costs(e: Explanation) -> list[str]:
         lines.append(
             f"16-bit activations for these {len(lines)} together: {e.worst_int16_db:+.1f} dB"
         )
+    advice = " ".join(c.advice for c in e.worst())
+    if e.worst_int16_db is not None or "16-bit" in advice or "float" in advice:
+        lines.append("16-bit and float layers are chosen by quantize --min-sqnr or --max-drop")
     return lines
 
 

@@ -158,6 +158,8 @@ def quantize(
     image = image or ImageOptions()
     extra = judging is not None and judging.reads_calibration
     samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
+    if report is not None and not samples.reiterable:
+        raise UserError("a report reads the samples once more: give a list, not a generator")
     judge, judged = None, dict[str, Any]()
     if judging is not None:
         judge, judged = judging.judge(graph, calib, samples, image, limit)
@@ -189,8 +191,9 @@ def quantize(
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
+    notes = [*samples.notes, *remarks(known)]
     if report is not None:
-        page = report_page(data, done, told, samples, Path(model), observer, progress)
+        page = report_page(data, done, told, samples, Path(model), observer, notes, progress)
         write_atomically(report, page.encode())
     write_atomically(path, data)
     written = read(data)
@@ -205,7 +208,7 @@ def quantize(
         sqnr_db=round(done.sqnr_db, 2),
         arena_bytes=written.memory.arena_bytes,
         decisions=done.decisions,
-        notes=[*samples.notes, *remarks(known)],
+        notes=notes,
         explanation=told,
         report=None if report is None else str(report),
         mixed=done.mixed,

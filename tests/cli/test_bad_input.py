@@ -12,6 +12,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgekit.toolkit.cli import main
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.pipeline import quantize
 
 
 @pytest.fixture
@@ -214,6 +216,14 @@ def test_labels_for_an_output_that_names_no_class(refused, tmp_path):
         "--data", tmp_path / "d.npz", "--labels", "label",
     )  # fmt: skip
     assert "output 'y' [1, 3, 4] does not name one class a sample" in told and "--metric" in told
+
+
+def test_a_report_of_samples_that_can_be_read_once_is_refused_before_the_work(digits, tmp_path):
+    image = np.load(digits / "calib.npz")["image"]
+    samples = ({"image": x} for x in image)
+    with pytest.raises(UserError, match="give a list, not a generator"):
+        quantize(digits / "digits.onnx", samples, tmp_path / "a.edge", report=tmp_path / "r.html")
+    assert len(list(samples)) >= len(image) - 1 and not list(tmp_path.iterdir())
 
 
 def test_a_full_disk_leaves_the_old_file(digits, tmp_path):

@@ -183,7 +183,9 @@ def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):
             model,
         )
     words = ["quantize", model, "--calib", tmp_path / "c.npz", "-o", tmp_path / "d.edge"]
+    words += ["--report", tmp_path / "r.html"]
     told = run_json(capsys, *words, "--observer", "minmax")["notes"]
+    assert (tmp_path / "r.html").read_text().count("Note: ") == len(notes)
     assert len(told) == len(notes)
     assert all(said.startswith(n) for said, n in zip(told, notes, strict=True))
 
@@ -274,7 +276,9 @@ def test_quantize_meets_a_budget(capsys, digits, tmp_path):
     assert (
         '"max_drop": "0.2%"' in provenance["options"] and "samples_sha256" in provenance["options"]
     )
-    assert "50 dB" in report.read_text()
+    page = report.read_text()
+    assert "50 dB" in page and "top1 lost points" in page
+    assert "Judged by top1 on 900 samples: float " in page
 
 
 def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):

@@ -58,6 +58,7 @@ class ReportData:
     watched: int
     decisions: Sequence[str]
     oracle: str
+    notes: Sequence[str] = ()
     mixed: Mixed | None = None
 
 

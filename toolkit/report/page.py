@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ...calibration import Samples
 from ..accuracy import Explanation, LayerReport, OwnRuntime, compare, summary
-from ..errors import UserError
 from ..inspection import Inspection, describe
 from ..progress import Progress
 from ..quantize import Quantized
@@ -22,14 +21,13 @@ def report_page(
     samples: Samples,
     model: Path,
     observer: str,
+    notes: Sequence[str],
     progress: Progress,
 ) -> str:
     """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
 
-    Raises UserError when the samples can be read only once.
+    `samples` are read once more; `notes` are what to know of them.
     """
-    if not samples.reiterable:
-        raise UserError("a report reads the samples once more: give a list, not a generator")
     found = describe(data, str(model))
     compared = compare(
         Session(data),
@@ -53,6 +51,7 @@ def report_page(
             watched=explanation.samples,
             decisions=[str(d) for d in done.decisions],
             oracle=compared.oracle,
+            notes=notes,
             mixed=done.mixed,
         )
     )

@@ -222,13 +222,26 @@ def load_others(source: Any, specs: Sequence[InputSpec]) -> dict[str, NDArray[An
     return found
 
 
-def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:
-    """The class labels int64 [samples] stored in an .npz under a key.
+def load_labels(source: Any, key: str) -> NDArray[np.int64]:
+    """The class labels int64 [samples] under a key of an .npz or of a dict of arrays.
 
     Raises CalibrationError if the file or key is missing, or the array is not one whole number a
     sample.
     """
-    where = f"{path}, labels '{key}'"
+    if isinstance(source, str | os.PathLike):
+        return _class_numbers(_labels_of_file(source, key), f"{source}, labels '{key}'")
+    if not isinstance(source, Mapping):
+        raise CalibrationError(
+            f"labels '{key}' lie beside the samples in an .npz or a dict of arrays; give one of "
+            f"these as the data, not a {type(source).__name__}"
+        )
+    if key not in source:
+        found = ", ".join(f"'{name}'" for name in source) or "none"
+        raise CalibrationError(f"labels '{key}': no such array; found: {found}")
+    return _class_numbers(np.asarray(source[key]), f"labels '{key}'")
+
+
+def _labels_of_file(path: str | os.PathLike[str], key: str) -> NDArray[Any]:
     if not Path(path).is_file():
         what = "is no file" if Path(path).exists() else "does not exist"
         raise CalibrationError(f"'{path}' {what}; labels are read from an .npz file")
@@ -239,9 +252,9 @@ def load_labels(path: str | os.PathLike[str], key: str) -> NDArray[np.int64]:
         arrays = np.load(stream, allow_pickle=False)
         if key not in arrays:
             found = ", ".join(f"'{name}'" for name in arrays) or "none"
-            raise CalibrationError(f"{where}: no such array; found: {found}")
-        labels = arrays[key]
-    return _class_numbers(labels, where)
+            raise CalibrationError(f"{path}, labels '{key}': no such array; found: {found}")
+        labels: NDArray[Any] = arrays[key]
+    return labels
 
 
 def _class_numbers(labels: NDArray[Any], where: str) -> NDArray[np.int64]:

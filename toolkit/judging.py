@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..calibration import (
     ImageOptions,
     InputSpec,
@@ -20,7 +17,7 @@ from ..calibration import (
     load_others,
     open_samples,
 )
-from .accuracy import Judge, Metric, MetricFunction, check_class, open_metric
+from .accuracy import Judge, Metric, MetricFunction, check_class, check_labels, open_metric
 from .errors import UserError
 from .files import read_file
 from .ir import Array, Graph
@@ -89,7 +86,7 @@ class Judging:
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
         specs = input_specs(graph)
         samples = open_samples(data, specs, image, limit=most, allow_extra=True)
-        others = others_of(data, specs, self.metric)
+        others = others_of(data, specs, self.metric, samples.total)
         judge = Judge(
             graph, samples, self.metric, percent=self.percent, others=others, total=samples.total
         )
@@ -102,32 +99,18 @@ class Judging:
 
 
 def others_of(
-    data: SampleSource, specs: Sequence[InputSpec], metric: Metric
+    data: SampleSource, specs: Sequence[InputSpec], metric: Metric, total: int | None
 ) -> Mapping[str, Array]:
-    """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers."""
-    others = load_others(data, specs)
-    if metric.in_points and metric.labels is not None and isinstance(data, str | Path):
-        others[metric.labels] = load_labels(data, metric.labels)
-    return others
+    """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers.
 
-
-def classes_of(
-    data: SampleSource, labels: str, graph: Graph, total: int | None
-) -> NDArray[np.int64]:
-    """The labels under a key of the .npz `data`, one class of the graph's a sample.
-
-    Raises UserError for what is none, and unless there are as many as samples in all.
+    Raises UserError unless labels are as many as the samples in all, where that is known.
     """
-    if not isinstance(data, str | Path):
-        raise UserError("labels are read from an .npz: give its path as the data")
-    found = load_labels(data, labels)
-    if total is not None and len(found) != total:
-        raise UserError(
-            f"{data}: there are {total} samples and {len(found)} labels '{labels}'; give one a "
-            "sample"
-        )
-    check_class(graph, labels, {labels: found})
-    return found
+    others = load_others(data, specs)
+    if metric.in_points and metric.labels is not None:
+        others[metric.labels] = load_labels(data, metric.labels)
+    if total is not None:
+        check_labels(metric, others, total, data if isinstance(data, str | Path) else None)
+    return others
 
 
 def _said_of(metric: Metric) -> dict[str, Any]:

@@ -14,14 +14,15 @@ from .. import __version__
 from ..calibration import ImageOptions, SampleSource, open_samples
 from .accuracy import (
     SAMPLES,
+    ClassMeter,
     Explanation,
     Judge,
-    Meter,
     MetricFunction,
     Report,
     batch_of,
     compare,
     explain,
+    make_meter,
     make_oracle,
     open_metric,
 )
@@ -35,7 +36,7 @@ from .format.describe import op_counts
 from .format.model import Provenance
 from .format.reader import read
 from .ir import Graph
-from .judging import Judging, classes_of, input_specs, others_of
+from .judging import Judging, input_specs, others_of
 from .onnx_import import input_names
 from .onnx_import import load as import_onnx
 from .passes import DEFAULT, run_passes
@@ -261,26 +262,25 @@ def check(
     specs, batch = input_specs(graph), batch_of(graph)
     samples = open_samples(data, specs, image or ImageOptions(), limit=limit, allow_extra=True)
     meter = None
-    if metric is not None:
+    if metric is not None or labels is not None:
         judging = open_metric(metric, labels)
-        meter = Meter(graph, judging, others_of(data, specs, judging), samples.total)
-    classes = None
-    if meter is None and labels is not None:
-        classes = classes_of(data, labels, graph, samples.total)
-        classes = classes if limit is None else classes[: limit * batch]
+        others = others_of(data, specs, judging, samples.total)
+        meter = make_meter(graph, judging, others, samples.total)
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
     report = compare(
         session if target is None else session_on(edge, load_target(target), samples, cpu),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
-        classes,
         batch=batch,
+        total=(samples.length or 0) * batch,
         meter=meter,
         floats=floats if layers else None,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )
+    if metric is None and isinstance(meter, ClassMeter):
+        report = replace(report, top1=meter.counted, metric=None)
     data_of = session.model.data.tobytes()
     if layers and read(data_of).target == "generic":
         inputs = [k.inputs for k in keeper.kept]

@@ -3,7 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.toolkit.accuracy import OnnxRuntime, OwnRuntime, compare, make_oracle
+from edgekit.toolkit.accuracy import (
+    OnnxRuntime,
+    OwnRuntime,
+    compare,
+    make_meter,
+    make_oracle,
+    open_metric,
+)
 from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
@@ -34,19 +41,25 @@ def sides():
     return Session(build_file(quantized)), graph
 
 
+def of_classes(graph, labels, total=None):
+    return make_meter(graph, open_metric("top1", "c"), {"c": np.array(labels)}, total)
+
+
 SAMPLES = [{"x": RNG.uniform(-2, 2, size=(1, 6)).astype(np.float32)} for _ in range(10)]
 
 
 def test_the_report_has_the_keys_of_check(sides):
     edge, graph = sides
     truth = [int(np.tanh(s["x"] @ WEIGHT.T).argmax()) for s in SAMPLES]
-    told = compare(edge, OwnRuntime(graph), SAMPLES, truth).to_json()
-    assert told.keys() == {"outputs", "samples", "oracle", "target", "top1"}
+    meter = of_classes(graph, truth)
+    told = compare(edge, OwnRuntime(graph), SAMPLES, meter=meter).to_json()
+    assert told.keys() == {"outputs", "samples", "oracle", "target", "metric"}
     (output,) = told["outputs"]
     assert output.keys() == {"name", "sqnr_db", "cosine", "max_abs_error"}
     assert output["name"] == "z" and output["sqnr_db"] > 25 and output["cosine"] > 0.99
-    assert told["top1"]["float"] == 1.0 and told["samples"] == 10
-    assert told["top1"]["edge"] == told["top1"]["agreement"] >= 0.8
+    assert told["metric"]["float"] == 100.0 and told["samples"] == told["metric"]["of"] == 10
+    counted = meter.counted.to_json()
+    assert told["metric"]["edge"] == 100 * counted["edge"] == 100 * counted["agreement"] >= 80
 
 
 def test_each_sample_of_a_batch_has_its_label():
@@ -58,11 +71,11 @@ def test_each_sample_of_a_batch_has_its_label():
     ]
     truth = [int((s["x"] @ WEIGHT.T).argmax()) for s in SAMPLES]
     wrong = [(c + 1) % 4 for c in truth[:3]] + truth[3:]
-    report = compare(edge, OwnRuntime(graph), pairs, [*wrong, 0], batch=2)
-    assert report.samples == 10 and report.top1 is not None
-    assert report.top1.to_json() == {"float": 0.7, "edge": 0.7, "agreement": 1.0}
-    with pytest.raises(UserError, match="10 samples and 12"):
-        compare(edge, OwnRuntime(graph), pairs, [*truth, 0, 0], batch=2)
+    meter = of_classes(graph, [*wrong, 0], total=11)
+    report = compare(edge, OwnRuntime(graph), pairs, batch=2, meter=meter)
+    assert report.samples == meter.counted.samples == 10
+    assert meter.counted.to_json() == {"float": 0.7, "edge": 0.7, "agreement": 1.0}
+    assert report.metric.real == report.metric.edge == pytest.approx(70)
 
 
 def test_layers_are_compared_by_name_the_worst_first(sides):
@@ -86,7 +99,9 @@ def test_samples_and_labels_must_agree(sides):
     edge, graph = sides
     for labels, why in [([0] * 9, "more samples than the 9"), ([0] * 11, "10 samples and 11")]:
         with pytest.raises(UserError, match=why):
-            compare(edge, OwnRuntime(graph), SAMPLES, labels)
+            compare(edge, OwnRuntime(graph), SAMPLES, meter=of_classes(graph, labels))
+    with pytest.raises(UserError, match="10 samples and 9"):
+        of_classes(graph, [0] * 9, total=10)
     with pytest.raises(UserError, match="no samples"):
         compare(edge, OwnRuntime(graph), [])
 

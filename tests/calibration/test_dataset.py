@@ -258,6 +258,17 @@ def test_labels_are_class_numbers(tmp_path):
         load_labels(tmp_path / "none.npz", "y")
 
 
+def test_labels_lie_in_a_dict_of_arrays_too():
+    arrays = {"x": _X, "y": np.arange(4.0)[:, None], "p": np.zeros((4, 3))}
+    assert load_labels(arrays, "y").tolist() == [0, 1, 2, 3]
+    with pytest.raises(CalibrationError, match="labels 'z': no such array; found: 'x', 'y', 'p'"):
+        load_labels(arrays, "z")
+    with pytest.raises(CalibrationError, match=r"labels 'p': shape .* one class number a sample"):
+        load_labels(arrays, "p")
+    with pytest.raises(CalibrationError, match=r"labels 'y' lie beside the samples .* not a list"):
+        load_labels([{"x": _X}], "y")
+
+
 @pytest.mark.parametrize(
     "labels, says",
     [

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from edgekit.toolkit import pipeline
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.cli.output import people, table
 
@@ -326,6 +327,16 @@ def test_quantize_and_check_by_a_metric_of_the_users_own(capsys, digits, tmp_pat
     assert "mine.py:likelihood on 900 samples" in " ".join(run(capsys, *words).err.split())
     first = run_json(capsys, *words, "--limit", 50)["metric"]
     assert first["samples"] == first["of"] == 50
+
+
+def test_labels_of_a_dict_are_those_of_the_file(capsys, digits, digits_edge):
+    arrays = dict(np.load(digits / "eval.npz"))
+    arrays["label"] = arrays["label"].astype(np.float32)[:, None]
+    model, data = digits / "digits.onnx", digits / "eval.npz"
+    by_file = pipeline.check(digits_edge, model, data, labels="label", limit=100)
+    by_dict = pipeline.check(digits_edge, model, arrays, labels="label", limit=100)
+    assert by_file.samples == by_file.top1.samples == 100
+    assert by_dict.to_json() == by_file.to_json() and by_file.metric is None
 
 
 def test_a_metric_by_name(capsys, digits, digits_edge):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import edgekit
-from edgekit.toolkit.accuracy import Judge, Meter, open_metric
+from edgekit.toolkit.accuracy import Judge, make_meter, open_metric
 from edgekit.toolkit.errors import UserError
 
 RNG = np.random.default_rng(3)
@@ -50,7 +50,7 @@ def test_too_many_samples_are_thinned_out_and_that_is_said(g, monkeypatch):
     assert (judged.samples, judged.of) == (5, 10) and "on 5 of 10 samples, spread evenly" in str(
         judged
     )
-    meter = Meter(graph, open_metric(mine), others, 10)
+    meter = make_meter(graph, open_metric(mine), others, 10)
     for sample in samples:
         y = {"y": np.zeros((1, 4, 4, 3), np.float32)}
         meter.add(sample, y, y)
@@ -67,6 +67,22 @@ def test_batches_are_taken_apart(g):
 
     judge = Judge(graph, samples, open_metric(mine), others={"i": np.arange(7)}, total=7)
     assert judge.judged(0.0).samples == 6
+
+
+def test_top1_is_counted_of_all_samples(g, monkeypatch):
+    """However few of them a metric of arrays could be given."""
+    monkeypatch.setattr("edgekit.toolkit.accuracy.evidence.KEPT_SAMPLES", 3)
+    graph = g.output(g.emit("FullyConnected", g.input("x", 1, 6), g.const(RNG.normal(size=(3, 6)))))
+    labels, found = RNG.integers(0, 3, 50), RNG.integers(0, 3, (2, 50))
+    for given in (labels, None):
+        metric = open_metric("top1", None if given is None else "c")
+        meter = make_meter(graph, metric, {} if given is None else {"c": given}, 50)
+        for truth, got in zip(*found, strict=True):
+            sides = ({graph.outputs[0].name: np.eye(3)[[c]]} for c in (truth, got))
+            meter.add({"x": np.zeros((1, 6), np.float32)}, *sides)
+        told, right = meter.judged(), found[0] if given is None else given
+        assert (told.samples, told.of, told.unit) == (50, 50, "points")
+        assert (told.real, told.edge) == pytest.approx(100 * (found == right).mean(axis=1))
 
 
 def test_top1_of_batches(g):
@@ -87,7 +103,10 @@ def test_a_model_without_a_batch_axis_takes_one_sample(g):
 
 def test_top1_of_a_map_is_refused_when_judging_and_when_comparing(g):
     graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
-    for judge in (lambda: Judge(graph, [{}]), lambda: Meter(graph, open_metric("top1"), {}, 1)):
+    for judge in (
+        lambda: Judge(graph, [{}]),
+        lambda: make_meter(graph, open_metric("top1"), {}, 1),
+    ):
         with pytest.raises(UserError, match="does not name one class a sample"):
             judge()
 

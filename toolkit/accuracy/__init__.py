@@ -1,10 +1,10 @@
 """What a quantized file costs against the float model."""
 
 from .compare import LayerReport, OutputReport, Report, compare
-from .evidence import batch_of
+from .evidence import batch_of, check_labels
 from .explain import SAMPLES, explain
 from .explanation import Explanation, LayerCost
-from .judge import Judge, Meter, check_class
+from .judge import ClassMeter, Judge, Meter, check_class, make_meter
 from .metric import FORM, Metric, MetricFunction, open_metric
 from .metrics import Difference, Top1, predicted_class, sqnr_db
 from .named_metrics import NAMED
@@ -15,6 +15,7 @@ __all__ = [
     "FORM",
     "NAMED",
     "SAMPLES",
+    "ClassMeter",
     "Difference",
     "Explanation",
     "Judge",
@@ -31,9 +32,11 @@ __all__ = [
     "Top1",
     "batch_of",
     "check_class",
+    "check_labels",
     "compare",
     "costs",
     "explain",
+    "make_meter",
     "make_oracle",
     "open_metric",
     "predicted_class",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
@@ -15,10 +15,9 @@ from ..progress import Progress
 from ..quantize import Judged
 from ..runtime import IoInfo, Session
 from .beside import Beside
-from .evidence import rows_of
 from .explanation import Explanation, LayerCost
 from .judge import Meter
-from .metrics import Difference, Top1, judged_output
+from .metrics import Difference, Top1
 from .oracle import Oracle
 
 
@@ -54,11 +53,11 @@ class Report:
     samples: int
     oracle: str
     target: str
-    top1: Top1 | None = None
     layers: list[LayerReport] = field(default_factory=list)
     explanation: Explanation | None = None
     extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     metric: Judged | None = None
+    top1: Top1 | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `check --json`; `top1`, `metric` and `layers` only where asked for."""
@@ -115,9 +114,9 @@ def compare(
     edge: Runner,
     oracle: Oracle,
     samples: Iterable[Mapping[str, Array]],
-    labels: Sequence[int] | Array | None = None,
     *,
     batch: int = 1,
+    total: int = 0,
     meter: Meter | None = None,
     floats: Graph | None = None,
     target: str | None = None,
@@ -125,13 +124,11 @@ def compare(
 ) -> Report:
     """The differences between `edge` and `oracle` on `samples`, inputs by ONNX name and shape.
 
-    With `labels`, one class a sample, `batch` of which the models take at a time, also top-1 of
-    both. With `meter`, its metric of both. With `floats`, the graph whose tensors the file's stand
-    for, also the SQNR of every tensor that operators of both make. Raises UserError when there are
-    no samples or not as many labels.
+    The models take `batch` samples at a time, of `total` where that is known. With `meter`, also
+    its metric of both. With `floats`, the graph whose tensors the file's stand for, also the SQNR
+    of every tensor that operators of both make. Raises UserError when there are no samples.
     """
     outputs = {io.name: Difference() for io in edge.outputs}
-    classes = None if labels is None else Top1()
     layers = None
     if floats is not None:
         if not isinstance(edge, Session):
@@ -145,26 +142,16 @@ def compare(
             difference.add(got[name], truth[name])
         if meter is not None:
             meter.add(sample, truth, got)
-        if classes is not None and labels is not None:
-            if count + batch > len(labels):
-                raise UserError(f"there are more samples than the {len(labels)} labels")
-            of_both = zip(rows_of(got, batch), rows_of(truth, batch), strict=True)
-            for label, (mine, its) in zip(labels[count:], of_both, strict=False):
-                judged = judged_output(its)
-                classes.add(mine[judged], its[judged], int(label))
         count += batch
         if progress:
-            progress("comparing", count, 0 if labels is None else len(labels))
+            progress("comparing", count, total)
     if not count:
         raise UserError("there are no samples to compare on; give at least one")
-    if labels is not None and not count <= len(labels) < count + batch:
-        raise UserError(f"there are {count} samples and {len(labels)} labels")
     return Report(
         [OutputReport(n, d.sqnr_db, d.cosine, d.max_abs_error) for n, d in outputs.items()],
         count,
         oracle.name,
         target or edge.kernels,
-        classes,
         [] if layers is None else layers.report(),
         extremes={} if layers is None else layers.extremes,
         metric=None if meter is None else meter.judged(),

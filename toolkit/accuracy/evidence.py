@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Evidence:
         self.batch = batch_of(graph)
         self.of = keeper.seen * self.batch
         total = self.of if total is None else total
-        _check_labels(metric, others, total)
+        check_labels(metric, others, total)
         first = np.arange(len(keeper.kept)) * (keeper.step * self.batch)
         index = (first[:, None] + np.arange(self.batch)).ravel()
         self.data: dict[str, Array] = {INDEX: index}
@@ -100,7 +101,13 @@ class Evidence:
         return found
 
 
-def _check_labels(metric: Metric, others: Answers, total: int) -> None:
+def check_labels(
+    metric: Metric, others: Answers, total: int, where: str | Path | None = None
+) -> None:
+    """Raises UserError unless `others`, of the file `where`, have one label a sample.
+
+    Where the metric takes labels.
+    """
     if metric.labels is None:
         return
     if metric.labels not in others:
@@ -109,6 +116,5 @@ def _check_labels(metric: Metric, others: Answers, total: int) -> None:
     found = others[metric.labels]
     count = len(found) if found.ndim else 1
     if count != total:
-        raise UserError(
-            f"there are {total} samples and {count} labels '{metric.labels}'; give one a sample"
-        )
+        said = f"there are {total} samples and {count} labels '{metric.labels}'; give one a sample"
+        raise UserError(said if where is None else f"{where}: {said}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,9 +14,9 @@ from ..ir import Array, Graph
 from ..onnx_types import numpy_dtype
 from ..quantize import Judged, KeptSample
 from ..runtime import Session
-from .evidence import Evidence, batch_of, make_keeper, rows_of
+from .evidence import Evidence, batch_of, check_labels, make_keeper, rows_of
 from .metric import Metric, open_metric
-from .metrics import judged_output
+from .metrics import Top1, judged_output
 
 
 class Judge:
@@ -87,14 +88,67 @@ class _Answered(KeptSample):
     got: Mapping[str, Array] = field(default_factory=dict)
 
 
-class Meter:
-    """A metric of answers that are given one by one, on as many samples as Evidence holds."""
+class Meter(ABC):
+    """A metric of answers that are given one by one, of the float model and of a file."""
+
+    @abstractmethod
+    def add(
+        self, sample: Mapping[str, Array], truth: Mapping[str, Array], got: Mapping[str, Array]
+    ) -> None:
+        """Take in what both answer to the inputs `sample`, a batch as the model has it."""
+
+    @abstractmethod
+    def judged(self) -> Judged:
+        """Raises UserError as Judge does."""
+
+
+def make_meter(
+    graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
+) -> Meter:
+    """`others` and `total` are as for Evidence. Raises UserError as Judge does."""
+    if metric.in_points:
+        return ClassMeter(graph, metric, others, total)
+    return _Remembering(graph, metric, others, total)
+
+
+class ClassMeter(Meter):
+    """Top-1 of all samples: the answers are counted, and not kept. `counted` is both models'."""
 
     def __init__(
         self, graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
     ) -> None:
-        if metric.in_points:
-            check_class(graph, metric.labels, others)
+        check_class(graph, metric.labels, others)
+        if total is not None:
+            check_labels(metric, others, total)
+        self.metric, self.others, self.total = metric, others, total
+        self.batch = batch_of(graph)
+        self.labels = None if metric.labels is None else others[metric.labels]
+        self.counted = Top1()
+
+    def add(
+        self, sample: Mapping[str, Array], truth: Mapping[str, Array], got: Mapping[str, Array]
+    ) -> None:
+        for mine, its in zip(rows_of(got, self.batch), rows_of(truth, self.batch), strict=True):
+            at, name = self.counted.samples, judged_output(its)
+            if self.labels is not None and at >= len(self.labels):
+                raise UserError(f"there are more samples than the {len(self.labels)} labels")
+            self.counted.add(
+                mine[name], its[name], None if self.labels is None else int(self.labels[at])
+            )
+
+    def judged(self) -> Judged:
+        n = self.counted.samples
+        if self.total is None:
+            check_labels(self.metric, self.others, n)
+        return Judged(self.metric.name, "points", *self.counted.points(), n, n)
+
+
+class _Remembering(Meter):
+    """Any metric, on as many samples as Evidence holds."""
+
+    def __init__(
+        self, graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
+    ) -> None:
         self.graph, self.metric, self.others, self.total = graph, metric, others, total
         self.keeper = make_keeper(graph)
 
@@ -108,7 +162,6 @@ class Meter:
         self.keeper.seen += 1
 
     def judged(self) -> Judged:
-        """Raises UserError as Judge does."""
         evidence = Evidence(self.graph, self.keeper, self.metric, self.others, self.total)
         kept = [k for k in self.keeper.kept if isinstance(k, _Answered)]
         references = evidence.together(k.truth for k in kept)
@@ -117,8 +170,7 @@ class Meter:
             self.metric(found, references, evidence.data, whose)
             for found, whose in ((references, "the float model"), (outputs, "the file"))
         )
-        unit = "points" if self.metric.in_points else ""
-        return Judged(self.metric.name, unit, real, edge, evidence.samples, evidence.of)
+        return Judged(self.metric.name, "", real, edge, evidence.samples, evidence.of)
 
 
 def check_class(

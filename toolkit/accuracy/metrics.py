@@ -88,19 +88,29 @@ def judged_output(outputs: Mapping[str, Array]) -> str:
 
 @dataclass
 class Top1:
-    """Share of samples whose class is right, for both sides, and where they agree."""
+    """Share of samples whose class is right, for both sides, and where they agree.
+
+    Without labels the float model is right.
+    """
 
     samples: int = 0
     float_right: int = 0
     edge_right: int = 0
     agreed: int = 0
 
-    def add(self, got: Array, truth: Array, label: int) -> None:
+    def add(self, got: Array, truth: Array, label: int | None) -> None:
+        """Take in one sample's outputs that name the class, of the file and of the float model."""
         mine, its = predicted_class(got), predicted_class(truth)
+        label = its if label is None else label
         self.samples += 1
         self.float_right += its == label
         self.edge_right += mine == label
         self.agreed += mine == its
+
+    def points(self) -> tuple[float, float]:
+        """What is right of 100: of the float model, of the file."""
+        n = max(self.samples, 1)
+        return 100 * self.float_right / n, 100 * self.edge_right / n
 
     def to_json(self) -> dict[str, float]:
         n = max(self.samples, 1)

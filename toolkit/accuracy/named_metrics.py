@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..ir import Array
-from .metrics import Difference, judged_output, predicted_class
+from .metrics import Difference, Top1, judged_output
 
 Arrays = Mapping[str, Array]
 IGNORED = 255
@@ -23,9 +23,10 @@ IGNORED = 255
 def top1(outputs: Arrays, references: Arrays, labels: Array | None) -> float:
     """Samples whose class is that of the label, or else of the float model, of 100."""
     name = judged_output({k: v[:1] for k, v in references.items()})
-    got = np.array([predicted_class(row) for row in outputs[name]])
-    truth = [predicted_class(row) for row in references[name]] if labels is None else labels
-    return 100 * float(np.mean(got == np.asarray(truth)))
+    counted = Top1()
+    for i, (got, truth) in enumerate(zip(outputs[name], references[name], strict=True)):
+        counted.add(got, truth, None if labels is None else int(labels[i]))
+    return counted.points()[1]
 
 
 def miou(outputs: Arrays, references: Arrays, labels: Array | None) -> float:

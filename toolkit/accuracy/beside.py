@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..format.model import EdgeModel
 from ..format.reader import read
 from ..ir import Array, Graph, QuantParams
 from ..runtime import Session
 from .resolved import Resolved, Truth
+
+
+def kept_channels(model: EdgeModel) -> dict[str, NDArray[np.bool_]]:
+    """Which channels a file has of tensors that lost some."""
+    return {model.ops[i].name: np.array(mask) for i, mask in model.pruned.items()}
 
 
 class Beside:
@@ -22,8 +29,7 @@ class Beside:
     def __init__(self, edge: Session, floats: Graph) -> None:
         self.edge = edge
         self.resolved = Resolved(floats, {out.name: out.dtype for out in edge.op_outputs})
-        pruned = read(edge.model.data.tobytes()).pruned
-        self.kept = {edge.op_outputs[i].name: np.array(mask) for i, mask in pruned.items()}
+        self.kept = kept_channels(read(edge.model.data.tobytes()))
 
     def run(
         self,

@@ -19,6 +19,7 @@ from ..ir import Array, Graph, Node, QuantParams, Value
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..quantize import prepare
+from .beside import kept_channels
 from .resolved import source_of
 
 FLOAT = np.dtype(np.float32)
@@ -102,12 +103,11 @@ def twin_of(model: EdgeModel, graph: Graph) -> Twin:
     for io in model.inputs:
         if tensors[io.tensor].scale and io.name in values:
             twin.quant[values[io.name].name] = params_of(tensors[io.tensor])
-    for i, op in enumerate(model.ops):
+    twin.kept = kept_channels(model)
+    for op in model.ops:
         out = tensors[op.outputs[0]]
         if out.scale:
             twin.quant[op.name] = params_of(out)
-        if i in model.pruned:
-            twin.kept[op.name] = np.array(model.pruned[i])
         used = [tensors[t] for t in (*op.inputs, *op.outputs) if t != ABSENT]
         if any(t.dtype == DType.Float32 for t in used):
             twin.floats.add(op.name)

@@ -35,6 +35,13 @@ class Links:
         node = None if value is None else self._producers.get(value)
         return node if op is None or (node is not None and node.op == op) else None
 
+    def source(self, value: Value) -> Node | None:
+        """The node that computes the elements of `value`, whatever Reshapes are behind it."""
+        node = self.producer(value)
+        while node is not None and node.op == "Reshape":
+            node = self.producer(node.input(0))
+        return node
+
     def users(self, value: Value) -> Sequence[Node]:
         """The nodes that read `value`, one entry a use."""
         return self._users.get(value, ())

@@ -29,10 +29,10 @@ def as_affine(node: Node) -> Affine | None:
     """The node as an Affine; None if it is none. A fused clamp is not looked at."""
     if node.op not in ("Add", "Sub", "Mul", "Div"):
         return None
-    a, b = node.input(0), node.input(1)
-    if (a.const is None) == (b.const is None) or node.output.dtype != np.float32:
+    side = constant_side(node)
+    if side is None:
         return None
-    x, c, left = (b, a, True) if a.const is not None else (a, b, False)
+    x, c, left = node.input(1 - side), node.input(side), side == 0
     k = per_channel(c, node.output.shape)
     if k is None or x.shape != node.output.shape:
         return None
@@ -56,6 +56,23 @@ def per_channel(c: Value, shape: tuple[int, ...]) -> Real | None:
         return None
     flat = np.ravel(c.const).astype(np.float64)
     return np.broadcast_to(flat, shape[-1:]).copy() if flat.size in (1, shape[-1]) else None
+
+
+def both_ways(node: Node) -> list[tuple[Value, Value]]:
+    """The two inputs, in either order."""
+    a, b = node.input(0), node.input(1)
+    return [(a, b), (b, a)]
+
+
+def scalar(v: Value) -> float | None:
+    """The one number that a constant holds; None of another value."""
+    return None if v.const is None or v.const.size != 1 else float(np.ravel(v.const)[0])
+
+
+def constant_side(node: Node) -> int | None:
+    """Which of a float node's two inputs alone is constant."""
+    constant = [v.const is not None for v in (node.input(0), node.input(1))]
+    return constant.index(True) if sum(constant) == 1 and node.output.dtype == np.float32 else None
 
 
 def clamps(node: Node) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..format.schema import BinaryFn, CompareFn, ReduceFn, UnaryFn
-from ..ir import Node, Value
+from ..ir import Node, Shape, Value
 
 Attrs = dict[str, Any]
 Perm = tuple[int, ...]
@@ -28,6 +28,12 @@ def compose(first: Sequence[int], then: Sequence[int]) -> Perm:
 
 def is_identity(perm: Sequence[int]) -> bool:
     return list(perm) == sorted(perm)
+
+
+def is_kept(v: Shape, x: Shape, axes: Sequence[int]) -> bool:
+    """Whether `v` has `axes` of `x` with size 1 and all others whole, to broadcast along these."""
+    kept = tuple(1 if i in axes else d for i, d in enumerate(x))
+    return (1,) * (len(x) - len(v)) + v == kept
 
 
 def _same(node: Node, perm: Perm) -> Attrs:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ir import Node, Value
-from ..ops._views import axis_view
 from ..ops.pool import takes_all
 from ._links import Links
 from ._pass import NodePass
-from .affine import activation_attrs, clamps
+from .affine import activation_attrs, both_ways, clamps, scalar
+from .axes import is_kept
 
 
 @dataclass(frozen=True)
@@ -108,15 +108,6 @@ def broadcasts(x: Value, v: Value | None) -> bool:
     return v is None or np.broadcast_shapes(x.shape, v.shape) == x.shape
 
 
-def both_ways(node: Node) -> list[tuple[Value, Value]]:
-    a, b = node.input(0), node.input(1)
-    return [(a, b), (b, a)]
-
-
-def _scalar(v: Value) -> float | None:
-    return None if v.const is None or v.const.size != 1 else float(np.ravel(v.const)[0])
-
-
 def _inverse(links: Links, v: Value) -> _Inverse | None:
     """What `v` is one over the deviation of."""
     node = links.producer(v)
@@ -124,9 +115,9 @@ def _inverse(links: Links, v: Value) -> _Inverse | None:
         return None
     if node.op == "Reciprocal":
         return _of_root(links, node.input(0))
-    if node.op == "Div" and _scalar(node.input(0)) == 1:
+    if node.op == "Div" and scalar(node.input(0)) == 1:
         return _of_root(links, node.input(1))
-    if node.op == "Pow" and _scalar(node.input(1)) == -0.5:
+    if node.op == "Pow" and scalar(node.input(1)) == -0.5:
         return _of_variance(links, node.input(0))
     return None
 
@@ -136,7 +127,7 @@ def _of_root(links: Links, v: Value) -> _Inverse | None:
     node = links.producer(v)
     if node is None or clamps(node):
         return None
-    if node.op == "Sqrt" or (node.op == "Pow" and _scalar(node.input(1)) == 0.5):
+    if node.op == "Sqrt" or (node.op == "Pow" and scalar(node.input(1)) == 0.5):
         return _of_variance(links, node.input(0))
     return None
 
@@ -147,7 +138,7 @@ def _of_variance(links: Links, v: Value) -> _Inverse | None:
     if node is None or clamps(node):
         return None
     for variance, e in both_ways(node):
-        epsilon = _scalar(e)
+        epsilon = scalar(e)
         if epsilon is None or epsilon <= 0:
             continue
         return _of_squares(links, variance, epsilon) or _of_moments(links, variance, epsilon)
@@ -161,7 +152,7 @@ def _of_squares(links: Links, variance: Value, epsilon: float) -> _Inverse | Non
         return None
     squares, axes = mean
     d = _square_root(links, squares)
-    if d is None or not _is_kept(variance, d, axes):
+    if d is None or not is_kept(variance.shape, d.shape, axes):
         return None
     sub = links.producer(d, "Sub")
     centered = sub is not None and not clamps(sub) and sub.input(0).shape == d.shape
@@ -190,7 +181,7 @@ def _square_root(links: Links, v: Value) -> Value | None:
         return None
     if node.op == "Mul" and node.input(0) is node.input(1):
         return node.input(0)
-    if node.op == "Pow" and _scalar(node.input(1)) == 2:
+    if node.op == "Pow" and scalar(node.input(1)) == 2:
         return node.input(0)
     return None
 
@@ -210,14 +201,12 @@ def _mean_axes(links: Links, v: Value, x: Value) -> tuple[int, ...] | None:
     mean = _mean(links, v)
     if mean is None or mean[0] is not x:
         return None
-    return mean[1] if _is_kept(v, x, mean[1]) else None
+    return mean[1] if is_kept(v.shape, x.shape, mean[1]) else None
 
 
 def _mean(links: Links, v: Value) -> tuple[Value, tuple[int, ...]] | None:
     """What `v`, whatever its shape, is the mean of, and along which axes."""
-    node = links.producer(v)
-    while node is not None and node.op == "Reshape":
-        node = links.producer(node.input(0))
+    node = links.source(v)
     if node is None or clamps(node):
         return None
     if node.op == "ReduceMean":
@@ -225,11 +214,3 @@ def _mean(links: Links, v: Value) -> tuple[Value, tuple[int, ...]] | None:
     if node.op == "AvgPool2d" and takes_all(node):
         return node.input(0), (1, 2)
     return None
-
-
-def _is_kept(v: Value, x: Value, axes: tuple[int, ...]) -> bool:
-    """Whether `v`, reduced from `x` along `axes`, broadcasts to it along these."""
-    outer, _, inner = axis_view(x.shape, axes)
-    kept = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
-    full = (1,) * (len(x.shape) - len(v.shape)) + v.shape
-    return full == kept and v.type.size == outer * inner

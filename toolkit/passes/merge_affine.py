@@ -7,7 +7,7 @@ import numpy as np
 from ..ir import Node
 from ._links import Links
 from ._pass import NodePass
-from .affine import clamps
+from .affine import clamps, constant_side
 
 
 class MergeAffine(NodePass):
@@ -21,36 +21,28 @@ class MergeAffine(NodePass):
         if node.op not in ("Add", "Mul"):
             return False
         neutral = 1.0 if node.op == "Mul" else 0.0
-        pair = _split(node)
-        if pair is None:
+        side = constant_side(node)
+        if side is None:
             return False
-        x, c = node.input(pair[0]), node.input(pair[1])
+        x, c = node.input(1 - side), node.input(side)
         if c.const is not None and np.all(c.const == neutral) and not clamps(node):
             if x.shape != node.output.shape:
                 return False
             links.replace(node, x)
             return True
         inner = links.private(x, node.op)
-        inner_pair = None if inner is None else _split(inner)
-        if inner is None or inner_pair is None or clamps(inner):
+        at = None if inner is None else constant_side(inner)
+        if inner is None or at is None or clamps(inner):
             return False
-        first, then = inner.input(inner_pair[1]).const, c.const
+        first, then = inner.input(at).const, c.const
         assert first is not None and then is not None
         a, b = first.astype(np.float64), then.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             both = (a * b if node.op == "Mul" else a + b).astype(np.float32)
         if not np.all(np.isfinite(both)) or both.size > max(first.size, then.size):
             return False
-        inputs = [inner.input(inner_pair[0]), links.constant(both, c.name)]
+        inputs = [inner.input(1 - at), links.constant(both, c.name)]
         if np.broadcast_shapes(inputs[0].shape, both.shape) != node.output.shape:
             return False
         links.rewire(node, inputs)
         return True
-
-
-def _split(node: Node) -> tuple[int, int] | None:
-    """(index of the computed input, of the constant one) of a float node."""
-    a, b = node.input(0), node.input(1)
-    if (a.const is None) == (b.const is None) or node.output.dtype != np.float32:
-        return None
-    return (0, 1) if a.const is None else (1, 0)

@@ -7,7 +7,7 @@ import numpy as np
 from ..ir import Array, Node, Value
 from ._links import Links
 from ._pass import NodePass
-from .affine import clamps
+from .affine import both_ways, clamps
 
 
 class OneHot(NodePass):
@@ -46,8 +46,8 @@ def _index(links: Links, hot: Value) -> Value | None:
     equal = None if cast is None else links.producer(cast.input(0), "Equal")
     if equal is None:
         return None
-    for i in (0, 1):
-        x, numbers = equal.input(i), equal.input(1 - i).const
+    for x, other in both_ways(equal):
+        numbers = other.const
         if x.const is not None or x.dtype != np.int32 or numbers is None:
             continue
         alone = x.shape[:-1] == hot.shape[:-1] and x.shape[-1:] == (1,)

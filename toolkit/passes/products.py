@@ -7,7 +7,7 @@ import numpy as np
 from ..ir import Node, Value
 from ._links import Links
 from ._pass import NodePass
-from .affine import clamps
+from .affine import both_ways, clamps, scalar
 
 TOLERANCE = 1e-4
 """Relative; exporters write 1/6 and 1/sqrt(2) with few digits."""
@@ -48,8 +48,8 @@ Found = tuple[str, Value, dict[str, float]]
 def _factors(links: Links, node: Node, k: float) -> tuple[list[Value], float]:
     leaves: list[Value] = []
     for v in (node.input(0), node.input(1)):
-        if v.const is not None and v.type.size == 1:
-            k *= float(np.ravel(v.const)[0])
+        if (factor := scalar(v)) is not None:
+            k *= factor
             continue
         inner = links.private(v, "Mul")
         if inner is None or clamps(inner):
@@ -69,10 +69,9 @@ def _plus(links: Links, v: Value) -> tuple[Value, float] | None:
     node = links.producer(v, "Add")
     if node is None or clamps(node):
         return None
-    for i in (0, 1):
-        c = node.input(1 - i).const
-        if c is not None and c.size == 1 and node.input(i).const is None:
-            return node.input(i), float(np.ravel(c)[0])
+    for x, c in both_ways(node):
+        if (number := scalar(c)) is not None and x.const is None:
+            return x, number
     return None
 
 
@@ -118,10 +117,8 @@ def _is_erf_gate(links: Links, x: Value, gate: Value) -> bool:
     scaled = links.producer(erf.input(0))
     if scaled is None or scaled.op not in ("Mul", "Div") or clamps(scaled):
         return False
-    for i in (0, 1) if scaled.op == "Mul" else (0,):
-        c = scaled.input(1 - i).const
-        if scaled.input(i) is x and c is not None and c.size == 1:
-            factor = float(np.ravel(c)[0])
+    for given, c in both_ways(scaled)[: 2 if scaled.op == "Mul" else 1]:
+        if given is x and (factor := scalar(c)) is not None:
             return _near(factor if scaled.op == "Mul" else 1 / factor, np.sqrt(0.5))
     return False
 
@@ -137,9 +134,9 @@ def _is_tanh_gate(links: Links, x: Value, gate: Value) -> bool:
     total = links.producer(leaves[0], "Add") if len(leaves) == 1 else None
     if total is None or clamps(total) or not _near(k, np.sqrt(2 / np.pi)):
         return False
-    for i in (0, 1):
-        cube = links.producer(total.input(1 - i), "Mul")
-        if total.input(i) is x and cube is not None:
+    for given, cubed in both_ways(total):
+        cube = links.producer(cubed, "Mul")
+        if given is x and cube is not None:
             leaves, k = _factors(links, cube, 1.0)
             if _near(k, 0.044715) and (leaves == [x] * 3 or _is_cube(links, leaves, x)):
                 return True
@@ -150,5 +147,4 @@ def _is_cube(links: Links, leaves: list[Value], x: Value) -> bool:
     power = links.producer(leaves[0], "Pow") if len(leaves) == 1 else None
     if power is None or power.input(0) is not x:
         return False
-    exponent = power.input(1).const
-    return exponent is not None and exponent.size == 1 and float(np.ravel(exponent)[0]) == 3.0
+    return scalar(power.input(1)) == 3.0

@@ -8,9 +8,9 @@ from ..ir import Array, Node, Shape, Value
 from ..ops._broadcast import broadcast
 from ._links import Links
 from ._pass import NodePass
-from .affine import activation_attrs, clamps
+from .affine import activation_attrs, both_ways, clamps
 from .axes import inverse
-from .layer_norm import both_ways, broadcasts
+from .layer_norm import broadcasts
 from .splits import common_split, split_array, split_axes
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir import Node, Shape, Value
+from ..ir import Node, Value
 from ._links import Links
 from ._pass import NodePass
 from .affine import clamps
+from .axes import is_kept
 
 
 class SoftmaxParts(NodePass):
@@ -37,18 +38,11 @@ class SoftmaxParts(NodePass):
 
 def _reduced(links: Links, v: Value, x: Value, op: str) -> int | None:
     """The axis along which `v` is the reduction `op` of `x`, in a shape that broadcasts with it."""
-    shape = (1,) * (len(x.shape) - len(v.shape)) + v.shape
-    node = links.producer(v)
-    while node is not None and node.op == "Reshape":
-        node = links.producer(node.input(0))
+    node = links.source(v)
     if node is None or node.op != op or node.input(0) is not x or len(node.attrs["axes"]) != 1:
         return None
     axis = int(node.attrs["axes"][0])
-    return axis if shape == _kept(x.shape, axis) else None
-
-
-def _kept(shape: Shape, axis: int) -> Shape:
-    return (*shape[:axis], 1, *shape[axis + 1 :])
+    return axis if is_kept(v.shape, x.shape, (axis,)) else None
 
 
 def _unshifted(links: Links, v: Value, axis: int) -> Value:
@@ -68,6 +62,5 @@ def _unshifted(links: Links, v: Value, axis: int) -> Value:
         largest = links.producer(m)
     if largest is None or largest.op != "ReduceMax" or largest.input(0) is not x:
         return v
-    full = (1,) * (len(x.shape) - len(shape)) + shape
-    same = tuple(largest.attrs["axes"]) == (axis,) and full == _kept(x.shape, axis)
+    same = tuple(largest.attrs["axes"]) == (axis,) and is_kept(shape, x.shape, (axis,))
     return x if same else v

@@ -106,8 +106,8 @@ typedef struct nibbles {
 
 static nibbles nibbles_make(int8_t *weights, uint32_t n, uint32_t k)
 {
-    static const uint32_t groups[] = { 0, 0, 4, 16, 32 };
-    const uint32_t pick = rnd() % 6, group = pick < 5 ? groups[pick] : 1 + rnd() % 40;
+    static const uint32_t groups[] = { 0, 0, 4, 16, 32, 64 };
+    const uint32_t pick = rnd() % 7, group = pick < 6 ? groups[pick] : 1 + rnd() % 40;
     const size_t row = (k + 1) / 2, of_row = group ? (k + group - 1) / group : 0;
     nibbles b = { block_make(n * row, 1), block_make(n * of_row, 1), { NULL, NULL, group, k } };
     uint8_t *const rows = b.rows.data, *const multipliers = b.multipliers.data;

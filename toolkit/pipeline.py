@@ -192,7 +192,7 @@ def quantize(
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
-    notes = [*samples.notes, *remarks(known)]
+    notes = [*samples.notes, *remarks(known, batch_of(graph))]
     if report is not None:
         page = report_page(data, done, told, samples, Path(model), observer, notes, progress)
         write_atomically(report, page.encode())

@@ -13,8 +13,11 @@ FEW = 8
 """So many samples hardly show a range: new ones leave each end with a chance of 1 / (n + 1)."""
 
 
-def remarks(calibration: Calibration) -> list[str]:
-    """A line for each thing that the user should know; most samples have nothing of it."""
+def remarks(calibration: Calibration, batch: int = 1) -> list[str]:
+    """A line for each thing that the user should know; most samples have nothing of it.
+
+    The model takes `batch` samples at a time, and calibration counts these as one.
+    """
     kept, found = calibration.kept, []
     inputs = [k.inputs for k in kept]
     for name in inputs[0]:
@@ -35,9 +38,12 @@ def remarks(calibration: Calibration) -> list[str]:
                 "the float model answers the same to every sample: are they prepared as for "
                 "inference (scale, mean, layout)?"
             )
-    if calibration.samples < FEW:
-        count = f"{calibration.samples} sample{'s' * (calibration.samples > 1)}"
-        found.append(f"{count} to calibrate with: others will leave these ranges; a hundred serve")
+    samples = calibration.samples * batch
+    if samples < FEW:
+        found.append(
+            f"{samples} sample{'s' * (samples > 1)} to calibrate with: others will leave these "
+            "ranges; a hundred serve"
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from edgekit.toolkit.accuracy import causes, explain
 from edgekit.toolkit.accuracy.causes import Layer, clipped, coarse_steps, narrow, uneven_channels
@@ -213,6 +214,39 @@ def test_one_sample_beyond_the_range_is_not_taken_for_coarse_steps(dtype):
     worst = told.worst()[0]
     assert (worst.name, worst.dtype, worst.cause) == ("a", dtype, "too few samples")
     assert worst.share > 0.9 and "1 of 16 samples" in worst.seen and worst.gain_db is None
+
+
+def of_gelu(seed=3):
+    """x [1, 32] -> a -> Gelu -> b; a reaches far, so that the Gelu's steps are coarse, and is below
+    -3 mostly, where a Gelu is nearly 0 but its errors add up."""
+    net = Net(seed)
+    net.first[:4] *= 10
+    net.first_bias[4:] -= 4
+    net.second[:, 4:] = np.abs(net.second[:, 4:])
+    graph = net.graph()
+    a, b = graph.nodes
+    g = Value("g", a.output.type)
+    gelu = Node("Gelu", [a.output], [g], {}, "g")
+    graph.nodes[1:1] = [gelu]
+    b.inputs[0] = g
+    return net, graph
+
+
+def test_what_a_table_cannot_tell_apart_is_no_lack_of_samples():
+    """Its input's range ends on purpose where Gelu is nearly 0: every sample leaves it."""
+    net, graph = of_gelu()
+    x = np.concatenate([s["x"] for s in net.samples]).astype(np.float64)
+    a = x @ net.first.T + net.first_bias
+    g = a * (1 + erf(a / np.sqrt(2))) / 2
+    seen = {"x": x, "a": a, "g": g, "b": g @ net.second.T}
+    ranges = {n: (float(v.min()), float(v.max())) for n, v in seen.items()}
+    quantized, _ = quantize_graph(graph, ranges)
+    provenance = Provenance(options=json.dumps({"observer": "minmax", "samples": 40}))
+    told = explain(build_file(quantized, provenance), graph, net.samples[:16])
+    found = layer(told, "a")
+    assert found.saturation > 0.1 and found.low > ranges["a"][0] / 2
+    assert found.cause != "too few samples"
+    assert found.cause != "clipped range" or "table is nearly flat" in found.seen
 
 
 @pytest.mark.parametrize("named", [coarse_steps, uneven_channels, narrow])

@@ -40,6 +40,11 @@ class Cause:
     seen: str
     advice: str
 
+    @property
+    def of_range(self) -> bool:
+        """Whether it is that values lie beyond the range."""
+        return self.name in ("clipped range", "too few samples")
+
     def __str__(self) -> str:
         return f"{self.name}: {self.seen}" if self.seen else self.name
 
@@ -52,6 +57,7 @@ class Layer:
     readers     float weights [n, ..., c] of the nodes that sum over its channels, by their outputs
     shares      the tensor whose range it has to take over, because it is moved there
     sure        whether softmaxes alone read it: on int8 its range ends where they are sure
+    flat        whether tables alone read it: its range ends where they are nearly flat
     unseen      whether the samples are others than those of calibration
     observer, calibrated  the file's observer, and its number of samples; None if not known
     """
@@ -62,6 +68,7 @@ class Layer:
     readers: Mapping[str, Array]
     shares: str | None = None
     sure: bool = False
+    flat: bool = False
     unseen: bool = True
     observer: str = "auto"
     calibrated: int | None = None
@@ -98,6 +105,8 @@ def clipped(layer: Layer) -> Cause:
     reach = f"as far as [{f.low:.4g}, {f.high:.4g}]"
     if layer.sure and not _is_int16(f):
         return Cause("clipped range", f"{seen}{reach}, where the softmax is sure", finer(f))
+    if layer.flat and f.clipping_samples > f.samples / 2:
+        return Cause("clipped range", f"{seen}{reach}, where its table is nearly flat", finer(f))
     if _too_few_samples(layer):
         n = "" if layer.calibrated is None else f" of {layer.calibrated} samples"
         return Cause(

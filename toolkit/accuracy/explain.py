@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from ..format.reader import read
 from ..ir import Array, Graph, Node
 from ..progress import Progress
 from ..quantize import Score, macs_of
+from ..quantize.trial import SIGNIFICANCE
 from ..runtime import Session
 from .causes import (
     MUCH,
@@ -202,11 +203,16 @@ class _Explainer:
         """The cause whose remedy takes most of what the layer alone costs, if any does.
 
         A few samples beyond the range may make all of the loss here: mending that is no certain
-        gain on other samples, and yet nothing else is the matter.
+        gain on other samples, and yet nothing else is the matter. Were they many, it would be
+        certain: then the range ends where what reads the tensor tells little apart.
         """
+        facts = layer.facts
+        beyond = facts.clipping_samples / max(facts.samples, 1) * len(self.trials.kept)
         alone = Rounding(self.all.weights & {layer.name}, self.all.tensors & {layer.name})
         best, least = None, (1 - MUCH) * _cost(self._measure(alone))
         for (cause, rounding), gain in zip(remedies(layer, alone), gains, strict=True):
+            if cause.of_range and beyond > SIGNIFICANCE**2:
+                continue
             cost = _cost(self._measure(rounding))
             if cost <= least:
                 best, least = _Found(cause, gain, True), cost
@@ -233,6 +239,7 @@ class _Explainer:
             self._weights_that_read(name),
             self.shared.get(name),
             name in self._read_by_softmaxes,
+            name in self._read_by_tables,
             self.unseen,
             str(self.options.get("observer", "auto")),
             samples if isinstance(samples, int) else None,
@@ -250,12 +257,20 @@ class _Explainer:
 
     @cached_property
     def _read_by_softmaxes(self) -> set[str]:
+        return self._read_by(lambda node: node.op == "Softmax")
+
+    @cached_property
+    def _read_by_tables(self) -> set[str]:
+        kinds = {name: op_type(op.kind) for name, op in self.twin.runs_as.items()}
+        return self._read_by(lambda node: kinds.get(node.output.name) == "Lut")
+
+    def _read_by(self, such: Callable[[Node], bool]) -> set[str]:
         """Tensors that nothing else reads."""
         readers, outputs = self.twin.graph.consumers(), self.twin.graph.output_values()
         return {
             v.name
             for v, nodes in readers.items()
-            if v not in outputs and all(n.op == "Softmax" for n in nodes)
+            if v not in outputs and all(such(node) for node in nodes)
         }
 
     @cached_property

@@ -187,7 +187,8 @@ def quantize(
     if budget is not None:
         if judging is not None and judge is None:
             judge = judging.judge_kept(graph, done.calibration.kept)
-        done = _mixed(done, budget, pack, judge, rounding, progress)
+        unseen = evaluation is not None
+        done = _mixed(done, budget, pack, judge, rounding, unseen, progress)
     data = pack(done.graph)
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
@@ -222,11 +223,14 @@ def _mixed(
     pack: Callable[[Graph], bytes],
     judge: Judge | None,
     rounding: str,
+    unseen: bool,
     progress: Progress,
 ) -> QuantizedModel:
     """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
     drop, many = (None, 0) if judge is None else (judge.drop, judge.evidence.samples)
-    done = fit_budget(done, budget, pack, drop, progress, rounding=rounding, judged=many)
+    done = fit_budget(
+        done, budget, pack, drop, progress, rounding=rounding, judged=many, unseen=unseen
+    )
     if judge is None or done.mixed is None or done.mixed.chosen.drop is None:
         return done
     said = judge.judged(done.mixed.chosen.drop)

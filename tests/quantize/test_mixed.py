@@ -12,7 +12,7 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
 from edgekit.toolkit.quantize.budget import Point, pareto
-from edgekit.toolkit.quantize.moves import Move, Setting, find_moves, in_blocks
+from edgekit.toolkit.quantize.moves import Move, Setting
 from edgekit.toolkit.runtime import Session
 
 
@@ -159,8 +159,10 @@ def test_weights_that_were_4_bit_go_back_where_it_matters(g):
 def test_what_8_bits_mend_is_not_made_float(net, done, monkeypatch):
     """Even where float32 promises most for its bytes."""
     worth = {"float32": 1000.0}
-    removed = "edgekit.toolkit.quantize.mixed._Search._removed"
-    monkeypatch.setattr(removed, lambda _, moves: {m: worth.get(m.to, 1.0) for m in moves})
+    gains = "edgekit.toolkit.quantize.mixes.Mixes.gains"
+    monkeypatch.setattr(
+        gains, lambda _, moves, gain: {m: gain(m, worth.get(m.to, 1.0)) for m in moves}
+    )
     coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4", rounding="nearest")
     assert len(pack(coarse.graph)) < len(pack(done.graph))
 
@@ -227,6 +229,25 @@ def test_rounding_for_the_mix_does_not_break_what_was_met(net, limits):
     assert judge.drop(pack(found.graph)) == found.mixed.chosen.drop <= limit
 
 
+def test_weights_are_rounded_for_the_mix_rather_than_float(net):
+    done = quantize_model(net, noisy_samples(64), "minmax")
+    judge = Judge(net, noisy_samples(24, seed=8), open_metric("mae"))
+    assert not done.options.rounded
+    wide = fitted(done, judge.drop, max_drop=0.004)
+    assert set(wide.mixed.nodes.values()) == {"int16"} and not wide.options.rounded
+    budget = Budget(max_drop=0.0036)
+    plain, found, flattered = (
+        fit_budget(done, budget, pack, judge.drop, **more)
+        for more in ({"rounding": "nearest"}, {}, {"unseen": False})
+    )
+    assert plain.mixed.met and "float32" in plain.mixed.nodes.values()
+    assert found.mixed.met and "float32" not in found.mixed.nodes.values()
+    assert judge.drop(pack(found.graph)) == found.mixed.chosen.drop
+    assert len(pack(found.graph)) < len(pack(plain.graph))
+    assert found.options.rounded and not flattered.options.rounded  # these samples round, and judge
+    assert flattered.mixed == plain.mixed
+
+
 def test_top1_is_judged_by_labels(net, done):
     samples = noisy_samples(64, seed=8)
     judge = Judge(net, samples)
@@ -286,14 +307,6 @@ def test_labels_are_one_a_sample(net, labels):
 def test_limits_make_sense(limits):
     with pytest.raises(UserError, match=next(iter(limits))):
         Budget(**limits)
-
-
-def test_moves_join_to_blocks(done):
-    moves = find_moves(done.plan)
-    assert sorted(map(repr, in_blocks(moves, len(moves)))) == sorted(map(repr, moves))
-    few = in_blocks(moves, 3)
-    assert len(few) <= 2 * len({m.to for m in moves})
-    assert sorted(t for m in few for t in m.tensors) == sorted(t for m in moves for t in m.tensors)
 
 
 def test_int16_puts_4_bit_weights_beside_it_back():

@@ -107,6 +107,14 @@ def test_a_gain_counts_only_against_its_spread():
     assert not steady.beats(base, 3.0)
 
 
+def test_noise_is_compared_with_none():
+    exact, noisy = (Score(np.full((2, 4), n), np.ones(2)) for n in (0.0, 1e-3))
+    assert exact.gain_db(exact) == 0.0 and not exact.beats(exact, 0.0)
+    assert np.isfinite(noisy.gains(exact)).all() and noisy.gain_db(exact) < 0 < exact.gain_db(noisy)
+    assert noisy.part(np.array([4e-3, 2e-3])) == pytest.approx(0.75)
+    assert exact.part(np.zeros(2)) == 0.0 == Score(np.zeros((0, 4)), np.ones(0)).part(np.zeros(0))
+
+
 def test_one_sample_holds_none_out_so_nothing_is_gained_there(net):
     done = quantize_model(net, samples_for(1, 8, 8, 3, count=1), "minmax", weights="int4")
     assert not done.options.rounded

@@ -15,16 +15,16 @@ from .budget import Point
 from .calibrate import KeptSample
 from .contributions import Contributions, Noise
 from .grid import Rounded
-from .moves import Move, Setting, find_moves, in_blocks
+from .moves import Move, Setting, find_moves
 from .optimize import Quantized, macs_of
 from .plan import Plan
 from .precision import Precision
 from .rounding import round_weights
 from .trial import Score, Trials
 
-WORK = 3e11
-"""Multiply-accumulates that measuring all single steps may take."""
-MAX_MOVES = 400
+WORK = 4e11
+"""Multiply-accumulates that measuring single steps may take."""
+MAX_MEASURED = 400
 FEWEST_SAMPLES = 4
 
 Pack = Callable[[Graph], bytes]
@@ -49,8 +49,8 @@ class Bench:
     Weights that are rounded for what layers make fit the samples that they are rounded for. So with
     `held_out` every other sample rounds, and those between judge; `final` then rounds for all.
     Without, scores flatter, and what weights serve is judged by the drop alone.
-    4-bit weights are the nearest until `round_int4`, and those of one setting are its own after
-    `round_again`.
+    4-bit weights are the nearest until `round_int4`; those `rounded_for` one setting are those of
+    all that share its `weights`.
     """
 
     def __init__(
@@ -62,30 +62,29 @@ class Bench:
         self.rounding, judging = (kept[::2], kept[1::2] or kept) if held_out else (kept, kept)
         self.trials = Trials(replace(done.calibration, kept=judging))
         self.base = Setting.of(done.options)
-        self.moves = self._affordable(find_moves(done.plan))
+        self.moves = find_moves(done.plan)
+        self._afford(max(macs_of(done.floats), 1))
         self.sizes: dict[Setting, tuple[int, int]] = {}
         self.scores: dict[Setting, Score] = {}
         self.drops: dict[Setting, float] = {}
         self._known: dict[bytes, float] = {}
         self.rounded: dict[int, RoundedWeights] = {}
-        self.own: dict[Setting, RoundedWeights] = {}
+        self.roundings: list[RoundedWeights] = [{}]
         self._contributions: dict[int, Contributions] = {}
         self.as_done = done.options.rounded
         if held_out and self.as_done:
             self.as_done = self._round(done.plan, self.rounding)
 
-    def _affordable(self, moves: list[Move]) -> list[Move]:
-        """The moves, made few enough to measure each, and the samples for that."""
-        macs = max(macs_of(self.done.floats), 1)
-        moves = in_blocks(moves, min(MAX_MOVES, int(WORK / (macs * FEWEST_SAMPLES))))
-        samples = max(int(WORK / (macs * max(len(moves), 1))), FEWEST_SAMPLES)
+    def _afford(self, macs: int) -> None:
+        """How many measurements of single steps there may be, and the samples for them."""
+        self.measurable = max(min(MAX_MEASURED, int(WORK / (macs * FEWEST_SAMPLES))), 1)
+        steps = max(min(len(self.moves), self.measurable), 1)
+        samples = max(int(WORK / (macs * steps)), FEWEST_SAMPLES)
         self.few = self.trials.on(min(samples, len(self.trials.kept)))
-        return moves
 
     def plan(self, setting: Setting) -> Plan:
-        rounded = self.own.get(setting)
-        if rounded is None:
-            rounded = {**self.as_done, **self.rounded.get(setting.group, {})}
+        some = self.rounded.get(setting.group, {})
+        rounded = {**self.as_done, **some, **self.roundings[setting.weights]}
         options = replace(setting.apply(self.done.options), rounded=rounded)
         return self.done.plan.mixed(options)
 
@@ -101,22 +100,21 @@ class Bench:
         else:
             del self.rounded[group]
 
-    def round_again(self, setting: Setting) -> None:
-        """Round those weights of a setting that are not the nearest for itself, if it gains."""
+    def rounded_for(self, setting: Setting, anew: bool) -> Setting:
+        """The setting with its weights rounded for itself, if it gains; else itself.
+
+        Those are rounded that are not the nearest, or all: `anew`.
+        """
         plan = self.plan(setting)
-        if not plan.options.rounded or setting in self.own:
-            return
-        found = self._round(plan, self.rounding)
-        other = plan.with_rounded(found)
+        if not plan.options.rounded and not anew:
+            return setting
+        self.roundings.append(self._round(plan, self.rounding, anew))
+        other = replace(setting, weights=len(self.roundings) - 1)
         if self.held_out:
-            score = self.trials.score(other, self.done.ranges)
-            gains = score.mean_db > self.score(setting).mean_db
+            gains = self.score(other).mean_db > self.score(setting).mean_db
         else:
-            gains = self._judged(self.file(other)) < self.drop(setting)
-        self.own[setting] = found if gains else plan.options.rounded
-        if gains:
-            for known in (self.scores, self.sizes, self.drops):
-                known.pop(setting, None)
+            gains = self.drop(other) < self.drop(setting)
+        return other if gains else setting
 
     def final(self, setting: Setting) -> Plan:
         """The plan of a setting, its weights rounded for all samples."""
@@ -127,13 +125,15 @@ class Bench:
             plan = plan.with_rounded(self._round(plan, self.done.calibration.kept))
         return plan
 
-    def _round(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
-        """As `plan` has rounded weights, for these samples."""
+    def _round(
+        self, plan: Plan, samples: Sequence[KeptSample], anew: bool = False
+    ) -> RoundedWeights:
+        """As `plan` has rounded weights, for these samples; `anew`: all."""
         inputs = [s.inputs for s in samples]
         method = self.done.rounding
         found = round_weights(plan, self.done.ranges, inputs, self.progress, method)
         known = plan.options.rounded
-        return {k: rounded for k, rounded in found.items() if k in known or k[1] == 4}
+        return {k: rounded for k, rounded in found.items() if anew or k in known or k[1] == 4}
 
     def _all(self, to: Precision, group: int) -> Setting:
         """The base after all moves to int4, or from it."""

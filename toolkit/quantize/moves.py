@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..ops import definition
@@ -15,11 +15,13 @@ from .units import Unit, can_be_int4, problem
 
 @dataclass(frozen=True)
 class Setting:
-    """What a mix asks for: int16, precision and int4_group of Options."""
+    """What a mix asks for: int16, precision and int4_group of Options; `weights` says which of a
+    bench's roundings its weights are."""
 
     int16: frozenset[str]
     precision: frozenset[tuple[str, Precision]]
     group: int = 0
+    weights: int = 0
 
     @staticmethod
     def of(options: Options) -> Setting:
@@ -48,7 +50,7 @@ class Setting:
                     precision.pop(name, None)
             else:
                 precision.update(dict.fromkeys(move.tensors, move.to))
-        return Setting(frozenset(int16), frozenset(precision.items()), self.group)
+        return replace(self, int16=frozenset(int16), precision=frozenset(precision.items()))
 
 
 @dataclass(frozen=True)
@@ -130,17 +132,8 @@ def _back(plan: Plan) -> Iterator[Move]:
         yield Move("int8", names, tuple(map(_label, made)))
 
 
-def in_blocks(moves: list[Move], limit: int) -> list[Move]:
-    """At most about `limit` moves: neighbours of one kind made one."""
-    size = -(-len(moves) // max(limit, 1))
-    found: list[Move] = []
-    for kind in dict.fromkeys(m.to for m in moves):
-        same = [m for m in moves if m.to == kind]
-        found += [_joined(same[i : i + size]) for i in range(0, len(same), size)]
-    return found
-
-
-def _joined(moves: list[Move]) -> Move:
+def joined(moves: Sequence[Move]) -> Move:
+    """Moves of one kind as one."""
     return Move(
         moves[0].to,
         tuple(t for m in moves for t in m.tensors),

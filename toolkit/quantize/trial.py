@@ -24,6 +24,8 @@ HELD_OUT = 1.0
 """The same on samples that had no part in finding what gains."""
 FLOOR = 0.1
 """Of the mean noise: less on a sample counts as this, for its ratio to less is chance."""
+LEAST = 1e-30
+"""Noise, a sum of squares, that others can be divided by; float32 makes more wherever it rounds."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,18 @@ class Score:
         pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
         return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
 
+    def part(self, noise: NDArray[np.float64]) -> float:
+        """Noise at each probe [probes] as a part of what this has, averaged over the probes."""
+        whole = np.maximum(self.noise.sum(axis=1), LEAST)
+        return float(np.mean(noise / whole)) if len(whole) else 0.0
+
     def gains(self, other: Score) -> NDArray[np.float64]:
         """dB that each sample is better than in `other`, averaged over the probes.
 
         Ratios sample by sample: in a sum of noises the few samples that a softmax is in doubt about
         are nearly all, and would decide alone.
         """
-        floor = FLOOR * other.noise.mean(axis=1, keepdims=True) + 1e-30
+        floor = np.maximum(FLOOR * other.noise.mean(axis=1, keepdims=True), LEAST)
         ratios = (other.noise + floor) / (self.noise + floor)
         found: NDArray[np.float64] = 10 * np.log10(ratios).mean(axis=0)
         return found

@@ -105,6 +105,11 @@ def test_what_cannot_be_met_says_so_and_comes_close(done):
     assert found.sqnr_db > done.sqnr_db
 
 
+def test_any_number_of_decibels_may_be_asked_for(done):
+    found = fitted(done, min_sqnr=1e9)
+    assert not found.mixed.met and found.sqnr_db > done.sqnr_db
+
+
 def test_no_file_is_as_small_as_nothing(done):
     found = fitted(done, max_bytes=100)
     assert not found.mixed.met

@@ -16,6 +16,8 @@ from .sensitivity import Gain, measured
 
 ROUNDING = 1e-9
 """Part of a limit that differences of metrics may be beyond it, as floats are."""
+MOST_DB = 600.0
+"""More than two ratios of decibels.py differ by."""
 MEMORY = 1 / 16
 """What a byte of arena counts, in bytes of file: every layer uses it again, and max_arena is there
 for those who lack it."""
@@ -61,7 +63,8 @@ class Mixes:
         self._tried.setdefault(setting, moves)
         lost = 0.0
         if wanted.min_sqnr is not None:
-            lost = 10 ** ((wanted.min_sqnr - self.bench.score(setting).mean_db) / 20)
+            lack = wanted.min_sqnr - self.bench.score(setting).mean_db
+            lost = 10 ** (min(lack, MOST_DB) / 20)
         if wanted.max_drop is None or lost > 1.0:
             return lost
         drop = self.bench.drop(setting)

@@ -75,6 +75,8 @@ class Raising:
 
     def _that_hold(self, order: list[Move]) -> list[Move]:
         """The moves in this order, but those that break a limit of size where they come."""
+        if self.mixes.holds(self._with(order)):
+            return order
         steps: list[Move] = []
         for move in order:
             if self.mixes.holds(self._with([*steps, move])):

@@ -86,7 +86,7 @@ class Judging:
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
         specs = input_specs(graph)
         samples = open_samples(data, specs, image, limit=most, allow_extra=True)
-        others = others_of(data, specs, self.metric, samples.total)
+        others = others_of(data, graph, self.metric, samples.total)
         judge = Judge(
             graph, samples, self.metric, percent=self.percent, others=others, total=samples.total
         )
@@ -99,17 +99,21 @@ class Judging:
 
 
 def others_of(
-    data: SampleSource, specs: Sequence[InputSpec], metric: Metric, total: int | None
+    data: SampleSource, graph: Graph, metric: Metric, total: int | None
 ) -> Mapping[str, Array]:
     """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers.
 
-    Raises UserError unless labels are as many as the samples in all, where that is known.
+    Raises UserError unless labels are as many as the samples in all, where that is known, and for
+    one of top-1 that is no class of the graph's.
     """
-    others = load_others(data, specs)
+    others, where = load_others(data, input_specs(graph)), None
+    if isinstance(data, str | Path):
+        where = data
     if metric.in_points and metric.labels is not None:
         others[metric.labels] = load_labels(data, metric.labels)
+        check_class(graph, metric.labels, others, where)
     if total is not None:
-        check_labels(metric, others, total, data if isinstance(data, str | Path) else None)
+        check_labels(metric, others, total, where)
     return others
 
 

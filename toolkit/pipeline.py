@@ -268,7 +268,7 @@ def check(
     meter = None
     if metric is not None or labels is not None:
         judging = open_metric(metric, labels)
-        others = others_of(data, specs, judging, samples.total)
+        others = others_of(data, graph, judging, samples.total)
         meter = make_meter(graph, judging, others, samples.total)
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph

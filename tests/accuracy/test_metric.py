@@ -155,7 +155,21 @@ def test_what_means_no_metric(tmp_path):
         open_metric("map")
     with pytest.raises(UserError, match="does not exist"):
         open_metric(tmp_path / "none.py")
+    (tmp_path / "folder.py").mkdir()
+    with pytest.raises(UserError, match=r"folder\.py' is a folder; .*FILE\.py"):
+        open_metric(tmp_path / "folder.py")
+    for name in ("", "2nd"):
+        with pytest.raises(UserError, match=rf"mine\.py:{name}: '{name}' behind .* give mine\.py "):
+            open_metric(f"mine.py:{name}")
     with pytest.raises(UserError, match="leave out the labels"):
         open_metric("cosine", "y")
     with pytest.raises(UserError, match="leave them out"):
         open_metric(lambda o, r, d: 1.0, "y")
+
+
+def test_a_function_that_answers_otherwise_each_time_is_refused():
+    calls = iter((0.5, 0.5 + 1e-9, 0.5, 0.6))
+    metric = open_metric(lambda o, r, d: next(calls))
+    assert metric.of_floats({}, {}) == 0.5, "sums in another order are no chance"
+    with pytest.raises(UserError, match=r"returned 0\.5 and then 0\.6 .* seed random numbers"):
+        metric.of_floats({}, {})

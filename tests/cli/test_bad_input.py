@@ -197,9 +197,12 @@ def test_labels_that_are_no_classes_of_the_model(
     told = refused(
         "check", digits_edge, "--float", digits / "digits.onnx", "--data", data, "--labels", "y"
     )
-    assert says in told
+    assert says in told and data.name in told
     judged = ["--max-drop", "1", "--eval", data, "--labels", "y", "--observer", "minmax"]
-    assert says.removeprefix("eval.npz: ") in quantize_refused(None, None, *judged)
+    told = quantize_refused(None, None, *judged)
+    assert says in told and data.name in told
+    told = quantize_refused(None, None, *judged, "--metric", "mae", "--labels", "z")
+    assert "eval.npz: labels 'z': no such array beside the inputs; found: 'y'" in told
 
 
 def test_labels_for_an_output_that_names_no_class(refused, tmp_path):
@@ -316,3 +319,6 @@ def test_a_metric_that_goes_wrong_is_the_users(quantize_refused, digits, tmp_pat
     told = quantize_refused(None, None, "--observer", "minmax", *more)
     assert "mine.py:metric: line 2: KeyError: 'truth'; data has" in told and "label" in told
     assert "max_drop" in quantize_refused(None, None, "--metric", "top1")
+    path.write_text("import random\ndef metric(o, r, d): return random.random()\n")
+    told = quantize_refused(None, None, "--observer", "minmax", *more)
+    assert "mine.py:metric" in told and "seed random numbers" in told

@@ -110,11 +110,16 @@ def check_labels(
     """
     if metric.labels is None:
         return
+    file = "" if where is None else f"{where}: "
     if metric.labels not in others:
         have = ", ".join(f"'{n}'" for n in others) or "none"
-        raise UserError(f"labels '{metric.labels}': no such array beside the inputs; found: {have}")
+        raise UserError(
+            f"{file}labels '{metric.labels}': no such array beside the inputs; found: {have}"
+        )
     found = others[metric.labels]
     count = len(found) if found.ndim else 1
     if count != total:
-        said = f"there are {total} samples and {count} labels '{metric.labels}'; give one a sample"
-        raise UserError(said if where is None else f"{where}: {said}")
+        raise UserError(
+            f"{file}there are {total} samples and {count} labels '{metric.labels}'; give one a "
+            "sample"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Judge:
             raise UserError("there are no samples to judge by; give at least one")
         self.evidence = Evidence(graph, keeper, self.metric, others or {}, total)
         self.references = self.evidence.together(map(session.run, self.evidence.feeds))
-        self.real = self._value(self.references, "the float model")
+        self.real = self.metric.of_floats(self.references, self.evidence.data)
         self.unit = "points" if self.metric.in_points else "%" if percent else ""
         if self.unit == "%" and self.real == 0:
             raise UserError(
@@ -58,7 +59,8 @@ class Judge:
 
     def drop(self, data: bytes) -> float:
         """What the .edge file `data` loses, in `unit`."""
-        lost = self.real - self._value(self._answers(data), "the quantized model")
+        answers, whose = self._answers(data), "the quantized model"
+        lost = self.real - self.metric(answers, self.references, self.evidence.data, whose)
         return 100 * lost / abs(self.real) if self.unit == "%" else lost
 
     def judged(self, drop: float) -> Judged:
@@ -75,9 +77,6 @@ class Judge:
 
     def _answers(self, data: bytes) -> dict[str, Array]:
         return self.evidence.together(map(Session(data).run, self.evidence.feeds))
-
-    def _value(self, outputs: Mapping[str, Array], whose: str) -> float:
-        return self.metric(outputs, self.references, self.evidence.data, whose)
 
 
 @dataclass
@@ -166,19 +165,20 @@ class _Remembering(Meter):
         kept = [k for k in self.keeper.kept if isinstance(k, _Answered)]
         references = evidence.together(k.truth for k in kept)
         outputs = evidence.together(k.got for k in kept)
-        real, edge = (
-            self.metric(found, references, evidence.data, whose)
-            for found, whose in ((references, "the float model"), (outputs, "the file"))
-        )
+        real = self.metric.of_floats(references, evidence.data)
+        edge = self.metric(outputs, references, evidence.data, "the file")
         return Judged(self.metric.name, "", real, edge, evidence.samples, evidence.of)
 
 
 def check_class(
-    graph: Graph, key: str | None = None, others: Mapping[str, Array] | None = None
+    graph: Graph,
+    key: str | None = None,
+    others: Mapping[str, Array] | None = None,
+    where: str | Path | None = None,
 ) -> None:
     """Raises UserError where the output that top-1 is of does not name one class a sample.
 
-    Or where a label, of those under `key` of `others`, is none of its classes.
+    Or where a label, of those under `key` of `others` of the file `where`, is none of its classes.
     """
     outputs = {p.name: np.empty(p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.outputs}
     first = rows_of(outputs, batch_of(graph))[0]
@@ -196,8 +196,9 @@ def check_class(
     classes = max(classes, 2)
     beyond = (labels < 0) | (labels >= classes)
     if beyond.any():
+        file = "" if where is None else f"{where}: "
         raise UserError(
-            f"labels '{key}': {int(beyond.sum())} of {labels.size} are no class of output "
+            f"{file}labels '{key}': {int(beyond.sum())} of {labels.size} are no class of output "
             f"'{name}', which tells {classes} apart, 0 to {classes - 1}: first {labels[beyond][0]} "
             f"of sample {int(beyond.argmax())}; number classes as the model does, from 0, and "
             "leave out samples of others"

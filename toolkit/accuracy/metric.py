@@ -24,13 +24,16 @@ MetricFunction = Callable[[dict[str, Array], dict[str, Array], dict[str, Array]]
 """f(outputs, references, data) -> a finite number, higher is better. docs/quantization.md."""
 FUNCTION = "metric"
 FORM = "FILE.py[:FUNCTION]"
+SAME = 1e-6
+"""Values of one metric that differ by no more than this part are the same, summed otherwise."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric and what it is called; `labels` is the array that a named one takes as the truth.
 
-    `in_points`: it is top-1, whose drop is counted in points of 100 and never in percent.
+    `in_points`: it is top-1, whose drop is counted in points of 100 and never in percent. `own`: it
+    is the user's function.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Metric:
     labels: str | None = None
     in_points: bool = False
     file: Path | None = None
+    own: bool = False
 
     def __call__(self, outputs: Arrays, references: Arrays, data: Arrays, whose: str) -> float:
         """The value for `whose` outputs. Raises UserError for what the user's function does."""
@@ -59,6 +63,22 @@ class Metric:
             )
         return number
 
+    def of_floats(self, references: Arrays, data: Arrays) -> float:
+        """The float model's own value. Raises UserError as a call does, and for chance in it.
+
+        A drop is a difference of two values: one that comes out otherwise each time is none.
+        """
+        whose = "the float model"
+        value = self(references, references, data, whose)
+        again = self(references, references, data, whose) if self.own else value
+        if not math.isclose(value, again, rel_tol=SAME):
+            raise UserError(
+                f"metric {self.name}: it returned {value:.8g} and then {again:.8g} for the same "
+                "outputs of the float model; let it depend on its arguments only: seed random "
+                "numbers in the function, and keep nothing between calls"
+            )
+        return value
+
 
 def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = None) -> Metric:
     """The metric that `spec` means: a name of NAMED, FILE.py[:FUNCTION], a callable; None is top1.
@@ -66,7 +86,8 @@ def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = N
     Runs the user's file. Raises UserError where that fails, and for labels that nobody would read.
     """
     if callable(spec):
-        return Metric(getattr(spec, "__qualname__", type(spec).__name__), _own(spec, labels))
+        called = getattr(spec, "__qualname__", type(spec).__name__)
+        return Metric(called, _own(spec, labels), own=True)
     text = "top1" if spec is None else str(spec)
     if text in NAMED:
         named = NAMED[text]
@@ -76,6 +97,11 @@ def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = N
             )
         return Metric(text, named.bound(labels), labels, in_points=text == "top1")
     path, function = _split(text)
+    if not function.isidentifier():
+        raise UserError(
+            f"metric {text}: '{function}' behind the colon is no name of a function; give "
+            f"{path} for its function {FUNCTION}, or {path}:FUNCTION"
+        )
     if path.suffix != ".py":
         raise UserError(f"no metric '{text}'; there are {', '.join(NAMED)}, and {FORM} of your own")
     found = getattr(_module(path), function, None)
@@ -85,7 +111,7 @@ def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = N
             f"{path}: '{function}' {what}; define {function}(outputs, references, data), or name "
             f"another one: {path}:FUNCTION"
         )
-    return Metric(f"{path.name}:{function}", _own(found, labels), file=path)
+    return Metric(f"{path.name}:{function}", _own(found, labels), file=path, own=True)
 
 
 def _own(function: Any, labels: str | None) -> MetricFunction:
@@ -100,7 +126,7 @@ def _own(function: Any, labels: str | None) -> MetricFunction:
 
 def _split(text: str) -> tuple[Path, str]:
     head, colon, tail = text.rpartition(":")
-    if colon and tail.isidentifier() and head.endswith(".py"):
+    if colon and head.endswith(".py"):
         return Path(head), tail
     return Path(text), FUNCTION
 
@@ -108,7 +134,8 @@ def _split(text: str) -> tuple[Path, str]:
 def _module(path: Path) -> Any:
     """The user's file, run as a script is: it may import what lies beside it."""
     if not path.is_file():
-        raise UserError(f"'{path}' does not exist; a metric of your own is {FORM}")
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UserError(f"'{path}' {what}; a metric of your own is {FORM}, a file of Python")
     name = f"edgekit_metric_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None

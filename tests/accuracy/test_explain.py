@@ -271,6 +271,30 @@ def test_a_dead_channel_that_takes_the_range_is_named():
     assert worst.gain_db == pytest.approx(gained, abs=1.5) and gained > 10
 
 
+def test_a_tensor_that_never_varies_has_no_dead_channel_among_others():
+    net = Net()
+    net.first[:], net.second[:] = 0, net.second[:] * 30
+    net.first_bias[:] = np.linspace(-0.3, 0.35, 32)
+    net.first_bias[4] = 30.0
+    net.second[:, 4] = 0
+    told = net.explained()
+    worst = told.worst()[0]
+    assert (worst.name, worst.cause) == ("a", "constant tensor") and worst.dead_channels == 32
+    assert "no channel varies over 16 samples: always -0.3 to 30" in worst.seen
+    assert worst.measured and worst.gain_db > 10
+
+
+def test_of_one_sample_nothing_is_known_to_be_constant():
+    net = Net()
+    net.first[5] *= 100
+    net.first_bias[5] *= 100
+    net.second[:, 5] /= 100
+    net.samples = net.samples[:1]
+    told = net.explained()
+    assert {c.dead_channels for c in told.layers} == {0}
+    assert not {c.cause for c in told.layers} & {"dead channel", "constant tensor"}
+
+
 def test_a_rounding_bias_is_named():
     """Weights 0.4 of a step above the grid, all alike, meet inputs that are all near 1."""
     net = Net()

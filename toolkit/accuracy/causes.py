@@ -91,7 +91,9 @@ def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Roundi
         low, high = (f.low, f.high) if used else f.core
         tight = activation_params(low, high, f.quant.dtype)
         yield narrow(layer, used), _with_range(everything, name, tight)
-    if dead_on_top(f):
+    if f.constant:
+        yield constant_tensor(f), everything.without({name}, {name})
+    elif dead_on_top(f):
         yield dead_channel(f), _folded(layer, everything)
     elif f.outlier_ratio > OUTLIER:
         yield uneven_channels(f), _equalized(layer, everything)
@@ -169,10 +171,18 @@ def narrow(layer: Layer, used: bool) -> Cause:
 
 
 def dead_on_top(f: Facts) -> bool:
-    """Whether a channel that never varies reaches twice as far as all that do."""
+    """Whether a channel that never varies reaches twice as far as all that do, if any does."""
     peaks = f.channel_peaks
     dead = np.isin(np.arange(len(peaks)), f.dead)
-    return bool(dead.any() and peaks[dead].max() > 2 * peaks[~dead].max(initial=0.0))
+    return bool(dead.any() and not f.constant and peaks[dead].max() > 2 * peaks[~dead].max())
+
+
+def constant_tensor(f: Facts) -> Cause:
+    """Nothing varies here."""
+    values = f"{f.channel_high.min():.4g} to {f.channel_high.max():.4g}"
+    seen = f"no channel varies over {f.samples} samples: always {values}"
+    advice = "constants in its place, if it is so of other samples too; else calibrate with those"
+    return Cause("constant tensor", seen, advice)
 
 
 def dead_channel(f: Facts) -> Cause:
@@ -182,7 +192,7 @@ def dead_channel(f: Facts) -> Cause:
     return Cause(
         "dead channel",
         f"channel {top} is always {f.channel_high[top]:.4g}, the others reach "
-        f"{np.delete(peaks, f.dead).max(initial=0.0):.3g}",
+        f"{np.delete(peaks, f.dead).max():.3g}",
         "take it out of the network: what it adds belongs in the bias of what reads it",
     )
 
@@ -244,6 +254,8 @@ def by_facts(layer: Layer) -> Cause:
     """The likeliest cause of what the layer itself loses, untried."""
     f = layer.facts
     own = f.rounding + f.clipping
+    if f.constant:
+        return constant_tensor(f)
     if f.weights > own:
         return rounding_bias(f) if f.bias_share > MUCH else coarse_weights()
     if f.clipping > MUCH * own:

@@ -24,7 +24,7 @@ class LayerCost:
     saturation            share of values half a step or more beyond the range
     range_use, core_use   part of the steps that all values, or 99.9 % of them, spread over
     outlier_ratio         magnitude of the largest channel over the median one
-    dead_channels, lost_channels  that never vary; that vary less than one step
+    dead_channels, lost_channels  that never vary, seen more than once; that vary less than one step
     gain_db               at the outputs, were the cause removed; `measured` by a run, or estimated
                           from `share`
     """

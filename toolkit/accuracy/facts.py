@@ -165,8 +165,15 @@ class Facts:
 
     @property
     def dead(self) -> list[int]:
-        """Channels that are constant in the float model already."""
+        """Channels that are constant in the float model already. Of one value nothing is known."""
+        if self.count <= len(self.channel_low):
+            return []
         return [int(c) for c in np.flatnonzero(self.channel_high <= self.channel_low)]
+
+    @property
+    def constant(self) -> bool:
+        """Whether no channel varies."""
+        return len(self.dead) == len(self.channel_low)
 
     @property
     def lost(self) -> list[int]:

@@ -165,12 +165,13 @@ def quantize(
     if judging is not None:
         judge, judged = judging.judge(graph, calib, samples, image, limit)
     done = quantize_model(graph, samples, observer, progress, weights=weights, rounding=rounding)
+    batch = batch_of(graph)
     options: dict[str, Any] = {
         "observer": observer,
         "weights": weights,
         "rounding": rounding,
         "limit": limit,
-        "samples": done.samples,
+        "samples": done.samples * batch,
         "shapes": _plain(shapes),
     }
     if done.exponents:
@@ -193,9 +194,11 @@ def quantize(
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
-    notes = [*samples.notes, *remarks(known, batch_of(graph))]
+    notes = [*samples.notes, *remarks(known, batch)]
     if report is not None:
-        page = report_page(data, done, told, samples, Path(model), observer, notes, progress)
+        page = report_page(
+            data, done, told, samples, Path(model), observer, notes, progress, batch=batch
+        )
         write_atomically(report, page.encode())
     write_atomically(path, data)
     written = read(data)
@@ -204,8 +207,8 @@ def quantize(
         file_bytes=len(data),
         ops=op_counts(written),
         observer=observer,
-        samples=done.samples,
-        kept_samples=len(known.kept),
+        samples=done.samples * batch,
+        kept_samples=len(known.kept) * batch,
         seconds=round(perf_counter() - started, 3),
         sqnr_db=round(done.sqnr_db, 2),
         arena_bytes=written.memory.arena_bytes,

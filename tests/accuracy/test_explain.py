@@ -295,6 +295,15 @@ def test_of_one_sample_nothing_is_known_to_be_constant():
     assert not {c.cause for c in told.layers} & {"dead channel", "constant tensor"}
 
 
+@pytest.mark.parametrize(("shape", "beyond"), [((4, 3, 2), 2), ((12, 2), 2), ((1, 24), 4)])
+def test_samples_beyond_the_range_are_counted_each_of_a_batch(shape, beyond):
+    x = np.zeros((4, 6), np.float32)
+    x[1, 2:4] = x[3, 5] = 9.0
+    facts = Facts(QuantParams((1 / 127,), 0), shape, 4)
+    facts.add(x.reshape(shape))
+    assert (facts.samples, facts.clipping_samples) == (4, beyond)
+
+
 def test_a_rounding_bias_is_named():
     """Weights 0.4 of a step above the grid, all alike, meet inputs that are all near 1."""
     net = Net()

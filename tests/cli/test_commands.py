@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.cli.output import people, table
+from edgekit.toolkit.format.reader import read
 
 
 def run(capsys, *words):
@@ -199,6 +200,23 @@ def test_the_samples_that_the_sqnr_is_of_are_counted(capsys, digits, tmp_path):
     told = run_json(capsys, *words)
     assert told["samples"] == 384 and told["kept_samples"] == 192
     assert "on 192 of the 384 calibration samples; on 32 of them" in run(capsys, *words).err
+
+
+def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tmp_path):
+    image = np.load(digits / "calib.npz")["image"][:40]
+    np.savez(tmp_path / "c.npz", image=image)
+    model, edge = digits / "digits.onnx", tmp_path / "d.edge"
+    words = ["quantize", model, "--calib", tmp_path / "c.npz", "-o", edge, "--observer", "minmax"]
+    words += ["--shape", "image=4,1,8,8", "--report", tmp_path / "r.html"]
+    told = run_json(capsys, *words)
+    assert told["samples"] == told["kept_samples"] == told["explanation"]["samples"] == 40
+    assert read(edge.read_bytes()).provenance.settings["samples"] == 40
+    assert "on the 40 calibration samples; weights" in run(capsys, *words).err
+    page = (tmp_path / "r.html").read_text()
+    assert "<b>40</b><span>calibration samples" in page and "on 40 of these samples" in page
+    words = ["check", edge, "--float", model, "--data", tmp_path / "c.npz", "--layers"]
+    told = run_json(capsys, *words)
+    assert told["samples"] == told["explanation"]["samples"] == 40
 
 
 def test_decisions_alike_are_told_in_one_line():

@@ -36,7 +36,8 @@ from .twin import Twin, base_of, twin_of
 from .watch import Watched
 
 SAMPLES = 32
-"""Samples that are watched, spread evenly; also the most on which remedies are tried."""
+"""Samples, or batches as the model takes them, that are watched, spread evenly; also the most on
+which remedies are tried."""
 WORK = 1.5e10
 """Multiply-accumulates that the runs of one layer at a time may take."""
 ELEMENT_WORK = 20
@@ -64,7 +65,8 @@ def explain(
     unseen: bool = True,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Explain the file `data` made from the optimized float `graph`, on some samples.
+    """Explain the file `data` made from the optimized float `graph`, on some samples as it takes
+    them: batches, where it has a batch.
 
     `extremes` are the least and the largest value of tensors on more samples than these. `unseen`
     says that they are others than those of calibration. Raises UserError for a file that is packed
@@ -96,7 +98,7 @@ class _Explainer:
         self.alone: dict[str, Score] = {}
         self.better: Score
 
-    def run(self, samples: int) -> Explanation:
+    def run(self, feeds: int) -> Explanation:
         names = [n for n in self.watched.facts if n in self.all.tensors or n in self.all.weights]
         chosen, count = self._affordable(names)
         everything = self.watched.trials
@@ -117,10 +119,11 @@ class _Explainer:
         worst = {n for n in ranked[:WORST] if n in causes}
         freed = self._measure(self.all.without({}, worst))
         gained = self._gain(freed, base)
+        batch = self.watched.batch
         return Explanation(
-            samples,
-            count if chosen else 0,
-            len(self.trials.kept),
+            feeds * batch,
+            count * batch if chosen else 0,
+            len(self.trials.kept) * batch,
             scores["file"].mean_db,
             scores["weights"].mean_db,
             scores["activations"].mean_db,
@@ -207,7 +210,8 @@ class _Explainer:
         certain: then the range ends where what reads the tensor tells little apart.
         """
         facts = layer.facts
-        beyond = facts.clipping_samples / max(facts.samples, 1) * len(self.trials.kept)
+        share = facts.clipping_samples / max(facts.samples, 1)
+        beyond = min(share * self.watched.batch, 1.0) * len(self.trials.kept)
         alone = Rounding(self.all.weights & {layer.name}, self.all.tensors & {layer.name})
         best, least = None, (1 - MUCH) * _cost(self._measure(alone))
         for (cause, rounding), gain in zip(remedies(layer, alone), gains, strict=True):

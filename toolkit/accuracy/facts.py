@@ -27,11 +27,15 @@ class Facts:
     signal, rounding, clipping  sums of squares: of the values, of the error of those within the
                                 range, and of those beyond it
     weights                     sum of squares of the error that rounded weights make at it
+    batch                       samples that the model takes at a time
+    samples, clipping_samples   seen, and those with values beyond the range; of a tensor without a
+                                batch axis all that were run with such
     bins                        values by code, in BINS parts of the range; beyond it, at its ends
     """
 
     quant: QuantParams
     shape: Shape
+    batch: int = 1
     samples: int = 0
     clipping_samples: int = 0
     count: int = 0
@@ -65,7 +69,7 @@ class Facts:
         self.low, self.high = min(self.low, low), max(self.high, high)
 
     def add(self, truth: Array, weighted: Array | None = None, floor: Array | None = None) -> None:
-        """Take in a sample: the float tensor, and what the file's weights make of float inputs.
+        """Take in a batch: the float tensor, and what the file's weights make of float inputs.
 
         Values below `floor`, of the same shape, count as that.
         """
@@ -80,8 +84,10 @@ class Facts:
         squares = np.square(error, dtype=np.float64)
         clipped = int(np.count_nonzero(beyond))
         at_ends = float(squares[beyond].sum()) if clipped else 0.0
-        self.samples += 1
-        self.clipping_samples += clipped > 0
+        apart = self.batch if truth.shape[:1] and truth.shape[0] % self.batch == 0 else 1
+        beyond_of = beyond.reshape(apart, -1).any(axis=1)
+        self.samples += self.batch
+        self.clipping_samples += int(np.count_nonzero(beyond_of)) * (self.batch // apart)
         self.count += x.size
         self.clipped += clipped
         self.signal += energy(x)

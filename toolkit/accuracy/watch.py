@@ -12,6 +12,7 @@ from ..progress import Progress
 from ..quantize import Calibration, KeptSample, Probe, Score, Trials, find_probes, with_probes
 from ..runtime import Session
 from .beside import Beside
+from .evidence import batch_of
 from .facts import Facts
 from .metrics import energy
 from .resolved import Truth
@@ -20,7 +21,7 @@ from .twin import Twin, base_of
 
 
 class Watched:
-    """A file on samples.
+    """A file on samples, of which the model takes `batch` at a time.
 
     facts                     of every tensor that the file rounds, by name
     signal                    sums of squares of every tensor of the float model
@@ -41,7 +42,10 @@ class Watched:
         self.trials = Trials(_probed(twin.graph, inputs))
         shapes = _shapes(twin)
         known = {n: shapes.get(n) or shapes.get(base_of(n)) for n in twin.quant}
-        self.facts = {n: Facts(twin.quant[n], shape) for n, shape in known.items() if shape}
+        self.batch = batch_of(twin.graph)
+        self.facts = {
+            n: Facts(twin.quant[n], shape, self.batch) for n, shape in known.items() if shape
+        }
         self.signal: dict[str, float] = {}
         self.noise: dict[str, dict[str, float]] = {}
         self._beside = Beside(edge, twin.graph)

@@ -38,7 +38,11 @@ from .output import people, print_json, progress, table
 )
 @metric_option
 @click.option("--layers", is_flag=True, help="Also what every layer loses, and why.")
-@click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    help="Use at most so many samples, or batches of a model that takes several.",
+)
 @click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
 @target_options
 @image_options

@@ -62,7 +62,11 @@ EXIT_BUDGET = 3
     help="How weights become integers: the nearest, or those that keep each layer's output (gptq), "
     "or keep it behind its activation (adaround, slower); auto takes gptq where the outputs gain.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Use at most so many samples.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    help="Use at most so many samples, or batches of a model that takes several.",
+)
 @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")
 @budget_options
 @click.option(

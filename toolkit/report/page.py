@@ -23,10 +23,12 @@ def report_page(
     observer: str,
     notes: Sequence[str],
     progress: Progress,
+    *,
+    batch: int = 1,
 ) -> str:
     """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
 
-    `samples` are read once more; `notes` are what to know of them.
+    `samples` are read once more, `batch` at a time; `notes` are what to know of them.
     """
     found = describe(data, str(model))
     compared = compare(
@@ -34,7 +36,9 @@ def report_page(
         OwnRuntime(done.floats),
         samples,
         floats=done.floats,
-        progress=lambda _, n, total: progress("measuring layers", n, total or done.samples),
+        batch=batch,
+        total=done.samples * batch,
+        progress=lambda _, n, total: progress("measuring layers", n, total),
     )
     return render(
         ReportData(
@@ -42,7 +46,7 @@ def report_page(
             inspection=found,
             float_bytes=model.stat().st_size,
             observer=observer,
-            samples=done.samples,
+            samples=done.samples * batch,
             outputs=[
                 OutputRow(o.name, o.sqnr_db, o.cosine, o.max_abs_error) for o in compared.outputs
             ],

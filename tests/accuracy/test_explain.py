@@ -138,6 +138,7 @@ def test_a_gain_is_over_the_file_where_its_errors_cancel(monkeypatch, ahead):
         assert after.gain_db == pytest.approx(before.gain_db - ahead, abs=0.3)
     else:
         assert after.gain_db is None and told.worst_int16_db is None
+        assert after.advice == "no certain gain by mending it alone"
 
 
 def test_where_one_remedy_is_no_certain_gain_the_other_is_told_with_its_own(monkeypatch):
@@ -153,6 +154,45 @@ def test_where_one_remedy_is_no_certain_gain_the_other_is_told_with_its_own(monk
     worst = net.explained().worst()[0]
     assert (worst.name, worst.cause) == ("a", "outlier channel")
     assert worst.advice == "16-bit activations here" and worst.measured and worst.gain_db > 10
+
+
+def residual_sum(rng):
+    """s = a + b, whose channel 5 is 100 times as large as the others, and y of s; the samples."""
+    x = Value("x", TensorType(FLOAT, (1, 32)))
+    weights = [rng.normal(size=(n, 32)) / 6 for n in (32, 32, 8)]
+    for w in weights[:2]:
+        w[5] *= 100
+    weights[2][:, 5] /= 100
+    a, b = (fully_connected(x, w, np.zeros(32), n) for n, w in zip("ab", weights[:2], strict=True))
+    s = Value("s", TensorType(FLOAT, (1, 32)))
+    add = Node("Add", [a.output, b.output], [s], dict(LIMITS), "s")
+    y = fully_connected(s, weights[2], np.zeros(8), "y")
+    ports = [Port("x", x, 1, x.shape)], [Port("y", y.output, 1, y.output.shape)]
+    fed = rng.normal(size=(32, 1, 32))
+    seen = {"x": fed, "a": fed @ weights[0].T, "b": fed @ weights[1].T}
+    seen["s"] = seen["a"] + seen["b"]
+    seen["y"] = seen["s"] @ weights[2].T
+    ranges = {n: (float(v.min()), float(v.max())) for n, v in seen.items()}
+    return Graph([a, b, add, y], *ports), ranges, [{"x": v.astype(np.float32)} for v in fed]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_terms_of_a_sum_that_gain_together_only_are_told_so_with_what_is_there(seed):
+    graph, ranges, samples = residual_sum(np.random.default_rng(seed))
+
+    def on_16_bits(*names):
+        wide = Options(search_scales=True, int16=frozenset(names))
+        return explain(build_file(quantize_graph(graph, ranges, wide)[0]), graph, samples)
+
+    told = on_16_bits()
+    alone = [c for c in told.worst() if c.advice.startswith("16-bit activations here and")]
+    assert alone, "errors of the other term outweigh a gain"
+    for cost in alone:
+        names = {c.name for c in told.worst() if f"'{c.name}'" in cost.advice}
+        assert {cost.name} | names == {"a", "b", "s"} and cost.advice.endswith("of one sum")
+        together = on_16_bits("a", "b", "s").sqnr_db - told.sqnr_db
+        assert on_16_bits(cost.name).sqnr_db - told.sqnr_db < together / 10
+        assert cost.measured and cost.gain_db == pytest.approx(together, abs=1) and together > 10
 
 
 def test_a_clipped_range_is_named_and_widening_it_gains_what_is_promised():

@@ -7,7 +7,7 @@ float would.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -225,8 +225,11 @@ def coarse_steps(f: Facts) -> Cause:
     return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", finer(f))
 
 
-def finer(f: Facts) -> str:
-    """What helps against coarse steps."""
+def finer(f: Facts, others: Sequence[str] = ()) -> str:
+    """What helps against coarse steps: here, or only if at `others` too."""
+    if others:
+        what, at = "float" if _is_int16(f) else "16-bit activations", "', '".join(others)
+        return f"{what} here and at '{at}' together: they are of one sum"
     return "keep this layer float" if _is_int16(f) else "16-bit activations here"
 
 

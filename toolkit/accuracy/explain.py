@@ -31,8 +31,9 @@ from .causes import (
 )
 from .explanation import SHARE, WORST, Explanation, LayerCost
 from .facts import Facts
+from .joined import Sums, shared_ranges
 from .simulate import Rounding, simulated
-from .twin import Twin, base_of, twin_of
+from .twin import base_of, twin_of
 from .watch import Watched
 
 SAMPLES = 32
@@ -94,7 +95,8 @@ class _Explainer:
         self.trials = watched.trials
         self.options: dict[str, Any] = self.twin.model.provenance.settings
         self.types = {o.name: o for o in self.twin.model.ops}
-        self.shared = _shared_ranges(self.twin)
+        self.shared, self.sums = shared_ranges(self.twin), Sums(self.twin)
+        self.finer: dict[tuple[str, ...], float | None] = {}
         self.alone: dict[str, Score] = {}
         self.better: Score
 
@@ -111,7 +113,8 @@ class _Explainer:
         total = sum(costs.values())
         shares = {n: c / total if total else 0.0 for n, c in costs.items()}
         ranked = sorted(names, key=lambda n: -shares.get(n, -1.0))
-        causes = {n: self._tried(n, base) for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE}
+        tried = {n: self._tried(n, base) for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE}
+        causes = {n: self._advised(n, tried, base) for n in tried}
         layers = [self._layer(n, shares, causes) for n in ranked]
         moved = [n for n in self.watched.facts if n not in set(names)]
         layers += [self._layer(n, {}, {}) for n in moved]
@@ -144,7 +147,7 @@ class _Explainer:
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, the likeliest first, and on how many samples."""
-        noisiest = sorted(names, key=lambda n: -_hint(self.watched.facts[n]))
+        noisiest = sorted(names, key=lambda n: -self.watched.facts[n].suspicion)
         most = min(MOST_LAYERS, max(TRIED, int(WORK / (2 * self._work))))
         return noisiest[:most], self._samples_for(len(noisiest[:most]))
 
@@ -193,14 +196,34 @@ class _Explainer:
                 best, best_gain = _Found(cause, gains[-1], True), gain
         if best is not None:
             return best
-        own = self._of_its_own(layer, gains)
-        if own is None:
-            return self._weights_or_steps(layer, base)
-        if own.gain_db is None and (other := finer(layer.facts)) in own.cause.advice:
-            gained = self._gain(self._measure(self.all.without({}, {name})), base)
-            if gained is not None:
-                return _Found(replace(own.cause, advice=other), gained, True)
-        return own
+        return self._of_its_own(layer, gains) or self._weights_or_steps(layer, base)
+
+    def _advised(self, name: str, tried: Mapping[str, _Found], base: Score) -> _Found:
+        """What was found of a layer, with finer steps advised only where they gain.
+
+        In a sum the errors of the terms may outweigh each other's: then finer steps of one alone
+        are none, and all of the sum that want them are tried together.
+        """
+        found, wants = tried[name], self._wants_finer
+        if found.gain_db is not None or not wants(name, tried):
+            return found
+        others = [n for n in tried if self.sums.joins(n, name) and wants(n, tried) and n != name]
+        for more in ([], others):
+            gain = self._gain_by_finer(name, *more, base=base)
+            if gain is not None:
+                advice = finer(self.watched.facts[name], more)
+                return _Found(replace(found.cause, advice=advice), gain, True)
+        return replace(found, cause=replace(found.cause, advice=OUTWEIGHED))
+
+    def _wants_finer(self, name: str, tried: Mapping[str, _Found]) -> bool:
+        return finer(self.watched.facts[name]) in tried[name].cause.advice
+
+    def _gain_by_finer(self, *names: str, base: Score) -> float | None:
+        """As `_gain`, by the float steps of these tensors."""
+        key = tuple(sorted(names))
+        if key not in self.finer:
+            self.finer[key] = self._gain(self._measure(self.all.without({}, names)), base)
+        return self.finer[key]
 
     def _of_its_own(self, layer: Layer, gains: Sequence[float | None]) -> _Found | None:
         """The cause whose remedy takes most of what the layer alone costs, if any does.
@@ -224,15 +247,15 @@ class _Explainer:
 
     def _weights_or_steps(self, layer: Layer, base: Score) -> _Found:
         """Whichever costs the outputs more when it alone is rounded, and the gain without it."""
-        name, cause = layer.name, coarse_steps(layer.facts)
-        mended = self.all.without({}, {name})
+        name = layer.name
         if layer.constants:
             weights = self._measure(Rounding(weights=self.all.weights & {name}))
             steps = self._measure(Rounding(tensors=self.all.tensors & {name}))
             if _cost(weights) > _cost(steps):
-                cause, mended = coarse_weights(), self.all.without({name}, {})
-        gain = self._gain(self._measure(mended), base)
-        return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain, True)
+                gain = self._gain(self._measure(self.all.without({name}, {})), base)
+                cause = coarse_weights()
+                return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain, True)
+        return _Found(coarse_steps(layer.facts), self._gain_by_finer(name, base=base), True)
 
     def _facts_of(self, name: str) -> Layer:
         samples = self.options.get("samples")
@@ -373,26 +396,3 @@ def _cost(score: Score) -> float:
 
 def _is_cut(f: Facts) -> bool:
     return f.clipping > MUCH * (f.rounding + f.clipping) and ratio_db(f.signal, f.both) < CUT_DB
-
-
-def _hint(f: Facts) -> float:
-    """How likely a layer costs much, before it is run: its error, and that of small channels."""
-    if not f.both:
-        return 0.0
-    step = f.quant.scalar
-    peaks = f.channel_peaks[f.channel_peaks > 0]
-    small = float(np.mean(np.minimum(step / peaks, 1.0) ** 2)) if len(peaks) else 0.0
-    return (f.both / f.signal if f.signal else 0.0) + small
-
-
-def _shared_ranges(twin: Twin) -> dict[str, str]:
-    """Tensors that an operator of several inputs joins with others, and its output's name."""
-    found: dict[str, str] = {}
-    for node in twin.graph.nodes:
-        name = node.output.name
-        if len(node.dynamic_inputs) > 1 and name in twin.quant and twin.moves(node):
-            for v in node.dynamic_inputs:
-                source = twin.source(v).name
-                inserted = f"{source}.for.{name}"
-                found[inserted if inserted in twin.quant else source] = name
-    return found

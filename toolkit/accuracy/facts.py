@@ -170,6 +170,17 @@ class Facts:
         return float(peaks.max() / np.median(peaks)) if len(peaks) > 1 else 1.0
 
     @property
+    def suspicion(self) -> float:
+        """How likely it costs much, before it is run: by its error, and that of small channels."""
+        if not self.both:
+            return 0.0
+        peaks = self.channel_peaks[self.channel_peaks > 0]
+        small = (
+            float(np.mean(np.minimum(self.quant.scalar / peaks, 1.0) ** 2)) if len(peaks) else 0.0
+        )
+        return (self.both / self.signal if self.signal else 0.0) + small
+
+    @property
     def dead(self) -> list[int]:
         """Channels that are constant in the float model already. Of one value nothing is known."""
         if self.count <= len(self.channel_low):

@@ -70,7 +70,7 @@ class Converted:
 class Quantized:
     """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
 
-    `sqnr_db` is on the `kept_samples` of `samples`; with a budget, on those that judged the mixes.
+    `sqnr_db` is on the `kept_samples` of `samples`, as Mixed says with a budget.
     `notes` are what to know of the samples; `explanation` attributes the loss on some of them.
     """
 

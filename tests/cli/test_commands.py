@@ -296,7 +296,7 @@ def test_quantize_meets_a_budget(capsys, digits, tmp_path):
         '"max_drop": "0.2%"' in provenance["options"] and "samples_sha256" in provenance["options"]
     )
     page = report.read_text()
-    assert "50 dB" in page and "top1 lost points" in page
+    assert "at most 0.2 points lost, at least 50 dB: " in page and "top1 lost points" in page
     assert "Judged by top1 on 900 samples: float " in page
 
 
@@ -306,6 +306,7 @@ def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):
              "--observer", "minmax", "--max-bytes", "1K"]  # fmt: skip
     assert main([str(w) for w in words]) == 3
     told = capsys.readouterr().err
+    assert "calibration samples, each half with weights rounded for the other;" in told
     assert "NOT met (a file of at most 1,024 bytes)" in told and out.exists()
     size = out.stat().st_size
     assert f"(file {size:,} bytes, {size - 1024:,} too many)" in told and " lost" not in told

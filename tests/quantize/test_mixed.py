@@ -10,8 +10,11 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
+from edgekit.toolkit.quantize.bench import Bench
 from edgekit.toolkit.quantize.budget import Point, pareto
+from edgekit.toolkit.quantize.halves import Roundings
 from edgekit.toolkit.quantize.moves import Move, Setting
 from edgekit.toolkit.runtime import Session
 
@@ -105,6 +108,23 @@ def test_what_cannot_be_met_says_so_and_comes_close(done):
     assert found.sqnr_db > done.sqnr_db
 
 
+def test_what_was_said_without_a_budget_is_said_with_one(done):
+    found = fitted(done, max_arena=1)
+    assert not found.mixed.met and pack(found.graph) == pack(done.graph)
+    assert found.sqnr_db == done.sqnr_db and not found.mixed.held_out
+    assert found.mixed.trials == 2  # nothing makes an arena smaller: the ends alone
+
+
+def test_an_operator_has_one_precision_in_words(done):
+    found = fit_budget(done, Budget(min_sqnr=46.0), pack, rounding="nearest")
+    assert {"int16", "float32"} <= set(found.mixed.nodes.values())
+    told = {}
+    for d in found.decisions:
+        if d.what.startswith(("kept", "made")):
+            told.setdefault((d.op, d.node), []).append(d.what)
+    assert told and all(len(what) == 1 for what in told.values()), told
+
+
 def test_any_number_of_decibels_may_be_asked_for(done):
     found = fitted(done, min_sqnr=1e9)
     assert not found.mixed.met and found.sqnr_db > done.sqnr_db
@@ -158,6 +178,8 @@ def test_weights_that_were_4_bit_go_back_where_it_matters(g):
     coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4")
     found = fitted(coarse, min_sqnr=coarse.sqnr_db + 2)
     assert found.mixed.met
+    back = [d.why for d in found.decisions if d.what == "made int8"]
+    assert back and all(why.startswith("4-bit weights alone make") for why in back)
     assert 0 < sum(p == "int4" for p in found.mixed.nodes.values()) < len(coarse.graph.nodes)
 
 
@@ -166,7 +188,7 @@ def test_what_8_bits_mend_is_not_made_float(net, done, monkeypatch):
     worth = {"float32": 1000.0}
     gains = "edgekit.toolkit.quantize.mixes.Mixes.gains"
     monkeypatch.setattr(
-        gains, lambda _, moves, gain: {m: gain(m, worth.get(m.to, 1.0)) for m in moves}
+        gains, lambda _, moves, taken, gain: {m: gain(m, worth.get(m.to, 1.0)) for m in moves}
     )
     coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4", rounding="nearest")
     assert len(pack(coarse.graph)) < len(pack(done.graph))
@@ -253,6 +275,54 @@ def test_weights_are_rounded_for_the_mix_rather_than_float(net):
     assert flattered.mixed == plain.mixed
 
 
+def test_noise_too_is_less_by_rounding_rather_than_float(net):
+    done = quantize_model(net, noisy_samples(128), "minmax")
+    plain, found = (
+        fit_budget(done, Budget(min_sqnr=41.0), pack, rounding=rounding)
+        for rounding in ("nearest", "auto")
+    )
+    assert plain.mixed.met and "float32" in plain.mixed.nodes.values()
+    assert found.mixed.met and "float32" not in found.mixed.nodes.values()
+    assert found.mixed.held_out and not plain.mixed.held_out
+    assert len(pack(found.graph)) < len(pack(plain.graph))
+    fresh = noisy_samples(64, seed=11)
+    assert sqnr(net, found.graph, fresh) > sqnr(net, plain.graph, fresh)
+
+
+def test_weights_are_judged_by_samples_that_had_no_part_in_them(net, monkeypatch):
+    done = quantize_model(net, noisy_samples(9), "minmax")
+    weights = Roundings(done, True, silent)
+    seen = []
+
+    def round_weights(plan, ranges, inputs, *_):
+        seen.append([float(x["x"].sum()) for x in inputs])
+        return {}
+
+    monkeypatch.setattr("edgekit.toolkit.quantize.halves.round_weights", round_weights)
+    weights.add(Setting.of(done.options), True)
+    every = [float(k.inputs["x"].sum()) for k in done.calibration.kept]
+    for mine, (_, judging) in zip(seen, weights.parts, strict=True):
+        assert sorted([*mine, *every[judging]]) == sorted(every)
+    judged = [i for _, judging in weights.parts for i in range(9)[judging]]
+    assert sorted(judged) == list(range(9))
+
+
+def test_rows_are_rounded_once_each(done, monkeypatch):
+    """Also where none gets good, whether there are steps or not."""
+    rounded = []
+
+    def rounded_for(self, setting, anew):
+        rounded.append((setting, anew))
+        return setting
+
+    monkeypatch.setattr(Bench, "rounded_for", rounded_for)
+    for limits in {"min_sqnr": 1e9}, {"min_sqnr": 60.0, "max_bytes": len(pack(done.graph))}:
+        rounded.clear()
+        assert not fitted(done, **limits).mixed.met
+        anew = [setting for setting, all_of_them in rounded if all_of_them]
+        assert anew and len(anew) == len(set(anew))
+
+
 def test_top1_is_judged_by_labels(net, done):
     samples = noisy_samples(64, seed=8)
     judge = Judge(net, samples)
@@ -328,3 +398,28 @@ def test_the_table_leaves_out_what_is_beaten():
     beaten = Point(21, 6, 30.0, None, "c")
     assert pareto([beaten, good, small, good], []) == [small, good]
     assert pareto([beaten, good, small], [beaten]) == [small, good, beaten]
+
+
+def test_the_table_has_equal_mixes_once():
+    known, less = Point(10, 5, 20.0, 0.1, "64 16x8"), Point(10, 5, None, 0.1, "63 16x8")
+    assert pareto([less, known], []) == [known]
+    assert pareto([known, less], [less]) == [less]  # what was chosen
+    assert pareto([Point(10, 5, 20.0, None, "a"), Point(10, 5, None, 0.1, "a")], []) == [
+        Point(10, 5, 20.0, None, "a")
+    ]
+
+
+@pytest.mark.parametrize(
+    "drop, points, words",
+    [
+        (0.002, True, "at most 0.002 points lost"),
+        ("0.2%", True, "at most 0.2 points lost"),
+        ("0.2%", False, "at most 0.2% lost"),
+        (0.2, False, "at most 0.2 lost"),
+    ],
+)
+def test_a_drop_has_its_unit(drop, points, words):
+    assert Budget(max_drop=drop).in_words(points) == words
+    assert Budget(drop, 30.0, 1 << 10).in_words(points) == (
+        f"{words}, at least 30 dB, a file of at most 1,024 bytes"
+    )

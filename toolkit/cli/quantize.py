@@ -166,12 +166,12 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
 
 def _judging(done: pipeline.Quantized) -> str:
     """The samples that the SQNR is of."""
-    if done.mixed is not None:
-        return "calibration samples"  # some may have been held out
     if done.samples == 1:
         return "the calibration sample"
     some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
-    return f"{some}the {done.samples} calibration samples"
+    halves = done.mixed is not None and done.mixed.held_out
+    how = ", each half with weights rounded for the other" if halves else ""
+    return f"{some}the {done.samples} calibration samples{how}"
 
 
 def _tell_mixed(mixed: Mixed) -> None:
@@ -197,9 +197,9 @@ def _tell_mixed(mixed: Mixed) -> None:
     if judged is not None:
         people.print(f"judged by {judged}")
     if mixed.met:
-        people.print(f"the budget is met ({mixed.budget}): {mixed.chosen.what}")
+        people.print(f"the budget is met ({mixed.limits}): {mixed.chosen.what}")
     else:
-        text = f"the budget is NOT met ({mixed.budget}); the best found: {mixed.chosen.what}"
+        text = f"the budget is NOT met ({mixed.limits}); the best found: {mixed.chosen.what}"
         people.print(f"{text} ({_missed(mixed)})", style="red")
 
 

@@ -57,9 +57,12 @@ class Budget:
         """The limits that count, by name."""
         return {k: v for k, v in asdict(self).items() if v is not None}
 
-    def __str__(self) -> str:
+    def in_words(self, points: bool = False) -> str:
+        """The limits that count; `points`: the drop is one in points, whether or not as percent."""
+        lost = f"{self.drop_limit:g}"
+        lost += " points" if points else "%" if self.drop_in_percent else ""
         words = {
-            "max_drop": "at most {} lost",
+            "max_drop": f"at most {lost} lost",
             "min_sqnr": "at least {:g} dB",
             "max_bytes": "a file of at most {:,} bytes",
             "max_arena": "an arena of at most {:,} bytes",
@@ -162,13 +165,25 @@ class Point:
             mine, its = [*mine, -self.sqnr_db], [*its, -other.sqnr_db]
         return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
 
+    def equals(self, other: Point) -> bool:
+        """The same in size, memory, and noise or loss as known of both; in words, if neither is."""
+        if (self.file_bytes, self.arena_bytes) != (other.file_bytes, other.arena_bytes):
+            return False
+        if self.drop is not None and other.drop is not None:
+            return self.drop == other.drop
+        if self.sqnr_db is not None and other.sqnr_db is not None:
+            return self.sqnr_db == other.sqnr_db
+        return self.what == other.what
+
 
 @dataclass(frozen=True)
 class Mixed:
     """What the search found: `met` or not, `chosen` is the best.
 
     `pareto` has the mixes tried that no other beats, besides `chosen` and `int8`. `nodes` are those
-    that are not int8, by name of the node. `judged` is there with a limit of the drop.
+    that are not int8, by name of the node. Every sqnr_db is on all kept samples; `held_out` if that
+    of `chosen` is, on each half of them, of weights rounded for the other. `judged` is there with a
+    limit of the drop.
     """
 
     budget: Budget
@@ -178,7 +193,13 @@ class Mixed:
     pareto: list[Point]
     nodes: Mapping[str, Precision]
     trials: int
+    held_out: bool = False
     judged: Judged | None = None
+
+    @property
+    def limits(self) -> str:
+        """The budget in words."""
+        return self.budget.in_words(self.judged is not None and self.judged.unit == "points")
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `quantize --json`."""
@@ -191,7 +212,13 @@ class Mixed:
 
 
 def pareto(points: list[Point], always: list[Point]) -> list[Point]:
-    """The points that no other dominates, and `always`, each once, by growing file and arena."""
+    """The points that no other dominates, and `always`, by growing file and arena.
+
+    Of those that are equal one, of which most is known.
+    """
     best = [p for p in points if not any(q.dominates(p) for q in points)]
-    distinct = {(p.file_bytes, p.arena_bytes, p.sqnr_db, p.drop): p for p in [*best, *always]}
-    return sorted(distinct.values(), key=lambda p: (p.file_bytes, p.arena_bytes))
+    found = list(dict.fromkeys(always))
+    for point in sorted(best, key=lambda p: p.sqnr_db is None):
+        if not any(point.equals(p) for p in found):
+            found.append(point)
+    return sorted(found, key=lambda p: (p.file_bytes, p.arena_bytes))

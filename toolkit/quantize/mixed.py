@@ -10,6 +10,8 @@ they give the same file.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..format.reader import read
@@ -17,7 +19,7 @@ from ..progress import Progress, silent
 from .bench import WORDS, Bench, Drop, Pack
 from .budget import Budget, Mixed, pareto
 from .mixes import Mixes
-from .moves import Move, Setting
+from .moves import Move, Setting, label
 from .optimize import Quantized
 from .options import Decision
 from .plan import Plan
@@ -53,9 +55,9 @@ def fit_budget(
     # What only a drop decides needs no samples held out: other ones judge it.
     judges = budget.max_drop is not None and budget.min_sqnr is None
     rounds = rounding != "nearest"
-    held_out = rounds and (shrinks or (bool(done.options.rounded) and not judges))
+    held_out = rounds and (shrinks or budget.min_sqnr is not None)
     bench = Bench(done, pack, drop, held_out, progress)
-    anew = rounds and (held_out or (judges and unseen))
+    anew = rounds and (held_out or judges) and (budget.max_drop is None or unseen)
     search = _Search(Mixes(done, budget, bench, progress), judged, anew)
     moves = search.run()
     return search.result(moves)
@@ -85,33 +87,39 @@ class _Search:
 
     def _smallest_loss(self) -> list[Move]:
         """`_shrunk` with the groups of 4-bit weights that serve best."""
-        groups = (self.mixes.base.group,) if self.mixes.base.has_int4 else GROUPS
+        first = self.mixes.base
         found: list[tuple[bool, float, list[Move], Setting, dict[Move, str]]] = []
-        for group in groups:
-            self.mixes.base, self.mixes.why = replace(self.mixes.base, group=group), {}
+        for group in (first.group,) if first.has_int4 else GROUPS:
+            self.mixes.base, self.mixes.why = replace(first, group=group), {}
+            saved = {m: self._saving(m) for m in self.mixes.of("int4", "int8")}
+            saved = {m: some for m, some in saved.items() if some > 0}
+            if not saved:
+                continue
             if self.bench.held_out and self.mixes.of("int4"):
                 self.bench.round_int4(group)
             self._measure(self.mixes.of("int4"))
-            moves = self._shrunk()
+            moves = self._shrunk(saved)
             self.mixes.round(moves)
             db = self.bench.score(self.mixes.setting(moves)).mean_db
             found.append((self.mixes.holds(moves), db, moves, self.mixes.base, self.mixes.why))
+        if not found:
+            self.mixes.base = first
+            return []
         _, _, moves, self.mixes.base, self.mixes.why = max(found, key=lambda f: f[:2])
         return moves
 
-    def _shrunk(self) -> list[Move]:
+    def _shrunk(self, saved: dict[Move, int]) -> list[Move]:
         """Steps to smaller weights, the least harmful for what they save, until the sizes hold."""
-        moves = self.mixes.of("int4", "int8")
-        gains = self.mixes.gains(moves, lambda _, removed: Gain(removed))
+        gains = self.mixes.gains(list(saved), [], lambda _, removed: Gain(removed))
         loss = {m: -gain.noise for m, gain in gains.items()}
-        saved = {m: self._saving(m) for m in moves}
-        order = sorted((m for m in moves if saved[m] > 0), key=lambda m: loss[m] / saved[m])
+        order = sorted(saved, key=lambda m: loss[m] / saved[m])
         taken: list[Move] = []
         for move in order:
             if self.mixes.holds(taken):
                 break
             taken.append(move)
-            why = f"it saves {saved[move]} bytes and makes {loss[move]:.1%} more noise"
+            cost = 10 * math.log10(1 + max(loss[move], 0.0))
+            why = f"it saves {saved[move]:,} bytes and alone costs {cost:.1f} dB"
             self.mixes.why[move] = why
         for move in sorted(taken, key=lambda m: -loss[m]):
             without = [m for m in taken if m is not move]
@@ -136,10 +144,9 @@ class _Search:
         score = self.bench.score(setting)
         self.bench.score(self.bench.base)
         met = self.mixes.holds(moves) and self.mixes.good(moves)
-        nodes: dict[str, Precision] = {}
-        for u in plan.units:
-            if u.precision not in (None, "int8"):
-                nodes[u.nodes[-1].name or u.nodes[-1].output.name] = u.precision
+        made = {label(u): u.precision for u in plan.units if u.precision is not None}
+        nodes = {name: p for (_, name), p in made.items() if p != "int8"}
+        told = (self._decision(m, made) for m in moves if m.to != "float32")
         chosen, int8 = self.bench.point(setting), self.bench.point(self.bench.base)
         tried = self.bench.scores if self.budget.max_drop is None else self.bench.drops
         trials = self.bench.trials.count + self.bench.few.count
@@ -151,11 +158,12 @@ class _Search:
             pareto([self.bench.point(s) for s in tried], [int8, chosen]),
             nodes,
             trials,
+            self.bench.weights.differ(plan),
         )
         return replace(
             self.done,
             graph=graph,
-            decisions=[*decisions, *(self._decision(m) for m in moves if m.to != "float32")],
+            decisions=[*decisions, *filter(None, told)],
             options=plan.options,
             trials=self.done.trials + trials,
             sqnr_db=score.mean_db,
@@ -176,7 +184,11 @@ class _Search:
         lost = self.bench.drops.get(setting, 0.0)
         return self.budget.holds(*self.bench.size(setting)) and lost <= self.mixes.most_lost
 
-    def _decision(self, move: Move) -> Decision:
-        (op, first), others = move.nodes[0], len(move.nodes) - 1
+    def _decision(self, move: Move, made: Mapping[tuple[str, str], Precision]) -> Decision | None:
+        """What to say of a move, by what the nodes are `made` of; None where others outweigh it."""
+        nodes = [n for n in move.nodes if made.get(n, move.to) == move.to]
+        if not nodes:
+            return None
+        (op, first), others = nodes[0], len(nodes) - 1
         what = f"made {WORDS[move.to]}" + (f", with {others} others" if others else "")
         return Decision(first, op, what, self.mixes.why[move])

@@ -75,18 +75,21 @@ class Mixes:
     def round(self, moves: list[Move], anew: bool = False) -> None:
         """Round weights for the mix that these moves make, if that gains: those for others make up
         for errors that it may not have. `anew`: those that are the nearest as well."""
-        if moves:
+        if moves or anew:
             at = self.bench.rounded_for(self.setting(moves), anew)
             self.base = replace(self.base, weights=at.weights)
 
-    def gains(self, moves: list[Move], gain: Callable[[Move, float], Gain]) -> dict[Move, Gain]:
-        """Of each move, `gain` of it and of the noise that it takes out, as a part of what the base
-        makes: the mean over the outputs, of which mean_db is the logarithm."""
-        base = self.bench.few.score(self.bench.plan(self.setting([])), self.done.ranges)
+    def gains(
+        self, moves: list[Move], taken: list[Move], gain: Callable[[Move, float], Gain]
+    ) -> dict[Move, Gain]:
+        """Of each move, `gain` of it and of the noise that it takes out, as a part of what the mix
+        by those `taken` makes: the mean over the outputs, of which mean_db is the logarithm."""
+        start = self.setting(taken)
+        whole = self.bench.few.score(self.bench.plan(start), self.done.ranges)
 
         def alone(move: Move) -> Gain:
-            before, after = self.bench.alone(move, self.base.group)
-            return gain(move, base.part(before - after))
+            before, after = self.bench.alone(move, start)
+            return gain(move, whole.part(before - after))
 
         return measured(moves, self.bench.measurable, alone, self.progress)
 

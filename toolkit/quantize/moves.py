@@ -35,6 +35,11 @@ class Setting:
     def has_int4(self) -> bool:
         return any(p == "int4" for _, p in self.precision)
 
+    def has_4_bits(self, move: Move) -> bool:
+        """Whether weights that `move` is about are 4-bit."""
+        asked = dict(self.precision)
+        return move.to != "int16" and any(asked.get(t) == "int4" for t in move.tensors)
+
     def with_moves(self, moves: Iterable[Move]) -> Setting:
         """As it becomes by one move after the other."""
         int16, precision = set(self.int16), dict(self.precision)
@@ -90,7 +95,7 @@ def _int16_moves(plan: Plan) -> Iterator[Move]:
             yield Move(
                 "int16",
                 tuple(v.name for v in group.members),
-                tuple(map(_label, makers)) or (("input", group.members[0].name),),
+                tuple(map(label, makers)) or (("input", group.members[0].name),),
                 tuple(v.name for u in touching for v in u.outputs),
             )
 
@@ -100,7 +105,8 @@ def _touching(plan: Plan, group: Group) -> list[Unit]:
     return [u for u in plan.units if u.integer and members & {*u.inputs, *u.outputs}]
 
 
-def _label(unit: Unit) -> tuple[str, str]:
+def label(unit: Unit) -> tuple[str, str]:
+    """(operator, name) that decisions tell a unit by."""
     node = unit.nodes[-1]
     return node.op, node.name or node.output.name
 
@@ -113,10 +119,10 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
         names = tuple(v.name for v in unit.outputs)
         weighted = unit.chain is None and definition(unit.node.op).weight is not None
         if can_be_int4(unit, plan.refused) and unit.precision != "int4":
-            yield Move("int4", names, (_label(unit),))
+            yield Move("int4", names, (label(unit),))
         if weighted or problem(unit, "int16", plan.refused) is not None:
             beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])
-            yield Move("float32", names, (_label(unit),), beside)
+            yield Move("float32", names, (label(unit),), beside)
 
 
 def _back(plan: Plan) -> Iterator[Move]:
@@ -124,12 +130,12 @@ def _back(plan: Plan) -> Iterator[Move]:
     asked = plan.options.precision
     for unit in plan.units:
         if unit.precision == "int4":
-            yield Move("int8", tuple(v.name for v in unit.outputs), (_label(unit),))
+            yield Move("int8", tuple(v.name for v in unit.outputs), (label(unit),))
     others = {n for n, p in asked.items() if p != "int4"} | plan.options.int16
     names = tuple(sorted(others))
     if names:
         made = [u for u in plan.units if {v.name for v in u.outputs} & set(names)]
-        yield Move("int8", names, tuple(map(_label, made)))
+        yield Move("int8", names, tuple(map(label, made)))
 
 
 def joined(moves: Sequence[Move]) -> Move:

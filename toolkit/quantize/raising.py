@@ -42,14 +42,14 @@ class Raising:
     def __init__(self, mixes: Mixes, taken: list[Move], judged: int, anew: bool) -> None:
         self.mixes, self.taken, self.judged, self.anew = mixes, taken, judged, anew
         self.macs = max(macs_of(mixes.done.floats), 1)
-        moves = mixes.of("int16", "float32")
-        if mixes.base.has_int4:
-            moves += mixes.of("int8")
-        self.size = mixes.bench.size(mixes.setting(taken))
-        gains = mixes.gains(moves, self._gain)
-        mixes.why |= {m: f"int8 makes {g.noise:.1%} of the noise there" for m, g in gains.items()}
-        self.orders = [self._that_hold(by_worth(gains, KINDS, memory)) for memory in (1.0, MEMORY)]
-        self.place = {m: i for i, m in enumerate(by_worth(gains, KINDS, 1.0))}
+        start = mixes.setting(taken)
+        finer = [m for m in mixes.of("int8") if mixes.base.has_4_bits(m)]
+        self.size = mixes.bench.size(start)
+        gains = mixes.gains([*mixes.of("int16", "float32"), *finer], taken, self._gain)
+        mixes.why |= {m: _why(start.has_4_bits(m), g.noise) for m, g in gains.items()}
+        orders = [by_worth(gains, KINDS, memory) for memory in (1.0, MEMORY)]
+        self.orders = [self._that_hold(order) for order in orders]
+        self.place = {m: i for i, m in enumerate(orders[0])}
 
     def run(self) -> list[Move]:
         """With the fewest steps that make the outputs good, if any do; else the closest."""
@@ -130,10 +130,10 @@ class Raising:
         be good by the part that the last one left.
         """
         mixes, base, left = self.mixes, self.mixes.base, LEFT
-        low, high = 0, len(steps) + 1  # `low` is not good
+        low, high = 0 if steps else -1, len(steps) + 1  # `low` is not good
         for _ in range(self._roundings()):
             length = self._fewest(steps, low, min(high, len(steps)), 1 / left)
-            if length >= high:
+            if not low < length < high:
                 return
             row = self._with(steps[:length])
             before = mixes.lost(row)
@@ -151,7 +151,8 @@ class Raising:
     def _roundings(self) -> int:
         """How many mixes may have weights of their own, by what rounding them takes."""
         bench, done = self.mixes.bench, self.mixes.done
-        work = self.macs * len(done.plan.linear) * min(len(bench.rounding), SAMPLES)
+        samples = sum(min(len(some), SAMPLES) for some, _ in bench.weights.parts)
+        work = self.macs * len(done.plan.linear) * samples
         return min(max(int(ROUNDED / max(work, 1)), 1), MAX_ROUNDINGS)
 
     def _without_needless(self, moves: list[Move]) -> list[Move]:
@@ -191,3 +192,9 @@ class Raising:
             return MAX_REFINEMENTS
         affordable = int(JUDGING / (self.judged * self.macs))
         return min(max(affordable, FEWEST_REFINEMENTS), MAX_REFINEMENTS)
+
+
+def _why(of_4_bits: bool, noise: float) -> str:
+    """Why a step is taken: the noise of the rounding that it takes out, as a part of all."""
+    part = f"{noise:.1%} of" if noise < 1 else f"{noise:.1f} times"
+    return f"{'4-bit weights alone make' if of_4_bits else 'int8 alone makes'} {part} the noise"

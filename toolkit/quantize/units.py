@@ -117,7 +117,7 @@ def _possible(
     if not unit.inputs and not unit.outputs:
         return None, ""
     if wanted == "float32":
-        return "float32", "it loses too much on int8"
+        return "float32", "it loses too much in integers"
     if not unit.inputs and not _picks_constants(unit):
         return "float32", "it reads no float tensor"
     for v in unit.inputs + unit.outputs:

@@ -1,0 +1,84 @@
+"""Weights rounded for one half of the samples, that the other half may judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..progress import Progress
+from .calibrate import KeptSample
+from .grid import Rounded
+from .moves import Setting
+from .optimize import Quantized
+from .plan import Plan
+from .rounding import round_weights
+
+RoundedWeights = Mapping[tuple[str, int], Rounded]
+"""As Options.rounded."""
+Half = tuple[Sequence[KeptSample], slice]
+"""Samples that weights are rounded for, and where those are that judge these."""
+
+
+def halves(kept: Sequence[KeptSample], held_out: bool) -> list[Half]:
+    """Every other sample and those between, one judging the other; else all judge themselves."""
+    if not held_out or len(kept) < 2:
+        return [(kept, slice(None))]
+    return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
+
+
+class Roundings:
+    """The rounded weights of settings, those of each of the `parts` (of `halves`) in a list.
+
+    4-bit weights are the nearest until `keep_int4`.
+    """
+
+    def __init__(self, done: Quantized, held_out: bool, progress: Progress) -> None:
+        self.done, self.progress = done, progress
+        self.parts = halves(done.calibration.kept, held_out)
+        self.int4: dict[int, list[RoundedWeights]] = {}
+        self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.parts]]
+        self.as_done = [done.options.rounded for _ in self.parts]
+        if len(self.parts) > 1 and done.options.rounded:
+            self.as_done = [self._round(done.plan, samples) for samples, _ in self.parts]
+
+    def plan(self, setting: Setting, part: int = 0) -> Plan:
+        """That of a setting, its weights rounded for this part."""
+        some = self.int4[setting.group][part] if setting.group in self.int4 else {}
+        rounded = {**self.as_done[part], **some, **self.mixes[setting.weights][part]}
+        return self.done.plan.mixed(replace(setting.apply(self.done.options), rounded=rounded))
+
+    def keep_int4(self, setting: Setting) -> None:
+        """Hold 4-bit weights of settings with its `group` as they are rounded for this one."""
+        found = self._anew(setting, False)
+        self.int4[setting.group] = [{k: r for k, r in f.items() if k[1] == 4} for f in found]
+
+    def add(self, setting: Setting, anew: bool) -> Setting:
+        """The setting with weights rounded for itself: those that are not the nearest, or all."""
+        self.mixes.append(self._anew(setting, anew))
+        return replace(setting, weights=len(self.mixes) - 1)
+
+    def final(self, setting: Setting) -> Plan:
+        """The plan of a setting, its weights rounded for all samples."""
+        plan = self.plan(setting)
+        if len(self.parts) > 1 and plan.options.rounded:
+            plan = plan.with_rounded(self._round(plan, self.done.calibration.kept))
+        return plan
+
+    def differ(self, plan: Plan) -> bool:
+        """Whether `plan`, of a setting, has weights that are not the same for every part."""
+        held = {(node.output.name, linear.form.bits) for node, linear in plan.linear.items()}
+        return len(self.parts) > 1 and not held.isdisjoint(plan.options.rounded)
+
+    def _anew(self, setting: Setting, anew: bool) -> list[RoundedWeights]:
+        samples = (samples for samples, _ in self.parts)
+        return [self._round(self.plan(setting, i), some, anew) for i, some in enumerate(samples)]
+
+    def _round(
+        self, plan: Plan, samples: Sequence[KeptSample], anew: bool = False
+    ) -> RoundedWeights:
+        """As `plan` has rounded weights, for these samples; `anew`: all."""
+        inputs = [s.inputs for s in samples]
+        method = self.done.rounding
+        found = round_weights(plan, self.done.ranges, inputs, self.progress, method)
+        known = plan.options.rounded
+        return {k: rounded for k, rounded in found.items() if anew or k in known or k[1] == 4}

@@ -85,6 +85,37 @@ def test_as_tensorflow_exports_it(net, how, moments, scaled, swap):
     assert net.after(*PASSES) == ["LayerNorm"]
 
 
+def jax_variance(n, x, m, axes, limit, swap):
+    """max(0, mean(x * x) - mean(x)^2) without the axes, then with them, of size 1."""
+    squares = n.emit("ReduceMean", [square(n, x, False)], axes=axes, keepdims=False)
+    variance = both(n, "Max", n.emit("Sub", [squares, square(n, m, False)]), limit, swap)
+    return n.reshape(variance, [1 if i in axes else d for i, d in enumerate(x.shape)])
+
+
+@pytest.mark.parametrize("axes", [(2,), (1,), (1, 2)])
+@pytest.mark.parametrize("swap", [False, True])
+def test_as_jax_exports_it(net, axes, swap):
+    x = net.input(2, 3, 4)
+    m = net.emit("ReduceMean", [x], axes=axes, keepdims=False)
+    variance = jax_variance(net, x, m, axes, number(net, 0), swap)
+    d = net.emit("Sub", [x, net.reshape(m, variance.shape)])
+    k = both(net, "Mul", inverse(net, variance, "reciprocal"), net.random(3, 4), swap)
+    net.output(net.emit("Add", [both(net, "Mul", d, k, swap), net.random(3, 4)]))
+    assert net.after(*PASSES) == ["LayerNorm"]
+    assert net.graph.nodes[0].attrs["centered"] and len(net.graph.nodes[0].inputs) == 3
+
+
+def test_a_variance_that_is_limited_or_shaped_otherwise_is_none(net):
+    x = net.input(3, 3)
+    m = net.emit("ReduceMean", [x], axes=(1,), keepdims=False)
+    variance = jax_variance(net, x, m, (1,), number(net, 0.5), False)
+    d = net.emit("Sub", [x, net.reshape(m, [3, 1])])
+    net.output(net.emit("Mul", [d, inverse(net, variance, "reciprocal")]))
+    variance = net.reshape(jax_variance(net, x, m, (1,), number(net, 0), False), [1, 3])
+    net.output(net.emit("Mul", [d, inverse(net, variance, "reciprocal")]))
+    assert "LayerNorm" not in net.after(*PASSES)
+
+
 @pytest.mark.parametrize("how", ["reciprocal", "power", "half", "one over"])
 @pytest.mark.parametrize("swap", [False, True])
 def test_without_a_mean(net, how, swap):
@@ -129,6 +160,9 @@ def test_a_computed_scale_stays_behind(net):
     assert net.after(*PASSES) == ["LayerNorm", "Mul"]
 
 
+ONE_EACH = [1, 4, 1]
+
+
 def written_out(style, norms=2):
     """A model as exporters write it: normalizations, each before a MatMul with weights."""
     rng, nodes, constants, x = np.random.default_rng(0), [], {}, "x"
@@ -138,11 +172,17 @@ def written_out(style, norms=2):
         given = []
         for v in inputs:
             if not isinstance(v, str):
-                constants[f"c{len(constants)}"] = np.asarray(v, np.float32)
+                dtype = (
+                    np.int64 if np.ndim(v) == 1 and op in ("Reshape", "ReduceSum") else np.float32
+                )
+                constants[f"c{len(constants)}"] = np.asarray(v, dtype)
                 v = f"c{len(constants) - 1}"
             given.append(v)
         nodes.append(helper.make_node(op, given, [name], **attrs))
         return name
+
+    def total(v):
+        return add("Mul", add("ReduceSum", v, [2], keepdims=0), 1 / 8)
 
     def mean(v):
         return add("ReduceMean", v, axes=[-1])
@@ -153,6 +193,13 @@ def written_out(style, norms=2):
             d = add("Sub", x, mean(x))
             root = add("Sqrt", add("Add", mean(add("Pow", d, 2.0)), 1e-5))
             y = add("Add", add("Mul", add("Div", d, root), scale), bias)
+        elif style == "jax":
+            m, squares = total(x), total(add("Mul", x, x))
+            variance = add("Max", 0.0, add("Sub", squares, add("Mul", m, m)))
+            lines = add("Reshape", add("Reshape", m, ONE_EACH), ONE_EACH)
+            root = add("Sqrt", add("Add", add("Reshape", variance, ONE_EACH), 1e-6))
+            k = add("Mul", add("Reciprocal", root), scale)
+            y = add("Add", add("Mul", add("Sub", x, lines), k), bias)
         elif style == "tensorflow":
             m = mean(x)
             d = add("Sub", x, m)
@@ -173,7 +220,7 @@ def written_out(style, norms=2):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-@pytest.mark.parametrize("style", ["torch", "tensorflow", "llama"])
+@pytest.mark.parametrize("style", ["torch", "tensorflow", "jax", "llama"])
 def test_all_passes_together_leave_layer_norms_and_weights(style):
     model = written_out(style)
     x = np.random.default_rng(1).normal(size=(1, 4, 8)).astype(np.float32)

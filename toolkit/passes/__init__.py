@@ -15,6 +15,7 @@ from .fuse_activation import FuseActivation
 from .fuse_pad import FusePad
 from .layer_norm import LayerNormParts
 from .layout import Layout
+from .mean_of_sum import MeanOfSum
 from .merge_affine import MergeAffine
 from .merge_movement import MergeMovement
 from .merge_reshapes import MergeReshapes
@@ -49,6 +50,7 @@ DEFAULT: tuple[Pass, ...] = (
             OneHot(),
             Products(),
             SoftmaxParts(),
+            MeanOfSum(),
             LayerNormParts(),
             ScaleLayerNorm(),
             MergeAffine(),

@@ -27,11 +27,12 @@ class _Inverse:
 class LayerNormParts(NodePass):
     """With d = x - mean(x), or d = x, and r = 1 / sqrt(mean(d * d) + epsilon) along the same axes:
 
-    1. d / sqrt(..) and d * r are LayerNorm(x);
-    2. x * k + (bias - mean(x) * k), k = r or r * scale, is LayerNorm(x, scale, bias).
+    1. d / sqrt(..) and d * k, k = r or r * scale, are LayerNorm(x, scale);
+    2. x * k + (bias - mean(x) * k) is LayerNorm(x, scale, bias).
 
     1/sqrt may be a Div, a Reciprocal or a power, the square a Mul or a power, a mean of an image a
-    pool, the variance also mean(x * x) - mean(x)^2. Who else reads the parts does not matter.
+    pool, the variance also mean(x * x) - mean(x)^2, or 0 where rounding makes that less. Who else
+    reads the parts does not matter.
     """
 
     name = "layer normalization"
@@ -44,10 +45,10 @@ class LayerNormParts(NodePass):
 
 def _normalize(links: Links, node: Node) -> bool:
     """Case 1."""
-    for d, r in both_ways(node) if node.op == "Mul" else ():
-        inverse = _inverse(links, r)
-        if inverse is not None and _is_deviation(links, d, inverse):
-            return _replace(links, node, inverse, None, None)
+    for d, k in both_ways(node) if node.op == "Mul" else ():
+        factor = _factor(links, k)
+        if factor is not None and _is_deviation(links, d, factor[0]):
+            return _replace(links, node, *factor, None)
     if node.op != "Div":
         return False
     inverse = _of_root(links, node.input(1))
@@ -141,7 +142,9 @@ def _of_variance(links: Links, v: Value) -> _Inverse | None:
         epsilon = scalar(e)
         if epsilon is None or epsilon <= 0:
             continue
-        return _of_squares(links, variance, epsilon) or _of_moments(links, variance, epsilon)
+        found = _of_squares(links, variance, epsilon) or _of_moments(links, variance, epsilon)
+        if found and is_kept(variance.shape, found.x.shape, found.axes):
+            return found
     return None
 
 
@@ -152,7 +155,7 @@ def _of_squares(links: Links, variance: Value, epsilon: float) -> _Inverse | Non
         return None
     squares, axes = mean
     d = _square_root(links, squares)
-    if d is None or not is_kept(variance.shape, d.shape, axes):
+    if d is None:
         return None
     sub = links.producer(d, "Sub")
     centered = sub is not None and not clamps(sub) and sub.input(0).shape == d.shape
@@ -162,16 +165,27 @@ def _of_squares(links: Links, variance: Value, epsilon: float) -> _Inverse | Non
 
 
 def _of_moments(links: Links, variance: Value, epsilon: float) -> _Inverse | None:
-    """Of mean(x * x) - mean(x)^2."""
-    node = links.producer(variance, "Sub")
-    if node is None or clamps(node):
+    """Of mean(x * x) - mean(x)^2, in whatever shape both have."""
+    node = _not_limited(links, links.source(variance))
+    if node is None or node.op != "Sub" or clamps(node):
         return None
     inverse, mean = _of_squares(links, node.input(0), epsilon), _square_root(links, node.input(1))
-    if inverse is None or inverse.centered or mean is None:
+    if inverse is None or inverse.centered or mean is None or mean.shape != node.input(0).shape:
         return None
-    if _mean_axes(links, mean, inverse.x) != inverse.axes:
+    if _mean(links, mean) != (inverse.x, inverse.axes):
         return None
     return _Inverse(inverse.x, inverse.axes, epsilon, centered=True)
+
+
+def _not_limited(links: Links, node: Node | None) -> Node | None:
+    """What a Max with 0 or less limits from below, which a variance never needs; else the node."""
+    if node is None or node.op != "Max" or clamps(node):
+        return node
+    for x, limit in both_ways(node):
+        least = scalar(limit)
+        if least is not None and least <= 0:
+            return links.producer(x)
+    return node
 
 
 def _square_root(links: Links, v: Value) -> Value | None:

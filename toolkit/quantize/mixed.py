@@ -11,20 +11,22 @@ they give the same file.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 
 from ..format.reader import read
 from ..progress import Progress, silent
 from .bench import WORDS, Bench, Drop, Pack
+from .blocks import picked
 from .budget import Budget, Mixed, pareto
 from .mixes import Mixes
-from .moves import Move, Setting, label
+from .moves import Move, Setting, label, without
 from .optimize import Quantized
 from .options import Decision
 from .plan import Plan
 from .precision import Precision
-from .raising import Raising
+from .raising import MAX_FITTED, Raising
 from .sensitivity import Gain
 
 GROUPS = (0, 32)
@@ -113,19 +115,15 @@ class _Search:
         gains = self.mixes.gains(list(saved), [], lambda _, removed: Gain(removed))
         loss = {m: -gain.noise for m, gain in gains.items()}
         order = sorted(saved, key=lambda m: loss[m] / saved[m])
-        taken: list[Move] = []
-        for move in order:
-            if self.mixes.holds(taken):
-                break
-            taken.append(move)
+        fewest = bisect_left(range(len(order)), True, key=lambda n: self.mixes.holds(order[:n]))
+        taken = order[:fewest]
+        for move in taken:
             cost = 10 * math.log10(1 + max(loss[move], 0.0))
             why = f"it saves {saved[move]:,} bytes and alone costs {cost:.1f} dB"
             self.mixes.why[move] = why
-        for move in sorted(taken, key=lambda m: -loss[m]):
-            without = [m for m in taken if m is not move]
-            if self.mixes.holds(without):
-                taken = without
-        return taken
+        worst = sorted(taken, key=lambda m: -loss[m])
+        spared = picked(worst, lambda gone: self.mixes.holds(without(taken, gone)), 1, MAX_FITTED)
+        return without(taken, spared)
 
     def _saving(self, move: Move) -> int:
         """Bytes that the move saves of what is over its limit."""

@@ -138,6 +138,12 @@ def _back(plan: Plan) -> Iterator[Move]:
         yield Move("int8", names, tuple(map(label, made)))
 
 
+def without(moves: Iterable[Move], some: Iterable[Move]) -> list[Move]:
+    """The moves but for some."""
+    gone = set(some)
+    return [m for m in moves if m not in gone]
+
+
 def joined(moves: Sequence[Move]) -> Move:
     """Moves of one kind as one."""
     return Move(

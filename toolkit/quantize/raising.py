@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from .blocks import picked
 from .mixes import MEMORY, Mixes
 from .moments import SAMPLES
-from .moves import Move, Setting
+from .moves import Move, Setting, without
 from .optimize import macs_of
 from .sensitivity import Gain, by_worth
 
 KINDS = ("int8", "int16"), ("float32",)
 """Steps to float32 come last: an order of all by what they bring for their bytes may reach for the
 dearest too early."""
+MAX_FITTED = 128
+"""How often steps are tried against limits of size, for each order."""
 MAX_REFINEMENTS, FEWEST_REFINEMENTS = 32, 4
 JUDGING = 1.5e12
 """Multiply-accumulates that refinements may take by judging."""
@@ -47,7 +50,9 @@ class Raising:
         self.size = mixes.bench.size(start)
         gains = mixes.gains([*mixes.of("int16", "float32"), *finer], taken, self._gain)
         mixes.why |= {m: _why(start.has_4_bits(m), g.noise) for m, g in gains.items()}
-        orders = [by_worth(gains, KINDS, memory) for memory in (1.0, MEMORY)]
+        room = (mixes.budget.max_bytes or math.inf) - self.size[0]
+        fit = {m: g for m, g in gains.items() if g.file <= room}
+        orders = [by_worth(fit, KINDS, memory) for memory in (1.0, MEMORY)]
         self.orders = [self._that_hold(order) for order in orders]
         self.place = {m: i for i, m in enumerate(orders[0])}
 
@@ -75,13 +80,11 @@ class Raising:
 
     def _that_hold(self, order: list[Move]) -> list[Move]:
         """The moves in this order, but those that break a limit of size where they come."""
-        if self.mixes.holds(self._with(order)):
-            return order
-        steps: list[Move] = []
-        for move in order:
-            if self.mixes.holds(self._with([*steps, move])):
-                steps.append(move)
-        return steps
+
+        def hold(steps: list[Move]) -> bool:
+            return self.mixes.holds(self._with(steps))
+
+        return picked(order, hold, len(order), MAX_FITTED)
 
     def _rows(self, steps: list[Move]) -> Iterator[list[Move]]:
         """The fewest first steps, and those of one precision alone, where they do."""
@@ -169,22 +172,16 @@ class Raising:
         return self._with(steps)
 
     def _spared(self, steps: list[Move], some: list[Move], tries: range, total: int) -> list[Move]:
-        """`steps` without those of `some` that can be spared: as many at once as last time, twice
-        that when they can be, else half."""
-        at, size = 0, max(len(some) // 4, 1)
-        for i in tries:
-            if at >= len(some):
-                break
-            spared = set(some[at : at + size])
-            without = [m for m in steps if m not in spared]
-            if self.mixes.holds(self._with(without)) and self.mixes.good(self._with(without)):
-                steps, at, size = without, at + len(spared), 2 * size
-            elif len(spared) > 1:
-                size = len(spared) // 2
-            else:
-                at += 1
-            self.mixes.progress("removing what is not needed", i + 1, total)
-        return steps
+        """`steps` without those of `some` that can be spared."""
+        at = iter(tries)
+
+        def spare(gone: list[Move]) -> bool:
+            self.mixes.progress("removing what is not needed", next(at) + 1, total)
+            rest = self._with(without(steps, gone))
+            return self.mixes.holds(rest) and self.mixes.good(rest)
+
+        gone = picked(some, spare, max(len(some) // 4, 1), len(tries))
+        return without(steps, gone)
 
     def _refinements(self) -> int:
         """How many mixes may be tried, by what judging one takes."""

@@ -11,11 +11,12 @@ from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.progress import silent
-from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
+from edgekit.toolkit.quantize import Budget, fit_budget, halves, quantize_model
 from edgekit.toolkit.quantize.bench import Bench
 from edgekit.toolkit.quantize.budget import Point, pareto
 from edgekit.toolkit.quantize.halves import Roundings
 from edgekit.toolkit.quantize.moves import Move, Setting
+from edgekit.toolkit.quantize.rounding import round_weights
 from edgekit.toolkit.runtime import Session
 
 
@@ -321,6 +322,23 @@ def test_rows_are_rounded_once_each(done, monkeypatch):
         assert not fitted(done, **limits).mixed.met
         anew = [setting for setting, all_of_them in rounded if all_of_them]
         assert anew and len(anew) == len(set(anew))
+
+
+def test_a_mix_is_rounded_for_once(net, monkeypatch):
+    done = quantize_model(net, noisy_samples(128), "minmax")
+    limit = fitted(done).mixed.int8.file_bytes - 600
+    count = 0
+
+    def counted(*given):
+        nonlocal count
+        count += 1
+        return round_weights(*given)
+
+    monkeypatch.setattr(halves, "round_weights", counted)
+    found = fitted(done, max_bytes=limit)
+    assert found.mixed.met and found.options.rounded
+    # With each size of groups all on 4 bits and a mix, for each half; in the end for all samples.
+    assert count == 2 * (2 + 2) + 1
 
 
 def test_top1_is_judged_by_labels(net, done):

@@ -35,6 +35,7 @@ class Mixes:
         self.most_lost = budget.drop_limit * (1 + ROUNDING)
         self.why: dict[Move, str] = {}
         self._tried: dict[Setting, list[Move]] = {}
+        self._rounded: set[tuple[Setting, bool]] = set()
 
     def setting(self, moves: list[Move]) -> Setting:
         return self.base.with_moves(moves)
@@ -75,8 +76,10 @@ class Mixes:
     def round(self, moves: list[Move], anew: bool = False) -> None:
         """Round weights for the mix that these moves make, if that gains: those for others make up
         for errors that it may not have. `anew`: those that are the nearest as well."""
-        if moves or anew:
-            at = self.bench.rounded_for(self.setting(moves), anew)
+        before = self.setting(moves)
+        if (moves or anew) and (before, anew) not in self._rounded:
+            at = self.bench.rounded_for(before, anew)
+            self._rounded |= {(before, anew), (at, False), (at, anew)}
             self.base = replace(self.base, weights=at.weights)
 
     def gains(

@@ -24,8 +24,8 @@ SWEEPS = 8
 
 
 def product(a: Reals, m: Reals) -> Reals:
-    """a [g, n, k] @ m [g, k, k], summed in order."""
-    total = np.zeros_like(a)
+    """a [g, n, k] @ m [g, k, l], summed in order."""
+    total: Reals = np.zeros((*a.shape[:2], m.shape[2]))
     for j in range(a.shape[2]):
         total += a[:, :, j, None] * m[:, None, j, :]
     return total

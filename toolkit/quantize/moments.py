@@ -6,7 +6,7 @@ Sums are of integers that float64 holds exactly: no order of summation, and no B
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -23,6 +23,8 @@ VALUES = 1 << 23
 """Input columns taken for one node, spread over so many samples at most, and values in them."""
 EXACT = 1 << 24
 """Sums of whole numbers below it are exact in float32, which multiplies twice as fast."""
+PARTS = 8
+"""Of the samples: what all others say is tried on each."""
 FINE = 16
 """Parts of an input step in which the float model's input is counted."""
 
@@ -89,22 +91,88 @@ def observe(
     return seen
 
 
-def moments(seen: Seen) -> Moments:
-    """Of what a node reads."""
-    found, steps = [seen.x, seen.q], seen.step
-    middle = [np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in found]
-    xs, qs = ([v - m[:, None] for v in vs] for vs, m in zip(found, middle, strict=True))
-    count = sum(v.shape[1] for v in qs)
-    total, squares = _products(qs)
-    x, q = (_sum(v.sum(axis=1) for v in vs) / count for vs in (xs, qs))
-    qq = total / count - q[:, :, None] * q[:, None, :]
-    xq = _sum(x.swapaxes(1, 2) @ q for x, q in zip(xs, qs, strict=True)) / count
-    xq -= x[:, :, None] * q[:, None, :]
-    certain = 1 - _uncertain(total, squares, len(seen.q))
+@dataclass(frozen=True)
+class Sums:
+    """Over columns of some samples, counted from `middle` (of x, of q), in units of Seen."""
+
+    qq: Reals
+    xq: Reals
+    q: Reals
+    x: Reals
+    squares: float
+    """Of what each sample has in qq off the diagonal."""
+    columns: int
+    samples: int
+    middle: tuple[Reals, Reals]
+    step: float
+
+    def __sub__(self, part: Sums) -> Sums:
+        """Those of the other samples: exact."""
+        return replace(
+            self,
+            qq=self.qq - part.qq,
+            xq=self.xq - part.xq,
+            q=self.q - part.q,
+            x=self.x - part.x,
+            squares=self.squares - part.squares,
+            columns=self.columns - part.columns,
+            samples=self.samples - part.samples,
+        )
+
+
+def parts(seen: Seen) -> list[range]:
+    """Which samples are tried by what the others say: every PARTS-th, from each of the first on."""
+    count = len(seen.q)
+    step = min(PARTS, count)
+    return [range(first, count, step) for first in range(step)] if step > 1 else []
+
+
+def sums(seen: Seen, part: range | None = None) -> Sums:
+    """Of what a node reads, in all samples or in a part of them."""
+    both = (seen.x, seen.q)
+    x0, q0 = (np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in both)
+    chosen = range(len(seen.q)) if part is None else part
+    xs, qs = ([vs[i] - m[:, None] for i in chosen] for vs, m in zip(both, (x0, q0), strict=True))
+    qq, squares = _products(qs)
+    return Sums(
+        qq=qq,
+        xq=_sum(x.swapaxes(1, 2) @ q for x, q in zip(xs, qs, strict=True)),
+        q=_sum(v.sum(axis=1) for v in qs),
+        x=_sum(v.sum(axis=1) for v in xs),
+        squares=squares,
+        columns=sum(v.shape[1] for v in qs),
+        samples=len(qs),
+        middle=(x0, q0),
+        step=seen.step,
+    )
+
+
+def moments(s: Sums) -> Moments:
+    """Of what a node reads in these samples."""
+    x, q = s.x / s.columns, s.q / s.columns
+    qq, xq = _about(s, x, q)
+    certain = 1 - _uncertain(s)
     weight = np.where(np.eye(qq.shape[1], dtype=bool), 1.0, certain)
-    x, q = x + middle[0], q + middle[1]
-    fine = steps / FINE
-    return Moments(qq * weight * steps**2, xq * weight * steps * fine, q * steps, x * fine, certain)
+    x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
+    return Moments(qq * weight, xq * weight, q, x, certain)
+
+
+def held_out(part: Sums, rest: Moments) -> tuple[Reals, Reals]:
+    """qq, xq of a part of the samples as it is, about the means of the rest."""
+    x, q = rest.x / part.step * FINE - part.middle[0], rest.q / part.step - part.middle[1]
+    return _about(part, x, q)
+
+
+def _about(s: Sums, x: Reals, q: Reals) -> tuple[Reals, Reals]:
+    """The means of q q' and x q' about `x` and `q`, which are counted as in the sums."""
+    mean_x, mean_q = s.x / s.columns - x, s.q / s.columns - q
+    qq = s.qq / s.columns - _outer(mean_q + q, q) - _outer(q, mean_q)
+    xq = s.xq / s.columns - _outer(mean_x + x, q) - _outer(x, mean_q)
+    return qq * s.step**2, xq * s.step**2 / FINE
+
+
+def _outer(a: Reals, b: Reals) -> Reals:
+    return a[:, :, None] * b[:, None, :]
 
 
 def _sum(arrays: Iterable[Reals]) -> Reals:
@@ -116,24 +184,29 @@ def _sum(arrays: Iterable[Reals]) -> Reals:
     return total
 
 
-def _products(columns: Sequence[Reals]) -> tuple[Reals, Reals]:
-    """The sum over samples of their second moments, and of the squares of these."""
-    total = squares = np.zeros(())
+def _products(columns: Sequence[Reals]) -> tuple[Reals, float]:
+    """The sum over samples of their second moments, and of these squared, off the diagonal."""
+    total, squares = np.zeros(()), 0.0
     for v in columns:
         small = v.shape[1] * np.abs(v).max(initial=0.0) ** 2 < EXACT
         v = v.astype(np.float32) if small else v
         own = (v.swapaxes(1, 2) @ v).astype(np.float64)
-        total, squares = total + own, squares + own * own
+        total, squares = total + own, squares + _beside(own)
     return total, squares
 
 
-def _uncertain(total: Reals, squares: Reals, samples: int) -> float:
+def _beside(products: Reals) -> float:
+    """The sum of squares off the diagonal."""
+    squared = products * products
+    return float(squared.sum() - np.trace(squared, axis1=1, axis2=2).sum())
+
+
+def _uncertain(s: Sums) -> float:
     """The part of the sums off the diagonal that is chance, by their variance over samples."""
-    beside = ~np.eye(total.shape[1], dtype=bool)
-    power = (total * total)[:, beside].sum()
-    if samples < 2 or power == 0:
+    power = _beside(s.qq)
+    if s.samples < 2 or power <= 0:
         return 1.0
-    variance = (squares[:, beside].sum() - power / samples) * samples / (samples - 1)
+    variance = (s.squares - power / s.samples) * s.samples / (s.samples - 1)
     return float(np.clip(variance / power, 0, 1))
 
 

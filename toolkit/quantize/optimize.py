@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..compress import remove_constant_channels
 from ..errors import UserError
-from ..ir import Array, Graph, Node
+from ..ir import Array, Graph
 from ..ops import definition
-from ..ops.conv2d import is_depthwise
 from ..progress import Progress
 from .absorb import Shifts, absorbed, find_shifts
 from .budget import Mixed
 from .calibrate import Calibration, KeptSample, Sample, calibrate
 from .equalize import Exponents, equalized, find_exponents
+from .four_bits import choose
 from .grid import Form
 from .options import METHODS, OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range
 from .plan import Plan
@@ -23,7 +22,6 @@ from .rounding import round_weights
 from .search import Search, fixed_ranges, trials_for
 from .tail import decoding_tail
 from .trial import Score, Trials
-from .units import can_be_int4
 
 SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.5
@@ -33,11 +31,6 @@ INT16_TAIL_GAIN_DB = 1.0
 FLOAT_TAIL_GAIN_DB = 3.0
 ROUNDING_GAIN_DB = 0.1
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
-
-SMALLEST = 0.02
-"""The part of all weights that the smallest nodes hold together and keep at 8 bits, at most."""
-GROUPS_FROM = 0.8
-"""The part of a tensor's channels that must vary for its readers' weights to have groups."""
 
 
 @dataclass
@@ -255,27 +248,17 @@ class _Job:
         """4-bit weights where they are asked for and serve: ranges are as for 8 bits."""
         if form.bits == 8:
             return
-        plan = self.plan
-        able = [u.node for u in plan.units if can_be_int4(u, plan.refused)]
-        names = [n.output.name for n in _worth_4_bits(plan.graph, able)]
-        four: dict[str, Precision] = dict.fromkeys(names, "int4")
+        nodes, ungrouped = choose(self.plan, self.ranges)
+        four: dict[str, Precision] = dict.fromkeys(nodes, "int4")
         precision = {**self.options.precision, **four}
         self.options = replace(
             self.options,
             precision=precision,
             int4_group=form.group,
-            ungrouped=self._sparse_readers() if form.group else frozenset(),
+            ungrouped=ungrouped if form.group else frozenset(),
         )
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
-
-    def _sparse_readers(self) -> frozenset[str]:
-        """What is made from tensors that lose many channels: groups of weights would keep them."""
-        graph, _ = self.plan.emit(self.ranges)
-        kept = {v.name: mask.mean() for v, mask in remove_constant_channels(graph).items()}
-        sparse = {name for name, part in kept.items() if part < GROUPS_FROM}
-        nodes = [n for n in graph.nodes if n.inputs and n.inputs[0] is not None]
-        return frozenset(n.output.name for n in nodes if n.input(0).name in sparse)
 
     def round(self, rounding: str) -> None:
         """Weights rounded for what they make; of `auto` only if the outputs gain."""
@@ -324,37 +307,6 @@ class _Job:
             self.source.calibration,
             rounding=self.rounding,
         )
-
-
-def _worth_4_bits(graph: Graph, able: Sequence[Node]) -> list[Node]:
-    """Of the nodes that can have 4-bit weights those that should."""
-    early = _first_or_depthwise(graph)
-    found = [n for n in able if n not in early]
-    left = SMALLEST * sum(_weights_of(n) for n in graph.nodes)
-    for node in sorted(found, key=_weights_of):
-        left -= _weights_of(node)
-        if left < 0:
-            break
-        found.remove(node)
-    return found
-
-
-def _weights_of(node: Node) -> int:
-    at = definition(node.op).weight
-    return 0 if at is None else node.input(at).type.size
-
-
-def _first_or_depthwise(graph: Graph) -> set[Node]:
-    """The nodes with weights that 4 bits cost most and save least."""
-    before = {p.value for p in graph.inputs}  # and what is made of them without weights
-    found: set[Node] = set()
-    for node in graph.nodes:
-        raw = all(v in before for v in node.dynamic_inputs)
-        if definition(node.op).weight is None:
-            before.update(node.outputs if raw else ())
-        elif raw or (node.op == "Conv2d" and is_depthwise(node)):
-            found.add(node)
-    return found
 
 
 def macs_of(graph: Graph) -> int:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from scipy.special import softmax
 
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.accuracy import explain as explain_module
 from edgekit.toolkit.accuracy.resolved import Resolved
 from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value
-
-onnx = pytest.importorskip("onnx")
-
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 FLOAT, INT8, INT16 = (np.dtype(t) for t in (np.float32, np.int8, np.int16))
 

@@ -30,9 +30,14 @@ class ScaleLayerNorm(NodePass):
         return _scale(links, node) or _scale_before_movement(links, node)
 
 
+def _scaled(node: Node) -> list[tuple[Value, Value]]:
+    """What the node may scale or shift, with what by."""
+    return both_ways(node) if node.op in ("Mul", "Add") else both_ways(node)[:1]
+
+
 def _scale(links: Links, node: Node) -> bool:
     """Case 1."""
-    for y, c in both_ways(node) if node.op in ("Mul", "Add") else both_ways(node)[:1]:
+    for y, c in _scaled(node):
         norm = links.private(y, "LayerNorm")
         if norm is None or clamps(norm) or c.const is None or not broadcasts(y, c):
             continue
@@ -52,7 +57,7 @@ def _scale(links: Links, node: Node) -> bool:
 
 def _scale_before_movement(links: Links, node: Node) -> bool:
     """Case 2: the constant moves before them, for case 1."""
-    for y, c in both_ways(node) if node.op in ("Mul", "Add") else both_ways(node)[:1]:
+    for y, c in _scaled(node):
         transpose = links.private(y, "Transpose")
         before = y if transpose is None else transpose.input(0)
         reshape = links.private(before, "Reshape")

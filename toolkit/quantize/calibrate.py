@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,15 @@ class KeptSample:
     def nbytes(self) -> int:
         arrays = [*self.inputs.values(), *self.probed.values(), *self.means.values()]
         return sum(a.nbytes for a in arrays)
+
+
+Half = tuple[Sequence[KeptSample], slice]
+"""Samples to fit something to, and where those are that judge it."""
+
+
+def halves(kept: Sequence[KeptSample]) -> list[Half]:
+    """Every other sample and those between, each judged by the other."""
+    return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
 
 
 @dataclass

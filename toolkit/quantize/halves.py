@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..progress import Progress
-from .calibrate import KeptSample
+from .calibrate import KeptSample, halves
 from .grid import Rounded
 from .moves import Setting
 from .optimize import Quantized
@@ -15,26 +15,19 @@ from .rounding import round_weights
 
 RoundedWeights = Mapping[tuple[str, int], Rounded]
 """As Options.rounded."""
-Half = tuple[Sequence[KeptSample], slice]
-"""Samples that weights are rounded for, and where those are that judge these."""
-
-
-def halves(kept: Sequence[KeptSample], held_out: bool) -> list[Half]:
-    """Every other sample and those between, one judging the other; else all judge themselves."""
-    if not held_out or len(kept) < 2:
-        return [(kept, slice(None))]
-    return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
 
 
 class Roundings:
-    """The rounded weights of settings, those of each of the `parts` (of `halves`) in a list.
+    """The rounded weights of settings, those of each of the `parts` in a list: of the halves that
+    judge one another, or of all samples, which judge themselves.
 
     4-bit weights are the nearest until `keep_int4`.
     """
 
     def __init__(self, done: Quantized, held_out: bool, progress: Progress) -> None:
         self.done, self.progress = done, progress
-        self.parts = halves(done.calibration.kept, held_out)
+        kept = done.calibration.kept
+        self.parts = halves(kept) if held_out and len(kept) > 1 else [(kept, slice(None))]
         self.int4: dict[int, list[RoundedWeights]] = {}
         self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.parts]]
         self.as_done = [done.options.rounded for _ in self.parts]

@@ -127,12 +127,16 @@ def parts(seen: Seen) -> list[range]:
     return [range(first, count, step) for first in range(step)] if step > 1 else []
 
 
-def sums(seen: Seen, part: range | None = None) -> Sums:
-    """Of what a node reads, in all samples or in a part of them."""
-    both = (seen.x, seen.q)
-    x0, q0 = (np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in both)
-    chosen = range(len(seen.q)) if part is None else part
-    xs, qs = ([vs[i] - m[:, None] for i in chosen] for vs, m in zip(both, (x0, q0), strict=True))
+def sums(seen: Seen) -> Sums:
+    """Of what a node reads, in all samples."""
+    x0, q0 = (np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in (seen.x, seen.q))
+    return sums_about(seen, (x0, q0), range(len(seen.q)))
+
+
+def sums_about(seen: Seen, middle: tuple[Reals, Reals], chosen: range) -> Sums:
+    """Of what a node reads in the samples `chosen`, counted from `middle`."""
+    both = zip((seen.x, seen.q), middle, strict=True)
+    xs, qs = ([vs[i] - m[:, None] for i in chosen] for vs, m in both)
     qq, squares = _products(qs)
     return Sums(
         qq=qq,
@@ -142,7 +146,7 @@ def sums(seen: Seen, part: range | None = None) -> Sums:
         squares=squares,
         columns=sum(v.shape[1] for v in qs),
         samples=len(qs),
-        middle=(x0, q0),
+        middle=middle,
         step=seen.step,
     )
 

@@ -11,7 +11,7 @@ from ..ops import definition
 from ..progress import Progress
 from .absorb import Shifts, absorbed, find_shifts
 from .budget import Mixed
-from .calibrate import Calibration, KeptSample, Sample, calibrate
+from .calibrate import Calibration, KeptSample, Sample, calibrate, halves
 from .equalize import Exponents, equalized, find_exponents
 from .four_bits import choose
 from .grid import Form
@@ -276,8 +276,8 @@ class _Job:
         kept = self.source.calibration.kept
         if len(kept) < 2:
             return False
-        for first in (0, 1):
-            others, rounded = slice(1 - first, None, 2), self._rounded(kept[first::2])
+        for half, others in halves(kept):
+            rounded = self._rounded(half)
             noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
             if Score(noise, self.score.signal).gain_db(self.score) <= 0:
                 return False

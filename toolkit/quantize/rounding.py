@@ -18,7 +18,18 @@ from ..ops._opdef import Activation
 from ..progress import Progress
 from . import adaround, gptq
 from .grid import Grid, Rounded, make_grid, wanted_scales
-from .moments import Moments, Seen, held_out, moments, observe, parts, spread, sums
+from .moments import (
+    Moments,
+    Seen,
+    Sums,
+    held_out,
+    moments,
+    observe,
+    parts,
+    spread,
+    sums,
+    sums_about,
+)
 from .options import Ranges
 from .plan import Plan
 from .weights import Linear
@@ -67,7 +78,8 @@ def round_weights(
             continue
         linear = now.linear[node]
         seen = observe(node, plan.graph, graph, few, outputs=through)
-        about, carried = moments(sums(seen)), carried_part(linear, seen)
+        whole = sums(seen)
+        about, carried = moments(whole), carried_part(linear, seen, whole)
         rounded = _round(linear, linear.floor(x, y), about, carried)
         if through:
             rounded = _through_clamp(linear, rounded, seen, about, carried, made)
@@ -89,7 +101,7 @@ def _second(seen: Moments) -> Reals:
     return h
 
 
-def _real(linear: Linear, seen: Moments) -> Reals:
+def _real(linear: Linear, seen: Moments | Sums) -> Reals:
     groups, k = seen.q.shape
     return linear.real.reshape(groups, -1, k)
 
@@ -103,22 +115,21 @@ def _normal(linear: Linear, seen: Moments, carried: float) -> tuple[Reals, Reals
     return gptq.product(_real(linear, seen), h + carried * (seen.xq - seen.qq)), h
 
 
-def carried_part(linear: Linear, seen: Seen) -> float:
+def carried_part(linear: Linear, seen: Seen, whole: Sums) -> float:
     """The part of what makes up for the errors of the inputs that holds for other samples too.
 
     Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
     1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
     the factor that serves this one best, in [0, 1] for all of them. In 64ths, so that the last
-    digits, which BLAS and its threads decide, do not show.
+    digits, which BLAS and its threads decide, do not show. `whole` are the sums of all samples.
     """
     gain = power = 0.0
-    whole = sums(seen)
+    w = _real(linear, whole)
+    w = w[:, :: -(-w.shape[1] // TRIED)]
     for chosen in parts(seen):
-        part = sums(seen, chosen)
+        part = sums_about(seen, whole.middle, chosen)
         rest = moments(whole - part)
         qq, xq = held_out(part, rest)
-        w = _real(linear, rest)
-        w = w[:, :: -(-w.shape[1] // TRIED)]
         more = np.linalg.solve(_second(rest), (w @ (rest.xq - rest.qq)).swapaxes(1, 2))
         more = more.swapaxes(1, 2)
         gain += float(((w @ (xq - qq)) * more).sum())

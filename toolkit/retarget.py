@@ -14,7 +14,7 @@ from .format.writer import write
 from .plan import Buffer, place
 from .runtime import Model, Planner
 
-_BLOB_FIELDS = ("weights", "requant.table", "table", "bias", "multipliers")
+_BLOB_FIELDS = ("weights", "requant.table", "table", "index", "bias", "multipliers")
 _NO_BLOB = 0xFFFFFFFF
 
 

@@ -7,6 +7,7 @@ import pytest
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format import model as m
 from edgekit.toolkit.format import names, program, reader, structs, writer
+from edgekit.toolkit.format.describe import op_type
 from edgekit.toolkit.format.schema import EQUALS, STRUCTS, DType, OpKind, Place
 
 
@@ -163,3 +164,9 @@ def test_a_number_out_of_range_is_named():
         structs.pack("LutS8", {"count": 1})
     with pytest.raises(ValueError, match="no field tabel"):
         structs.pack("LutS8", {"count": 1, "table": 0, "tabel": 0})
+
+
+def test_an_operator_has_one_name_in_every_element_type():
+    kinds = (OpKind.LutS8, OpKind.LutS16, OpKind.ChannelLutS8, OpKind.ChannelLutS16)
+    assert {op_type(kind) for kind in kinds} == {"Lut"}
+    assert op_type(OpKind.Conv2dW4) == "Conv2d" and op_type(OpKind.Concat) == "Concat"

@@ -295,6 +295,11 @@ def elementwise(f, kind):
     if kind in (OpKind.LutS8, OpKind.LutS16):
         x, table = f.input(element(kind), 3, 7), f.weights(256 if kind is OpKind.LutS8 else 2 * 513)
         f.output(f.op(kind, [x], element(kind), 3, 7, count=21, table=table))
+    elif kind in (OpKind.ChannelLutS8, OpKind.ChannelLutS16):
+        x = f.input(element(kind), 3, 7)
+        p = {"tables": 2, "index": f.constant(np.array([0, 1, 1, 0, 1, 0, 0], np.uint8))}
+        p["table"] = f.weights(2, 256 if kind is OpKind.ChannelLutS8 else 2 * 513)
+        f.output(f.op(kind, [x], element(kind), 3, 7, rows=3, channels=7, **p))
     elif kind is OpKind.UnaryF32:
         for fn in range(28):
             x = f.input(DType.Float32, 5)

@@ -1,4 +1,4 @@
-/* add_s8, mul_s8 and lut_s8: every count, both steps of b, in place on either input. */
+/* add_s8, mul_s8, lut_s8 and channel_lut_s8: every count, both steps of b, in place on either input. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,10 +164,67 @@ static bool check_lut(const ek_kernels *ref, const ek_kernels *opt)
     return same;
 }
 
+typedef struct channel_lut_trial {
+    size_t rows;
+    ek_channel_lut_s8 p;
+    bool in_place;
+    block in, index, tables;
+} channel_lut_trial;
+
+/* Channels of one table, of runs of tables, and of any; the last tables may be no one's. */
+static channel_lut_trial channel_lut_make(uint32_t t)
+{
+    channel_lut_trial s = { .in_place = rnd() & 1 };
+    s.p.channels = t % 3 ? 1 + t / 3 % 140 : 1 + rnd() % 300;
+    s.p.count = rnd() % 8 ? 1 + rnd() % 9 : 1 + rnd() % 256;
+    s.rows = t % 4 ? 1 + rnd() % 20 : 1 + rnd() % 3;
+    s.in = block_make(s.rows * s.p.channels, 1);
+    s.index = block_make(s.p.channels, 1);
+    s.tables = block_make(256 * (size_t)s.p.count, 1);
+    fill_s8(s.in.data, s.rows * s.p.channels);
+    for (size_t i = 0; i < 256 * (size_t)s.p.count; i++) ((int8_t *)s.tables.data)[i] = (int8_t)rnd();
+    const uint32_t run = rnd() % 3 == 0 ? s.p.channels : rnd() & 1 ? 1 : 1 + rnd() % 40;
+    uint8_t *index = s.index.data;
+    for (uint32_t c = 0; c < s.p.channels; c++)
+        index[c] = c % run ? index[c - 1] : (uint8_t)(rnd() & 3 ? rnd() % s.p.count : s.p.count - 1);
+    s.p.index = index;
+    s.p.tables = s.tables.data;
+    return s;
+}
+
+static output channel_lut_run(const channel_lut_trial *s, const ek_kernels *kernels)
+{
+    const size_t bytes = s->rows * s->p.channels;
+    output out = output_make(bytes, 1);
+    if (s->in_place) memcpy(out.data, s->in.data, bytes);
+    kernels->channel_lut_s8((int8_t *)out.data, s->in_place ? (const int8_t *)out.data : s->in.data, s->rows, &s->p);
+    return out;
+}
+
+static bool check_channel_lut(const ek_kernels *ref, const ek_kernels *opt)
+{
+    bool same = true;
+    for (uint32_t t = 0; t < check_trials && same; t++) {
+        channel_lut_trial s = channel_lut_make(t);
+        output want = channel_lut_run(&s, ref), got = channel_lut_run(&s, opt);
+        ptrdiff_t where;
+        same = output_equal(&want, &got, &where);
+        if (!same)
+            printf("channel_lut_s8 of %s differs in trial %" PRIu32 ": rows %lu channels %lu tables %lu, in place %d, "
+                   "at element %ld\n",
+                   opt->name, t, (unsigned long)s.rows, (unsigned long)s.p.channels, (unsigned long)s.p.count,
+                   (int)s.in_place, (long)where);
+        output_free(want), output_free(got);
+        block_free(s.in), block_free(s.index), block_free(s.tables);
+    }
+    return same;
+}
+
 bool check_elementwise(const ek_kernels *ref, const ek_kernels *opt)
 {
     return (opt->add_s8 == ref->add_s8 || check_add(ref, opt)) && (opt->mul_s8 == ref->mul_s8 || check_mul(ref, opt)) &&
-           (opt->lut_s8 == ref->lut_s8 || check_lut(ref, opt));
+           (opt->lut_s8 == ref->lut_s8 || check_lut(ref, opt)) &&
+           (opt->channel_lut_s8 == ref->channel_lut_s8 || check_channel_lut(ref, opt));
 }
 
 enum { BENCH_COUNT = 6272 };
@@ -194,15 +251,31 @@ static double bench_binary(binary_fn fn, const void *params)
     return seconds_per_call(run_binary, &s);
 }
 
+enum { BENCH_CHANNELS = 49, BENCH_TABLES = 4 };
+
+static void call_channel_lut(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
+                             const void *params)
+{
+    (void)b, (void)b_step;
+    const lut_call *c = params;
+    uint8_t index[BENCH_CHANNELS];
+    for (int i = 0; i < BENCH_CHANNELS; i++) index[i] = (uint8_t)(i % BENCH_TABLES);
+    const ek_channel_lut_s8 p = { BENCH_CHANNELS, BENCH_TABLES, index, c->table };
+    c->kernels->channel_lut_s8(out, a, count / BENCH_CHANNELS, &p);
+}
+
 void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt)
 {
     const ek_add_s8 add = { 1 << 20, 1 << 19, 1 << 20, 20, -128, 127 };
     const ek_mul_s8 mul = { 3, -7, 1500000000, -8, 1, -128, 127 };
-    static int8_t table[256];
+    static int8_t table[256 * BENCH_TABLES];
     bench_line("add_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_add, &(add_call){ ref, add }),
                bench_binary(call_add, &(add_call){ opt, add }), "G/s");
     bench_line("mul_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_mul, &(mul_call){ ref, mul }),
                bench_binary(call_mul, &(mul_call){ opt, mul }), "G/s");
     bench_line("lut_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_lut, &(lut_call){ ref, table }),
                bench_binary(call_lut, &(lut_call){ opt, table }), "G/s");
+    bench_line("channel_lut_s8", "6272", opt->name, BENCH_COUNT,
+               bench_binary(call_channel_lut, &(lut_call){ ref, table }),
+               bench_binary(call_channel_lut, &(lut_call){ opt, table }), "G/s");
 }

@@ -43,6 +43,10 @@ X, Y = value("x", F32, 2, 3, 4), value("z", F32, 4)
 AT = value("i", np.dtype(np.int32), 3)
 TABLE = constant(np.zeros(256, np.int8), "t")
 TABLE16 = constant(np.zeros(513, np.int16), "t")
+TABLES, TABLES16 = (
+    constant(np.zeros((2, n), d), "ts") for n, d in ((256, np.int8), (513, np.int16))
+)
+INDEX = constant(np.array([1, 0, 0, 1], np.uint8), "index")
 SLOPE = constant(np.full(4, 0.5, np.float32), "slope")
 NORM = {"axes": (2,), "epsilon": 1e-5, "centered": True}
 PAD = {"before": (0, 1, 1), "after": (0, 1, 0), "value": 0.0}
@@ -88,6 +92,10 @@ CASES = [
         {"qmin": 3, "qmax": 2},
     ]),
     (node("Lut", [A16, TABLE16]), [{"count": 25}, {"table": BIG}, {"table": 2}, {"table": 1}]),
+    (node("Lut", [A16, TABLES16, INDEX]), [
+        {"rows": 5}, {"rows": 1, "channels": 24}, {"tables": 1}, {"table": BIG}, {"table": 1},
+        {"index": BIG}, {"tables": 257},
+    ]),
     (node("Sub", [X, Y]), [{"shape.dims.2": 7}, {"fn": 8}]),
     (node("PRelu", [A, SLOPE]), [
         {"view.outer": 5}, {"view.axis": 3}, {"view.inner": 0}, {"table": BIG}, {"table": 2},
@@ -106,6 +114,11 @@ CASES = [
         {"channels": 1 << 20}, {"centered": 2},
     ]),
     (node("Lut", [A, TABLE]), [{"count": 25}, {"table": BIG}, {"table": 64}]),
+    (node("Lut", [A, TABLES, INDEX]), [
+        {"rows": 5}, {"channels": 3}, {"rows": 0}, {"channels": 0}, {"rows": BIG, "channels": BIG},
+        {"tables": 0}, {"tables": 1}, {"tables": 3}, {"tables": BIG}, {"table": BIG}, {"table": 5},
+        {"index": BIG}, {"index": 513}, {"rows": 1, "channels": 24},
+    ]),
     (node("Exp", [X]), [{"count": 25}, {"fn": 28}]),
     (node("Concat", [A, B], axis=2), [{"outer": 0}, {"outer": 5}, {"output_step": 9}]),
     (node("Transpose", [X], perm=(2, 0, 1)), [

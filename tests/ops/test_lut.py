@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.interpret import interpret
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
-from edgekit.toolkit.ops.lut import make_table
+from edgekit.toolkit.ops.lut import SIZES, make_table
+from edgekit.toolkit.retarget import retarget
+from edgekit.toolkit.runtime import Session, kernel_tables
+
+from .conftest import graph_of
 
 
 @pytest.mark.parametrize("count", [1, 15, 64, 257, 1000])
@@ -82,6 +89,76 @@ def test_where_an_int16_function_is_no_number_it_is_zero():
     assert not table[:255].any() and table[-1] == round(32.768**0.5 / 0.001)
 
 
+def channel_lut(integers, x, tables):
+    """(a Lut of `x` with random tables, the tables, their index: as many channels as can be)."""
+    size = SIZES[x.dtype]
+    limits = np.iinfo(x.dtype)
+    values = integers.rng.integers(limits.min, limits.max + 1, (tables, size)).astype(x.dtype)
+    index = integers.rng.integers(0, tables, x.shape[-1]).astype(np.uint8)
+    index[-1] = tables - 1
+    operands = [x, constant(values, "tables"), constant(index, "index")]
+    out = QuantParams((0.1,), 0) if x.dtype == np.int8 else QuantParams.int16(0.1)
+    return integers.node("Lut", operands, out), values, index
+
+
+@pytest.mark.parametrize("tables", [1, 2, 3, 4, 5, 9, 256])
+@pytest.mark.parametrize("channels", [1, 3, 16, 17, 70, 200])
+def test_channels_have_tables(integers, channels, tables):
+    x = integers.value((2, 3, 5, channels), 0.05, 3)
+    node, values, index = channel_lut(integers, x, tables)
+    data = integers.data(x)
+    got = integers.agree(node, {x: data})
+    for c, k in enumerate(index):
+        assert np.array_equal(got[..., c], values[k][data[..., c].astype(int) + 128])
+
+
+@pytest.mark.parametrize("tables", [1, 2, 5])
+@pytest.mark.parametrize("channels", [1, 3, 16, 17, 70])
+def test_channels_have_int16_tables(integers, channels, tables):
+    x = integers.value16((4, 9, channels))
+    node, values, index = channel_lut(integers, x, tables)
+    data = integers.data(x)
+    got = integers.agree(node, {x: data})
+    for c, k in enumerate(index):
+        q = data[..., c].astype(float)
+        exact = np.interp(q, np.arange(-32768, 32769, 128), values[k])
+        assert np.abs(got[..., c] - exact).max() <= 0.5
+
+
+def test_one_table_for_all_channels_is_the_plain_one(integers):
+    x = integers.value((7, 5))
+    node, values, _ = channel_lut(integers, x, 1)
+    data = integers.data(x)
+    plain = integers.node("Lut", [x, constant(values[0], "table")], QuantParams((0.1,), 0))
+    assert np.array_equal(integers.agree(node, {x: data}), integers.agree(plain, {x: data}))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_chain_of_tables_by_channel_runs_in_place(integers, wide):
+    x = (integers.value16 if wide else integers.value)((6, 35))
+    first, _, _ = channel_lut(integers, x, 3)
+    again = Node("Lut", [first.output, *first.inputs[1:]], [Value("y", x.type, quant=x.quant)], {})
+    first.output.name = "between"
+    kind = 5 if wide else 3
+    graph = Graph([first, again], [Port("x", x, kind, x.shape)],
+                  [Port("y", again.output, kind, x.shape)])  # fmt: skip
+    data = integers.data(x)
+    want = interpret(graph, {"x": data})["y"]
+    file = build_file(graph)
+    assert read(file).memory.arena_bytes < 2 * x.type.nbytes
+    for table in kernel_tables():
+        assert np.array_equal(Session(file, table).run_raw({"x": data})["y"], want)
+
+
+def test_tables_by_channel_stay_what_they_are_in_a_file_for_a_target(integers):
+    node, values, index = channel_lut(integers, integers.value((6, 35)), 3)
+    data = build_file(graph_of(node))
+    model = read(retarget(data, read(data), "cortex_m_mve"))
+    params = model.ops[0].params
+    assert model.blob[params["index"] :][: index.nbytes] == index.tobytes()
+    assert model.blob[params["table"] :][: values.nbytes] == values.tobytes()
+
+
 def test_a_table_must_be_256_constants():
     x = Value("x", TensorType(np.dtype(np.int8), (4,)))
     with pytest.raises(ValueError, match="256 constant int8"):
@@ -89,3 +166,32 @@ def test_a_table_must_be_256_constants():
     x = Value("x", TensorType(np.dtype(np.int16), (4,)))
     with pytest.raises(ValueError, match="513 constant int16"):
         definition("Lut").infer(Node("Lut", [x, constant(np.zeros(256, np.int16), "t")], []))
+
+
+@pytest.mark.parametrize(
+    ("tables", "index", "why"),
+    [
+        ((2, 256), [0, 1, 2], r"goes up to 2; there are 2 tables"),
+        ((2, 256), [0, 1], r"must be 3 constant uint8"),
+        ((2, 255), [0, 1, 0], r"int8\[K, 256\]"),
+        ((256,), [0, 0, 0], r"int8\[K, 256\]"),
+        ((257, 256), [0, 1, 0], r"of at most 256"),
+        ((0, 256), [0, 0, 0], r"there are 0 tables"),
+    ],
+)
+def test_every_channel_must_have_a_table(tables, index, why):
+    x = Value("x", TensorType(np.dtype(np.int8), (4, 3)))
+    operands = [
+        x,
+        constant(np.zeros(tables, np.int8), "t"),
+        constant(np.array(index, np.uint8), "i"),
+    ]
+    with pytest.raises(ValueError, match=why):
+        definition("Lut").infer(Node("Lut", operands, []))
+
+
+def test_an_index_needs_channels():
+    x = Value("x", TensorType(np.dtype(np.int8), ()))
+    operands = [x, constant(np.zeros((1, 256), np.int8), "t"), constant(np.zeros(1, np.uint8), "i")]
+    with pytest.raises(ValueError, match="a scalar has no channels"):
+        definition("Lut").infer(Node("Lut", operands, []))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from edgekit.toolkit.passes.axes import compose, inverse
+from edgekit.toolkit.ir import Node, TensorType, Value, constant
+from edgekit.toolkit.passes.axes import compose, inverse, works_in_any_layout
 from edgekit.toolkit.passes.layout import Layout
 from edgekit.toolkit.passes.merge_reshapes import MergeReshapes
 from edgekit.toolkit.passes.merge_transposes import MergeTransposes
@@ -62,6 +63,13 @@ MIDDLES = {
 def test_what_works_in_any_layout_is_computed_in_nhwc(net, name):
     between(net, lambda x: MIDDLES[name](net, x))
     assert "Transpose" not in net.after(*PASSES)
+
+
+def test_tables_of_channels_keep_the_last_axis():
+    x, y = (Value(n, TensorType(np.dtype(np.int8), (1, 2, 3))) for n in "xy")
+    tables = [constant(np.zeros((2, 256), np.int8), "t"), constant(np.zeros(3, np.uint8), "i")]
+    assert works_in_any_layout(Node("Lut", [x, constant(np.zeros(256, np.int8), "t")], [y]))
+    assert not works_in_any_layout(Node("Lut", [x, *tables], [y]))
 
 
 def test_a_residual_block_is_one_region(net):

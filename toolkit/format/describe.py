@@ -11,10 +11,10 @@ _SUFFIX = {"S8": "int8", "S16": "int16", "W4": "int4", "F32": "float32"}
 
 
 def op_type(kind: OpKind) -> str:
-    """The operator's name without its element type: "Conv2d" of Conv2dS8."""
+    """The operator's name without its element type: "Conv2d" of Conv2dS8, "Lut" of ChannelLutS8."""
     for suffix in _SUFFIX:
         if kind.name.endswith(suffix):
-            return kind.name.removesuffix(suffix)
+            return kind.name.removesuffix(suffix).removeprefix("Channel")
     return kind.name
 
 

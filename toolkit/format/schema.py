@@ -152,6 +152,8 @@ class OpKind(IntEnum):
     LayerNormS8 = 62
     LayerNormS16 = 63
     LayerNormF32 = 64
+    ChannelLutS8 = 65
+    ChannelLutS16 = 66
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -938,6 +940,30 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "table",
         ),
         8,
+        4,
+    ),
+    "ChannelLutS8": (
+        "<IIIII",
+        (
+            "rows",
+            "channels",
+            "tables",
+            "index",
+            "table",
+        ),
+        20,
+        4,
+    ),
+    "ChannelLutS16": (
+        "<IIIII",
+        (
+            "rows",
+            "channels",
+            "tables",
+            "index",
+            "table",
+        ),
+        20,
         4,
     ),
     "UnaryF32": (

@@ -1,6 +1,7 @@
 """Lut: any unary function by a table, and requantization on int8.
 
 int8: q_out = table[q_in + 128]. int16: 513 values, every 128 steps, and straight lines between.
+Channels may have tables of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..format.schema import OpKind
-from ..ir import Array, Node, QuantParams, TensorType
+from ..ir import Array, Node, QuantParams, TensorType, Value
 from ._opdef import Blob, Lowered, OpDef
 
 Real = NDArray[np.float64]
@@ -19,6 +20,8 @@ Real = NDArray[np.float64]
 SIZES = {np.dtype(np.int8): 256, np.dtype(np.int16): 513}
 STEP = 128
 """Of the int16 table, in q of the input."""
+
+MOST_TABLES = 256
 
 _INT16 = -32768, 32767
 
@@ -54,10 +57,11 @@ def table_errors(
     return q, np.abs(_interpolated(q, table) - wanted)
 
 
-def _interpolated(q: Array, table: Array) -> Array:
-    u, t = q.astype(np.int64) + 32768, table.astype(np.int64)
+def _interpolated(q: Array, tables: Array, k: Array | int = 0) -> Array:
+    """Of the table, or of int16[K, 513] the `k`-th, which broadcasts to `q`."""
+    u, t = q.astype(np.int64) + 32768, np.atleast_2d(tables).astype(np.int64)
     i, f = u // STEP, u % STEP
-    values: Array = t[i] + (((t[i + 1] - t[i]) * f + STEP // 2) >> 7)
+    values: Array = t[k, i] + (((t[k, i + 1] - t[k, i]) * f + STEP // 2) >> 7)
     return values
 
 
@@ -77,6 +81,9 @@ def _rounded(steps: Real, y: QuantParams) -> Array:
 class Lut(OpDef):
     """Inputs: x, table: int8 and int8[256], or int16 and int16[513]; the table is constant.
 
+    With a third input, index: constant uint8[C] for the C channels (last axis) of x, there are K
+    tables, 1 to 256, of these sizes: [K, 256] or [K, 513]. The c-th channel's is the index[c]-th.
+
     Not in ONNX: the quantizer makes it.
     """
 
@@ -86,26 +93,62 @@ class Lut(OpDef):
     inplace = (0,)
 
     def infer(self, node: Node) -> list[TensorType]:
-        x, table = node.input(0), node.input(1)
+        x, table, index = node.input(0), node.input(1), _index(node)
         if x.dtype not in SIZES:
             raise ValueError(f"a table is looked up by int8 or int16, not {x.dtype}")
         size = SIZES[x.dtype]
-        if table.const is None or table.type != TensorType(x.dtype, (size,)):
+        if index is not None:
+            _check_tables(x, table, index)
+        elif table.const is None or table.type != TensorType(x.dtype, (size,)):
             raise ValueError(f"the table must be {size} constant {x.dtype}, not {table}")
         return [x.type]
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
-        x, table = inputs[0], inputs[1]
-        assert x is not None and table is not None
+        x, tables = inputs[0], inputs[1]
+        assert x is not None and tables is not None
+        k: Array | int = 0
+        if len(inputs) > 2 and inputs[2] is not None:
+            k = inputs[2].astype(np.int64)
         if x.dtype == np.int8:
-            return [table[x.astype(np.int64) + 128]]
-        return [_interpolated(x, table).astype(np.int16)]
+            return [np.atleast_2d(tables)[k, x.astype(np.int64) + 128]]
+        return [_interpolated(x, tables, k).astype(np.int16)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        x, table = node.input(0), node.input(1)
+        x, table, index = node.input(0), node.input(1), _index(node)
         assert table.const is not None
         params = {"count": x.type.size, "table": blob.add(table.const)}
-        return Lowered(OpKind.LutS8 if x.dtype == np.int8 else OpKind.LutS16, params, [x])
+        kind = OpKind.LutS8 if x.dtype == np.int8 else OpKind.LutS16
+        if index is not None:
+            assert index.const is not None
+            channels, tables = index.type.size, len(table.const)
+            params = {
+                "rows": x.type.size // channels, "channels": channels, "tables": tables,
+                "index": blob.add(index.const), "table": params["table"],
+            }  # fmt: skip
+            kind = OpKind.ChannelLutS8 if x.dtype == np.int8 else OpKind.ChannelLutS16
+        return Lowered(kind, params, [x])
+
+
+def _index(node: Node) -> Value | None:
+    """Which table each channel has; None where there is but one."""
+    return node.inputs[2] if len(node.inputs) > 2 else None
+
+
+def _check_tables(x: Value, table: Value, index: Value) -> None:
+    """ValueError unless the constants are tables, and an index into them for each channel of x."""
+    size = SIZES[x.dtype]
+    if not x.shape:
+        raise ValueError("a scalar has no channels to index tables by")
+    if index.const is None or index.type != TensorType(np.dtype(np.uint8), x.shape[-1:]):
+        raise ValueError(f"the index must be {x.shape[-1]} constant uint8, not {index}")
+    tables = table.shape[0] if len(table.shape) == 2 else 0
+    if table.const is None or table.type != TensorType(x.dtype, (tables, size)):
+        raise ValueError(f"the tables must be constant {x.dtype}[K, {size}], not {table}")
+    if not int(index.const.max(initial=0)) < tables <= MOST_TABLES:
+        raise ValueError(
+            f"the index goes up to {index.const.max(initial=0)}; there are {tables} tables, "
+            f"of at most {MOST_TABLES}"
+        )
 
 
 OPS: tuple[OpDef, ...] = (Lut(),)

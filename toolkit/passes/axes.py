@@ -69,6 +69,8 @@ def works_in_any_layout(node: Node) -> bool:
         return False
     if node.op == "Gather" and len(node.input(1).shape) != 1:
         return False
+    if node.op == "Lut" and len(node.inputs) > 2:  # whose tables are of the last axis
+        return False
     data = data_inputs(node)
     if node.op in BROADCASTING or node.op == "LayerNorm":
         return all(len(v.shape) <= rank for v in data)

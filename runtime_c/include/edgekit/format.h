@@ -157,6 +157,8 @@ enum {
     EK_OP_LAYER_NORM_S8 = 62,
     EK_OP_LAYER_NORM_S16 = 63,
     EK_OP_LAYER_NORM_F32 = 64,
+    EK_OP_CHANNEL_LUT_S8 = 65,
+    EK_OP_CHANNEL_LUT_S16 = 66,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -506,6 +508,24 @@ typedef struct ek_fmt_lut_s16 {
     uint32_t table;
 } ek_fmt_lut_s16;
 EK_STATIC_ASSERT(sizeof(ek_fmt_lut_s16) == 8, "LutS16");
+
+typedef struct ek_fmt_channel_lut_s8 {
+    uint32_t rows;
+    uint32_t channels;
+    uint32_t tables;
+    uint32_t index;
+    uint32_t table;
+} ek_fmt_channel_lut_s8;
+EK_STATIC_ASSERT(sizeof(ek_fmt_channel_lut_s8) == 20, "ChannelLutS8");
+
+typedef struct ek_fmt_channel_lut_s16 {
+    uint32_t rows;
+    uint32_t channels;
+    uint32_t tables;
+    uint32_t index;
+    uint32_t table;
+} ek_fmt_channel_lut_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_channel_lut_s16) == 20, "ChannelLutS16");
 
 typedef struct ek_fmt_unary_f32 {
     uint32_t count;
@@ -942,6 +962,8 @@ enum {
 #define EK_CODE_OF_LAYER_NORM_S8 "\001\123\002\223\043\053\117\004\025\026"
 #define EK_CODE_OF_LAYER_NORM_S16 "\001\123\002\223\043\053\117\004\025\026"
 #define EK_CODE_OF_LAYER_NORM_F32 "\001\123\002\163\125"
+#define EK_CODE_OF_CHANNEL_LUT_S8 "\223"
+#define EK_CODE_OF_CHANNEL_LUT_S16 "\223"
 
 /* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */
 #define EK_KINDS(X) \
@@ -1008,6 +1030,8 @@ enum {
     X(WHERE, where, 68) \
     X(LAYER_NORM_S8, layer_norm_s8, 44) \
     X(LAYER_NORM_S16, layer_norm_s16, 44) \
-    X(LAYER_NORM_F32, layer_norm_f32, 40)
+    X(LAYER_NORM_F32, layer_norm_f32, 40) \
+    X(CHANNEL_LUT_S8, channel_lut_s8, 20) \
+    X(CHANNEL_LUT_S16, channel_lut_s16, 20)
 
 #endif

@@ -107,6 +107,13 @@ typedef struct ek_mul_s8 {
     int32_t a_zero, b_zero, multiplier, shift, zero_point, qmin, qmax;
 } ek_mul_s8;
 
+typedef struct ek_channel_lut_s8 {
+    uint32_t channels;
+    uint32_t count;       /* of tables, in [1, 256] */
+    const uint8_t *index; /* of each channel, below count */
+    const int8_t *tables; /* [count][256] */
+} ek_channel_lut_s8;
+
 /* out[r * out_step + j] for r < rows, j < n; row r of a starts at a + r * a_step. Steps count
  * elements. Sums do not overflow int32: the toolkit proved it. */
 typedef void ek_gemm_s8_fn(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows,
@@ -154,6 +161,8 @@ typedef void ek_mul_s8_fn(int8_t *out, const int8_t *a, const int8_t *b, size_t 
                           const ek_mul_s8 *p);
 /* out[i] = table[in[i] + 128]; out may be in. */
 typedef void ek_lut_s8_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+/* At i = r * channels + c for r < rows, c < channels: out[i] = tables[index[c]][in[i] + 128]; out may be in. */
+typedef void ek_channel_lut_s8_fn(int8_t *out, const int8_t *in, size_t rows, const ek_channel_lut_s8 *p);
 
 /* acc[j] += sum_{i < count} in[i * step + j] for j < c; |result| < 2^31. */
 typedef void ek_sum_s8_fn(int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c);
@@ -204,6 +213,7 @@ struct ek_kernels {
     ek_add_s16_fn *add_s16;
     ek_mul_s8_fn *mul_s8;
     ek_lut_s8_fn *lut_s8;
+    ek_channel_lut_s8_fn *channel_lut_s8;
     ek_sum_s8_fn *sum_s8;
     ek_max_s8_fn *max_s8;
 

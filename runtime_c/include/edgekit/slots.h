@@ -71,6 +71,11 @@
 #else
 #define EK_SLOT_lut_s8(function) function
 #endif
+#ifdef EK_OMIT_channel_lut_s8
+#define EK_SLOT_channel_lut_s8(function) NULL
+#else
+#define EK_SLOT_channel_lut_s8(function) function
+#endif
 #ifdef EK_OMIT_sum_s8
 #define EK_SLOT_sum_s8(function) NULL
 #else

@@ -1,0 +1,22 @@
+/* ChannelLutS16: an interpolated table for each channel, of some that channels share. */
+#include "channel_lut.h"
+#include "lut_s16.h"
+
+static ek_status check(const ek_node *n)
+{
+    return check_body(n, n->params, EK_DTYPE_INT16, LUT_S16_POINTS * sizeof(int16_t)) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static ek_status run(const ek_node *n)
+{
+    const params *p = n->params;
+    const int16_t *tables = ek_blob(n, p->table), *in = ek_in(n, 0);
+    const uint8_t *index = ek_blob(n, p->index);
+    int16_t *out = ek_out(n, 0);
+    const size_t rows = p->rows, channels = p->channels;
+    for (size_t r = 0; r < rows; r++, out += channels, in += channels)
+        for (size_t c = 0; c < channels; c++) out[c] = lut_s16(tables + (size_t)index[c] * LUT_S16_POINTS, in[c]);
+    return EK_OK;
+}
+
+const ek_op ek_op_channel_lut_s16 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };

@@ -1,0 +1,17 @@
+/* ChannelLutS8: a table of 256 results for each channel, of some that channels share. */
+#include "channel_lut.h"
+
+static ek_status check(const ek_node *n)
+{
+    return check_body(n, n->params, EK_DTYPE_INT8, 256) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static ek_status run(const ek_node *n)
+{
+    const params *p = n->params;
+    const ek_channel_lut_s8 lut = { p->channels, p->tables, ek_blob(n, p->index), ek_blob(n, p->table) };
+    n->kernels->channel_lut_s8(ek_out(n, 0), ek_in(n, 0), p->rows, &lut);
+    return EK_OK;
+}
+
+const ek_op ek_op_channel_lut_s8 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };

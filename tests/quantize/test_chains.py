@@ -7,12 +7,19 @@ from edgekit.toolkit.quantize.chains import find_chains
 X = np.linspace(-5, 5, 101)
 
 
+def only(chain):
+    """The function of all channels."""
+    (function,) = chain.functions
+    assert chain.index is None
+    return function
+
+
 def test_unary_operators_and_constant_scalars_are_one_function(g):
     x = g.input("x", 1, 8)
     y = g.emit("Sigmoid", g.emit("Mul", g.emit("Tanh", x), g.const(3.0)))
     (chain,) = find_chains(g.output(y))
     assert (chain.root, chain.end, len(chain.nodes)) == (x, y, 3)
-    assert np.allclose(chain(X), 1 / (1 + np.exp(-3 * np.tanh(X))), atol=1e-12)
+    assert np.allclose(only(chain)(X), 1 / (1 + np.exp(-3 * np.tanh(X))), atol=1e-12)
 
 
 def test_two_functions_of_one_tensor_are_one_function(g):
@@ -21,7 +28,7 @@ def test_two_functions_of_one_tensor_are_one_function(g):
     z = g.emit("Add", y, g.emit("Clip", x, min=0.0, max=np.inf))
     (chain,) = find_chains(g.output(z))
     want = X * np.clip(X / 6 + 0.5, 0, 1) + np.maximum(X, 0)
-    assert np.allclose(chain(X), want, atol=1e-7)
+    assert np.allclose(only(chain)(X), want, atol=1e-7)
 
 
 def test_a_tensor_read_outside_ends_a_chain_of_its_own(g):
@@ -50,4 +57,28 @@ def test_a_fused_clamp_is_part_of_the_function(g):
     x = g.input("x", 1, 8)
     y = g.emit("Add", x, g.const(1.0), act_min=0.0, act_max=6.0)
     (chain,) = find_chains(g.output(y))
-    assert np.array_equal(chain(X), np.clip(X + 1, 0, 6))
+    assert np.array_equal(only(chain)(X), np.clip(X + 1, 0, 6))
+
+
+def test_powers_of_two_by_channel_make_classes_of_channels(g):
+    x = g.input("x", 1, 2, 4)
+    before = g.emit("Mul", x, g.const([0.5, 1, 0.5, 1]))
+    y = g.emit("Mul", g.emit("Tanh", before), g.const([1, 8, 1, 2]))
+    (chain,) = find_chains(g.output(y))
+    assert (chain.root, chain.end) == (x, y)
+    for channel, (a, b) in enumerate([(0.5, 1), (1, 8), (0.5, 1), (1, 2)]):
+        assert np.allclose(chain.functions[chain.index[channel]](X), b * np.tanh(a * X), atol=1e-12)
+    assert len(chain.functions) == 3
+
+
+def test_factors_that_are_all_alike_are_one_function(g):
+    x = g.input("x", 1, 4)
+    y = g.emit("Tanh", g.emit("Mul", x, g.const(np.full(4, 0.25))))
+    assert np.allclose(only(find_chains(g.output(y))[0])(X), np.tanh(X / 4), atol=1e-12)
+
+
+def test_factors_over_another_axis_or_of_other_sizes_are_none(g):
+    x = g.input("x", 1, 4, 4)
+    for c in (np.array([[1.0], [2.0], [1.0], [2.0]]), np.array([1.0, 3.0, 1.0, 1.0]),
+              np.array([1.0, -2.0, 1.0, 1.0])):  # fmt: skip
+        assert find_chains(g.output(g.emit("Mul", x, g.const(c)))) == []

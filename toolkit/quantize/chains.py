@@ -1,13 +1,16 @@
 """Elementwise functions of one tensor: on int8 each is one table of 256 entries.
 
 Unary operators, binary operators with a constant scalar, and binary operators of two functions of
-the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length.
+the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length. So does a
+factor for each channel that is a power of two, as scaling channels leaves them (equalize.py): then
+there is a table for every class of channels that have all factors in common.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +24,43 @@ from ..ops.binary import FUNCTIONS
 Reals = NDArray[np.float64]
 
 
+Function = Callable[[Reals], Reals]
+
+
 @dataclass(eq=False)
 class Chain:
-    """`end` as a function of the element of `root` at the same place."""
+    """`end` as a function of the element of `root` at the same place.
+
+    functions  of each class of channels, in double precision; what IEEE makes infinite or NaN stays
+    index      the class of each channel (the last axis), None if there is but one
+    """
 
     root: Value
     end: Value
     nodes: tuple[Node, ...]  # from root to end, in an order of execution
 
-    def __call__(self, x: Reals) -> Reals:
-        """The function in double precision; what IEEE makes infinite or NaN stays so."""
+    @cached_property
+    def index(self) -> NDArray[np.uint8] | None:
+        constants = [v.const for n in self.nodes for v in n.inputs if v is not None]
+        factors = [c.ravel() for c in constants if c is not None and c.size > 1]
+        if not factors:
+            return None
+        _, index = np.unique(np.stack(factors), axis=1, return_inverse=True)
+        return index.ravel().astype(np.uint8) if index.any() else None
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        if self.index is None:
+            return [partial(self._of, 0)]
+        _, channels = np.unique(self.index, return_index=True)
+        return [partial(self._of, int(c)) for c in channels]
+
+    def _of(self, channel: int, x: Reals) -> Reals:
         known = {self.root: x}
 
         def operand(v: Value) -> Reals:
             if v.const is not None:
-                return np.full_like(x, float(v.const.ravel()[0]))
+                return np.full_like(x, float(v.const.ravel()[channel % v.const.size]))
             return known[v]
 
         with np.errstate(all="ignore"):
@@ -57,8 +82,16 @@ def _is_scalar(v: Value) -> bool:
     return v.const is not None and v.const.size == 1
 
 
+def _are_factors(v: Value, node: Node) -> bool:
+    """Whether a constant scales each channel of the node's output by a power of two."""
+    if v.const is None or node.op != "Mul" or v.shape != node.output.shape[-1:]:
+        return False
+    mantissa, _ = np.frexp(v.const)
+    return bool(np.all(mantissa == 0.5))
+
+
 def _elementwise(node: Node) -> bool:
-    """Whether a node maps one element to one element, constants aside."""
+    """Whether a node maps one element to one element by its channel, constants aside."""
     if len(node.outputs) != 1 or node.output.dtype != np.float32:
         return False
     dynamic = node.dynamic_inputs
@@ -66,7 +99,8 @@ def _elementwise(node: Node) -> bool:
         return False
     if node.op in BinaryFn.__members__:
         given = [v for v in node.inputs if v is not None]
-        return len(given) == 2 and all(v.const is None or _is_scalar(v) for v in given)
+        constants = [v for v in given if v.const is not None]
+        return len(given) == 2 and all(_is_scalar(v) or _are_factors(v, node) for v in constants)
     return definition(node.op).table(node) is not None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.lut import make_table
@@ -132,12 +134,17 @@ class Emitter:
         x, end = self._as(unit.chain.root, unit.dtype), unit.chain.end
         y = self._define(end, unit.dtype)
         assert x.quant is not None and y.quant is not None
-        values = make_table(unit.chain, x.quant, y.quant)
+        values = np.stack([make_table(f, x.quant, y.quant) for f in unit.chain.functions])
         if unit.precision == "int16":
             why = self.tables.problem(unit.chain, values, x.quant, y.quant)
             if why:
                 self.refused[unit.nodes[-1], unit.precision] = why
-        self._append("Lut", [x, constant(values, f"{end.name}.table")], y, unit.node.name)
+        index, tables = unit.chain.index, f"{end.name}.table"
+        if index is None:
+            operands = [constant(values[0], tables)]
+        else:
+            operands = [constant(values, tables), constant(index, f"{end.name}.index")]
+        self._append("Lut", [x, *operands], y, unit.node.name)
 
     def _input(self, unit: Unit, i: int, v: Value | None) -> Value | None:
         """Operand `i` of an integer node; weight and bias are left for `_linear`."""

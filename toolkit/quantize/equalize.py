@@ -5,6 +5,10 @@ bias by s, the readers' weights by 1/s. After Nagel et al. 2019 (arXiv:1906.0472
 by what the samples show: with a weight scale for each output channel, as here, the producer's
 weights may have any size, and what counts is the tensor and the readers' weights.
 
+Between two tables, as those of a hardswish, every channel may be scaled too: a table for each
+class of channels takes the scales of its input back, and gives its output others. So what a
+convolution makes for a hardswish has a scale for each channel at no cost to its weights.
+
 A layer normalization makes channels of any size too, and takes a scale back by a left shift for
 each channel of its input, over the sums in front of it as well. The shifts are those of Lin et al.
 2021 (FQ-ViT, arXiv:2111.13824), section 3.2.
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import compress, decompress
 
@@ -27,56 +31,101 @@ from numpy.typing import NDArray
 from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
 from ..ops.layer_norm import room_for_shifts
+from ..ops.lut import SIZES
 from ..passes.affine import input_factors
+from .chains import find_chains
 from .precision import INT8
 from .prepare import copied
-from .qparams import LEVELS
-from .sites import Site, chosen, find_sites, has_weights, see_channels
+from .qparams import activation_params
+from .simulate import Simulation
+from .site_noise import Estimate, Size, estimates, sizes_of, weight_of
+from .sites import Site, chosen, find_sites, has_weights
 
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
-"""log2(s) of each channel, by the name of the tensor that a node with weights makes."""
+"""log2(s) of each channel, by the name of the site (sites.py)."""
 
 LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How far sizes are made alike: 1 gives every channel the size of the largest."""
+WORTH = 1.0
+"""Of the noise at the outputs tables for classes of channels must save at least as large a part as
+they add to the weights, times this."""
+UNLIKELY = 0.1
+"""Of that: with less, of the noise estimated at all sites, nothing is measured."""
 
 
-def find_exponents(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Exponents:
-    """Of each site the exponents that lose least, by an estimate; sites that gain nothing left out.
+def find_exponents(
+    graph: Graph, samples: Iterable[Mapping[str, Array]], part: Callable[[Graph], float]
+) -> Exponents:
+    """Of each site the exponents that lose least, by an estimate (site_noise.py).
 
-    The estimate is the noise at the readers' outputs: that of the tensors' rounding and that of
-    their weights'. Behind a LayerNorm it is that at the outputs of what reads it.
+    Sites that gain nothing are left out, and those that need tables if the outputs gain little by
+    them: `part` says of a graph that rounds some tensors what part of all noise its outputs have.
     """
     sites = find_sites(graph)
-    sizes = _sizes(graph, {v.name for s in sites for v in s.tensors}, samples)
-    consumers, producers = graph.consumers(), graph.producers()
+    sizes = sizes_of(graph, sites, samples)
+    offers = [
+        _Offer.best(site, estimate, sizes)
+        for site, estimate in zip(sites, estimates(graph, sites, sizes), strict=True)
+    ]
+    total = sum(o.before for o in offers)
+    whole = sum(weight_of(n).type.size for n in graph.nodes if has_weights(n))
     found: dict[str, tuple[int, ...]] = {}
-    for site in sites:
-        estimate = _Estimate(site, sizes, consumers, producers)
-        best = min(_offers(site, sizes), key=lambda e: estimate.noise(np.exp2(e)))
-        if best.any():
-            found[site.name] = tuple(int(e) for e in best)
+    for o in offers:
+        if not o.exponents.any():
+            continue
+        if o.site.needs_tables:
+            wanted = WORTH * o.bytes / max(whole, 1)
+            if o.before - o.after < UNLIKELY * wanted * total:
+                continue
+            if part(_rounded(graph, o.site, sizes)) * (1 - o.after / o.before) < wanted:
+                continue
+        found[o.site.name] = tuple(int(e) for e in o.exponents)
     return found
 
 
 @dataclass(frozen=True)
-class _Size:
-    """Of each channel the largest absolute value and the mean square; the mean of 1 / variance."""
+class _Offer:
+    """The exponents that are best for a site, and the noise estimated without and with them."""
 
-    peak: Reals
-    power: Reals
-    inverse_variance: float
+    site: Site
+    exponents: NDArray[np.int64]
+    before: float
+    after: float
+
+    @staticmethod
+    def best(site: Site, estimate: Estimate, sizes: Mapping[str, Size]) -> _Offer:
+        noises = [(estimate.noise(np.exp2(e)), e) for e in _offers(site, sizes)]
+        after, exponents = min(noises, key=lambda found: found[0])
+        return _Offer(site, exponents, estimate.noise(np.ones(site.channels)), after)
+
+    @property
+    def bytes(self) -> int:
+        """Of tables for so many classes, and the class of each channel."""
+        return SIZES[INT8] * len(np.unique(self.exponents)) + len(self.exponents)
 
 
-def _offers(site: Site, sizes: Mapping[str, _Size]) -> list[NDArray[np.int64]]:
+def _rounded(graph: Graph, site: Site, sizes: Mapping[str, Size]) -> Graph:
+    """A float graph that rounds the tensors of a site to int8."""
+    quant = {
+        v.name: activation_params(float(sizes[v.name].low.min()), float(sizes[v.name].high.max()))
+        for v in site.tensors
+    }
+    return Simulation(graph, quant, {}).run()
+
+
+def _offers(site: Site, sizes: Mapping[str, Size]) -> list[NDArray[np.int64]]:
     """By the peaks of each tensor, or of all, each in its own range."""
     peaks = [sizes[v.name].peak for v in site.tensors]
     if len(peaks) > 1:
         peaks.append(np.max([p / max(p.max(initial=0.0), 1e-30) for p in peaks], axis=0))
     normalized = any(n.op == "LayerNorm" for n in site.readers)
     most = room_for_shifts(site.channels) if normalized else LARGEST
-    return [np.minimum(_exponents(p, a), most) for p in peaks for a in STRENGTHS]
+    found = [np.minimum(_exponents(p, a), most) for p in peaks for a in STRENGTHS]
+    if not site.looked_up:
+        return found
+    return found + [np.minimum(e, cap) for e in found[-1:] for cap in range(1, LARGEST)]
 
 
 def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
@@ -87,102 +136,20 @@ def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
     return np.minimum(result, LARGEST)
 
 
-class _Estimate:
-    """What is lost at the readers of a site when its channels are multiplied by s."""
-
-    def __init__(
-        self,
-        site: Site,
-        sizes: Mapping[str, _Size],
-        consumers: Mapping[Value, list[Node]],
-        producers: Mapping[Value, Node],
-    ) -> None:
-        self.site, self.sizes = site, sizes
-        self.tensors, self.sums = set(site.tensors), set(site.sums)
-        self.consumers, self.producers = consumers, producers
-
-    def noise(self, s: Reals) -> float:
-        squares = self._squares_of_steps(s)
-        return sum(self._at(node, s, squares) for node in self.site.readers)
-
-    def _at(self, node: Node, s: Reals, squares: Mapping[Value, float]) -> float:
-        tensor = self._tensor(node.input(0))
-        square, size = squares[tensor], self.sizes[tensor.name]
-        if node.op == "LayerNorm":
-            scale = node.inputs[1].const if len(node.inputs) > 1 and node.inputs[1] else None
-            gain = (1.0 if scale is None else scale.astype(np.float64)) / s
-            return float(square * size.inverse_variance * (gain**2 * self._beyond(node)).sum())
-        w = _real(_weight(node)) / input_factors(s, node)
-        rows = np.abs(w).reshape(len(w), -1).max(axis=1) / 127
-        inputs = np.broadcast_to(input_factors(size.power * s * s, node), w.shape)
-        total = square * float((w * w).sum())
-        return total + float((rows**2 * inputs.reshape(len(w), -1).sum(axis=1)).sum())
-
-    def _tensor(self, v: Value) -> Value:
-        """The tensor of the site that `v` is, but for what only moves it."""
-        while v not in self.tensors:
-            v = self.producers[v].input(0)
-        return v
-
-    def _squares_of_steps(self, s: Reals) -> dict[Value, float]:
-        """Of each tensor: of all the roundings that are in it."""
-        squares: dict[Value, float] = {}
-        for v in self.site.tensors:  # sums behind what they add
-            step = float((self.sizes[v.name].peak * s).max()) / LEVELS[INT8]
-            node = self.producers[v]
-            added = [w for w in node.inputs if w is not None] if node in self.sums else []
-            before = [squares[self._tensor(w)] for w in added if w.const is None]
-            squares[v] = step**2 + sum(before)
-        return squares
-
-    def _beyond(self, norm: Node) -> Reals:
-        """How much of the noise in each channel of a LayerNorm's output its readers make."""
-        total = np.zeros(norm.output.shape[-1])
-        for node in self.consumers.get(norm.output, []):
-            if has_weights(node) and node.op == "FullyConnected":
-                total += (_real(_weight(node)) ** 2).sum(axis=0)
-        return total if total.any() else np.ones_like(total)
-
-
-def _sizes(
-    graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]
-) -> dict[str, _Size]:
-    peak: dict[str, Reals] = {}
-    power: dict[str, Reals] = {}
-    inverse: dict[str, float] = {}
-
-    def see(name: str, x: Reals) -> None:
-        peak[name] = np.maximum(np.abs(x).max(axis=0), peak.get(name, 0.0))
-        power[name] = (x * x).mean(axis=0) + power.get(name, 0.0)
-        variance = x.var(axis=1)
-        alive = variance[variance > 0]
-        inverse[name] = inverse.get(name, 0.0) + float((1 / alive).mean() if alive.size else 0)
-
-    count = see_channels(graph, names, samples, see)
-    return {n: _Size(peak[n], power[n] / count, inverse[n] / count) for n in peak}
-
-
-def _weight(node: Node) -> Value:
-    at = definition(node.op).weight
-    assert at is not None
-    return node.input(at)
-
-
-def _real(v: Value) -> Reals:
-    assert v.const is not None
-    return v.const.astype(np.float64)
-
-
 def equalized(graph: Graph, exponents: Exponents) -> Graph:
     """A copy of the float `graph` with these channels scaled; its outputs keep their bits.
 
     Exponents of tensors that are no site, or have other channels, raise ValueError.
     """
     copy = copied(graph)
+    factors = _Factors(copy)
     for site, exponent in chosen(find_sites(copy), exponents, "to be scaled"):
         s = np.exp2(exponent)
         for node in site.makers:
-            _scale_rows(node, s)
+            if factors.end_chain(node):
+                factors.behind(node, s)
+            else:
+                _scale_rows(node, s)
         for node, i in site.constants:
             _rescale(node, i, s)
         for node in site.readers:
@@ -190,7 +157,53 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
                 _rescale_or_add(node, 3, 1 / s, "factor")
             else:
                 _rescale(node, definition(node.op).weight, 1 / input_factors(s, node))
+        for v in site.looked_up:
+            factors.before_tables(v, 1 / s)
+    copy.nodes = factors.nodes()
     return copy
+
+
+class _Factors:
+    """Puts factors by channel in front of chains and behind them, to be in their tables."""
+
+    def __init__(self, graph: Graph) -> None:
+        chains = find_chains(graph)
+        self.graph, self.consumers, self.producers = graph, graph.consumers(), graph.producers()
+        self.inside = {n for c in chains for n in c.nodes}
+        self.inserted: dict[Node, list[Node]] = {}
+        self.plain: dict[Value, Value] = {}
+
+    def end_chain(self, node: Node) -> bool:
+        """Whether what `node` makes comes from a table."""
+        return node in self.inside
+
+    def behind(self, node: Node, s: Reals) -> None:
+        """Multiply what `node` makes for all but chains."""
+        v = node.output
+        plain = Value(f"{v.name}.unscaled", v.type)
+        node.outputs[0] = self.plain[v] = plain
+        self._multiply(plain, s, v, node, node.name)
+        self._give_chains(v)
+
+    def before_tables(self, v: Value, s: Reals) -> None:
+        """Multiply `v` for chains, once."""
+        if v not in self.plain:
+            self.plain[v] = Value(f"{v.name}.unscaled", v.type)
+            self._multiply(v, s, self.plain[v], self.producers[v], self.plain[v].name)
+            self._give_chains(v)
+
+    def _multiply(self, x: Value, s: Reals, y: Value, after: Node, name: str) -> None:
+        by = constant(s.astype(np.float32), f"{y.name}.factors")
+        self.inserted.setdefault(after, []).append(Node("Mul", [x, by], [y], {}, name))
+
+    def _give_chains(self, v: Value) -> None:
+        for node in self.consumers.get(v, []):
+            if node in self.inside:
+                node.inputs = [self.plain[v] if w is v else w for w in node.inputs]
+
+    def nodes(self) -> list[Node]:
+        """Those of the graph with what was put in, in order of execution."""
+        return [m for n in self.graph.nodes for m in (n, *self.inserted.get(n, []))]
 
 
 def _scale_rows(node: Node, s: Reals) -> None:
@@ -201,7 +214,7 @@ def _scale_rows(node: Node, s: Reals) -> None:
     elif node.op == "Gather":
         _rescale(node, 0, s)
     else:
-        _rescale(node, op.weight, s.reshape(-1, *[1] * (len(_weight(node).shape) - 1)))
+        _rescale(node, op.weight, s.reshape(-1, *[1] * (len(weight_of(node).shape) - 1)))
         _rescale(node, op.bias, s)
 
 

@@ -31,6 +31,8 @@ INT16_TAIL_GAIN_DB = 1.0
 FLOAT_TAIL_GAIN_DB = 3.0
 ROUNDING_GAIN_DB = 0.1
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
+FEW_SAMPLES = 4
+"""To see which of the sites of an equalization matter."""
 
 
 @dataclass
@@ -197,7 +199,11 @@ class _Job:
     def _equalized(self) -> _Source | None:
         """The source with its channels made alike, by the kept samples; None if they are."""
         floats, inputs = self.source.floats, self._inputs()
-        exponents = find_exponents(floats, inputs)
+        few = self.trials.on(min(FEW_SAMPLES, len(self.trials.kept)))
+        whole = few.score(self.plan, self.ranges)
+        exponents = find_exponents(
+            floats, inputs, lambda graph: whole.part(few.noise(graph).sum(axis=1))
+        )
         if not exponents:
             return None
         alike = equalized(floats, exponents)

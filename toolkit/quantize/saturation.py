@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..ir import Value
+from .chains import Function
 from .options import Range, Ranges
 from .qparams import LEVELS, width
 from .units import Unit
@@ -28,19 +29,28 @@ def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], range
         return r
     if any(u.chain is None or not u.integer for u in readers):
         return r
-    low, high = r[1], r[0]
+    functions = [(f, u) for u in readers if u.chain for f in u.chain.functions]
+    found = [f for f in (varying(r, f, _step(u, ranges)) for f, u in functions) if f is not None]
+    return (min(f[0] for f in found), max(f[1] for f in found)) if found else r
+
+
+def _step(unit: Unit, ranges: Ranges) -> float:
+    """What a table's output is rounded to."""
+    assert unit.chain is not None and unit.dtype is not None
+    return width(ranges[unit.chain.end.name]) / LEVELS[unit.dtype]
+
+
+def varying(r: Range, function: Function, step: float) -> Range | None:
+    """The part of `r` without ends where `function`, rounded to `step`, is constant; None if it is
+    in all of `r`."""
     x = np.linspace(r[0], r[1], POINTS)
-    for u in readers:
-        assert u.chain is not None and u.dtype is not None
-        step = width(ranges[u.chain.end.name]) / LEVELS[u.dtype] * TOLERANCE
-        y = u.chain(x)
-        from_low = np.flatnonzero(~(np.abs(y - y[0]) <= step))
-        from_high = np.flatnonzero(~(np.abs(y - y[-1]) <= step))
-        if not len(from_low):
-            continue
-        low = min(low, float(x[max(from_low[0] - 1, 0)]))
-        high = max(high, float(x[min(from_high[-1] + 1, POINTS - 1)]))
-    return (low, high) if low < high else r
+    y, seen = function(x), step * TOLERANCE
+    from_low = np.flatnonzero(~(np.abs(y - y[0]) <= seen))
+    from_high = np.flatnonzero(~(np.abs(y - y[-1]) <= seen))
+    if not len(from_low):
+        return None
+    low, high = float(x[max(from_low[0] - 1, 0)]), float(x[min(from_high[-1] + 1, POINTS - 1)])
+    return low, high
 
 
 def without_masks(

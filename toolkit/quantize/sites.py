@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from ..build import open_once
 from ..ir import Array, Graph, Node, Value
 from ..ops import definition
+from .chains import find_chains
 
 Reals = NDArray[np.float64]
 
-_KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d"})
+_KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d", "Resize"})
 """f(s x) = s f(x) for s > 0, channel by channel."""
 
 
@@ -22,30 +23,37 @@ _KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d"})
 class Site:
     """Tensors whose channels (the last axis) are scaled alike, as they are moved or added.
 
-    makers     nodes whose weights, or scale and bias, or rows that they pick, make the tensors; the
-               first one's output gives the site its name
+    makers     nodes whose weights, or scale and bias, or rows that they pick, make the tensors, or
+               the last of a chain, whose tables do; the first one's output gives the site its name
     readers    nodes that take a scale back: by their weights, or a LayerNorm by its factors
     sums       Adds in between, in order of execution
-    constants  operands of these that are constant
+    products   Muls in between by what is no part of the site, in order of execution
+    constants  operands of the sums that are constant
+    looked_up  tensors that chains read, whose tables take a scale back
+    tensors    those that have sizes of their own, in order of execution
     """
 
     makers: list[Node] = field(default_factory=list)
     readers: list[Node] = field(default_factory=list)
     sums: list[Node] = field(default_factory=list)
+    products: list[Node] = field(default_factory=list)
     constants: list[tuple[Node, int]] = field(default_factory=list)
+    looked_up: list[Value] = field(default_factory=list)
+    tensors: list[Value] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return self.makers[0].output.name
 
     @property
-    def channels(self) -> int:
-        return self.makers[0].output.shape[-1]
+    def needs_tables(self) -> bool:
+        """Whether tables for classes of channels are made, or read, where it is scaled."""
+        weights = all(has_weights(n) or _is_norm(n) or n.op == "Gather" for n in self.makers)
+        return bool(self.looked_up) or not weights
 
     @property
-    def tensors(self) -> list[Value]:
-        """Those that have sizes of their own."""
-        return [n.output for n in (*self.makers, *self.sums)]
+    def channels(self) -> int:
+        return self.makers[0].output.shape[-1]
 
 
 def find_sites(graph: Graph) -> list[Site]:
@@ -56,7 +64,7 @@ def find_sites(graph: Graph) -> list[Site]:
     search, done = Search(graph, _passes_on, widely=True), set[Node]()
     sites: list[Site] = []
     for node in graph.nodes:
-        if node in done or not _makes(node):
+        if node in done or not search.makes(node):
             continue
         site = search.site(node)
         if site is not None:
@@ -147,11 +155,26 @@ def _adds(node: Node) -> bool:
     )
 
 
+def _doubles(node: Node) -> bool:
+    """Whether it adds a tensor to itself: a chain of its own, but channels pass through it too."""
+    return _adds(node) and node.input(0) is node.input(1)
+
+
+def _scaled_by_other(node: Node) -> Value | None:
+    """Of a product of two tensors that one whose channels it may pass on: the other is a gate."""
+    if node.op != "Mul" or node.output.dtype != np.float32 or not _homogeneous(node):
+        return None
+    a, b = node.input(0), node.input(1)
+    if a is b or a.const is not None or b.const is not None:
+        return None
+    return next((v for v in (a, b) if v.type == node.output.type), None)
+
+
 class Search:
     """Finds all that has to change with what a node makes.
 
     `passes_on` says of a node that reads a tensor once whether its output is that in all that
-    matters. `widely`: over sums, and to layer normalizations.
+    matters. `widely`: over sums and products, to layer normalizations, and from table to table.
     """
 
     def __init__(self, graph: Graph, passes_on: Callable[[Node], bool], widely: bool) -> None:
@@ -159,6 +182,18 @@ class Search:
         self.consumers: Mapping[Value, list[Node]] = graph.consumers()
         self.producers, self.outputs = graph.producers(), graph.output_values()
         self.place = {n: i for i, n in enumerate(graph.nodes)}
+        chains = find_chains(graph) if widely else []
+        self.ends = {c.end for c in chains}
+        self.inside = {n for c in chains for n in c.nodes}
+
+    def makes(self, node: Node) -> bool:
+        """Whether the channels of its output may be scaled by its constants, or by its table."""
+        return _makes(node) or self._ends_chain(node)
+
+    def _ends_chain(self, node: Node) -> bool:
+        v = node.output
+        several = v in self.ends and v.shape[-1:] > (1,)
+        return several and not self.passes_on(node) and not _doubles(node)
 
     def site(self, maker: Node) -> Site | None:
         """What `maker` makes, with all else, ends in the readers; None if in anything else too."""
@@ -175,24 +210,28 @@ class Search:
         picks = any(n.op == "Gather" for n in site.makers)
         if (site.sums or picks) and not any(_is_norm(n) for n in site.readers):
             return None
-        for nodes in (site.makers, site.readers, site.sums):
+        for nodes in (site.makers, site.readers, site.sums, site.products):
             nodes[:] = sorted(dict.fromkeys(nodes), key=lambda n: self.place[n])
+        sized = sorted({*site.makers, *site.sums, *site.products}, key=lambda n: self.place[n])
+        site.tensors = [n.output for n in sized]
         site.constants = [
             (n, i) for n in site.sums for i, v in enumerate(n.inputs) if v and v.const is not None
         ]
-        return site if site.readers else None
+        return site if site.readers or site.looked_up else None
 
     def _around(self, v: Value, site: Site) -> list[Value] | None:
         """The other tensors that change with `v`; makers, readers and sums go to the site."""
         source, beyond = self.producers.get(v), list[Value]()
         if source is None:
             return None
-        if source in site.makers or (self.widely and _makes(source)):
+        if source in site.makers or (self.widely and self.makes(source)):
             site.makers.append(source)
         elif self.widely and _adds(source):
             beyond += self._sum(source, site)
         elif self.passes_on(source):
             beyond.append(source.input(0))
+        elif self.widely and _scaled_by_other(source) is not None:
+            beyond += self._product(source, site)
         else:
             return None
         for node in self.consumers.get(v, []):
@@ -201,11 +240,21 @@ class Search:
                 site.readers.append(node)
             elif alone and self.passes_on(node):
                 beyond.append(node.output)
+            elif node in self.inside and not _doubles(node):
+                site.looked_up.append(v)
+            elif self.widely and _scaled_by_other(node) is v:
+                beyond += self._product(node, site)
             elif self.widely and _adds(node):
                 beyond += self._sum(node, site)
             else:
                 return None
         return beyond
+
+    def _product(self, node: Node, site: Site) -> list[Value]:
+        site.products.append(node)
+        main = _scaled_by_other(node)
+        assert main is not None
+        return [node.output, main]
 
     def _sum(self, node: Node, site: Site) -> list[Value]:
         site.sums.append(node)

@@ -35,7 +35,11 @@ class Tables:
 
     def _problem(self, chain: Chain, table: Array, x: QuantParams, y: QuantParams) -> str | None:
         low, high = self.seen[chain.root.name]
-        q, errors = table_errors(chain, table, x, y, low, high)
+        found = [
+            table_errors(f, points, x, y, low, high)
+            for f, points in zip(chain.functions, np.atleast_2d(table), strict=True)
+        ]
+        q, errors = max(found, key=lambda f: f[1].max(initial=0.0))
         if not q.size:
             return None
         least, most = np.clip(self.seen[chain.end.name], y.qmin * y.scalar, y.qmax * y.scalar)

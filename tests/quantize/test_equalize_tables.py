@@ -1,0 +1,117 @@
+"""Channels scaled between tables, and through products with a gate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.ir import Port
+from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
+from edgekit.toolkit.quantize.equalize import equalized, find_exponents
+from edgekit.toolkit.quantize.options import Options
+from edgekit.toolkit.quantize.sites import find_sites
+from edgekit.toolkit.runtime import Session
+
+from .conftest import GraphMaker
+from .test_equalize import all_of_it, samples, spread
+
+SIZES = np.exp2(np.array([0.0, -4, -3, -5, -1, -4, -2, -5]))
+"""Of the channels in front of the first hardswish."""
+
+
+def block(g, outputs):
+    """A block of MobileNetV3: hardswish, depthwise, hardswish, squeeze and excite, pointwise."""
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.emit("HardSwish", g.conv(x, 8, name="a"), name="a.act")
+    b = g.emit("HardSwish", g.conv(a, 8, groups=8, name="b"), name="b.act")
+    pooled = g.emit("AvgPool2d", b, name="pooled", kernel=(8, 8), stride=(1, 1), dilation=(1, 1),
+                    pads=(0, 0, 0, 0), out_hw=(1, 1), count_include_pad=False)  # fmt: skip
+    gate = g.emit("HardSigmoid", g.conv(pooled, 8, kernel=1, name="squeezed"), name="gate")
+    gated = g.emit("Mul", b, gate, name="gated")
+    graph = g.output(g.conv(gated, outputs, kernel=1, name="y"))
+    for node in graph.nodes:
+        if node.output.name == "a":
+            spread(node, 40 * SIZES)
+        if node.output.name == "b":
+            spread(node, 1 / SIZES)
+    return graph
+
+
+@pytest.fixture
+def swish(g):
+    """With weights to which tables are little."""
+    return block(g, 4096)
+
+
+def ends(sites):
+    return {
+        s.name: ([n.output.name for n in s.readers], [v.name for v in s.looked_up]) for s in sites
+    }
+
+
+def test_sites_lie_between_weights_and_tables_and_reach_over_a_gate(swish):
+    assert ends(find_sites(swish)) == {
+        "a": ([], ["a"]), "a.act": (["b"], []),
+        "b": ([], ["b"]), "b.act": (["squeezed", "y"], []),
+        "squeezed": ([], ["squeezed"]),
+    }  # fmt: skip
+
+
+def test_what_a_graph_gives_or_a_gate_takes_is_no_site(swish):
+    middle = {n.output.name: n.output for n in swish.nodes}
+    swish.outputs.append(Port("a.act", middle["a.act"], 1, (1, 8, 8, 8)))
+    found = ends(find_sites(swish))
+    assert "a.act" not in found and "gate" not in found
+
+
+def test_float_outputs_keep_their_bits(swish):
+    exponents = {s.name: tuple(range(s.channels)) for s in find_sites(swish)}
+    plain, alike = (Session(build_file(n)) for n in (swish, equalized(swish, exponents)))
+    for sample in samples(1, 8, 8, 3, seed=6):
+        seen = [{}, {}]
+        for session, tensors in zip((plain, alike), seen, strict=True):
+            session.run_layers(sample, lambda _, n, v, to=tensors: to.update({n: v.copy()}))
+        assert np.array_equal(seen[0]["y"], seen[1]["y"])
+        for name, exponent in exponents.items():
+            scaled = seen[0][name] * np.exp2(np.float32(exponent))
+            assert np.array_equal(scaled, seen[1][name])
+
+
+def noise(graph, real):
+    session, float_session = Session(build_file(graph)), Session(build_file(real))
+    wrong = [session.run(s)["y"] - float_session.run(s)["y"] for s in samples(1, 8, 8, 3, seed=6)]
+    return float(np.mean(np.square(wrong)))
+
+
+def test_small_channels_of_a_hardswish_get_steps_of_their_own(swish):
+    calibration = calibrate(swish, samples(1, 8, 8, 3))
+    plain = quantize_graph(swish, calibration.extremes())[0]
+    done = optimize(swish, calibration, "minmax", rounding="nearest")
+    assert "a.act" in done.exponents
+    assert noise(done.graph, swish) < noise(plain, swish) / 4
+    tables = [n for n in done.graph.nodes if n.op == "Lut" and len(n.inputs) == 3]
+    assert tables and all(1 < len(n.input(1).const) <= 8 for n in tables)
+
+
+def test_scaled_tables_run_on_int16_and_in_float(swish):
+    alike = equalized(swish, {"a": (0, 4, 3, 5, 1, 4, 2, 5), "a.act": (0, 3, 3, 3, 1, 3, 2, 3)})
+    ranges = calibrate(alike, samples(1, 8, 8, 3)).extremes()
+    plain = quantize_graph(swish, calibrate(swish, samples(1, 8, 8, 3)).extremes())[0]
+    wide, _ = quantize_graph(alike, ranges, Options(int16=frozenset(["a", "a.act"])))
+    assert next(n.input(0).dtype for n in wide.nodes if n.op == "Lut") == np.int16
+    real, _ = quantize_graph(alike, ranges, Options(precision={"a": "float32", "a.act": "float32"}))
+    assert max(noise(wide, swish), noise(real, swish)) < noise(plain, swish) / 4
+
+
+def test_tables_are_not_multiplied_for_little(g):
+    """Channels of one size gain next to nothing; nor are they where they outweigh the weights."""
+    small = block(GraphMaker(), 4)
+    assert find_exponents(small, samples(1, 8, 8, 3), all_of_it) == {}
+
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.emit("HardSwish", g.conv(x, 8, name="a"), name="a.act")
+    b = g.conv(a, 8, kernel=1, name="b", act_min=0.0)
+    graph = g.output(g.conv(b, 4, kernel=1, name="y"))
+    spread(graph.nodes[2], SIZES)
+    assert find_exponents(graph, samples(1, 8, 8, 3), all_of_it).keys() == {"b"}

@@ -1,5 +1,5 @@
 # Kernel tables of the family, best last. The sources are those of AArch64's NEON; a table of 256 bytes
-# does not fit ARMv7's registers, so lut_s8 stays the portable one.
+# does not fit ARMv7's registers, so lut_s8 and channel_lut_s8 stay the portable ones.
 # Scheduling before registers are given out spills accumulators; the scheduling after it remains.
 set(neon ../aarch64_linux/neon)
 edgekit_kernels(armv7_neon

@@ -12,6 +12,7 @@ static const ek_kernels kernels = {
     EK_NEON_KERNELS,
     .name = "armv7_neon",
     .lut_s8 = ek_lut_s8_ref, /* a table of 256 bytes does not fit the registers */
+    .channel_lut_s8 = ek_channel_lut_s8_ref,
 };
 
 const ek_target ek_target_armv7_neon = { &kernels, supported };

@@ -5,7 +5,7 @@ edgekit_kernels(cortex_m_dsp
           dsp/elementwise_s8.c dsp/gemm_s16.c dsp/gemm_s16_loops.c dsp/depthwise_s16.c
   FLAGS -Os)
 edgekit_kernels(cortex_m_mve
-  SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/unpack_w4.c mve/row_w4.c mve/depthwise_s8.c mve/elementwise_s8.c mve/pool_s8.c mve/copy.c
+  SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/unpack_w4.c mve/row_w4.c mve/depthwise_s8.c mve/elementwise_s8.c mve/lut_s8.c mve/pool_s8.c mve/copy.c
           mve/gemm_s16.c mve/depthwise_s16.c
   FLAGS -O2)
 edgekit_kernels(cortex_m0

@@ -16,6 +16,7 @@ ek_depthwise_f32_fn ek_neon_depthwise_f32;
 ek_add_s8_fn ek_neon_add_s8;
 ek_mul_s8_fn ek_neon_mul_s8;
 ek_lut_s8_fn ek_neon_lut_s8;
+ek_channel_lut_s8_fn ek_neon_channel_lut_s8;
 ek_sum_s8_fn ek_neon_sum_s8;
 ek_max_s8_fn ek_neon_max_s8;
 ek_gemm_s16_fn ek_neon_gemm_s16;

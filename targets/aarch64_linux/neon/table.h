@@ -29,6 +29,7 @@
     .add_s8 = ek_neon_add_s8,                                  \
     .mul_s8 = ek_neon_mul_s8,                                  \
     .lut_s8 = ek_neon_lut_s8,                                  \
+    .channel_lut_s8 = ek_neon_channel_lut_s8,                  \
     .sum_s8 = ek_neon_sum_s8,                                  \
     .max_s8 = ek_neon_max_s8
 /* clang-format on */

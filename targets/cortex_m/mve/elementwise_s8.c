@@ -75,19 +75,3 @@ void ek_mve_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step,
         vstrbq_p_s32(out + at, vminq_s32(vmaxq_s32(v, qmin), qmax), left);
     }
 }
-
-void ek_mve_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table)
-{
-    const uint8x16_t middle = vdupq_n_u8(128);
-    __asm__ volatile("wlstp.8 lr, %[count], 2f\n"
-                     "1:\n"
-                     "vldrb.8 q0, [%[in]], #16\n"
-                     "veor q0, q0, %q[middle]\n"
-                     "vldrb.u8 q1, [%[table], q0]\n"
-                     "vstrb.8 q1, [%[out]], #16\n"
-                     "letp lr, 1b\n"
-                     "2:\n"
-                     : [out] "+r"(out), [in] "+r"(in)
-                     : [count] "r"(count), [table] "r"(table), [middle] "w"(middle)
-                     : "lr", "q0", "q1", "memory");
-}

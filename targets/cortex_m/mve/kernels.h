@@ -89,6 +89,7 @@ ek_depthwise_s8_fn ek_mve_depthwise_s8;
 ek_add_s8_fn ek_mve_add_s8;
 ek_mul_s8_fn ek_mve_mul_s8;
 ek_lut_s8_fn ek_mve_lut_s8;
+ek_channel_lut_s8_fn ek_mve_channel_lut_s8;
 ek_sum_s8_fn ek_mve_sum_s8;
 ek_max_s8_fn ek_mve_max_s8;
 ek_copy_fn ek_mve_copy;

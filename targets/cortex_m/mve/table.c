@@ -23,6 +23,7 @@ static const ek_kernels kernels = {
     .add_s8 = EK_SLOT_add_s8(ek_mve_add_s8),
     .mul_s8 = EK_SLOT_mul_s8(ek_mve_mul_s8),
     .lut_s8 = EK_SLOT_lut_s8(ek_mve_lut_s8),
+    .channel_lut_s8 = EK_SLOT_channel_lut_s8(ek_mve_channel_lut_s8),
     .sum_s8 = EK_SLOT_sum_s8(ek_mve_sum_s8),
     .max_s8 = EK_SLOT_max_s8(ek_mve_max_s8),
     .copy = ek_mve_copy,

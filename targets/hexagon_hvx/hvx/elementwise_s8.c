@@ -1,4 +1,4 @@
-/* add_s8, mul_s8 and lut_s8. Bytes are widened by taking every second one, twice; narrowing undoes it. */
+/* add_s8 and mul_s8. Bytes are widened by taking every second one, twice; narrowing undoes it. */
 #include "kernels.h"
 #include "requant.h"
 
@@ -14,20 +14,9 @@ EK_INLINE operands operands_of(const int8_t *a, const int8_t *b, size_t b_step, 
     return (operands){ a, b, b_step, ek_splat_byte(b_step || !count ? 0 : b[0]) };
 }
 
-EK_INLINE HVX_Vector load_at(const int8_t *p, size_t left)
-{
-    return left >= EK_LINE ? ek_load(p) : ek_load_some(p, left);
-}
 EK_INLINE HVX_Vector load_b(const operands *x, size_t at, size_t left)
 {
-    return x->b_step ? load_at(x->b + at, left) : x->constant;
-}
-EK_INLINE void store_at(int8_t *p, HVX_Vector v, size_t left)
-{
-    if (left >= EK_LINE)
-        ek_store(p, v);
-    else
-        ek_store_some(p, v, left);
+    return x->b_step ? ek_load_at(x->b + at, left) : x->constant;
 }
 
 typedef struct range {
@@ -74,11 +63,11 @@ void ek_hvx_add_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step,
     const split ma = split_of(p->a_multiplier), mb = split_of(p->b_multiplier);
     const HVX_Vector bias = Q6_V_vsplat_R(p->bias);
     for (size_t at = 0; at < count; at += EK_LINE) {
-        const HVX_VectorPair va = Q6_Wh_vsxt_Vb(load_at(x.a + at, count - at));
+        const HVX_VectorPair va = Q6_Wh_vsxt_Vb(ek_load_at(x.a + at, count - at));
         const HVX_VectorPair vb = Q6_Wh_vsxt_Vb(load_b(&x, at, count - at));
         const HVX_Vector even = add_halves(Q6_V_lo_W(va), Q6_V_lo_W(vb), &ma, &mb, bias, p->shift, &o);
         const HVX_Vector odd = add_halves(Q6_V_hi_W(va), Q6_V_hi_W(vb), &ma, &mb, bias, p->shift, &o);
-        store_at(out + at, Q6_Vb_vshuffe_VbVb(odd, even), count - at);
+        ek_store_at(out + at, Q6_Vb_vshuffe_VbVb(odd, even), count - at);
     }
 }
 
@@ -96,30 +85,10 @@ void ek_hvx_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step,
     const ek_channels32 c = ek_channels_from(Q6_V_vzero(), Q6_V_vsplat_R(p->multiplier), Q6_V_vsplat_R(p->shift));
     const HVX_Vector za = ek_splat_half(p->a_zero), zb = ek_splat_half(p->b_zero);
     for (size_t at = 0; at < count; at += EK_LINE) {
-        const HVX_VectorPair va = Q6_Wh_vsxt_Vb(load_at(x.a + at, count - at));
+        const HVX_VectorPair va = Q6_Wh_vsxt_Vb(ek_load_at(x.a + at, count - at));
         const HVX_VectorPair vb = Q6_Wh_vsxt_Vb(load_b(&x, at, count - at));
         const HVX_Vector even = mul_halves(Q6_V_lo_W(va), Q6_V_lo_W(vb), za, zb, &c, &o);
         const HVX_Vector odd = mul_halves(Q6_V_hi_W(va), Q6_V_hi_W(vb), za, zb, &c, &o);
-        store_at(out + at, Q6_Vb_vshuffe_VbVb(odd, even), count - at);
-    }
-}
-
-/* vlut32 picks 32 bytes at a time; entries i and 64 + i of a vector's 128 lie side by side. Bytes
- * index as unsigned ones: the upper half of the table comes first. */
-void ek_hvx_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table)
-{
-    const HVX_Vector positive = Q6_Vb_vshuff_Vb(ek_load(table + EK_LINE));
-    const HVX_Vector negative = Q6_Vb_vshuff_Vb(ek_load(table));
-    for (size_t at = 0; at < count; at += EK_LINE) {
-        const HVX_Vector x = load_at(in + at, count - at);
-        HVX_Vector v = Q6_Vb_vlut32_VbVbI(x, positive, 0);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, positive, 1);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, positive, 2);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, positive, 3);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, negative, 4);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, negative, 5);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, negative, 6);
-        v = Q6_Vb_vlut32or_VbVbVbI(v, x, negative, 7);
-        store_at(out + at, v, count - at);
+        ek_store_at(out + at, Q6_Vb_vshuffe_VbVb(odd, even), count - at);
     }
 }

@@ -19,6 +19,7 @@ ek_add_s8_fn ek_hvx_add_s8;
 ek_add_s16_fn ek_hvx_add_s16;
 ek_mul_s8_fn ek_hvx_mul_s8;
 ek_lut_s8_fn ek_hvx_lut_s8;
+ek_channel_lut_s8_fn ek_hvx_channel_lut_s8;
 ek_sum_s8_fn ek_hvx_sum_s8;
 ek_max_s8_fn ek_hvx_max_s8;
 

@@ -8,11 +8,6 @@ EK_INLINE size_t at_most(size_t v, size_t most)
     return v < most ? v : most;
 }
 
-EK_INLINE HVX_Vector load_at(const int8_t *p, size_t left)
-{
-    return left >= EK_LINE ? ek_load(p) : ek_load_some(p, left);
-}
-
 EK_INLINE void add_words(int32_t *acc, HVX_Vector sum, size_t left)
 {
     const size_t bytes = 4 * at_most(left, EK_WORDS);
@@ -24,7 +19,7 @@ static void sum_block(int32_t *acc, const int8_t *in, size_t step, size_t rows, 
 {
     const HVX_Vector one = ek_splat_byte(1);
     HVX_VectorPair sum = Q6_W_vcombine_VV(Q6_V_vzero(), Q6_V_vzero());
-    for (size_t i = 0; i < rows; i++, in += step) sum = Q6_Wh_vmpyacc_WhVbVb(sum, load_at(in, left), one);
+    for (size_t i = 0; i < rows; i++, in += step) sum = Q6_Wh_vmpyacc_WhVbVb(sum, ek_load_at(in, left), one);
     const HVX_VectorPair halves = Q6_W_vshuff_VVR(Q6_V_hi_W(sum), Q6_V_lo_W(sum), -2);
     const HVX_VectorPair low = Q6_Ww_vunpack_Vh(Q6_V_lo_W(halves)), high = Q6_Ww_vunpack_Vh(Q6_V_hi_W(halves));
     add_words(acc, Q6_V_lo_W(low), left);
@@ -45,7 +40,7 @@ void ek_hvx_max_s8(int8_t *out, const int8_t *in, size_t step, size_t count, siz
     for (size_t j = 0; j < c; j += EK_LINE) {
         const size_t left = at_most(c - j, EK_LINE);
         HVX_Vector most = ek_load_some(out + j, left);
-        for (size_t i = 0; i < count; i++) most = Q6_Vb_vmax_VbVb(most, load_at(in + i * step + j, left));
+        for (size_t i = 0; i < count; i++) most = Q6_Vb_vmax_VbVb(most, ek_load_at(in + i * step + j, left));
         ek_store_some(out + j, most, left);
     }
 }

@@ -30,6 +30,7 @@ static const ek_kernels kernels = {
     .add_s16 = EK_SLOT_add_s16(ek_hvx_add_s16),
     .mul_s8 = ek_hvx_mul_s8,
     .lut_s8 = ek_hvx_lut_s8,
+    .channel_lut_s8 = EK_SLOT_channel_lut_s8(ek_hvx_channel_lut_s8),
     .sum_s8 = ek_hvx_sum_s8,
     .max_s8 = ek_hvx_max_s8,
 };

@@ -72,6 +72,19 @@ EK_INLINE void ek_store_some(void *p, HVX_Vector v, size_t bytes)
     }
 }
 
+/* The same for a line of which `left` bytes, at least 1, are left. */
+EK_INLINE HVX_Vector ek_load_at(const void *p, size_t left)
+{
+    return left >= EK_LINE ? ek_load(p) : ek_load_some(p, left);
+}
+EK_INLINE void ek_store_at(void *p, HVX_Vector v, size_t left)
+{
+    if (left >= EK_LINE)
+        ek_store(p, v);
+    else
+        ek_store_some(p, v, left);
+}
+
 EK_INLINE HVX_Vector ek_splat_byte(int32_t value)
 {
     return Q6_V_vsplat_R((int32_t)((uint32_t)(uint8_t)value * 0x01010101u));

@@ -64,31 +64,3 @@ void ek_avx2_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step
         store_pairs(out + at, r[0], r[1], &o, count - at);
     }
 }
-
-/* 16 lines of 16 entries: vpshufb looks up the low 4 bits in each, the high 4 bits choose the line. */
-EK_INLINE __m256i look_up(__m256i index, const __m256i *lines)
-{
-    const __m256i nibble = _mm256_set1_epi8(15);
-    const __m256i low = _mm256_and_si256(index, nibble);
-    const __m256i line = _mm256_and_si256(_mm256_srli_epi16(index, 4), nibble);
-    __m256i found = _mm256_setzero_si256();
-    for (int i = 0; i < 16; i++) {
-        const __m256i here = _mm256_cmpeq_epi8(line, _mm256_set1_epi8((int8_t)i));
-        found = _mm256_or_si256(found, _mm256_and_si256(here, _mm256_shuffle_epi8(lines[i], low)));
-    }
-    return found;
-}
-
-void ek_avx2_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table)
-{
-    __m256i lines[16];
-    size_t at = 0;
-    if (count >= 32)
-        for (int i = 0; i < 16; i++)
-            lines[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * i)));
-    for (; count - at >= 32; at += 32) {
-        const __m256i x = _mm256_loadu_si256((const __m256i *)(in + at));
-        _mm256_storeu_si256((__m256i *)(out + at), look_up(_mm256_xor_si256(x, _mm256_set1_epi8(INT8_MIN)), lines));
-    }
-    for (; at < count; at++) out[at] = table[in[at] + 128];
-}

@@ -28,6 +28,7 @@
     .add_s8 = ek_avx2_add_s8,                   \
     .mul_s8 = ek_avx2_mul_s8,                   \
     .lut_s8 = ek_avx2_lut_s8,                   \
+    .channel_lut_s8 = ek_avx2_channel_lut_s8,   \
     .sum_s8 = ek_avx2_sum_s8,                   \
     .max_s8 = ek_avx2_max_s8
 /* clang-format on */

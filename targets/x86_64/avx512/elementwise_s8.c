@@ -65,36 +65,3 @@ void ek_avx512_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_st
         _mm512_mask_storeu_epi8(out + at, exist, ek_in_order64(ek_narrow64(r[0], r[1], r[2], r[3], &o)));
     }
 }
-
-/* The table as 128 words of 2 bytes: vpermi2w looks up 64 words at once, the low bit of an index
- * picks the byte. (vpermi2b would do with less, but not every CPU with VNNI has it.) */
-EK_INLINE __m512i look_up(__m512i index, const __m512i *t)
-{
-    const __m512i low = _mm512_set1_epi16(0xff);
-    const __m512i even = _mm512_and_si512(index, low), odd = _mm512_srli_epi16(index, 8);
-    __m512i found[2];
-    const __m512i in[2] = { even, odd };
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        const __m512i word = _mm512_srli_epi16(in[i], 1);
-        const __m512i lower = _mm512_permutex2var_epi16(t[0], word, t[1]);
-        const __m512i upper = _mm512_permutex2var_epi16(t[2], word, t[3]);
-        const __m512i pair =
-            _mm512_mask_blend_epi16(_mm512_test_epi16_mask(in[i], _mm512_set1_epi16(0x80)), lower, upper);
-        const __m512i shift = _mm512_slli_epi16(_mm512_and_si512(in[i], _mm512_set1_epi16(1)), 3);
-        found[i] = _mm512_and_si512(_mm512_srlv_epi16(pair, shift), low);
-    }
-    return _mm512_or_si512(found[0], _mm512_slli_epi16(found[1], 8));
-}
-
-void ek_avx512_lut_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table)
-{
-    __m512i t[4];
-    for (int i = 0; i < 4; i++) t[i] = _mm512_loadu_si512(table + BLOCK * i);
-    const __m512i flip = _mm512_set1_epi8(INT8_MIN);
-    for (size_t at = 0; at < count; at += BLOCK) {
-        const __mmask64 exist = ek_mask64(count - at);
-        const __m512i index = _mm512_xor_si512(_mm512_maskz_loadu_epi8(exist, in + at), flip);
-        _mm512_mask_storeu_epi8(out + at, exist, look_up(index, t));
-    }
-}

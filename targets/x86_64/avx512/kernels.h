@@ -30,6 +30,7 @@ ek_depthwise_f32_fn ek_avx512_depthwise_f32;
 ek_add_s8_fn ek_avx512_add_s8;
 ek_mul_s8_fn ek_avx512_mul_s8;
 ek_lut_s8_fn ek_avx512_lut_s8;
+ek_channel_lut_s8_fn ek_avx512_channel_lut_s8;
 ek_sum_s8_fn ek_avx512_sum_s8;
 ek_max_s8_fn ek_avx512_max_s8;
 

@@ -28,6 +28,7 @@ static const ek_kernels kernels = {
     .add_s8 = ek_avx512_add_s8,
     .mul_s8 = ek_avx512_mul_s8,
     .lut_s8 = ek_avx512_lut_s8,
+    .channel_lut_s8 = ek_avx512_channel_lut_s8,
     .sum_s8 = ek_avx512_sum_s8,
     .max_s8 = ek_avx512_max_s8,
 };

@@ -82,3 +82,12 @@ def test_factors_over_another_axis_or_of_other_sizes_are_none(g):
     for c in (np.array([[1.0], [2.0], [1.0], [2.0]]), np.array([1.0, 3.0, 1.0, 1.0]),
               np.array([1.0, -2.0, 1.0, 1.0])):  # fmt: skip
         assert find_chains(g.output(g.emit("Mul", x, g.const(c)))) == []
+
+
+def test_there_are_no_more_classes_than_tables(g):
+    x = g.input("x", 1, 600)
+    low, high = np.arange(600) % 25, np.arange(600) // 25
+    y = g.emit("Tanh", g.emit("Mul", x, g.const(np.exp2(low))))
+    z = g.emit("Mul", y, g.const(np.exp2(high)))
+    (chain,) = find_chains(g.output(z))
+    assert chain.end is y and len(chain.functions) == 25

@@ -12,6 +12,7 @@ from edgekit.toolkit.quantize.equalize import equalized, find_exponents
 from edgekit.toolkit.quantize.options import Options
 from edgekit.toolkit.quantize.sites import find_sites
 from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.verify import verify
 
 from .conftest import GraphMaker
 from .test_equalize import all_of_it, samples, spread
@@ -76,6 +77,79 @@ def test_float_outputs_keep_their_bits(swish):
         for name, exponent in exponents.items():
             scaled = seen[0][name] * np.exp2(np.float32(exponent))
             assert np.array_equal(scaled, seen[1][name])
+
+
+def pool(g, op, x, **attrs):
+    return g.emit(op, x, kernel=(3, 3), stride=(1, 1), dilation=(1, 1), pads=(1, 1, 1, 1),
+                  out_hw=x.shape[1:3], **attrs)  # fmt: skip
+
+
+def norm(g, x):
+    return g.emit("LayerNorm", x, axes=(3,), epsilon=1e-5, centered=True)
+
+
+def leaky_beside_a_table(g, x):
+    v = g.conv(x, 8, name="v")
+    return g.emit("LeakyRelu", v, alpha=0.1), g.emit("HardSwish", v)
+
+
+def leaky_behind_a_table(g, x):
+    v = g.emit("HardSwish", g.conv(x, 8), name="v")
+    return v, g.emit("LeakyRelu", v, alpha=0.1)
+
+
+def leaky_within_a_table(g, x):
+    v = g.conv(x, 8, name="v")
+    gate = g.emit("Sigmoid", g.emit("LeakyRelu", v, alpha=0.1))
+    return g.emit("Mul", gate, v), g.emit("Tanh", pool(g, "MaxPool2d", v))
+
+
+def doubled_beside_a_table(g, x):
+    v = g.conv(x, 8, name="v")
+    return norm(g, g.emit("Add", v, v)), g.emit("HardSwish", v)
+
+
+def sum_of_what_tables_make(g, x):
+    v = g.conv(x, 8, name="v")
+    swish = g.emit("Mul", v, g.emit("Sigmoid", v))
+    pooled = pool(g, "MaxPool2d", g.emit("LeakyRelu", swish, alpha=0.1))
+    return norm(g, g.emit("Add", g.conv(x, 8), pooled)), v
+
+
+def slopes_that_are_the_tensor(g, x):
+    v = g.conv(x, 8, name="v")
+    return norm(g, g.emit("Add", g.conv(x, 8), g.emit("PRelu", v, v))), v
+
+
+def tables_of_tables(g, x):
+    v = g.emit("HardSwish", g.conv(x, 8), name="v")
+    return v, g.emit("Tanh", v), g.emit("Mul", v, g.emit("Sigmoid", v))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        leaky_beside_a_table, leaky_behind_a_table, leaky_within_a_table, doubled_beside_a_table,
+        sum_of_what_tables_make, slopes_that_are_the_tensor, tables_of_tables,
+    ],
+)  # fmt: skip
+def test_what_channels_pass_through_may_be_part_of_tables_too(g, made):
+    graph = g.output(*(g.conv(v, 4, kernel=1) for v in made(g, g.input("x", 1, 5, 5, 3))))
+    exponents = {s.name: tuple(range(s.channels)) for s in find_sites(graph)}
+    assert "v" in exponents
+    plain, alike = (Session(build_file(n)) for n in (graph, equalized(graph, exponents)))
+    for sample in samples(1, 5, 5, 3, count=2):
+        want, got = plain.run(sample), alike.run(sample)
+        assert all(np.array_equal(want[name], got[name]) for name in want)
+
+
+def test_names_that_are_taken_are_left_alone(g):
+    a = g.conv(g.input("x", 1, 5, 5, 3), 8, name="a")
+    act = g.emit("HardSwish", g.conv(a, 8, name="a.unscaled"), name="a.act")
+    graph = g.output(g.conv(g.emit("HardSwish", a), 8), g.conv(act, 8))
+    alike = equalized(graph, {s.name: tuple(range(8)) for s in find_sites(graph)})
+    verify(alike, "equalized")
+    assert {"a.unscaled", "a.unscaled_", "a.act.unscaled"} < {v.name for v in alike.values()}
 
 
 def noise(graph, real):

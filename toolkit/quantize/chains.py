@@ -8,7 +8,7 @@ there is a table for every class of channels that have all factors in common.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -20,6 +20,7 @@ from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..ops._opdef import Activation
 from ..ops.binary import FUNCTIONS
+from ..ops.lut import MOST_TABLES
 
 Reals = NDArray[np.float64]
 
@@ -41,12 +42,8 @@ class Chain:
 
     @cached_property
     def index(self) -> NDArray[np.uint8] | None:
-        constants = [v.const for n in self.nodes for v in n.inputs if v is not None]
-        factors = [c.ravel() for c in constants if c is not None and c.size > 1]
-        if not factors:
-            return None
-        _, index = np.unique(np.stack(factors), axis=1, return_inverse=True)
-        return index.ravel().astype(np.uint8) if index.any() else None
+        found = _classes(self.nodes)
+        return None if found is None else found.astype(np.uint8)
 
     @cached_property
     def functions(self) -> list[Function]:
@@ -67,6 +64,22 @@ class Chain:
             for node in self.nodes:
                 known[node.output] = _apply(node, operand)
         return known[self.end]
+
+
+def _classes(nodes: Iterable[Node]) -> NDArray[np.intp] | None:
+    """The class of each channel, by the factors of all nodes; None if there is but one."""
+    constants = [v.const for n in nodes for v in n.inputs if v is not None]
+    factors = [c.ravel() for c in constants if c is not None and c.size > 1]
+    if not factors:
+        return None
+    _, index = np.unique(np.stack(factors), axis=1, return_inverse=True)
+    return index.ravel() if index.any() else None
+
+
+def _has_tables(nodes: Iterable[Node]) -> bool:
+    """Whether there are no more classes of channels than a Lut has tables for."""
+    index = _classes(nodes)
+    return index is None or int(index.max()) < MOST_TABLES
 
 
 def _apply(node: Node, operand: Callable[[Value], Reals]) -> Reals:
@@ -112,10 +125,11 @@ def find_chains(graph: Graph) -> list[Chain]:
         if not _elementwise(node):
             continue
         roots = {root.get(v, v) for v in node.dynamic_inputs}
-        if len(roots) == 1:
+        before = [n for v in node.dynamic_inputs for n in path.get(v, ())]
+        nodes = (*dict.fromkeys(before), node)
+        if len(roots) == 1 and _has_tables(nodes):
             root[node.output] = roots.pop()
-            before = [n for v in node.dynamic_inputs for n in path.get(v, ())]
-            path[node.output] = (*dict.fromkeys(before), node)
+            path[node.output] = nodes
     order = {id(n): i for i, n in enumerate(graph.nodes)}
     ends = _read_outside(graph, root)
     return [

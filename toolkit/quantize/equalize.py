@@ -28,18 +28,19 @@ from zlib import compress, decompress
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ir import Array, Graph, Node, Value, constant
+from ..ir import Array, Graph, Node, constant
 from ..ops import definition
 from ..ops.layer_norm import room_for_shifts
 from ..ops.lut import SIZES
 from ..passes.affine import input_factors
-from .chains import find_chains
+from .factors import Factors
 from .precision import INT8
 from .prepare import copied
 from .qparams import activation_params
 from .simulate import Simulation
-from .site_noise import Estimate, Size, estimates, sizes_of, weight_of
-from .sites import Site, chosen, find_sites, has_weights
+from .site_noise import Estimate, estimates, weight_of
+from .site_sizes import Size, sizes_of
+from .sites import Site, chosen, find_sites, has_weights, makes_by_constants
 
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
@@ -142,14 +143,14 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
     Exponents of tensors that are no site, or have other channels, raise ValueError.
     """
     copy = copied(graph)
-    factors = _Factors(copy)
+    factors = Factors(copy)
     for site, exponent in chosen(find_sites(copy), exponents, "to be scaled"):
         s = np.exp2(exponent)
         for node in site.makers:
-            if factors.end_chain(node):
-                factors.behind(node, s)
-            else:
+            if makes_by_constants(node):
                 _scale_rows(node, s)
+            else:
+                factors.behind(node, s)
         for node, i in site.constants:
             _rescale(node, i, s)
         for node in site.readers:
@@ -157,53 +158,10 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
                 _rescale_or_add(node, 3, 1 / s, "factor")
             else:
                 _rescale(node, definition(node.op).weight, 1 / input_factors(s, node))
-        for v in site.looked_up:
-            factors.before_tables(v, 1 / s)
+        for v, nodes in site.looked_up.items():
+            factors.before(nodes, v, 1 / s)
     copy.nodes = factors.nodes()
     return copy
-
-
-class _Factors:
-    """Puts factors by channel in front of chains and behind them, to be in their tables."""
-
-    def __init__(self, graph: Graph) -> None:
-        chains = find_chains(graph)
-        self.graph, self.consumers, self.producers = graph, graph.consumers(), graph.producers()
-        self.inside = {n for c in chains for n in c.nodes}
-        self.inserted: dict[Node, list[Node]] = {}
-        self.plain: dict[Value, Value] = {}
-
-    def end_chain(self, node: Node) -> bool:
-        """Whether what `node` makes comes from a table."""
-        return node in self.inside
-
-    def behind(self, node: Node, s: Reals) -> None:
-        """Multiply what `node` makes for all but chains."""
-        v = node.output
-        plain = Value(f"{v.name}.unscaled", v.type)
-        node.outputs[0] = self.plain[v] = plain
-        self._multiply(plain, s, v, node, node.name)
-        self._give_chains(v)
-
-    def before_tables(self, v: Value, s: Reals) -> None:
-        """Multiply `v` for chains, once."""
-        if v not in self.plain:
-            self.plain[v] = Value(f"{v.name}.unscaled", v.type)
-            self._multiply(v, s, self.plain[v], self.producers[v], self.plain[v].name)
-            self._give_chains(v)
-
-    def _multiply(self, x: Value, s: Reals, y: Value, after: Node, name: str) -> None:
-        by = constant(s.astype(np.float32), f"{y.name}.factors")
-        self.inserted.setdefault(after, []).append(Node("Mul", [x, by], [y], {}, name))
-
-    def _give_chains(self, v: Value) -> None:
-        for node in self.consumers.get(v, []):
-            if node in self.inside:
-                node.inputs = [self.plain[v] if w is v else w for w in node.inputs]
-
-    def nodes(self) -> list[Node]:
-        """Those of the graph with what was put in, in order of execution."""
-        return [m for n in self.graph.nodes for m in (n, *self.inserted.get(n, []))]
 
 
 def _scale_rows(node: Node, s: Reals) -> None:

@@ -29,8 +29,9 @@ class Site:
     sums       Adds in between, in order of execution
     products   Muls in between by what is no part of the site, in order of execution
     constants  operands of the sums that are constant
-    looked_up  tensors that chains read, whose tables take a scale back
+    looked_up  nodes of chains by the tensors they read: their tables take a scale back
     tensors    those that have sizes of their own, in order of execution
+    tensor_of  the one of these that a value of the site is, but for what moves it
     """
 
     makers: list[Node] = field(default_factory=list)
@@ -38,8 +39,9 @@ class Site:
     sums: list[Node] = field(default_factory=list)
     products: list[Node] = field(default_factory=list)
     constants: list[tuple[Node, int]] = field(default_factory=list)
-    looked_up: list[Value] = field(default_factory=list)
+    looked_up: dict[Value, list[Node]] = field(default_factory=dict)
     tensors: list[Value] = field(default_factory=list)
+    tensor_of: dict[Value, Value] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -48,8 +50,7 @@ class Site:
     @property
     def needs_tables(self) -> bool:
         """Whether tables for classes of channels are made, or read, where it is scaled."""
-        weights = all(has_weights(n) or _is_norm(n) or n.op == "Gather" for n in self.makers)
-        return bool(self.looked_up) or not weights
+        return bool(self.looked_up) or not all(map(makes_by_constants, self.makers))
 
     @property
     def channels(self) -> int:
@@ -123,8 +124,8 @@ def _homogeneous(node: Node) -> bool:
     return low in (0.0, -np.inf) and bool(high == np.inf)
 
 
-def _makes(node: Node) -> bool:
-    """Whether its channels may be scaled by its constants."""
+def makes_by_constants(node: Node) -> bool:
+    """Whether the channels of its output may be scaled by its constants."""
     if node.output.dtype != np.float32 or not node.output.shape or not _homogeneous(node):
         return False
     if node.op == "Gather":
@@ -153,6 +154,11 @@ def _adds(node: Node) -> bool:
         or (v.const is not None and v.shape[-1:] == node.output.shape[-1:])
         for v in (node.input(0), node.input(1))
     )
+
+
+def _alone(node: Node) -> bool:
+    """Whether it reads its first operand but once."""
+    return node.inputs.count(node.inputs[0]) == 1
 
 
 def _doubles(node: Node) -> bool:
@@ -188,12 +194,16 @@ class Search:
 
     def makes(self, node: Node) -> bool:
         """Whether the channels of its output may be scaled by its constants, or by its table."""
-        return _makes(node) or self._ends_chain(node)
+        return makes_by_constants(node) or self._ends_chain(node)
 
     def _ends_chain(self, node: Node) -> bool:
         v = node.output
         several = v in self.ends and v.shape[-1:] > (1,)
         return several and not self.passes_on(node) and not _doubles(node)
+
+    def _looks_up(self, node: Node) -> bool:
+        """Whether it is part of a table, if channels do not pass through it."""
+        return node in self.inside and not _doubles(node)
 
     def site(self, maker: Node) -> Site | None:
         """What `maker` makes, with all else, ends in the readers; None if in anything else too."""
@@ -214,10 +224,16 @@ class Search:
             nodes[:] = sorted(dict.fromkeys(nodes), key=lambda n: self.place[n])
         sized = sorted({*site.makers, *site.sums, *site.products}, key=lambda n: self.place[n])
         site.tensors = [n.output for n in sized]
+        site.tensor_of = {v: self._source(v, set(site.tensors)) for v in seen}
         site.constants = [
             (n, i) for n in site.sums for i, v in enumerate(n.inputs) if v and v.const is not None
         ]
         return site if site.readers or site.looked_up else None
+
+    def _source(self, v: Value, tensors: set[Value]) -> Value:
+        while v not in tensors:
+            v = self.producers[v].input(0)
+        return v
 
     def _around(self, v: Value, site: Site) -> list[Value] | None:
         """The other tensors that change with `v`; makers, readers and sums go to the site."""
@@ -226,22 +242,24 @@ class Search:
             return None
         if source in site.makers or (self.widely and self.makes(source)):
             site.makers.append(source)
+        elif self.passes_on(source) and _alone(source):
+            beyond.append(source.input(0))
+        elif self._looks_up(source):
+            return None
         elif self.widely and _adds(source):
             beyond += self._sum(source, site)
-        elif self.passes_on(source):
-            beyond.append(source.input(0))
         elif self.widely and _scaled_by_other(source) is not None:
             beyond += self._product(source, site)
         else:
             return None
         for node in self.consumers.get(v, []):
-            alone = node.input(0) is v and node.inputs.count(v) == 1
-            if node.input(0) is v and (has_weights(node) or (self.widely and _is_norm(node))):
+            first = node.inputs[0] is v
+            if first and (has_weights(node) or (self.widely and _is_norm(node))):
                 site.readers.append(node)
-            elif alone and self.passes_on(node):
+            elif first and _alone(node) and self.passes_on(node):
                 beyond.append(node.output)
-            elif node in self.inside and not _doubles(node):
-                site.looked_up.append(v)
+            elif self._looks_up(node):
+                site.looked_up.setdefault(v, []).append(node)
             elif self.widely and _scaled_by_other(node) is v:
                 beyond += self._product(node, site)
             elif self.widely and _adds(node):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize import Options, quantize_graph, units
+from edgekit.toolkit.verify import verify
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +98,11 @@ def test_what_cannot_be_int16_is_int8_and_says_so(g, monkeypatch):
     q, decisions = quantized(three_convs(g), "b")
     assert all(n.output.dtype == np.int8 for n in q.nodes)
     assert [(d.node, d.what, d.why) for d in decisions] == [(n, "made int8", "no") for n in "bc"]
+
+
+def test_a_float_chain_starts_where_an_integer_one_ends(g):
+    a = g.emit("Tanh", g.conv(g.input("x", 1, 4, 4, 2), 2), name="a")
+    b = g.emit("Sigmoid", g.emit("Tanh", a), name="b")
+    q, _ = quantized(g.output(g.conv(a, 2), g.conv(b, 2)), b="float32")
+    verify(q, "quantization")
+    assert ops(q)[1:5] == ["Lut", "Dequantize", "Tanh", "Sigmoid"]

@@ -43,12 +43,11 @@ class Emitter:
     def run(self, quants: Quants) -> Graph:
         self.quants = quants
         self._inputs()
-        emitted: set[Node] = set()
         for unit in self.units:
             if unit.integer:
                 self._integer_unit(unit)
             else:
-                self._plain_unit(unit, emitted)
+                self._plain_unit(unit)
         for port in self.graph.outputs:
             value = port.value if port.value.const is not None else self._made(port.value)
             self.made.outputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
@@ -93,11 +92,10 @@ class Emitter:
             forms[dtype] = self._append(op, [source], self._value(v, dtype, name), name)
         return forms[dtype]
 
-    def _plain_unit(self, unit: Unit, emitted: set[Node]) -> None:
+    def _plain_unit(self, unit: Unit) -> None:
         for node in unit.nodes:
-            if node in emitted:
+            if any(v in self.forms for v in node.outputs):  # a chain ends here, another goes on
                 continue
-            emitted.add(node)
             inputs = [
                 v if v is None or v.const is not None else self._as(v, v.dtype) for v in node.inputs
             ]

@@ -39,7 +39,7 @@ from .ir import Graph
 from .judging import Judging, input_specs, others_of
 from .onnx_import import input_names
 from .onnx_import import load as import_onnx
-from .passes import DEFAULT, run_passes
+from .passes import DEFAULT, FINITE, run_passes
 from .progress import Progress, silent
 from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, quantize_model
 from .quantize import Quantized as QuantizedModel
@@ -93,10 +93,13 @@ class Quantized:
         return asdict(self) | {"mixed": None if self.mixed is None else self.mixed.to_json()}
 
 
-def load(model: str | Path | bytes, shapes: Shapes | None = None) -> Graph:
-    """The optimized float graph of an ONNX model. Raises UserError or UnsupportedError."""
+def load(model: str | Path | bytes, shapes: Shapes | None = None, *, finite: bool = False) -> Graph:
+    """The optimized float graph of an ONNX model; `finite` in the form that is quantized.
+
+    Raises UserError or UnsupportedError.
+    """
     graph = import_onnx(model, shapes)
-    run_passes(graph, DEFAULT)
+    run_passes(graph, (*DEFAULT, *FINITE) if finite else DEFAULT)
     return graph
 
 
@@ -155,7 +158,7 @@ def quantize(
     path = _output(model, output, *read_too)
     if report is not None:
         check_writable(report, [path, model, *read_too])
-    graph = load(model, shapes)
+    graph = load(model, shapes, finite=True)
     image = image or ImageOptions()
     extra = judging is not None and judging.reads_calibration
     samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
@@ -265,7 +268,7 @@ def check(
     the kernel table `kernels`. Raises UserError or CalibrationError.
     """
     session = Session(edge, kernels)
-    graph = load(model, _shapes_of(session, model))
+    graph = load(model, _shapes_of(session, model), finite=True)
     specs, batch = input_specs(graph), batch_of(graph)
     samples = open_samples(data, specs, image or ImageOptions(), limit=limit, allow_extra=True)
     meter = None

@@ -7,7 +7,7 @@ import pytest
 
 ORDER = {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"}
 LOGIC = {"And", "Or", "Xor"}
-BACKEND_OPS = ORDER | LOGIC | {"Not"}
+BACKEND_OPS = ORDER | LOGIC | {"Not", "IsNaN"}
 
 SHAPES = [
     ((7,), (7,)),
@@ -38,6 +38,7 @@ def test_numbers_compare_as_in_onnxruntime(run_onnx, op, a, b):
 def test_limits_and_what_is_no_number(run_onnx, op):
     v = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], np.float32)
     run_onnx(op, {"x": v[:, None], "y": v}).agree(rtol=0)
+    run_onnx("IsNaN", {"x": v}).agree(rtol=0)
     w = np.array([-(2**31), 2**31 - 1, 0, -1], np.int32)
     run_onnx(op, {"x": w[:, None], "y": w}).agree(rtol=0)
 

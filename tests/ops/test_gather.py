@@ -8,7 +8,8 @@ import pytest
 from edgekit.toolkit.errors import UnsupportedError, UserError
 from edgekit.toolkit.ir import TensorType, Value, constant
 
-BACKEND_OPS = {"Gather"}
+BACKEND_OPS = {"Gather", "GatherElements", "GatherND"}
+PARAMETERS = {"GatherElements": 1, "GatherND": 1}
 
 
 def test_backend(backend_case):
@@ -25,6 +26,38 @@ def test_onnxruntime_agrees(run_onnx, indices, axis):
     at = np.array(indices, np.int64)
     run_onnx("Gather", {"x": x}, {"i": at}, axis=axis).agree(rtol=0)
     run_onnx("Gather", {"x": x, "i": at}, axis=axis).agree(rtol=0)
+
+
+POINTS = [
+    ([[0, 0], [1, 5], [-1, 2]], 0),  # anywhere
+    ([[[0, 1], [0, 3]], [[2, 1], [2, 3]]], 0),  # a strided block
+    ([[i, j] for i in range(4) for j in range(6)], 0),  # all of it
+    ([[3], [-6], [2], [2]], 1),
+    ([[[0, 1]], [[1, 2]], [[2, 3]], [[-1, 4]]], 1),
+]
+
+
+@pytest.mark.parametrize(("points", "batch"), POINTS)
+def test_points_are_gathered(run_onnx, points, batch):
+    x = np.random.default_rng(0).normal(size=(4, 6, 5)).astype(np.float32)
+    at = {"i": np.array(points, np.int64)}
+    run_onnx("GatherND", {"x": x}, at, batch_dims=batch).agree(rtol=0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_elements_are_gathered(run_onnx, axis):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 6, 5)).astype(np.float32)
+    at = {"i": rng.integers(-4, 4, (3, 2, 4))}
+    run_onnx("GatherElements", {"x": x}, at, axis=axis).agree(rtol=0)
+
+
+def test_points_outside_and_computed_points_are_refused(run_onnx):
+    x = np.zeros((4, 3), np.float32)
+    with pytest.raises(UnsupportedError, match=r"of axes of \[4, 3\]"):
+        run_onnx("GatherND", {"x": x}, {"i": np.array([[0, 3]])})
+    with pytest.raises(UnsupportedError, match="computed at run time"):
+        run_onnx("GatherND", {"x": x, "i": np.array([[0, 2]])})
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (2, 3, 6)])

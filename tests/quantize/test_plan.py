@@ -291,6 +291,30 @@ def test_a_mask_before_softmax_leaves_the_steps_to_what_it_shows(g, much):
     assert np.allclose(real, e / e.sum(axis=2, keepdims=True), atol=0.03)
 
 
+@pytest.mark.parametrize("much", [-100.0, -1e4])
+def test_a_constant_mask_of_two_softmaxes_leaves_the_steps_to_the_scores(g, much):
+    scores = [g.input(f"scores{i}", 1, 6, 6) for i in range(2)]
+    mask = g.const(np.triu(np.full((6, 6), much), 1))
+    totals = [g.emit("Add", s, mask, name=f"total{i}") for i, s in enumerate(scores)]
+    seen = g.emit("Reshape", totals[1], shape=(6, 6))
+    probabilities = (g.emit("Softmax", totals[0], axis=2), g.emit("Softmax", seen, axis=1))
+    graph = g.output(*probabilities)
+    low = (much - 4, 4.0)
+    q, decisions = quantize_graph(
+        graph, ranges_of(graph, total0=low, total1=low, **{seen.name: low})
+    )
+    found = by_name(q)
+    assert not decisions
+    assert all(found[n].quant.scalar < 0.1 for n in ("total0", "total1", seen.name))
+    x = np.random.default_rng(0).uniform(-4, 4, (6, 6)).astype(np.float32)
+    feed = {s.name: found[s.name].quant.quantize(x[None]) for s in scores}
+    got = interpret(q, feed)
+    e = np.exp(x) * np.tri(6)
+    for port in q.outputs:
+        real = port.value.quant.dequantize(got[port.name]).reshape(6, 6)
+        assert np.allclose(real, e / e.sum(axis=1, keepdims=True), atol=0.03)
+
+
 def test_what_is_no_mask_keeps_its_range(g):
     a, b = g.input("a", 1, 4), g.input("b", 1, 4)
     graph = g.output(g.emit("Softmax", g.emit("Add", a, b, name="total"), axis=1))

@@ -25,7 +25,7 @@ _FUNCTIONS = {
     CompareFn.Xor: np.logical_xor,
 }
 _ONNX = {
-    CompareFn.Equal: ("Equal", "Not"),
+    CompareFn.Equal: ("Equal", "Not", "IsNaN"),
     CompareFn.Less: ("Less", "Greater"),
     CompareFn.LessOrEqual: ("LessOrEqual", "GreaterOrEqual"),
 }
@@ -34,8 +34,8 @@ _ONNX = {
 class Compare(OpDef):
     """ONNX operator of the same name, in every version: float32, int32, uint8 or bool to bool.
 
-    Bools are uint8, 0 or 1. Greater is Less with its inputs the other way round, Not is Equal to 0.
-    And, Or and Xor take bools.
+    Bools are uint8, 0 or 1. Greater is Less with its inputs the other way round, Not is Equal to 0,
+    IsNaN is not Equal to itself. And, Or and Xor take bools.
     """
 
     exactness = "exact"
@@ -47,7 +47,9 @@ class Compare(OpDef):
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]
-        if node.op == "Not":
+        if node.op == "IsNaN":
+            values = [b.emit("Equal", [values[0], values[0]])]
+        if node.op in ("Not", "IsNaN"):
             values.append(b.constant(np.array(0, np.uint8)))
         for v in values:
             if v.dtype not in (*_DTYPES, np.int64, np.bool_):

@@ -5,22 +5,24 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
-from .movement import axis_of, take
+from .movement import COPY_DIMS, as_copy, axis_of, take
 
 
 class Gather(OpDef):
-    """ONNX Gather-1..13 and ai.onnx.ml.ArrayFeatureExtractor-1. attrs: axis, from the front.
+    """ONNX Gather-1..13, ArrayFeatureExtractor-1; GatherND and GatherElements by constant indices.
 
-    Inputs: x of any element type, indices int32 (negative ones count from the end). Constant
-    indices at regular steps become a Slice. An index outside the axis stops the run.
+    attrs: axis, from the front. Inputs: x of any element type, indices int32 (negative ones count
+    from the end). Constant indices at regular steps become a Slice. An index outside the axis stops
+    the run.
     """
 
     name = "Gather"
-    onnx = ("Gather", "ai.onnx.ml.ArrayFeatureExtractor")
+    onnx = ("Gather", "GatherND", "GatherElements", "ai.onnx.ml.ArrayFeatureExtractor")
     exactness = "exact"
     shared = True
     int16 = True
@@ -33,7 +35,36 @@ class Gather(OpDef):
             lead = x.shape[:-1] if len(x.shape) > 1 else (1,)
             return [b.reshape(picked, (*lead, indices.type.size))]
         axis = axis_of(int(node.attrs.get("axis", 0)), len(x.shape))
-        return [self._take(b, x, indices, axis)]
+        if node.op == "Gather":
+            return [self._take(b, x, indices, axis)]
+        at = node.const(1)
+        assert at is not None
+        if node.op == "GatherElements":
+            return [self._pick(b, x, np.moveaxis(_grid(at.shape, {axis: at}), 0, -1), 0)]
+        return [self._pick(b, x, at, int(node.attrs.get("batch_dims", 0)))]
+
+    def _pick(self, b: Builder, x: Value, at: Array, batch: int) -> Value:
+        """What GatherND gives: x at each of `at` [batch.., .., k], of the k axes behind batch."""
+        depth = batch + at.shape[-1]
+        lead, rest = x.shape[:depth], x.shape[depth:]
+        places = at.shape[:-1]
+        axes = [*_grid(places, {})[:batch], *np.moveaxis(at, -1, 0)]
+        sizes = np.reshape(lead, (-1, *(1,) * len(places)))
+        index = np.stack(axes)
+        index = np.where(index < 0, index + sizes, index)
+        if index.size == 0 or np.any((index < 0) | (index >= sizes)):
+            raise Unsupported(f"it gathers {at.tolist()} of axes of {list(lead)}")
+        rows = np.ravel_multi_index(list(index), lead)
+        view = as_copy(rows.ravel())
+        if view is not None and 1 < len(view[0]) < COPY_DIMS:
+            dims, strides, offset = view
+            size = prod(rest)
+            return b.emit(
+                "Copy", [x], dims=(*dims, size), strides=(*(s * size for s in strides), 1),
+                offset=offset * size, shape=(*places, *rest),
+            )  # fmt: skip
+        y = self._take(b, b.reshape(x, (prod(lead), *rest)), b.constant(rows.ravel()), 0)
+        return b.reshape(y, (*places, *rest))
 
     def _take(self, b: Builder, x: Value, indices: Value, axis: int) -> Value:
         if indices.const is None:
@@ -71,6 +102,14 @@ class Gather(OpDef):
             "count": indices.type.size,
         }
         return Lowered(OpKind.Gather, params, [x, indices])
+
+
+def _grid(shape: tuple[int, ...], known: dict[int, Array]) -> NDArray[np.int64]:
+    """The coordinates [axis, *shape] of every place; of the axes in `known`, those given."""
+    grid = np.indices(shape, np.int64)
+    for axis, at in known.items():
+        grid[axis] = at
+    return grid
 
 
 OPS: tuple[OpDef, ...] = (Gather(),)

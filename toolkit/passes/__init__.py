@@ -8,6 +8,7 @@ from .absorb_permutation import AbsorbPermutation
 from .common_subexpressions import CommonSubexpressions
 from .dead_code import DeadCode
 from .drop_expand import DropExpand
+from .finite_masks import FiniteMasks
 from .fold_affine import FoldAffine
 from .fold_affine_forward import FoldAffineForward
 from .fold_constants import FoldConstants
@@ -26,8 +27,9 @@ from .products import Products
 from .scale_layer_norm import ScaleLayerNorm
 from .softmax import SoftmaxParts
 from .unit_axes import UnitReshapes, UnitTransposes
+from .unless_nan import UnlessNan
 
-__all__ = ["DEFAULT", "OTHER_LAYOUT", "Pass", "UntilQuiet", "run_passes"]
+__all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "Pass", "UntilQuiet", "run_passes"]
 
 _CLEANING: tuple[Pass, ...] = (DeadCode(), CommonSubexpressions(), FoldConstants())
 
@@ -73,3 +75,10 @@ DEFAULT: tuple[Pass, ...] = (
     OwnOutputs(),
     DeadCode(),
 )
+
+FINITE: tuple[Pass, ...] = (
+    UntilQuiet("values are finite", (*_CLEANING, UnlessNan(), FiniteMasks())),
+    DeadCode(),
+)
+"""Behind DEFAULT, of a graph to be quantized: integers hold neither NaN nor infinity. What is equal
+then is what the samples of a calibration can tell: attention that masks a whole row is not."""

@@ -9,7 +9,7 @@ import numpy as np
 from ..ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ..ops import definition
 from ..ops.lut import make_table
-from .options import Decision
+from .options import Decision, Range
 from .precision import FLOAT, INT8, DType, Precision
 from .qparams import activation_params, constant_q
 from .sharing import Sharing
@@ -167,8 +167,20 @@ class Emitter:
         if unit.shared:
             quant = self.quants[unit.node.output, unit.dtype]
         else:
-            quant = activation_params(float(v.const.min()), float(v.const.max()), unit.dtype)
+            low, high = float(v.const.min()), float(v.const.max())
+            if unit.node.op == "Add":
+                low, high = self._told_apart(unit, low, high)
+            quant = activation_params(low, high, unit.dtype)
         return constant(constant_q(v.const, quant), v.name, quant)
+
+    def _told_apart(self, unit: Unit, low: float, high: float) -> Range:
+        """The part of a summand's range beyond which every sum saturates."""
+        assert unit.dtype is not None
+        (x,), y = unit.inputs, unit.node.output
+        x_low, x_high = _reals(self.quants[x, unit.dtype])
+        y_low, y_high = _reals(self.quants[y, unit.dtype])
+        told = np.clip((low, high), y_low - x_high, y_high - x_low)
+        return float(told[0]), float(told[1])
 
     def _requantized(self, unit: Unit, v: Value) -> Value:
         assert unit.dtype is not None
@@ -193,3 +205,9 @@ class Emitter:
             inputs += [None] * (op.bias + 1 - len(inputs))
             inputs[op.bias] = bias
         return self.linear[node].attributes(x.quant, out.quant)
+
+
+def _reals(quant: QuantParams) -> Range:
+    """What the least and the largest integer stand for."""
+    low, high = ((q - quant.zero_point) * quant.scalar for q in (quant.qmin, quant.qmax))
+    return low, high

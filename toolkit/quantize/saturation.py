@@ -58,30 +58,53 @@ def without_masks(
 ) -> Ranges:
     """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves.
 
-    A mask is 0 and large negative numbers. Where one element of a row is not masked, its largest
-    is at least the smallest x; what lies further below that than the softmax resolves is 0.
+    A mask is 0 and large negative numbers, or a constant with a 0 in every row. Where one element
+    of a row is not masked, its largest is at least the smallest x; what lies further below that
+    than the softmax resolves is 0.
     """
     limits: dict[Value, float] = {}
     wanted: dict[Value, dict[Unit, float]] = {}
     for unit in units:
         sum_ = unit.node.output
-        softmaxes = readers.get(sum_, [])
-        if unit.node.op != "Add" or unit.chain or not softmaxes or sum_ in outputs:
+        if unit.node.op != "Add" or unit.chain:
+            continue
+        seen, softmaxes = _reshaped(sum_, readers)
+        if not softmaxes or not outputs.isdisjoint(seen):
             continue
         if any(u.node.op != "Softmax" or u.dtype is None for u in softmaxes):
             continue
         for x, mask in (unit.node.inputs, unit.node.inputs[::-1]):
-            if x is None or mask is None or x.const is not None:
+            if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
                 continue
-            c = mask.const
-            low, high = ranges[mask.name] if c is None else (float(c.min()), float(c.max()))
-            if high == 0 and low <= MASKED:
-                steps = max(LEVELS[u.dtype] for u in softmaxes if u.dtype is not None)
-                limits[sum_] = ranges[x.name][0] - float(np.log(2 * steps))
-                wanted.setdefault(mask, {})[unit] = limits[sum_] - ranges[x.name][1]
-                break
+            steps = max(LEVELS[u.dtype] for u in softmaxes if u.dtype is not None)
+            low = ranges[x.name][0] - float(np.log(2 * steps))
+            limits.update(dict.fromkeys(seen, low))
+            if mask.const is None:
+                wanted.setdefault(mask, {})[unit] = low - ranges[x.name][1]
+            break
     for mask, found in wanted.items():
         if mask not in outputs and all(u in found for u in readers.get(mask, [])):
             limits[mask] = min(found.values())
     ends = {v.name: (max(low, ranges[v.name][0]), ranges[v.name][1]) for v, low in limits.items()}
     return {**ranges, **ends} if ends else ranges
+
+
+def _reshaped(v: Value, readers: Mapping[Value, list[Unit]]) -> tuple[list[Value], list[Unit]]:
+    """`v` in all its shapes, and what reads it in one of them."""
+    shapes, units = [v], list[Unit]()
+    for shape in shapes:
+        for u in readers.get(shape, []):
+            if u.node.op == "Reshape":
+                shapes.append(u.node.output)
+            else:
+                units.append(u)
+    return shapes, units
+
+
+def _masks(mask: Value, ranges: Ranges) -> bool:
+    """Whether nothing is added to some elements, of each row if the others are but lowered."""
+    c = mask.const
+    low, high = ranges[mask.name] if c is None else (float(c.min()), float(c.max()))
+    if high != 0:
+        return False
+    return low <= MASKED or (c is not None and c.ndim > 0 and not c.max(axis=-1).any())

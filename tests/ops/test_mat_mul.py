@@ -7,13 +7,15 @@ import pytest
 
 from edgekit.toolkit import fixed_point
 from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.ir import Node, QuantParams
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops.mat_mul import MAX_K, MAX_K16
 
 from .conftest import graph_of, rounded
 
-BACKEND_OPS = {"MatMul"}
+BACKEND_OPS = {"MatMul", "Einsum"}
+REFUSED = {"test_einsum_batch_diagonal": "axis twice"}
 
 SHAPES = [
     ((1, 1), (1, 1)),
@@ -56,6 +58,53 @@ def test_float_is_that_of_onnxruntime(run_onnx, a, b, fixed):
         {k: v for k, v in tensors.items() if k in fixed},
         order=["a", "b"],
     ).agree()
+
+
+SUMS = [
+    ("ij,jk->ik", (3, 4), (4, 5)),
+    ("bhnd,bhmd->bhnm", (2, 3, 5, 4), (2, 3, 6, 4)),
+    ("bhdn,bhde->bhen", (2, 3, 4, 5), (2, 3, 4, 6)),
+    ("bthd,hdo->bto", (2, 5, 3, 4), (3, 4, 6)),
+    ("nhwc,hkc->nhwk", (2, 3, 4, 5), (3, 6, 5)),
+    ("bhwc,wkc", (2, 3, 4, 5), (4, 6, 5)),
+    ("bnc,bc->bn", (2, 5, 4), (2, 4)),
+    ("bn,bc->bnc", (2, 5), (2, 4)),
+    ("i,i->", (7,), (7,)),
+    ("...ij,jk->...ik", (2, 3, 4, 5), (5, 6)),
+    ("...d,...d->...", (2, 3, 4), (2, 3, 4)),
+    ("b i d, b j d -> b j i", (2, 5, 4), (1, 6, 4)),
+    ("abc,cd->db", (2, 3, 4), (4, 5)),
+]
+
+
+@pytest.mark.parametrize("fixed", [(), ("a",), ("b",)])
+@pytest.mark.parametrize(("equation", "a", "b"), SUMS)
+def test_sums_by_letters_are_those_of_onnxruntime(run_onnx, equation, a, b, fixed):
+    rng = np.random.default_rng(6)
+    tensors = {n: rng.normal(size=s).astype(np.float32) for n, s in (("a", a), ("b", b))}
+    run_onnx(
+        "Einsum",
+        {k: v for k, v in tensors.items() if k not in fixed},
+        {k: v for k, v in tensors.items() if k in fixed},
+        order=["a", "b"],
+        equation=equation,
+    ).agree()
+
+
+@pytest.mark.parametrize("equation", ["bhdn,bhd,bn->bhn", "bhdn,bhe,bk->ehdnk", "bhdn,bhd,bn"])
+def test_sums_of_three_and_of_one(run_onnx, equation):
+    rng = np.random.default_rng(6)
+    last = 6 if "bk" in equation else 5
+    shapes = {"a": (2, 3, 4, 5), "b": (2, 3, 4), "c": (2, last)}
+    tensors = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
+    run_onnx("Einsum", tensors, equation=equation).agree()
+    for one in ("bhdn->nbh", "...n->n...", "bhdn->", "bhdn"):
+        run_onnx("Einsum", {"a": tensors["a"]}, equation=one).agree()
+
+
+def test_a_diagonal_is_refused(run_onnx):
+    with pytest.raises(UnsupportedError, match="an axis twice"):
+        run_onnx("Einsum", {"a": np.zeros((3, 3), np.float32)}, equation="ii->i")
 
 
 def int8_node(integers, a, b, zeros, transpose_b=False) -> Node:

@@ -7,7 +7,9 @@ from math import prod
 import numpy as np
 
 from .. import fixed_point
-from ..ir import Array, Node, Shape, TensorType, Value
+from ..ir import Array, Node, TensorType, Value
+from ._einsum import einsum
+from ._matmul import matmul
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, kind_for
 
 MAX_K = ((1 << 30) - 1) // (255 * 255)
@@ -18,7 +20,7 @@ MAX_K16 = (fixed_point.ACC_LIMIT16 - 1) >> 30
 
 
 class MatMul(OpDef):
-    """ONNX MatMul-1..13; a constant two-dimensional B makes it a FullyConnected.
+    """ONNX MatMul-1..13; a constant two-dimensional B makes it a FullyConnected. Einsum-12.
 
     a [..., M, K], b [..., K, N] or, with transpose_b, [..., N, K]; float32, int8 or
     int16. Leading dimensions are equal on both sides, or all 1 on one (from_onnx expands what is
@@ -26,23 +28,15 @@ class MatMul(OpDef):
     """
 
     name = "MatMul"
-    onnx = ("MatMul",)
+    onnx = ("MatMul", "Einsum")
     int16 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        if node.op == "Einsum":
+            return [einsum(b, node)]
         x, w = node.inputs
         assert x is not None and w is not None
-        name = node.outputs[0]
-        if w.const is not None and len(w.shape) == 2:
-            weights = b.constant(w.const.T, f"{name}.weights")
-            return [b.emit("FullyConnected", [x, weights, None], name=name)]
-        shape = _numpy_shape(x.shape, w.shape)
-        if len(x.shape) == 1:
-            x = b.reshape(x, (1, *x.shape))
-        if len(w.shape) == 1:
-            w = b.reshape(w, (*w.shape, 1))
-        x, w = _same_batch(b, x, w)
-        return [b.reshape(b.emit("MatMul", [x, w], name=name, transpose_b=False), shape)]
+        return [matmul(b, x, w, node.outputs[0])]
 
     def infer(self, node: Node) -> list[TensorType]:
         a, b = node.input(0), node.input(1)
@@ -139,27 +133,6 @@ def _multiplier(node: Node) -> tuple[int, int]:
     if node.input(0).dtype == np.int16:
         return fixed_point.multiplier16(_ratio(node))
     return fixed_point.multiplier(_ratio(node))
-
-
-def _numpy_shape(a: Shape, b: Shape) -> Shape:
-    """Of the product as numpy.matmul gives it: a vector's added dimension goes away again."""
-    lead = np.broadcast_shapes(a[:-2], b[:-2])
-    return (*lead, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
-
-
-def _same_batch(b: Builder, x: Value, w: Value) -> tuple[Value, Value]:
-    """x and w with leading dimensions that `infer` takes."""
-    lead_x, lead_w = x.shape[:-2], w.shape[:-2]
-    if lead_x == lead_w or 1 in (prod(lead_x), prod(lead_w)):
-        return x, w
-    lead = np.broadcast_shapes(lead_x, lead_w)
-    return _expand(b, x, lead), _expand(b, w, lead)
-
-
-def _expand(b: Builder, x: Value, lead: Shape) -> Value:
-    if x.shape[:-2] == lead:
-        return x
-    return b.emit("Expand", [x], shape=(*lead, *x.shape[-2:]))
 
 
 OPS = (MatMul(),)

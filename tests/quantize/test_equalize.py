@@ -264,3 +264,10 @@ def test_a_float_model_of_other_channels_is_refused(tmp_path):
     onnx.save(other, tmp_path / "other.onnx")
     with pytest.raises(UserError, match=r"'r0' is no tensor of 8 channels.*without layers"):
         pipeline.check(done.output, tmp_path / "other.onnx", calib, layers=True)
+
+
+def test_a_normalization_may_have_its_scale_in_any_shape(encoder):
+    norms = [n for n in encoder.nodes if n.op == "LayerNorm"]
+    scale = norms[0].input(1)
+    norms[0].inputs[1] = constant(scale.const.reshape(1, -1), scale.name)
+    assert "n" in find_exponents(encoder, ids(5), all_of_it)

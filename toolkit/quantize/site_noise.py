@@ -132,7 +132,7 @@ class Estimate:
 
 def _scale(norm: Node) -> Reals:
     scale = norm.inputs[1].const if len(norm.inputs) > 1 and norm.inputs[1] else None
-    return np.ones(1) if scale is None else scale.astype(np.float64)
+    return np.ones(1) if scale is None else scale.astype(np.float64).ravel()
 
 
 def weight_of(node: Node) -> Value:

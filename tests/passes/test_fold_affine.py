@@ -64,3 +64,23 @@ def test_a_constant_that_is_not_per_channel_stays(net, shape):
 def test_weights_stay_finite(net):
     net.output(net.emit("Mul", [linear(net, "Conv2d"), net.constant(np.float32(3e38))]))
     assert net.after(FoldAffine()) == ["Conv2d", "Mul"]
+
+
+def test_a_bias_behind_a_reshape_folds(net):
+    x = net.reshape(linear(net, "Conv2d"), (30, 4))
+    y = net.emit("Add", [net.emit("Mul", [x, net.random(4)]), net.random(4)], act_min=2.0)
+    net.output(net.reshape(y, (1, 5, 6, 4)))
+    assert net.after(FoldAffine()) == ["Conv2d", "Reshape", "Reshape"]
+    assert net.graph.nodes[0].attrs["act_min"] == 2.0
+
+
+def test_a_reshape_that_takes_the_channels_apart_stays_in_between(net):
+    x = net.reshape(linear(net, "Conv2d"), (60, 2))
+    net.output(net.emit("Mul", [x, net.random(2)]))
+    assert net.after(FoldAffine()) == ["Conv2d", "Reshape", "Mul"]
+
+
+def test_what_others_read_before_the_reshape_is_not_changed(net):
+    y = linear(net, "Conv2d")
+    net.output(net.emit("Mul", [net.reshape(y, (30, 4)), net.random(4)]), y)
+    assert net.after(FoldAffine()) == ["Conv2d", "Reshape", "Mul"]

@@ -27,6 +27,18 @@ def test_normalization_folds_into_a_fully_connected(net):
     assert net.after(FoldAffineForward()) == ["FullyConnected"]
 
 
+def test_normalization_folds_through_a_reshape(net):
+    x = net.emit("Add", [net.emit("Mul", [net.input(3, 5, 8), net.random(8)]), net.random(8)])
+    net.output(net.dense(net.reshape(x, (15, 8)), 4))
+    assert net.after(FoldAffineForward()) == ["Reshape", "FullyConnected"]
+
+
+def test_features_that_a_reshape_joins_keep_their_scales(net):
+    x = net.emit("Mul", [net.input(3, 5, 8), net.random(8)])
+    net.output(net.dense(net.reshape(x, (3, 40)), 4))
+    assert net.after(FoldAffineForward()) == ["Mul", "Reshape", "FullyConnected"]
+
+
 def test_features_scaled_very_differently_keep_their_scales(net):
     scales = net.constant(np.float32([1, 100, 1, 1]))
     net.output(net.dense(net.emit("Mul", [net.input(2, 4), scales]), 4))

@@ -21,6 +21,7 @@ from .merge_affine import MergeAffine
 from .merge_movement import MergeMovement
 from .merge_reshapes import MergeReshapes
 from .merge_transposes import MergeTransposes
+from .norm_shape import NormShape
 from .one_hot import OneHot
 from .own_outputs import OwnOutputs
 from .products import Products
@@ -41,6 +42,7 @@ DEFAULT: tuple[Pass, ...] = (
             DropExpand(),
             MergeReshapes(),
             UnitReshapes(),
+            NormShape(),
             MergeTransposes(),
             Layout(),
         ),

@@ -54,6 +54,20 @@ class Links:
         users = self.users(value)
         return users[0] if len(users) == 1 and not self.is_output(value) else None
 
+    def only_reshaped(self, value: Value, last: Value) -> bool:
+        """Whether `last` is `value` behind any Reshapes that keep its last axis, with one reader,
+        and nobody else reads what is in between.
+        """
+        v = last
+        while v.shape[-1:] == value.shape[-1:] and self.only_user(v) is not None:
+            if v is value:
+                return True
+            node = self.producer(v, "Reshape")
+            if node is None:
+                return False
+            v = node.input(0)
+        return False
+
     def private(self, value: Value | None, op: str) -> Node | None:
         """The producer of `value` if it is an `op` and nobody else reads its result."""
         node = self.producer(value, op)

@@ -15,16 +15,17 @@ class FoldAffine(NodePass):
 
     This is how BatchNormalization, and a bias added by a node of its own, disappear. The linear
     node must have no other reader and no activation of its own; it gets that of the second node.
+    Reshapes in between may be, if the channels stay the last axis.
     """
 
     name = "affine folding"
 
     def rewrite(self, links: Links, node: Node) -> bool:
         affine = as_affine(node)
-        linear = None if affine is None else links.producer(affine.x)
-        if affine is None or linear is None or linear.op not in LINEAR:
+        linear = None if affine is None else links.source(affine.x)
+        if affine is None or linear is None or linear.op not in LINEAR or clamps(linear):
             return False
-        if links.only_user(affine.x) is None or clamps(linear):
+        if not links.only_reshaped(linear.output, affine.x):
             return False
         found = weights(linear)
         if found is None:
@@ -40,5 +41,9 @@ class FoldAffine(NodePass):
             links.constant(b.astype(np.float32), f"{node.output.name}/bias"),
         ]
         links.rewire(linear, inputs, **activation_attrs(node))
-        links.take_over(linear, node)
+        if affine.x is linear.output:
+            links.take_over(linear, node)
+        else:
+            linear.output.name = links.in_other_layout(node.output.name)
+            links.replace(node, affine.x)
         return True

@@ -20,7 +20,8 @@ class FoldAffineForward(NodePass):
 
     1. The scale always folds, if the scales of channels are alike (MAX_SPREAD).
     2. The shift folds only if nothing is padded: a padded zero is not shifted.
-    3. What is scaled must have no other reader and no activation in between.
+    3. What is scaled must have no other reader and no activation in between, but may be reshaped,
+       if the channels stay the last axis.
     """
 
     name = "affine folding forward"
@@ -28,9 +29,10 @@ class FoldAffineForward(NodePass):
     def rewrite(self, links: Links, node: Node) -> bool:
         if node.op not in LINEAR:
             return False
-        before = links.producer(node.input(0))
+        read = node.input(0)
+        before = links.source(read)
         affine = None if before is None else as_affine(before)
-        if before is None or affine is None or links.only_user(before.output) is None:
+        if before is None or affine is None or not links.only_reshaped(before.output, read):
             return False
         found = weights(node)
         if found is None or clamps(before) or not _folds(node, affine):
@@ -41,8 +43,11 @@ class FoldAffineForward(NodePass):
         w = w * input_factors(affine.scale, node)
         if not finite(w, b):
             return False
+        x = affine.x
+        if x.shape != read.shape:
+            x = links.emit(node, "Reshape", [x], {"shape": read.shape}, x.name)
         inputs = [
-            affine.x,
+            x,
             links.constant(w.astype(np.float32), node.input(1).name),
             links.constant(b.astype(np.float32), f"{node.output.name}/bias"),
         ]

@@ -10,6 +10,7 @@ from edgekit.toolkit.ir import Port
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
 from edgekit.toolkit.quantize.equalize import equalized, find_exponents
 from edgekit.toolkit.quantize.options import Options
+from edgekit.toolkit.quantize.saturation import varying
 from edgekit.toolkit.quantize.sites import find_sites
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
@@ -189,3 +190,18 @@ def test_tables_are_not_multiplied_for_little(g):
     graph = g.output(g.conv(b, 4, kernel=1, name="y"))
     spread(graph.nodes[2], SIZES)
     assert find_exponents(graph, samples(1, 8, 8, 3), all_of_it).keys() == {"b"}
+
+
+def test_an_activation_that_is_scaled_keeps_its_name(swish):
+    alike = equalized(swish, {s.name: tuple(range(8)) for s in find_sites(swish)})
+    ranges = calibrate(alike, samples(1, 8, 8, 3)).extremes()
+    for precision in ({}, {"a.act": "float32"}):
+        made, decisions = quantize_graph(alike, ranges, Options(precision=precision))
+        assert [(d.node, d.op) for d in decisions] == [("a.act", "HardSwish")][: len(precision)]
+        assert {"a", "a.act", "b", "b.act"} < {n.output.name for n in made.nodes}
+
+
+def test_what_hardly_varies_is_narrowed_to_a_range():
+    """Up to 0.3 steps, which is more than is seen, but not where both ends are compared with."""
+    low, high = varying((0.0, 1.0), lambda x: 0.3 * x, 1.0)
+    assert 0 < low < high < 1

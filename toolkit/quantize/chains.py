@@ -52,6 +52,12 @@ class Chain:
         _, channels = np.unique(self.index, return_index=True)
         return [partial(self._of, int(c)) for c in channels]
 
+    @property
+    def op(self) -> str:
+        """The operator that people know it by: the last but for factors by channel."""
+        own = [n for n in self.nodes if _classes([n]) is None]
+        return (own or self.nodes)[-1].op
+
     def _of(self, channel: int, x: Reals) -> Reals:
         known = {self.root: x}
 

@@ -102,14 +102,15 @@ class Emitter:
             outputs = [self._define(v, FLOAT) for v in node.outputs]
             self.made.nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
         if unit.why:
-            self._decide(unit.nodes[-1], "kept float", unit.why)
+            self._decide(unit, "kept float", unit.why)
 
-    def _decide(self, node: Node, what: str, why: str) -> None:
-        self.decisions.append(Decision(node.name or node.output.name, node.op, what, why))
+    def _decide(self, unit: Unit, what: str, why: str) -> None:
+        op, name = unit.label
+        self.decisions.append(Decision(name, op, what, why))
 
     def _integer_unit(self, unit: Unit) -> None:
         if unit.why:
-            self._decide(unit.nodes[-1], f"made {unit.precision}", unit.why)
+            self._decide(unit, f"made {unit.precision}", unit.why)
         if unit.chain:
             self._chain(unit)
             return
@@ -187,7 +188,7 @@ class Emitter:
         x, out = self._as(v, unit.dtype), unit.node.output
         name = f"{v.name}.for.{out.name}"
         y = Value(name, TensorType(unit.dtype, v.shape), None, self.quants[out, unit.dtype])
-        self._decide(unit.node, f"requantized input '{v.name}'", "it has finer steps elsewhere")
+        self._decide(unit, f"requantized input '{v.name}'", "it has finer steps elsewhere")
         if unit.dtype != INT8:
             return self._append("Requantize", [x], y, name)
         assert x.quant is not None and y.quant is not None

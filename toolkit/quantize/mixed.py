@@ -21,7 +21,7 @@ from .bench import WORDS, Bench, Drop, Pack
 from .blocks import picked
 from .budget import Budget, Mixed, pareto
 from .mixes import Mixes
-from .moves import Move, Setting, label, without
+from .moves import Move, Setting, without
 from .optimize import Quantized
 from .options import Decision
 from .plan import Plan
@@ -142,7 +142,7 @@ class _Search:
         score = self.bench.score(setting)
         self.bench.score(self.bench.base)
         met = self.mixes.holds(moves) and self.mixes.good(moves)
-        made = {label(u): u.precision for u in plan.units if u.precision is not None}
+        made = {u.label: u.precision for u in plan.units if u.precision is not None}
         nodes = {name: p for (_, name), p in made.items() if p != "int8"}
         told = (self._decision(m, made) for m in moves if m.to != "float32")
         chosen, int8 = self.bench.point(setting), self.bench.point(self.bench.base)

@@ -95,7 +95,7 @@ def _int16_moves(plan: Plan) -> Iterator[Move]:
             yield Move(
                 "int16",
                 tuple(v.name for v in group.members),
-                tuple(map(label, makers)) or (("input", group.members[0].name),),
+                tuple(u.label for u in makers) or (("input", group.members[0].name),),
                 tuple(v.name for u in touching for v in u.outputs),
             )
 
@@ -103,12 +103,6 @@ def _int16_moves(plan: Plan) -> Iterator[Move]:
 def _touching(plan: Plan, group: Group) -> list[Unit]:
     members = set(group.members)
     return [u for u in plan.units if u.integer and members & {*u.inputs, *u.outputs}]
-
-
-def label(unit: Unit) -> tuple[str, str]:
-    """(operator, name) that decisions tell a unit by."""
-    node = unit.nodes[-1]
-    return node.op, node.name or node.output.name
 
 
 def _unit_moves(plan: Plan) -> Iterator[Move]:
@@ -119,10 +113,10 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
         names = tuple(v.name for v in unit.outputs)
         weighted = unit.chain is None and definition(unit.node.op).weight is not None
         if can_be_int4(unit, plan.refused) and unit.precision != "int4":
-            yield Move("int4", names, (label(unit),))
+            yield Move("int4", names, (unit.label,))
         if weighted or problem(unit, "int16", plan.refused) is not None:
             beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])
-            yield Move("float32", names, (label(unit),), beside)
+            yield Move("float32", names, (unit.label,), beside)
 
 
 def _back(plan: Plan) -> Iterator[Move]:
@@ -130,12 +124,12 @@ def _back(plan: Plan) -> Iterator[Move]:
     asked = plan.options.precision
     for unit in plan.units:
         if unit.precision == "int4":
-            yield Move("int8", tuple(v.name for v in unit.outputs), (label(unit),))
+            yield Move("int8", tuple(v.name for v in unit.outputs), (unit.label,))
     others = {n for n, p in asked.items() if p != "int4"} | plan.options.int16
     names = tuple(sorted(others))
     if names:
         made = [u for u in plan.units if {v.name for v in u.outputs} & set(names)]
-        yield Move("int8", names, tuple(map(label, made)))
+        yield Move("int8", names, tuple(u.label for u in made))
 
 
 def without(moves: Iterable[Move], some: Iterable[Move]) -> list[Move]:

@@ -50,7 +50,7 @@ def varying(r: Range, function: Function, step: float) -> Range | None:
     if not len(from_low):
         return None
     low, high = float(x[max(from_low[0] - 1, 0)]), float(x[min(from_high[-1] + 1, POINTS - 1)])
-    return low, high
+    return min(low, high), max(low, high)  # where all that it varies is hardly more, they overlap
 
 
 def without_masks(

@@ -46,6 +46,12 @@ class Unit:
         return self.chain.nodes if self.chain else (self.node,)
 
     @property
+    def label(self) -> tuple[str, str]:
+        """(operator, name) that decisions tell it by."""
+        op = self.chain.op if self.chain else self.node.op
+        return op, self.node.name or self.node.output.name
+
+    @property
     def inputs(self) -> list[Value]:
         """Dynamic inputs that are float in the float graph."""
         return [v for v in self.node.dynamic_inputs if v.dtype == FLOAT]

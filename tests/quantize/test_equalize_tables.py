@@ -11,6 +11,8 @@ from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
 from edgekit.toolkit.quantize.equalize import equalized, find_exponents
 from edgekit.toolkit.quantize.options import Options
 from edgekit.toolkit.quantize.saturation import varying
+from edgekit.toolkit.quantize.site_noise import estimates
+from edgekit.toolkit.quantize.site_sizes import sizes_of
 from edgekit.toolkit.quantize.sites import find_sites
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
@@ -177,6 +179,30 @@ def test_scaled_tables_run_on_int16_and_in_float(swish):
     assert next(n.input(0).dtype for n in wide.nodes if n.op == "Lut") == np.int16
     real, _ = quantize_graph(alike, ranges, Options(precision={"a": "float32", "a.act": "float32"}))
     assert max(noise(wide, swish), noise(real, swish)) < noise(plain, swish) / 4
+
+
+def test_tables_behind_a_pool_count(g):
+    x = g.conv(g.input("x", 1, 8, 8, 3), 8, name="a")
+    spread(g.graph.nodes[-1], 40 * SIZES)
+    act = g.emit("HardSwish", pool(g, "MaxPool2d", x))
+    graph = g.output(g.conv(g.conv(act, 8, groups=8), 4096, kernel=1))
+    assert max(find_exponents(graph, samples(1, 8, 8, 3), all_of_it)["a"]) > 1
+
+
+def test_a_tensor_that_a_function_reads_twice_counts_once():
+    """As a part of what readers with weights make: hardswish(x) of one operator, or of two."""
+    losses = []
+    for made in (
+        lambda g, x: g.emit("HardSwish", x),
+        lambda g, x: g.emit("Mul", x, g.emit("HardSigmoid", x, alpha=1 / 6, beta=0.5)),
+    ):
+        maker = GraphMaker()
+        x = maker.conv(maker.input("x", 1, 8, 8, 3), 8)
+        graph = maker.output(maker.conv(made(maker, x), 8), maker.conv(x, 8))
+        sites = find_sites(graph)
+        sizes = sizes_of(graph, sites, samples(1, 8, 8, 3))
+        losses.append(estimates(graph, sites, sizes)[0].noise(np.exp2(np.arange(8.0))))
+    assert losses[0] == pytest.approx(losses[1])
 
 
 def test_tables_are_not_multiplied_for_little(g):

@@ -103,7 +103,8 @@ class _Tables:
         few = x[:: max(1, len(x) // SLOPES)]
         h = 1e-4 * max(float(np.abs(few).max(initial=0.0)), 1e-30)
         for chain in self.chains.get(name, ()):
-            rise = _of_channels(chain, few + h) - _of_channels(chain, few - h)
+            with np.errstate(all="ignore"):  # as functions may end, or have no bounds
+                rise = _of_channels(chain, few + h) - _of_channels(chain, few - h)
             slope = np.nan_to_num(rise / (2 * h), posinf=0.0, neginf=0.0)
             yield chain.end.name, (slope * slope).mean(axis=0)
 
@@ -132,5 +133,5 @@ def _of_channels(chain: Chain, x: Reals) -> Reals:
 
 
 def _width(f: Function, r: Range) -> float:
-    y = np.nan_to_num(f(np.linspace(*r, POINTS)))
+    y = np.nan_to_num(f(np.linspace(*r, POINTS)), posinf=0.0, neginf=0.0)
     return float(y.max() - y.min())

@@ -125,6 +125,18 @@ def test_an_if_with_a_computed_condition_is_refused(make_model):
     assert "control flow" in problems(model)[0].why
 
 
+@pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])
+def test_recurrent_layers_are_refused_with_a_way_out(make_model, op):
+    many = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+    constants = {
+        "w": np.zeros((1, many * 2, 6), np.float32),
+        "r": np.zeros((1, many * 2, 2), np.float32),
+    }
+    nodes = [node(op, ["x", "w", "r"], ["y"], name="cell", hidden_size=2)]
+    (problem,) = problems(make_model(nodes, {"x": X.shape}, ["y"], constants))
+    assert problem.node == "cell" and "recurrent" in problem.why and "one step" in problem.remedy
+
+
 def test_initializers_that_are_also_inputs_are_constants(make_model):
     model = make_model(
         [node("Add", ["x", "c"], ["y"])], {"x": (2,), "c": (2,)}, ["y"],

@@ -15,17 +15,18 @@ from edgekit.toolkit.ops.resize import COORDINATES, ROUNDINGS, Axis, sources
 BACKEND_OPS = {"Resize", "Upsample"}
 PARAMETERS = {"Resize": 1, "Upsample": 1}
 REFUSED = {
-    "cubic": "its mode is cubic",
     "crop_and_resize": "tf_crop_and_resize",
     "antialias": "antialias",
     "not_larger": "aspect ratio",
     "not_smaller": "aspect ratio",
 }
-OTHERWISE = {
-    "test_resize_downsample_scales_linear_align_corners": (
-        "onnxruntime aligns to the last element of the output; the case to a fractional length"
-    )
-}
+OTHERWISE = dict.fromkeys(
+    (
+        "test_resize_downsample_scales_cubic_align_corners",
+        "test_resize_downsample_scales_linear_align_corners",
+    ),
+    "onnxruntime aligns to the last element of the output; the case to a fractional length",
+)
 
 
 def test_backend(backend_case):
@@ -49,6 +50,15 @@ def test_linear_agrees_with_onnxruntime(run_onnx, coordinates, to):
     x = np.random.default_rng(6).normal(0, 3, (2, 3, 7, 11)).astype(np.float32)
     run = resize(run_onnx, x, [2, 3], to, mode="linear", coordinate_transformation_mode=coordinates)
     run.agree(1e-6)
+
+
+@pytest.mark.parametrize("coordinates", sorted(COORDINATES))
+@pytest.mark.parametrize("to", [(1, 1), (5, 20), (14, 22), (7, 13), (3, 4)], ids=str)
+@pytest.mark.parametrize("more", [{}, {"cubic_coeff_a": -0.5}, {"exclude_outside": 1}], ids=str)
+def test_cubic_agrees_with_onnxruntime(run_onnx, coordinates, to, more):
+    x = np.random.default_rng(6).normal(0, 3, (2, 3, 7, 11)).astype(np.float32)
+    attrs = {"coordinate_transformation_mode": coordinates, **more}
+    resize(run_onnx, x, [2, 3], to, mode="cubic", **attrs).agree(1e-5)
 
 
 @pytest.mark.parametrize("coordinates", sorted(COORDINATES))
@@ -137,7 +147,7 @@ def model(scales, shape=(1, 3, 4, 4), **attrs):
 @pytest.mark.parametrize(
     ("message", "scales", "attrs"),
     [
-        ("mode is cubic", [1, 1, 2, 2], {"mode": "cubic"}),
+        ("mode is sharp", [1, 1, 2, 2], {"mode": "sharp"}),
         ("axes \\[1, 3\\]", [1, 2, 1, 2], {}),
         ("antialias", [1, 1, 0.5, 0.5], {"mode": "linear", "antialias": 1}),
     ],

@@ -1,4 +1,4 @@
-"""Resizing of H and W of an NHWC image, nearest or linear."""
+"""Resizing of H and W of an NHWC image: nearest, linear or cubic."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
+from ._cubic import matrix, resized
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._views import float_input, from_nhwc, to_nhwc
 from .movement import axis_of
@@ -84,8 +85,7 @@ ROUNDINGS: dict[str, Callable[[Floats], Floats]] = {
 
 def sources(a: Axis, coordinates: str, rounding: str, linear: bool) -> tuple[Ints, Ints, Floats]:
     """(lo, hi, weight of hi) of every output index along an axis."""
-    i = np.arange(a.out, dtype=F32)
-    x = i if a.scale == 1 else COORDINATES[coordinates](i, a)
+    x = _places(a, coordinates)
     if not linear:
         lo = np.clip(ROUNDINGS[rounding](x), 0, a.size - 1).astype(np.int32)
         return lo, lo, np.zeros(a.out, F32)
@@ -94,8 +94,16 @@ def sources(a: Axis, coordinates: str, rounding: str, linear: bool) -> tuple[Int
     return lo, np.minimum(lo + 1, a.size - 1).astype(np.int32), x - lo.astype(F32)
 
 
+def _places(a: Axis, coordinates: str) -> Floats:
+    """Where every output index along an axis is in the input."""
+    i = np.arange(a.out, dtype=F32)
+    return i if a.scale == 1 else COORDINATES[coordinates](i, a)
+
+
 class Resize(OpDef):
-    """ONNX Resize-10..19, Upsample-7..10: modes nearest and linear. float32, of 1 or 2 axes.
+    """ONNX Resize-10..19, Upsample-7..10: nearest, linear and cubic. float32, of 1 or 2 axes.
+
+    Cubic resizing is a MatMul for each axis.
 
     attrs: out_hw, mode, and for rows and columns of the output the sources h_lo, h_hi, w_lo, w_hi
     (int32) and the weights h_w, w_w of the higher source (float32).
@@ -116,6 +124,13 @@ class Resize(OpDef):
         image, (h, w), restore = _as_image(b, x, changed)
         still = Axis(1, 1, F32(1))
         rows, columns = (axes[i] if i is not None else still for i in (h, w))
+        if mode == "cubic":
+            a = float(node.attrs.get("cubic_coeff_a", -0.75))
+            outside = bool(node.attrs.get("exclude_outside", 0))
+            matrices = [
+                matrix(_places(s, coordinates), s.size, a, outside) for s in (rows, columns)
+            ]
+            return [restore(resized(b, image, *matrices))]
         linear = mode == "linear"
         h_lo, h_hi, h_w = sources(rows, coordinates, rounding, linear)
         w_lo, w_hi, w_w = sources(columns, coordinates, rounding, linear)
@@ -192,8 +207,8 @@ def _modes(node: OnnxNode) -> tuple[str, str, str]:
         "coordinate_transformation_mode", "asymmetric" if old else "half_pixel"
     )
     rounding = node.attrs.get("nearest_mode", "floor" if old else "round_prefer_floor")
-    if mode not in ("nearest", "linear"):
-        raise Unsupported(f"its mode is {mode}", "use nearest or linear")
+    if mode not in ("nearest", "linear", "cubic"):
+        raise Unsupported(f"its mode is {mode}", "use nearest, linear or cubic")
     if coordinates not in COORDINATES:
         raise Unsupported(
             f"its coordinate_transformation_mode is {coordinates}",

@@ -106,3 +106,12 @@ def test_a_float_chain_starts_where_an_integer_one_ends(g):
     q, _ = quantized(g.output(g.conv(a, 2), g.conv(b, 2)), b="float32")
     verify(q, "quantization")
     assert ops(q)[1:5] == ["Lut", "Dequantize", "Tanh", "Sigmoid"]
+
+
+def test_what_is_requantized_for_a_node_is_made_once(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 2, name="a")
+    graph = g.output(g.emit("Concat", x, x, g.conv(x, 2, name="b"), axis=3, name="c"))
+    ranges = {"x": (-1.0, 1.0), "a": (-0.1, 0.1), "b": (-9.0, 9.0), "c": (-9.0, 9.0)}
+    q, decisions = quantize_graph(graph, ranges, Options())
+    verify(q, "quantization")
+    assert ops(q) == ["Conv2d", "Conv2d", "Lut", "Concat"] and len(decisions) == 1

@@ -36,6 +36,7 @@ class Emitter:
         self.linear, self.tables = linear, tables
         self.made = Graph()
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
+        self.requantized: dict[str, Value] = {}
         self.decisions: list[Decision] = []
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.quants: Quants = {}
@@ -187,7 +188,10 @@ class Emitter:
         assert unit.dtype is not None
         x, out = self._as(v, unit.dtype), unit.node.output
         name = f"{v.name}.for.{out.name}"
+        if name in self.requantized:  # it is read twice
+            return self.requantized[name]
         y = Value(name, TensorType(unit.dtype, v.shape), None, self.quants[out, unit.dtype])
+        self.requantized[name] = y
         self._decide(unit, f"requantized input '{v.name}'", "it has finer steps elsewhere")
         if unit.dtype != INT8:
             return self._append("Requantize", [x], y, name)

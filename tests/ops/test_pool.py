@@ -14,7 +14,7 @@ from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session
 
-BACKEND_OPS = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"}
+BACKEND_OPS = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "LRN"}
 INDICES = "returns the indices"
 RANK_3 = "spatial axes"
 REFUSED = {"test_maxpool_with_argmax_2d": INDICES, "pool_3d": RANK_3}
@@ -24,6 +24,12 @@ def test_backend(backend_case):
     # That case's results are written with four digits.
     loose = backend_case.name.endswith("ceil_last_window_starts_on_pad")
     backend_case.check(1e-5, 1e-4 if loose else 1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 9])
+def test_channels_are_normalized_by_their_neighbours(run_onnx, size):
+    x = np.random.default_rng(3).normal(0, 3, (2, 6, 3, 4)).astype(np.float32)
+    run_onnx("LRN", {"x": x}, size=size, alpha=0.3, beta=0.6, bias=1.5).agree(1e-5)
 
 
 GEOMETRIES = [

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..format.schema import OpKind
-from ..ir import Array, Node, TensorType, Value
+from ..ir import Array, Node, Shape, TensorType, Value
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .movement import COPY_DIMS, as_copy, axis_of, take
 
 
 class Gather(OpDef):
-    """ONNX Gather-1..13, ArrayFeatureExtractor-1; GatherND and GatherElements by constant indices.
+    """ONNX Gather-1..13, ArrayFeatureExtractor-1; by constant indices GatherND and GatherElements,
+    and ScatterND and ScatterElements, which gather from what was there and what is new.
 
     attrs: axis, from the front. Inputs: x of any element type, indices int32 (negative ones count
     from the end). Constant indices at regular steps become a Slice. An index outside the axis stops
@@ -22,7 +23,14 @@ class Gather(OpDef):
     """
 
     name = "Gather"
-    onnx = ("Gather", "GatherND", "GatherElements", "ai.onnx.ml.ArrayFeatureExtractor")
+    onnx = (
+        "Gather",
+        "GatherND",
+        "GatherElements",
+        "ScatterND",
+        "ScatterElements",
+        "ai.onnx.ml.ArrayFeatureExtractor",
+    )
     exactness = "exact"
     shared = True
     int16 = True
@@ -39,22 +47,32 @@ class Gather(OpDef):
             return [self._take(b, x, indices, axis)]
         at = node.const(1)
         assert at is not None
-        if node.op == "GatherElements":
-            return [self._pick(b, x, np.moveaxis(_grid(at.shape, {axis: at}), 0, -1), 0)]
+        if node.op.endswith("Elements"):
+            at = np.moveaxis(_grid(at.shape, {axis: at}), 0, -1)
+        if node.op.startswith("Scatter"):
+            return [self._scatter(b, node, x, at)]
         return [self._pick(b, x, at, int(node.attrs.get("batch_dims", 0)))]
+
+    def _scatter(self, b: Builder, node: OnnxNode, x: Value, at: Array) -> Value:
+        """x with other values at each of `at` [.., k]; of several at one place the last."""
+        new = node.inputs[2]
+        assert new is not None
+        if node.attrs.get("reduction", "none") != "none":
+            raise Unsupported(f"it reduces by {node.attrs['reduction']}", "add outside of it")
+        places, rest = _rows(at, x.shape, 0), x.shape[at.shape[-1] :]
+        count = x.type.size // prod(rest)
+        order = np.arange(count)
+        order[places.ravel()] = count + np.arange(places.size)
+        rows = [b.reshape(v, (v.type.size // prod(rest), *rest)) for v in (x, new)]
+        both = b.emit("Concat", rows, axis=0)
+        return b.reshape(self._take(b, both, b.constant(order), 0), x.shape)
 
     def _pick(self, b: Builder, x: Value, at: Array, batch: int) -> Value:
         """What GatherND gives: x at each of `at` [batch.., .., k], of the k axes behind batch."""
         depth = batch + at.shape[-1]
         lead, rest = x.shape[:depth], x.shape[depth:]
         places = at.shape[:-1]
-        axes = [*_grid(places, {})[:batch], *np.moveaxis(at, -1, 0)]
-        sizes = np.reshape(lead, (-1, *(1,) * len(places)))
-        index = np.stack(axes)
-        index = np.where(index < 0, index + sizes, index)
-        if index.size == 0 or np.any((index < 0) | (index >= sizes)):
-            raise Unsupported(f"it gathers {at.tolist()} of axes of {list(lead)}")
-        rows = np.ravel_multi_index(list(index), lead)
+        rows = _rows(at, x.shape, batch)
         view = as_copy(rows.ravel())
         if view is not None and 1 < len(view[0]) < COPY_DIMS:
             dims, strides, offset = view
@@ -102,6 +120,18 @@ class Gather(OpDef):
             "count": indices.type.size,
         }
         return Lowered(OpKind.Gather, params, [x, indices])
+
+
+def _rows(at: Array, shape: Shape, batch: int) -> NDArray[np.int64]:
+    """Where each of `at` [batch.., .., k] is in the first batch + k axes, flattened."""
+    lead, places = shape[: batch + at.shape[-1]], at.shape[:-1]
+    index = np.stack([*_grid(places, {})[:batch], *np.moveaxis(at, -1, 0)])
+    sizes = np.reshape(lead, (-1, *(1,) * len(places)))
+    index = np.where(index < 0, index + sizes, index)
+    if index.size == 0 or np.any((index < 0) | (index >= sizes)):
+        raise Unsupported(f"it asks for {at.tolist()} of axes of {list(lead)}")
+    rows: NDArray[np.int64] = np.ravel_multi_index(list(index), lead)
+    return rows
 
 
 def _grid(shape: tuple[int, ...], known: dict[int, Array]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -214,14 +215,17 @@ class MaxPool2d(_Pool2d):
 
 
 class AvgPool2d(_Pool2d):
-    """ONNX AveragePool-1..22, GlobalAveragePool-1..22; 1-D as an image of one line.
+    """ONNX AveragePool-1..22, GlobalAveragePool-1..22; 1-D as an image of one line. LRN-1..13.
 
     attrs, besides those of all pools: count_include_pad, whether the divisor is the whole window
     or only its elements inside the input. A window of padding alone gives 0.
     """
 
     name = "AvgPool2d"
-    onnx = ("AveragePool", "GlobalAveragePool")
+    onnx = ("AveragePool", "GlobalAveragePool", "LRN")
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        return [_lrn(b, node)] if node.op == "LRN" else super().from_onnx(b, node)
 
     def _pool(self, b: Builder, node: OnnxNode, x: Value, h: Span, w: Span) -> Value:
         counted = bool(node.attrs.get("count_include_pad", 0))
@@ -292,6 +296,25 @@ class AvgPool2d(_Pool2d):
             return Lowered(OpKind.AvgPool2dS16, params, [x])
         zeros = {"input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point}
         return Lowered(OpKind.AvgPool2dS8, params | zeros, [x])
+
+
+def _lrn(b: Builder, node: OnnxNode) -> Value:
+    """x times (bias + alpha * mean of the squares of neighbouring channels) ^ -beta."""
+    x, size = float_input(node), int(node.attrs["size"])
+    rank = len(x.shape)
+    x = b.transpose(x, (0, *range(2, rank), 1))  # channels last
+    n, *spatial, c = x.shape
+    before = (size - 1) // 2
+    lines = Span(c, size, 1, 1, before, size - 1 - before, c)
+    squares = b.reshape(b.emit("Mul", [x, x]), (n, prod(spatial), c, 1))
+    attrs = pool_attrs(Span(prod(spatial), 1, out=prod(spatial)), lines)
+    mean = b.emit("AvgPool2d", [squares], **attrs, count_include_pad=True)
+    y = b.reshape(mean, x.shape)
+    steps = (("Mul", "alpha", 1e-4, 1), ("Add", "bias", 1.0, 1), ("Pow", "beta", 0.75, -1))
+    for op, attr, otherwise, sign in steps:
+        number = sign * float(node.attrs.get(attr, otherwise))
+        y = b.emit(op, [y, b.constant(np.array(number, np.float32))])
+    return b.transpose(b.emit("Mul", [x, y]), (0, rank - 1, *range(1, rank - 1)))
 
 
 OPS: tuple[OpDef, ...] = (MaxPool2d(), AvgPool2d())

@@ -26,6 +26,20 @@ def test_backend(backend_case):
     backend_case.check(1e-5, 1e-4 if loose else 1e-6)
 
 
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"kernel_shape": [3, 1, 1], "pads": [1, 0, 0, 0, 0, 0]},
+        {"kernel_shape": [1, 2, 3], "strides": [1, 2, 1], "pads": [0, 0, 1, 0, 0, 1]},
+        {"kernel_shape": [1, 1, 1]},
+    ],
+)
+def test_volumes_are_pooled_along_depth_or_across(run_onnx, op, attrs):
+    x = np.random.default_rng(3).normal(0, 3, (2, 3, 6, 4, 5)).astype(np.float32)
+    run_onnx(op, {"x": x}, **attrs).agree(1e-6)
+
+
 @pytest.mark.parametrize("size", [1, 3, 5, 9])
 def test_channels_are_normalized_by_their_neighbours(run_onnx, size):
     x = np.random.default_rng(3).normal(0, 3, (2, 6, 3, 4)).astype(np.float32)

@@ -146,10 +146,28 @@ class _Pool2d(OpDef):
             return [self._global(b, x)]
         if len(node.outputs) > 1 and node.outputs[1]:
             raise Unsupported("it also returns the indices of the maxima", "drop that output")
+        if rank == 5:
+            return [self._of_volume(b, node, x)]
         image = to_nhwc(b, x)
         w = read_span(node, rank - 3, rank - 2, image.shape[2])
         h = read_span(node, 0, 2, image.shape[1]) if rank == 4 else Span(1, 1)
         return [from_nhwc(b, self._pool(b, node, image, h, w), rank)]
+
+    def _of_volume(self, b: Builder, node: OnnxNode, x: Value) -> Value:
+        """Of [N, C, D, H, W], where D, or H and W, are not pooled: they join others."""
+        n, c, *sizes = x.shape
+        spans = [read_span(node, i, 3, d) for i, d in enumerate(sizes)]
+        out = (n, c, *(s.out for s in spans))
+        still = [s == Span(d, 1, out=d) for s, d in zip(spans, sizes, strict=True)]
+        if still[0]:
+            view, (h, w) = (n, c * sizes[0], *sizes[1:]), spans[1:]
+        elif still[1] and still[2]:
+            lines = sizes[1] * sizes[2]
+            view, (h, w) = (n, c, sizes[0], lines), (spans[0], Span(lines, 1, out=lines))
+        else:
+            raise Unsupported("it pools along 3 spatial axes at once", "1 and 2 are supported")
+        y = self._pool(b, node, to_nhwc(b, b.reshape(x, view)), h, w)
+        return b.reshape(from_nhwc(b, y, 4), out)
 
     def _pool(self, b: Builder, node: OnnxNode, x: Value, h: Span, w: Span) -> Value:
         return b.emit(self.name, [x], **pool_attrs(h, w))

@@ -91,3 +91,30 @@ def test_there_are_no_more_classes_than_tables(g):
     z = g.emit("Mul", y, g.const(np.exp2(high)))
     (chain,) = find_chains(g.output(z))
     assert chain.end is y and len(chain.functions) == 25
+
+
+def chosen(g, x, y):
+    """Where(x > 1, x, y), and its condition."""
+    condition = g.emit("Less", g.const(1.0), x)
+    return g.emit("Where", condition, x, y), condition
+
+
+def test_what_a_condition_on_the_same_tensor_chooses_is_one_function(g):
+    x = g.input("x", 1, 8)
+    y, _ = chosen(g, x, g.emit("Tanh", x))
+    (chain,) = find_chains(g.output(g.emit("Neg", y)))
+    assert (chain.root, len(chain.nodes)) == (x, 4)
+    assert np.allclose(only(chain)(X), -np.where(X > 1, X, np.tanh(X)), atol=1e-12)
+
+
+def test_a_condition_read_outside_is_not_part_of_a_function(g):
+    x, z = g.input("x", 1, 8), g.input("z", 1, 8)
+    y, condition = chosen(g, x, g.emit("Tanh", x))
+    chains = find_chains(g.output(y, g.emit("Where", condition, z, x)))
+    assert [len(c.nodes) for c in chains] == [1]
+
+
+def test_a_condition_on_another_tensor_does_not_make_a_chain(g):
+    x, z = g.input("x", 1, 8), g.input("z", 1, 8)
+    y = g.emit("Where", g.emit("Less", g.const(1.0), z), x, g.emit("Tanh", x))
+    assert [c.nodes[0].op for c in find_chains(g.output(y))] == ["Tanh"]

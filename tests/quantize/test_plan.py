@@ -315,6 +315,21 @@ def test_a_constant_mask_of_two_softmaxes_leaves_the_steps_to_the_scores(g, much
         assert np.allclose(real, e / e.sum(axis=1, keepdims=True), atol=0.03)
 
 
+def test_a_softplus_with_its_threshold_is_one_table(g):
+    x = g.input("x", 1, 200)
+    beyond = g.emit("Less", g.const(20.0), x)
+    y = g.emit("Where", beyond, x, g.emit("Softplus", x))
+    graph = g.output(g.emit("Clip", y, min=0.0, max=25.0))
+    given = {"x": (-10.0, 30.0), graph.outputs[0].name: (0.0, 25.0)}
+    q, decisions = quantize_graph(graph, ranges_of(graph, **given))
+    assert ops(q) == ["Lut"] and not decisions
+    real = np.linspace(-10, 30, 200).astype(np.float32)[None]
+    quant = q.inputs[0].value.quant
+    got = interpret(q, {"x": quant.quantize(real)})[graph.outputs[0].name]
+    want = np.minimum(np.logaddexp(0, quant.dequantize(quant.quantize(real))), 25)
+    assert np.allclose(q.outputs[0].value.quant.dequantize(got), want, atol=0.06)
+
+
 def test_what_is_no_mask_keeps_its_range(g):
     a, b = g.input("a", 1, 4), g.input("b", 1, 4)
     graph = g.output(g.emit("Softmax", g.emit("Add", a, b, name="total"), axis=1))

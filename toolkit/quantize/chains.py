@@ -1,9 +1,10 @@
 """Elementwise functions of one tensor: on int8 each is one table of 256 entries.
 
 Unary operators, binary operators with a constant scalar, and binary operators of two functions of
-the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length. So does a
-factor for each channel that is a power of two, as scaling channels leaves them (equalize.py): then
-there is a table for every class of channels that have all factors in common.
+the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length, and so does
+Where on a condition of that tensor alone (a softplus that is x beyond 20). So does a factor for
+each channel that is a power of two, as scaling channels leaves them (equalize.py): then there is a
+table for every class of channels that have all factors in common.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ Reals = NDArray[np.float64]
 
 
 Function = Callable[[Reals], Reals]
+
+CONDITIONS = {"Equal": np.equal, "Less": np.less, "LessOrEqual": np.less_equal}
 
 
 @dataclass(eq=False)
@@ -89,6 +92,13 @@ def _has_tables(nodes: Iterable[Node]) -> bool:
 
 
 def _apply(node: Node, operand: Callable[[Value], Reals]) -> Reals:
+    if node.op == "Where":
+        condition, x, y = (operand(node.input(i)) for i in range(3))
+        return np.where(condition != 0, x, y)
+    if node.op in CONDITIONS:
+        return CONDITIONS[node.op](operand(node.input(0)), operand(node.input(1))).astype(
+            np.float64
+        )
     if node.op not in BinaryFn.__members__:
         table = definition(node.op).table(node)
         assert table is not None, node
@@ -111,10 +121,14 @@ def _are_factors(v: Value, node: Node) -> bool:
 
 def _elementwise(node: Node) -> bool:
     """Whether a node maps one element to one element by its channel, constants aside."""
+    dynamic = node.dynamic_inputs
+    if not dynamic or any(v.shape != node.output.shape for v in dynamic):
+        return False
+    if node.op in (*CONDITIONS, "Where"):
+        return all(_is_scalar(v) for v in node.inputs if v is not None and v.const is not None)
     if len(node.outputs) != 1 or node.output.dtype != np.float32:
         return False
-    dynamic = node.dynamic_inputs
-    if not dynamic or any(v.type != node.output.type for v in dynamic):
+    if any(v.type != node.output.type for v in dynamic):
         return False
     if node.op in BinaryFn.__members__:
         given = [v for v in node.inputs if v is not None]
@@ -124,16 +138,30 @@ def _elementwise(node: Node) -> bool:
 
 
 def find_chains(graph: Graph) -> list[Chain]:
-    """The chains whose ends are read outside of them, in order of execution; as long as can be."""
+    """The chains whose ends are read outside of them, in order of execution; as long as can be.
+
+    Ends are numbers: a condition that is read outside is not of a chain.
+    """
+    outside: set[Node] = set()
+    while True:
+        chains = _find_chains(graph, outside)
+        told = {c.nodes[-1] for c in chains if c.end.dtype != np.float32}
+        if not told:
+            return chains
+        outside |= told
+
+
+def _find_chains(graph: Graph, outside: set[Node]) -> list[Chain]:
     root: dict[Value, Value] = {}
     path: dict[Value, tuple[Node, ...]] = {}
     for node in graph.nodes:
-        if not _elementwise(node):
+        if node in outside or not _elementwise(node):
             continue
         roots = {root.get(v, v) for v in node.dynamic_inputs}
         before = [n for v in node.dynamic_inputs for n in path.get(v, ())]
         nodes = (*dict.fromkeys(before), node)
-        if len(roots) == 1 and _has_tables(nodes):
+        numbers = all(v.dtype == np.float32 for v in roots)
+        if len(roots) == 1 and numbers and _has_tables(nodes):
             root[node.output] = roots.pop()
             path[node.output] = nodes
     order = {id(n): i for i, n in enumerate(graph.nodes)}

@@ -48,6 +48,11 @@ def test_auto_pad_is_that_of_onnxruntime(run_onnx, auto_pad, stride):
         ((1, 3, 17, 19), (7, 3, 3, 3), {"dilations": [3, 2], "pads": [4, 0, 1, 9]}),
         ((3, 5, 6, 6), (4, 5, 1, 1), {"strides": [2, 2]}),
         ((2, 5, 6, 6), (4, 5, 1, 1), {"pads": [1, 0, 0, 2]}),
+        ((2, 4, 5, 6, 7), (6, 4, 3, 3, 3), {"pads": [1, 1, 1, 1, 1, 1]}),
+        ((2, 4, 5, 6, 7), (6, 2, 3, 1, 2), {"group": 2, "strides": [2, 1, 2]}),
+        ((1, 4, 7, 6, 7), (4, 1, 2, 3, 3), {"group": 4, "dilations": [3, 1, 2]}),
+        ((2, 4, 5, 6, 7), (6, 4, 1, 3, 3), {"strides": [1, 2, 2], "pads": [0, 1, 0, 0, 1, 2]}),
+        ((2, 4, 5, 6, 7), (6, 4, 2, 1, 1), {"auto_pad": "SAME_UPPER"}),
     ],
 )
 def test_float_is_that_of_onnxruntime(run_onnx, shape, weights, attrs):
@@ -61,13 +66,16 @@ def test_a_computed_bias_is_added(run_onnx):
     rng = np.random.default_rng(3)
     x, w, b = (rng.normal(size=s).astype(np.float32) for s in ((1, 2, 4, 4), (3, 2, 3, 3), (3,)))
     run_onnx("Conv", {"x": x, "b": b}, {"w": w}, order=["x", "w", "b"]).agree()
+    x, w = x.reshape(1, 2, 2, 2, 4), w[..., None]
+    run_onnx("Conv", {"x": x, "b": b}, {"w": w[:, :, :2, :2]}, order=["x", "w", "b"]).agree()
 
 
 @pytest.mark.parametrize(
     ("shapes", "attrs", "message"),
     [
         ({"x": (1, 2, 4, 4), "w": (3, 2, 3, 3)}, {}, "weights are computed"),
-        ({"x": (1, 2, 4, 4, 4)}, {"w": (3, 2, 3, 3, 3)}, "convolves over 3 axes"),
+        ({"x": (1, 2, 4, 4, 4, 4)}, {"w": (3, 2, 3, 3, 3, 3)}, "convolves over 4 axes"),
+        ({"x": (1, 2, 2, 4, 4)}, {"w": (3, 2, 3, 3, 3)}, "does not fit 2 once"),
     ],
 )
 def test_what_cannot_be_served_is_said(run_onnx, shapes, attrs, message):

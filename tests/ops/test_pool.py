@@ -16,8 +16,7 @@ from edgekit.toolkit.runtime import Session
 
 BACKEND_OPS = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "LRN"}
 INDICES = "returns the indices"
-RANK_3 = "spatial axes"
-REFUSED = {"test_maxpool_with_argmax_2d": INDICES, "pool_3d": RANK_3}
+REFUSED = {"test_maxpool_with_argmax_2d": INDICES}
 
 
 def test_backend(backend_case):
@@ -33,9 +32,11 @@ def test_backend(backend_case):
         {"kernel_shape": [3, 1, 1], "pads": [1, 0, 0, 0, 0, 0]},
         {"kernel_shape": [1, 2, 3], "strides": [1, 2, 1], "pads": [0, 0, 1, 0, 0, 1]},
         {"kernel_shape": [1, 1, 1]},
+        {"kernel_shape": [2, 2, 3], "strides": [2, 1, 2]},
+        {"kernel_shape": [3, 2, 2], "strides": [2, 2, 2], "pads": [1, 1, 0, 1, 0, 1]},
     ],
 )
-def test_volumes_are_pooled_along_depth_or_across(run_onnx, op, attrs):
+def test_volumes_are_pooled(run_onnx, op, attrs):
     x = np.random.default_rng(3).normal(0, 3, (2, 3, 6, 4, 5)).astype(np.float32)
     run_onnx(op, {"x": x}, **attrs).agree(1e-6)
 
@@ -183,7 +184,7 @@ def load_pool(shape=(1, 3, 4, 4), op="MaxPool", outputs=("y",), **attrs):
     ("message", "attrs"),
     [
         ("indices of the maxima", {"kernel_shape": [2, 2], "outputs": ("y", "i")}),
-        ("spatial axes", {"shape": (1, 2, 3, 3, 3), "kernel_shape": [2, 2, 2]}),
+        ("spatial axes", {"shape": (1, 2, 3, 3, 3, 3), "kernel_shape": [2] * 4}),
         ("larger than the padded input", {"kernel_shape": [6, 6]}),
     ],
 )

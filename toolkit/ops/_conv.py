@@ -65,13 +65,13 @@ def attributes(node: OnnxNode, kernel: Sequence[int]) -> Attributes:
     return Attributes(tuple(kernel), stride, dilation, before, after, auto_pad, groups)
 
 
-def spatial_rank(node: OnnxNode) -> int:
-    """1 or 2, the spatial axes of the input; refuses others."""
+def spatial_rank(node: OnnxNode, most: int = 2) -> int:
+    """1 to `most`, the spatial axes of the input; refuses others."""
     x = node.inputs[0]
     assert x is not None
     rank = len(x.shape) - 2
-    if rank not in (1, 2):
-        raise Unsupported(f"it convolves over {rank} axes", "1 or 2 are supported")
+    if not 1 <= rank <= most:
+        raise Unsupported(f"it convolves over {rank} axes", f"1 to {most} are supported")
     return rank
 
 

@@ -22,6 +22,7 @@ from ._conv import (
 )
 from ._int4 import add_int4, is_int4
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
+from ._volume import convolved
 from ._weighted import (
     Ints,
     Params,
@@ -34,7 +35,7 @@ from ._weighted import (
 
 
 class Conv2d(WeightedOp):
-    """ONNX Conv-1..22 with constant weights.
+    """ONNX Conv-1..22 with constant weights, over 1 to 3 axes.
 
     x [N, H, W, C], w [O, KH, KW, C / groups], bias [O] or absent; float32, int8 or int16.
     attrs: stride, dilation (h, w); pads (top, left, bottom, right); groups; act_min, act_max.
@@ -45,7 +46,7 @@ class Conv2d(WeightedOp):
     int4 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
-        spatial_rank(node)
+        rank = spatial_rank(node, most=3)
         w = constant_weights(node)
         x = node.inputs[0]
         assert x is not None
@@ -53,6 +54,8 @@ class Conv2d(WeightedOp):
             w = w.reshape(w.shape + (1,) * (len(x.shape) - w.ndim))
         a = attributes(node, w.shape[2:])
         before, after = _padding(a, x.shape[2:])
+        if rank == 3:
+            return [convolved(b, node, w, a, (*before, *after))]
         if w.ndim == 3:
             w = w[:, :, None, :]
         return emit(

@@ -126,6 +126,11 @@ def takes_all(node: Node) -> bool:
     return all(replace(s, stride=1) == Span(s.size, s.size) for s in spans(node))
 
 
+def _still(size: int) -> Span:
+    """What pools nothing along an axis."""
+    return Span(size, 1, out=size)
+
+
 def _reduce_windows(x: Array, axis: int, span: Span, fill: int, fn: Callable[..., Any]) -> Array:
     at, inside = span.taps()
     windows = np.take(x, np.clip(at, 0, span.size - 1), axis)
@@ -154,20 +159,17 @@ class _Pool2d(OpDef):
         return [from_nhwc(b, self._pool(b, node, image, h, w), rank)]
 
     def _of_volume(self, b: Builder, node: OnnxNode, x: Value) -> Value:
-        """Of [N, C, D, H, W], where D, or H and W, are not pooled: they join others."""
+        """Of [N, C, D, H, W]: the images of all depths, then along the depths."""
         n, c, *sizes = x.shape
-        spans = [read_span(node, i, 3, d) for i, d in enumerate(sizes)]
-        out = (n, c, *(s.out for s in spans))
-        still = [s == Span(d, 1, out=d) for s, d in zip(spans, sizes, strict=True)]
-        if still[0]:
-            view, (h, w) = (n, c * sizes[0], *sizes[1:]), spans[1:]
-        elif still[1] and still[2]:
-            lines = sizes[1] * sizes[2]
-            view, (h, w) = (n, c, sizes[0], lines), (spans[0], Span(lines, 1, out=lines))
-        else:
-            raise Unsupported("it pools along 3 spatial axes at once", "1 and 2 are supported")
-        y = self._pool(b, node, to_nhwc(b, b.reshape(x, view)), h, w)
-        return b.reshape(from_nhwc(b, y, 4), out)
+        d, h, w = (read_span(node, i, 3, size) for i, size in enumerate(sizes))
+        if (h, w) != (_still(h.size), _still(w.size)):
+            images = to_nhwc(b, b.reshape(x, (n, c * d.size, h.size, w.size)))
+            x = from_nhwc(b, self._pool(b, node, images, h, w), 4)
+        if d != _still(d.size):
+            lines = h.out * w.out
+            depths = to_nhwc(b, b.reshape(x, (n, c, d.size, lines)))
+            x = from_nhwc(b, self._pool(b, node, depths, d, _still(lines)), 4)
+        return b.reshape(x, (n, c, d.out, h.out, w.out))
 
     def _pool(self, b: Builder, node: OnnxNode, x: Value, h: Span, w: Span) -> Value:
         return b.emit(self.name, [x], **pool_attrs(h, w))

@@ -19,6 +19,7 @@ from .layout import Layout
 from .mean_of_sum import MeanOfSum
 from .merge_affine import MergeAffine
 from .merge_movement import MergeMovement
+from .merge_parts import MergeParts
 from .merge_reshapes import MergeReshapes
 from .merge_transposes import MergeTransposes
 from .norm_shape import NormShape
@@ -72,6 +73,7 @@ DEFAULT: tuple[Pass, ...] = (
             MergeReshapes(),
             AbsorbPermutation(),
             MergeMovement(),
+            MergeParts(),
         ),
     ),
     OwnOutputs(),

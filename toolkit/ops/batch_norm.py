@@ -14,14 +14,17 @@ class BatchNormalization(OpDef):
     """ONNX BatchNormalization-7..15 for inference, with constant scale, bias, mean and variance.
 
     y = x * k + (bias - mean * k), k = scale / sqrt(variance + epsilon), per channel (axis 1).
+    ai.onnx.ml.Scaler-1 is y = (x - offset) * scale, per feature (the last axis).
     """
 
     name = "BatchNormalization"
-    onnx = ("BatchNormalization",)
+    onnx = ("BatchNormalization", "ai.onnx.ml.Scaler")
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]
         assert x is not None
+        if node.op == "Scaler":
+            return [_scaled(b, node, x)]
         if node.attrs.get("training_mode", 0) or len([o for o in node.outputs if o]) > 1:
             raise Unsupported("it is in training mode", "export the model for inference")
         constants = [node.const(i) for i in range(1, 5)]
@@ -40,6 +43,13 @@ class BatchNormalization(OpDef):
 
     def _absent(self, node: Node) -> NoReturn:
         raise ValueError(f"BatchNormalization '{node.name}' is Mul and Add in the IR")
+
+
+def _scaled(b: Builder, node: OnnxNode, x: Value) -> Value:
+    if x.dtype != np.float32:
+        raise Unsupported(f"its input is {x.dtype}", "cast it to float32 first")
+    offset, scale = (np.asarray(node.attrs[k], np.float32) for k in ("offset", "scale"))
+    return b.emit("Mul", [b.emit("Add", [x, b.constant(-offset)]), b.constant(scale)])
 
 
 OPS: tuple[OpDef, ...] = (BatchNormalization(),)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._int4 import add_int4, is_int4
+from ._linear_models import classifier, regressor
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
 from ._weighted import (
     Ints,
@@ -22,18 +23,23 @@ from ._weighted import (
     weights_of,
 )
 
+LINEAR_MODELS = {"LinearRegressor": regressor, "LinearClassifier": classifier}
+
 
 class FullyConnected(WeightedOp):
-    """ONNX Gemm-7..13; FullyConnected with a constant B, else MatMul, Mul and Add.
+    """ONNX Gemm-7..13; FullyConnected with a constant B, else MatMul, Mul and Add. Of ai.onnx.ml
+    LinearRegressor-1, and LinearClassifier-1 of integer classes.
 
     x [..., K], w [N, K], bias [N] or absent; float32, int8 or int16. attrs: act_min, act_max.
     """
 
     name = "FullyConnected"
-    onnx = ("Gemm",)
+    onnx = ("Gemm", "ai.onnx.ml.LinearRegressor", "ai.onnx.ml.LinearClassifier")
     int4 = True
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        if node.op in LINEAR_MODELS:
+            return LINEAR_MODELS[node.op](b, node)
         x, w, *rest = node.inputs
         c = rest[0] if rest else None
         assert x is not None and w is not None

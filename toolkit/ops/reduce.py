@@ -28,16 +28,18 @@ _FLOAT_ONLY = {
 class Reduce(OpDef):
     """ONNX operator of the same name, in every version. float32 of any shape.
 
-    attrs: axes (neighbours in order, from the front), keepdims. ReduceSum also serves ReduceLogSum
-    and ReduceLogSumExp. Axes that are not neighbours are brought together by a Transpose; a mean or
-    maximum over H and W of an NCHW image becomes a pool, so that the layout stays NHWC.
+    attrs: axes (neighbours in order, from the front), keepdims. ReduceSum also serves ReduceLogSum,
+    ReduceLogSumExp and ai.onnx.ml.Normalizer-1 by L1 or L2. Axes that are not neighbours are
+    brought together by a Transpose; a mean or maximum over H and W of an NCHW image becomes a pool,
+    so that the layout stays NHWC.
     """
 
     def __init__(self, fn: ReduceFn) -> None:
         self.fn = fn
         self.float_only = _FLOAT_ONLY.get(self.fn)
         self.name = f"Reduce{fn.name}"
-        composed = ("ReduceLogSum", "ReduceLogSumExp") if fn == ReduceFn.Sum else ()
+        of_sums = ("ReduceLogSum", "ReduceLogSumExp", "ai.onnx.ml.Normalizer")
+        composed = of_sums if fn == ReduceFn.Sum else ()
         self.onnx = (self.name, *composed)
         self.exactness = "exact" if fn in EXTREMA else "rounding"
         self.shared = fn in EXTREMA
@@ -45,6 +47,8 @@ class Reduce(OpDef):
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
+        if node.op == "Normalizer":
+            return [_normalized(b, node, x)]
         axes = _axes(node, len(x.shape))
         keepdims = bool(node.attrs.get("keepdims", 1))
         if node.op == "ReduceLogSumExp":
@@ -146,6 +150,17 @@ def _axes(node: OnnxNode, rank: int) -> list[int]:
 def _result_shape(x: Value, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
     kept = (1 if i in axes else d for i, d in enumerate(x.shape))
     return tuple(kept) if keepdims else tuple(d for i, d in enumerate(x.shape) if i not in axes)
+
+
+def _normalized(b: Builder, node: OnnxNode, x: Value) -> Value:
+    """Rows over the sum of their magnitudes, or the root of that of their squares; 0 stays 0."""
+    norm, last = str(node.attrs.get("norm", "MAX")), len(x.shape) - 1
+    if norm not in ("L1", "L2"):
+        raise Unsupported(f"its norm is {norm}", "use L1 or L2")
+    sizes = b.emit("Abs", [x]) if norm == "L1" else b.emit("Mul", [x, x])
+    total = b.emit("ReduceSum", [sizes], axes=(last,), keepdims=True)
+    total = b.emit("Sqrt", [total]) if norm == "L2" else total
+    return b.emit("Div", [x, b.emit("Clip", [total], min=1e-30, max=np.inf)])
 
 
 REDUCTIONS: dict[ReduceFn, Reduce] = {fn: Reduce(fn) for fn in ReduceFn}

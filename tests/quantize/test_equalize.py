@@ -17,6 +17,7 @@ from edgekit.toolkit.quantize.equalize import (
     from_text,
     to_text,
 )
+from edgekit.toolkit.quantize.grid import Form
 from edgekit.toolkit.quantize.sites import find_sites
 from edgekit.toolkit.runtime import Session
 
@@ -271,3 +272,22 @@ def test_a_normalization_may_have_its_scale_in_any_shape(encoder):
     scale = norms[0].input(1)
     norms[0].inputs[1] = constant(scale.const.reshape(1, -1), scale.name)
     assert "n" in find_exponents(encoder, ids(5), all_of_it)
+
+
+def test_weights_of_4_bits_are_not_made_uneven_for_their_inputs(g):
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.conv(x, 16, name="a", **CLAMP)
+    graph = g.output(g.conv(a, 8, kernel=1, name="b"))
+    spread(graph.nodes[0], np.exp2(g.rng.uniform(-5, 0, 16)))
+    seen, four = samples(1, 8, 8, 3), {"b": Form(4)}
+    wide, narrow = (find_exponents(graph, seen, all_of_it, f) for f in (None, four))
+    assert sum(narrow.get("a", ())) < sum(wide["a"])
+    session, noise = Session(build_file(graph)), []
+    for exponents in (wide, narrow):
+        alike = equalized(graph, exponents)
+        options = Options(precision={"b": "int4"})
+        made = quantize_graph(alike, calibrate(alike, seen).extremes(), options)[0]
+        other, fresh = Session(build_file(made)), samples(1, 8, 8, 3, seed=6)
+        wrong = [other.run(s)["b"] - session.run(s)["b"] for s in fresh]
+        noise.append(float(np.mean(np.square(wrong))))
+    assert noise[1] < 0.8 * noise[0]

@@ -34,6 +34,7 @@ from ..ops.layer_norm import room_for_shifts
 from ..ops.lut import SIZES
 from ..passes.affine import input_factors
 from .factors import Factors
+from .grid import Form
 from .precision import INT8
 from .prepare import copied
 from .qparams import activation_params
@@ -57,9 +58,13 @@ UNLIKELY = 0.1
 
 
 def find_exponents(
-    graph: Graph, samples: Iterable[Mapping[str, Array]], part: Callable[[Graph], float]
+    graph: Graph,
+    samples: Iterable[Mapping[str, Array]],
+    part: Callable[[Graph], float],
+    forms: Mapping[str, Form] | None = None,
 ) -> Exponents:
-    """Of each site the exponents that lose least, by an estimate (site_noise.py).
+    """Of each site the exponents that lose least, by an estimate (site_noise.py). `forms` are of
+    weights that will not have 8 bits, by what they make.
 
     Sites that gain nothing are left out, and those that need tables if the outputs gain little by
     them: `part` says of a graph that rounds some tensors what part of all noise its outputs have.
@@ -68,7 +73,7 @@ def find_exponents(
     sizes = sizes_of(graph, sites, samples)
     offers = [
         _Offer.best(site, estimate, sizes)
-        for site, estimate in zip(sites, estimates(graph, sites, sizes), strict=True)
+        for site, estimate in zip(sites, estimates(graph, sites, sizes, forms or {}), strict=True)
     ]
     total = sum(o.before for o in offers)
     whole = sum(weight_of(n).type.size for n in graph.nodes if has_weights(n))

@@ -99,12 +99,12 @@ def optimize(
     rounding: str = "auto",
 ) -> Quantized:
     """As quantize_model, from statistics that are already there."""
-    job = _Job(graph, calibration, progress)
+    job = _Job(graph, calibration, progress, WEIGHTS[weights])
     if observer == "auto":
         job.search()
     else:
         job.fix(observer)
-    job.hold_weights(WEIGHTS[weights])
+    job.hold_weights()
     job.round(rounding)
     return job.result(observer)
 
@@ -137,8 +137,13 @@ class _Job:
     """The best found so far; each step keeps what it tries only if the outputs gain."""
 
     def __init__(
-        self, graph: Graph, calibration: Calibration, progress: Progress | None = None
+        self,
+        graph: Graph,
+        calibration: Calibration,
+        progress: Progress | None = None,
+        form: Form | None = None,
     ) -> None:
+        self.form = form or Form()
         self.samples, self.progress = calibration.samples, progress
         self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
@@ -201,13 +206,22 @@ class _Job:
         floats, inputs = self.source.floats, self._inputs()
         few = self.trials.on(min(FEW_SAMPLES, len(self.trials.kept)))
         whole = few.score(self.plan, self.ranges)
-        exponents = find_exponents(
-            floats, inputs, lambda graph: whole.part(few.noise(graph).sum(axis=1))
-        )
+
+        def part(rounding: Graph) -> float:
+            return whole.part(few.noise(rounding).sum(axis=1))
+
+        exponents = find_exponents(floats, inputs, part, self._forms())
         if not exponents:
             return None
         alike = equalized(floats, exponents)
         return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
+
+    def _forms(self) -> dict[str, Form]:
+        """Of the weights that will have 4 bits, by what they make."""
+        if self.form.bits == 8:
+            return {}
+        nodes, ungrouped = choose(self.plan, self.ranges)
+        return {n: Form(4, 0 if n in ungrouped else self.form.group) for n in nodes}
 
     def _absorbed(self) -> _Source | None:
         """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
@@ -250,9 +264,9 @@ class _Job:
             self.source, self.ranges = source, ranges
             self.plan, self.options, self.score = plan, plan.options, score
 
-    def hold_weights(self, form: Form) -> None:
+    def hold_weights(self) -> None:
         """4-bit weights where they are asked for and serve: ranges are as for 8 bits."""
-        if form.bits == 8:
+        if self.form.bits == 8:
             return
         nodes, ungrouped = choose(self.plan, self.ranges)
         four: dict[str, Precision] = dict.fromkeys(nodes, "int4")
@@ -260,8 +274,8 @@ class _Job:
         self.options = replace(
             self.options,
             precision=precision,
-            int4_group=form.group,
-            ungrouped=ungrouped if form.group else frozenset(),
+            int4_group=self.form.group,
+            ungrouped=ungrouped if self.form.group else frozenset(),
         )
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..passes.affine import input_factors
+from .grid import Form
 from .precision import INT8
 from .qparams import LEVELS
 from .site_sizes import Size
@@ -23,13 +24,16 @@ from .sites import Site, has_weights
 Reals = NDArray[np.float64]
 
 
-def estimates(graph: Graph, sites: Sequence[Site], sizes: Mapping[str, Size]) -> list[Estimate]:
-    """Of the sites, which are in order of execution."""
+def estimates(
+    graph: Graph, sites: Sequence[Site], sizes: Mapping[str, Size], forms: Mapping[str, Form]
+) -> list[Estimate]:
+    """Of the sites, which are in order of execution. `forms` are of weights that are not of 8 bits,
+    by what they make."""
     consumers, producers = graph.consumers(), graph.producers()
     made: list[Estimate] = []
     gains: dict[str, Reals] = {}
     for site in reversed(sites):
-        estimate = Estimate(site, sizes, consumers, producers, gains)
+        estimate = Estimate(site, sizes, consumers, producers, gains, forms)
         # What a table makes by way of another tensor of the site counts there.
         gains |= {v.name: np.zeros(site.channels) for v in site.tensor_of}
         gains |= dict.fromkeys((n.output.name for n in site.makers), estimate.gains())
@@ -49,8 +53,9 @@ class Estimate:
         consumers: Mapping[Value, list[Node]],
         producers: Mapping[Value, Node],
         gains: Mapping[str, Reals],
+        forms: Mapping[str, Form],
     ) -> None:
-        self.site, self.sizes = site, sizes
+        self.site, self.sizes, self.forms = site, sizes, forms
         self.tensors, self.sums = set(site.tensors), set(site.sums)
         self.products = set(site.products)
         self.consumers, self.producers = consumers, producers
@@ -98,10 +103,9 @@ class Estimate:
             gain = _scale(node) / s
             return float(square * size.inverse_variance * (gain**2 * self._behind(node)).sum())
         w = _real(weight_of(node)) / input_factors(s, node)
-        rows = np.abs(w).reshape(len(w), -1).max(axis=1) / 127
         inputs = np.broadcast_to(input_factors(size.power * s * s, node), w.shape)
-        total = square * float((w * w).sum())
-        return total + float((rows**2 * inputs.reshape(len(w), -1).sum(axis=1)).sum())
+        form = self.forms.get(node.output.name, Form())
+        return square * float((w * w).sum()) + _of_weights(w, inputs, form)
 
     def _step(self, v: Value, s: Reals) -> float:
         size = self.sizes[v.name]
@@ -128,6 +132,18 @@ class Estimate:
             if has_weights(node) and node.op == "FullyConnected":
                 total += (_real(weight_of(node)) ** 2).sum(axis=0)
         return total if total.any() else np.ones_like(total)
+
+
+def _of_weights(w: Reals, inputs: Reals, form: Form) -> float:
+    """What the rounding of weights makes of mean squares of inputs, both [n, ...]."""
+    n, k = len(w), w[0].size
+    size = form.group or k
+    filled = ((0, 0), (0, -k % size))
+    largest, power = (
+        np.pad(v.reshape(n, k), filled).reshape(n, -1, size) for v in (np.abs(w), inputs)
+    )
+    steps = largest.max(axis=2) / form.limit
+    return float((steps**2 * power.sum(axis=2)).sum())
 
 
 def _scale(norm: Node) -> Reals:

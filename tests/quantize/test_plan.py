@@ -315,6 +315,22 @@ def test_a_constant_mask_of_two_softmaxes_leaves_the_steps_to_the_scores(g, much
         assert np.allclose(real, e / e.sum(axis=1, keepdims=True), atol=0.03)
 
 
+@pytest.mark.parametrize("spread", [1.0, 3.0, 1000.0])
+def test_features_of_many_scales_run_on_int16_until_they_have_one(g, spread):
+    scale = np.geomspace(1 / spread, 1, 8)
+    x = g.emit("Add", g.input("x", 1, 8), g.const(-1 / scale), name="shifted")
+    x = g.emit("Mul", x, g.const(scale), name="scaled")
+    graph = g.output(g.emit("FullyConnected", x, g.const(np.eye(8)), g.const(np.zeros(8))))
+    given = dict.fromkeys(("x", "shifted"), (-2 * spread, 2 * spread))
+    q, decisions = quantize_graph(graph, ranges_of(graph, scaled=(-2.0, 2.0), **given))
+    found, wide = by_name(q), spread > 4
+    assert (found["x"].dtype == found["scaled"].dtype == np.int16) == wide and not decisions
+    real = (1 / scale * np.linspace(0, 2, 8)).astype(np.float32)[None]
+    got = interpret(q, {"x": found["x"].quant.quantize(real)})[graph.outputs[0].name]
+    y = q.outputs[0].value.quant.dequantize(got)
+    assert np.allclose(y, real * scale - 1, atol=0.2)
+
+
 def test_a_softplus_with_its_threshold_is_one_table(g):
     x = g.input("x", 1, 200)
     beyond = g.emit("Less", g.const(20.0), x)

@@ -6,12 +6,15 @@ can be is int8 or what was asked for, except where that only adds conversions be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..ops._opdef import OpDef
+from ..passes.fold_affine_forward import MAX_SPREAD
 from .chains import Chain, find_chains
 from .options import Options
 from .precision import ACTIVATIONS, FLOAT, INT8, INT16, DType, Precision
@@ -86,12 +89,32 @@ def find_units(
             units.append(Unit(table, chain))
         elif node not in inside:
             units.append(Unit(node))
-    wide = _wide(units, options.int16)
+    wide = _wide(units, {*options.int16, *_unscaled(graph)})
     for unit in units:
         wanted = _wanted(unit, wide, options.precision)
         unit.precision, unit.why = _possible(unit, wanted, known, refused)
     _avoid_crossings(units, refused)
     return units
+
+
+def _unscaled(graph: Graph) -> Iterator[str]:
+    """Inputs of the graph, and what is added to them, up to a Mul that brings features of scales
+    too different for one int8 scale to one (MAX_SPREAD).
+    """
+    readers = graph.consumers()
+    for port in graph.inputs:
+        v, names = port.value, list[str]()
+        while len(users := readers.get(v, [])) == 1 and v.dtype == FLOAT:
+            names.append(v.name)
+            node = users[0]
+            constants = [w.const for w in node.inputs if w is not None and w.const is not None]
+            if node.op == "Mul" and constants:
+                sizes = np.abs(constants[0])
+                if constants[0].size > 1 and 0 < sizes.min() * MAX_SPREAD < sizes.max():
+                    yield from names
+            if node.op != "Add" or not constants or node.output in graph.output_values():
+                break
+            v = node.output
 
 
 def _wide(units: list[Unit], asked: Collection[str]) -> set[Value]:

@@ -49,6 +49,8 @@ SHORT = {
     "mnist": "mnist_cntk",
     "digits_mlp": "ml_digits_mlp",
     "wine_gaussian_nb": "ml_wine_gaussian_nb",
+    "wine_scaler_logreg": "ml_wine_scaler_logreg",
+    "diabetes_ridge": "ml_diabetes_ridge",
     "minilm": "minilm_l3_sentence",
 }
 EXIT_BUDGET = 3
@@ -56,7 +58,8 @@ MAX_DROP = "--max-drop {} --eval {{eval}} --metric {{metric}}"
 DEFAULT = (
     *("kws", "ic", "vww", "ad", "sww", "mobilenet", "ultraface", "fastestdet", "super_resolution"),
     *("selfie", "mnist", "digits_mlp", "crepe_tiny", "face_landmark", "mtcnn_onet", "ppocrv4_det"),
-    *("ppocr_textline_cls", "magika_v3_3", "wine_gaussian_nb", "minilm"),
+    *("ppocr_textline_cls", "magika_v3_3", "wine_gaussian_nb", "wine_scaler_logreg"),
+    *("diabetes_ridge", "minilm"),
     *("fsdd_gru_digits", "silero_vad_16k_noif"),
 )
 EDGEKIT = [

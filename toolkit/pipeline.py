@@ -46,6 +46,7 @@ from .quantize import Quantized as QuantizedModel
 from .quantize.absorb import absorbed
 from .quantize.absorb import from_text as shifts_from_text
 from .quantize.equalize import equalized, from_text, to_text
+from .quantize.mixed import cheaper, is_dear
 from .quantize.remarks import remarks
 from .report import report_page
 from .runtime import Session
@@ -177,23 +178,31 @@ def quantize(
         "samples": done.samples * batch,
         "shapes": _plain(shapes),
     }
-    if done.exponents:
-        options["equalized"] = to_text(done.exponents)
-    if done.shifts:
-        options["absorbed"] = to_text(done.shifts)
     if budget is not None:
         options |= {"budget": budget.given(), **judged}
-    provenance = _provenance(model, samples.fingerprint(), options)
 
-    def pack(quantized: Graph) -> bytes:
-        return build_file(quantized, provenance, remove_constant_channels(quantized))
+    def packer(done: QuantizedModel) -> Callable[[Graph], bytes]:
+        how = dict(options)
+        if done.exponents:
+            how["equalized"] = to_text(done.exponents)
+        if done.shifts:
+            how["absorbed"] = to_text(done.shifts)
+        provenance = _provenance(model, samples.fingerprint(), how)
+        return lambda graph: build_file(graph, provenance, remove_constant_channels(graph))
 
     if budget is not None:
         if judging is not None and judge is None:
             judge = judging.judge_kept(graph, done.calibration.kept)
         unseen = evaluation is not None
-        done = _mixed(done, budget, pack, judge, rounding, unseen, progress)
-    data = pack(done.graph)
+        done = _mixed(done, budget, packer(done), judge, rounding, unseen, progress)
+        if is_dear(done) and samples.reiterable:
+            plain = quantize_model(
+                graph, samples, observer, progress, weights=weights, rounding=rounding,
+                equalize=False,
+            )  # fmt: skip
+            other = _mixed(plain, budget, packer(plain), judge, rounding, unseen, progress)
+            done = cheaper(done, other)
+    data = packer(done)(done.graph)
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)

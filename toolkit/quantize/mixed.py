@@ -31,6 +31,8 @@ from .sensitivity import Gain
 
 GROUPS = (0, 32)
 """So many 4-bit weights have a multiplier: none, whole channels, or 32."""
+DEAR = 1.1
+"""Times int8's bytes: above, a mix is tried without scaled channels too."""
 
 
 def fit_budget(
@@ -63,6 +65,40 @@ def fit_budget(
     search = _Search(Mixes(done, budget, bench, progress), judged, anew)
     moves = search.run()
     return search.result(moves)
+
+
+def is_dear(done: Quantized) -> bool:
+    """Whether a mix of a graph with scaled channels is so much larger than int8 that one without
+    should be tried: int16 does not need them, and the weights that read them are uneven."""
+    mixed = done.mixed
+    if mixed is None or not done.exponents:
+        return False
+    if mixed.budget.max_drop is None and mixed.budget.min_sqnr is None:
+        return False
+    return not mixed.met or mixed.chosen.file_bytes > DEAR * mixed.int8.file_bytes
+
+
+def cheaper(one: Quantized, other: Quantized) -> Quantized:
+    """Of two mixes for one budget that which meets it, or is the smaller file; with all that was
+    tried for both, and the int8 of `one`."""
+    assert one.mixed is not None and other.mixed is not None
+    best = min(one, other, key=_cost)
+    assert best.mixed is not None
+    points = [*one.mixed.pareto, *other.mixed.pareto]
+    trials = one.mixed.trials + other.mixed.trials
+    known = pareto(points, [best.mixed.chosen, one.mixed.int8])
+    return replace(
+        best, mixed=replace(best.mixed, int8=one.mixed.int8, pareto=known, trials=trials)
+    )
+
+
+def _cost(done: Quantized) -> tuple[bool, float]:
+    """By which mixes are compared: the drop, or noise, of those that miss the budget."""
+    assert done.mixed is not None
+    chosen = done.mixed.chosen
+    if done.mixed.met:
+        return False, chosen.file_bytes
+    return True, chosen.drop if chosen.drop is not None else -(chosen.sqnr_db or 0.0)
 
 
 class _Search:

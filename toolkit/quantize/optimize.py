@@ -70,18 +70,27 @@ def quantize_model(
     *,
     weights: str = "int8",
     rounding: str = "auto",
+    equalize: bool = True,
 ) -> Quantized:
     """`graph` on int8, its ranges from `samples` by `observer` (one of OBSERVERS).
 
-    `weights` is one of WEIGHTS, `rounding` one of ROUNDINGS. The same graph and samples give the
-    same result. Raises UserError for an unknown name or samples that do not fit, CalibrationError
-    for values that are not finite.
+    `weights` is one of WEIGHTS, `rounding` one of ROUNDINGS; `equalize`: channels may be scaled.
+    The same graph and samples give the same result. Raises UserError for an unknown name or samples
+    that do not fit, CalibrationError for values that are not finite.
     """
     _known("observer", observer, OBSERVERS)
     _known("weights", weights, WEIGHTS)
     _known("rounding", rounding, ROUNDINGS)
     calibration = calibrate(graph, samples, progress)
-    return optimize(graph, calibration, observer, progress, weights=weights, rounding=rounding)
+    return optimize(
+        graph,
+        calibration,
+        observer,
+        progress,
+        weights=weights,
+        rounding=rounding,
+        equalize=equalize,
+    )
 
 
 def _known(what: str, name: str, names: Collection[str]) -> None:
@@ -97,9 +106,10 @@ def optimize(
     *,
     weights: str = "int8",
     rounding: str = "auto",
+    equalize: bool = True,
 ) -> Quantized:
     """As quantize_model, from statistics that are already there."""
-    job = _Job(graph, calibration, progress, WEIGHTS[weights])
+    job = _Job(graph, calibration, progress, WEIGHTS[weights], equalize)
     if observer == "auto":
         job.search()
     else:
@@ -142,8 +152,9 @@ class _Job:
         calibration: Calibration,
         progress: Progress | None = None,
         form: Form | None = None,
+        equalize: bool = True,
     ) -> None:
-        self.form = form or Form()
+        self.form, self.equalize = form or Form(), equalize
         self.samples, self.progress = calibration.samples, progress
         self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
@@ -202,7 +213,10 @@ class _Job:
         self.ranges, self.score = search.ranges, search.score
 
     def _equalized(self) -> _Source | None:
-        """The source with its channels made alike, by the kept samples; None if they are."""
+        """The source with its channels made alike, by the kept samples; None if they are, or may
+        not be."""
+        if not self.equalize:
+            return None
         floats, inputs = self.source.floats, self._inputs()
         few = self.trials.on(min(FEW_SAMPLES, len(self.trials.kept)))
         whole = few.score(self.plan, self.ranges)

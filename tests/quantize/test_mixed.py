@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from edgekit.toolkit import pipeline
 from edgekit.toolkit.accuracy import Judge, OwnRuntime, compare, open_metric
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
@@ -18,7 +15,6 @@ from edgekit.toolkit.quantize import Budget, fit_budget, halves, quantize_model
 from edgekit.toolkit.quantize.bench import Bench
 from edgekit.toolkit.quantize.budget import Point, pareto
 from edgekit.toolkit.quantize.halves import Roundings
-from edgekit.toolkit.quantize.mixed import cheaper, is_dear
 from edgekit.toolkit.quantize.moves import Move, Setting
 from edgekit.toolkit.quantize.rounding import round_weights
 from edgekit.toolkit.runtime import Session
@@ -445,36 +441,3 @@ def test_a_drop_has_its_unit(drop, points, words):
     assert Budget(drop, 30.0, 1 << 10).in_words(points) == (
         f"{words}, at least 30 dB, a file of at most 1,024 bytes"
     )
-
-
-def test_a_dear_mix_is_compared_with_one_without_scaled_channels(done):
-    found = replace(fitted(done, min_sqnr=20.0), exponents={"a": (0,) * 8})
-    int8 = found.mixed.int8
-    small, large = (replace(int8, file_bytes=int(f * int8.file_bytes)) for f in (1.05, 2))
-    near, dear = (replace(found, mixed=replace(found.mixed, chosen=p)) for p in (small, large))
-    assert found.mixed.met and is_dear(dear)
-    assert not is_dear(near) and not is_dear(replace(dear, exponents={}))
-    plain = replace(near, exponents={}, mixed=replace(near.mixed, int8=large, trials=3))
-    best = cheaper(dear, plain)
-    assert best.exponents == {} and best.mixed.chosen == small and best.mixed.int8 == int8
-    assert best.mixed.trials == found.mixed.trials + 3
-    assert int8 in best.mixed.pareto and small in best.mixed.pareto
-    missed = replace(plain, mixed=replace(plain.mixed, met=False))
-    assert cheaper(dear, missed).mixed.chosen == large
-
-
-def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
-    asked, made = Budget(min_sqnr=36.0), []
-    quantize = pipeline.quantize_model
-
-    def remember(*given, **options):
-        made.append(options.get("equalize", True))
-        return quantize(*given, **options)
-
-    monkeypatch.setattr(pipeline, "quantize_model", remember)
-    monkeypatch.setattr(pipeline, "is_dear", lambda done: True)
-    path = tmp_path / "two.edge"
-    model, samples = digits / "digits.onnx", digits / "calib.npz"
-    found = pipeline.quantize(model, samples, path, observer="minmax", budget=asked)
-    assert made == [True, False] and found.mixed.met
-    assert pipeline.check(path, model, samples, layers=True, limit=8)

@@ -229,5 +229,5 @@ def test_an_activation_that_is_scaled_keeps_its_name(swish):
 
 def test_what_hardly_varies_is_narrowed_to_a_range():
     """Up to 0.3 steps, which is more than is seen, but not where both ends are compared with."""
-    low, high = varying((0.0, 1.0), lambda x: 0.3 * x, 1.0)
+    low, high = varying((0.0, 1.0), [(lambda x: 0.3 * x, 1.0)])
     assert 0 < low < high < 1

@@ -16,7 +16,7 @@ _DTYPES = {
     np.dtype(np.uint8): DType.UInt8,
 }
 _LOGIC = (CompareFn.And, CompareFn.Or, CompareFn.Xor)
-_FUNCTIONS = {
+FUNCTIONS = {
     CompareFn.Equal: np.equal,
     CompareFn.Less: np.less,
     CompareFn.LessOrEqual: np.less_equal,
@@ -72,7 +72,7 @@ class Compare(OpDef):
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         a, b = (np.asarray(v) for v in inputs)
-        return [_FUNCTIONS[self.fn](a, b).astype(np.uint8)]
+        return [FUNCTIONS[self.fn](a, b).astype(np.uint8)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         a, b = node.input(0), node.input(1)

@@ -10,14 +10,13 @@ import numpy as np
 from ..ir import Node, Value
 from ._links import Links
 from ._pass import NodePass
+from .fold_constants import MOVEMENT
 
 MASK = -1e4
 """What masks: exp(MASK) is 0 in float32, and no score is near it."""
 
 MASKED = -1000.0
-"""A constant of this or less masks what it is chosen for."""
-
-MOVES = ("Reshape", "Transpose", "Expand", "Slice", "Copy", "Gather")
+"""What is added to an element to mask it, or chosen instead of it, is this or less."""
 
 
 class FiniteMasks(NodePass):
@@ -45,7 +44,7 @@ def _finite(links: Links, reader: Node, at: int, *, alone: bool) -> bool:
     if node is None or v.dtype != np.float32 or links.is_output(v):
         return False
     alone = alone and links.only_user(v) is not None
-    if node.op in MOVES:
+    if node.op in MOVEMENT or node.op == "Gather":
         return _finite(links, node, 0, alone=alone)
     if node.op == "Add":
         return any([_finite(links, node, i, alone=alone) for i in (0, 1)])

@@ -16,19 +16,20 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..format.schema import BinaryFn
+from ..format.schema import BinaryFn, CompareFn
 from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..ops._opdef import Activation
 from ..ops.binary import FUNCTIONS
+from ..ops.compare import FUNCTIONS as COMPARISONS
 from ..ops.lut import MOST_TABLES
 
 Reals = NDArray[np.float64]
-
-
 Function = Callable[[Reals], Reals]
 
-CONDITIONS = {"Equal": np.equal, "Less": np.less, "LessOrEqual": np.less_equal}
+CONDITIONS = {
+    fn.name: COMPARISONS[fn] for fn in (CompareFn.Equal, CompareFn.Less, CompareFn.LessOrEqual)
+}
 
 
 @dataclass(eq=False)

@@ -6,19 +6,18 @@ tensor, its range shrinks to where at least one of them varies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from ..ir import Value
+from ..passes.finite_masks import MASKED
 from .chains import Function
 from .options import Range, Ranges
 from .qparams import LEVELS, width
 from .units import Unit
 
 POINTS = 2049
-MASKED = -1000.0
-"""What is added to mask an element is this or less."""
 TOLERANCE = 0.25
 """Of an output step: less is not seen after rounding, but near a tie."""
 
@@ -29,9 +28,9 @@ def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], range
         return r
     if any(u.chain is None or not u.integer for u in readers):
         return r
-    functions = [(f, u) for u in readers if u.chain for f in u.chain.functions]
-    found = [f for f in (varying(r, f, _step(u, ranges)) for f, u in functions) if f is not None]
-    return (min(f[0] for f in found), max(f[1] for f in found)) if found else r
+    return varying(
+        r, [(f, _step(u, ranges)) for u in readers if u.chain for f in u.chain.functions]
+    )
 
 
 def _step(unit: Unit, ranges: Ranges) -> float:
@@ -40,9 +39,14 @@ def _step(unit: Unit, ranges: Ranges) -> float:
     return width(ranges[unit.chain.end.name]) / LEVELS[unit.dtype]
 
 
-def varying(r: Range, function: Function, step: float) -> Range | None:
-    """The part of `r` without ends where `function`, rounded to `step`, is constant; None if it is
-    in all of `r`."""
+def varying(r: Range, functions: Iterable[tuple[Function, float]]) -> Range:
+    """The part of `r` without ends where every function, rounded to its step, is constant; `r` if
+    they are in all of it."""
+    found = [part for f, step in functions if (part := _varying(r, f, step)) is not None]
+    return (min(f[0] for f in found), max(f[1] for f in found)) if found else r
+
+
+def _varying(r: Range, function: Function, step: float) -> Range | None:
     x = np.linspace(r[0], r[1], POINTS)
     y, seen = function(x), step * TOLERANCE
     from_low = np.flatnonzero(~(np.abs(y - y[0]) <= seen))

@@ -56,8 +56,7 @@ class Estimate:
         forms: Mapping[str, Form],
     ) -> None:
         self.site, self.sizes, self.forms = site, sizes, forms
-        self.tensors, self.sums = set(site.tensors), set(site.sums)
-        self.products = set(site.products)
+        self.sums, self.products = set(site.sums), set(site.products)
         self.consumers, self.producers = consumers, producers
         self.tables = {v: sizes[v.name].behind_tables(gains) for v in site.tensors}
         self.signal = max(self._signal(), 1e-30)

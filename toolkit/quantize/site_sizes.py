@@ -110,10 +110,7 @@ class _Tables:
 
     def varying(self, name: str, r: Range) -> Range:
         """`r`, where tables alone read the tensor without ends that none of them tells apart."""
-        functions = self.alone.get(name, ())
-        found = [varying(r, f, _width(f, r) / LEVELS[INT8]) for f in functions]
-        known = [f for f in found if f is not None]
-        return (min(f[0] for f in known), max(f[1] for f in known)) if known else r
+        return varying(r, [(f, _width(f, r) / LEVELS[INT8]) for f in self.alone.get(name, ())])
 
 
 def _takes_back(chain: Chain, site: Site) -> bool:

@@ -41,7 +41,7 @@ from .onnx_import import input_names
 from .onnx_import import load as import_onnx
 from .passes import DEFAULT, FINITE, run_passes
 from .progress import Progress, silent
-from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, quantize_model
+from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.absorb import absorbed
 from .quantize.absorb import from_text as shifts_from_text
@@ -181,23 +181,25 @@ def quantize(
     if budget is not None:
         options |= {"budget": budget.given(), **judged}
 
+    provenance = _provenance(model, samples.fingerprint(), options)
+
     def packer(done: QuantizedModel) -> Callable[[Graph], bytes]:
         how = dict(options)
         if done.exponents:
             how["equalized"] = to_text(done.exponents)
         if done.shifts:
             how["absorbed"] = to_text(done.shifts)
-        provenance = _provenance(model, samples.fingerprint(), how)
-        return lambda graph: build_file(graph, provenance, remove_constant_channels(graph))
+        made = replace(provenance, options=_as_text(how))
+        return lambda graph: build_file(graph, made, remove_constant_channels(graph))
 
     if budget is not None:
         if judging is not None and judge is None:
             judge = judging.judge_kept(graph, done.calibration.kept)
         unseen = evaluation is not None
         done = _mixed(done, budget, packer(done), judge, rounding, unseen, progress)
-        if is_dear(done) and samples.reiterable:
-            plain = quantize_model(
-                graph, samples, observer, progress, weights=weights, rounding=rounding,
+        if is_dear(done):
+            plain = optimize(
+                graph, done.given, observer, progress, weights=weights, rounding=rounding,
                 equalize=False,
             )  # fmt: skip
             other = _mixed(plain, budget, packer(plain), judge, rounding, unseen, progress)
@@ -354,5 +356,9 @@ def _provenance(model: str | Path, calibration: str, options: dict[str, Any]) ->
         producer=f"edgekit {__version__}",
         model_sha256=hashlib.sha256(content).hexdigest(),
         calibration_sha256=calibration,
-        options=json.dumps(options, sort_keys=True),
+        options=_as_text(options),
     )
+
+
+def _as_text(options: dict[str, Any]) -> str:
+    return json.dumps(options, sort_keys=True)

@@ -32,13 +32,16 @@ def test_a_dear_mix_is_compared_with_one_without_scaled_channels(net):
 
 def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
     asked, made = Budget(min_sqnr=36.0), []
-    quantize = pipeline.quantize_model
 
-    def remember(*given, **options):
-        made.append(options.get("equalize", True))
-        return quantize(*given, **options)
+    def remembering(quantize):
+        def remember(*given, **options):
+            made.append(options.get("equalize", True))
+            return quantize(*given, **options)
 
-    monkeypatch.setattr(pipeline, "quantize_model", remember)
+        return remember
+
+    for name in ("quantize_model", "optimize"):
+        monkeypatch.setattr(pipeline, name, remembering(getattr(pipeline, name)))
     monkeypatch.setattr(pipeline, "is_dear", lambda done: True)
     path = tmp_path / "two.edge"
     model, samples = digits / "digits.onnx", digits / "calib.npz"

@@ -42,7 +42,8 @@ class Quantized:
     `floats` is the float graph that was quantized: the one given, or its equal whose channels were
     scaled by `exponents`, then lowered by `shifts`. sqnr_db is on the kept calibration samples,
     averaged over the probes (probes.py): for the searched observer an optimistic estimate.
-    `rounding` is how weights that are fitted to samples are, one of METHODS.
+    `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights that are
+    fitted to samples are, one of METHODS.
     """
 
     graph: Graph
@@ -58,6 +59,7 @@ class Quantized:
     sqnr_db: float
     plan: Plan
     calibration: Calibration
+    given: Calibration
     mixed: Mixed | None = None
     rounding: str = METHODS[0]
 
@@ -70,27 +72,18 @@ def quantize_model(
     *,
     weights: str = "int8",
     rounding: str = "auto",
-    equalize: bool = True,
 ) -> Quantized:
     """`graph` on int8, its ranges from `samples` by `observer` (one of OBSERVERS).
 
-    `weights` is one of WEIGHTS, `rounding` one of ROUNDINGS; `equalize`: channels may be scaled.
-    The same graph and samples give the same result. Raises UserError for an unknown name or samples
-    that do not fit, CalibrationError for values that are not finite.
+    `weights` is one of WEIGHTS, `rounding` one of ROUNDINGS. The same graph and samples give the
+    same result. Raises UserError for an unknown name or samples that do not fit, CalibrationError
+    for values that are not finite.
     """
     _known("observer", observer, OBSERVERS)
     _known("weights", weights, WEIGHTS)
     _known("rounding", rounding, ROUNDINGS)
     calibration = calibrate(graph, samples, progress)
-    return optimize(
-        graph,
-        calibration,
-        observer,
-        progress,
-        weights=weights,
-        rounding=rounding,
-        equalize=equalize,
-    )
+    return optimize(graph, calibration, observer, progress, weights=weights, rounding=rounding)
 
 
 def _known(what: str, name: str, names: Collection[str]) -> None:
@@ -108,7 +101,8 @@ def optimize(
     rounding: str = "auto",
     equalize: bool = True,
 ) -> Quantized:
-    """As quantize_model, from statistics that are already there."""
+    """As quantize_model, from statistics that are already there; `equalize`: channels may be
+    scaled."""
     job = _Job(graph, calibration, progress, WEIGHTS[weights], equalize)
     if observer == "auto":
         job.search()
@@ -155,7 +149,7 @@ class _Job:
         equalize: bool = True,
     ) -> None:
         self.form, self.equalize = form or Form(), equalize
-        self.samples, self.progress = calibration.samples, progress
+        self.given, self.progress = calibration, progress
         self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
@@ -334,11 +328,12 @@ class _Job:
             self.ranges,
             observer,
             self.options,
-            self.samples,
+            self.given.samples,
             self.trials.count,
             self.score.mean_db,
             self.plan,
             self.source.calibration,
+            self.given,
             rounding=self.rounding,
         )
 

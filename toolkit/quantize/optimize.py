@@ -212,8 +212,9 @@ class _Job:
         if not self.equalize:
             return None
         floats, inputs = self.source.floats, self._inputs()
-        few = self.trials.on(min(FEW_SAMPLES, len(self.trials.kept)))
-        whole = few.score(self.plan, self.ranges)
+        count = min(FEW_SAMPLES, len(self.trials.kept))
+        few = self.trials.on(count)
+        whole = Score(self.score.noise[:, self.trials.spread(count)], few.signal)
 
         def part(rounding: Graph) -> float:
             return whole.part(few.noise(rounding).sum(axis=1))

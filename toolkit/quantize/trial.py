@@ -99,13 +99,16 @@ class Trials:
 
     def on(self, count: int) -> Trials:
         """The same on `count` of the samples, spread evenly."""
-        fewer = copy(self)
-        at = np.linspace(0, len(self.kept) - 1, count).round().astype(int)
+        fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
         fewer.truth = [[views[i] for i in at] for views in self.truth]
         fewer.signal = _energies(fewer.truth)
         fewer._raw = (None, {})
         return fewer
+
+    def spread(self, count: int) -> NDArray[np.int64]:
+        """Where `count` of the samples are, evenly."""
+        return np.linspace(0, len(self.kept) - 1, count).round().astype(np.int64)
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""

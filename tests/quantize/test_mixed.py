@@ -149,7 +149,7 @@ def test_a_limit_of_bytes_is_met_by_4_bit_weights(done, rounding):
 
 
 def test_what_is_said_of_rounded_weights_holds_on_new_samples(net):
-    done = quantize_model(net, noisy_samples(128), "minmax")
+    done = quantize_model(net, noisy_samples(128), "minmax", rounding="nearest")
     limit = fitted(done).mixed.int8.file_bytes - 900
     plain, rounded = (
         fit_budget(done, Budget(max_bytes=limit), pack, rounding=rounding)
@@ -176,7 +176,7 @@ def test_weights_that_were_4_bit_go_back_where_it_matters(g):
     bounds = {"act_min": -np.inf, "act_max": np.inf}
     flat = g.emit("Reshape", x, shape=(1, 256), name="flat")
     net = g.output(g.emit("FullyConnected", flat, w, None, name="logits", **bounds))
-    coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4")
+    coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4", rounding="nearest")
     found = fitted(coarse, min_sqnr=coarse.sqnr_db + 2)
     assert found.mixed.met
     back = [d.why for d in found.decisions if d.what == "made int8"]
@@ -258,7 +258,7 @@ def test_rounding_for_the_mix_does_not_break_what_was_met(net, limits):
 
 
 def test_weights_are_rounded_for_the_mix_rather_than_float(net):
-    done = quantize_model(net, noisy_samples(64), "minmax")
+    done = quantize_model(net, noisy_samples(64), "minmax", rounding="nearest")
     judge = Judge(net, noisy_samples(24, seed=8), open_metric("mae"))
     assert not done.options.rounded
     wide = fitted(done, judge.drop, max_drop=0.004)
@@ -277,7 +277,7 @@ def test_weights_are_rounded_for_the_mix_rather_than_float(net):
 
 
 def test_noise_too_is_less_by_rounding_rather_than_float(net):
-    done = quantize_model(net, noisy_samples(128), "minmax")
+    done = quantize_model(net, noisy_samples(128), "minmax", rounding="nearest")
     plain, found = (
         fit_budget(done, Budget(min_sqnr=41.0), pack, rounding=rounding)
         for rounding in ("nearest", "auto")
@@ -325,7 +325,7 @@ def test_rows_are_rounded_once_each(done, monkeypatch):
 
 
 def test_a_mix_is_rounded_for_once(net, monkeypatch):
-    done = quantize_model(net, noisy_samples(128), "minmax")
+    done = quantize_model(net, noisy_samples(128), "minmax", rounding="nearest")
     limit = fitted(done).mixed.int8.file_bytes - 600
     count = 0
 

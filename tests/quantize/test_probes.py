@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 
 from edgekit.toolkit.quantize.probes import Probe, find_probes
 
@@ -16,7 +17,7 @@ def test_what_others_read_too_is_not_clipped(g):
     z = g.conv(g.input("x", 1, 1, 1, 2), 5, name="z")
     soft, plain = find_probes(g.output(g.emit("Softmax", z, axis=3), z))
     assert (soft, plain) == (Probe("z", 3, shared=True), Probe("z"))
-    assert not np.isfinite(soft.fitted([np.eye(5)[None, None]])[0].limits).any()
+    assert soft.fitted([np.eye(5)[None, None]])[0].lowest == -np.inf
 
 
 def test_an_index_is_probed_by_what_it_compares(g):
@@ -51,14 +52,20 @@ def test_an_index_of_what_is_given_is_not_probed(g):
     assert find_probes(g.output(y)) == []
 
 
-def test_confident_samples_are_softened_and_their_ends_may_be_clipped():
+def test_confident_samples_are_softened_and_the_lowest_values_clipped():
     samples = [np.array([[20.0, 0.0, -30.0]]), np.array([[-25.0, 15.0, 1.0]])]
     hard, soft = Probe("z", 1).fitted(samples)
     assert hard.temperature == 1.0 and soft.temperature > 5
-    low, high = hard.limits
-    assert 8 < low < 10 and 14 < high < 16  # of the best classes 15, 20 and the second ones 0, 1
     for x in samples:
-        assert hard.view(x).argmax() == x.argmax()
+        assert np.allclose(hard.view(x), softmax(x, axis=1), atol=1 / 512)
+    assert 2 < hard.lowest < 4  # 6.2 below the best class of 15, and half of what is above that
+
+
+def test_samples_of_less_confidence_are_not_clipped():
+    seen = [np.array([[20.0, 0.0, -30.0]]), np.array([[-25.0, 15.0, 1.0]])]
+    hard, _ = Probe("z", 1).fitted(seen)
+    for x in np.array([[10.0, 7.0, 4.0]]), np.array([[40.0, 39.0, 0.0]]):
+        assert np.allclose(hard.view(x), softmax(x, axis=1), atol=1 / 512)
 
 
 def test_doubtful_samples_are_not_softened():

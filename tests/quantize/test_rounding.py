@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,7 +25,7 @@ from edgekit.toolkit.quantize.moments import (
     sums_about,
 )
 from edgekit.toolkit.quantize.options import METHODS
-from edgekit.toolkit.quantize.rounding import carried_part
+from edgekit.toolkit.quantize.rounding import carried_part, round_weights
 from edgekit.toolkit.runtime import Session
 
 
@@ -219,6 +220,18 @@ def test_rounding_of_8_bits_does_no_harm(net):
         for r in ("nearest", "auto")
     )
     assert auto < 1.1 * nearest
+
+
+def test_rounding_that_harms_other_samples_is_not_taken(net, monkeypatch):
+    def spoiled(*given):
+        return {
+            k: replace(r, z=np.clip(r.z + 2, -127, 127)) for k, r in round_weights(*given).items()
+        }
+
+    monkeypatch.setattr(sys.modules[optimize.__module__], "round_weights", spoiled)
+    calibration = calibrate(net, samples(1, 8, 8, 8))
+    assert optimize(net, calibration, "minmax", rounding="gptq").options.rounded
+    assert not optimize(net, calibration, "minmax", rounding="auto").options.rounded
 
 
 PROGRAM = """

@@ -71,23 +71,32 @@ def test_ranges_that_serve_all_samples_are_found(net):
 def test_the_start_is_minmax_unless_another_is_better_for_certain(net):
     search = search_of(net, samples([1.0] * 32))
     before, trials = dict(search.ranges), search.trials
-    search.choose_start([(search.plan, search.calibration, 0.0)])
+    search.choose_start([search.plan])
     first = trials.score(search.plan, before)
-    assert search.ranges == before or search.score.surpasses(first, 0.0)
-    search.choose_start([(search.plan, search.calibration, 3.0)])
-    assert search.score.gain_db(first) < 3.0
+    assert search.ranges == before or search.score.beats(first, 0.0)
 
 
 def test_a_start_that_serves_most_samples_and_ruins_few_is_refused(net, monkeypatch):
     search = search_of(net, samples([1.0] * 32))
-    first, plan, known = search.score, search.plan, search.calibration
+    first, before = search.score, dict(search.ranges)
     noise = first.noise * 0.1
     noise[0, 5] = 1000 * first.noise.mean()
     lucky = Score(noise, first.signal)
     assert lucky.surpasses(first, 1.0) and lucky.mean_db < first.mean_db
     monkeypatch.setattr(search.trials, "score", lambda *_: lucky)
-    search.choose_start([(plan, known, 0.0), (Plan(net, search.ranges, Options()), known, 0.5)])
-    assert search.score is first and search.plan is plan
+    search.choose_start([search.plan, Plan(net, search.ranges, Options())])
+    assert search.score is first and search.ranges == before
+
+
+def test_the_best_of_many_tries_must_stand_out_further_than_one(net, monkeypatch):
+    search = search_of(net, samples([1.0] * 32))
+    first, before = search.score, dict(search.ranges)
+    gains = np.tile([1.0, -1.0], 16) + 2.4 / np.sqrt(31)
+    lucky = Score(first.noise / 10 ** (gains / 10), first.signal)
+    assert lucky.beats(first, 0.0)
+    monkeypatch.setattr(search.trials, "score", lambda *_: lucky)
+    search.choose_start([search.plan, Plan(net, search.ranges, Options())])
+    assert search.score is first and search.ranges == before
 
 
 def test_few_samples_that_make_most_of_the_noise_do_not_decide():

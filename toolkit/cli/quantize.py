@@ -60,7 +60,7 @@ EXIT_BUDGET = 3
     default="auto",
     show_default=True,
     help="How weights become integers: the nearest, or those that keep each layer's output (gptq), "
-    "or keep it behind its activation (adaround, slower); auto takes gptq where the outputs gain.",
+    "or keep it behind its activation (adaround, slower); auto takes gptq unless the outputs lose.",
 )
 @click.option(
     "--limit",

@@ -73,9 +73,9 @@ class Calibration:
         """The least and the largest value of every tensor."""
         return {n: (s.minimum, s.maximum) for n, s in self.stats.items() if s.count}
 
-    def limits(self) -> dict[str, Range]:
-        """Ranges beyond which the readers of a tensor do not tell values apart."""
-        return {p.tensor: p.limits for p in self.probes if np.isfinite(p.limits).all()}
+    def lowest(self) -> dict[str, float]:
+        """Values below which the reader of a tensor does not tell any apart."""
+        return {p.tensor: p.lowest for p in self.probes if np.isfinite(p.lowest)}
 
     def means(self) -> dict[str, NDArray[np.float64]]:
         """Mean over the kept samples of each channel of the tensors that weights multiply."""

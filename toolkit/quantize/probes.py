@@ -17,11 +17,12 @@ from scipy.special import softmax
 
 from ..ir import Array, Graph, Node, Port, Value
 from ..ops import definition
-from .options import Range
 from .precision import FLOAT
 
 REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""
+ROOM = 0.5
+"""Of what is kept of a softmax's input, for samples that calibration does not see."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 
@@ -30,14 +31,14 @@ MARGIN = 2.0
 class Probe:
     """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`.
 
-    `limits`: beyond them softmax does not tell values apart. None are set if `shared`, when
+    `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
     something else reads the tensor too.
     """
 
     tensor: str
     axis: int | None = None
     temperature: float = 1.0
-    limits: Range = (-np.inf, np.inf)
+    lowest: float = -np.inf
     shared: bool = False
 
     def view(self, x: Array) -> NDArray[np.float64]:
@@ -45,15 +46,16 @@ class Probe:
         y = x.astype(np.float64)
         if self.axis is None:
             return y
-        y = np.clip(y, *self.limits) / self.temperature
+        y = np.maximum(y, self.lowest) / self.temperature
         soft: NDArray[np.float64] = softmax(y, axis=self.axis)
         return soft
 
     def fitted(self, samples: Iterable[Array]) -> list[Probe]:
-        """Itself; of a softmax, with limits, and once more at a temperature, by these samples.
+        """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
+        samples.
 
-        A class counts within REACH of the best one, and the best one no further than that above
-        the second: what lies beyond may be clipped.
+        A class counts within REACH of the best one. Other samples may have a best one that is lower
+        than any here: what is kept reaches below that by ROOM of itself.
         """
         if self.axis is None:
             return [self]
@@ -62,9 +64,9 @@ class Probe:
             best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
             first, second = np.moveaxis(best, self.axis, 0)
             margins.append(float(np.median(first - second)))
-            low, high = min(low, first.min() - REACH), max(high, second.max() + REACH)
-        limits = (float(low), float(max(high, low + REACH)))
-        limited = self if self.shared else replace(self, limits=limits)
+            low, high = min(low, first.min() - REACH), max(high, first.max())
+        lowest = float(low - ROOM * (high - low))
+        limited = self if self.shared else replace(self, lowest=lowest)
         temperature = max(1.0, float(np.median(margins)) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from scipy.special import ndtr, ndtri
+
 from ...calibration import OBSERVERS, quantization_error
 from ..progress import Progress
 from .calibrate import Calibration
@@ -17,7 +19,7 @@ from .options import Range
 from .plan import Plan
 from .qparams import width
 from .sharing import Group
-from .trial import HELD_OUT, SIGNIFICANCE, Score, Trials
+from .trial import SIGNIFICANCE, Score, Trials
 
 WORK = 3e11
 """Multiply-accumulates that a search may spend."""
@@ -26,14 +28,14 @@ MARGIN_DB = 0.01
 
 
 def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
-    """Every tensor's range by one observer, within its limits."""
-    limits = calibration.limits()
+    """Every tensor's range by one observer, without what its reader does not tell apart."""
+    lowest = calibration.lowest()
     found = {n: calibration.observed(observer, n) for n, s in calibration.stats.items() if s.count}
-    return {name: _within(r, limits.get(name)) for name, r in found.items()}
+    return {name: _above(r, lowest.get(name)) for name, r in found.items()}
 
 
-def _within(r: Range, limits: Range | None) -> Range:
-    return r if limits is None else (max(r[0], min(limits[0], 0)), min(r[1], max(limits[1], 0)))
+def _above(r: Range, lowest: float | None) -> Range:
+    return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
 
 
 def trials_for(macs: int, samples: int) -> int:
@@ -57,31 +59,24 @@ class Search:
         self.calibration, self.progress = calibration, progress
         self.ranges, self.score = fixed_ranges(calibration, "minmax"), score
 
-    def choose_start(self, starts: Sequence[tuple[Plan, Calibration, float]]) -> None:
-        """The fixed observer that loses least; each plan has to gain its margin in dB.
+    def choose_start(self, plans: Sequence[Plan]) -> None:
+        """Another of the fixed observers, with one of these plans for the same tensors, if it is
+        better for certain: min-max is what new samples surprise least.
 
-        Min-max is what new samples surprise least: another observer must be better for certain, and
-        so must a plan of the same tensors. One whose tensors are others, scaled or lowered, has a
-        large margin and is one try: a standard error is certain enough. Neither may lose in all, as
-        a narrow range does that serves most samples and clips a few.
+        The best of n must stand out as far as is as rare as SIGNIFICANCE is for one (Bonferroni).
         """
-        for plan, calibration, margin in starts:
-            ranges, score = self._best_observer(plan, calibration)
-            errors = SIGNIFICANCE if calibration is self.calibration else HELD_OUT
-            in_all = score.mean_db > self.score.mean_db
-            if in_all and score.surpasses(self.score, margin, errors):
-                self.plan, self.calibration = plan, calibration
-                self.ranges, self.score = ranges, score
-
-    def _best_observer(
-        self, plan: Plan, calibration: Calibration
-    ) -> tuple[dict[str, Range], Score]:
-        offers = [fixed_ranges(calibration, name) for name in OBSERVERS]
-        scored = [(ranges, self.trials.score(plan, ranges)) for ranges in offers]
-        self._report()
-        _, first = scored[0]
-        certain = [pair for pair in scored if pair[1].beats(first, 0.0)]
-        return max(certain or scored[:1], key=lambda pair: pair[1].gain_db(first))
+        first, tries = self.score, len(plans) * len(OBSERVERS) - 1
+        errors = -float(ndtri(ndtr(-SIGNIFICANCE) / tries))
+        certain: list[tuple[float, Plan, dict[str, Range], Score]] = []
+        for plan in plans:
+            for name in OBSERVERS:
+                ranges = fixed_ranges(self.calibration, name)
+                score = self.trials.score(plan, ranges)
+                if score.surpasses(first, 0.0, errors) and score.mean_db > first.mean_db:
+                    certain.append((score.gain_db(first), plan, ranges, score))
+            self._report()
+        if certain:
+            _, self.plan, self.ranges, self.score = max(certain, key=lambda found: found[0])
 
     def descend(self) -> None:
         """Go through the tensors once, noisiest first, while the budget lasts.
@@ -119,11 +114,11 @@ class Search:
 
     def _alternatives(self, group: Group) -> list[dict[str, Range]]:
         """Other ranges of a group, all of its tensors by the same rule, the widest first."""
-        limits = self.calibration.limits()
+        lowest = self.calibration.lowest()
         by_rule: dict[str, dict[str, Range]] = {}
         for v in group.readers:
             for rule, found in self.calibration.candidates(v.name):
-                by_rule.setdefault(rule, {})[v.name] = _within(found, limits.get(v.name))
+                by_rule.setdefault(rule, {})[v.name] = _above(found, lowest.get(v.name))
         now = {v.name: self.ranges[v.name] for v in group.readers}
         options = [now | ranges for ranges in by_rule.values()]
         options += [_scaled(now, factor) for factor in (0.94, 1.06)]

@@ -72,3 +72,17 @@ def test_a_clip_whose_least_is_above_its_most_gives_the_most(make_model, agree):
     nodes = [helper.make_node("Clip", ["x", "low", "high"], ["y"])]
     model = make_model(nodes, {"x": (2, 9)}, ["y"], limits)
     agree(model, {"x": np.linspace(-9, 9, 18, dtype=np.float32).reshape(2, 9)})
+
+
+@pytest.mark.parametrize("limits", [["low"], ["low", "high"], ["", "high"]])
+def test_a_clip_between_limits_that_are_computed(make_model, agree, limits):
+    """Spectrograms are cut so many decibels below their own maximum."""
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["top"], keepdims=0),
+        helper.make_node("Sub", ["top", "range"], ["low"]),
+        helper.make_node("Sub", ["top", "one"], ["high"]),
+        helper.make_node("Clip", ["x", *limits], ["y"]),
+    ]
+    constants = {"range": np.float32(4), "one": np.float32(1)}
+    model = make_model(nodes, {"x": (1, 3, 4, 6)}, ["y"], constants)
+    agree(model, {"x": np.linspace(-9, 9, 72, dtype=np.float32).reshape(1, 3, 4, 6)})

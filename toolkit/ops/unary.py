@@ -110,7 +110,7 @@ class Unary(OpDef):
 
     ONNX: the operator of the same name, in every version; besides, Relu is Clip(0, inf), Swish is
     x * Sigmoid(alpha * x), and Gelu with approximate="tanh" is GeluTanh. Clip, Relu, Neg and Abs
-    of int32 become functions of two int32.
+    of int32 become functions of two int32, as does a Clip whose limits are computed of two float32.
     """
 
     inplace = (0,)
@@ -137,6 +137,8 @@ class Unary(OpDef):
             return [b.emit("GeluTanh", [x])]
         if node.op == "Relu":
             return [b.emit("Clip", [x], min=0.0, max=np.inf)]
+        if node.op == "Clip" and any(v is not None and v.const is None for v in node.inputs[1:]):
+            return [_between(b, x, node)]
         if node.op == "Clip":
             high = _limit(node, "max", 2)
             low = min(_limit(node, "min", 1), high)
@@ -182,9 +184,15 @@ def _of_int32(b: Builder, x: Value, node: OnnxNode) -> Value:
     if node.op != "Clip":
         minus = b.emit("Sub", [zero, x])
         return minus if node.op == "Neg" else b.emit("Max", [x, minus])
-    for op, limit in (("Max", node.const(1)), ("Min", node.const(2))):
+    return _between(b, x, node)
+
+
+def _between(b: Builder, x: Value, node: OnnxNode) -> Value:
+    """Clip by functions of two: its limits may be computed."""
+    for op, limit in zip(("Max", "Min"), node.inputs[1:], strict=False):
         if limit is not None:
-            x = b.emit(op, [x, b.constant(limit.reshape(()))])
+            scalar = limit if limit.const is None else b.constant(limit.const.reshape(()))
+            x = b.emit(op, [x, scalar])
     return x
 
 

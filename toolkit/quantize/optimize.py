@@ -182,11 +182,14 @@ class _Job:
         self._adopt(search)
 
     def _choose_tensors(self, observer: str) -> None:
-        """Channels scaled, then lowered, or as they are.
+        """Channels scaled, then lowered, or as they are; as they are for one sample, which does not
+        tell what others have in them.
 
         Compared at the ranges of one observer, before others are tried: those that clip make up for
         uneven channels on the samples that chose them, and less on others.
         """
+        if len(self.trials.kept) < 2:
+            return
         for other, margin in (
             (self._equalized, EQUALIZE_GAIN_DB),
             (self._absorbed, ABSORB_GAIN_DB),

@@ -137,7 +137,7 @@ class _Source:
 
 
 class _Job:
-    """The best found so far; each step keeps what it tries only if the outputs gain."""
+    """The best found so far; each step but `round` keeps what it tries only if the outputs gain."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class _Job:
         self._adopt(search)
 
     def _choose_tensors(self, observer: str) -> None:
-        """Channels scaled, then lowered, or as they are; as they are for one sample, which does not
+        """Channels scaled, then lowered, where the outputs gain; not by one sample, which does not
         tell what others have in them.
 
         Compared at the ranges of one observer, before others are tried: those that clip make up for

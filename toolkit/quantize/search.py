@@ -72,7 +72,7 @@ class Search:
             for name in OBSERVERS:
                 ranges = fixed_ranges(self.calibration, name)
                 score = self.trials.score(plan, ranges)
-                if score.surpasses(first, 0.0, errors) and score.mean_db > first.mean_db:
+                if score.beats(first, 0.0, errors):
                     certain.append((score.gain_db(first), plan, ranges, score))
             self._report()
         if certain:

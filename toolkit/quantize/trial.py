@@ -82,9 +82,9 @@ class Score:
         error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
         return float(gains.mean()) > max(margin_db, errors * error)
 
-    def beats(self, other: Score, margin_db: float) -> bool:
+    def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
         """Better by `margin_db` in all, and for certain; never without any sample or probe."""
-        return self.surpasses(other, 0.0) and self.mean_db > other.mean_db + margin_db
+        return self.surpasses(other, 0.0, errors) and self.mean_db > other.mean_db + margin_db
 
 
 class Trials:

@@ -3,6 +3,8 @@ is written out in ONNX, from numpy's own scales."""
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -104,18 +106,25 @@ def scale_of(low, high):
     return scale, int(np.clip(round(-128 - low / scale), -128, 127))
 
 
+def as_int8(ranges):
+    """(file, float graph, name of y there)."""
+    graph = pipeline.load(model())
+    first, *_, last = graph.nodes  # transposes, to NHWC and back
+    y = last.input(0).name
+    quantized, decisions = quantize_graph(
+        graph, ranges | {first.output.name: ranges["x"], y: ranges["y"]}
+    )
+    assert not decisions
+    return build_file(quantized), graph, y
+
+
 @pytest.fixture(scope="module")
 def both():
     names = ["r1", "c2", "s", "y"]
     truth = run(model(seen=names[:-1]), names) | {"x": np.stack([s["x"] for s in SAMPLES])}
     ranges = {n: (float(v.min()), float(v.max())) for n, v in truth.items()}
-    graph = pipeline.load(model())
-    first, *_, last = graph.nodes  # transposes, to NHWC and back
-    mine = {n: n for n in names} | {"y": last.input(0).name}
-    all_ranges = ranges | {first.output.name: ranges["x"], mine["y"]: ranges["y"]}
-    quantized, decisions = quantize_graph(graph, all_ranges)
-    assert not decisions
-    told = explain(build_file(quantized), graph, SAMPLES)
+    file, graph, y = as_int8(ranges)
+    told, mine = explain(file, graph, SAMPLES), {n: n for n in names} | {"y": y}
     return truth, ranges, {n: next(c for c in told.layers if c.name == o) for n, o in mine.items()}
 
 
@@ -158,3 +167,17 @@ def test_shares_add_up_and_are_the_layers_part_of_the_noise(both):
     for name, other in (("r1", "y"), ("c2", "s")):
         ratio = layers[name].share / layers[other].share
         assert ratio == pytest.approx(noise[name] / noise[other], rel=1e-6)
+
+
+def test_shares_of_some_layers_are_parts_of_the_whole_loss(both, monkeypatch):
+    """Of a large model not every layer is rounded alone: those that are make no more of the loss
+    than they would among all."""
+    _, ranges, _ = both
+    file, graph, _ = as_int8(ranges)
+    of_all = {c.name: c.share for c in explain(file, graph, SAMPLES).layers}
+    monkeypatch.setattr(sys.modules["edgekit.toolkit.accuracy.explain"], "MOST_LAYERS", 2)
+    told = explain(file, graph, SAMPLES)
+    some = {c.name: c.share for c in told.layers if c.share is not None}
+    assert len(some) == 2 < len(of_all)
+    for name, share in some.items():
+        assert share == pytest.approx(of_all[name], rel=0.2)

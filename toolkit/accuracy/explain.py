@@ -39,15 +39,13 @@ from .watch import Watched
 SAMPLES = 32
 """Samples, or batches as the model takes them, that are watched, spread evenly; also the most on
 which remedies are tried."""
-WORK = 1.5e10
-"""Multiply-accumulates that the runs of one layer at a time may take."""
+WORK = 8e11
+"""Multiply-accumulates that the runs of one layer at a time may take, and those of remedies."""
 ELEMENT_WORK = 20
 """What rounding one element of a tensor counts as, in multiply-accumulates."""
-MOST_LAYERS = 96
+MOST_LAYERS = 400
 TRIED = 4
 """Layers for which remedies are tried: those that cost most."""
-TRIED_WORK = 5e10
-"""As WORK, for the remedies: a gain on few samples may be chance."""
 RUNS = 8
 """Runs that a layer's remedies take, about."""
 LEAST_GAIN_DB = 0.05
@@ -106,11 +104,13 @@ class _Explainer:
         everything = self.watched.trials
         self.trials = everything.on(count)
         self._run_alone(chosen)
-        self.trials = everything.on(self._samples_for(TRIED * RUNS, TRIED_WORK))
-        base = self._measure(self.all)
-        self.better = max(base, self._of_file(), key=lambda score: score.mean_db)
         costs = {n: _cost(s) for n, s in self.alone.items()}
         total = sum(costs.values())
+        if len(chosen) < len(names):  # of the loss of all layers, as far as that is known
+            total = max(total, _cost(self._measure(self.all)))
+        self.trials = everything.on(self._samples_for(TRIED * RUNS))
+        base = self._measure(self.all)
+        self.better = max(base, self._of_file(), key=lambda score: score.mean_db)
         shares = {n: c / total if total else 0.0 for n, c in costs.items()}
         ranked = sorted(names, key=lambda n: -shares.get(n, -1.0))
         tried = {n: self._tried(n, base) for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE}
@@ -140,10 +140,10 @@ class _Explainer:
         elements = sum(v.type.size for n in self.twin.graph.nodes for v in n.outputs)
         return macs_of(self.twin.graph) + ELEMENT_WORK * elements
 
-    def _samples_for(self, runs: int, work: float = WORK) -> int:
+    def _samples_for(self, runs: int) -> int:
         """On how many samples so many runs are to be made: the model's size decides."""
         kept = len(self.watched.trials.kept)
-        return max(min(kept, 2), min(kept, int(work / (self._work * max(runs, 1)))))
+        return max(min(kept, 2), min(kept, int(WORK / (self._work * max(runs, 1)))))
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, the likeliest first, and on how many samples."""

@@ -200,7 +200,7 @@ def quantize(
         if is_dear(done):
             plain = optimize(
                 graph, done.given, observer, progress, weights=weights, rounding=rounding,
-                equalize=False,
+                plain=True,
             )  # fmt: skip
             other = _mixed(plain, budget, packer(plain), judge, rounding, unseen, progress)
             done = cheaper(done, other)

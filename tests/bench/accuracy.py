@@ -8,10 +8,11 @@ Each MODEL is quantized by `edgekit quantize` with its calibration samples, once
 (OPTIONS are those of the command; none: the defaults; {eval} in them is the model's evaluation
 samples with their labels, {metric} its score in collection_metric.py), and scored on its evaluation
 samples by the collection's own metric, as the float model is by onnxruntime in the same run. --ort
-quantizes with onnxruntime too; else its figures are those that the collection holds (meta.json),
-and accuracy_peers.toml has those of others. --max-drop adds a setting of mixed precisions under
-that budget, judged on the same samples that are scored: what it shows is whether a mix exists, and
-what it costs, not what is lost on others. --markdown writes the tables into docs/benchmarks.md.
+quantizes with onnxruntime too, and says how far it is ahead, and whether by more than chance; else
+its figures are those that the collection holds (meta.json), and accuracy_peers.toml has those of
+others. --max-drop adds a setting of mixed precisions under that budget, judged on the same samples
+that are scored: what it shows is whether a mix exists, and what it costs, not what is lost on
+others. --markdown writes the tables into docs/benchmarks.md.
 Models come from $EDGEKIT_MODELS. Nothing is kept between runs. Every command is printed.
 """
 
@@ -30,6 +31,7 @@ from pathlib import Path
 import numpy as np
 from accuracy_table import markdown, write_markdown
 from host import feeds_of, ort_int8
+from resample import lead
 
 import edgekit
 
@@ -177,7 +179,8 @@ def measure(model, settings, with_ort):
         "float": float_figures[metric],
         "settings": {},
     }
-    row["onnxruntime"] = onnxruntime_int8(model, truth, metric) if with_ort else held(model, metric)
+    peer = onnxruntime_int8(model, truth, metric) if with_ort else None
+    row["onnxruntime"], theirs = peer or (held(model, metric), None)
     for name, options in settings.items():
         said = quantize(model, options)
         if "error" in said:
@@ -190,6 +193,7 @@ def measure(model, settings, with_ort):
         row["settings"][name] = {
             "value": figures[metric],
             **compared(truth, outputs, model.scored, metric),
+            "onnxruntime_lead": theirs and lead(model, outputs, theirs, metric),
             "bytes": path.stat().st_size,
             "seconds": said["seconds"],
             "float_operators": real,
@@ -240,16 +244,17 @@ def held(model, metric):
 
 
 def onnxruntime_int8(model, truth, metric):
-    """The same now: QDQ, per channel, int8 both, min and max of the first samples."""
+    """(the same now, its outputs): QDQ, per channel, int8 both, min and max of first samples."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
     if ort_int8(model.onnx, feeds_of(model.calib), model.folder) is None:
-        return {"error": "it cannot quantize the model"}
+        return {"error": "it cannot quantize the model"}, None
     path = model.folder / "int8.onnx"
     figures, outputs = model.score(model.library.ort_run(str(model.directory), str(path)))
-    return {"value": figures[metric], **compared(truth, outputs, model.scored, metric),
-            "bytes": path.stat().st_size}  # fmt: skip
+    found = {"value": figures[metric], **compared(truth, outputs, model.scored, metric),
+             "bytes": path.stat().st_size}  # fmt: skip
+    return found, outputs
 
 
 def setting(text):

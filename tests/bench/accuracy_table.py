@@ -42,6 +42,7 @@ MIXED = {
     "float32": "---:",
     "seconds": "---:",
 }
+LEADS = {"model": "---", "metric": "---", "ahead": "---:", "95 %": "---:"}
 
 
 def loss(metric, real, value):
@@ -79,10 +80,25 @@ def markdown(rows, settings):
             titles, cells = MIXED, [mixed_line(row, row["settings"][name]) for row in rows]
         else:
             titles, cells = TITLES, [line(row, row["settings"][name], peers) for row in rows]
-        for found in (titles, titles.values(), *cells):
-            lines.append(f"| {' | '.join(found)} |")
-        lines.append("")
+        lines += [*_table(titles, cells), ""]
+        leads = [c for row in rows if (c := lead_line(row, row["settings"][name]))]
+        if leads:
+            lines += ["How far onnxruntime is ahead, and 95 % of resamples of the samples:", ""]
+            lines += [*_table(LEADS, leads), ""]
     return "\n".join(lines)
+
+
+def _table(titles, cells):
+    return [f"| {' | '.join(found)} |" for found in (titles, titles.values(), *cells)]
+
+
+def lead_line(row, ours):
+    """How far the peer is ahead by the metric, and how far it may be by chance."""
+    if not ours.get("onnxruntime_lead"):
+        return None
+    by, low, high = ours["onnxruntime_lead"]
+    unit = loss(row["metric"], 1.0, 1.0)[1]
+    return [row["model"], row["metric"], f"{by:+.2f} {unit}", f"{low:+.2f} to {high:+.2f}"]
 
 
 def line(row, ours, peers):

@@ -89,11 +89,13 @@ class Bench:
             del self.weights.int4[group]
 
     def rounded_for(self, setting: Setting, anew: bool) -> Setting:
-        """The setting with its weights rounded for itself, if it gains; else itself.
+        """The setting with its weights rounded for itself, if it gains; else itself, as where
+        nothing judges them: neither samples held out nor a drop.
 
         Those are rounded that are not the nearest, or all: `anew`.
         """
-        if not self.plan(setting).options.rounded and not anew:
+        judged = self.held_out or self._drop is not None
+        if not judged or not (anew or self.plan(setting).options.rounded):
             return setting
         other = self.weights.add(setting, anew)
         if self.held_out:

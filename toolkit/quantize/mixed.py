@@ -32,7 +32,7 @@ from .sensitivity import Gain
 GROUPS = (0, 32)
 """So many 4-bit weights have a multiplier: none, whole channels, or 32."""
 DEAR = 1.1
-"""Times int8's bytes: above, a mix is tried without scaled channels too."""
+"""Times int8's bytes: above, a mix is tried from a plain start too."""
 
 
 def fit_budget(
@@ -68,10 +68,11 @@ def fit_budget(
 
 
 def is_dear(done: Quantized) -> bool:
-    """Whether a mix of a graph with scaled channels is so much larger than int8 that one without
-    should be tried: int16 does not need them, and the weights that read them are uneven."""
-    mixed = done.mixed
-    if mixed is None or not done.exponents:
+    """Whether a mix is so much larger than int8 that one from a plain start should be tried: one
+    mostly on int16 does not need scaled channels, whose readers' weights are uneven, and weights
+    rounded for int8 make up for errors that it does not have."""
+    mixed, bits = done.mixed, {bits for _, bits in done.options.rounded}
+    if mixed is None or not (done.exponents or bits == {8}):
         return False
     if mixed.budget.max_drop is None and mixed.budget.min_sqnr is None:
         return False

@@ -98,17 +98,20 @@ def optimize(
     *,
     weights: str = "int8",
     rounding: str = "auto",
-    equalize: bool = True,
+    plain: bool = False,
 ) -> Quantized:
-    """As quantize_model, from statistics that are already there; `equalize`: channels may be
-    scaled."""
-    job = _Job(graph, calibration, progress, WEIGHTS[weights], equalize)
+    """As quantize_model, from statistics that are already there.
+
+    `plain`: for a mix that is mostly int16. Channels are not scaled, which int16 does not need, and
+    weights of 8 bits are the nearest, for those that are rounded make up for errors of int8 too.
+    """
+    job = _Job(graph, calibration, progress, WEIGHTS[weights], equalize=not plain)
     if observer == "auto":
         job.search()
     else:
         job.fix(observer)
     job.hold_weights()
-    job.round(rounding)
+    job.round(rounding, keep=plain and job.form.bits == 8)
     return job.result(observer)
 
 
@@ -286,11 +289,12 @@ class _Job:
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
 
-    def round(self, rounding: str) -> None:
-        """Weights rounded for what they make; of `auto` unless the outputs lose."""
+    def round(self, rounding: str, keep: bool = False) -> None:
+        """Weights rounded for what they make; of `auto` unless the outputs lose. `keep`: they stay
+        the nearest here, and only those of a mix are rounded so."""
         if rounding in METHODS:
             self.rounding = rounding
-        if rounding == "nearest" or (rounding == "auto" and not self._rounding_serves()):
+        if keep or rounding == "nearest" or (rounding == "auto" and not self._rounding_serves()):
             return
         self.plan = self._rounded(self.source.calibration.kept)
         self.options = self.plan.options

@@ -71,7 +71,8 @@ class Converted:
 class Quantized:
     """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
 
-    `sqnr_db` is on the `kept_samples` of `samples`, as Mixed says with a budget.
+    `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
+    rounded for the other, not with those of the file; None where weights are the nearest.
     `notes` are what to know of the samples; `explanation` attributes the loss on some of them.
     """
 
@@ -83,6 +84,7 @@ class Quantized:
     kept_samples: int
     seconds: float
     sqnr_db: float
+    held_out: bool | None
     arena_bytes: int
     decisions: list[Decision]
     notes: list[str]
@@ -225,6 +227,7 @@ def quantize(
         kept_samples=len(known.kept) * batch,
         seconds=round(perf_counter() - started, 3),
         sqnr_db=round(done.sqnr_db, 2),
+        held_out=done.held_out if done.options.rounded else None,
         arena_bytes=written.memory.arena_bytes,
         decisions=done.decisions,
         notes=notes,

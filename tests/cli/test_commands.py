@@ -192,14 +192,26 @@ def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):
     assert all(said.startswith(n) for said, n in zip(told, notes, strict=True))
 
 
-def test_the_samples_that_the_sqnr_is_of_are_counted(capsys, digits, tmp_path):
+@pytest.mark.parametrize(
+    "rounding, held_out, judged",
+    [
+        ("nearest", None, "; on 32 of them"),
+        ("gptq", False, ", which its weights are rounded for; on 32 of them"),
+        ("auto", True, ", each half with weights rounded for the other; the file on 32 of them"),
+    ],
+)
+def test_the_samples_that_the_sqnr_is_of_are_told(
+    capsys, digits, tmp_path, rounding, held_out, judged
+):
     image = np.tile(np.load(digits / "calib.npz")["image"], (3, 1, 1, 1))
     np.savez(tmp_path / "c.npz", image=image)
     words = ["quantize", digits / "digits.onnx", "--calib", tmp_path / "c.npz"]
-    words += ["-o", tmp_path / "d.edge", "--observer", "minmax"]
+    words += ["-o", tmp_path / "d.edge", "--observer", "minmax", "--rounding", rounding]
     told = run_json(capsys, *words)
     assert told["samples"] == 384 and told["kept_samples"] == 192
-    assert "on 192 of the 384 calibration samples; on 32 of them" in run(capsys, *words).err
+    assert told["held_out"] == held_out
+    said = "".join(run(capsys, *words).err.split("\n")[1:])
+    assert f"on 192 of the 384 calibration samples{judged}" in said
 
 
 def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tmp_path):
@@ -207,7 +219,7 @@ def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tm
     np.savez(tmp_path / "c.npz", image=image)
     model, edge = digits / "digits.onnx", tmp_path / "d.edge"
     words = ["quantize", model, "--calib", tmp_path / "c.npz", "-o", edge, "--observer", "minmax"]
-    words += ["--shape", "image=4,1,8,8", "--report", tmp_path / "r.html"]
+    words += ["--shape", "image=4,1,8,8", "--report", tmp_path / "r.html", "--rounding", "nearest"]
     told = run_json(capsys, *words)
     assert told["samples"] == told["kept_samples"] == told["explanation"]["samples"] == 40
     assert read(edge.read_bytes()).provenance.settings["samples"] == 40

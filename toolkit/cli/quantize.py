@@ -143,10 +143,11 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         f"arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
     )
     told = done.explanation
-    also = f"{in_words(told.sqnr_db)}, " if told.samples < done.kept_samples else ""
-    on = f"on {told.samples} of them {also}" if told.samples < done.samples else ""
+    fewer, other = told.samples < done.kept_samples, done.held_out is True
+    also = f"{in_words(told.sqnr_db)}, " if fewer or other else ""
+    on = f"on {told.samples} of them {also}" if told.samples < done.samples else also
     people.print(
-        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}; {on}"
+        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}; {'the file ' if other else ''}{on}"
         f"weights alone {in_words(told.weights_only_db)}, "
         f"activations alone {in_words(told.activations_only_db)}"
     )
@@ -169,8 +170,9 @@ def _judging(done: pipeline.Quantized) -> str:
     if done.samples == 1:
         return "the calibration sample"
     some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
-    halves = done.mixed is not None and done.mixed.held_out
-    how = ", each half with weights rounded for the other" if halves else ""
+    ways = {True: ", each half with weights rounded for the other",
+            False: ", which its weights are rounded for", None: ""}  # fmt: skip
+    how = ways[done.held_out]
     return f"{some}the {done.samples} calibration samples{how}"
 
 

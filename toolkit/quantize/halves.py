@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..progress import Progress
 from .calibrate import KeptSample, halves
-from .grid import Rounded
 from .moves import Setting
 from .optimize import Quantized
+from .options import RoundedWeights
 from .plan import Plan
 from .rounding import round_weights
-
-RoundedWeights = Mapping[tuple[str, int], Rounded]
-"""As Options.rounded."""
 
 
 class Roundings:
@@ -32,7 +29,8 @@ class Roundings:
         self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.parts]]
         self.as_done = [done.options.rounded for _ in self.parts]
         if len(self.parts) > 1 and done.options.rounded:
-            self.as_done = [self._round(done.plan, samples) for samples, _ in self.parts]
+            known = done.by_halves or (self._round(done.plan, half) for half, _ in self.parts)
+            self.as_done = list(known)
 
     def plan(self, setting: Setting, part: int = 0) -> Plan:
         """That of a setting, its weights rounded for this part."""

@@ -193,7 +193,6 @@ class _Search:
             pareto([self.bench.point(s) for s in tried], [int8, chosen]),
             nodes,
             trials,
-            self.bench.weights.differ(plan),
         )
         return replace(
             self.done,
@@ -204,6 +203,7 @@ class _Search:
             sqnr_db=score.mean_db,
             plan=plan,
             mixed=mixed,
+            held_out=self.bench.weights.differ(plan),
         )
 
     def _final(self, setting: Setting) -> Plan:

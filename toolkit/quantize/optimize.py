@@ -15,7 +15,16 @@ from .calibrate import Calibration, KeptSample, Sample, calibrate, halves
 from .equalize import Exponents, equalized, find_exponents
 from .four_bits import choose
 from .grid import Form
-from .options import METHODS, OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range
+from .options import (
+    METHODS,
+    OBSERVERS,
+    ROUNDINGS,
+    WEIGHTS,
+    Decision,
+    Options,
+    Range,
+    RoundedWeights,
+)
 from .plan import Plan
 from .precision import Precision
 from .rounding import round_weights
@@ -43,6 +52,9 @@ class Quantized:
     averaged over the probes (probes.py): for the searched observer an optimistic estimate.
     `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights that are
     fitted to samples are, one of METHODS.
+
+    `by_halves` are weights rounded for each of the halves (calibrate.py) of the kept samples alone,
+    if there are any; `held_out` says whether sqnr_db is of such, each half's on the other.
     """
 
     graph: Graph
@@ -61,6 +73,8 @@ class Quantized:
     given: Calibration
     mixed: Mixed | None = None
     rounding: str = METHODS[0]
+    by_halves: Sequence[RoundedWeights] = ()
+    held_out: bool = False
 
 
 def quantize_model(
@@ -159,6 +173,7 @@ class _Job:
         self.trials = Trials(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
         self.rounding: str = METHODS[0]
+        self.by_halves: list[RoundedWeights] = []
 
     def fix(self, observer: str) -> None:
         """One observer for all, and the steps that need no search."""
@@ -294,14 +309,18 @@ class _Job:
         the nearest here, and only those of a mix are rounded so."""
         if rounding in METHODS:
             self.rounding = rounding
-        if keep or rounding == "nearest" or (rounding == "auto" and not self._rounding_serves()):
+        if keep or rounding == "nearest":
+            return
+        held_out = self._judged_by_halves() if rounding == "auto" else None
+        if rounding == "auto" and held_out is None:
             return
         self.plan = self._rounded(self.source.calibration.kept)
         self.options = self.plan.options
-        self.score = self.trials.score(self.plan, self.ranges)
+        self.score = held_out or self.trials.score(self.plan, self.ranges)
 
-    def _rounding_serves(self) -> bool:
-        """Whether weights rounded for every other sample do no harm to the ones between.
+    def _judged_by_halves(self) -> Score | None:
+        """What weights rounded for every other sample are on the ones between; None where they do
+        harm.
 
         They gain nearly everywhere, but by less than few samples can tell from chance: what is
         asked of them is to show no loss.
@@ -309,11 +328,17 @@ class _Job:
         noise = self.score.noise.copy()
         kept = self.source.calibration.kept
         if len(kept) < 2 or not noise.size:
-            return False
+            return None
+        found: list[RoundedWeights] = []
         for half, others in halves(kept):
             rounded = self._rounded(half)
             noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
-        return not self.score.surpasses(Score(noise, self.score.signal), 0.0, HELD_OUT)
+            found.append(rounded.options.rounded)
+        score = Score(noise, self.score.signal)
+        if self.score.surpasses(score, 0.0, HELD_OUT):
+            return None
+        self.by_halves = found
+        return score
 
     def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
         inputs = [s.inputs for s in samples]
@@ -338,6 +363,8 @@ class _Job:
             self.source.calibration,
             self.given,
             rounding=self.rounding,
+            by_halves=self.by_halves,
+            held_out=bool(self.by_halves) and bool(self.options.rounded),
         )
 
 

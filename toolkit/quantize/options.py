@@ -30,6 +30,8 @@ METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
 
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
+RoundedWeights = Mapping[tuple[str, int], Rounded]
+"""By the tensor made with them, and their bits."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Options:
     means          mean of each channel of tensors that weights multiply, for bias correction
     int4_group     so many 4-bit weights of an output channel share a multiplier; 0: they have none
     ungrouped      tensors made with weights that have none in any case
-    rounded        weights other than the nearest, by the tensor made with them, and their bits
+    rounded        weights other than the nearest
     """
 
     search_scales: bool = False
@@ -51,7 +53,7 @@ class Options:
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     int4_group: int = 0
     ungrouped: frozenset[str] = frozenset()
-    rounded: Mapping[tuple[str, int], Rounded] = field(default_factory=dict)
+    rounded: RoundedWeights = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 
@@ -12,8 +11,8 @@ from ..ir import Graph, Node, Value
 from ..ops import definition
 from ..ops._opdef import Activation
 from .emit import Emitter, Quants
-from .grid import Form, Rounded
-from .options import Decision, Options, Range, Ranges
+from .grid import Form
+from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .precision import INT8, INT16, Precision
 from .prepare import prepare
 from .qparams import activation_params, widen
@@ -102,7 +101,7 @@ class Plan:
         rounded = options.rounded.get((node.output.name, form.bits))
         return self._linears[node, form].with_rounded(rounded)
 
-    def with_rounded(self, rounded: Mapping[tuple[str, int], Rounded]) -> Plan:
+    def with_rounded(self, rounded: RoundedWeights) -> Plan:
         """The same plan with these Options.rounded."""
         other = copy(self)
         other.options = replace(self.options, rounded=rounded)

@@ -57,6 +57,7 @@ def report_page(
             oracle=compared.oracle,
             notes=notes,
             mixed=done.mixed,
+            held_out_db=done.sqnr_db if done.held_out else None,
         )
     )
 

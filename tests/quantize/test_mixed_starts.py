@@ -1,15 +1,23 @@
-"""A mix that is dear is made once more, from a plain start."""
+"""What mixes start from: rounded weights and what is known of them, or a plain start."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from edgekit.toolkit import pipeline
-from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
-from edgekit.toolkit.quantize.mixed import cheaper, is_dear
-from edgekit.toolkit.quantize.optimize import optimize
+import numpy as np
+import pytest
 
-from .test_mixed import fitted, net, noisy_samples, pack
+from edgekit.toolkit import pipeline
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.progress import silent
+from edgekit.toolkit.quantize import Budget, fit_budget, halves, quantize_model
+from edgekit.toolkit.quantize.halves import Roundings
+from edgekit.toolkit.quantize.mixed import cheaper, is_dear
+from edgekit.toolkit.quantize.moves import Setting
+from edgekit.toolkit.quantize.optimize import optimize
+from edgekit.toolkit.runtime import Session
+
+from .test_mixed import fitted, net, noisy_samples, pack, sqnr
 
 __all__ = ["net"]
 
@@ -75,3 +83,31 @@ def test_rounded_weights_that_nothing_judges_stay_as_they_are(net):
     asked = Budget(min_sqnr=200.0, max_bytes=len(pack(done.plan.emit(done.ranges)[0])) + 64)
     found = fit_budget(done, asked, pack, rounding="nearest")
     assert not found.mixed.met and found.plan.options.rounded == done.options.rounded
+
+
+def test_what_is_said_of_rounded_weights_is_of_those_for_other_samples(net):
+    samples = noisy_samples(12)
+    done = quantize_model(net, samples, "minmax")
+    assert done.options.rounded and done.held_out
+    weights = Roundings(replace(done, by_halves=()), True, silent)  # rounds anew
+    floats, base, noise, signal = Session(build_file(net)), Setting.of(done.options), 0.0, 0.0
+    for part, (_, judging) in enumerate(weights.parts):
+        edge = Session(pack(weights.plan(base, part).emit(done.ranges)[0]))
+        for sample in samples[judging]:
+            (truth,), (got,) = (list(s.run(sample).values()) for s in (floats, edge))
+            signal += float((truth.astype(np.float64) ** 2).sum())
+            noise += float(((got.astype(np.float64) - truth) ** 2).sum())
+    assert done.sqnr_db == pytest.approx(10 * np.log10(signal / noise), abs=1e-3)
+    assert done.sqnr_db < sqnr(net, done.graph, samples) - 0.3
+
+
+def test_a_budget_has_the_weights_of_the_halves(net, monkeypatch):
+    done = quantize_model(net, noisy_samples(12), "minmax")
+    again = Roundings(replace(done, by_halves=()), True, silent)
+    monkeypatch.setattr(halves, "round_weights", None)  # not to be called
+    known, base = Roundings(done, True, silent), Setting.of(done.options)
+    for part in range(2):
+        one, other = (pack(r.plan(base, part).emit(done.ranges)[0]) for r in (known, again))
+        assert one == other
+    found = fitted(done, min_sqnr=20.0)
+    assert found.held_out and found.sqnr_db == done.sqnr_db

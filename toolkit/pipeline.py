@@ -72,7 +72,8 @@ class Quantized:
     """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
 
     `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
-    rounded for the other, not with those of the file; None where weights are the nearest.
+    rounded for the other; False: with those of the file, which are rounded for all of them; None
+    where weights are the nearest.
     `notes` are what to know of the samples; `explanation` attributes the loss on some of them.
     """
 
@@ -198,10 +199,11 @@ def quantize(
         if judging is not None and judge is None:
             judge = judging.judge_kept(graph, done.calibration.kept)
         unseen = evaluation is not None
-        done = _mixed(done, budget, packer(done), judge, rounding, unseen, progress)
-        if is_dear(done):
+        start = done
+        done = _mixed(start, budget, packer(start), judge, rounding, unseen, progress)
+        if is_dear(start, done):
             plain = optimize(
-                graph, done.given, observer, progress, weights=weights, rounding=rounding,
+                graph, start.given, observer, progress, weights=weights, rounding=rounding,
                 plain=True,
             )  # fmt: skip
             other = _mixed(plain, budget, packer(plain), judge, rounding, unseen, progress)
@@ -227,7 +229,7 @@ def quantize(
         kept_samples=len(known.kept) * batch,
         seconds=round(perf_counter() - started, 3),
         sqnr_db=round(done.sqnr_db, 2),
-        held_out=done.held_out if done.options.rounded else None,
+        held_out=done.held_out if done.plan.has_rounded else None,
         arena_bytes=written.memory.arena_bytes,
         decisions=done.decisions,
         notes=notes,

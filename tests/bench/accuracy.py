@@ -193,7 +193,7 @@ def measure(model, settings, with_ort):
         row["settings"][name] = {
             "value": figures[metric],
             **compared(truth, outputs, model.scored, metric),
-            "onnxruntime_lead": theirs and lead(model, outputs, theirs, metric),
+            "onnxruntime_lead": theirs and lead(model, outputs, theirs, metric, row["float"]),
             "bytes": path.stat().st_size,
             "seconds": said["seconds"],
             "float_operators": real,

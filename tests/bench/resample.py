@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 from accuracy_table import loss
 
-RESAMPLES = 2000
+RESAMPLES = 1000
 MEANS = ("top1", "auc", "miou", "psnr", "mae_vs_float", "within_50cents")
 """Metrics of samples that may be drawn twice."""
 
 
-def lead(model, ours, theirs, metric):
-    """How far `theirs` (outputs of all samples) is ahead of `ours`, in the metric's unit: (by how
-    much, low, high), between which are 95 % of paired bootstrap samples (Efron 1979,
-    doi:10.1214/aos/1176344552). None for a metric that has no such samples."""
+def lead(model, ours, theirs, metric, real):
+    """How far `theirs` (outputs of all samples) is ahead of `ours`, in the unit of losses against
+    the float model's `real` figure: (by how much, low, high), between which are 95 % of paired
+    bootstrap samples (Efron 1979, doi:10.1214/aos/1176344552). None for a metric that has no such
+    samples."""
     library, directory, count = model.library, str(model.directory), len(ours[0])
     kept = {k: v for k, v in library.load_labels(directory).items() if _needed(k, metric)}
     if metric not in MEANS or not kept or any(len(v) != count for v in kept.values()):
@@ -28,7 +29,7 @@ def lead(model, ours, theirs, metric):
     rng = np.random.default_rng(0)
     try:
         found = [
-            loss(metric, score(theirs, at), score(ours, at))[0]
+            loss(metric, real, score(ours, at))[0] - loss(metric, real, score(theirs, at))[0]
             for at in [slice(None), *(rng.integers(count, size=count) for _ in range(RESAMPLES))]
         ]
     finally:

@@ -28,16 +28,19 @@ def test_a_dear_mix_is_compared_with_a_plain_one(net):
     int8 = found.mixed.int8
     small, large = (replace(int8, file_bytes=int(f * int8.file_bytes)) for f in (1.05, 2))
     near, dear = (replace(found, mixed=replace(found.mixed, chosen=p)) for p in (small, large))
-    assert found.mixed.met and is_dear(dear)
-    assert not is_dear(near) and not is_dear(replace(dear, exponents={}))
+    assert found.mixed.met and is_dear(found, dear)
+    assert not is_dear(found, near) and not is_dear(replace(found, exponents={}), dear)
     plain = replace(near, exponents={}, mixed=replace(near.mixed, int8=large, trials=3))
     best = cheaper(dear, plain)
     assert best.exponents == {} and best.mixed.chosen == small and best.mixed.int8 == int8
     assert best.mixed.trials == found.mixed.trials + 3
     assert int8 in best.mixed.pareto and small in best.mixed.pareto
-    for bits, again in ((8, True), (4, False)):
+    for bits, halves_of_it, again in ((8, ({},), True), (8, (), False), (4, ({},), False)):
         options = replace(done.options, rounded={("a", bits): None})
-        assert is_dear(replace(dear, exponents={}, options=options)) == again
+        assert is_dear(replace(done, options=options, by_halves=halves_of_it), dear) == again
+    noisier = replace(small, sqnr_db=small.sqnr_db - 1)
+    worse = replace(near, mixed=replace(near.mixed, chosen=noisier))
+    assert cheaper(worse, plain).mixed.chosen == cheaper(plain, worse).mixed.chosen == small
     missed = replace(plain, mixed=replace(plain.mixed, met=False))
     assert cheaper(dear, missed).mixed.chosen == large
 
@@ -54,7 +57,7 @@ def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
 
     for name in ("quantize_model", "optimize"):
         monkeypatch.setattr(pipeline, name, remembering(getattr(pipeline, name)))
-    monkeypatch.setattr(pipeline, "is_dear", lambda done: True)
+    monkeypatch.setattr(pipeline, "is_dear", lambda *_: True)
     path = tmp_path / "two.edge"
     model, samples = digits / "digits.onnx", digits / "calib.npz"
     found = pipeline.quantize(model, samples, path, observer="minmax", budget=asked)
@@ -63,12 +66,13 @@ def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
 
 
 def test_a_plain_start_has_the_nearest_weights_and_may_round_them_for_a_mix(net):
-    done = quantize_model(net, noisy_samples(), "minmax", rounding="gptq")
-    plain = optimize(net, done.given, "minmax", rounding="gptq", plain=True)
-    nearest = quantize_model(net, noisy_samples(), "minmax", rounding="nearest")
+    done = quantize_model(net, noisy_samples(12), "minmax")
+    plain = optimize(net, done.given, "minmax", plain=True)
+    nearest = quantize_model(net, noisy_samples(12), "minmax", rounding="nearest")
     assert done.options.rounded and not plain.options.rounded and not plain.exponents
     assert pack(plain.graph) == pack(nearest.graph)
-    assert plain.rounding == done.rounding == "gptq"
+    asked = optimize(net, done.given, "minmax", rounding="gptq", plain=True)
+    assert asked.options.rounded and asked.rounding == "gptq"
     fine = quantize_model(
         net, noisy_samples(), "minmax", weights="int4-group16", rounding="adaround"
     )
@@ -111,3 +115,23 @@ def test_a_budget_has_the_weights_of_the_halves(net, monkeypatch):
         assert one == other
     found = fitted(done, min_sqnr=20.0)
     assert found.held_out and found.sqnr_db == done.sqnr_db
+
+
+def test_where_nothing_fits_weights_are_those_for_all_samples(net):
+    done = quantize_model(net, noisy_samples(12), "minmax")
+    found = fitted(done, max_arena=1)
+    assert not found.mixed.met and found.held_out and done.options.rounded
+    assert pack(found.graph) == pack(done.graph) and found.sqnr_db == done.sqnr_db
+
+
+def test_a_mix_that_rounds_no_weights_any_more_is_not_said_to(net):
+    done = quantize_model(net, noisy_samples(), "minmax", rounding="gptq")
+    found = fit_budget(done, Budget(min_sqnr=200.0), pack, rounding="nearest")
+    assert done.plan.has_rounded and not found.plan.has_rounded
+
+
+def test_one_sample_does_not_judge_weights_rounded_for_it(net):
+    done = quantize_model(net, noisy_samples(1), "minmax")
+    limit = len(pack(done.plan.emit(done.ranges)[0])) - 600
+    found = fitted(done, max_bytes=limit)
+    assert found.mixed.met and not found.plan.has_rounded and not found.mixed.held_out

@@ -113,7 +113,7 @@ class _Explainer:
         self.better = max(base, self._of_file(), key=lambda score: score.mean_db)
         shares = {n: c / total if total else 0.0 for n, c in costs.items()}
         ranked = sorted(names, key=lambda n: -shares.get(n, -1.0))
-        tried = {n: self._tried(n, base) for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE}
+        tried = self._try([n for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE], base)
         causes = {n: self._advised(n, tried, base) for n in tried}
         layers = [self._layer(n, shares, causes) for n in ranked]
         moved = [n for n in self.watched.facts if n not in set(names)]
@@ -177,6 +177,14 @@ class _Explainer:
             self.alone[name] = self._measure(only)
             if self.progress:
                 self.progress("one layer at a time", i + 1, len(names))
+
+    def _try(self, names: list[str], base: Score) -> dict[str, _Found]:
+        found: dict[str, _Found] = {}
+        for name in names:
+            if self.progress:
+                self.progress("trying remedies", len(found), len(names))
+            found[name] = self._tried(name, base)
+        return found
 
     def _tried(self, name: str, base: Score) -> _Found:
         """The cause whose remedy helps most, and the outputs' gain by it.

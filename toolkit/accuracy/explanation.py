@@ -19,7 +19,8 @@ class LayerCost:
     local_db              this layer alone, on float inputs: its weights and its output rounded
     local_weights_db, local_activations_db  of that, its weights or its output alone
     output_db             at the model's outputs, only this layer rounded; None if not run
-    share                 of the loss at the outputs, as if layers' errors added up; None likewise
+    share                 of the loss at the outputs, as if layers' errors added up; where only some
+                          were run, of the loss of all if that is more than theirs; None likewise
     low, high             the real values of the first and the last step
     saturation            share of values half a step or more beyond the range
     range_use, core_use   part of the steps that all values, or 99.9 % of them, spread over

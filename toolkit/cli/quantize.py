@@ -167,12 +167,12 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
 
 def _judging(done: pipeline.Quantized) -> str:
     """The samples that the SQNR is of."""
-    if done.samples == 1:
-        return "the calibration sample"
-    some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
     ways = {True: ", each half with weights rounded for the other",
             False: ", which its weights are rounded for", None: ""}  # fmt: skip
     how = ways[done.held_out]
+    if done.samples == 1:
+        return f"the calibration sample{how}"
+    some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
     return f"{some}the {done.samples} calibration samples{how}"
 
 

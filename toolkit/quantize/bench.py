@@ -51,8 +51,8 @@ class Bench:
         self, done: Quantized, pack: Pack, drop: Drop | None, held_out: bool, progress: Progress
     ) -> None:
         self.done, self._pack, self._drop = done, pack, drop
-        self.held_out = held_out
         self.weights = Roundings(done, held_out, progress)
+        self.held_out = len(self.weights.parts) > 1
         self.trials = Trials(done.calibration)
         self.base = Setting.of(done.options)
         self.moves = find_moves(done.plan)

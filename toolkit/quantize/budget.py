@@ -181,8 +181,9 @@ class Mixed:
     """What the search found: `met` or not, `chosen` is the best.
 
     `pareto` has the mixes tried that no other beats, besides `chosen` and `int8`. `nodes` are those
-    that are not int8, by name of the node. Every sqnr_db is on all kept samples. `judged` is there
-    with a limit of the drop.
+    that are not int8, by name of the node. Every sqnr_db is on all kept samples; `held_out`: of
+    rounded weights on each half of them with those for the other. `judged` is there with a limit of
+    the drop.
     """
 
     budget: Budget
@@ -192,6 +193,7 @@ class Mixed:
     pareto: list[Point]
     nodes: Mapping[str, Precision]
     trials: int
+    held_out: bool = False
     judged: Judged | None = None
 
     @property

@@ -52,13 +52,14 @@ class Roundings:
         """The plan of a setting, its weights rounded for all samples."""
         plan = self.plan(setting)
         if len(self.parts) > 1 and plan.options.rounded:
-            plan = plan.with_rounded(self._round(plan, self.done.calibration.kept))
+            found = self._round(plan, self.done.calibration.kept)
+            judged = plan.options.rounded
+            plan = plan.with_rounded({k: rounded for k, rounded in found.items() if k in judged})
         return plan
 
     def differ(self, plan: Plan) -> bool:
         """Whether `plan`, of a setting, has weights that are not the same for every part."""
-        held = {(node.output.name, linear.form.bits) for node, linear in plan.linear.items()}
-        return len(self.parts) > 1 and not held.isdisjoint(plan.options.rounded)
+        return len(self.parts) > 1 and plan.has_rounded
 
     def _anew(self, setting: Setting, anew: bool) -> list[RoundedWeights]:
         samples = (samples for samples, _ in self.parts)

@@ -59,7 +59,8 @@ def fit_budget(
     # What only a drop decides needs no samples held out: other ones judge it.
     judges = budget.max_drop is not None and budget.min_sqnr is None
     rounds = rounding != "nearest"
-    held_out = rounds and (shrinks or budget.min_sqnr is not None)
+    known = budget.max_drop is None and done.held_out
+    held_out = rounds and (shrinks or known or budget.min_sqnr is not None)
     bench = Bench(done, pack, drop, held_out, progress)
     anew = rounds and (held_out or judges) and (budget.max_drop is None or unseen)
     search = _Search(Mixes(done, budget, bench, progress), judged, anew)
@@ -67,12 +68,12 @@ def fit_budget(
     return search.result(moves)
 
 
-def is_dear(done: Quantized) -> bool:
-    """Whether a mix is so much larger than int8 that one from a plain start should be tried: one
-    mostly on int16 does not need scaled channels, whose readers' weights are uneven, and weights
-    rounded for int8 make up for errors that it does not have."""
-    mixed, bits = done.mixed, {bits for _, bits in done.options.rounded}
-    if mixed is None or not (done.exponents or bits == {8}):
+def is_dear(start: Quantized, found: Quantized) -> bool:
+    """Whether the mix `found` is so much larger than int8 that one from a plain start should be
+    tried, if `start` was none: one mostly on int16 does not need scaled channels, whose readers'
+    weights are uneven, and weights rounded for int8 make up for errors that it does not have."""
+    mixed, bits = found.mixed, {bits for _, bits in start.options.rounded}
+    if mixed is None or not (start.exponents or (bits == {8} and start.by_halves)):
         return False
     if mixed.budget.max_drop is None and mixed.budget.min_sqnr is None:
         return False
@@ -93,13 +94,15 @@ def cheaper(one: Quantized, other: Quantized) -> Quantized:
     )
 
 
-def _cost(done: Quantized) -> tuple[bool, float]:
-    """By which mixes are compared: the drop, or noise, of those that miss the budget."""
+def _cost(done: Quantized) -> tuple[bool, float, float]:
+    """By which mixes are compared: bytes, then the drop or noise; first of those that miss the
+    budget."""
     assert done.mixed is not None
     chosen = done.mixed.chosen
+    lost = chosen.drop if chosen.drop is not None else -(chosen.sqnr_db or 0.0)
     if done.mixed.met:
-        return False, chosen.file_bytes
-    return True, chosen.drop if chosen.drop is not None else -(chosen.sqnr_db or 0.0)
+        return False, chosen.file_bytes, lost
+    return True, lost, chosen.file_bytes
 
 
 class _Search:
@@ -116,7 +119,8 @@ class _Search:
         if not self.mixes.good(moves) and self.mixes.holds(moves):
             moves = Raising(self.mixes, moves, self.judged, self.anew).run()
         if self.bench.held_out or not self.mixes.good(moves):
-            self.mixes.round(moves)
+            nearest = not self.done.options.rounded and self.mixes.base.weights == 0
+            self.mixes.round(moves, anew=self.anew and nearest and bool(moves))
         return moves
 
     def _measure(self, *ends: list[Move]) -> None:
@@ -176,13 +180,16 @@ class _Search:
         setting = self.mixes.setting(moves)
         plan = self._final(setting)
         graph, decisions = plan.emit(self.done.ranges)
+        base, halves = self.bench.base, self.bench.weights.differ(plan)
+        if setting == base and self.done.held_out:  # as without a budget
+            self.bench.scores[base], halves = self.done.score, True
         score = self.bench.score(setting)
-        self.bench.score(self.bench.base)
+        self.bench.score(base)
         met = self.mixes.holds(moves) and self.mixes.good(moves)
         made = {u.label: u.precision for u in plan.units if u.precision is not None}
         nodes = {name: p for (_, name), p in made.items() if p != "int8"}
         told = (self._decision(m, made) for m in moves if m.to != "float32")
-        chosen, int8 = self.bench.point(setting), self.bench.point(self.bench.base)
+        chosen, int8 = self.bench.point(setting), self.bench.point(base)
         tried = self.bench.scores if self.budget.max_drop is None else self.bench.drops
         trials = self.bench.trials.count + self.bench.few.count
         mixed = Mixed(
@@ -193,6 +200,7 @@ class _Search:
             pareto([self.bench.point(s) for s in tried], [int8, chosen]),
             nodes,
             trials,
+            self.bench.held_out,
         )
         return replace(
             self.done,
@@ -200,17 +208,18 @@ class _Search:
             decisions=[*decisions, *filter(None, told)],
             options=plan.options,
             trials=self.done.trials + trials,
-            sqnr_db=score.mean_db,
+            score=score,
             plan=plan,
             mixed=mixed,
-            held_out=self.bench.weights.differ(plan),
+            held_out=halves,
         )
 
     def _final(self, setting: Setting) -> Plan:
         """The plan with weights rounded for all samples, if its file is within limits as well."""
         plan, rounded = self.bench.plan(setting), self.bench.final(setting)
+        held = self._within(setting)
         self.bench.settle(setting, rounded)
-        if plan.options.rounded and not self._within(setting):
+        if plan.options.rounded and held and not self._within(setting):
             rounded = plan
             self.bench.settle(setting, plan)
         return rounded

@@ -48,13 +48,13 @@ class Quantized:
     """The quantized graph and how it came about.
 
     `floats` is the float graph that was quantized: the one given, or its equal whose channels were
-    scaled by `exponents`, then lowered by `shifts`. sqnr_db is on the kept calibration samples,
-    averaged over the probes (probes.py): for the searched observer an optimistic estimate.
+    scaled by `exponents`, then lowered by `shifts`. `score` is on the kept calibration samples, at
+    the probes (probes.py): for the searched observer an optimistic estimate.
     `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights that are
     fitted to samples are, one of METHODS.
 
-    `by_halves` are weights rounded for each of the halves (calibrate.py) of the kept samples alone,
-    if there are any; `held_out` says whether sqnr_db is of such, each half's on the other.
+    `held_out` says whether `score` is, on each half (calibrate.py) of the kept samples, of weights
+    rounded for the other half; `by_halves` are those of the quantization to int8, if it was so.
     """
 
     graph: Graph
@@ -67,7 +67,7 @@ class Quantized:
     options: Options
     samples: int
     trials: int
-    sqnr_db: float
+    score: Score
     plan: Plan
     calibration: Calibration
     given: Calibration
@@ -75,6 +75,11 @@ class Quantized:
     rounding: str = METHODS[0]
     by_halves: Sequence[RoundedWeights] = ()
     held_out: bool = False
+
+    @property
+    def sqnr_db(self) -> float:
+        """Averaged over the probes."""
+        return self.score.mean_db
 
 
 def quantize_model(
@@ -117,7 +122,8 @@ def optimize(
     """As quantize_model, from statistics that are already there.
 
     `plain`: for a mix that is mostly int16. Channels are not scaled, which int16 does not need, and
-    weights of 8 bits are the nearest, for those that are rounded make up for errors of int8 too.
+    `auto` keeps the nearest weights of 8 bits, for those that are rounded make up for errors of
+    int8 too. With weights of 4 bits all are rounded.
     """
     job = _Job(graph, calibration, progress, WEIGHTS[weights], equalize=not plain)
     if observer == "auto":
@@ -125,7 +131,8 @@ def optimize(
     else:
         job.fix(observer)
     job.hold_weights()
-    job.round(rounding, keep=plain and job.form.bits == 8)
+    if not (plain and rounding == "auto" and job.form.bits == 8):
+        job.round(rounding)
     return job.result(observer)
 
 
@@ -304,12 +311,11 @@ class _Job:
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
 
-    def round(self, rounding: str, keep: bool = False) -> None:
-        """Weights rounded for what they make; of `auto` unless the outputs lose. `keep`: they stay
-        the nearest here, and only those of a mix are rounded so."""
+    def round(self, rounding: str) -> None:
+        """Weights rounded for what they make; of `auto` unless the outputs lose."""
         if rounding in METHODS:
             self.rounding = rounding
-        if keep or rounding == "nearest":
+        if rounding == "nearest":
             return
         held_out = self._judged_by_halves() if rounding == "auto" else None
         if rounding == "auto" and held_out is None:
@@ -358,7 +364,7 @@ class _Job:
             self.options,
             self.given.samples,
             self.trials.count,
-            self.score.mean_db,
+            self.score,
             self.plan,
             self.source.calibration,
             self.given,

@@ -101,6 +101,12 @@ class Plan:
         rounded = options.rounded.get((node.output.name, form.bits))
         return self._linears[node, form].with_rounded(rounded)
 
+    @property
+    def has_rounded(self) -> bool:
+        """Whether any weights are others than the nearest."""
+        held = {(node.output.name, linear.form.bits) for node, linear in self.linear.items()}
+        return not held.isdisjoint(self.options.rounded)
+
     def with_rounded(self, rounded: RoundedWeights) -> Plan:
         """The same plan with these Options.rounded."""
         other = copy(self)

@@ -60,8 +60,8 @@ class ReportData:
     oracle: str
     notes: Sequence[str] = ()
     mixed: Mixed | None = None
-    held_out_db: float | None = None
-    """With each half of the samples on weights rounded for the other."""
+    rounded: str = ""
+    """What to say of weights that are rounded for the samples."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...calibration import Samples
 from ..accuracy import Explanation, LayerReport, OwnRuntime, compare, summary
+from ..decibels import in_words
 from ..inspection import Inspection, describe
 from ..progress import Progress
 from ..quantize import Quantized
@@ -57,9 +58,17 @@ def report_page(
             oracle=compared.oracle,
             notes=notes,
             mixed=done.mixed,
-            held_out_db=done.sqnr_db if done.held_out else None,
+            rounded=_rounded(done),
         )
     )
+
+
+def _rounded(done: Quantized) -> str:
+    if not done.plan.has_rounded:
+        return ""
+    level = in_words(round(done.sqnr_db, 2))
+    halves = f": with each half on weights rounded for the other, SQNR is {level}"
+    return ", and weights are rounded for them" + (halves if done.held_out else "")
 
 
 def _layers(

@@ -15,6 +15,7 @@ from edgekit.toolkit.quantize.halves import Roundings
 from edgekit.toolkit.quantize.mixed import cheaper, is_dear
 from edgekit.toolkit.quantize.moves import Setting
 from edgekit.toolkit.quantize.optimize import optimize
+from edgekit.toolkit.quantize.raising import Raising
 from edgekit.toolkit.runtime import Session
 
 from .test_mixed import fitted, net, noisy_samples, pack, sqnr
@@ -135,3 +136,17 @@ def test_one_sample_does_not_judge_weights_rounded_for_it(net):
     limit = len(pack(done.plan.emit(done.ranges)[0])) - 600
     found = fitted(done, max_bytes=limit)
     assert found.mixed.met and not found.plan.has_rounded and not found.mixed.held_out
+
+
+def test_steps_that_rounding_for_the_mix_makes_needless_go(net, monkeypatch):
+    done = quantize_model(net, noisy_samples(12), "minmax", rounding="gptq")
+    ordinary, spared = Raising.without_needless, []
+
+    def counted(self, moves):
+        rest = ordinary(self, moves)
+        spared.append(len(moves) - len(rest))
+        return rest
+
+    monkeypatch.setattr(Raising, "without_needless", counted)
+    assert fitted(done, min_sqnr=36.0).mixed.met
+    assert len(spared) == 2 and spared[1] > 0

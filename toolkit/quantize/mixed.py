@@ -116,11 +116,16 @@ class _Search:
         self._measure(moves, self.mixes.of("int16"))
         if not self.mixes.holds(moves):
             moves = self._smallest_loss()
+        raising = None
         if not self.mixes.good(moves) and self.mixes.holds(moves):
-            moves = Raising(self.mixes, moves, self.judged, self.anew).run()
+            raising = Raising(self.mixes, moves, self.judged, self.anew)
+            moves = raising.run()
         if self.bench.held_out or not self.mixes.good(moves):
-            nearest = not self.done.options.rounded and self.mixes.base.weights == 0
+            before = self.mixes.base
+            nearest = not self.done.options.rounded and before.weights == 0
             self.mixes.round(moves, anew=self.anew and nearest and bool(moves))
+            if raising and self.mixes.base != before and self.mixes.good(moves):
+                moves = raising.without_needless(moves)
         return moves
 
     def _measure(self, *ends: list[Move]) -> None:

@@ -68,7 +68,7 @@ class Raising:
         if not offers:
             every = [*self.orders, mixes.of("int16")]
             return mixes.closest(self.taken, *map(self._with, every))
-        return self._without_needless(mixes.least(offers))
+        return self.without_needless(mixes.least(offers))
 
     def _with(self, steps: list[Move]) -> list[Move]:
         return [*self.taken, *steps]
@@ -158,7 +158,7 @@ class Raising:
         work = self.macs * len(done.plan.linear) * samples
         return min(max(int(ROUNDED / max(work, 1)), 1), MAX_ROUNDINGS)
 
-    def _without_needless(self, moves: list[Move]) -> list[Move]:
+    def without_needless(self, moves: list[Move]) -> list[Move]:
         """Without the steps, tried kind by kind from the least worth on, that the others can do
         without."""
         steps = [m for m in moves if m not in self.taken]

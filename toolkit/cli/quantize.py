@@ -143,11 +143,12 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         f"arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
     )
     told = done.explanation
-    fewer, other = told.samples < done.kept_samples, done.held_out is True
-    also = f"{in_words(told.sqnr_db)}, " if fewer or other else ""
+    other = told.samples < done.kept_samples or done.held_out
+    also = f"{in_words(told.sqnr_db)}, " if other else ""
     on = f"on {told.samples} of them {also}" if told.samples < done.samples else also
+    file = "the file " if done.held_out else ""
     people.print(
-        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}; {'the file ' if other else ''}{on}"
+        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}; {file}{on}"
         f"weights alone {in_words(told.weights_only_db)}, "
         f"activations alone {in_words(told.activations_only_db)}"
     )
@@ -169,11 +170,9 @@ def _judging(done: pipeline.Quantized) -> str:
     """The samples that the SQNR is of."""
     ways = {True: ", each half with weights rounded for the other",
             False: ", which its weights are rounded for", None: ""}  # fmt: skip
-    how = ways[done.held_out]
-    if done.samples == 1:
-        return f"the calibration sample{how}"
     some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
-    return f"{some}the {done.samples} calibration samples{how}"
+    samples = "calibration sample" if done.samples == 1 else f"{done.samples} calibration samples"
+    return f"{some}the {samples}{ways[done.held_out]}"
 
 
 def _tell_mixed(mixed: Mixed) -> None:

@@ -27,9 +27,9 @@ class Roundings:
         self.parts = halves(kept) if held_out and len(kept) > 1 else [(kept, slice(None))]
         self.int4: dict[int, list[RoundedWeights]] = {}
         self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.parts]]
-        self.as_done = [done.options.rounded for _ in self.parts]
+        self.as_done: list[RoundedWeights] = [done.options.rounded for _ in self.parts]
         if len(self.parts) > 1 and done.options.rounded:
-            known = done.by_halves or (self._round(done.plan, half) for half, _ in self.parts)
+            known = done.by_halves or (self._again(done.plan, half) for half, _ in self.parts)
             self.as_done = list(known)
 
     def plan(self, setting: Setting, part: int = 0) -> Plan:
@@ -52,9 +52,7 @@ class Roundings:
         """The plan of a setting, its weights rounded for all samples."""
         plan = self.plan(setting)
         if len(self.parts) > 1 and plan.options.rounded:
-            found = self._round(plan, self.done.calibration.kept)
-            judged = plan.options.rounded
-            plan = plan.with_rounded({k: rounded for k, rounded in found.items() if k in judged})
+            plan = plan.with_rounded(self._again(plan, self.done.calibration.kept))
         return plan
 
     def differ(self, plan: Plan) -> bool:
@@ -62,15 +60,19 @@ class Roundings:
         return len(self.parts) > 1 and plan.has_rounded
 
     def _anew(self, setting: Setting, anew: bool) -> list[RoundedWeights]:
-        samples = (samples for samples, _ in self.parts)
-        return [self._round(self.plan(setting, i), some, anew) for i, some in enumerate(samples)]
+        """For each part those that are not the nearest and those of 4 bits, or all: `anew`."""
+        made: list[RoundedWeights] = []
+        for i, (samples, _) in enumerate(self.parts):
+            plan = self.plan(setting, i)
+            known, found = plan.options.rounded, self._round(plan, samples)
+            made.append({k: r for k, r in found.items() if anew or k in known or k[1] == 4})
+        return made
 
-    def _round(
-        self, plan: Plan, samples: Sequence[KeptSample], anew: bool = False
-    ) -> RoundedWeights:
-        """As `plan` has rounded weights, for these samples; `anew`: all."""
-        inputs = [s.inputs for s in samples]
-        method = self.done.rounding
-        found = round_weights(plan, self.done.ranges, inputs, self.progress, method)
+    def _again(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
+        """Those that `plan` has rounded, for these samples."""
         known = plan.options.rounded
-        return {k: rounded for k, rounded in found.items() if anew or k in known or k[1] == 4}
+        return {k: r for k, r in self._round(plan, samples).items() if k in known}
+
+    def _round(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
+        inputs = [s.inputs for s in samples]
+        return round_weights(plan, self.done.ranges, inputs, self.progress, self.done.rounding)

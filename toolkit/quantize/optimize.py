@@ -313,12 +313,10 @@ class _Job:
 
     def round(self, rounding: str) -> None:
         """Weights rounded for what they make; of `auto` unless the outputs lose."""
+        held_out: Score | None = None
         if rounding in METHODS:
             self.rounding = rounding
-        if rounding == "nearest":
-            return
-        held_out = self._judged_by_halves() if rounding == "auto" else None
-        if rounding == "auto" and held_out is None:
+        elif rounding == "nearest" or (held_out := self._judged_by_halves()) is None:
             return
         self.plan = self._rounded(self.source.calibration.kept)
         self.options = self.plan.options

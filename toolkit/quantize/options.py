@@ -9,11 +9,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...calibration import OBSERVERS as FIXED
 from .grid import Form, Rounded
 from .precision import Precision
 
-Observer = Literal["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]
-OBSERVERS: tuple[Observer, ...] = get_args(Observer)
+OBSERVERS: tuple[str, ...] = ("auto", *FIXED)
 
 WEIGHTS: Mapping[str, Form] = {
     "int8": Form(),

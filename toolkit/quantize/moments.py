@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..build import open_once
-from ..ir import Array, Graph, Node, Port, QuantParams, Value
+from ..ir import Array, Graph, Node
+from .frontier import Frontier
 
 Reals = NDArray[np.float64]
 
@@ -71,23 +72,25 @@ def observe(
     node: Node,
     floats: Graph,
     quantized: Graph,
-    samples: Sequence[Mapping[str, Array]],
+    runs: tuple[Frontier, Frontier],
     outputs: bool = False,
 ) -> Seen:
-    """What `node` (of `floats`) reads in both graphs; Conv2d and FullyConnected only."""
+    """What `node` (of `floats`) reads in both graphs; Conv2d and FullyConnected only.
+
+    `runs` are of the one and of the other, on the same samples.
+    """
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None
-    exact, rounded = Watch(floats, node.input(0)), Watch(quantized, source)
-    answer = Watch(floats, node.output) if outputs else None
-    step = quant.scalar
+    exact = runs[0].reach(floats, node, [node.input(0), *([node.output] if outputs else [])])
+    rounded = runs[1].reach(quantized, made, [source])
+    step, total = quant.scalar, len(runs[0].samples)
     seen = Seen([], [], [], step)
-    for i, sample in enumerate(samples):
-        places = _places(node, i, len(samples))
-        for kept, watch, unit in ((seen.x, exact, step / FINE), (seen.q, rounded, step)):
-            kept.append(columns(node, np.rint(watch(sample) / unit), places))
-        if answer is not None:
-            seen.outputs.append(answer(sample).reshape(-1, node.output.shape[-1])[places])
+    for i, ((x, *y), (q,)) in enumerate(zip(exact, rounded, strict=True)):
+        places = _places(node, i, total)
+        seen.x.append(columns(node, np.rint(x / (step / FINE)), places))
+        seen.q.append(columns(node, np.rint(q / step), places))
+        seen.outputs.extend(v.reshape(-1, node.output.shape[-1])[places] for v in y)
     return seen
 
 
@@ -106,8 +109,21 @@ class Sums:
     middle: tuple[Reals, Reals]
     step: float
 
+    def __add__(self, other: Sums) -> Sums:
+        """Those of both."""
+        return replace(
+            self,
+            qq=self.qq + other.qq,
+            xq=self.xq + other.xq,
+            q=self.q + other.q,
+            x=self.x + other.x,
+            squares=self.squares + other.squares,
+            columns=self.columns + other.columns,
+            samples=self.samples + other.samples,
+        )
+
     def __sub__(self, part: Sums) -> Sums:
-        """Those of the other samples: exact."""
+        """Those of the other samples."""
         return replace(
             self,
             qq=self.qq - part.qq,
@@ -124,16 +140,21 @@ def parts(seen: Seen) -> list[range]:
     """Which samples are tried by what the others say: every PARTS-th, from each of the first on."""
     count = len(seen.q)
     step = min(PARTS, count)
-    return [range(first, count, step) for first in range(step)] if step > 1 else []
+    return [range(first, count, step) for first in range(step)]
 
 
-def sums(seen: Seen) -> Sums:
-    """Of what a node reads, in all samples."""
+def sums(seen: Seen) -> list[Sums]:
+    """Of what a node reads, in each of the parts of the samples."""
     x0, q0 = (np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in (seen.x, seen.q))
-    return sums_about(seen, (x0, q0), range(len(seen.q)))
+    return [_sums_of(seen, (x0, q0), chosen) for chosen in parts(seen)]
 
 
-def sums_about(seen: Seen, middle: tuple[Reals, Reals], chosen: range) -> Sums:
+def total(sums: Sequence[Sums]) -> Sums:
+    """Of all parts together."""
+    return reduce(Sums.__add__, sums)
+
+
+def _sums_of(seen: Seen, middle: tuple[Reals, Reals], chosen: range) -> Sums:
     """Of what a node reads in the samples `chosen`, counted from `middle`."""
     both = zip((seen.x, seen.q), middle, strict=True)
     xs, qs = ([vs[i] - m[:, None] for i in chosen] for vs, m in both)
@@ -212,41 +233,6 @@ def _uncertain(s: Sums) -> float:
         return 1.0
     variance = (s.squares - power / s.samples) * s.samples / (s.samples - 1)
     return float(np.clip(variance / power, 0, 1))
-
-
-class Watch:
-    """One tensor of a graph, run no further than there."""
-
-    def __init__(self, graph: Graph, value: Value) -> None:
-        self.value = value
-        made_by = graph.producers()
-        self.port = next((p for p in graph.inputs if p.value is value), None)
-        if self.port is None:
-            nodes = _needed(graph, value)
-            port = Port(value.name, value, 1, value.shape)
-            self.session = open_once(Graph(nodes, graph.inputs, [port]))
-        assert self.port is not None or value in made_by
-
-    def __call__(self, sample: Mapping[str, Array]) -> Reals:
-        """The tensor's real values."""
-        if self.port is None:
-            return self.session.run(sample)[self.value.name].astype(np.float64)
-        x = np.asarray(sample[self.port.name]).reshape(self.value.shape)
-        quant = self.value.quant
-        return (x if quant is None else _held(x, quant)).astype(np.float64)
-
-
-def _held(x: Array, quant: QuantParams) -> Array:
-    return quant.dequantize(quant.quantize(x))
-
-
-def _needed(graph: Graph, value: Value) -> list[Node]:
-    needed, kept = {value}, list[Node]()
-    for node in reversed(graph.nodes):
-        if any(v in needed for v in node.outputs):
-            kept.append(node)
-            needed |= {v for v in node.inputs if v is not None}
-    return kept[::-1]
 
 
 def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from ..ir import Array, Node
 from ..ops._opdef import Activation
 from ..progress import Progress
 from . import adaround, gptq
+from .frontier import Frontier
 from .grid import Grid, Rounded, make_grid, wanted_scales
 from .moments import (
     Moments,
@@ -25,10 +26,9 @@ from .moments import (
     held_out,
     moments,
     observe,
-    parts,
     spread,
     sums,
-    sums_about,
+    total,
 )
 from .options import Ranges
 from .plan import Plan
@@ -63,6 +63,7 @@ def round_weights(
     """
     through = method == "adaround"
     few = spread(samples)
+    runs = Frontier(few), Frontier(few)
     found: dict[tuple[str, int], Rounded] = {}
     nodes = [n for n, u in plan.linear.items() if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST]
     for i, node in enumerate(nodes):
@@ -77,9 +78,9 @@ def round_weights(
         if x is None or y is None:
             continue
         linear = now.linear[node]
-        seen = observe(node, plan.graph, graph, few, outputs=through)
-        whole = sums(seen)
-        about, carried = moments(whole), carried_part(linear, seen, whole)
+        seen = observe(node, plan.graph, graph, runs, outputs=through)
+        parts = sums(seen)
+        about, carried = moments(total(parts)), carried_part(linear, parts)
         rounded = _round(linear, linear.floor(x, y), about, carried)
         if through:
             rounded = _through_clamp(linear, rounded, seen, about, carried, made)
@@ -115,19 +116,19 @@ def _normal(linear: Linear, seen: Moments, carried: float) -> tuple[Reals, Reals
     return gptq.product(_real(linear, seen), h + carried * (seen.xq - seen.qq)), h
 
 
-def carried_part(linear: Linear, seen: Seen, whole: Sums) -> float:
+def carried_part(linear: Linear, parts: Sequence[Sums]) -> float:
     """The part of what makes up for the errors of the inputs that holds for other samples too.
 
     Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
     1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
     the factor that serves this one best, in [0, 1] for all of them. In 64ths, so that the last
-    digits, which BLAS and its threads decide, do not show. `whole` are the sums of all samples.
+    digits, which BLAS and its threads decide, do not show. `parts` are the sums of each.
     """
     gain = power = 0.0
+    whole = total(parts)
     w = _real(linear, whole)
     w = w[:, :: -(-w.shape[1] // TRIED)]
-    for chosen in parts(seen):
-        part = sums_about(seen, whole.middle, chosen)
+    for part in parts if len(parts) > 1 else ():
         rest = moments(whole - part)
         qq, xq = held_out(part, rest)
         more = np.linalg.solve(_second(rest), (w @ (rest.xq - rest.qq)).swapaxes(1, 2))

@@ -114,7 +114,7 @@ class OpDef(ABC):
     real_constants  inputs that are float32 constants on integers too
     shared      all dynamic inputs and the output must have one QuantParams
     int16       whether it also computes on int16 activations (weights stay int8)
-    int4        whether its weights may also be of 4 bits (activations stay int8)
+    int4        whether its weights may also be of 4 bits
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
@@ -150,6 +150,10 @@ class OpDef(ABC):
     def int4_problem(self, node: Node) -> str | None:
         """Why this float node cannot be int8 with weights of 4 bits; None if it can."""
         return self.integer_problem(node) if self.int4 else f"{self.name} has no 4-bit weights"
+
+    def int16x4_problem(self, node: Node) -> str | None:
+        """Why this float node cannot be int16 with weights of 4 bits; None if it can."""
+        return self.int16_problem(node) if self.int4 else self.int4_problem(node)
 
     def accumulator_problem(self, node: Node) -> str | None:
         """Why an integer node's scales and constants leave the arithmetic; None if they do not."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from .build import ARENA_ALIGN
 from .errors import UserError
+from .format.describe import holds_nibbles
 from .format.model import ABSENT, EdgeModel, OpRecord, TensorRecord
 from .format.schema import OpKind, Place
 from .format.structs import pack
@@ -43,7 +44,7 @@ def _blob_fields(op: OpRecord) -> list[str]:
 
 def _keeps_weights(op: OpRecord) -> bool:
     """Nibbles stay as they are: unpacked in the file they would be no smaller than int8."""
-    return op.kind.name.endswith("W4")
+    return holds_nibbles(op.kind)
 
 
 class _NewBlob:

@@ -11,6 +11,7 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.process import find
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
+from edgekit.toolkit.ops._int4 import effective
 
 MLPERF = (
     "mlperf_kws_dscnn",
@@ -42,20 +43,25 @@ def ready():
 
 @pytest.fixture(scope="session")
 def model_file(tmp_path_factory, digits):
-    """A model by name ("digits", "int16", or of the collection) -> its file and 20 samples."""
+    """A model by name ("digits", "int16", "int16x4", or of the collection) -> its file and 20
+    samples."""
     made = {}
 
     def make(name):
         if name not in made:
             folder = tmp_path_factory.mktemp(name)
-            made[name] = _int16(folder) if name == "int16" else _quantized(name, folder, digits)
+            wide = name in ("int16", "int16x4")
+            made[name] = _int16(name, folder) if wide else _quantized(name, folder, digits)
         return made[name]
 
     return make
 
 
-def _int16(folder):
-    """All that has int8 weights and int16 activations, and a product of two activations."""
+def _int16(name, folder):
+    """All that has weights and int16 activations, and a product of two activations.
+
+    Weights are of 8 bits; of "int16x4" they are of 4, where they can be: some in groups.
+    """
     rng = np.random.default_rng(0)
     nodes, sizes = [], {"stride": (1, 1), "dilation": (1, 1), "pads": (1, 1, 1, 1), "groups": 1}
 
@@ -71,6 +77,13 @@ def _int16(folder):
         w = rng.integers(-127, 128, shape).astype(np.int8)
         scales = tuple(rng.uniform(0.3, 1.7, shape[0]) / 90 / np.sqrt(taps))
         b = rng.integers(-(1 << 18), 1 << 18, shape[0]).astype(np.int32)
+        if name == "int16x4" and definition(op).int4:
+            attrs |= {"int4_group": 0}
+            w = rng.integers(-7, 8, shape).astype(np.int8)
+            if len(nodes) % 2:
+                m = rng.integers(1, 17, (shape[0], -(-taps // 16))).astype(np.uint8)
+                attrs |= {"int4_group": 16, "int4_multipliers": m}
+                w = effective(w.reshape(shape[0], -1), 16, m).reshape(shape)
         weights = constant(w, f"w{len(nodes)}", QuantParams(scales, axis=0))
         return node(op, [x, weights, constant(b, f"b{len(nodes)}")], 1e-4, **attrs)
 

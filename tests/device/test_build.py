@@ -9,9 +9,10 @@ import pytest
 from edgekit import targets
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.device.bench import bench
-from edgekit.toolkit.device.build import build
+from edgekit.toolkit.device.build import build, compile_runtime
 from edgekit.toolkit.device.process import find, run
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.reader import read
 
 BARE = [n for n in targets.names() if targets.load(n).bare_metal]
 ALLOWED = {"memcpy", "memset", "memmove"}
@@ -41,7 +42,7 @@ def test_the_project_builds_as_it_stands(ready, model_file, tmp_path, name, sour
         assert re.search(r" W __aeabi_lmul\n", listed) and not re.search(r" T __aeabi_", listed)
 
 
-@pytest.mark.parametrize("model", ["mlperf_kws_dscnn", "int16"])
+@pytest.mark.parametrize("model", ["mlperf_kws_dscnn", "int16", "int16x4"])
 @pytest.mark.parametrize("name", [n for n in BARE if n.startswith("cortex_m")])
 def test_firmware_needs_no_library_and_little_flash(ready, model_file, tmp_path, name, model):
     ready(name)
@@ -51,6 +52,18 @@ def test_firmware_needs_no_library_and_little_flash(ready, model_file, tmp_path,
     assert built.size["data"] == built.size["bss"] == 0
     if model == "mlperf_kws_dscnn" and name in ("cortex_m0plus", "cortex_m4"):
         assert built.size["text"] <= 16 * 1024
+
+
+@pytest.mark.parametrize("name", [n for n in BARE if n.startswith("cortex_m")])
+def test_firmware_of_int16_has_no_kernels_of_int8(ready, model_file, name):
+    target = ready(name)
+    path, _ = model_file("int16x4")
+    archive = compile_runtime(target, read(path.read_bytes()))
+    linked = archive.library.parent / "reached.o"
+    symbols = run([find("arm-none-eabi-nm"), "--defined-only", linked], "nm")
+    assert re.search(r" ek_([a-z0-9]+_)?gemm_s16(_ref)?\n", symbols)
+    heavy = "(?:pack_|unpack_)?(?:gemm|depthwise|row)"
+    assert not re.findall(rf" (ek_(?:[a-z0-9]+_)?{heavy}_(?:s8|w4).*)", symbols)
 
 
 def test_bench_counts_the_same_at_every_run(ready, model_file):

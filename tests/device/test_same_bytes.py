@@ -9,7 +9,7 @@ from edgekit.toolkit.runtime import Session
 
 from .conftest import MLPERF
 
-MODELS = ("digits", "int16", *MLPERF)
+MODELS = ("digits", "int16", "int16x4", *MLPERF)
 DEVICES = [
     (name, cpu)
     for name in targets.names()

@@ -169,4 +169,5 @@ def test_a_number_out_of_range_is_named():
 def test_an_operator_has_one_name_in_every_element_type():
     kinds = (OpKind.LutS8, OpKind.LutS16, OpKind.ChannelLutS8, OpKind.ChannelLutS16)
     assert {op_type(kind) for kind in kinds} == {"Lut"}
-    assert op_type(OpKind.Conv2dW4) == "Conv2d" and op_type(OpKind.Concat) == "Concat"
+    kinds = (OpKind.Conv2dS16, OpKind.Conv2dW4, OpKind.Conv2dW4S16)
+    assert {op_type(kind) for kind in kinds} == {"Conv2d"} and op_type(OpKind.Concat) == "Concat"

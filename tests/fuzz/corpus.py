@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from edgekit.runtime_c._ffi import ffi, lib
+from edgekit.toolkit.format.describe import holds_nibbles
 from edgekit.toolkit.format.model import NUMPY_OF, TensorRecord
 from edgekit.toolkit.format.schema import BinaryFn, CompareFn, DType, OpKind, Place, ReduceFn
 from edgekit.toolkit.format.writer import write
@@ -38,13 +39,21 @@ def requant16_params(table):
     return {"requant.table": table, **{f"requant.{k}": v for k, v in S16.items()}}
 
 
+def activations(f, kind, n):
+    """Their type beside integer weights, and the requantization to n channels of them."""
+    if kind.name.endswith("S16"):
+        return DType.Int16, requant16_params(f.requant16(n))
+    return DType.Int8, requant_params(f.requant(n))
+
+
 def convolution(f, kind, g, weights):
     """An int8 or float convolution of any sort, `weights` values in all."""
     into, out = shapes(g)
-    if kind.name.endswith("W4"):
-        p = {"weights": f.weights(weights), **requant_params(f.requant(out[-1]))}
+    if holds_nibbles(kind):
+        dtype, requant = activations(f, kind, out[-1])
+        p = {"weights": f.weights(weights), **requant}
         p |= {"group": 4, "multipliers": f.multipliers(weights)}
-        f.output(f.op(kind, [f.input(DType.Int8, *into)], DType.Int8, *out, **g, **p))
+        f.output(f.op(kind, [f.input(dtype, *into)], dtype, *out, **g, **p))
     elif kind.name.endswith("S8"):
         # A transposed convolution has the biases of each phase of its stride.
         phases = (
@@ -95,11 +104,12 @@ def products(f, kind):
     if kind is OpKind.FullyConnectedS8:
         p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 7), **requant_params(f.requant(5))}
         f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
-    elif kind is OpKind.FullyConnectedW4:
+    elif kind in (OpKind.FullyConnectedW4, OpKind.FullyConnectedW4S16):
         for group in (0, 3):
+            dtype, requant = activations(f, kind, 5)
             p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 4), "group": group}
-            p |= {"multipliers": f.multipliers(5, 3), **requant_params(f.requant(5))}
-            f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
+            p |= {"multipliers": f.multipliers(5, 3), **requant}
+            f.output(f.op(kind, [f.input(dtype, 3, 7)], dtype, 3, 5, **p))
     elif kind is OpKind.FullyConnectedS16:
         sizes = {"rows": 3, "k": 7, "n": 5}
         p = {**sizes, "weights": f.weights(5, 7), **requant16_params(f.requant16(5))}

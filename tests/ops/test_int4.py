@@ -10,16 +10,17 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
-from edgekit.toolkit.ir import constant
+from edgekit.toolkit.ir import QuantParams, TensorType, constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._int4 import effective, stored_int8
-from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.runtime import Session, kernel_tables
 
 from .conftest import graph_of
 from .test_conv2d import conv_node
 from .test_fully_connected import fc_node
 
-GROUPS = [0, 1, 3, 32]
+GROUPS = [0, 1, 3, 16, 32]
+WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
 def made_int4(rng, node, group):
@@ -37,6 +38,22 @@ def made_int4(rng, node, group):
     return node
 
 
+def kind_of(name, wide):
+    return OpKind[f"{name}W4{'S16' if wide else ''}"]
+
+
+def agree_unpacked_at_every_run(integers, node):
+    """Results of files for one table alone, whose weights stay nibbles in the session too."""
+    data = {v: integers.data(v) for v in node.dynamic_inputs}
+    operands = [None if v is None else data.get(v, v.const) for v in node.inputs]
+    want = definition(node.op).integer(node, operands)[0]
+    _, model = lowered(node)
+    for table in kernel_tables():
+        session = Session(write(replace(model, target=table)), table)
+        got = session.run_raw({v.name: a for v, a in data.items()})["out"]
+        np.testing.assert_array_equal(got, want, err_msg=f"kernels {table}")
+
+
 def lowered(node):
     """The file's one operator, and its model."""
     model = build_model(graph_of(node))
@@ -50,50 +67,93 @@ CONVOLUTIONS = {
     "odd": ((1, 7, 7, 3), (5, 3, 3, 3), {"stride": (2, 2), "pads": (1, 0, 0, 1)}),
     "grouped": ((2, 6, 5, 8), (12, 3, 2, 4), {"groups": 2, "dilation": (2, 1)}),
     "blocks": ((1, 4, 4, 300), (21, 3, 3, 300), {"pads": (1, 1, 1, 1)}),
+    "narrow": ((1, 12, 11, 6), (7, 5, 3, 6), {"pads": (2, 1, 2, 1), "act_min": 0.0}),
     "depthwise": ((2, 9, 8, 19), (19, 3, 3, 1), {"groups": 19, "pads": (1, 1, 1, 1)}),
     "depthwise 5x5": ((1, 9, 9, 64), (64, 5, 5, 1), {"groups": 64, "stride": (2, 2)}),
+    "depthwise apart": (
+        (1, 9, 7, 5),
+        (5, 3, 3, 1),
+        {"groups": 5, "dilation": (2, 3), "pads": (2, 3, 1, 0)},
+    ),
 }
 
 
+def some_of_each(rng, wide):
+    return (
+        fc_node(rng, (3, 7), 5, wide=wide),
+        conv_node(rng, (1, 7, 7, 3), (5, 3, 3, 3), wide=wide),
+        conv_node(rng, (1, 9, 8, 19), (19, 3, 3, 1), groups=19, wide=wide),
+    )
+
+
+@WIDE
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_agree_with_the_reference(integers, name, group):
+def test_convolutions_agree_with_the_reference(integers, name, group, wide):
     shape, weights, attrs = CONVOLUTIONS[name]
-    node = made_int4(integers.rng, conv_node(integers.rng, shape, weights, **attrs), group)
-    kind = OpKind.DepthwiseConv2dW4 if name.startswith("depth") else OpKind.Conv2dW4
-    assert lowered(node)[0].kind is kind
+    node = conv_node(integers.rng, shape, weights, wide=wide, **attrs)
+    node = made_int4(integers.rng, node, group)
+    sort = "DepthwiseConv2d" if name.startswith("depth") else "Conv2d"
+    assert lowered(node)[0].kind is kind_of(sort, wide)
     integers.agree(node)
+    agree_unpacked_at_every_run(integers, node)
 
 
+@WIDE
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("shape", "n"), [((1, 1), 1), ((3, 7), 5), ((4, 130), 70), ((1, 5000), 9)])
-def test_fully_connected_agrees_with_the_reference(integers, shape, n, group):
-    node = made_int4(integers.rng, fc_node(integers.rng, shape, n), group)
-    assert lowered(node)[0].kind is OpKind.FullyConnectedW4
+def test_fully_connected_agrees_with_the_reference(integers, shape, n, group, wide):
+    node = made_int4(integers.rng, fc_node(integers.rng, shape, n, wide=wide), group)
+    assert lowered(node)[0].kind is kind_of("FullyConnected", wide)
     integers.agree(node)
+    agree_unpacked_at_every_run(integers, node)
 
 
+@pytest.mark.parametrize("fill", [-32768, 32767])
+@pytest.mark.parametrize("k", [256, 257, 4096, 70_000])
+def test_sums_of_the_largest_products_on_int16(integers, k, fill):
+    """Far beyond int32, so that kernels must widen; the sums here are Python's."""
+    node = fc_node(integers.rng, (2, k), 2, wide=True, bias=False)
+    weights = np.full((2, k), 112, np.int8)
+    weights[1] = -112
+    scale = fill * 112.0 * k / 30_000
+    quant = QuantParams((0.1, 0.1), axis=0)
+    node.inputs[1] = constant(weights, "w", quant)
+    node.output.quant = QuantParams.int16(abs(scale) * 0.1 * node.input(0).quant.scalar)
+    node.attrs |= {"int4_group": 32, "int4_multipliers": np.full((2, -(-k // 32)), 16, np.uint8)}
+    x = np.full((2, k), fill, np.int16)
+    got = integers.agree(node, {node.input(0): x})
+    want = np.sign(fill) * np.array([[30_000, -30_000]] * 2)
+    assert np.abs(got - want).max() <= 1
+
+
+@WIDE
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_file_gives_the_weights_back(integers, group):
+def test_the_file_gives_the_weights_back(integers, group, wide):
     rng = integers.rng
-    for node in (
-        fc_node(rng, (3, 7), 5),
-        conv_node(rng, (1, 7, 7, 3), (5, 3, 3, 3)),
-        conv_node(rng, (1, 9, 8, 19), (19, 3, 3, 1), groups=19),
-    ):
+    for node in some_of_each(rng, wide):
         op, model = lowered(made_int4(rng, node, group))
         flat = stored_int8(op.kind, op.params, model.blob)
         stored = definition(node.op).stored_weights(node, op.params, flat)
         np.testing.assert_array_equal(stored, node.input(1).const)
 
 
+@WIDE
+def test_the_file_gives_weights_and_biases_back_in_real_numbers(integers, wide):
+    for node in some_of_each(integers.rng, wide):
+        op, model = lowered(made_int4(integers.rng, node, 16))
+        x, y, w, b = node.input(0).quant, node.output.quant, node.input(1), node.input(2)
+        stored = definition(node.op).stored(node, op.kind, op.params, model.blob, x, y)
+        scales = np.array(w.quant.scale)
+        real = w.const * scales.reshape(-1, *[1] * (w.const.ndim - 1))
+        np.testing.assert_allclose(stored.weight, real, rtol=1e-6)
+        np.testing.assert_allclose(stored.bias, b.const * scales * x.scalar, rtol=1e-6)
+
+
+@WIDE
 @pytest.mark.parametrize("multiplier", [0, 17, 255])
-def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier):
-    for node in (
-        fc_node(integers.rng, (3, 7), 5),
-        conv_node(integers.rng, (1, 7, 7, 3), (5, 3, 3, 3)),
-        conv_node(integers.rng, (1, 9, 8, 19), (19, 3, 3, 1), groups=19),
-    ):
+def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier, wide):
+    for node in some_of_each(integers.rng, wide):
         op, model = lowered(made_int4(integers.rng, node, 3))
         Session(write(model))
         last = op.params["multipliers"] + node.attrs["int4_multipliers"].size - 1
@@ -103,17 +163,45 @@ def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier):
             Session(write(replace(model, blob=bytes(blob))))
 
 
-def test_weights_take_half_the_bytes(integers):
-    node = fc_node(integers.rng, (1, 512), 64)
+@WIDE
+def test_weights_or_tables_that_end_behind_the_file_are_refused(integers, wide):
+    for node in some_of_each(integers.rng, wide):
+        op, model = lowered(made_int4(integers.rng, node, 3))
+        for field in ("weights", "multipliers", "requant.table"):
+            params = {**op.params, field: len(model.blob) // 4 * 4 - 4}
+            with pytest.raises(UserError):
+                Session(write(replace(model, ops=[replace(op, params=params)])))
+
+
+def test_a_float_has_no_4_bit_weights(integers):
+    node = made_int4(integers.rng, fc_node(integers.rng, (1, 8), 4), 0)
+    node.input(0).type = TensorType(np.dtype(np.float32), (1, 8))
+    with pytest.raises(ValueError, match="no weights of 4 bits in float32"):
+        definition(node.op).lower(node, None)
+
+
+def test_what_may_have_4_bit_weights_on_int16(integers):
+    for node in some_of_each(integers.rng, True):
+        assert definition(node.op).int16x4_problem(node) is None
+    for name in ("ConvTranspose2d", "MatMul", "Add"):
+        why = definition(name).int16x4_problem(None)
+        assert why == f"{name} has no 4-bit weights"
+
+
+@WIDE
+def test_weights_take_half_the_bytes(integers, wide):
+    node = fc_node(integers.rng, (1, 512), 64, wide=wide)
     whole = len(lowered(node)[1].blob)
     halved = len(lowered(made_int4(integers.rng, node, 0))[1].blob)
     assert whole - halved == 512 * 64 // 2
 
 
-def test_inspect_says_int4(integers):
-    _, model = lowered(made_int4(integers.rng, fc_node(integers.rng, (1, 8), 4), 4))
+@WIDE
+def test_inspect_says_int4(integers, wide):
+    _, model = lowered(made_int4(integers.rng, fc_node(integers.rng, (1, 8), 4, wide=wide), 4))
     (op,) = describe(write(model), "m").ops
-    assert (op.type, op.dtype, op.macs) == ("FullyConnected", "int4", 32)
+    dtype = "int16x4" if wide else "int4"
+    assert (op.type, op.dtype, op.macs) == ("FullyConnected", dtype, 32)
 
 
 @pytest.mark.parametrize(

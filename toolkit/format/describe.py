@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from .model import NUMPY_OF, EdgeModel, OpRecord
 from .schema import OpKind, Place
 
-_SUFFIX = {"S8": "int8", "S16": "int16", "W4": "int4", "F32": "float32"}
+_SUFFIX = {"W4S16": "int16x4", "S8": "int8", "S16": "int16", "W4": "int4", "F32": "float32"}
+
+
+def holds_nibbles(kind: OpKind) -> bool:
+    """Whether the operator's weights lie in the file in 4 bits each."""
+    return kind.name.endswith(("W4", "W4S16"))
 
 
 def op_type(kind: OpKind) -> str:
@@ -21,7 +26,7 @@ def op_type(kind: OpKind) -> str:
 def op_dtype(model: EdgeModel, op: OpRecord) -> str:
     """The element type the operator works in; of its output for those that only move bytes.
 
-    "int4": weights of 4 bits, all else int8.
+    "int4": weights of 4 bits, all else int8. "int16x4": weights of 4 bits, activations int16.
     """
     for suffix, name in _SUFFIX.items():
         if op.kind.name.endswith(suffix):

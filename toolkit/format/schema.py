@@ -154,6 +154,9 @@ class OpKind(IntEnum):
     LayerNormF32 = 64
     ChannelLutS8 = 65
     ChannelLutS16 = 66
+    Conv2dW4S16 = 67
+    DepthwiseConv2dW4S16 = 68
+    FullyConnectedW4S16 = 69
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -603,6 +606,80 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "multipliers",
         ),
         36,
+        4,
+    ),
+    "Conv2dW4S16": (
+        "<IIIIHHHHHHHHHHHHIIhhII",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+            "group",
+            "multipliers",
+        ),
+        60,
+        4,
+    ),
+    "DepthwiseConv2dW4S16": (
+        "<IIIIHHHHHHHHHHHHIIhhII",
+        (
+            "geometry.in_h",
+            "geometry.in_w",
+            "geometry.out_h",
+            "geometry.out_w",
+            "geometry.batch",
+            "geometry.in_c",
+            "geometry.out_c",
+            "geometry.groups",
+            "geometry.kernel_h",
+            "geometry.kernel_w",
+            "geometry.stride_h",
+            "geometry.stride_w",
+            "geometry.dilation_h",
+            "geometry.dilation_w",
+            "geometry.pad_top",
+            "geometry.pad_left",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+            "group",
+            "multipliers",
+        ),
+        60,
+        4,
+    ),
+    "FullyConnectedW4S16": (
+        "<IIIIIhhII",
+        (
+            "rows",
+            "k",
+            "n",
+            "weights",
+            "requant.table",
+            "requant.qmin",
+            "requant.qmax",
+            "group",
+            "multipliers",
+        ),
+        32,
         4,
     ),
     "MatMulS8": (
@@ -1789,6 +1866,32 @@ EQUALS: dict[str, dict[str, str]] = {
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
+    "Conv2dW4S16": {
+        "geometry.in_h": "input0.dim1",
+        "geometry.in_w": "input0.dim2",
+        "geometry.out_h": "output0.dim1",
+        "geometry.out_w": "output0.dim2",
+        "geometry.batch": "input0.dim0",
+        "geometry.in_c": "input0.dim3",
+        "geometry.out_c": "output0.dim3",
+        "requant.qmin": "output0.lowest",
+        "requant.qmax": "output0.highest",
+    },
+    "DepthwiseConv2dW4S16": {
+        "geometry.in_h": "input0.dim1",
+        "geometry.in_w": "input0.dim2",
+        "geometry.out_h": "output0.dim1",
+        "geometry.out_w": "output0.dim2",
+        "geometry.batch": "input0.dim0",
+        "geometry.in_c": "input0.dim3",
+        "geometry.out_c": "output0.dim3",
+        "requant.qmin": "output0.lowest",
+        "requant.qmax": "output0.highest",
+    },
+    "FullyConnectedW4S16": {
+        "requant.qmin": "output0.lowest",
+        "requant.qmax": "output0.highest",
+    },
 }
 
 # operator kind -> the field that is a struct which operators share
@@ -1833,6 +1936,8 @@ SHARED: dict[str, str] = {
     "LayerNormS8": "view",
     "LayerNormS16": "view",
     "LayerNormF32": "view",
+    "Conv2dW4S16": "geometry",
+    "DepthwiseConv2dW4S16": "geometry",
 }
 
 # table name -> field -> slot number

@@ -13,17 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..format.schema import OpKind
-from ..ir import Array, Node
+from ..ir import Array, Node, Value
 from ._opdef import Blob
 
 MOST = 7
 """Nibbles are in [-7, 7]."""
 MOST_MULTIPLIER = 16
 
+_SUFFIXES = {"int8": "W4", "int16": "W4S16"}
+
 
 def is_int4(node: Node) -> bool:
     """Whether the weights are to be written as nibbles."""
     return "int4_group" in node.attrs
+
+
+def int4_kind(name: str, x: Value) -> OpKind:
+    """The kind of operator `name` for activations `x`. ValueError if they are no integers."""
+    if x.dtype.name not in _SUFFIXES:
+        raise ValueError(f"{name} has no weights of 4 bits in {x.dtype}")
+    return OpKind[name + _SUFFIXES[x.dtype.name]]
 
 
 def effective(
@@ -40,7 +49,7 @@ def effective(
 def add_int4(
     node: Node, blob: Blob, w: Array, *, depthwise: bool = False
 ) -> dict[str, int | float]:
-    """The fields weights, group and multipliers of a W4 kind, put into the blob.
+    """The fields weights, group and multipliers of a W4 or W4S16 kind, put into the blob.
 
     w int8 [n, k], as in the file's order of a channel's weights. Raises ValueError for weights that
     are no nibbles times their multipliers.
@@ -70,13 +79,13 @@ def add_int4(
 
 
 def stored_int8(kind: OpKind, params: Mapping[str, int | float], blob: bytes) -> NDArray[np.int8]:
-    """The weights of a W4 kind as its S8 kind has them in the blob, flat."""
+    """The weights of a W4 or W4S16 kind as its S8 or S16 kind has them in the blob, flat."""
     p = {k.removeprefix("geometry."): int(v) for k, v in params.items()}
-    if kind is OpKind.FullyConnectedW4:
+    if kind.name.startswith("FullyConnected"):
         n, k = p["n"], p["k"]
     else:
         n, k = p["out_c"], p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
-    depthwise = kind is OpKind.DepthwiseConv2dW4
+    depthwise = kind.name.startswith("Depthwise")
     rows, count = (k, n) if depthwise else (n, k)
     size = rows * -(-count // 2)
     data = np.frombuffer(blob, np.uint8, size, p["weights"]).reshape(rows, -1)

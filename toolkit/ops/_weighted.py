@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import fixed_point
+from ..format.describe import holds_nibbles
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, constant
 from ._int4 import stored_int8
@@ -139,7 +140,7 @@ class WeightedOp(OpDef):
         if not kind.name.endswith(("S8", "S16", "W4")):
             return None
         flat = np.frombuffer(blob, np.int8, offset=int(params["weights"]))
-        if kind.name.endswith("W4"):
+        if holds_nibbles(kind):
             flat = stored_int8(kind, params, blob)
         w = self.stored_weights(node, params, flat)
         n, at = len(w), int(params["requant.table"])

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._conv import (
     Attributes,
@@ -20,7 +19,7 @@ from ._conv import (
     pair,
     spatial_rank,
 )
-from ._int4 import add_int4, is_int4
+from ._int4 import add_int4, int4_kind, is_int4
 from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
 from ._volume import convolved
 from ._weighted import (
@@ -109,11 +108,12 @@ class Conv2d(WeightedOp):
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x, depthwise = file_weights(node), node.input(0), is_depthwise(node)
         name = f"Depthwise{self.name}" if depthwise else self.name
-        params, kind = geometry(node), kind_for(name, x)
+        params = geometry(node)
         if is_int4(node):
-            kind = OpKind[f"{name}W4"]
+            kind = int4_kind(name, x)
             params |= add_int4(node, blob, w.reshape(len(w), -1), depthwise=depthwise)
         else:
+            kind = kind_for(name, x)
             params["weights"] = blob.add(w[..., 0].transpose(1, 2, 0) if depthwise else w)
         return Lowered(kind, params | self.add_tail(node, blob), [x])
 

@@ -159,6 +159,9 @@ enum {
     EK_OP_LAYER_NORM_F32 = 64,
     EK_OP_CHANNEL_LUT_S8 = 65,
     EK_OP_CHANNEL_LUT_S16 = 66,
+    EK_OP_CONV2D_W4_S16 = 67,
+    EK_OP_DEPTHWISE_CONV2D_W4_S16 = 68,
+    EK_OP_FULLY_CONNECTED_W4_S16 = 69,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -337,6 +340,35 @@ typedef struct ek_fmt_fully_connected_w4 {
     uint32_t multipliers;
 } ek_fmt_fully_connected_w4;
 EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_w4) == 36, "FullyConnectedW4");
+
+typedef struct ek_fmt_conv2d_w4_s16 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+    uint32_t group;
+    uint32_t multipliers;
+} ek_fmt_conv2d_w4_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_w4_s16) == 60, "Conv2dW4S16");
+
+typedef struct ek_fmt_depthwise_conv2d_w4_s16 {
+    ek_fmt_conv_geometry geometry;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+    uint32_t group;
+    uint32_t multipliers;
+} ek_fmt_depthwise_conv2d_w4_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_w4_s16) == 60, "DepthwiseConv2dW4S16");
+
+typedef struct ek_fmt_fully_connected_w4_s16 {
+    uint32_t rows;
+    uint32_t k;
+    uint32_t n;
+    uint32_t weights;
+    ek_fmt_requant16 requant;
+    uint32_t group;
+    uint32_t multipliers;
+} ek_fmt_fully_connected_w4_s16;
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_w4_s16) == 32, "FullyConnectedW4S16");
 
 typedef struct ek_fmt_mat_mul_s8 {
     uint32_t batch;
@@ -964,6 +996,9 @@ enum {
 #define EK_CODE_OF_LAYER_NORM_F32 "\001\123\002\163\125"
 #define EK_CODE_OF_CHANNEL_LUT_S8 "\223"
 #define EK_CODE_OF_CHANNEL_LUT_S16 "\223"
+#define EK_CODE_OF_CONV2D_W4_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026\063"
+#define EK_CODE_OF_DEPTHWISE_CONV2D_W4_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026\063"
+#define EK_CODE_OF_FULLY_CONNECTED_W4_S16 "\163\023\057\025\026\063"
 
 /* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */
 #define EK_KINDS(X) \
@@ -1032,6 +1067,9 @@ enum {
     X(LAYER_NORM_S16, layer_norm_s16, 44) \
     X(LAYER_NORM_F32, layer_norm_f32, 40) \
     X(CHANNEL_LUT_S8, channel_lut_s8, 20) \
-    X(CHANNEL_LUT_S16, channel_lut_s16, 20)
+    X(CHANNEL_LUT_S16, channel_lut_s16, 20) \
+    X(CONV2D_W4_S16, conv2d_w4_s16, 60) \
+    X(DEPTHWISE_CONV2D_W4_S16, depthwise_conv2d_w4_s16, 60) \
+    X(FULLY_CONNECTED_W4_S16, fully_connected_w4_s16, 32)
 
 #endif

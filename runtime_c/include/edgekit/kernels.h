@@ -187,7 +187,7 @@ struct ek_kernels {
     ek_packed_fn *packed_gemm_s8;
     ek_pack_gemm_fn *pack_gemm_s8;
 
-    /* Not 0: unpack_gemm_w4 is there, and used for about so many weights at a time. */
+    /* Not 0: unpack_gemm_w4 is there. Weights of 4 bits are unpacked about so many at a time, for gemm_s16 too. */
     uint16_t gemm_w4_block;
     ek_unpack_w4_fn *unpack_gemm_w4;
     ek_row_w4_fn *row_w4;

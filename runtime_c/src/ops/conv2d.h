@@ -1,5 +1,5 @@
-/* The body of conv2d_*.c, which defines ek_params and includes a gemm_*.h before it; and EK_OP, unless
- * it makes its own operator of these functions. */
+/* The body of conv2d_f32.c and conv2d_shared_body.h: ek_params is defined and a gemm_*.h included before it; and
+ * EK_OP, unless other files make their operators of these functions. */
 #include "conv_gemm.h"
 
 static inline uint32_t group_in(const ek_fmt_conv_geometry *g)

@@ -14,6 +14,17 @@ static inline size_t ek_gemm_rows(const ek_kernels *kernels)
     return kernels->gemm_s16_rows;
 }
 
+static inline bool ek_gemm_wants_packed(const ek_kernels *kernels)
+{
+    return kernels->packed_gemm_s16;
+}
+
+/* If so, whether they have the packer here. */
+static inline bool ek_gemm_can_pack(const ek_kernels *kernels)
+{
+    return kernels->pack_gemm_s16;
+}
+
 /* Bytes of packed weights; 0 where these kernels pack none. */
 static inline size_t ek_gemm_packed(const ek_kernels *kernels, uint32_t n, uint32_t k)
 {

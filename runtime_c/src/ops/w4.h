@@ -1,5 +1,4 @@
-/* Weights of 4 bits: made int8 a block of channels at a time, for the kernels of int8. A gemm_s8.h goes
- * before it. */
+/* Weights of 4 bits: made int8 a block of channels at a time, for the kernels of int8 weights. */
 #ifndef EK_W4_H
 #define EK_W4_H
 
@@ -40,15 +39,5 @@ static inline bool ek_w4_packs(const ek_node *node)
 
 /* Channels [first, first + n), k weights each. */
 void ek_w4_unpack(int8_t *to, const ek_w4 *w, size_t first, size_t n);
-
-#ifdef EK_GEMM_S8_H
-/* Channels to a block, of k weights each and at least `least`; a multiple of EK_W4_CHANNELS. And the scratch for
- * it; too much where these kernels cannot pack it. */
-uint32_t ek_w4_block(const ek_kernels *kernels, uint32_t k, uint32_t least);
-uint64_t ek_w4_scratch(const ek_kernels *kernels, uint64_t k, uint32_t least);
-
-/* Points g at the weights of its g->n channels, at most `block`, the first of which is channel `first`. */
-void ek_w4_load(ek_gemm *g, const ek_kernels *kernels, const ek_w4 *w, size_t first, uint32_t block, uint8_t *scratch);
-#endif
 
 #endif

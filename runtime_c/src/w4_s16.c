@@ -1,0 +1,2 @@
+#include "ops/w4_s16.h"
+#include "ops/w4_blocks_body.h"

@@ -17,6 +17,27 @@ bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t 
     return true;
 }
 
+static int32_t lower(int32_t both)
+{
+    return (int32_t)((uint32_t)both << 28) >> 28;
+}
+
+/* Weights [i, end) of a row, a byte of two at a time. Not static, so not inline: the loop keeps the registers. */
+int8_t *ek_w4_unpack_run(int8_t *to, const uint8_t *row, size_t i, size_t end, int32_t m);
+
+int8_t *ek_w4_unpack_run(int8_t *to, const uint8_t *row, size_t i, size_t end, int32_t m)
+{
+    const int8_t *both = (const int8_t *)row + i / 2;
+    int8_t *const last = to + (end - i);
+    if (i % 2 && to < last) *to++ = (int8_t)((*both++ >> 4) * m);
+    for (; last - to >= 2; both++) {
+        *to++ = (int8_t)(lower(*both) * m);
+        *to++ = (int8_t)((*both >> 4) * m);
+    }
+    if (to < last) *to++ = (int8_t)(lower(*both) * m);
+    return to;
+}
+
 void ek_w4_unpack(int8_t *to, const ek_w4 *w, size_t first, size_t n)
 {
     const size_t k = w->k, group = w->group ? w->group : k, groups = ek_w4_groups(k, w->group);
@@ -24,8 +45,7 @@ void ek_w4_unpack(int8_t *to, const ek_w4 *w, size_t first, size_t n)
         const uint8_t *row = w->nibbles + j * ek_w4_row(k), *multiplier = w->multipliers + j * groups;
         for (size_t i = 0; i < k; i += group) {
             const int32_t m = w->group ? *multiplier++ : 1;
-            const size_t end = k - i < group ? k : i + group;
-            for (size_t e = i; e < end; e++) *to++ = (int8_t)(ek_w4_at(row, e) * m);
+            to = ek_w4_unpack_run(to, row, i, k - i < group ? k : i + group, m);
         }
     }
 }

@@ -19,6 +19,7 @@ bool check_gemm_f32(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_f32(const ek_kernels *ref, const ek_kernels *opt);
 bool check_gemm_s16(const ek_kernels *ref, const ek_kernels *opt);
+bool check_row_w4_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_mat_mul_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_s16(const ek_kernels *ref, const ek_kernels *opt);
@@ -58,6 +59,14 @@ void fill_s8(int8_t *p, size_t count);
 /* The same for weights: mostly without -128, which the toolkit never makes and kernels may treat apart. */
 void fill_weights(int8_t *p, size_t count);
 void fill_f32(float *p, size_t count);
+
+/* Weights of 4 bits [n][k] in any groups, and the int8 that they mean to `weights`. */
+typedef struct nibbles {
+    block rows, multipliers;
+    ek_w4 w;
+} nibbles;
+
+nibbles nibbles_make(int8_t *weights, uint32_t n, uint32_t k);
 
 /* An output with guards on both sides; both tables write into equal ones. */
 typedef struct output {

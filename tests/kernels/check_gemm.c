@@ -98,13 +98,7 @@ static block weights_f32(const ek_kernels *k, const float *w, uint32_t n, uint32
     return b;
 }
 
-/* Weights of 4 bits, and the int8 that they mean to `weights`. */
-typedef struct nibbles {
-    block rows, multipliers;
-    ek_w4 w;
-} nibbles;
-
-static nibbles nibbles_make(int8_t *weights, uint32_t n, uint32_t k)
+nibbles nibbles_make(int8_t *weights, uint32_t n, uint32_t k)
 {
     static const uint32_t groups[] = { 0, 0, 4, 16, 32, 64 };
     const uint32_t pick = rnd() % 7, group = pick < 6 ? groups[pick] : 1 + rnd() % 40;

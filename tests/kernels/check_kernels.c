@@ -21,6 +21,7 @@ static const struct family {
     { "depthwise_s8", check_depthwise_s8 },
     { "depthwise_f32", check_depthwise_f32 },
     { "gemm_s16", check_gemm_s16 },
+    { "row_w4_s16", check_row_w4_s16 },
     { "mat_mul_s16", check_mat_mul_s16 },
     { "add_s16", check_add_s16 },
     { "depthwise_s16", check_depthwise_s16 },

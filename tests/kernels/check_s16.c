@@ -135,6 +135,35 @@ bool check_gemm_s16(const ek_kernels *ref, const ek_kernels *opt)
     return true;
 }
 
+static bool try_row_w4(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
+{
+    const bool is_long = trial % 16 == 3;
+    const uint32_t n = 1 + rnd() % (is_long ? 3 : 40), k = is_long ? 4000 + rnd() % 5000 : 1 + rnd() % 140;
+    block a = inputs(k), w = block_make((size_t)n * k, 1);
+    const nibbles four = nibbles_make(w.data, n, k);
+    const table t = table_make(n, (int64_t)k << 22);
+    output outs[2] = { output_make(n * 2, 2), output_make(n * 2, 2) };
+    ek_gemm_s16 g = { .weights = w.data, .requant = t.requant, .n = n, .k = k };
+    block used = gemm_weights(ref, &g);
+    g.weights = used.data;
+    ref->gemm_s16((int16_t *)outs[0].data, n, a.data, k, 1, &g);
+    opt->row_w4_s16((int16_t *)outs[1].data, a.data, &four.w, &t.requant, n);
+    char sizes[80];
+    snprintf(sizes, sizeof sizes, "n %" PRIu32 " k %" PRIu32 " group %" PRIu32, n, k, four.w.group);
+    const bool same = !differs(&outs[0], &outs[1], "row_w4_s16", opt, trial, sizes);
+    output_free(outs[0]), output_free(outs[1]);
+    block_free(a), block_free(w), block_free(used), table_free(t);
+    block_free(four.rows), block_free(four.multipliers);
+    return same;
+}
+
+bool check_row_w4_s16(const ek_kernels *ref, const ek_kernels *opt)
+{
+    for (uint32_t t = 0; t < check_trials; t++)
+        if (!try_row_w4(ref, opt, t)) return false;
+    return true;
+}
+
 static bool try_mat_mul(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
 {
     const uint32_t rows = 1 + rnd() % 9, n = 1 + rnd() % 40;

@@ -12,7 +12,10 @@ from edgekit.toolkit.device.project import linker_script
 ROOT = Path(__file__).parents[2]  # the harness lies beside the sources, not in the package
 FAMILY = targets.FOLDER / "cortex_m"
 CORES = ("cortex_m0plus", "cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
-FAMILIES = ("gemm_s8", "row_w4", "gemm_s16", "depthwise_s8", "depthwise_s16", "elementwise", "pool")
+FAMILIES = (
+    *("gemm_s8", "row_w4", "gemm_s16", "row_w4_s16"),
+    *("depthwise_s8", "depthwise_s16", "elementwise", "pool"),
+)
 NEEDED = {
     "cmake": "cmake",
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",

@@ -111,20 +111,21 @@ def test_fully_connected_agrees_with_the_reference(integers, shape, n, group, wi
 
 @pytest.mark.parametrize("fill", [-32768, 32767])
 @pytest.mark.parametrize("k", [256, 257, 4096, 70_000])
-def test_sums_of_the_largest_products_on_int16(integers, k, fill):
-    """Far beyond int32, so that kernels must widen; the sums here are Python's."""
-    node = fc_node(integers.rng, (2, k), 2, wide=True, bias=False)
-    weights = np.full((2, k), 112, np.int8)
-    weights[1] = -112
-    scale = fill * 112.0 * k / 30_000
-    quant = QuantParams((0.1, 0.1), axis=0)
-    node.inputs[1] = constant(weights, "w", quant)
-    node.output.quant = QuantParams.int16(abs(scale) * 0.1 * node.input(0).quant.scalar)
-    node.attrs |= {"int4_group": 32, "int4_multipliers": np.full((2, -(-k // 32)), 16, np.uint8)}
-    x = np.full((2, k), fill, np.int16)
-    got = integers.agree(node, {node.input(0): x})
-    want = np.sign(fill) * np.array([[30_000, -30_000]] * 2)
-    assert np.abs(got - want).max() <= 1
+@pytest.mark.parametrize("group", [0, 32])
+@pytest.mark.parametrize("rows", [2, 5])
+def test_sums_of_the_largest_products_on_int16(integers, rows, group, k, fill):
+    """Far beyond int32, so that kernels must widen: +-30,000 is what they are scaled to."""
+    node = fc_node(integers.rng, (rows, k), 2, wide=True, bias=False)
+    node.attrs["int4_group"] = group
+    if group:
+        node.attrs["int4_multipliers"] = np.full((2, -(-k // group)), 16, np.uint8)
+    most = 7 * (16 if group else 1)
+    weights = np.repeat(np.array([[most], [-most]], np.int8), k, axis=1)
+    node.inputs[1] = constant(weights, "w", QuantParams((0.1, 0.1), axis=0))
+    steps = abs(fill) * most * k / 30_000
+    node.output.quant = QuantParams.int16(steps * 0.1 * node.input(0).quant.scalar)
+    got = integers.agree(node, {node.input(0): np.full((rows, k), fill, np.int16)})
+    assert np.abs(got - np.sign(fill) * np.array([30_000, -30_000])).max() <= 1
 
 
 @WIDE

@@ -140,6 +140,9 @@ typedef void ek_unpack_w4_fn(void *packed, const ek_w4 *w, const int32_t *bias, 
  * would take longer. */
 typedef void ek_row_w4_fn(int8_t *out, const int8_t *a, const ek_w4 *w, const ek_requant *r, uint32_t n);
 
+/* The same for gemm_s16. */
+typedef void ek_row_w4_s16_fn(int16_t *out, const int16_t *a, const ek_w4 *w, const ek_requant16 *r, uint32_t n);
+
 /* Both sides int16, rows of b one after the other; any int16, sums of up to 511 products. */
 typedef void ek_mat_mul_s16_fn(int16_t *out, const int16_t *a, size_t rows, const ek_mat_mul_s16 *m);
 
@@ -191,6 +194,7 @@ struct ek_kernels {
     uint16_t gemm_w4_block;
     ek_unpack_w4_fn *unpack_gemm_w4;
     ek_row_w4_fn *row_w4;
+    ek_row_w4_s16_fn *row_w4_s16;
 
     ek_gemm_s16_fn *gemm_s16;
     ek_packed_fn *packed_gemm_s16;

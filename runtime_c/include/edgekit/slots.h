@@ -16,6 +16,11 @@
 #else
 #define EK_SLOT_row_w4(function) function
 #endif
+#ifdef EK_OMIT_row_w4_s16
+#define EK_SLOT_row_w4_s16(function) NULL
+#else
+#define EK_SLOT_row_w4_s16(function) function
+#endif
 #ifdef EK_OMIT_unpack_gemm_w4
 #define EK_SLOT_unpack_gemm_w4(function) NULL
 #else

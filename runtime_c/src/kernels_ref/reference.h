@@ -9,6 +9,7 @@
 
 ek_gemm_s8_fn ek_gemm_s8_ref;
 ek_row_w4_fn ek_row_w4_ref;
+ek_row_w4_s16_fn ek_row_w4_s16_ref;
 ek_gemm_s16_fn ek_gemm_s16_ref;
 ek_mat_mul_s16_fn ek_mat_mul_s16_ref;
 ek_gemm_f32_fn ek_gemm_f32_ref;
@@ -31,6 +32,7 @@ ek_max_s8_fn ek_max_s8_ref;
     .gemm_f32_rows = 4,                                              \
     .gemm_s8 = EK_SLOT_gemm_s8(ek_gemm_s8_ref),                      \
     .row_w4 = EK_SLOT_row_w4(ek_row_w4_ref),                         \
+    .row_w4_s16 = EK_SLOT_row_w4_s16(ek_row_w4_s16_ref),             \
     .gemm_s16 = EK_SLOT_gemm_s16(ek_gemm_s16_ref),                   \
     .mat_mul_s16 = EK_SLOT_mat_mul_s16(ek_mat_mul_s16_ref),          \
     .gemm_f32 = EK_SLOT_gemm_f32(ek_gemm_f32_ref),                   \

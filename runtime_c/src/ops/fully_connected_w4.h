@@ -1,5 +1,8 @@
-/* The body of fully_connected_w4*.c, which define ek_params and EK_OP, EK_ROW_W4 if there is a kernel for rows of
- * nibbles, and include a w4_*.h before it. */
+/* The body of fully_connected_w4*.c, which define ek_params, EK_OP and EK_ROW_W4 (the kernel) and include a w4_*.h
+ * before it. */
+
+/* That are multiplied with nibbles; more of them with weights that were unpacked. */
+enum { MOST_ROWS = 3 };
 
 static ek_status check(const ek_node *node)
 {
@@ -12,22 +15,10 @@ static ek_status check(const ek_node *node)
     return EK_OK;
 }
 
-/* Whether its rows are so few that they are multiplied with nibbles; more of them with weights that were unpacked. */
-static bool reads_nibbles(const ek_params *p)
-{
-#ifdef EK_ROW_W4
-    enum { MOST_ROWS = 3 };
-    return p->rows <= MOST_ROWS;
-#else
-    (void)p;
-    return false;
-#endif
-}
-
 static uint64_t scratch(const void *params, const ek_kernels *kernels)
 {
     const ek_params *p = params;
-    return reads_nibbles(p) ? 0 : EK_W4(scratch)(kernels, p->k, EK_W4_CHANNELS);
+    return p->rows > MOST_ROWS ? EK_W4(scratch)(kernels, p->k, EK_W4_CHANNELS) : 0;
 }
 
 static size_t packed_alone(const ek_node *node)
@@ -66,7 +57,6 @@ static inline void pack(const ek_node *node, void *packed)
     ek_gemm_pack(node->kernels, packed, &gemm);
 }
 
-#ifdef EK_ROW_W4
 static void run_rows(const ek_node *node, const ek_gemm *gemm)
 {
     const ek_params *p = node->params;
@@ -76,7 +66,6 @@ static void run_rows(const ek_node *node, const ek_gemm *gemm)
     ek_element *out = ek_out(node, 0);
     for (uint32_t row = 0; row < p->rows; row++, a += p->k, out += p->n) EK_ROW_W4(out, a, &w, &gemm->requant, p->n);
 }
-#endif
 
 static void run_blocks(const ek_node *node, ek_gemm *gemm)
 {
@@ -96,11 +85,10 @@ static ek_status run(const ek_node *node)
 {
     const ek_params *p = node->params;
     ek_gemm gemm = product(node);
-    if (node->packed) ek_gemm_run(node->kernels, ek_out(node, 0), p->n, ek_in(node, 0), p->k, p->rows, &gemm);
-#ifdef EK_ROW_W4
-    else if (reads_nibbles(p))
+    if (node->packed)
+        ek_gemm_run(node->kernels, ek_out(node, 0), p->n, ek_in(node, 0), p->k, p->rows, &gemm);
+    else if (p->rows <= MOST_ROWS)
         run_rows(node, &gemm);
-#endif
     else
         run_blocks(node, &gemm);
     return EK_OK;

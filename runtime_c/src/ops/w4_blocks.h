@@ -1,5 +1,5 @@
-/* What w4_s8.h and w4_s16.h declare: they include a gemm_*.h before it and define EK_W4 and, if kernels may unpack
- * and pack at once, EK_UNPACK_PACKED. */
+/* What w4_s8.h and w4_s16.h declare: they include a gemm_*.h before it and define EK_W4; if kernels may unpack and
+ * pack at once also EK_AT_ONCE, whether they do, and EK_UNPACK_PACKED, the kernel. */
 #include "w4.h"
 
 /* Channels to a block, of k weights each and at least `least`; a multiple of EK_W4_CHANNELS. And the scratch for

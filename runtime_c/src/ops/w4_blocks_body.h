@@ -15,10 +15,10 @@ uint32_t EK_W4(block)(const ek_kernels *kernels, uint32_t k, uint32_t least)
 /* Whether kernels unpack and pack at once; also of a table that only plans for them. */
 static bool at_once(const ek_kernels *kernels)
 {
-#ifdef EK_UNPACK_PACKED
-    return kernels->gemm_w4_block;
-#else
     (void)kernels;
+#ifdef EK_AT_ONCE
+    return EK_AT_ONCE;
+#else
     return false;
 #endif
 }
@@ -41,7 +41,7 @@ void EK_W4(load)(ek_gemm *g, const ek_kernels *kernels, const ek_w4 *w, size_t f
 {
     uint8_t *packed = scratch + plain_bytes(kernels, block, w->k);
 #ifdef EK_UNPACK_PACKED
-    if (EK_UNPACK_PACKED) {
+    if (at_once(kernels)) {
         const ek_w4 some = { w->nibbles + first * ek_w4_row(w->k),
                              w->multipliers + first * ek_w4_groups(w->k, w->group), w->group, w->k };
         EK_UNPACK_PACKED(packed, &some, g->requant.bias, g->n);

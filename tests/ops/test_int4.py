@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edgekit.runtime_c._ffi import ffi, lib
 from edgekit.toolkit.build import build_model
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.schema import OpKind
@@ -13,7 +14,8 @@ from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.ir import QuantParams, TensorType, constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._int4 import effective, stored_int8
-from edgekit.toolkit.runtime import Session, kernel_tables
+from edgekit.toolkit.runtime import Model, Session, kernel_tables
+from edgekit.toolkit.runtime.kernels import table
 
 from .conftest import graph_of
 from .test_conv2d import conv_node
@@ -48,10 +50,10 @@ def agree_unpacked_at_every_run(integers, node):
     operands = [None if v is None else data.get(v, v.const) for v in node.inputs]
     want = definition(node.op).integer(node, operands)[0]
     _, model = lowered(node)
-    for table in kernel_tables():
-        session = Session(write(replace(model, target=table)), table)
+    for name in kernel_tables():
+        session = Session(write(replace(model, target=name)), name)
         got = session.run_raw({v.name: a for v, a in data.items()})["out"]
-        np.testing.assert_array_equal(got, want, err_msg=f"kernels {table}")
+        np.testing.assert_array_equal(got, want, err_msg=f"kernels {name}")
 
 
 def lowered(node):
@@ -107,6 +109,21 @@ def test_fully_connected_agrees_with_the_reference(integers, shape, n, group, wi
     assert lowered(node)[0].kind is kind_of("FullyConnected", wide)
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
+
+
+def session_bytes(model, name):
+    needed = ffi.new("size_t *")
+    assert lib.ek_session_size(Model(write(model)).handle, table(name), needed) == lib.EK_OK
+    return needed[0]
+
+
+@WIDE
+def test_where_there_is_memory_a_session_holds_unpacked_weights(integers, wide):
+    for node in some_of_each(integers.rng, wide):
+        _, model = lowered(made_int4(integers.rng, node, 16))
+        for name in kernel_tables():
+            more = session_bytes(model, name) - session_bytes(replace(model, target=name), name)
+            assert more >= node.input(1).const.size if name != "ref" else more == 0
 
 
 @pytest.mark.parametrize("fill", [-32768, 32767])

@@ -194,6 +194,8 @@ struct ek_kernels {
     uint16_t gemm_w4_block;
     ek_unpack_w4_fn *unpack_gemm_w4;
     ek_row_w4_fn *row_w4;
+    /* Weights of 4 bits are unpacked when a session is made even if these kernels pack none: there is memory. */
+    bool unpacks_w4_at_load;
     ek_row_w4_s16_fn *row_w4_s16;
 
     ek_gemm_s16_fn *gemm_s16;

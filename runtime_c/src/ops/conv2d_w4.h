@@ -23,27 +23,30 @@ static ek_w4 weights_of(const ek_node *node)
                     (uint32_t)ek_conv_k(&p->geometry) };
 }
 
-/* Behind the packed weights there is room to unpack them. */
 static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    const uint64_t packed = ek_w4_packs(node) ? EK_CONV2D(packed_bytes)(node) : 0;
-    return packed ? packed + ek_align16(ek_conv_k(g) * g->out_c) : 0;
+    return ek_w4_kept(node, EK_CONV2D(packed_bytes)(node), ek_align16(ek_conv_k(g) * g->out_c));
 }
 
 static inline void pack_w4(const ek_node *node, void *packed)
 {
     const ek_w4 w = weights_of(node);
-    ek_node n = *node;
-    int8_t *room = (int8_t *)packed + EK_CONV2D(packed_bytes)(node);
-    ek_w4_unpack(room, &w, 0, ((const ek_params *)node->params)->geometry.out_c);
-    n.unpacked = room;
-    EK_CONV2D(pack)(&n, packed);
+    int8_t *plain = (int8_t *)packed + EK_CONV2D(packed_bytes)(node);
+    const ek_node n = ek_w4_plain(node, plain);
+    ek_w4_unpack(plain, &w, 0, ((const ek_params *)node->params)->geometry.out_c);
+    if (ek_gemm_wants_packed(node->kernels)) EK_CONV2D(pack)(&n, packed);
+}
+
+static ek_status run_kept(const ek_node *node)
+{
+    const ek_node n = ek_w4_plain(node, node->packed);
+    return EK_CONV2D(run)(ek_gemm_wants_packed(node->kernels) ? node : &n);
 }
 
 static ek_status run_w4(const ek_node *node)
 {
-    if (node->packed) return EK_CONV2D(run)(node);
+    if (node->packed) return run_kept(node);
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
     const ek_w4 w = weights_of(node);
     const uint32_t all = g->out_c / (uint32_t)g->groups, block = EK_W4(block)(node->kernels, w.k, EK_W4_CONV_CHANNELS);

@@ -45,42 +45,34 @@ static void unpack(const ek_node *node, int8_t *to)
         }
 }
 
-/* Behind the packed weights there is room to unpack them. */
 static uint64_t packed_w4(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    const uint64_t packed = ek_w4_packs(node) ? packed_bytes(node) : 0;
-    return packed ? packed + plain_bytes(g) : 0;
+    return ek_w4_kept(node, packed_bytes(node), plain_bytes(g));
 }
 
-static void pack_from(const ek_node *node, void *packed, int8_t *room)
+static void pack_from(const ek_node *node, void *packed, int8_t *plain)
 {
-    ek_node n = *node;
-    n.unpacked = room;
-    unpack(node, room);
-    pack(&n, packed);
+    const ek_kernels *kernels = node->kernels;
+    const ek_node n = ek_w4_plain(node, plain);
+    unpack(node, plain);
+    if (EK_PACKED) pack(&n, packed);
 }
 
 static inline void pack_w4(const ek_node *node, void *packed)
 {
-    const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    pack_from(node, packed, (int8_t *)packed + packed_plain(g, node->kernels));
+    pack_from(node, packed, (int8_t *)packed + packed_bytes(node));
 }
 
 static ek_status run_w4(const ek_node *node)
 {
-    if (node->packed) return run(node);
     const ek_kernels *kernels = node->kernels;
     const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
-    uint8_t *room = (uint8_t *)node->scratch + ek_align16(scratch(node->params, kernels));
-    ek_node n = *node;
-    n.unpacked = room;
-    if (EK_PACKED) {
-        n.packed = room + plain_bytes(g);
-        pack_from(node, room + plain_bytes(g), (int8_t *)room);
-    } else {
-        unpack(node, (int8_t *)room);
-    }
+    uint8_t *plain = (uint8_t *)node->scratch + ek_align16(scratch(node->params, kernels)),
+            *packed = plain + plain_bytes(g);
+    ek_node n = ek_w4_plain(node, node->packed ? node->packed : plain);
+    if (!node->packed) pack_from(node, packed, (int8_t *)plain);
+    if (EK_PACKED) n.packed = node->packed ? node->packed : packed;
     return run(&n);
 }
 

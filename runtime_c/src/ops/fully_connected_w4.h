@@ -21,18 +21,10 @@ static uint64_t scratch(const void *params, const ek_kernels *kernels)
     return p->rows > MOST_ROWS ? EK_W4(scratch)(kernels, p->k, EK_W4_CHANNELS) : 0;
 }
 
-static size_t packed_alone(const ek_node *node)
-{
-    const ek_params *p = node->params;
-    return ek_w4_packs(node) ? ek_gemm_packed(node->kernels, p->n, p->k) : 0;
-}
-
-/* Behind the packed weights there is room to unpack them. */
 static uint64_t packed_bytes(const ek_node *node)
 {
     const ek_params *p = node->params;
-    const size_t packed = packed_alone(node);
-    return packed ? packed + ek_align16((uint64_t)p->n * p->k) : 0;
+    return ek_w4_kept(node, ek_gemm_packed(node->kernels, p->n, p->k), ek_align16((uint64_t)p->n * p->k));
 }
 
 static ek_w4 weights_of(const ek_node *node)
@@ -51,10 +43,10 @@ static inline void pack(const ek_node *node, void *packed)
 {
     const ek_w4 w = weights_of(node);
     ek_gemm gemm = product(node);
-    int8_t *room = (int8_t *)packed + packed_alone(node);
-    ek_w4_unpack(room, &w, 0, gemm.n);
-    gemm.weights = room;
-    ek_gemm_pack(node->kernels, packed, &gemm);
+    int8_t *plain = (int8_t *)packed + ek_gemm_packed(node->kernels, gemm.n, gemm.k);
+    ek_w4_unpack(plain, &w, 0, gemm.n);
+    gemm.weights = plain;
+    if (ek_gemm_wants_packed(node->kernels)) ek_gemm_pack(node->kernels, packed, &gemm);
 }
 
 static void run_rows(const ek_node *node, const ek_gemm *gemm)

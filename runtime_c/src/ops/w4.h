@@ -31,10 +31,22 @@ static inline int32_t ek_w4_at(const uint8_t *row, size_t i)
 bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t count, uint32_t group,
                  uint32_t multipliers, uint64_t n, uint64_t k);
 
-/* Files packed for a table hold nibbles nevertheless: there they are unpacked at every run. */
-static inline bool ek_w4_packs(const ek_node *node)
+/* Bytes for weights that a session keeps: `packed` ones, if kernels pack them, and behind those `plain` ones, from
+ * which they are packed, or which serve as they are. 0 where weights are unpacked at every run: where memory is short,
+ * and of files packed for a table, which hold nibbles nevertheless. */
+static inline uint64_t ek_w4_kept(const ek_node *node, uint64_t packed, uint64_t plain)
 {
-    return ek_same(node->model->target, "generic");
+    const bool keeps = (packed || node->kernels->unpacks_w4_at_load) && ek_same(node->model->target, "generic");
+    return keeps ? packed + plain : 0;
+}
+
+/* The node of an operator with int8 weights, `weights`. */
+static inline ek_node ek_w4_plain(const ek_node *node, const void *weights)
+{
+    ek_node n = *node;
+    n.packed = NULL;
+    n.unpacked = weights;
+    return n;
 }
 
 /* Channels [first, first + n), k weights each. */

@@ -9,6 +9,7 @@
 /* clang-format off */
 #define EK_AVX2_KERNELS                         \
     EK_REFERENCE_KERNELS,                       \
+    .unpacks_w4_at_load = true,                 \
     .gemm_s8_rows = 24,                         \
     .gemm_s16_rows = 24,                        \
     .gemm_f32_rows = 24,                        \

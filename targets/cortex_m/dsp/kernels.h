@@ -17,6 +17,7 @@ ek_pack_depthwise_s8_fn ek_dsp_pack_depthwise_s8;
 ek_gemm_s8_fn ek_dsp_gemm_s8;
 ek_unpack_w4_fn ek_dsp_unpack_gemm_w4;
 ek_row_w4_fn ek_dsp_row_w4;
+ek_row_w4_s16_fn ek_dsp_row_w4_s16;
 ek_gemm_s16_fn ek_dsp_gemm_s16;
 ek_depthwise_s8_fn ek_dsp_depthwise_s8;
 ek_depthwise_s16_fn ek_dsp_depthwise_s16;

@@ -17,6 +17,7 @@ static const ek_kernels kernels = {
     .unpack_gemm_w4 = EK_SLOT_unpack_gemm_w4(ek_dsp_unpack_gemm_w4),
     .gemm_w4_block = EK_DSP_W4_BLOCK,
     .row_w4 = EK_SLOT_row_w4(ek_dsp_row_w4),
+    .row_w4_s16 = EK_SLOT_row_w4_s16(ek_dsp_row_w4_s16),
     .gemm_s16_rows = EK_DSP_GEMM_ROWS16,
     .gemm_s16 = EK_SLOT_gemm_s16(ek_dsp_gemm_s16),
     .packed_gemm_s16 = EK_SLOT_gemm_s16(ek_dsp_packed_gemm_s16),

@@ -15,6 +15,7 @@ static const ek_kernels kernels = {
     .gemm_s8 = EK_SLOT_gemm_s8(ek_mve_gemm_s8),
     .unpack_gemm_w4 = EK_SLOT_unpack_gemm_w4(ek_mve_unpack_gemm_w4),
     .row_w4 = EK_SLOT_row_w4(ek_mve_row_w4),
+    .row_w4_s16 = EK_SLOT_row_w4_s16(ek_mve_row_w4_s16),
     .packed_gemm_s16 = EK_SLOT_gemm_s16(ek_mve_packed_gemm_s16),
     .pack_gemm_s16 = EK_SLOT_gemm_s16(EK_PACKER_S16(ek_mve_pack_gemm_s16)),
     .gemm_s16 = EK_SLOT_gemm_s16(ek_mve_gemm_s16),

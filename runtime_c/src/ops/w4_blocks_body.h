@@ -4,14 +4,6 @@
  * together. */
 enum { BLOCK = 1024, BLOCK_TO_PACK = 8192 };
 
-uint32_t EK_W4(block)(const ek_kernels *kernels, uint32_t k, uint32_t least)
-{
-    const uint32_t other = ek_gemm_wants_packed(kernels) ? BLOCK_TO_PACK : BLOCK;
-    const uint32_t most = kernels->gemm_w4_block ? kernels->gemm_w4_block : other;
-    const uint32_t fit = k ? most / k / EK_W4_CHANNELS * EK_W4_CHANNELS : 0;
-    return fit > least ? fit : least;
-}
-
 /* Whether kernels unpack and pack at once; also of a table that only plans for them. */
 static bool at_once(const ek_kernels *kernels)
 {
@@ -21,6 +13,15 @@ static bool at_once(const ek_kernels *kernels)
 #else
     return false;
 #endif
+}
+
+uint32_t EK_W4(block)(const ek_kernels *kernels, uint32_t k, uint32_t least)
+{
+    const uint32_t other = ek_gemm_wants_packed(kernels) ? BLOCK_TO_PACK : BLOCK;
+    const uint32_t most = kernels->gemm_w4_block ? kernels->gemm_w4_block : other;
+    const bool twice = kernels->gemm_w4_block && ek_gemm_wants_packed(kernels) && !at_once(kernels);
+    const uint32_t fit = k ? (twice ? most / 2 : most) / k / EK_W4_CHANNELS * EK_W4_CHANNELS : 0;
+    return fit > least ? fit : least;
 }
 
 /* Bytes of a block unpacked, before it is packed. */

@@ -100,6 +100,31 @@ def test_what_cannot_be_int16_is_int8_and_says_so(g, monkeypatch):
     assert [(d.node, d.what, d.why) for d in decisions] == [(n, "made int8", "no") for n in "bc"]
 
 
+def test_4_bit_weights_stay_so_beside_int16(g):
+    q, decisions = quantized(three_convs(g), "a", a="int4", c="int4")
+    made = {n.output.name: n for n in q.nodes if n.op == "Conv2d"}
+    assert {name for name, n in made.items() if "int4_group" in n.attrs} == {"a", "c"}
+    assert {name for name, n in made.items() if n.input(0).dtype == np.int16} == {"a", "b"}
+    assert all(np.abs(made[name].input(1).const).max() <= 7 for name in ("a", "c"))
+    assert not decisions
+
+
+@pytest.mark.parametrize(
+    "refused, made, bits",
+    [({"int16x4"}, "int16", 8), ({"int16x4", "int16"}, "int4", 4), ({"int16x4", "int16", "int4"},
+     "int8", 8)],
+)  # fmt: skip
+def test_int16_comes_before_4_bit_weights_where_both_cannot_be(g, monkeypatch, refused, made, bits):
+    able = lambda unit, precision, _: "no" if precision in refused else None  # noqa: E731
+    monkeypatch.setattr(units, "problem", able)
+    x = g.input("x", 1, 4, 4, 2)
+    q, decisions = quantized(g.output(g.conv(x, 2, name="a")), "a", a="int4")
+    assert [(d.node, d.what, d.why) for d in decisions] == [("a", f"made {made}", "no")]
+    conv = next(n for n in q.nodes if n.op == "Conv2d")
+    assert conv.output.dtype == (np.int16 if made == "int16" else np.int8)
+    assert ("int4_group" in conv.attrs) == (bits == 4)
+
+
 def test_a_float_chain_starts_where_an_integer_one_ends(g):
     a = g.emit("Tanh", g.conv(g.input("x", 1, 4, 4, 2), 2), name="a")
     b = g.emit("Sigmoid", g.emit("Tanh", a), name="b")

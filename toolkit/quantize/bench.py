@@ -32,6 +32,7 @@ Drop = Callable[[bytes], float]
 
 WORDS: dict[Precision, str] = {
     "int16": "16x8",
+    "int16x4": "16x4",
     "int4": "with 4-bit weights",
     "float32": "in float32",
     "int8": "int8",
@@ -204,7 +205,7 @@ def _in_words(plan: Plan) -> str:
     counts = {p: sum(u.precision == p for u in units) for p in WORDS}
     parts = [
         f"{'all' if counts[p] == len(units) else counts[p]} {WORDS[p]}"
-        for p in ("int16", "int4", "float32")
-        if counts[p]
+        for p in WORDS
+        if counts[p] and p != "int8"
     ]
     return ", ".join(parts) or "all int8"

@@ -25,7 +25,7 @@ from .moves import Move, Setting, without
 from .optimize import Quantized
 from .options import Decision
 from .plan import Plan
-from .precision import Precision
+from .precision import Precision, has
 from .raising import MAX_FITTED, Raising
 from .sensitivity import Gain
 
@@ -235,9 +235,10 @@ class _Search:
 
     def _decision(self, move: Move, made: Mapping[tuple[str, str], Precision]) -> Decision | None:
         """What to say of a move, by what the nodes are `made` of; None where others outweigh it."""
-        nodes = [n for n in move.nodes if made.get(n, move.to) == move.to]
+        nodes = [n for n in move.nodes if has(made.get(n, move.to), move.to)]
         if not nodes:
             return None
         (op, first), others = nodes[0], len(nodes) - 1
-        what = f"made {WORDS[move.to]}" + (f", with {others} others" if others else "")
+        precision = made.get(nodes[0], move.to)
+        what = f"made {WORDS[precision]}" + (f", with {others} others" if others else "")
         return Decision(first, op, what, self.mixes.why[move])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..ops import definition
 from .options import Options
 from .plan import Plan
-from .precision import INT8, Precision
+from .precision import INT8, OF_4_BITS, Precision
 from .sharing import Group
 from .units import Unit, can_be_int4, problem
 
@@ -46,11 +46,8 @@ class Setting:
         for move in moves:
             if move.to == "int16":
                 int16.update(move.tensors)
-                for name in move.beside:
-                    if precision.get(name) == "int4":
-                        del precision[name]
             elif move.to == "int8":
-                int16.difference_update(move.tensors)
+                int16.difference_update(move.beside)
                 for name in move.tensors:
                     precision.pop(name, None)
             else:
@@ -62,9 +59,9 @@ class Setting:
 class Move:
     """Tensors that become int16, or what makes them float32, of 4-bit weights, or int8 again.
 
-    `nodes` are those that make the tensors: (operator, name). `beside` a tensor on int16 are those
-    that its makers and readers make, which have no 4-bit weights then; beside a node without
-    weights on float32, the tensors whose rounding it saves.
+    `nodes` are those that make the tensors: (operator, name). `beside` a node without weights on
+    float32 are the tensors whose rounding it saves; beside what is int8 again, those that were
+    int16.
     """
 
     to: Precision
@@ -96,7 +93,6 @@ def _int16_moves(plan: Plan) -> Iterator[Move]:
                 "int16",
                 tuple(v.name for v in group.members),
                 tuple(u.label for u in makers) or (("input", group.members[0].name),),
-                tuple(v.name for u in touching for v in u.outputs),
             )
 
 
@@ -112,7 +108,7 @@ def _unit_moves(plan: Plan) -> Iterator[Move]:
             continue
         names = tuple(v.name for v in unit.outputs)
         weighted = unit.chain is None and definition(unit.node.op).weight is not None
-        if can_be_int4(unit, plan.refused) and unit.precision != "int4":
+        if can_be_int4(unit, plan.refused) and unit.precision not in OF_4_BITS:
             yield Move("int4", names, (unit.label,))
         if weighted or problem(unit, "int16", plan.refused) is not None:
             beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])
@@ -123,13 +119,13 @@ def _back(plan: Plan) -> Iterator[Move]:
     """To int8 what was made otherwise by choice: 4-bit weights node by node, the rest at once."""
     asked = plan.options.precision
     for unit in plan.units:
-        if unit.precision == "int4":
+        if unit.precision in OF_4_BITS:
             yield Move("int8", tuple(v.name for v in unit.outputs), (unit.label,))
-    others = {n for n, p in asked.items() if p != "int4"} | plan.options.int16
-    names = tuple(sorted(others))
-    if names:
-        made = [u for u in plan.units if {v.name for v in u.outputs} & set(names)]
-        yield Move("int8", names, tuple(u.label for u in made))
+    real, wide = sorted(n for n, p in asked.items() if p == "float32"), sorted(plan.options.int16)
+    if real or wide:
+        others = {*real, *wide}
+        made = [u for u in plan.units if not others.isdisjoint(v.name for v in u.outputs)]
+        yield Move("int8", tuple(real), tuple(u.label for u in made), tuple(wide))
 
 
 def without(moves: Iterable[Move], some: Iterable[Move]) -> list[Move]:

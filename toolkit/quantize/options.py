@@ -40,7 +40,8 @@ class Options:
 
     search_scales  choose the weight scale of each channel by squared error, not by its maximum
     int16          tensors that are int16, and so is what makes and reads them where it can be
-    precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights
+    precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights, also
+                   of what is int16
     means          mean of each channel of tensors that weights multiply, for bias correction
     int4_group     so many 4-bit weights of an output channel share a multiplier; 0: they have none
     ungrouped      tensors made with weights that have none in any case

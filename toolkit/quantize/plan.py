@@ -13,7 +13,7 @@ from ..ops._opdef import Activation
 from .emit import Emitter, Quants
 from .grid import Form
 from .options import Decision, Options, Range, Ranges, RoundedWeights
-from .precision import INT8, INT16, Precision
+from .precision import INT8, INT16, OF_4_BITS, Precision
 from .prepare import prepare
 from .qparams import activation_params, widen
 from .saturation import narrowed, without_masks
@@ -94,7 +94,7 @@ class Plan:
     def _linear(self, unit: Unit) -> Linear:
         node, options = unit.node, self.options
         group = 0 if node.output.name in options.ungrouped else options.int4_group
-        form = Form(4, group) if unit.precision == "int4" else Form()
+        form = Form(4, group) if unit.precision in OF_4_BITS else Form()
         if (node, form) not in self._linears:
             means = options.means.get(node.input(0).name)
             self._linears[node, form] = Linear(node, means, options.search_scales, form)

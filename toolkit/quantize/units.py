@@ -17,9 +17,17 @@ from ..ops._opdef import OpDef
 from ..passes.fold_affine_forward import MAX_SPREAD
 from .chains import Chain, find_chains
 from .options import Options
-from .precision import ACTIVATIONS, FLOAT, INT8, INT16, DType, Precision
+from .precision import ACTIVATIONS, FLOAT, INT8, INT16, OF_4_BITS, DType, Precision
 
 Refused = Mapping[tuple[Node, Precision], str]
+
+_NEXT: Mapping[Precision, tuple[Precision, ...]] = {
+    "int16x4": ("int16", "int4", "int8"),
+    "int16": ("int8",),
+    "int4": ("int8",),
+    "int8": (),
+}
+"""What comes next to a precision that a unit cannot have, before float32."""
 
 
 @dataclass(eq=False)
@@ -134,9 +142,10 @@ def _wanted(unit: Unit, wide: set[Value], asked: Mapping[str, Precision]) -> Pre
     of_outputs = {asked.get(v.name) for n in unit.nodes for v in n.outputs}
     if "float32" in of_outputs:
         return "float32"
+    narrow = wide.isdisjoint(unit.inputs + unit.outputs)
     if "int4" in of_outputs:
-        return "int4"
-    return "int8" if wide.isdisjoint(unit.inputs + unit.outputs) else "int16"
+        return "int4" if narrow else "int16x4"
+    return "int8" if narrow else "int16"
 
 
 def _possible(
@@ -153,12 +162,16 @@ def _possible(
         if v.name not in known:
             return "float32", f"the range of '{v.name}' is not known"
     first = problem(unit, wanted, refused)
-    if first is None or wanted == "int8":
-        return ("float32", first) if first else (wanted, "")
+    if first is None:
+        return wanted, ""
     if unit.chain and wanted == "int16":  # int8's steps are no finer than the table's
         return "float32", first
-    second = problem(unit, "int8", refused)
-    return ("float32", second) if second else ("int8", first)
+    why: str | None = first
+    for other in _NEXT[wanted]:
+        why = problem(unit, other, refused)
+        if why is None:
+            return other, first
+    return "float32", why or first
 
 
 def _picks_constants(unit: Unit) -> bool:
@@ -172,8 +185,9 @@ def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
     if why := refused.get((unit.nodes[-1], precision)):
         return why
     op = definition(unit.node.op)
-    if precision == "int4":
-        return op.int4_problem(unit.node)
+    if precision in OF_4_BITS:
+        wide = precision == "int16x4"
+        return op.int16x4_problem(unit.node) if wide else op.int4_problem(unit.node)
     if type(op).integer is OpDef.integer:
         return "it has no integer form"
     return op.integer_problem(unit.node) if precision == "int8" else op.int16_problem(unit.node)
@@ -182,7 +196,8 @@ def problem(unit: Unit, precision: Precision, refused: Refused) -> str | None:
 def can_be_int4(unit: Unit, refused: Refused) -> bool:
     """Whether 4-bit weights are a choice for an integer unit."""
     weighted = unit.chain is None and definition(unit.node.op).weight is not None
-    return unit.integer and weighted and problem(unit, "int4", refused) is None
+    wanted: Precision = "int16x4" if unit.dtype == INT16 else "int4"
+    return unit.integer and weighted and problem(unit, wanted, refused) is None
 
 
 def _is_light(unit: Unit) -> bool:

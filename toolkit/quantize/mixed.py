@@ -238,7 +238,8 @@ class _Search:
         nodes = [n for n in move.nodes if has(made.get(n, move.to), move.to)]
         if not nodes:
             return None
-        (op, first), others = nodes[0], len(nodes) - 1
-        precision = made.get(nodes[0], move.to)
-        what = f"made {WORDS[precision]}" + (f", with {others} others" if others else "")
+        (op, first), (precision, *others) = nodes[0], [made.get(n, move.to) for n in nodes]
+        alike = {p: "others" if p == precision else WORDS[p] for p in dict.fromkeys(others)}
+        told = ", ".join(f"{others.count(p)} {words}" for p, words in alike.items())
+        what = f"made {WORDS[precision]}" + (f", with {told}" if told else "")
         return Decision(first, op, what, self.mixes.why[move])

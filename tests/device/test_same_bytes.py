@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from edgekit import targets
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.emulate import Device
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.runtime import Session
 
 from .conftest import MLPERF
@@ -38,3 +40,21 @@ def test_a_device_answers_with_the_hosts_bytes(ready, model_file, name, cpu, mod
         overhead = 12 * 4  # EK_SESSION_OVERHEAD with 32-bit pointers
         assert arena <= ran.session_bytes <= arena + overhead
         assert 0 < ran.stack_bytes < 2048
+
+
+@pytest.mark.parametrize("name", sorted({n for n, _ in DEVICES if not targets.load(n).bare_metal}))
+def test_nibbles_that_are_packed_twice_the_size_of_the_file_have_room(ready, name):
+    rng = np.random.default_rng(0)
+    kind = TensorType(np.dtype(np.int8), (1, 1024))
+    x, y = (Value(v, kind, quant=QuantParams((0.1,))) for v in "xy")
+    w = rng.integers(-7, 8, (1024, 1024)).astype(np.int8)
+    bounds = {"act_min": -np.inf, "act_max": np.inf, "int4_group": 0}
+    weights = constant(w, "w", QuantParams((0.01,) * 1024, axis=0))
+    node = Node("FullyConnected", [x, weights, None], [y], bounds, "y")
+    data = build_file(Graph([node], *([Port(v.name, v, 1, v.shape)] for v in (x, y))))
+    raw = rng.integers(-128, 128, kind.shape).astype(np.int8)
+    with Device(data, ready(name)) as device:
+        ran = device.run([[raw]])
+    assert ran.session_bytes > 2 << 20 > 3 * len(data)
+    (wanted,) = Session(data).run_raw({"x": raw}).values()
+    np.testing.assert_array_equal(ran.outputs[0][0], wanted)

@@ -24,8 +24,10 @@ from .project import linker_script, model_source
 
 RUNNER = targets.FOLDER / "runner"
 COUNTER = targets.FOLDER / "emulation" / "count.c"
-_RESERVE = 256 << 10
-"""Session bytes beside the arena where kernels pack weights: the file's size and this much."""
+_WEIGHTS, _RESERVE = 5, 64 << 20
+"""Session bytes beside the arena where kernels pack weights: so many times the file's size, of
+which two nibbles become four bytes, unpacked and packed; and this much for layers of few channels,
+which are packed as if they had many. What is not needed is never touched."""
 
 
 _SAMPLES, _ANSWERS, _COUNTER, _COUNTS = "in.bin", "out.bin", "count.so", "counts.txt"
@@ -134,7 +136,7 @@ class Device:
         (folder / "model.h").write_text("#include <stdint.h>\n")
         (folder / "model.c").write_text(model_source(data))
         memory = self.model.memory
-        reserve = 0 if target.bare_metal else len(data) * 2 + _RESERVE
+        reserve = 0 if target.bare_metal else len(data) * _WEIGHTS + _RESERVE
         session = memory.arena_bytes + memory.persistent_bytes + reserve
         (folder / "memory.c").write_text(_MEMORY.format(session=session, kernels=kernels))
         sources = [folder / "model.c", folder / "memory.c", RUNNER / "runner.c"]

@@ -110,9 +110,8 @@ def test_what_is_of_another_type_before_is_run_again(net, samples):
     assert np.array_equal(again, seen(Frontier(samples), other, node))
 
 
-def test_a_graph_of_nothing_but_its_input(g):
+def test_a_node_that_reads_the_input(g):
     x = g.input("x", 1, 2, 2, 3)
-    graph = Graph([], [Port("x", x, FLOAT, x.shape)], [])
     graph = g.output(g.conv(x, 2, name="y"))
     sample = {"x": np.ones((1, 2, 2, 3), np.float32)}
     (node,) = graph.nodes

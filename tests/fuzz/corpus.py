@@ -105,11 +105,11 @@ def products(f, kind):
         p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 7), **requant_params(f.requant(5))}
         f.output(f.op(kind, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
     elif kind in (OpKind.FullyConnectedW4, OpKind.FullyConnectedW4S16):
-        for group in (0, 3):
+        for rows, group in (3, 0), (3, 3), (5, 2**32 - 1):
             dtype, requant = activations(f, kind, 5)
-            p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 4), "group": group}
+            p = {"rows": rows, "k": 7, "n": 5, "weights": f.weights(5, 4), "group": group}
             p |= {"multipliers": f.multipliers(5, 3), **requant}
-            f.output(f.op(kind, [f.input(dtype, 3, 7)], dtype, 3, 5, **p))
+            f.output(f.op(kind, [f.input(dtype, rows, 7)], dtype, rows, 5, **p))
     elif kind is OpKind.FullyConnectedS16:
         sizes = {"rows": 3, "k": 7, "n": 5}
         p = {**sizes, "weights": f.weights(5, 7), **requant16_params(f.requant16(5))}

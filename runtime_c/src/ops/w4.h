@@ -17,7 +17,7 @@ static inline size_t ek_w4_row(size_t count)
 
 static inline size_t ek_w4_groups(size_t count, size_t group)
 {
-    return group ? (count + group - 1) / group : 0;
+    return group ? count / group + (count % group != 0) : 0; /* the sum of both may not fit */
 }
 
 static inline int32_t ek_w4_at(const uint8_t *row, size_t i)

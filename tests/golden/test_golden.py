@@ -26,7 +26,7 @@ def sample(recorded, i, which):
 
 
 def test_the_corpus_is_there():
-    assert {p.stem for p in FILES} >= {"digits_int8", "digits_float", "mixed"}
+    assert {p.stem for p in FILES} >= {"digits_int8", "digits_float", "digits_4bit", "mixed"}
     assert sum(p.stat().st_size for p in HERE.glob("*.*")) < LIMIT
 
 

@@ -16,11 +16,13 @@
 
 #define EK_ABSENT 0xffffu
 
-/* An operator's `pack`, which firmware that runs files packed beforehand has no use for. */
+/* An operator's `pack` and `pack_room`, which firmware that runs files packed beforehand has no use for. */
 #ifdef EK_NO_PACKERS
-#define EK_OP_PACK(function) NULL
+#define EK_OP_PACK(function)          NULL
+#define EK_OP_PACK_IN(room, function) .pack = NULL
 #else
-#define EK_OP_PACK(function) function
+#define EK_OP_PACK(function)          function
+#define EK_OP_PACK_IN(room, function) .pack = function, .pack_room = room
 #endif
 
 /* An operator as the program says it, decoded. */
@@ -51,6 +53,10 @@ typedef struct ek_op {
     /* Bytes of packed weights for these kernels, 0 for none (NULL: always none), and the packing. */
     uint64_t (*packed_bytes)(const ek_node *node);
     void (*pack)(const ek_node *node, void *packed);
+#ifndef EK_NO_PACKERS
+    /* Bytes behind the packed ones that the packing may write meanwhile; NULL: none. */
+    uint64_t (*pack_room)(const ek_node *node);
+#endif
     /* Where in the parameters the blob offset of the weights is; for operators that pack. */
     uint16_t weights_at;
     ek_status (*run)(const ek_node *node);

@@ -57,6 +57,18 @@ static uint64_t packed_bytes(const ek_op *impl, const ek_node *n)
     return impl->packed_bytes ? impl->packed_bytes(n) : 0;
 }
 
+/* Used while the operator's weights are packed, and free then: later operators' are packed there. */
+static uint64_t pack_room(const ek_op *impl, const ek_node *n)
+{
+#ifdef EK_NO_PACKERS
+    (void)impl;
+    (void)n;
+    return 0;
+#else
+    return impl->pack_room ? impl->pack_room(n) : 0;
+#endif
+}
+
 static bool is_packed(const ek_model *model)
 {
     return !ek_same(model->target, "generic");
@@ -89,7 +101,7 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
 {
     const uint64_t limit = UINT64_C(1) << 46;
     const bool in_file = is_packed(model);
-    uint64_t packed = 0, scratch = 0;
+    uint64_t packed = 0, packing = 0, scratch = 0;
     if (in_file && !ek_same(model->target, kernels->name)) return EK_ERR_UNSUPPORTED;
     for (uint32_t i = 0; i < model->op_count; i++) {
         ek_op_record op;
@@ -100,7 +112,11 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
         if (outgrows_plan(impl, &n, kernels, &need) && need > scratch) scratch = need;
         if (bytes > limit || need > limit) return EK_ERR_MEMORY;
         if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
-        if (!in_file) packed += aligned(bytes);
+        if (in_file || !bytes) continue;
+        packed += aligned(bytes);
+        const uint64_t room = pack_room(impl, &n);
+        if (room > limit) return EK_ERR_MEMORY;
+        if (packed + room > packing) packing = packed + room;
     }
     if (packed && !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
     l->kept = aligned(sizeof(ek_session));
@@ -109,6 +125,7 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
     l->persistent = aligned(l->arena + ek_memory(model)->arena_bytes);
     l->scratch = aligned(l->persistent + ek_memory(model)->persistent_bytes);
     l->end = aligned(l->scratch + scratch);
+    if (l->end < l->packed + packing) l->end = aligned(l->packed + packing);
     return l->end <= SIZE_MAX ? EK_OK : EK_ERR_MEMORY;
 }
 
@@ -128,7 +145,7 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
     ek_op_record record;
     const ek_op *impl = op_impl(model, op);
     const ek_node n = packing_node(model, kernels, op, &record);
-    const uint64_t need = packed_bytes(impl, &n);
+    const uint64_t kept = packed_bytes(impl, &n), need = kept ? kept + pack_room(impl, &n) : 0;
     if (need > SIZE_MAX) return EK_ERR_MEMORY;
     *bytes = (size_t)need;
     if (!packed || !*bytes) return EK_OK;
@@ -148,7 +165,10 @@ static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
         const ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
         const size_t bytes = (size_t)packed_bytes(impl, &n);
         s->kept[i].packed = bytes ? at : NULL;
-        if (bytes) impl->pack(&n, at);
+        if (bytes) {
+            impl->pack(&n, at);
+            memset(at + aligned(bytes), 0, (size_t)pack_room(impl, &n));
+        }
         at += aligned(bytes);
     }
 }

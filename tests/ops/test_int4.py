@@ -1,6 +1,7 @@
 """Weights of 4 bits: the int8 kernels of every table on what is read from nibbles."""
 
 from dataclasses import replace
+from itertools import pairwise, repeat
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
-from edgekit.toolkit.ir import QuantParams, TensorType, constant
+from edgekit.toolkit.ir import Graph, QuantParams, TensorType, constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._int4 import effective, stored_int8
 from edgekit.toolkit.runtime import Session, kernel_tables
@@ -117,6 +118,24 @@ def test_where_there_is_memory_a_session_holds_unpacked_weights(integers, wide):
             packed = replace(model, target=name)
             held, run = (Session(write(m), name).memory_bytes for m in (model, packed))
             assert held - run >= node.input(1).const.size if name != "ref" else held == run
+
+
+@WIDE
+def test_unpacking_takes_no_more_memory_than_one_operator(integers, wide):
+    nodes = [made_int4(integers.rng, fc_node(integers.rng, (1, 96), 96, wide=wide), 16)
+             for _ in range(4)]  # fmt: skip
+    for i, (node, after) in enumerate(pairwise(nodes)):
+        after.inputs[0], node.output.name, node.name = node.output, f"y{i}", f"fc{i}"
+    ports = graph_of(nodes[0]).inputs, graph_of(nodes[-1]).outputs
+    feed = {v.name: integers.data(v) for v in nodes[0].dynamic_inputs}
+    files = []
+    for attrs in (node.attrs for node in nodes), repeat({}):
+        same = [replace(n, attrs=a) for n, a in zip(nodes, attrs, strict=False)]
+        files.append(write(build_model(Graph(same, *ports))))
+    for name in kernel_tables():
+        four, eight = (Session(data, name) for data in files)
+        assert np.array_equal(four.run_raw(feed)["out"], eight.run_raw(feed)["out"])
+        assert four.memory_bytes <= eight.memory_bytes + 96 * 96
 
 
 @pytest.mark.parametrize("fill", [-32768, 32767])

@@ -29,6 +29,13 @@ static uint64_t packed_w4(const ek_node *node)
     return ek_w4_kept(node, EK_CONV2D(packed_bytes)(node), ek_align16(ek_conv_k(g) * g->out_c));
 }
 
+/* To unpack them before they are packed. */
+static inline uint64_t room_w4(const ek_node *node)
+{
+    const ek_fmt_conv_geometry *g = &((const ek_params *)node->params)->geometry;
+    return ek_gemm_wants_packed(node->kernels) ? ek_align16(ek_conv_k(g) * g->out_c) : 0;
+}
+
 static inline void pack_w4(const ek_node *node, void *packed)
 {
     const ek_w4 w = weights_of(node);
@@ -70,7 +77,7 @@ const ek_op EK_OP = {
     .check = check_w4,
     .scratch = scratch_w4,
     .packed_bytes = packed_w4,
-    .pack = EK_OP_PACK(pack_w4),
+    EK_OP_PACK_IN(room_w4, pack_w4),
     .weights_at = offsetof(ek_params, weights),
     .run = run_w4,
 };

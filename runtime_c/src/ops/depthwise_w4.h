@@ -59,6 +59,13 @@ static void pack_from(const ek_node *node, void *packed, int8_t *plain)
     if (EK_PACKED) pack(&n, packed);
 }
 
+/* To unpack them before they are packed. */
+static inline uint64_t room_w4(const ek_node *node)
+{
+    const ek_kernels *kernels = node->kernels;
+    return EK_PACKED ? plain_bytes(&((const ek_params *)node->params)->geometry) : 0;
+}
+
 static inline void pack_w4(const ek_node *node, void *packed)
 {
     pack_from(node, packed, (int8_t *)packed + packed_bytes(node));
@@ -83,7 +90,7 @@ const ek_op EK_OP = {
     .check = check_w4,
     .scratch = scratch_w4,
     .packed_bytes = packed_w4,
-    .pack = EK_OP_PACK(pack_w4),
+    EK_OP_PACK_IN(room_w4, pack_w4),
     .weights_at = offsetof(ek_params, weights),
     .run = run_w4,
 };

@@ -39,6 +39,13 @@ static ek_gemm product(const ek_node *node)
     return (ek_gemm){ .weights = node->packed, EK_TAIL(node, p, p->n, p->n), .n = p->n, .k = p->k };
 }
 
+/* To unpack them before they are packed. */
+static inline uint64_t room(const ek_node *node)
+{
+    const ek_params *p = node->params;
+    return ek_gemm_wants_packed(node->kernels) ? ek_align16((uint64_t)p->n * p->k) : 0;
+}
+
 static inline void pack(const ek_node *node, void *packed)
 {
     const ek_w4 w = weights_of(node);
@@ -93,7 +100,7 @@ const ek_op EK_OP = {
     .check = check,
     .scratch = scratch,
     .packed_bytes = packed_bytes,
-    .pack = EK_OP_PACK(pack),
+    EK_OP_PACK_IN(room, pack),
     .weights_at = offsetof(ek_params, weights),
     .run = run,
 };

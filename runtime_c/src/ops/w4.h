@@ -31,13 +31,13 @@ static inline int32_t ek_w4_at(const uint8_t *row, size_t i)
 bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t count, uint32_t group,
                  uint32_t multipliers, uint64_t n, uint64_t k);
 
-/* Bytes for weights that a session keeps: `packed` ones, if kernels pack them, and behind those `plain` ones, from
- * which they are packed, or which serve as they are. 0 where weights are unpacked at every run: where memory is short,
- * and of files packed for a table, which hold nibbles nevertheless. */
+/* Bytes for weights that a session keeps: `packed` ones, if kernels pack them, else `plain` ones. 0 where weights are
+ * unpacked at every run: where memory is short, and of files packed for a table, which hold nibbles nevertheless. */
 static inline uint64_t ek_w4_kept(const ek_node *node, uint64_t packed, uint64_t plain)
 {
     const bool keeps = (packed || node->kernels->unpacks_w4_at_load) && ek_same(node->model->target, "generic");
-    return keeps ? packed + plain : 0;
+    if (!keeps) return 0;
+    return packed ? packed : plain;
 }
 
 /* The node of an operator with int8 weights, `weights`. */

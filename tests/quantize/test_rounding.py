@@ -161,7 +161,7 @@ def noisy(rng, v):
 
 def carried(seen):
     linear = SimpleNamespace(real=np.random.default_rng(4).normal(size=(100, 12)))
-    return carried_part(linear, sums(seen))
+    return carried_part(linear, total(sums(seen)), sums(seen))
 
 
 def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():

@@ -153,7 +153,7 @@ class OpDef(ABC):
 
     def int16x4_problem(self, node: Node) -> str | None:
         """Why this float node cannot be int16 with weights of 4 bits; None if it can."""
-        return self.int16_problem(node) if self.int4 else self.int4_problem(node)
+        return self.int4_problem(node) or self.int16_problem(node)
 
     def accumulator_problem(self, node: Node) -> str | None:
         """Why an integer node's scales and constants leave the arithmetic; None if they do not."""

@@ -84,10 +84,10 @@ def observe(
     assert quant is not None
     exact = runs[0].reach(floats, node, [node.input(0), *([node.output] if outputs else [])])
     rounded = runs[1].reach(quantized, made, [source])
-    step, total = quant.scalar, len(runs[0].samples)
+    step, count = quant.scalar, len(runs[0].samples)
     seen = Seen([], [], [], step)
     for i, ((x, *y), (q,)) in enumerate(zip(exact, rounded, strict=True)):
-        places = _places(node, i, total)
+        places = _places(node, i, count)
         seen.x.append(columns(node, np.rint(x / (step / FINE)), places))
         seen.q.append(columns(node, np.rint(q / step), places))
         seen.outputs.extend(v.reshape(-1, node.output.shape[-1])[places] for v in y)

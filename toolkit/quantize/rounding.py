@@ -80,7 +80,8 @@ def round_weights(
         linear = now.linear[node]
         seen = observe(node, plan.graph, graph, runs, outputs=through)
         parts = sums(seen)
-        about, carried = moments(total(parts)), carried_part(linear, parts)
+        whole = total(parts)
+        about, carried = moments(whole), carried_part(linear, whole, parts)
         rounded = _round(linear, linear.floor(x, y), about, carried)
         if through:
             rounded = _through_clamp(linear, rounded, seen, about, carried, made)
@@ -116,16 +117,15 @@ def _normal(linear: Linear, seen: Moments, carried: float) -> tuple[Reals, Reals
     return gptq.product(_real(linear, seen), h + carried * (seen.xq - seen.qq)), h
 
 
-def carried_part(linear: Linear, parts: Sequence[Sums]) -> float:
+def carried_part(linear: Linear, whole: Sums, parts: Sequence[Sums]) -> float:
     """The part of what makes up for the errors of the inputs that holds for other samples too.
 
     Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
     1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
     the factor that serves this one best, in [0, 1] for all of them. In 64ths, so that the last
-    digits, which BLAS and its threads decide, do not show. `parts` are the sums of each.
+    digits, which BLAS and its threads decide, do not show. `whole` are the sums of all `parts`.
     """
     gain = power = 0.0
-    whole = total(parts)
     w = _real(linear, whole)
     w = w[:, :: -(-w.shape[1] // TRIED)]
     for part in parts if len(parts) > 1 else ():

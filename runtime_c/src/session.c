@@ -112,11 +112,10 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
         if (outgrows_plan(impl, &n, kernels, &need) && need > scratch) scratch = need;
         if (bytes > limit || need > limit) return EK_ERR_MEMORY;
         if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
-        if (in_file || !bytes) continue;
-        packed += aligned(bytes);
-        const uint64_t room = pack_room(impl, &n);
+        if (!in_file) packed += aligned(bytes);
+        const uint64_t room = in_file || !bytes ? 0 : pack_room(impl, &n);
         if (room > limit) return EK_ERR_MEMORY;
-        if (packed + room > packing) packing = packed + room;
+        if (room && packed + room > packing) packing = packed + room;
     }
     if (packed && !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
     l->kept = aligned(sizeof(ek_session));
@@ -125,7 +124,7 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
     l->persistent = aligned(l->arena + ek_memory(model)->arena_bytes);
     l->scratch = aligned(l->persistent + ek_memory(model)->persistent_bytes);
     l->end = aligned(l->scratch + scratch);
-    if (l->end < l->packed + packing) l->end = aligned(l->packed + packing);
+    if (packing && l->end < l->packed + packing) l->end = aligned(l->packed + packing);
     return l->end <= SIZE_MAX ? EK_OK : EK_ERR_MEMORY;
 }
 

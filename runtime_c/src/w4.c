@@ -17,11 +17,6 @@ bool ek_check_w4(const ek_node *node, uint32_t weights, uint64_t rows, uint64_t 
     return true;
 }
 
-static int32_t lower(int32_t both)
-{
-    return (int32_t)((uint32_t)both << 28) >> 28;
-}
-
 /* Weights [i, end) of a row, a byte of two at a time. Not static, so not inline: the loop keeps the registers. */
 int8_t *ek_w4_unpack_run(int8_t *to, const uint8_t *row, size_t i, size_t end, int32_t m);
 
@@ -31,10 +26,10 @@ int8_t *ek_w4_unpack_run(int8_t *to, const uint8_t *row, size_t i, size_t end, i
     int8_t *const last = to + (end - i);
     if (i % 2 && to < last) *to++ = (int8_t)((*both++ >> 4) * m);
     for (; last - to >= 2; both++) {
-        *to++ = (int8_t)(lower(*both) * m);
+        *to++ = (int8_t)(ek_w4_lower(*both) * m);
         *to++ = (int8_t)((*both >> 4) * m);
     }
-    if (to < last) *to++ = (int8_t)(lower(*both) * m);
+    if (to < last) *to++ = (int8_t)(ek_w4_lower(*both) * m);
     return to;
 }
 

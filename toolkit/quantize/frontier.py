@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ..build import open_once
 from ..ir import Array, Graph, Node, Port, Value
 from ..onnx_types import NUMPY
+from .calibrate import Sample
 
 Reals = NDArray[np.float64]
-Sample = Mapping[str, Array]
 
 HELD = 1 << 27
 """Bytes that are held at most. Where more is read later on, as behind the first layers of a model
@@ -46,25 +46,22 @@ class Frontier:
             self._before, self._held = [], {}
         at = {v: (i, j) for i, n in enumerate(graph.nodes[:place]) for j, v in enumerate(n.outputs)}
         read = {v: None for n in graph.nodes[place:] for v in n.dynamic_inputs if v in at}
-        further = list(read) if self._fit(read) else []
+        size = sum(v.type.nbytes for v in read) * len(self.samples)
+        further = {v: list[Array]() for v in read} if size <= HELD else {}
         known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
         run = _Run(graph, [*values, *further], list(known))
-        found: dict[tuple[int, int], list[Array]] = {at[v]: [] for v in further}
         if further:
             self._before, self._held = [], {}  # each sample's are let go as they are used
         for i, sample in enumerate(self.samples):
             made = run(sample, [held[i] for held in known.values()])
-            for v in further:
-                found[at[v]].append(made[v])
+            for v, arrays in further.items():
+                arrays.append(made[v])
             if further:
                 for held in known.values():
                     held[i] = _NOTHING
             yield [_real(v, made[v]) for v in values]
         if further:
-            self._before, self._held = before, found
-
-    def _fit(self, values: Sequence[Value] | Mapping[Value, None]) -> bool:
-        return sum(v.type.nbytes for v in values) * len(self.samples) <= HELD
+            self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
 
 
 class _Run:

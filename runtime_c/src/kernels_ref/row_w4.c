@@ -1,4 +1,5 @@
 #include "fixed_point.h"
+#include "nibbles.h"
 #include "reference.h"
 
 static int32_t channel(const int8_t *a, const uint8_t *row, const uint8_t *multiplier, const ek_w4 *w)
@@ -7,10 +8,7 @@ static int32_t channel(const int8_t *a, const uint8_t *row, const uint8_t *multi
     for (uint32_t i = 0; i < w->k;) {
         const uint32_t end = w->group && w->k - i > w->group ? i + w->group : w->k;
         int32_t part = 0;
-        for (; i < end; i++) {
-            const int32_t nibble = row[i / 2] >> (i % 2 * 4) & 15;
-            part += ((nibble ^ 8) - 8) * a[i];
-        }
+        for (; i < end; i++) part += ek_w4_at(row, i) * a[i];
         sum += (uint32_t)part * (w->group ? *multiplier++ : 1u);
     }
     return (int32_t)sum;
@@ -19,8 +17,8 @@ static int32_t channel(const int8_t *a, const uint8_t *row, const uint8_t *multi
 void ek_row_w4_ref(int8_t *out, const int8_t *a, const ek_w4 *w, const ek_requant *r, uint32_t n)
 {
     const uint8_t *row = w->nibbles, *multipliers = w->multipliers;
-    const uint32_t groups = w->group ? w->k / w->group + (w->k % w->group != 0) : 0;
-    for (uint32_t j = 0; j < n; j++, row += w->k / 2 + w->k % 2, multipliers += groups) {
+    const size_t groups = ek_w4_groups(w->k, w->group);
+    for (uint32_t j = 0; j < n; j++, row += ek_w4_row(w->k), multipliers += groups) {
         const uint32_t acc = (uint32_t)r->bias[j] + (uint32_t)channel(a, row, multipliers, w);
         out[j] = ek_requantize((int32_t)acc, r->multiplier[j], r->shift[j], r->zero_point, r->qmin, r->qmax);
     }

@@ -1,13 +1,9 @@
 #include "fixed_point.h"
+#include "nibbles.h"
 #include "reference.h"
 
 /* Sums of so many products of nibbles fit int32. */
 enum { CHUNK = 4096 };
-
-static int32_t lower(int32_t both)
-{
-    return (int32_t)((uint32_t)both << 28) >> 28;
-}
 
 /* sum of nibble i * a[i] over [i, end), at most CHUNK. Not static, so not inline: the loop keeps the registers. */
 int32_t ek_row_w4_s16_dot(const int16_t *a, const uint8_t *row, uint32_t i, uint32_t end);
@@ -18,8 +14,8 @@ int32_t ek_row_w4_s16_dot(const int16_t *a, const uint8_t *row, uint32_t i, uint
     const int16_t *at = a + i, *const last = a + end;
     int32_t sum = 0;
     if (i % 2 && at < last) sum = (*both++ >> 4) * *at++;
-    for (; last - at >= 2; at += 2, both++) sum += lower(*both) * at[0] + (*both >> 4) * at[1];
-    return at < last ? sum + lower(*both) * *at : sum;
+    for (; last - at >= 2; at += 2, both++) sum += ek_w4_lower(*both) * at[0] + (*both >> 4) * at[1];
+    return at < last ? sum + ek_w4_lower(*both) * *at : sum;
 }
 
 static int64_t channel(const int16_t *a, const uint8_t *row, const uint8_t *multiplier, const ek_w4 *w)
@@ -39,8 +35,8 @@ static int64_t channel(const int16_t *a, const uint8_t *row, const uint8_t *mult
 void ek_row_w4_s16_ref(int16_t *out, const int16_t *a, const ek_w4 *w, const ek_requant16 *r, uint32_t n)
 {
     const uint8_t *row = w->nibbles, *multipliers = w->multipliers;
-    const uint32_t groups = w->group ? w->k / w->group + (w->k % w->group != 0) : 0;
-    for (uint32_t j = 0; j < n; j++, row += w->k / 2 + w->k % 2, multipliers += groups)
+    const size_t groups = ek_w4_groups(w->k, w->group);
+    for (uint32_t j = 0; j < n; j++, row += ek_w4_row(w->k), multipliers += groups)
         out[j] = ek_requantize16(r->bias[j] + channel(a, row, multipliers, w), r->multiplier[j], r->shift[j], r->qmin,
                                  r->qmax);
 }

@@ -2,6 +2,7 @@
 #ifndef EK_W4_H
 #define EK_W4_H
 
+#include "nibbles.h"
 #include "op.h"
 
 /* The least of a block; of a convolution's more, as its windows are gathered anew for each. */
@@ -9,22 +10,6 @@ enum { EK_W4_CHANNELS = 4, EK_W4_CONV_CHANNELS = 8 };
 
 /* The largest of a group. */
 enum { EK_W4_MULTIPLIER = 16 };
-
-static inline size_t ek_w4_row(size_t count)
-{
-    return (count + 1) / 2;
-}
-
-static inline size_t ek_w4_groups(size_t count, size_t group)
-{
-    return group ? count / group + (count % group != 0) : 0; /* the sum of both may not fit */
-}
-
-static inline int32_t ek_w4_at(const uint8_t *row, size_t i)
-{
-    const int32_t nibble = row[i / 2] >> (i % 2 * 4) & 15;
-    return (nibble ^ 8) - 8;
-}
 
 /* `rows` of `count` nibbles at blob offset `weights`, of which any will do; and multipliers, 1 to 16, of each of n
  * channels that have k weights. So every weight is an int8. */

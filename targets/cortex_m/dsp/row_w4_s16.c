@@ -6,6 +6,7 @@
 #include "halves.h"
 #include "kernels.h"
 #include "kernels_ref/reference.h"
+#include "nibbles.h"
 
 enum {
     STEP = 8,
@@ -54,7 +55,7 @@ static __attribute__((noinline)) int32_t dot(const uint32_t *x, const uint8_t *r
 static int32_t tail(const int16_t *a, const uint8_t *row, uint32_t count)
 {
     int32_t sum = 0;
-    for (uint32_t i = 0; i < count; i++) sum += (((row[i / 2] >> i % 2 * 4 & 15) ^ 8) - 8) * a[i];
+    for (uint32_t i = 0; i < count; i++) sum += ek_w4_at(row, i) * a[i];
     return sum;
 }
 
@@ -62,12 +63,13 @@ static int32_t tail(const int16_t *a, const uint8_t *row, uint32_t count)
 static void multiply(int64_t *sums, uint32_t channels, const int16_t *a, const ek_w4 *w, uint32_t first, uint32_t i,
                      uint32_t count)
 {
-    const uint32_t piece = w->group ? w->group : WINDOW, groups = w->group ? (w->k - 1) / w->group + 1 : 0;
+    const uint32_t piece = w->group ? w->group : WINDOW;
+    const size_t groups = ek_w4_groups(w->k, w->group);
     uint32_t x[WINDOW / 2];
     spread(x, a + i, count);
     for (uint32_t c = 0; c < channels; c++) {
-        const uint8_t *row = w->nibbles + (first + c) * (size_t)(w->k / 2 + w->k % 2) + i / 2;
-        const uint8_t *multiplier = w->multipliers + (first + c) * (size_t)groups + i / piece;
+        const uint8_t *row = w->nibbles + (first + c) * ek_w4_row(w->k) + i / 2;
+        const uint8_t *multiplier = w->multipliers + (first + c) * groups + i / piece;
         for (uint32_t at = 0, now; at < count; at += now) {
             now = count - at < piece ? count - at : piece;
             const uint32_t whole = at + now / STEP * STEP;

@@ -1,44 +1,164 @@
-"""Add a file to the golden corpus: python tests/golden/record.py FILE.edge
+"""Write the golden corpus: python tests/golden/record.py [--again] [NAME ...]
 
-Copies it here and writes beside it NAME.npz: inputs as the runtime holds them, and the outputs
-that they give. Files that are here are never recorded again: old files must run for ever.
+NAME.edge.gz is a model and NAME.npz what it answers: the names, types and shapes of its inputs and
+outputs, and for each sample the bytes of all inputs, and of all outputs, one behind the other.
+
+Files that are here are left alone, for old files must run for ever: --again is for a new version of
+the format before a release, and writes every one of them anew.
 """
 
+import gzip
+import importlib.util
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 
-from edgekit.toolkit.files import npz
+import edgekit
+from edgekit.toolkit.format.schema import OpKind
+from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 
 HERE = Path(__file__).parent
-SAMPLES = 3
+DIGITS = HERE.parents[1] / "docs" / "examples" / "digits"
+
+MIXED = """
+<ir_version: 8, opset_import: ["" : 17]>
+mixed (float[1,3,12,12] x) => (float[1,6] probabilities, int64[1] label, float[1,6] log, float n) {
+  a = Conv <pads: ints = [1,1,1,1], strides: ints = [2,2]> (x, first, bias)
+  b = Sigmoid (a)
+  c = Conv <pads: ints = [1,1,1,1], group: int = 8> (b, depthwise)
+  d = HardSwish (c)
+  e = Add (b, d)
+  f = ConvTranspose <strides: ints = [2,2]> (e, up)
+  g = MaxPool <kernel_shape: ints = [2,2], strides: ints = [2,2]> (f)
+  h = Concat <axis: int = 1> (g, e)
+  n = ReduceL2 <keepdims: int = 0> (h)
+  i = GlobalAveragePool (h)
+  j = Flatten (i)
+  k = MatMul (j, last)
+  probabilities = Softmax (k)
+  label = ArgMax <axis: int = 1, keepdims: int = 0> (k)
+  log = LogSoftmax (k)
+}
+"""
+SHAPES = {"first": (8, 3, 3, 3), "bias": (8,), "depthwise": (8, 1, 3, 3), "up": (8, 4, 2, 2)}
+SHAPES |= {"last": (12, 6)}
+
+
+def corpus():
+    """The module tests/fuzz/corpus.py."""
+    path = HERE.parent / "fuzz" / "corpus.py"
+    spec = importlib.util.spec_from_file_location("corpus_of_kinds", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def family(name):
+    """Every kind that one function of the fuzzer's corpus makes."""
+    made_by = corpus()
+    kinds = [kind for kind in OpKind if made_by.maker_of(kind).__name__ == name]
+    maker = made_by.FileMaker()
+    for kind in kinds:
+        made_by.maker_of(kind)(maker, kind)
+    return write(maker.model())
+
+
+def digits(**how):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "digits.edge"
+        edgekit.quantize(DIGITS / "digits.onnx", DIGITS / "calib.npz", path, **how)
+        return path.read_bytes()
+
+
+def digits_float():
+    with tempfile.TemporaryDirectory() as folder:
+        edgekit.convert(DIGITS / "digits.onnx", Path(folder) / "digits.edge")
+        return (Path(folder) / "digits.edge").read_bytes()
+
+
+def mixed():
+    """Integers, floats and indices in one model."""
+    rng = np.random.default_rng(0)
+    model = onnx.parser.parse_model(MIXED)
+    for name, shape in SHAPES.items():
+        weights = rng.normal(0, 0.4, shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    samples = [{"x": rng.normal(size=(1, 3, 12, 12)).astype(np.float32)} for _ in range(8)]
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(model, Path(folder) / "mixed.onnx")
+        edgekit.quantize(Path(folder) / "mixed.onnx", samples, Path(folder) / "mixed.edge")
+        return (Path(folder) / "mixed.edge").read_bytes()
+
+
+def models():
+    """Name -> (function that makes the file, number of samples)."""
+    whole = {
+        "digits_int8": digits,
+        "digits_4bit": lambda: digits(weights="int4"),
+        "digits_float": digits_float,
+        "mixed": mixed,
+    }
+    made_by = corpus()
+    families = dict.fromkeys(made_by.maker_of(kind).__name__ for kind in OpKind)
+    found = {name: (make, 3) for name, make in whole.items()}
+    return found | {name: (lambda name=name: family(name), 1) for name in families}
 
 
 def some(info, rng):
-    """Values that an input may hold: all of int8, small ones else."""
-    if info.dtype == np.int8:
-        return rng.integers(-128, 128, info.shape).astype(np.int8)
+    """Values that an input may hold: of integers all, with many extremes and many small ones."""
     if info.dtype == np.float32:
-        return rng.normal(size=info.shape).astype(np.float32)
-    return rng.integers(0, 2, info.shape).astype(info.dtype)
+        return (rng.integers(-24, 25, info.shape) / 8).astype(np.float32)
+    if info.dtype == np.uint8:
+        return rng.integers(0, 2, info.shape).astype(np.uint8)
+    if info.dtype == np.int32:
+        return rng.integers(-5, 5, info.shape).astype(np.int32)
+    limits = np.iinfo(info.dtype)
+    choices = [
+        rng.integers(limits.min, limits.max + 1, info.shape),
+        rng.integers(-40, 41, info.shape),
+        rng.choice([limits.min, limits.max], info.shape),
+    ]
+    return np.choose(rng.choice(3, info.shape, p=[0.4, 0.4, 0.2]), choices).astype(info.dtype)
 
 
-def main(path):
-    copy = HERE / path.name
-    if copy.exists():
-        sys.exit(f"{copy} is there already, and must stay as it is")
-    session = Session(path, "ref")
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for i in range(SAMPLES):
-        feed = {io.name: some(io, rng) for io in session.inputs}
-        arrays |= {f"in{i}/{name}": a for name, a in feed.items()}
-        arrays |= {f"out{i}/{name}": a for name, a in session.run_raw(feed).items()}
-    copy.write_bytes(path.read_bytes())
-    copy.with_suffix(".npz").write_bytes(npz(arrays))
+def signature(ios):
+    return np.array([f"{io.name} {np.dtype(io.dtype)} {list(io.shape)}" for io in ios])
+
+
+def joined(arrays):
+    return np.frombuffer(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), np.uint8)
+
+
+def record(name, data, feeds):
+    """Write `data`, and what it answers to each feed of inputs in their order."""
+    session = Session(data, "ref")
+    names = [io.name for io in session.inputs]
+    answers = [session.run_raw(dict(zip(names, feed, strict=True))).values() for feed in feeds]
+    (HERE / f"{name}.edge.gz").write_bytes(gzip.compress(data, mtime=0))
+    np.savez_compressed(
+        HERE / f"{name}.npz",
+        inputs=signature(session.inputs),
+        outputs=signature(session.outputs),
+        given=np.stack([joined(feed) for feed in feeds]),
+        answered=np.stack([joined(answer) for answer in answers]),
+    )
+
+
+def main(arguments):
+    again, chosen = "--again" in arguments, set(arguments) - {"--again"}
+    for name, (make, samples) in models().items():
+        if (chosen and name not in chosen) or ((HERE / f"{name}.npz").exists() and not again):
+            continue
+        data = make()
+        rng = np.random.default_rng(0)
+        inputs = Session(data, "ref").inputs
+        record(name, data, [[some(io, rng) for io in inputs] for _ in range(samples)])
+        print(name)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1:])

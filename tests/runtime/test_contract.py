@@ -120,14 +120,14 @@ int main(int argc, char **argv)
 """
 
 
-def test_the_program_of_the_tutorial_answers(objects, tmp_path):
+def test_the_program_of_the_tutorial_answers(objects, digits_edge, tmp_path):
     page = (TESTS.parent / "docs" / "tutorial.md").read_text()
     (program,) = re.findall(r"^```c\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     source, made = tmp_path / "classify.c", tmp_path / "classify"
     source.write_text(program + MAIN)
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", f"-I{SOURCE / 'include'}"]
     must(["gcc", *flags, source, *objects.values(), "-lm", "-o", made])
-    session = Session(TESTS / "golden" / "digits_int8.edge")
+    session = Session(digits_edge)
     image = np.random.default_rng(0).integers(0, 17, (1, 1, 8, 8)).astype(np.float32) / 16
     (raw,) = session.to_raw({"image": image})
     done = subprocess.run([made, session.model.source], input=raw.tobytes(), capture_output=True)

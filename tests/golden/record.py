@@ -3,8 +3,9 @@
 NAME.edge.gz is a model and NAME.npz what it answers: the names, types and shapes of its inputs and
 outputs, and for each sample the bytes of all inputs, and of all outputs, one behind the other.
 
-Files that are here are left alone, for old files must run for ever: --again is for a new version of
-the format before a release, and writes every one of them anew.
+Files that are here are left alone, for old files must run for ever; a kind of operator that none
+of them holds gets a new one. --again writes every file anew: for a new version of the format,
+before a release.
 """
 
 import gzip
@@ -17,6 +18,7 @@ import numpy as np
 import onnx
 
 import edgekit
+from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
@@ -57,14 +59,28 @@ def corpus():
     return module
 
 
-def family(name):
-    """Every kind that one function of the fuzzer's corpus makes."""
+def of_kinds(kinds):
+    """A file with all operators of the fuzzer's corpus that are of these kinds."""
     made_by = corpus()
-    kinds = [kind for kind in OpKind if made_by.maker_of(kind).__name__ == name]
     maker = made_by.FileMaker()
     for kind in kinds:
         made_by.maker_of(kind)(maker, kind)
     return write(maker.model())
+
+
+def families(present):
+    """Name -> kinds: one file for each function of the fuzzer's corpus.
+
+    Of kinds that are not in any file which is `present`, for these must stay as they are.
+    """
+    held = {op.kind for path in present for op in read(gzip.decompress(path.read_bytes())).ops}
+    names = {path.name.removesuffix(".edge.gz") for path in present}
+    found = {}
+    for kind in OpKind:
+        name = corpus().maker_of(kind).__name__
+        if not present or kind not in held:
+            found.setdefault(kind.name if name in names else name, []).append(kind)
+    return found
 
 
 def digits(**how):
@@ -94,7 +110,7 @@ def mixed():
         return (Path(folder) / "mixed.edge").read_bytes()
 
 
-def models():
+def models(again):
     """Name -> (function that makes the file, number of samples)."""
     whole = {
         "digits_int8": digits,
@@ -102,10 +118,10 @@ def models():
         "digits_float": digits_float,
         "mixed": mixed,
     }
-    made_by = corpus()
-    families = dict.fromkeys(made_by.maker_of(kind).__name__ for kind in OpKind)
+    present = [] if again else sorted(HERE.glob("*.edge.gz"))
     found = {name: (make, 3) for name, make in whole.items()}
-    return found | {name: (lambda name=name: family(name), 1) for name in families}
+    of_families = families(present).items()
+    return found | {name: (lambda kinds=kinds: of_kinds(kinds), 1) for name, kinds in of_families}
 
 
 def some(info, rng):
@@ -150,7 +166,7 @@ def record(name, data, feeds):
 
 def main(arguments):
     again, chosen = "--again" in arguments, set(arguments) - {"--again"}
-    for name, (make, samples) in models().items():
+    for name, (make, samples) in models(again).items():
         if (chosen and name not in chosen) or ((HERE / f"{name}.npz").exists() and not again):
             continue
         data = make()

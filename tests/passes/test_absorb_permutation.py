@@ -21,3 +21,9 @@ def test_features_that_are_dropped_stay(net):
     part = net.emit("Slice", [net.input(2, 6)], starts=(0, 0), sizes=(2, 3), steps=(1, 2))
     net.output(net.dense(part, 2))
     assert net.after(*PASSES) == ["Slice", "FullyConnected"]
+
+
+def test_rows_that_are_dropped_stay(net):
+    part = net.emit("Slice", [net.input(4, 6)], starts=(0, 0), sizes=(2, 6), steps=(1, 1))
+    net.output(net.dense(part, 2))
+    assert net.after(*PASSES) == ["Slice", "FullyConnected"]

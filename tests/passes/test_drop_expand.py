@@ -13,3 +13,11 @@ def test_an_expand_that_gives_the_shape_stays(net):
     small = net.input(3, 1)
     net.output(net.emit("Add", [net.emit("Expand", [small], shape=(3, 4)), net.random(3, 1)]))
     assert net.after(DropExpand()) == ["Expand", "Add"]
+
+
+def test_more_axes_than_the_runtime_steps_along_stay(net):
+    small, other = net.input(2, 1, 2, 1, 2), net.input(1, 3, 1, 2, 1, name="z")
+    shape = (2, 3, 2, 2, 2)
+    inputs = [net.emit("Expand", [v], shape=shape) for v in (small, other)]
+    net.output(net.emit("Add", inputs))
+    assert net.after(DropExpand()) == ["Expand", "Expand", "Add"]

@@ -58,3 +58,35 @@ def test_what_others_read_stays(net):
     net.output(net.emit("Softmax", [chosen], axis=2), net.emit("Mul", [chosen, chosen]))
     assert net.after(FiniteMasks()).count("Where") == 1
     assert largest(net) == 1e9
+
+
+def where(net, x, c, shape=(1, T, T)):
+    keep = net.input(*shape, name="keep")
+    condition = net.emit("Less", [keep, net.constant(np.float32([0.5]))])
+    return net.emit("Where", [condition, x, net.constant(c)])
+
+
+def test_an_output_in_front_of_a_softmax_stays(net):
+    mask = net.constant(np.where(CAUSAL, -1e9, 0).astype(np.float32))
+    total = net.emit("Add", [net.input(1, T, T), mask])
+    net.output(total, net.emit("Softmax", [total], axis=2))
+    assert net.after(FiniteMasks()) == ["Add", "Softmax"]
+    assert largest(net) == 1e9
+
+
+def test_a_choice_that_masks_only_here_and_there_stays(net):
+    c = np.where(CAUSAL, -np.inf, 0.5).astype(np.float32)
+    net.output(net.emit("Softmax", [where(net, net.input(1, T, T), c)], axis=2))
+    assert net.after(FiniteMasks()) == ["Less", "Where", "Softmax"]
+
+
+def test_what_scores_may_be_is_no_mask(net):
+    low = net.emit("Add", [net.input(1, T, T), net.constant(np.float32([-100]))])
+    net.output(net.emit("Softmax", [where(net, low, np.full(1, -100, np.float32))], axis=2))
+    assert net.after(FiniteMasks()) == ["Add", "Less", "Where", "Softmax"]
+
+
+def test_a_mask_that_gives_the_shape_stays(net):
+    c = np.full((3, T, T), -1e9, np.float32)
+    net.output(net.emit("Softmax", [where(net, net.input(1, T, T), c)], axis=2))
+    assert net.after(FiniteMasks()) == ["Less", "Where", "Softmax"]

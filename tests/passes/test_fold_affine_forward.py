@@ -55,3 +55,18 @@ def test_nothing_folds_through_a_clamp(net):
     x = net.emit("Mul", [net.input(2, 4), net.random(4)], act_min=0.0)
     net.output(net.dense(x, 4))
     assert net.after(FoldAffineForward()) == ["Mul", "FullyConnected"]
+
+
+def test_no_shift_folds_into_a_transposed_convolution(net):
+    """Its border is the sum of fewer taps, with padding or without."""
+    x = net.emit("Add", [net.input(1, 6, 5, 4), net.random(4)])
+    attrs = {"stride": (2, 2), "dilation": (1, 1), "pads": (0,) * 4, "groups": 1}
+    w = net.random(4, 3, 3, 4)
+    y = net.emit("ConvTranspose2d", [x, w, None], output_shape=(13, 11), **attrs)
+    net.output(y)
+    assert net.after(FoldAffineForward()) == ["Add", "ConvTranspose2d"]
+
+
+def test_a_feature_that_becomes_many_stays(net):
+    net.output(net.dense(net.emit("Mul", [net.input(3, 1), net.random(8)]), 4))
+    assert net.after(FoldAffineForward()) == ["Mul", "FullyConnected"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.passes.fold_constants import FoldConstants
 
 
@@ -19,3 +20,17 @@ def test_an_output_stays_computed(net):
     c = net.constant(np.ones((2, 3), np.float32))
     net.output(net.emit("Transpose", [c], perm=(1, 0)))
     assert net.after(FoldConstants()) == ["Transpose"]
+
+
+def test_what_is_moved_keeps_its_scale(net):
+    quant = QuantParams((0.25,), 3)
+    c = constant(np.arange(6, dtype=np.int8).reshape(2, 3), "c", quant)
+    turned = Value("turned", TensorType(np.dtype(np.int8), (3, 2)), quant=quant)
+    real = Value("real", TensorType(np.dtype(np.float32), (3, 2)))
+    net.graph.nodes = [
+        Node("Transpose", [c], [turned], {"perm": (1, 0)}, "turned"),
+        Node("Dequantize", [turned], [real], {}, "real"),
+    ]
+    net.output(real)
+    assert net.after(FoldConstants()) == ["Dequantize"]
+    assert net.graph.nodes[0].input(0).quant == quant

@@ -9,7 +9,7 @@ from edgekit.toolkit.build import _Blob, build_model
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import Place
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.plan.buffers import assign
 from edgekit.toolkit.plan.memory import place
@@ -43,13 +43,15 @@ class Net:
 
 
 def random_graph(seed):
-    """Up to three inputs, which need not be read, and nine operators."""
+    """Four inputs, one of a single element, which need not be read, and up to nine operators."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 60))
-    net = Net(*(size if rng.random() < 0.7 else int(rng.integers(1, 60)) for _ in range(3)))
+    net = Net(*(size if rng.random() < 0.7 else int(rng.integers(1, 60)) for _ in range(3)), 1)
     for _ in range(int(rng.integers(2, 10))):
         v = net.values[int(rng.integers(len(net.values)))]
-        alike = [w for w in net.values if w.shape == v.shape]
+        alike = [
+            w for w in net.values if w.shape in (v.shape, (1,)) and len(w.shape) == len(v.shape)
+        ]
         op = rng.choice(["Sigmoid", "Add", "Concat", "Reshape"], p=[0.3, 0.35, 0.1, 0.25])
         if op == "Sigmoid":
             net(op, v)
@@ -189,6 +191,27 @@ def test_an_input_of_which_another_input_is_a_view_is_not_taken_over():
     assert buffer_of[a] == buffer_of[b] != buffer_of[y]
 
 
+@pytest.mark.parametrize("sizes", [(16, 1), (1, 16)])
+def test_an_input_of_another_size_is_not_taken_over(sizes):
+    net = Net(*sizes)
+    y = net("Add", *net.values)
+    graph = net.done(y)
+    _, buffer_of = assign(graph, graph.nodes)
+    small = net.values[sizes.index(1)]
+    assert buffer_of[y] == buffer_of[net.values[sizes.index(16)]] != buffer_of[small]
+
+
+def test_a_wider_input_is_not_taken_over():
+    wide = TensorType(np.dtype(np.int16), (16,))
+    x = Value("x", wide, quant=QuantParams.int16(0.1))
+    y = Value("y", TensorType(np.dtype(np.int8), (16,)), quant=QuantParams((0.1,)))
+    graph = Graph(
+        [Node("Requantize", [x], [y])], [Port("x", x, 5, (16,))], [Port("y", y, 3, (16,))]
+    )
+    _, buffer_of = assign(graph, graph.nodes)
+    assert buffer_of[x] != buffer_of[y]
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_a_plan_for_a_target_overwrites_nothing_and_is_as_small(block):
     """No operator here has scratch or packed weights: the file for a target is a generic one."""
@@ -237,3 +260,15 @@ def test_constants_lie_once_for_each_alignment():
     assert blob.add(content, align=1) == loose and blob.add(content, align=16) == strict
     for at in (loose, strict):
         np.testing.assert_array_equal(np.frombuffer(blob.data, "<i4", 4, at), content)
+
+
+def test_a_view_that_nothing_reads_needs_nothing():
+    net = Net(96)
+    a = net("Concat", net.values[0], net.values[0], axis=0)
+    y = net("Sigmoid", net("Slice", a, starts=(0,), sizes=(8,), steps=(1,)))
+    z = net("Concat", *[net("Concat", y, y, axis=0)] * 40, axis=0)
+    model = build_model(net.done(z))
+    (viewed,) = [t for t in model.tensors if t.shape == (192,)]
+    model.tensors.append(replace(viewed, shape=(2, 96)))
+    made = read(retarget(write(model), model, "cortex_m_mve"))
+    assert made.memory.arena_bytes == model.memory.arena_bytes

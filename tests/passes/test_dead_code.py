@@ -11,3 +11,9 @@ def test_nodes_that_no_output_needs_are_dropped(net):
     assert DeadCode().run(graph) and net.ops() == ["Abs"]
     assert [p.value for p in graph.inputs] == [x, unused]
     assert not DeadCode().run(graph)
+
+
+def test_what_any_output_needs_stays(net):
+    x = net.input(1, 4)
+    net.output(net.emit("Abs", [x]), net.emit("Exp", [x]), net.emit("Neg", [x]))
+    assert net.after() == ["Abs", "Exp", "Neg"]

@@ -70,3 +70,11 @@ def test_no_shift_folds_into_a_transposed_convolution(net):
 def test_a_feature_that_becomes_many_stays(net):
     net.output(net.dense(net.emit("Mul", [net.input(3, 1), net.random(8)]), 4))
     assert net.after(FoldAffineForward()) == ["Mul", "FullyConnected"]
+
+
+@pytest.mark.parametrize("side", range(4))
+def test_no_shift_folds_where_one_side_is_padded(net, side):
+    pads = tuple(int(i == side) for i in range(4))
+    x = net.emit("Add", [net.input(1, 6, 5, 4), net.random(4)])
+    net.output(net.conv(x, 8, 3, pads=pads))
+    assert net.after(FoldAffineForward()) == ["Add", "Conv2d"]

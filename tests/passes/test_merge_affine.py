@@ -35,3 +35,10 @@ def test_a_clamp_in_between_keeps_them_apart(net):
     x = net.emit("Add", [net.input(4), net.random(4)], act_min=0.0)
     net.output(net.emit("Add", [x, net.random(4)]))
     assert net.after(MergeAffine()) == ["Add", "Add"]
+
+
+@pytest.mark.parametrize("op, neutral", [("Add", 0.0), ("Mul", 1.0)])
+def test_a_neutral_constant_that_clamps_stays(net, op, neutral):
+    one = net.constant(np.full(3, neutral, np.float32))
+    net.output(net.emit(op, [net.input(2, 3), one], act_min=0.0, act_max=0.5))
+    assert net.after(MergeAffine()) == [op]

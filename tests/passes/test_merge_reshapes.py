@@ -1,5 +1,7 @@
 """Reshapes of reshapes are one, or none."""
 
+import numpy as np
+
 from edgekit.toolkit.passes.merge_reshapes import MergeReshapes
 
 
@@ -21,3 +23,8 @@ def test_an_output_keeps_its_name(net):
     graph = net.output(net.emit("Reshape", [x], name="y", shape=(2, 6)))
     net.after(MergeReshapes())
     assert graph.outputs[0].value.name == "y" and net.ops() == ["Abs"]
+
+
+def test_a_constant_that_is_an_output_stays_computed(net):
+    net.output(net.emit("Reshape", [net.constant(np.ones((2, 3), np.float32))], shape=(2, 3)))
+    assert not MergeReshapes().run(net.graph) and net.ops() == ["Reshape"]

@@ -60,3 +60,16 @@ def test_other_numbers_stay_a_comparison():
     graph = load(embed(numbers, (1, 12), False, True))
     run_passes(graph, DEFAULT)
     assert [n.op for n in graph.nodes].count("Equal") == 1
+
+
+def test_a_product_that_is_clamped_stays():
+    model = embed(np.arange(N, dtype=np.int32), (1, 12), False, False)
+    graph = load(model)
+    run_passes(graph, DEFAULT[:1])
+    (product,) = [n for n in graph.nodes if n.op == "FullyConnected"]
+    product.attrs["act_min"] = 0.0
+    run_passes(graph, DEFAULT)
+    x = np.arange(-2, 10, dtype=np.int32).reshape(1, 12)
+    theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    ours = Session(build_file(graph)).run({"x": x})["y"]
+    np.testing.assert_array_equal(ours, np.maximum(theirs, 0))

@@ -86,6 +86,26 @@ OTHERS = {
     "another cube": lambda n, x: mul(n, x, tanh_gate(n, x, mul(n, x, x)), scalar(n, 0.5)),
     "another cubic": lambda n, x: mul(n, x, tanh_gate(n, x, mul(n, x, x, x), 0.05), scalar(n, 0.5)),
     "a square": lambda n, x: mul(n, x, x),
+    "another floor": lambda n, x: mul(
+        n,
+        x,
+        n.emit("Clip", [n.emit("Add", [x, scalar(n, 3)])], min=-1.0, max=6.0),
+        scalar(n, 1 / 6),
+    ),
+    "another half": lambda n, x: mul(n, x, tanh_gate(n, x, mul(n, x, x, x)), scalar(n, 0.6)),
+    "another one": lambda n, x: mul(
+        n, x, n.emit("Add", [erf_gate(n, x), scalar(n, 1)]), scalar(n, 0.5)
+    ),
+    "another beta": lambda n, x: mul(n, n.emit("HardSigmoid", [x], alpha=1 / 6, beta=0.4), x),
+    "a clamped product": lambda n, x: mul(
+        n, x, n.emit("Mul", [hard_sigmoid(n, x), scalar(n, 1 / 6)], act_max=0.5)
+    ),
+    "a clamped sum": lambda n, x: mul(
+        n,
+        x,
+        n.emit("Clip", [n.emit("Add", [x, scalar(n, 3)], act_max=2.0)], min=0.0, max=6.0),
+        scalar(n, 1 / 6),
+    ),
 }
 
 

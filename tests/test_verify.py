@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
-from edgekit.toolkit.verify import IllegalGraph, verify
+from edgekit.toolkit.verify import RULES, IllegalGraph, verify
 
 F32 = np.dtype(np.float32)
 
@@ -65,6 +65,34 @@ def break_constant(g):
     g.nodes.append(Node("Abs", [c], [value("w", 2, 2)]))
 
 
+def break_outputs(g):
+    g.nodes[1].outputs = []
+
+
+def break_constant_made(g):
+    g.nodes[1].output.const = np.ones(4, np.float32)
+
+
+def break_constant_input(g):
+    g.inputs[0].value.const = np.ones(4, np.float32)
+
+
+def break_input_given_twice(g):
+    g.inputs.append(Port("again", g.inputs[0].value, 1, (4,)))
+
+
+def break_output_names(g):
+    g.outputs.append(Port("z", g.nodes[0].output, 1, (4,)))
+
+
+def break_input_names(g):
+    g.inputs.append(Port("x", value("other", 4), 1, (4,)))
+
+
+def break_input_port(g):
+    g.inputs[0].shape = (2, 3)
+
+
 BREAKS = [f for name, f in list(globals().items()) if name.startswith("break_")]
 
 
@@ -77,3 +105,26 @@ def test_each_breach_is_found_and_the_step_named(graph, how):
     how(graph)
     with pytest.raises(IllegalGraph, match="after this step"):
         verify(graph, "this step")
+
+
+ALONE = {
+    break_constant: "constants_match",
+    break_constant_input: "one_producer",
+    break_constant_made: "one_producer",
+    break_empty_name: "names_are_unique",
+    break_input_given_twice: "one_producer",
+    break_input_names: "names_are_unique",
+    break_input_port: "ports_match",
+    break_operator: "operators_are_known",
+    break_output_names: "names_are_unique",
+    break_outputs: "operators_are_known",
+    break_port: "ports_match",
+    break_type: "types_are_inferred",
+}
+
+
+@pytest.mark.parametrize("how", ALONE, ids=lambda f: f.__name__)
+def test_it_is_the_rule_for_it_that_finds_a_breach(graph, how):
+    how(graph)
+    (rule,) = [rule for rule in RULES if rule.__name__ == ALONE[how]]
+    assert list(rule(graph))

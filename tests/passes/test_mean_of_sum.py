@@ -43,3 +43,9 @@ def test_a_sum_that_is_read_elsewhere_stays(net):
     total = net.emit("ReduceSum", [net.input(2, 3)], axes=(1,), keepdims=True)
     net.output(times(net, "Mul", total, 1 / 3), total)
     assert net.after(MeanOfSum()) == ["ReduceSum", "Mul"]
+
+
+def test_a_factor_that_gives_more_axes_stays(net):
+    total = net.emit("ReduceSum", [net.input(2, 5)], axes=(1,), keepdims=True)
+    net.output(net.emit("Mul", [total, net.constant(np.full((1, 1, 1), 0.2, np.float32))]))
+    assert net.after(MeanOfSum()) == ["ReduceSum", "Mul"]

@@ -42,3 +42,9 @@ def test_a_neutral_constant_that_clamps_stays(net, op, neutral):
     one = net.constant(np.full(3, neutral, np.float32))
     net.output(net.emit(op, [net.input(2, 3), one], act_min=0.0, act_max=0.5))
     assert net.after(MergeAffine()) == [op]
+
+
+def test_constants_whose_product_is_no_number_stay(net):
+    huge = net.constant(np.full(1, 1e30, np.float32))
+    net.output(net.emit("Mul", [net.emit("Mul", [net.input(4), huge]), huge]))
+    assert net.after(MergeAffine()) == ["Mul", "Mul"]

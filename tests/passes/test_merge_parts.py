@@ -52,3 +52,9 @@ def test_whole_tensors_stay_apart(net):
     x = net.relu(net.input(1, 4, 4, 2))
     net.output(net.emit("Concat", [x, net.emit("Neg", [x])], axis=3))
     assert "Concat" in net.after(MergeParts())
+
+
+def test_a_constant_beside_a_part_stays(net):
+    part = net.emit("Slice", [net.input(1, 4)], starts=(0, 0), sizes=(1, 2), steps=(1, 2))
+    net.output(net.emit("Concat", [part, net.random(1, 3)], axis=1))
+    assert net.after(MergeParts()) == ["Slice", "Concat"]

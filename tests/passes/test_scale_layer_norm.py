@@ -187,3 +187,9 @@ def test_group_norm_as_torch_exports_it(kind, assert_agrees):
     assert found.count("LayerNorm") == norms and found.count("Add") == norms - 1
     assert found.count("Mul") == (kind == "silu")
     assert_agrees(model, graph)
+
+
+def test_a_clamp_in_front_of_movement_stays_in_between(net):
+    y = net.reshape(norm(net, net.input(2, 6), act_max=0.5), (3, 4))
+    net.output(net.emit("Mul", [y, net.random(4)]))
+    assert "Mul" in net.after(*PASSES)

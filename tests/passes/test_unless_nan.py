@@ -34,3 +34,11 @@ def test_another_condition_stays(net, shape):
 def test_what_stands_for_numbers_stays(net):
     net.output(attention(net, told=1))
     assert "Where" in net.after(UnlessNan())
+
+
+def test_what_becomes_larger_stays(net):
+    y = net.emit("Softmax", [net.input(2, 6)], axis=1)
+    same = net.emit("Equal", [y, y])
+    is_nan = net.emit("Equal", [same, net.constant(np.zeros(1, np.uint8))])
+    net.output(net.emit("Where", [is_nan, net.constant(np.zeros((3, 2, 6), np.float32)), y]))
+    assert "Where" in net.after(UnlessNan())

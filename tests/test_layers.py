@@ -24,7 +24,7 @@ ALONE = {
     "click": {"cli"},
     "rich": {"cli"},
     "jinja2": {"report"},
-    "subprocess": {"device"},
+    "subprocess": {"device", "onnx_import"},
     "edgekit.runtime_c._ffi": {"runtime"},
 }
 """Modules, and the parts of toolkit/ that alone may import them."""

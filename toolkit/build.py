@@ -31,6 +31,8 @@ from .plan.buffers import assign, runs_nothing
 from .runtime import Model, Session, scratch_bytes
 
 ARENA_ALIGN = 16
+MAX_RANK = 8
+"""Dimensions of a tensor that the runtime opens."""
 
 Kept = Mapping[Value, NDArray[np.bool_]]
 
@@ -72,6 +74,11 @@ class _Tensors:
             where, offset = Place.Arena, self._offsets[value]
         else:
             where, offset = Place.Blob, self._blob.add(value.const, align=ARENA_ALIGN)
+        if len(value.shape) > MAX_RANK:
+            raise ValueError(
+                f"tensor '{value.name}' {list(value.shape)} has {len(value.shape)} dimensions; at "
+                f"most {MAX_RANK} are supported: merge some with Reshape"
+            )
         scale = 0.0 if value.quant is None else float(np.float32(value.quant.scalar))
         zero = 0 if value.quant is None else value.quant.zero_point
         return TensorRecord(value.shape, DTYPE_OF[value.dtype], where, offset, scale, zero)
@@ -101,6 +108,14 @@ def build_file(
         return write(build_model(graph, provenance, kept, compact=compact))
     except ValueError as why:
         raise UserError(f"the model does not fit the .edge format: {why}") from why
+
+
+def prove(data: bytes) -> None:
+    """Open a file before it is written. Raises AssertionError, for it is ours, if it is refused."""
+    try:
+        Model(data)
+    except UserError as why:
+        raise AssertionError(f"the runtime refuses the file that was made: {why}") from why
 
 
 def open_once(graph: Graph) -> Session:

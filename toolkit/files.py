@@ -73,12 +73,19 @@ def npz(arrays: dict[str, Array]) -> bytes:
     return whole.getvalue()
 
 
-def read_file(path: str | Path, what: str) -> bytes:
-    """The bytes at `path`; `what` says in the error what was wanted. Raises UserError."""
+def read_file(path: str | Path, what: str, limit: int | None = None) -> bytes:
+    """The bytes at `path`, at most `limit`; `what` says in the error what was wanted.
+
+    Raises UserError.
+    """
     path = Path(path)
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(-1 if limit is None else limit + 1)
     except FileNotFoundError as why:
         raise UserError(f"{path}: no such file; give {what}") from why
     except OSError as why:
         raise UserError(f"{path}: cannot be read: {why.strerror}; give {what}") from why
+    if limit is not None and len(data) > limit:
+        raise UserError(f"{path}: is larger than {limit >> 20} MiB; give {what}")
+    return data

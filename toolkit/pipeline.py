@@ -26,7 +26,7 @@ from .accuracy import (
     make_oracle,
     open_metric,
 )
-from .build import build_file
+from .build import build_file, prove
 from .compress import remove_constant_channels
 from .device.build import load_target
 from .device.session import session_on
@@ -118,6 +118,7 @@ def convert(
     path = _output(model, output)
     graph = load(model, shapes)
     data = build_file(graph, _provenance(model, "", {"shapes": _plain(shapes)}))
+    prove(data)
     write_atomically(path, data)
     ops = op_counts(read(data))
     return Converted(str(path), len(data), ops, round(perf_counter() - started, 3))
@@ -209,6 +210,7 @@ def quantize(
             other = _mixed(plain, budget, packer(plain), judge, rounding, unseen, progress)
             done = cheaper(done, other)
     data = packer(done)(done.graph)
+    prove(data)
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)

@@ -122,6 +122,76 @@ def test_all_unsupported_operators_are_named_at_once(quantize_refused, tmp_path)
     assert "Det 'first'" in told and "NonMaxSuppression 'second'" in told and "fine" not in told
 
 
+@pytest.mark.parametrize("rank", [9, 12])
+def test_a_rank_that_the_runtime_does_not_open(refused, tmp_path, rank):
+    shape = [1] * (rank - 1) + [3]
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    onnx.save(model(nodes, {"x": shape}, {"y": shape}), tmp_path / "m.onnx")
+    assert f"input 'x' has {rank} dimensions" in refused("convert", tmp_path / "m.onnx")
+    wide = [helper.make_node("Unsqueeze", ["x", "a"], ["y"])]
+    graph = model(wide, {"x": [3]}, {"y": shape})
+    axes = np.arange(rank - 1)
+    graph.graph.initializer.append(onnx.numpy_helper.from_array(axes, "a"))
+    onnx.save(graph, tmp_path / "m.onnx")
+    told = refused("convert", tmp_path / "m.onnx")
+    assert f"output 'y': it has {rank} dimensions; at most 8" in told
+
+
+def test_a_tensor_inside_whose_rank_the_runtime_does_not_open(refused, tmp_path):
+    nodes = [
+        helper.make_node("Reshape", ["x", "nine"], ["r"]),
+        helper.make_node("Add", ["r", "c"], ["t"]),
+        helper.make_node("Reshape", ["t", "one"], ["y"]),
+    ]
+    proto = model(nodes, {"x": [512]}, {"y": [512]})
+    constants = {"nine": np.full(9, 2), "one": np.array([512]), "c": np.ones((2, 1) * 4 + (2,))}
+    for name, array in constants.items():
+        array = array.astype(np.float32 if name == "c" else np.int64)
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(proto, tmp_path / "m.onnx")
+    assert "'r' [2, 2, 2, 2, 2, 2, 2, 2, 2] has 9 dimensions" in refused(
+        "convert", tmp_path / "m.onnx"
+    )
+
+
+def test_a_file_that_the_runtime_refuses_is_a_bug_and_is_not_written(
+    monkeypatch, capsys, digits, tmp_path
+):
+    monkeypatch.setattr("edgekit.toolkit.pipeline.build_file", lambda *_: b"no such file" * 99)
+    told = ["convert", str(digits / "digits.onnx"), "-o", str(tmp_path / "m.edge")]
+    assert main(told) == 70
+    assert "the runtime refuses the file" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def relu_twice(change):
+    proto = model([helper.make_node("Relu", ["x"], ["y"])], {"x": [1, 4]}, {"y": [1, 4]})
+    change(proto)
+    return proto
+
+
+def _recursive(proto):
+    opsets = [helper.make_opsetid("own", 1)]
+    inner = helper.make_node("F", ["a"], ["b"], domain="own")
+    proto.functions.append(helper.make_function("own", "F", ["a"], ["b"], [inner], opsets))
+    proto.graph.node[0].op_type, proto.graph.node[0].domain = "F", "own"
+    proto.opset_import.extend(opsets)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda m: m.graph.output.append(m.graph.output[0]), "two outputs are named 'y'"),
+        (lambda m: m.graph.ClearField("output"), "the model has no outputs"),
+        (_recursive, "must not be recursive"),
+    ],
+)
+def test_a_model_that_onnx_forbids(refused, tmp_path, change, says):
+    onnx.save(relu_twice(change), tmp_path / "m.onnx")
+    told = refused("convert", tmp_path / "m.onnx")
+    assert "m.onnx" in told and says in told
+
+
 def test_a_symbolic_dimension_asks_for_shape(quantize_refused, tmp_path):
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     onnx.save(model(nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 4]}), tmp_path / "m.onnx")

@@ -10,7 +10,7 @@ import onnx
 from ..ir import Graph
 from .functions import inline_functions
 from .importer import Importer
-from .shapes import fix_input_shapes, real_inputs
+from .shapes import fix_input_shapes
 from .source import read_model
 
 __all__ = ["input_names", "load"]
@@ -18,8 +18,7 @@ __all__ = ["input_names", "load"]
 
 def input_names(source: str | Path | bytes | onnx.ModelProto) -> set[str]:
     """The inputs that a user feeds. Raises UserError for what is not a valid model."""
-    _, model = read_model(source)
-    return {info.name for info in real_inputs(model.graph)}
+    return {info.name for info in read_model(source).real_inputs()}
 
 
 def load(
@@ -35,7 +34,7 @@ def load(
     Raises UserError for what is not a valid model or has no static shapes, and UnsupportedError
     with every node that cannot be served.
     """
-    label, model = read_model(source)
-    model = inline_functions(label, model)
-    inputs = fix_input_shapes(label, model, shapes or {})
-    return Importer(label, model).run(inputs)
+    model = read_model(source)
+    inputs = fix_input_shapes(model, shapes or {})
+    inline_functions(model)
+    return Importer(model).run(inputs)

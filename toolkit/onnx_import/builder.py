@@ -9,7 +9,9 @@ import numpy as np
 
 from ..ir import Array, Graph, Node, Value, constant
 from ..ops import definition
+from ..ops._opdef import Unsupported
 from .attributes import runtime_array
+from .limits import TENSOR_ELEMENTS
 
 
 class GraphBuilder:
@@ -25,6 +27,12 @@ class GraphBuilder:
         given = [self._served(v) for v in inputs]
         node = Node(op, given, [], attrs)
         kind = definition(op).infer(node)[0]
+        if kind.size > TENSOR_ELEMENTS:
+            raise Unsupported(
+                f"its output {list(kind.shape)} has {kind.size} elements; the limit is "
+                f"{TENSOR_ELEMENTS}",
+                "give smaller shapes with --shape",
+            )
         unique = self.unique(name or self.scope)
         node.name, node.outputs = unique, [Value(unique, kind)]
         self.graph.nodes.append(node)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
-from ..ir import Array
+from ..ir import Array, Value
 from ..ops._opdef import Unsupported
-
-LIMIT = 1 << 26
-"""Elements a folded constant may have."""
+from .limits import LARGE_TENSOR, MOST_FOLDED
+from .onnx_process import FoldedTooLarge, Onnx, OnnxError
 
 _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 _RANDOM |= {"RandomUniformLike"}
@@ -31,11 +28,14 @@ def can_fold(node: onnx.NodeProto) -> bool:
 
 
 def fold(
-    node: onnx.NodeProto, opsets: Sequence[onnx.OperatorSetIdProto], inputs: dict[str, Array]
+    onnx_of: Onnx,
+    node: onnx.NodeProto,
+    opsets: Sequence[onnx.OperatorSetIdProto],
+    inputs: dict[str, Array],
 ) -> list[Array] | None:
     """The outputs of a node on constants; None if the evaluator cannot tell.
 
-    Raises Unsupported when the result would be larger than LIMIT.
+    Raises Unsupported when the model's folded constants would be larger than its limit.
     """
     _check_size(node, [inputs.get(name) for name in node.input])
     try:
@@ -45,18 +45,24 @@ def fold(
             )
             for name, a in inputs.items()
         ]
-        kept = [name for name in node.output if name]
-        outs = [onnx.helper.make_tensor_value_info(name, 0, None) for name in kept]
-        graph = onnx.helper.make_graph([node], "fold", infos, outs)
-        model = onnx.helper.make_model(graph, opset_imports=opsets)
-        with np.errstate(all="ignore"):
-            results = ReferenceEvaluator(model).run(None, dict(inputs))
-    except Exception:  # the evaluator raises whatever its numpy code does
+    except (KeyError, ValueError):
         return None
-    found: dict[str, Any] = dict(zip(kept, results, strict=True))
-    if not all(isinstance(r, np.ndarray | np.generic) for r in results):
+    kept = [name for name in node.output if name]
+    outs = [onnx.helper.make_tensor_value_info(name, 0, None) for name in kept]
+    graph = onnx.helper.make_graph([node], "fold", infos, outs)
+    model = onnx.helper.make_model(graph, opset_imports=opsets)
+    try:
+        results = onnx_of.fold(model, list(inputs.values()))
+    except OnnxError:  # the evaluator raises whatever its numpy code does
         return None
-    return [np.asarray(found[name]) if name else np.empty(0) for name in node.output]
+    except FoldedTooLarge as why:
+        raise Unsupported(
+            f"it makes a constant of {why.size} bytes; {why.limit} are left for the constants that "
+            "this model computes",
+            "keep it an input, or simplify the model",
+        ) from why
+    found = dict(zip(kept, results, strict=True))
+    return [found[name] if name else np.empty(0) for name in node.output]
 
 
 def _check_size(node: onnx.NodeProto, inputs: Sequence[Array | None]) -> None:
@@ -72,8 +78,26 @@ def _check_size(node: onnx.NodeProto, inputs: Sequence[Array | None]) -> None:
     elif node.op_type == "Range" and a is not None and b is not None and inputs[2] is not None:
         start, limit, step = (float(np.ravel(v)[0]) for v in (a, b, inputs[2]))
         size = int(abs((limit - start) / step)) if step else 0
-    if size > LIMIT:
+    if size > MOST_FOLDED:
         raise Unsupported(
-            f"its constant result has {size} elements; the limit is {LIMIT}",
-            "fix the input shapes with --shape",
+            f"its constant result has {size} elements; the limit is {MOST_FOLDED}",
+            "compute it at run time, or simplify the model",
         )
+
+
+def one_node(
+    node: onnx.NodeProto,
+    opsets: Sequence[onnx.OperatorSetIdProto],
+    inputs: Mapping[str, Value],
+) -> onnx.ModelProto:
+    """A model of the node alone: its small constants are initializers, all else is an input."""
+    infos, constants = [], []
+    for name, v in inputs.items():
+        if v.const is not None and v.const.nbytes < LARGE_TENSOR:
+            constants.append(onnx.numpy_helper.from_array(v.const, name))
+        else:
+            code = onnx.helper.np_dtype_to_tensor_dtype(v.dtype)
+            infos.append(onnx.helper.make_tensor_value_info(name, code, v.shape))
+    outs = [onnx.helper.make_tensor_value_info(name, 0, None) for name in node.output if name]
+    graph = onnx.helper.make_graph([node], "one", infos, outs, constants)
+    return onnx.helper.make_model(graph, opset_imports=opsets)

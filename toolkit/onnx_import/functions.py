@@ -5,39 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
-import onnx.inliner
 
 from ..errors import UserError
 from ..ops import FROM_ONNX
 from .attributes import qualified
 from .hazards import refuse_layer_norm_axes
+from .onnx_process import OnnxError
+from .source import OnnxModel
 
 _KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range"}
 
 
-def inline_functions(label: str, model: onnx.ModelProto) -> onnx.ModelProto:
-    """`model` without its own functions, and without operators that we lack and that ONNX defines
-    as functions of operators that we have. Raises UserError when a function cannot be inlined.
+def inline_functions(model: OnnxModel) -> None:
+    """Replace the model's own functions, and operators that we lack and that ONNX defines as
+    functions of operators that we have. Raises UserError when a function cannot be inlined.
     """
-    if model.functions:
-        defaults = {(f.domain, f.name): list(f.attribute_proto) for f in model.functions}
-        for nodes in (model.graph.node, *(f.node for f in model.functions)):
+    proto = model.proto
+    if proto.functions:
+        defaults = {(f.domain, f.name): list(f.attribute_proto) for f in proto.functions}
+        for nodes in (proto.graph.node, *(f.node for f in proto.functions)):
             _spell_out(nodes, defaults)
         try:
-            model = onnx.inliner.inline_local_functions(model, convert_version=True)
-        except (RuntimeError, ValueError) as why:
-            raise UserError(f"{label}: its functions cannot be inlined: {why}") from why
-    refuse_layer_norm_axes(label, model)
-    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
-    for op in sorted({n.op_type for n in model.graph.node if _is_expandable(n, opsets)}):
+            proto = model.proto = model.engine.inline(proto)
+        except OnnxError as why:
+            raise UserError(f"{model.label}: its functions cannot be inlined: {why}") from why
+    refuse_layer_norm_axes(model)
+    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
+    for op in sorted({n.op_type for n in proto.graph.node if _is_expandable(n, opsets)}):
         expanded = _expand(model, op, opsets[""])
-        before = {qualified(n) for n in model.graph.node}
+        before = {qualified(n) for n in proto.graph.node}
         if expanded is not None and all(
             name in before or name in FROM_ONNX or name in _KNOWN_WHEN_SHAPES_ARE
             for name in (qualified(n) for n in expanded.graph.node)
         ):
-            model = expanded
-    return model
+            proto = model.proto = expanded
 
 
 def _is_expandable(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
@@ -69,17 +70,15 @@ def _schema_defaults(op: str, version: int) -> list[onnx.AttributeProto]:
     return [a.default_value for a in attributes if a.default_value.name]
 
 
-def _expand(model: onnx.ModelProto, op: str, version: int) -> onnx.ModelProto | None:
+def _expand(model: OnnxModel, op: str, version: int) -> onnx.ModelProto | None:
     try:
-        typed = onnx.shape_inference.infer_shapes(model)
+        typed = model.engine.infer_shapes(model.proto)
         _spell_out(typed.graph.node, {("", op): _schema_defaults(op, version)})
         # The inliner wants the type of every input, and does not look at initializers.
         for t in typed.graph.initializer:
             typed.graph.value_info.append(
                 onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims)
             )
-        return onnx.inliner.inline_selected_functions(
-            typed, [("", op)], inline_schema_functions=True
-        )
-    except (RuntimeError, ValueError, TypeError, onnx.shape_inference.InferenceError):
+        return model.engine.inline(typed, op)
+    except OnnxError:
         return None

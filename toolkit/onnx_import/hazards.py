@@ -7,34 +7,37 @@ from collections.abc import Iterator
 import onnx
 
 from ..errors import UserError
+from .onnx_process import OnnxError
 from .refusals import display_name
+from .source import OnnxModel
 
 Scopes = tuple[onnx.GraphProto, ...]
 """A graph, and those around it."""
 
 
-def refuse_layer_norm_axes(label: str, model: onnx.ModelProto) -> None:
+def refuse_layer_norm_axes(model: OnnxModel) -> None:
     """Raises UserError for a LayerNormalization of several outputs whose axis its input has not.
 
     onnx 1.23 infers the shape of its outputs Mean and InvStdDev by writing at that axis, wherever
     it points. So it is asked for ranks without those outputs, until no axis is left to prove: where
     a rank stays unknown, it writes nothing.
     """
-    unproved = [n.output[0] for _, n in _layer_norms((model.graph,)) if len(n.output) > 1]
+    proto = model.proto
+    unproved = [n.output[0] for _, n in _layer_norms((proto.graph,)) if len(n.output) > 1]
     while unproved:
         asked = onnx.ModelProto()
-        asked.CopyFrom(model)
+        asked.CopyFrom(proto)
         for _, node in _layer_norms((asked.graph,)):
             if node.output[0] in unproved:
                 del node.output[1:]
         try:
-            asked = onnx.shape_inference.infer_shapes(asked)
-        except (RuntimeError, ValueError):
+            asked = model.engine.infer_shapes(asked)
+        except OnnxError:
             return  # whoever asks again learns as little
         proved = [
             node.output[0]
             for scopes, node in _layer_norms((asked.graph,))
-            if node.output[0] in unproved and _is_proved(label, scopes, node)
+            if node.output[0] in unproved and _is_proved(model.label, scopes, node)
         ]
         if not proved:
             return

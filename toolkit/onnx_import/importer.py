@@ -22,9 +22,11 @@ from .attributes import (
     type_name,
 )
 from .builder import GraphBuilder
-from .constants import can_fold, fold
+from .constants import can_fold, fold, one_node
+from .limits import MAX_RANK
+from .onnx_process import OnnxError
 from .refusals import display_name, refusal
-from .shapes import real_inputs
+from .source import OnnxModel, sentence
 from .upgrade import RENAMED, upgrade
 
 
@@ -38,11 +40,11 @@ Scope = dict[str, Binding]
 
 
 class Importer:
-    """One model's import. `label` is the model's name in messages."""
+    """One model's import."""
 
-    def __init__(self, label: str, model: onnx.ModelProto) -> None:
-        self._label = label
-        self._model = model
+    def __init__(self, source: OnnxModel) -> None:
+        self._source, self._label = source, source.label
+        model = self._model = source.proto
         self._opsets = {
             "" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import
         }
@@ -55,8 +57,10 @@ class Importer:
     def run(self, shapes: Mapping[str, Shape]) -> Graph:
         """The graph, or UnsupportedError with all problems."""
         scope: Scope = {}
-        for info in real_inputs(self._model.graph):
+        for info in self._source.real_inputs():
             scope[info.name] = self._input(info, shapes)
+        for name, array in self._source.weights.items():
+            self._bind_constant(scope, name, array)
         self._walk(self._model.graph, scope)
         outputs = [self._output(info, scope) for info in self._model.graph.output]
         if self._problems:
@@ -130,10 +134,28 @@ class Importer:
             self._refuse(problem, node, scope)
         except ValueError as why:
             self._refuse(Problem(display_name(node), qualified(node), str(why)), node, scope)
-        except (IndexError, KeyError, TypeError, AssertionError) as why:
-            # The checker does not count: too few inputs, attributes shorter than the axes.
-            text = f"its inputs or attributes do not fit together ({type(why).__name__}: {why})"
-            self._refuse(Problem(display_name(node), qualified(node), text), node, scope)
+        except (ArithmeticError, LookupError, TypeError, AssertionError):
+            # The checker does not count: too few inputs, attributes shorter than the axes. What the
+            # shape inference of onnx takes, we should: then the fault is ours.
+            fault = self._fault(node, inputs)
+            if fault is None:
+                raise
+            text = f"its inputs or attributes do not fit together: {fault}"
+            self._refuse(
+                Problem(display_name(node), qualified(node), text, "export the model again"),
+                node, scope,
+            )  # fmt: skip
+
+    def _fault(self, node: onnx.NodeProto, inputs: Sequence[Binding | None]) -> str | None:
+        """What onnx has against the node; None if nothing."""
+        values = {n: v for n, v in zip(node.input, inputs, strict=True) if isinstance(v, Value)}
+        try:
+            self._source.engine.infer_shapes(
+                one_node(node, self._model.opset_import, values), strict=True
+            )
+        except OnnxError as why:
+            return sentence(why)
+        return None
 
     def _convert(self, node: onnx.NodeProto, inputs: list[Value | None]) -> list[Value]:
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -160,7 +182,9 @@ class Importer:
                 return None
             if v is not None and v.const is not None:
                 arrays[name] = v.const
-        return fold(node, self._model.opset_import, arrays) if can_fold(node) else None
+        if not can_fold(node):
+            return None
+        return fold(self._source.engine, node, self._model.opset_import, arrays)
 
     def _inline_if(
         self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope
@@ -199,7 +223,7 @@ class Importer:
     def _inferred_type(self, name: str) -> TensorType | None:
         """The type of a refused node's output, if ONNX can tell it."""
         if self._inferred is None:
-            self._inferred = _infer_types(self._model)
+            self._inferred = _infer_types(self._source)
         return self._inferred.get(name)
 
     def _output(self, info: onnx.ValueInfoProto, scope: Scope) -> Port | None:
@@ -209,6 +233,10 @@ class Importer:
         element = info.type.tensor_type.elem_type
         if not info.type.HasField("tensor_type") or element not in PORT_TYPES:
             self._problems.append(Problem(info.name, "output", "its type is not supported"))
+            return None
+        if len(value.shape) > MAX_RANK:
+            why = f"it has {len(value.shape)} dimensions; at most {MAX_RANK} are supported"
+            self._problems.append(Problem(info.name, "output", why, "reshape it outside the model"))
             return None
         if value.type.size == 0:
             self._problems.append(Problem(info.name, "output", f"it is empty: {list(value.shape)}"))
@@ -299,10 +327,10 @@ def _all_names(graph: onnx.GraphProto) -> set[str]:
     return names
 
 
-def _infer_types(model: onnx.ModelProto) -> dict[str, TensorType]:
+def _infer_types(model: OnnxModel) -> dict[str, TensorType]:
     try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except (RuntimeError, ValueError):
+        graph = model.engine.infer_shapes(model.proto).graph
+    except OnnxError:
         return {}
     types: dict[str, TensorType] = {}
     for info in (*graph.value_info, *graph.output):

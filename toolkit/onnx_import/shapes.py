@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from math import prod
 
 import onnx
 
 from ..errors import UserError
 from ..ir import Shape
+from .limits import MAX_RANK, TENSOR_ELEMENTS
+from .source import OnnxModel
 
 
-def real_inputs(graph: onnx.GraphProto) -> Iterator[onnx.ValueInfoProto]:
-    """Inputs that the user feeds: those without an initializer."""
-    constants = {t.name for t in graph.initializer}
-    constants |= {t.values.name for t in graph.sparse_initializer}
-    return (i for i in graph.input if i.name not in constants)
-
-
-def fix_input_shapes(
-    label: str, model: onnx.ModelProto, given: Mapping[str, Sequence[int]]
-) -> dict[str, Shape]:
+def fix_input_shapes(model: OnnxModel, given: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
     """The shape of each input, from the model and `given`; also written into the model.
 
     A symbol bound by one given shape holds for all inputs; one that is a first axis else becomes 1.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
     """
-    inputs = {i.name: i for i in real_inputs(model.graph) if i.type.HasField("tensor_type")}
+    label = model.label
+    inputs = {i.name: i for i in model.real_inputs() if i.type.HasField("tensor_type")}
     _check_given(label, inputs, given)
     symbols: dict[str, int] = {}
     for name, shape in given.items():
@@ -51,8 +46,23 @@ def fix_input_shapes(
     if missing:
         raise UserError(f"{label}: unknown input shape: " + "; ".join(missing))
     for name, shape in shapes.items():
+        _check_size(label, name, shape)
         _write(inputs[name], shape)
     return shapes
+
+
+def _check_size(label: str, name: str, shape: Shape) -> None:
+    text = ",".join(map(str, shape))
+    if len(shape) > MAX_RANK:
+        raise UserError(
+            f"{label}: input '{name}' has {len(shape)} dimensions ({text}); at most {MAX_RANK} are "
+            "supported; reshape it outside the model"
+        )
+    if prod(shape) > TENSOR_ELEMENTS:
+        raise UserError(
+            f"{label}: input '{name}' of shape {text} has {prod(shape)} elements; the limit is "
+            f"{TENSOR_ELEMENTS}; give a smaller shape with --shape"
+        )
 
 
 def _dims(info: onnx.ValueInfoProto) -> Sequence[onnx.TensorShapeProto.Dimension]:

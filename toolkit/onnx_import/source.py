@@ -1,55 +1,129 @@
-"""Files and bytes -> a checked ModelProto, with the errors a user can act on."""
+"""Files and bytes -> a checked model, with the errors a user can act on."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
 from ..errors import UserError
 from ..files import read_file
+from ..ir import Array
+from .limits import FILE_BYTES, LARGE_TENSOR, MIB, WEIGHT_BYTES
+from .onnx_process import Onnx, OnnxError
 
 _EXTERNAL = onnx.TensorProto.EXTERNAL
 _EQUATION = re.compile(rb"[A-Za-z.,\s]*(->[A-Za-z.\s]*)?")
 _MODEL_START = 0x08  # field 1 of ModelProto, ir_version
 
 
-def read_model(source: str | Path | bytes | onnx.ModelProto) -> tuple[str, onnx.ModelProto]:
-    """(what to call it in messages, the model with all its data). The caller's model is copied.
+@dataclass
+class OnnxModel:
+    """A model as onnx has checked it. `label` is what to call it in messages.
+
+    Large initializers are in `weights`; in `proto` they are inputs: so it stays small, whatever the
+    size of the model, and can be handed to `engine`.
+    """
+
+    label: str
+    proto: onnx.ModelProto
+    engine: Onnx
+    weights: dict[str, Array] = field(default_factory=dict)
+
+    def real_inputs(self) -> Iterator[onnx.ValueInfoProto]:
+        """Inputs that the user feeds: those without an initializer."""
+        graph = self.proto.graph
+        constants = {t.name for t in graph.initializer}
+        constants |= {t.values.name for t in graph.sparse_initializer}
+        return (i for i in graph.input if i.name not in constants and i.name not in self.weights)
+
+
+def read_model(source: str | Path | bytes | onnx.ModelProto) -> OnnxModel:
+    """The model with all its data. The caller's model is copied.
 
     Raises UserError: no such file, empty, not ONNX, truncated, external data missing, invalid.
     """
     if isinstance(source, onnx.ModelProto):
-        label, folder, model = source.graph.name or "the model", None, onnx.ModelProto()
-        model.CopyFrom(source)
+        label, folder, proto = source.graph.name or "the model", None, onnx.ModelProto()
+        proto.CopyFrom(source)
+        size = proto.ByteSize()
     elif isinstance(source, bytes):
         label, folder = "the model", None
-        model = _parse(label, source)
+        proto, size = _parse(label, source), len(source)
     else:
         label, folder = str(source), Path(source).parent
-        model = _parse(label, read_file(source, "an ONNX model"))
-    _load_external(label, model, folder)
-    _check(label, model)
-    return label, model
+        data = read_file(source, "an ONNX model", FILE_BYTES)
+        proto, size = _parse(label, data), len(data)
+    _load_external(label, proto, folder)
+    weights = _take_weights(label, proto)
+    size = max(size, sum(a.nbytes for a in weights.values()))
+    model = OnnxModel(label, proto, Onnx(label, size), weights)
+    _check(model)
+    return model
 
 
-def _check(label: str, model: onnx.ModelProto) -> None:
-    ports = [p.type.tensor_type for p in (*model.graph.input, *model.graph.output)
+def _take_weights(label: str, proto: onnx.ModelProto) -> dict[str, Array]:
+    """Large initializers, moved out of `proto`: inputs stand for them there."""
+    graph = proto.graph
+    inputs = {i.name for i in graph.input}
+    weights: dict[str, Array] = {}
+    kept: list[onnx.TensorProto] = []
+    for tensor in graph.initializer:
+        if tensor.ByteSize() < LARGE_TENSOR:
+            kept.append(tensor)
+            continue
+        if tensor.name in weights:
+            raise UserError(
+                f"{label}: is not a valid ONNX model: two initializers are named '{tensor.name}'"
+            )
+        try:
+            weights[tensor.name] = onnx.numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, KeyError) as why:
+            raise UserError(
+                f"{label}: is not a valid ONNX model: initializer '{tensor.name}' is damaged: "
+                f"{sentence(why)}"
+            ) from why
+        if tensor.name not in inputs:
+            graph.input.append(
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            )
+    if weights:
+        small = [onnx.TensorProto.FromString(t.SerializeToString()) for t in kept]
+        graph.ClearField("initializer")
+        graph.initializer.extend(small)
+    return weights
+
+
+def _check(model: OnnxModel) -> None:
+    label, proto = model.label, model.proto
+    ports = [p.type.tensor_type for p in (*proto.graph.input, *proto.graph.output)
              if p.type.HasField("tensor_type")]  # fmt: skip
     # Exporters leave out shapes, and onnxruntime takes that; the checker does not.
     bare = [port for port in ports if not port.HasField("shape")]
     for port in bare:
         port.shape.SetInParent()
     try:
-        onnx.checker.check_model(model)
-    except (onnx.checker.ValidationError, ValueError) as why:  # ValueError: damaged text or fields
-        raise UserError(f"{label}: is not a valid ONNX model: {_sentence(why)}") from why
+        model.engine.check(proto)
+    except (OnnxError, ValueError) as why:
+        if isinstance(why, UserError):
+            raise
+        raise UserError(f"{label}: is not a valid ONNX model: {sentence(why)}") from why
     finally:
         for port in bare:
             port.ClearField("shape")
-    for node in model.graph.node:
+    if not proto.graph.output:
+        raise UserError(f"{label}: the model has no outputs; export it again")
+    names = [o.name for o in proto.graph.output]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"{label}: is not a valid ONNX model: two outputs are named '{twice}'")
+    for node in proto.graph.node:
         # protobuf hands out text that is not UTF-8 as bytes.
         texts = (node.domain, node.op_type, node.name, *node.input, *node.output)
         if not all(isinstance(text, str) for text in texts):
@@ -78,23 +152,67 @@ def _parse(label: str, data: bytes) -> onnx.ModelProto:
 
 
 def _load_external(label: str, model: onnx.ModelProto, folder: Path | None) -> None:
-    names = [t.name for t in model.graph.initializer if t.data_location == _EXTERNAL]
-    if not names:
+    tensors = [t for t in _tensors(model.graph) if t.data_location == _EXTERNAL]
+    for function in model.functions:
+        tensors += [t for t in _of_nodes(function.node) if t.data_location == _EXTERNAL]
+    if not tensors:
         return
+    first = tensors[0].name
     if folder is None:
+        raise UserError(f"{label}: tensor '{first}' is in an external file; give the path of the "
+                        "model")  # fmt: skip
+    total = sum(_bytes_of(label, t) for t in tensors)
+    if total > WEIGHT_BYTES:
         raise UserError(
-            f"{label}: tensor '{names[0]}' is in an external file; give the path of the model"
+            f"{label}: its external data takes {total // MIB} MiB; at most {WEIGHT_BYTES // MIB} "
+            "MiB are supported"
         )
     try:
-        onnx.load_external_data_for_model(model, str(folder))
+        for tensor in tensors:
+            if not any(entry.key == "length" for entry in tensor.external_data):
+                length = tensor.external_data.add()
+                length.key, length.value = "length", str(_bytes_of(label, tensor))
+            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
     except (OSError, ValueError, onnx.checker.ValidationError) as why:
         raise UserError(
-            f"{label}: the external data of {len(names)} tensor(s), '{names[0]}' first, cannot be "
-            f"read: {_sentence(why)}; put the data file beside the model"
+            f"{label}: the external data of {len(tensors)} tensor(s), '{first}' first, cannot be "
+            f"read: {sentence(why)}; put the data file beside the model"
         ) from why
 
 
-def _sentence(why: Exception) -> str:
+def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: list[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
+        for a in node.attribute:
+            yield from (*([a.t] if a.HasField("t") else []), *a.tensors)
+            for inner in (*([a.g] if a.HasField("g") else []), *a.graphs):
+                yield from _tensors(inner)
+
+
+def _bytes_of(label: str, tensor: onnx.TensorProto) -> int:
+    """What the tensor takes in its file, by its shape."""
+    try:
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    except (KeyError, TypeError, ValueError) as why:
+        raise UserError(
+            f"{label}: is not a valid ONNX model: external tensor '{tensor.name}' is of type "
+            f"{tensor.data_type}"
+        ) from why
+    if any(d < 0 for d in tensor.dims):
+        raise UserError(
+            f"{label}: is not a valid ONNX model: external tensor '{tensor.name}' is of shape "
+            f"{list(tensor.dims)}"
+        )
+    return int(prod(tensor.dims) * dtype.itemsize)
+
+
+def sentence(why: Exception) -> str:
     """The first lines of a checker's message, on one line."""
     lines = [line.strip() for line in str(why).splitlines() if line.strip()]
     return " ".join(lines[:2])[:400]

@@ -18,6 +18,10 @@ from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
 COPY_DIMS = 6
 
+MAPPED = 1 << 24
+"""Elements of a tensor whose places are listed one by one, 8 bytes each; larger ones stay as they
+are."""
+
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 """(dims, strides, offset), in elements."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Node, Value
-from ..ops.movement import index_map
+from ..ops.movement import MAPPED, index_map
 from ._links import Links
 from ._pass import NodePass
 from .fold_constants import MOVEMENT
@@ -47,9 +47,13 @@ class AbsorbPermutation(NodePass):
 
 def _chain(links: Links, v: Value) -> tuple[Value, NDArray[np.int64]] | None:
     """(start of the chain of movement that makes v, its index map), if it copies anything."""
+    if v.type.size > MAPPED:
+        return None
     index: NDArray[np.int64] = np.arange(v.type.size)
     copies = False
     while (node := links.producer(v)) is not None and node.op in MOVEMENT:
+        if v.type.size > MAPPED:
+            return None
         copies |= node.op != "Reshape"
         index = index_map(node)[index]
         v = node.input(0)

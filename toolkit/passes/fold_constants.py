@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir import Node
 from ..ops import definition
+from ..ops.movement import MAPPED
 from ._links import Links
 from ._pass import NodePass
 
@@ -21,6 +22,8 @@ class FoldConstants(NodePass):
     def rewrite(self, links: Links, node: Node) -> bool:
         x = node.inputs[0] if node.inputs else None
         if node.op not in MOVEMENT or x is None or x.const is None or links.is_output(node.output):
+            return False
+        if node.output.type.size > max(MAPPED, x.type.size):  # an Expand
             return False
         moved = definition(node.op).integer(node, [x.const])[0]
         value = links.constant(moved, x.name)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Node, Value
-from ..ops.movement import as_copy, index_map
+from ..ops.movement import MAPPED, as_copy, index_map
 from ._links import Links
 from ._pass import NodePass
 from .fold_constants import MOVEMENT
@@ -24,6 +24,8 @@ class MergeMovement(NodePass):
     def rewrite(self, links: Links, node: Node) -> bool:
         if node.op not in MOVEMENT or (node.op == "Reshape" and _only_renames(links, node)):
             return False
+        if node.output.type.size > MAPPED:
+            return False
         best: tuple[Value, NDArray[np.int64]] | None = None
         index = index_map(node)
         current, length = node, 0
@@ -36,6 +38,8 @@ class MergeMovement(NodePass):
                 best = (source, index)
             before = links.producer(source)
             if before is None or before.op not in MOVEMENT or not _may_repeat(links, before):
+                break
+            if source.type.size > MAPPED:
                 break
             index = index_map(before)[index]
             current, length = before, length + 1

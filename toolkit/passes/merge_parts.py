@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Node, Value
-from ..ops.movement import as_copy, index_map
+from ..ops.movement import MAPPED, as_copy, index_map
 from ._links import Links
 from ._pass import NodePass
 from .fold_constants import MOVEMENT
@@ -21,7 +21,7 @@ class MergeParts(NodePass):
     name = "merge parts"
 
     def rewrite(self, links: Links, node: Node) -> bool:
-        if node.op != "Concat" or len(node.inputs) < 2:
+        if node.op != "Concat" or len(node.inputs) < 2 or node.output.type.size > MAPPED:
             return False
         parts = [_origin(links, v) for v in node.dynamic_inputs]
         if len(parts) < len(node.inputs) or any(p is None for p in parts):
@@ -44,6 +44,8 @@ def _origin(links: Links, v: Value) -> tuple[Value, NDArray[np.int64]] | None:
     index: NDArray[np.int64] = np.arange(v.type.size)
     moved = False
     while (node := links.producer(v)) is not None and node.op in MOVEMENT:
+        if v.type.size > MAPPED:
+            return None
         if links.only_user(v) is None:
             return None if not moved else (v, index.reshape(shape))
         index = index_map(node)[index]

@@ -29,5 +29,23 @@ class UnsupportedError(UserError):
 
     def __init__(self, source: str, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
-        lines = "\n".join(f"  - {p}" for p in self.problems)
+        groups: dict[tuple[str, str, str], list[Problem]] = {}
+        for p in self.problems:
+            groups.setdefault((p.op, p.why, p.remedy), []).append(p)
+        lines = "\n".join(f"  - {_told(group)}" for group in groups.values())
         super().__init__(f"{source}: {len(self.problems)} problem(s):\n{lines}")
+
+
+NAMED = 3
+"""Nodes that one line names."""
+
+
+def _told(group: Sequence[Problem]) -> str:
+    """Problems of one operator and one reason, on one line."""
+    first = group[0]
+    if len(group) == 1:
+        return str(first)
+    names = ", ".join(f"'{p.node}'" for p in group[:NAMED])
+    if len(group) > NAMED:
+        names += ", ..."
+    return str(first).replace(f"{first.op} '{first.node}'", f"{len(group)} {first.op} ({names})", 1)

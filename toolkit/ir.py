@@ -145,6 +145,8 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What a user should know of how the model was read."""
 
     def producers(self) -> dict[Value, Node]:
         return {v: n for n in self.nodes for v in n.outputs}

@@ -56,12 +56,13 @@ Shapes = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True)
 class Converted:
-    """What `convert` made."""
+    """What `convert` made. `notes` are what to know of how the model was read."""
 
     output: str
     file_bytes: int
     ops: dict[str, dict[str, int]]
     seconds: float
+    notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,7 +75,8 @@ class Quantized:
     `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
     rounded for the other; False: with those of the file, which are rounded for all of them; None
     where weights are the nearest.
-    `notes` are what to know of the samples; `explanation` attributes the loss on some of them.
+    `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
+    of the samples.
     """
 
     output: str
@@ -121,7 +123,7 @@ def convert(
     prove(data)
     write_atomically(path, data)
     ops = op_counts(read(data))
-    return Converted(str(path), len(data), ops, round(perf_counter() - started, 3))
+    return Converted(str(path), len(data), ops, round(perf_counter() - started, 3), graph.notes)
 
 
 def quantize(
@@ -214,7 +216,7 @@ def quantize(
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
-    notes = [*samples.notes, *remarks(known, batch)]
+    notes = [*graph.notes, *samples.notes, *remarks(known, batch)]
     if report is not None:
         page = report_page(
             data, done, told, samples, Path(model), observer, notes, progress, batch=batch

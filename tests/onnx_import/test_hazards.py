@@ -74,6 +74,21 @@ def test_a_clip_whose_least_is_above_its_most_gives_the_most(make_model, agree):
     agree(model, {"x": np.linspace(-9, 9, 18, dtype=np.float32).reshape(2, 9)})
 
 
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_clip_of_a_clip_whose_least_is_above_its_most(make_model, agree, kind, first):
+    limits = {"low": 5, "high": -3, "least": -6, "most": 6}
+    limits = {name: np.array(v, kind) for name, v in limits.items()}
+    order = [("low", "high"), ("least", "most")][:: 1 if first else -1]
+    nodes = [
+        helper.make_node("Clip", ["x", *order[0]], ["c"]),
+        helper.make_node("Clip", ["c", *order[1]], ["y"]),
+    ]
+    code = TensorProto.FLOAT if kind == "float32" else TensorProto.INT32
+    model = make_model(nodes, {"x": (19,)}, ["y"], limits, types={"x": code, "y": code})
+    agree(model, {"x": np.arange(-9, 10).astype(kind)})
+
+
 @pytest.mark.parametrize("limits", [["low"], ["low", "high"], ["", "high"]])
 def test_a_clip_between_limits_that_are_computed(make_model, agree, limits):
     """Spectrograms are cut so many decibels below their own maximum."""

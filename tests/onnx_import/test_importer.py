@@ -62,6 +62,49 @@ def test_all_problems_are_listed_at_once(make_model):
     assert "random" in found["coin"].why
 
 
+def test_problems_of_one_cause_are_one_line(make_model):
+    nodes = [node("Det", ["x"], [f"d{i}"], name=f"n{i}") for i in range(5)]
+    nodes += [node("NonZero", ["x"], ["z"], name="other")]
+    model = make_model(nodes, {"x": (2, 2)}, [f"d{i}" for i in range(5)] + ["z"])
+    with pytest.raises(UnsupportedError) as why:
+        load(model)
+    assert len(why.value.problems) == 6
+    lines = str(why.value).splitlines()
+    assert "6 problem(s)" in lines[0] and len(lines) == 3
+    assert lines[1].startswith("  - 5 Det ('n0', 'n1', 'n2', ...): the operator is not supported")
+    assert lines[2].startswith("  - NonZero 'other': ")
+
+
+def test_zip_map_is_answered_with_the_option_of_the_exporter(make_model):
+    zipped = node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[0, 1])
+    model = make_model([zipped], {"x": (1, 2)}, ["y"], infer=False)
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(1, None))
+    model.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(kind))
+    (problem,) = problems(model)
+    assert "ZipMap is not supported" in problem.why and "'zipmap': False" in problem.remedy
+
+
+@pytest.mark.parametrize("op", ["Pad", "Relu"])
+def test_what_onnx_takes_and_we_cannot_read_is_a_bug_of_ours(make_model, monkeypatch, op):
+    """A node that onnx refuses is the user's; any other fault is not put on them."""
+    from edgekit.toolkit.ops import FROM_ONNX
+
+    def broken(*_):
+        raise KeyError("ours")
+
+    monkeypatch.setattr(FROM_ONNX["Relu"], "from_onnx", broken)
+    pad = node("Pad", ["x", "short"], ["y"])
+    nodes, constants = [node("Relu", ["x"], ["y"])], {}
+    if op == "Pad":
+        nodes, constants = [pad], {"short": np.array([1, 1])}
+        assert "do not fit together" in problems(make_model(nodes, {"x": (1, 3)}, ["y"], constants,
+                                                            infer=False))[0].why  # fmt: skip
+    else:
+        with pytest.raises(KeyError, match="ours"):
+            load(make_model(nodes, {"x": (1, 3)}, ["y"], constants))
+
+
 def test_a_refused_node_does_not_hide_or_double_later_problems(make_model):
     nodes = [
         node("Det", ["x"], ["d"], name="first"),

@@ -58,9 +58,20 @@ def test_a_symbol_given_once_holds_for_all_inputs(two):
     assert [p.shape for p in graph.inputs] == [(1, 7), (1, 7)]
 
 
-def test_the_batch_symbol_is_1_on_any_axis(two):
-    graph = load(two(("n", 4), (4, "n", 4)))
-    assert [p.shape for p in graph.inputs] == [(1, 4), (4, 1, 4)]
+def test_a_symbol_that_is_not_only_a_batch_is_asked_for(two):
+    """A sequence of tokens first: nothing says that one token is meant."""
+    text = message(two(("n", 4), (4, "n", 4)))
+    assert "--shape a=D0,4" in text and "--shape b=4,D1,4" in text
+    graph = load(two(("n", 4), (4, "n", 4)), {"a": (2, 4)})
+    assert [p.shape for p in graph.inputs] == [(2, 4), (4, 2, 4)]
+
+
+def test_a_batch_that_becomes_1_is_noted(two):
+    graph = load(two(("n", 4), ("n", 4)))
+    assert [p.shape for p in graph.inputs] == [(1, 4), (1, 4)]
+    (note,) = graph.notes
+    assert "'n' is fixed to 1" in note and "--shape a=" in note
+    assert not load(two(("n", 4), ("n", 4)), {"b": (1, 4)}).notes
 
 
 def test_all_inputs_without_shape_are_named_at_once(two):

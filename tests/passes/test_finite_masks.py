@@ -90,3 +90,13 @@ def test_a_mask_that_gives_the_shape_stays(net):
     c = np.full((3, T, T), -1e9, np.float32)
     net.output(net.emit("Softmax", [where(net, net.input(1, T, T), c)], axis=2))
     assert net.after(FiniteMasks()) == ["Less", "Where", "Softmax"]
+
+
+@pytest.mark.parametrize("much", [-100.0, -999.0])
+def test_a_score_that_is_low_but_possible_is_no_mask(net, much):
+    """exp of what is 100 below the others is nothing, but they may all be as low."""
+    x, keep = net.input(1, T, T), net.input(1, T, T, name="keep")
+    condition = net.emit("Less", [keep, net.constant(np.float32([0.5]))])
+    chosen = net.emit("Where", [condition, x, net.constant(np.full(1, much, np.float32))])
+    net.output(net.emit("Softmax", [chosen], axis=2))
+    assert net.after(FiniteMasks()) == ["Less", "Where", "Softmax"]

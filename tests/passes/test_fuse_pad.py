@@ -29,12 +29,27 @@ def test_zeros_become_padding_of_a_convolution(net):
 
 @pytest.mark.parametrize(
     "how",
-    [{"value": 1.0}, {"mode": "edge"}, {"before": (0, 0, 0, 1)}, {"after": (1, 0, 0, 0)}],
+    [
+        {"value": 1.0},
+        {"mode": "edge"},
+        {"before": (0, 0, 0, 1)},
+        {"before": (1, 0, 0, 0)},
+        {"after": (1, 0, 0, 0)},
+        {"after": (0, 0, 0, 1)},
+    ],
     ids=str,
 )
 def test_other_borders_stay(net, how):
     net.output(net.conv(pad(net, net.input(1, 7, 6, 3), **how), 4, 3))
     assert net.after(FusePad()) == ["Pad", "Conv2d"]
+
+
+@pytest.mark.parametrize("op", ["AvgPool2d", "MaxPool2d"])
+@pytest.mark.parametrize("how", [{"before": (0, 1, 1, 2)}, {"after": (0, 1, 1, 2)}], ids=str)
+def test_channels_that_a_border_adds_stay_in_front_of_a_pool(net, op, how):
+    value = -np.inf if op == "MaxPool2d" else 0.0
+    net.output(pool(net, op, pad(net, net.input(1, 7, 7, 3), value=value, **how)))
+    assert net.after(FusePad()) == ["Pad", op]
 
 
 def test_a_border_that_others_read_stays(net):

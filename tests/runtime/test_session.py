@@ -163,6 +163,14 @@ def test_bools_are_bools_outside(corpus):
     assert y.tolist() == [True, False, True]
 
 
+def test_bools_are_0_or_1_inside(corpus):
+    """Whoever computes with them, as Cast to float does, counts on it."""
+    f = corpus.FileMaker()
+    f.output(f.input(DType.UInt8, 4, onnx=9), onnx=2)
+    y = Session(write(f.model())).run({"x0": np.array([0, 1, 2, 255], np.uint8)})["y0"]
+    assert y.tolist() == [0, 1, 1, 1]
+
+
 def test_a_computed_index_out_of_range_is_an_error(corpus):
     session = Session(write(corpus.one_operator(OpKind.Gather)))
     x = np.zeros((2, 5, 3), np.float32)

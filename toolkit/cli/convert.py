@@ -25,3 +25,5 @@ def convert(
         print_json(done.to_json())
         return
     people.print(f"{done.output}: {kib(done.file_bytes)}, float32")
+    for note in done.notes:
+        people.print(f"note: {note}")

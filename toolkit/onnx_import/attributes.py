@@ -66,7 +66,8 @@ def _value(a: onnx.AttributeProto) -> Any:
 
 
 def runtime_array(array: Array) -> Array:
-    """`array` in the element type that the runtime has for it; integers saturate."""
+    """`array` in the element type that the runtime has for it. Raises ValueError for values that do
+    not fit."""
     kind = array.dtype.kind
     if array.dtype in (np.float32, np.int32, np.uint8):
         return array
@@ -74,7 +75,21 @@ def runtime_array(array: Array) -> Array:
         return array.astype(np.uint8)
     if kind in "iu":
         limits = np.iinfo(np.int32)
-        return np.clip(array, limits.min, limits.max).astype(np.int32)
+        beyond = (array < limits.min) | (array > limits.max)
+        if np.any(beyond):
+            raise ValueError(
+                f"a constant holds {array[beyond].flat[0]}, which does not fit int32, in which the "
+                "runtime computes"
+            )
+        return array.astype(np.int32)
     if kind in "fV":  # V: bfloat16 and float8 of ml_dtypes
-        return array.astype(np.float32)
+        with np.errstate(over="ignore"):
+            single = array.astype(np.float32)
+        beyond = np.isfinite(array) & ~np.isfinite(single)
+        if np.any(beyond):
+            raise ValueError(
+                f"a constant holds {array[beyond].flat[0]}, which does not fit float32, in which "
+                "the runtime computes"
+            )
+        return single
     raise ValueError(f"constants of type {array.dtype} are not supported")

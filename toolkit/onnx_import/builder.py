@@ -24,7 +24,7 @@ class GraphBuilder:
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
         """Append a node with one output. Constants get the runtime's element types."""
-        given = [self._served(v) for v in inputs]
+        given = [self._served(_within(op, v)) for v in inputs]
         node = Node(op, given, [], attrs)
         kind = definition(op).infer(node)[0]
         if kind.size > TENSOR_ELEMENTS:
@@ -70,3 +70,12 @@ class GraphBuilder:
             return v
         array = runtime_array(v.const)
         return v if array is v.const else self.constant(array, v.name)
+
+
+def _within(op: str, v: Value | None) -> Value | None:
+    """A limit that no int32 passes may as well be the nearest int32."""
+    if v is None or v.const is None or v.dtype != np.int64 or op not in ("Min", "Max"):
+        return v
+    ends = np.iinfo(np.int32)
+    clipped = np.minimum(v.const, ends.max) if op == "Min" else np.maximum(v.const, ends.min)
+    return Value(v.name, v.type, clipped)

@@ -24,10 +24,11 @@ from .attributes import (
 from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
 from .limits import MAX_RANK
+from .narrow import ARITHMETIC, Narrow, doubles
 from .onnx_process import OnnxError
 from .refusals import display_name, refusal
 from .source import OnnxModel, sentence
-from .upgrade import RENAMED, upgrade
+from .upgrade import OLDEST, RENAMED, refuse_changed, upgrade
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ class Importer:
         self._build = GraphBuilder(self._graph, _all_names(model.graph))
         self._problems: list[Problem] = []
         self._inferred: dict[str, TensorType] | None = None
+        self._elements: dict[str, int] = {}
         self._named: set[Value] = set()
+        self._narrow = Narrow()
 
     def run(self, shapes: Mapping[str, Shape]) -> Graph:
         """The graph, or UnsupportedError with all problems."""
@@ -67,6 +70,9 @@ class Importer:
             raise UnsupportedError(self._label, self._problems)
         self._graph.outputs = [port for port in outputs if port is not None]
         self._name_outputs()
+        for name in doubles([*self._model.graph.input, *self._model.graph.output]):
+            self._narrow.double(name)
+        self._graph.notes = [*self._source.notes, *self._narrow.notes()]
         return self._graph
 
     def _input(self, info: onnx.ValueInfoProto, shapes: Mapping[str, Shape]) -> Binding:
@@ -110,6 +116,7 @@ class Importer:
         try:
             if node.op_type == "If" and self._inline_if(node, inputs, scope):
                 return
+            self._refuse_changed(node)
             folded = self._fold(node, inputs)
             if folded is not None:
                 for name, array in zip(node.output, folded, strict=True):
@@ -124,7 +131,7 @@ class Importer:
                 raise _Refused(None)
             for name, value in zip(node.output, self._convert(node, known), strict=False):
                 if name and value.type.size:
-                    scope[name] = self._settle(value, name)
+                    scope[name] = self._settle(self._as_in_onnx(node, name, value), name)
                 elif name:  # there is nothing to compute
                     self._bind_constant(scope, name, np.zeros(value.shape, value.dtype))
         except _Refused as why:
@@ -145,6 +152,20 @@ class Importer:
                 Problem(display_name(node), qualified(node), text, "export the model again"),
                 node, scope,
             )  # fmt: skip
+
+    def _as_in_onnx(self, node: onnx.NodeProto, name: str, value: Value) -> Value:
+        if value.dtype != np.int32 or node.op_type not in (*ARITHMETIC, "Cast"):
+            return value
+        if node.op_type == "Cast":
+            element: int | None = next((a.i for a in node.attribute if a.name == "to"), None)
+        else:
+            self._inferred_type(name)
+            element = self._elements.get(name)
+        return self._narrow.result(self._build, node, value, element)
+
+    def _refuse_changed(self, node: onnx.NodeProto) -> None:
+        if node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type):
+            refuse_changed(node.op_type, self._opsets.get("", 1))
 
     def _fault(self, node: onnx.NodeProto, inputs: Sequence[Binding | None]) -> str | None:
         """What onnx has against the node; None if nothing."""
@@ -182,7 +203,8 @@ class Importer:
                 return None
             if v is not None and v.const is not None:
                 arrays[name] = v.const
-        if not can_fold(node):
+        legacy = any(a.name in ("broadcast", "consumed_inputs") for a in node.attribute)
+        if not can_fold(node) or (legacy and self._opsets.get("", 1) < OLDEST):
             return None
         return fold(self._source.engine, node, self._model.opset_import, arrays)
 
@@ -223,7 +245,7 @@ class Importer:
     def _inferred_type(self, name: str) -> TensorType | None:
         """The type of a refused node's output, if ONNX can tell it."""
         if self._inferred is None:
-            self._inferred = _infer_types(self._source)
+            self._inferred, self._elements = _infer_types(self._source)
         return self._inferred.get(name)
 
     def _output(self, info: onnx.ValueInfoProto, scope: Scope) -> Port | None:
@@ -243,7 +265,11 @@ class Importer:
             return None
         fed = any(port.value is value for port in self._graph.inputs)
         if fed or value.const is not None:
-            value = self._copied(value, info.name)
+            try:
+                value = self._copied(value, info.name)
+            except ValueError as why:
+                self._problems.append(Problem(info.name, "output", str(why)))
+                return None
         return Port(info.name, value, element, value.shape)
 
     def _copied(self, value: Value, name: str) -> Value:
@@ -327,15 +353,19 @@ def _all_names(graph: onnx.GraphProto) -> set[str]:
     return names
 
 
-def _infer_types(model: OnnxModel) -> dict[str, TensorType]:
+def _infer_types(model: OnnxModel) -> tuple[dict[str, TensorType], dict[str, int]]:
+    """By name: the type inside the runtime, and the ONNX element type, as far as ONNX knows."""
     try:
         graph = model.engine.infer_shapes(model.proto).graph
     except OnnxError:
-        return {}
+        return {}, {}
     types: dict[str, TensorType] = {}
+    elements: dict[str, int] = {}
     for info in (*graph.value_info, *graph.output):
         tensor = info.type.tensor_type
         dims = [d.dim_value for d in tensor.shape.dim]
+        if tensor.elem_type:
+            elements[info.name] = tensor.elem_type
         if tensor.HasField("shape") and all(dims) and tensor.elem_type in RUNTIME_TYPE:
             types[info.name] = TensorType(RUNTIME_TYPE[tensor.elem_type], tuple(dims))
-    return types
+    return types, elements

@@ -17,7 +17,8 @@ from .source import OnnxModel
 def fix_input_shapes(model: OnnxModel, given: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
     """The shape of each input, from the model and `given`; also written into the model.
 
-    A symbol bound by one given shape holds for all inputs; one that is a first axis else becomes 1.
+    A symbol bound by one given shape holds for all inputs; one that is only ever a first axis else
+    becomes 1, which the model's notes say.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
     """
     label = model.label
@@ -28,10 +29,15 @@ def fix_input_shapes(model: OnnxModel, given: Mapping[str, Sequence[int]]) -> di
         for dim, value in zip(_dims(inputs[name]), shape, strict=False):
             if dim.dim_param:
                 symbols.setdefault(dim.dim_param, int(value))
-    for info in inputs.values():
+    inner = {d.dim_param for info in inputs.values() for d in _dims(info)[1:]}
+    for name, info in inputs.items():
         batch = _dims(info)[0].dim_param if _dims(info) else ""
-        if batch:
-            symbols.setdefault(batch, 1)
+        if batch and batch not in inner and batch not in symbols:
+            symbols[batch] = 1
+            model.notes.append(
+                f"the batch dimension '{batch}' is fixed to 1; another size is given by "
+                f"--shape {name}=..."
+            )
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
     for name, info in inputs.items():
@@ -86,7 +92,7 @@ def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[i
         elif _is_zero(dim):
             known.append(None)
         else:
-            known.append(1 if axis == 0 else None)
+            known.append(1 if axis == 0 and not dim.dim_param else None)
     return known
 
 

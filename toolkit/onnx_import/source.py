@@ -35,6 +35,8 @@ class OnnxModel:
     proto: onnx.ModelProto
     engine: Onnx
     weights: dict[str, Array] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What a user should know of how it was read."""
 
     def real_inputs(self) -> Iterator[onnx.ValueInfoProto]:
         """Inputs that the user feeds: those without an initializer."""

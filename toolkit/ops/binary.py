@@ -83,6 +83,10 @@ class Binary(OpDef):
         if node.op == "Pow" and values[0].dtype == np.float32:
             values[1] = _as_float(b, values[1])
         if self.fn in _int32.FUNCTIONS and all(map(_int32.is_int32, values)):
+            if self.fn == BinaryFn.Div and any(
+                v.const is not None and np.any(v.const == 0) for v in values[1:]
+            ):
+                raise Unsupported("it divides integers by a constant 0", "export the model again")
             return [reduce(lambda x, y: b.emit(self.name, within_reach(b, [x, y])), values)]
         for v in values:
             if v.dtype != np.float32:

@@ -23,7 +23,7 @@ def write_input(io: IoInfo, target: Array, x: Array) -> None:
         if io.is_quantized:
             _quantize(io, target, x)
         else:
-            target[...] = x
+            _write_floats(io, target, x)
     elif io.onnx_dtype.kind == "b" and (x.dtype == np.bool_ or x.dtype == np.uint8):
         target[...] = x != 0
     elif io.onnx_dtype.kind in "iu" and x.dtype.kind in "iu":
@@ -55,6 +55,18 @@ def _quantize(io: IoInfo, target: Array, x: Array) -> None:
     else:
         q = _pointer("int8_t *", target)
         lib.ek_quantize_f32_s8(q, values, real.size, io.scale, io.zero_point)
+
+
+def _write_floats(io: IoInfo, target: Array, x: Array) -> None:
+    with np.errstate(over="ignore"):
+        target[...] = x
+    if x.dtype.itemsize > target.dtype.itemsize:
+        beyond = np.isfinite(x) & ~np.isfinite(target)
+        if np.any(beyond):
+            raise UserError(
+                f"input '{io.name}': {x[beyond].flat[0]} does not fit {target.dtype}, which is "
+                "what the runtime computes in"
+            )
 
 
 def _write_integers(io: IoInfo, target: Array, x: Array) -> None:

@@ -1,0 +1,76 @@
+"""Where the runtime's types are narrower than ONNX's: what wraps is made to, the rest is noted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from ..ir import Value
+from ..ops._opdef import Builder
+
+_TP = onnx.TensorProto
+ARITHMETIC = frozenset(
+    ("Add", "Sub", "Mul", "Div", "Pow", "Sum", "Mean", "Neg", "Abs", "ReduceSum", "CumSum")
+)
+"""Operators whose results on integers may need more bits than their operands."""
+
+_SHIFT = {_TP.INT8: 24, _TP.INT16: 16, _TP.UINT16: 16}
+
+
+class Narrow:
+    """What one import met; `notes` says it."""
+
+    def __init__(self) -> None:
+        self._long: list[str] = []
+        self._double = ""
+
+    def result(self, b: Builder, node: onnx.NodeProto, value: Value, element: int | None) -> Value:
+        """A result of `node`, of ONNX type `element`, as ONNX has it. None: nobody knows the type.
+
+        Arithmetic on integers below 32 bits wraps at their size; on 64 it does at 32, and is noted.
+        """
+        if value.const is not None or value.dtype != np.int32:
+            return value
+        computes = node.op_type in ARITHMETIC
+        from_float = node.op_type == "Cast" and element in (_TP.INT64, None)
+        if computes and element is not None and element in _SHIFT:
+            return _wrapped(b, value, element)
+        if (computes or from_float) and element in (_TP.INT64, None):
+            self._long.append(node.name or node.output[0])
+        return value
+
+    def double(self, name: str) -> None:
+        """Tensor `name` is float64."""
+        self._double = self._double or name
+
+    def notes(self) -> list[str]:
+        found: list[str] = []
+        if self._long:
+            found.append(
+                f"{len(self._long)} operator(s), '{self._long[0]}' first, compute int64 in int32: "
+                "results beyond 2^31 wrap"
+            )
+        if self._double:
+            found.append(f"float64 (tensor '{self._double}' first) is computed in float32")
+        return found
+
+
+def _wrapped(b: Builder, x: Value, element: int) -> Value:
+    """`x` modulo 2^8 or 2^16: multiplication wraps at 32 bits, and the division is exact."""
+
+    def by(op: str, v: Value, k: int) -> Value:
+        return b.emit(op, [v, b.constant(np.array(k, np.int32))])
+
+    high = 1 << _SHIFT[element]
+    low = by("Div", by("Mul", x, high), high)
+    if element != _TP.UINT16:
+        return low
+    above = by("Add", low, high)
+    return b.emit("Sub", [above, by("Mul", by("Div", above, high), high)])
+
+
+def doubles(ports: Sequence[onnx.ValueInfoProto]) -> list[str]:
+    """The ports that are float64."""
+    return [p.name for p in ports if p.type.tensor_type.elem_type == _TP.DOUBLE]

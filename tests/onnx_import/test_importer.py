@@ -332,3 +332,19 @@ def test_bytes_paths_and_models_are_one(make_model, tmp_path):
     onnx.save(model, path)
     texts = {str(load(source)) for source in (model, model.SerializeToString(), path, str(path))}
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+def test_a_convolution_of_integers_is_refused(make_model, op):
+    constants = {"w": np.ones((2, 2, 3, 3), np.float32)}
+    nodes = [node(op, ["x", "w"], ["y"])]
+    types = {"x": TensorProto.INT8}
+    model = make_model(nodes, {"x": (1, 2, 8, 8)}, ["y"], constants, types=types, infer=False)
+    assert "int32" in problems(model)[0].why
+
+
+def test_an_axis_given_twice_is_refused(make_model):
+    constants = {"axes": np.array([0, 0])}
+    nodes = [node("Unsqueeze", ["x", "axes"], ["y"])]
+    model = make_model(nodes, {"x": (3,)}, ["y"], constants, infer=False)
+    assert "name one axis twice" in problems(model)[0].why

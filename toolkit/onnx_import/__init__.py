@@ -27,12 +27,13 @@ def load(
 ) -> Graph:
     """The float graph of an ONNX model: a file, its bytes, or a ModelProto.
 
-    `shapes` gives inputs whose dimensions are not in the model; a symbolic first axis is the batch
-    and becomes 1. Activations of spatial operators are NHWC between Transposes; `passes.DEFAULT`
-    removes these. Ports keep the ONNX names, element types and layouts. `source` is not changed.
+    `shapes` gives inputs whose dimensions are not in the model; a symbol that is only ever a first
+    axis is the batch and becomes 1, which the graph's `notes` say. Activations of spatial operators
+    are NHWC between Transposes; `passes.DEFAULT` removes these. Ports keep the ONNX names, element types and layouts. `source` is not
+    changed.
 
-    Raises UserError for what is not a valid model or has no static shapes, and UnsupportedError
-    with every node that cannot be served.
+    Raises UserError for what is not a valid model, has no static shapes, or takes more time or
+    memory than `limits` allow, and UnsupportedError with every node that cannot be served.
     """
     model = read_model(source)
     inputs = fix_input_shapes(model, shapes or {})

@@ -234,6 +234,8 @@ def _new_shape(node: OnnxNode, x: Shape) -> Shape:
         return tuple(d for i, d in enumerate(x) if i not in gone)
     rank = len(x) + len(axes or [])
     new = {axis_of(a, rank) for a in axes or []}
+    if len(new) < len(axes or []):
+        raise Unsupported(f"its axes {axes} name one axis twice", "export the model again")
     rest = iter(x)
     return tuple(1 if i in new else next(rest) for i in range(rank))
 

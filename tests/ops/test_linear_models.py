@@ -41,3 +41,9 @@ def test_classes_of_strings_are_refused(run_onnx):
     attrs = {"coefficients": ROWS, "intercepts": ROWS[:3], "classlabels_strings": ["a", "b", "c"]}
     with pytest.raises(UnsupportedError, match="classes are strings"):
         run_onnx("LinearClassifier", {"x": X}, outputs=2, **attrs, **ML)
+
+
+def test_labels_beyond_int32_are_refused(run_onnx):
+    attrs = {"coefficients": ROWS, "intercepts": ROWS[:3], "classlabels_ints": [0, 1, 1 << 40]}
+    with pytest.raises(UnsupportedError, match="holds 1099511627776, which does not fit int32"):
+        run_onnx("LinearClassifier", {"x": X}, outputs=2, **attrs, **ML)

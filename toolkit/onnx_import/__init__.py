@@ -29,8 +29,8 @@ def load(
 
     `shapes` gives inputs whose dimensions are not in the model; a symbol that is only ever a first
     axis is the batch and becomes 1, which the graph's `notes` say. Activations of spatial operators
-    are NHWC between Transposes; `passes.DEFAULT` removes these. Ports keep the ONNX names, element types and layouts. `source` is not
-    changed.
+    are NHWC between Transposes; `passes.DEFAULT` removes these. Ports keep the ONNX names, element
+    types and layouts. `source` is not changed.
 
     Raises UserError for what is not a valid model, has no static shapes, or takes more time or
     memory than `limits` allow, and UnsupportedError with every node that cannot be served.

@@ -77,7 +77,7 @@ def _take_weights(label: str, proto: onnx.ModelProto) -> dict[str, Array]:
     weights: dict[str, Array] = {}
     kept: list[onnx.TensorProto] = []
     for tensor in graph.initializer:
-        if tensor.ByteSize() < LARGE_TENSOR:
+        if not _is_large(tensor):
             kept.append(tensor)
             continue
         if tensor.name in weights:
@@ -100,6 +100,17 @@ def _take_weights(label: str, proto: onnx.ModelProto) -> dict[str, Array]:
         graph.ClearField("initializer")
         graph.initializer.extend(small)
     return weights
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    """By its shape: protobuf does not count beyond 2 GiB. What is damaged is left to the checker."""
+    if tensor.data_type == onnx.TensorProto.STRING or any(d < 0 for d in tensor.dims):
+        return False
+    try:
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    except (KeyError, TypeError, ValueError):
+        return False
+    return bool(prod(tensor.dims) * dtype.itemsize >= LARGE_TENSOR)
 
 
 def _check(model: OnnxModel) -> None:

@@ -26,7 +26,7 @@ def classifier(b: Builder, node: OnnxNode) -> list[Value]:
         raise Unsupported(f"its coefficients are not a row for each of {len(labels)} classes")
     scores = _scores(b, node, len(labels))
     best = b.emit("ArgMax", [scores], axis=1, keepdims=False, select_last_index=False)
-    named = b.constant(np.array(labels, np.int32))
+    named = b.constant(np.array(labels, np.int64))
     if list(labels) != list(range(len(labels))):
         best = b.emit("Gather", [named, best], axis=0)
     return [best, _transformed(b, node, scores)]

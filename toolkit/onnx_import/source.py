@@ -103,7 +103,7 @@ def _take_weights(label: str, proto: onnx.ModelProto) -> dict[str, Array]:
 
 
 def _is_large(tensor: onnx.TensorProto) -> bool:
-    """By its shape: protobuf does not count beyond 2 GiB. What is damaged is left to the checker."""
+    """By its shape: protobuf counts up to 2 GiB. What is damaged is left to the checker."""
     if tensor.data_type == onnx.TensorProto.STRING or any(d < 0 for d in tensor.dims):
         return False
     try:

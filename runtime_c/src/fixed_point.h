@@ -20,6 +20,12 @@ static inline int32_t ek_scale(int32_t acc, int32_t multiplier, int32_t shift)
     return right ? (int32_t)((uint32_t)h + (UINT32_C(1) << (right - 1))) >> right : h;
 }
 
+/* What ek_scale asks of them. */
+static inline bool ek_is_ratio(int32_t multiplier, int32_t shift)
+{
+    return multiplier >= 1 << 30 && shift >= -30 && shift <= 30;
+}
+
 static inline int8_t ek_requantize(int32_t acc, int32_t multiplier, int32_t shift, int32_t zero_point, int32_t qmin,
                                    int32_t qmax)
 {

@@ -1,15 +1,18 @@
 /* The checks of ops/heavy_checks.h that are long: once for all operators. */
 #include "ops/heavy_checks.h"
 
+#include "fixed_point.h"
+
 bool ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
 {
     const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
     if (!ek_is_s8(r->input_zero) || !ek_check_q_range(r->output_zero, r->qmin, r->qmax) ||
         !ek_check_blob(node, r->table, ek_add64(shifts, n), 4))
         return false;
-    const int8_t *shift = (const int8_t *)ek_blob(node, r->table) + shifts;
+    const int32_t *multiplier = (const int32_t *)ek_blob(node, r->table) + biases;
+    const int8_t *shift = (const int8_t *)(multiplier + n);
     for (uint64_t i = 0; i < n; i++)
-        if (!ek_check_shift(shift[i])) return false;
+        if (!ek_is_ratio(multiplier[i], shift[i])) return false;
     return true;
 }
 
@@ -17,9 +20,10 @@ bool ek_check_requant16(const ek_node *node, const ek_fmt_requant16 *r, uint64_t
 {
     const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
     if (r->qmin > r->qmax || !ek_check_blob(node, r->table, ek_add64(shifts, n), 4)) return false;
-    const uint8_t *shift = (const uint8_t *)ek_blob(node, r->table) + shifts;
+    const int32_t *multiplier = (const int32_t *)ek_blob(node, r->table) + biases;
+    const uint8_t *shift = (const uint8_t *)(multiplier + n);
     for (uint64_t i = 0; i < n; i++)
-        if (!ek_check_shift16(shift[i])) return false;
+        if (!ek_is_ratio16(multiplier[i], shift[i])) return false;
     return true;
 }
 

@@ -11,6 +11,7 @@ enum {
     BLOB_ALIGN = 64,
     MAX_TENSORS = 0xffff,
     MAX_OPS = 0xffff,
+    MAX_IOS = 4096,
     OLDEST_VERSION = 2,
     MAX_RANK = 8
 };
@@ -60,7 +61,8 @@ static bool open_sections(ek_model *m, const ek_flat_file *f, const ek_flat_tabl
         memcpy((uint8_t *)m + sections[i].count, &v.count, sizeof v.count);
     }
     if (!ek_flat_open_string(f, root, EK_SLOT_MODEL_TARGET, &m->target)) return false;
-    return m->tensor_count <= MAX_TENSORS && m->op_count <= MAX_OPS;
+    return m->tensor_count <= MAX_TENSORS && m->op_count <= MAX_OPS && m->input_count <= MAX_IOS &&
+           m->output_count <= MAX_IOS;
 }
 
 /* CRC of the file's bytes [begin, end), those of the checksums themselves taken as 0. */
@@ -107,6 +109,15 @@ static bool load_io(const ek_model *m, const uint8_t *tables, uint32_t i, ek_io 
     io->zero_point = tensor->zero_point;
     io->dtype = type->dtype;
     return true;
+}
+
+const ek_fmt_tensor *ek_io_tensor(const ek_model *m, const uint8_t *tables, uint32_t i)
+{
+    const ek_flat_file f = file_of(m);
+    ek_flat_table t;
+    uint16_t id = 0;
+    if (ek_flat_element(&f, tables, i, &t)) (void)ek_flat_ushort(&f, &t, EK_SLOT_IO_TENSOR, &id);
+    return (const ek_fmt_tensor *)m->tensors + id;
 }
 
 static bool verify_ios(const ek_model *m, const uint8_t *tables, uint32_t count, bool written)

@@ -12,6 +12,12 @@ const uint8_t *ek_code_of(uint32_t kind);
  * program; of a verified model it does. */
 bool ek_read_op(const ek_model *model, uint32_t i, ek_op_record *op);
 
+/* All but the parameters of an operator that ek_read_op has read before. */
+void ek_read_memory(const ek_model *model, uint32_t i, ek_op_record *op);
+
+/* The tensor of input or output i, of those that model.c has proved. */
+const ek_fmt_tensor *ek_io_tensor(const ek_model *model, const uint8_t *tables, uint32_t i);
+
 /* Prove every tensor, every operator: what model.c does once the sections are known to exist. */
 ek_status ek_verify_tensors(const ek_model *model);
 ek_status ek_verify_ops(ek_model *model);

@@ -45,8 +45,11 @@ typedef struct ek_node {
     const void *unpacked;        /* weights that are not in the file as the kernels want them, or NULL */
 } ek_node;
 
+enum { EK_INPUT_0 = 1, EK_INPUT_1 = 2, EK_INPUT_2 = 4 };
+
 typedef struct ek_op {
     uint8_t inputs_min, inputs_max, outputs;
+    uint8_t in_place; /* EK_INPUT_*: with all kernels the output may take over the memory of these inputs */
     ek_status (*check)(const ek_node *node);
     /* Bytes of scratch that run needs; NULL: none. Hostile params: compute in 64 bits. */
     uint64_t (*scratch)(const void *params, const ek_kernels *kernels);
@@ -116,6 +119,11 @@ bool ek_check_in(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements)
 bool ek_check_out(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements);
 /* For check: `bytes` at blob offset `offset` exist and are aligned to `align`. */
 bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t align);
+/* For check: input i is of the output's element type. */
+static inline bool ek_check_same_dtype(const ek_node *n, uint32_t i)
+{
+    return ek_in_tensor(n, i) && ek_in_type(n, i)->dtype == ek_out_type(n, 0)->dtype;
+}
 /* Bytes of one element; 0 for a dtype that does not exist. */
 uint32_t ek_dtype_bytes(uint8_t dtype);
 /* a * b, or UINT64_MAX when that does not fit; without a division, which small cores lack. */

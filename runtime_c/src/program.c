@@ -92,24 +92,39 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
     return at;
 }
 
-bool ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
+/* All of an operator but its parameters. Returns where those begin, or NULL. */
+static const uint8_t *read_head(const ek_model *m, uint32_t i, ek_op_record *op, operands *o)
 {
     static const uint8_t scratch[] = { EK_CODE_UNSIGNED | 2 << 3 | (2 - 1) << 5, EK_CODE_END };
     const uint32_t at = (uint32_t)m->ops[i] * EK_PROGRAM_WORD;
-    if (at > m->program_bytes || m->program_bytes - at < HEADER) return false;
+    if (at > m->program_bytes || m->program_bytes - at < HEADER) return NULL;
     const uint8_t *header = m->program + at;
     const uint32_t words = (uint32_t)header[1] + header[2], flags = header[3];
-    if (m->program_bytes - at - HEADER < words * sizeof(uint16_t)) return false;
+    if (m->program_bytes - at - HEADER < words * sizeof(uint16_t)) return NULL;
     const uint8_t *rest = header + HEADER + words * sizeof(uint16_t);
     uint32_t place[2] = { 0 };
     op->operands = (const uint16_t *)(const void *)(header + HEADER);
     op->kind = header[0];
     op->inputs = header[1];
     op->outputs = header[2];
-    const operands o = { { find_operand(m, op, 0, op->inputs), find_operand(m, op, 1, op->inputs),
-                           find_operand(m, op, op->inputs, words) } };
-    if (flags & SCRATCH) rest = read_fields(m, &o, scratch, 0, rest, (uint8_t *)place);
+    *o = (operands){ { find_operand(m, op, 0, op->inputs), find_operand(m, op, 1, op->inputs),
+                       find_operand(m, op, op->inputs, words) } };
+    if (flags & SCRATCH) rest = read_fields(m, o, scratch, 0, rest, (uint8_t *)place);
     op->scratch_bytes = place[0];
     op->scratch_offset = place[1] * EK_ALIGN;
-    return rest && flags <= ALL_FLAGS && read_fields(m, &o, ek_code_of(op->kind), flags, rest, op->params);
+    return flags <= ALL_FLAGS ? rest : NULL;
+}
+
+bool ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
+{
+    operands o;
+    const uint8_t *rest = read_head(m, i, op, &o);
+    const uint32_t flags = rest ? ((const uint8_t *)op->operands)[-1] : 0;
+    return rest && read_fields(m, &o, ek_code_of(op->kind), flags, rest, op->params);
+}
+
+void ek_read_memory(const ek_model *m, uint32_t i, ek_op_record *op)
+{
+    operands o;
+    (void)read_head(m, i, op, &o);
 }

@@ -68,9 +68,14 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* An output takes over the whole of an input or shares nothing with it: a partial overlap would
- * let an operator overwrite what it has yet to read, and is undefined for memcpy. */
-static bool verify_sharing(const ek_node *n)
+static bool works_in_place(const ek_op *impl, uint32_t input)
+{
+    return input < 8 && impl->in_place >> input & 1;
+}
+
+/* An output takes over the whole of an input of an operator that works so, or shares nothing with it: others
+ * would overwrite what they have yet to read. */
+static bool verify_sharing(const ek_node *n, const ek_op *impl)
 {
     const uint32_t inputs = n->op->inputs, count = inputs + n->op->outputs;
     for (uint32_t o = inputs; o < count; o++) {
@@ -82,7 +87,8 @@ static bool verify_sharing(const ek_node *n)
             const ek_fmt_tensor_type *type = ek_type_of(n->model, t);
             if (type->place != out_type->place) continue;
             if (!overlap(t->offset, type->bytes, out->offset, out_type->bytes)) continue;
-            if (i >= inputs || t->offset != out->offset || type->bytes != out_type->bytes) return false;
+            if (i >= inputs || !works_in_place(impl, i)) return false;
+            if (t->offset != out->offset || type->bytes != out_type->bytes) return false;
         }
     }
     return true;
@@ -105,6 +111,51 @@ static bool verify_scratch(const ek_node *n)
     return true;
 }
 
+static bool in_arena(const ek_model *m, const ek_fmt_tensor *t)
+{
+    return t && ek_type_of(m, t)->place == EK_PLACE_ARENA;
+}
+
+static bool meets(const ek_model *m, const ek_fmt_tensor *a, const ek_fmt_tensor *b)
+{
+    return in_arena(m, b) && overlap(a->offset, ek_type_of(m, a)->bytes, b->offset, ek_type_of(m, b)->bytes);
+}
+
+static bool lies_in(const ek_model *m, const ek_fmt_tensor *a, const ek_fmt_tensor *b)
+{
+    return in_arena(m, b) && a->offset >= b->offset &&
+           (uint64_t)a->offset + ek_type_of(m, a)->bytes <= (uint64_t)b->offset + ek_type_of(m, b)->bytes;
+}
+
+/* What lies in the arena when operator `reader` runs is inside a tensor that an operator before it or the caller
+ * has written, and nothing of it was overwritten since: else bytes that an earlier run or a kernel's scratch left
+ * would show. What an operator reads was proved when it was verified, so the search ends there too. */
+static bool was_written(const ek_model *m, const ek_fmt_tensor *t, uint32_t reader)
+{
+    if (!in_arena(m, t)) return true;
+    for (uint32_t i = reader; i--;) {
+        ek_op_record op;
+        const ek_node n = { .model = m, .op = &op };
+        ek_read_memory(m, i, &op);
+        if (op.scratch_bytes && overlap(t->offset, ek_type_of(m, t)->bytes, op.scratch_offset, op.scratch_bytes))
+            return false;
+        for (uint32_t k = (uint32_t)op.inputs + op.outputs; k--;) {
+            if (lies_in(m, t, ek_operand(&n, k))) return true;
+            if (k >= op.inputs && meets(m, t, ek_operand(&n, k))) return false;
+        }
+    }
+    for (uint32_t i = 0; i < m->input_count; i++)
+        if (lies_in(m, t, ek_io_tensor(m, m->inputs, i))) return true;
+    return false;
+}
+
+static bool verify_reads(const ek_node *n, uint32_t reader)
+{
+    for (uint32_t i = 0; i < n->op->inputs; i++)
+        if (!was_written(n->model, ek_operand(n, i), reader)) return false;
+    return true;
+}
+
 static ek_status verify_op(const ek_model *m, uint32_t i)
 {
     ek_op_record op;
@@ -113,7 +164,8 @@ static ek_status verify_op(const ek_model *m, uint32_t i)
     if (!impl) return EK_ERR_UNSUPPORTED;
     if (!ek_read_op(m, i, &op)) return EK_ERR_CORRUPT;
     const ek_node n = { .model = m, .op = &op, .params = op.params };
-    if (!verify_operands(&n, impl) || !verify_sharing(&n) || !verify_scratch(&n)) return EK_ERR_CORRUPT;
+    if (!verify_operands(&n, impl) || !verify_sharing(&n, impl) || !verify_scratch(&n) || !verify_reads(&n, i))
+        return EK_ERR_CORRUPT;
     return impl->check(&n);
 }
 
@@ -126,5 +178,7 @@ ek_status ek_verify_ops(ek_model *m)
             return status;
         }
     }
+    for (uint32_t i = 0; i < m->output_count; i++)
+        if (!was_written(m, ek_io_tensor(m, m->outputs, i), m->op_count)) return EK_ERR_CORRUPT;
     return EK_OK;
 }

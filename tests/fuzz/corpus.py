@@ -16,7 +16,7 @@ from edgekit.toolkit.runtime.kernels import table
 from edgekit.toolkit.runtime.model import aligned as aligned_memory
 
 sys.path.insert(0, str(Path(__file__).parent))
-from file_maker import FileMaker, geometry, indexed, shapes, view
+from file_maker import FileMaker, geometry, indexed, long_chain, shapes, view
 
 NO_BIAS = 0xFFFFFFFF
 S16 = {"qmin": -32767, "qmax": 32767}
@@ -412,5 +412,5 @@ def files():
         for name, model in models.items()
         for kernels in kernel_tables()
     }
-    everything = {**models, "chain": chain(), **packed}
+    everything = {**models, "chain": chain(), "long": long_chain(), **packed}
     return {name: write(model) for name, model in everything.items() if model}

@@ -1,9 +1,11 @@
 """Builds files operator by operator, without a planner; and the parameters many kinds share."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
-from edgekit.toolkit.format.schema import DType, Place
+from edgekit.toolkit.format.schema import DType, OpKind, Place
 from edgekit.toolkit.format.structs import pack
 from edgekit.toolkit.runtime import scratch_bytes
 
@@ -48,9 +50,10 @@ class FileMaker:
             np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
         )
 
-    def requant16(self, n):
+    def requant16(self, n, biases=None):
         """The same for int16."""
-        words = [self.rng.integers(-500, 500, n), self.rng.integers(2**22, 2**23, n)]
+        biases = n if biases is None else biases
+        words = [self.rng.integers(-500, 500, biases), self.rng.integers(2**22, 2**23, n)]
         shifts = self.rng.integers(24, 40, n).astype(np.int8)
         return self.constant(
             np.concatenate([np.concatenate(words).astype(np.int32).view(np.int8), shifts])
@@ -127,3 +130,16 @@ def indexed(**arrays):
 
 def view(outer, axis, inner):
     return {"view.outer": outer, "view.axis": axis, "view.inner": inner}
+
+
+def long_chain():
+    """Of 80 operators that write to and fro."""
+    f = FileMaker()
+    t = first = f.input(DType.Int8, 5)
+    table = f.constant(np.arange(127, -129, -1).astype(np.int8))
+    for _ in range(80):
+        t = f.op(OpKind.LutS8, [t], DType.Int8, 5, count=5, table=table)
+        f.tensors[t] = replace(f.tensors[t], offset=f.tensors[first].offset + 16 * (t % 2))
+    f.arena = 32
+    f.output(t)
+    return f.model()

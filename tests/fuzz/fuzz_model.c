@@ -1,9 +1,10 @@
 /* Open whatever bytes come, and run what opens, with every kernel table of the build.
  *
  * With libFuzzer:  clang -fsanitize=fuzzer,address,undefined -DEK_LIBFUZZER fuzz_model.c ...
- * Without:         fuzz_model SEED ROUNDS FILE...    mutates each file ROUNDS times
- *                  fuzz_model replay FILE...         runs each file as it is
- *                  fuzz_model truncate FILE...       runs every prefix of each file
+ * Without:         fuzz_model mutate SEED ROUNDS FILE...    mutates each file ROUNDS times
+ *                  fuzz_model compare SEED ROUNDS FILE...   the same; all tables must give the same bytes
+ *                  fuzz_model replay FILE...                runs each file as it is
+ *                  fuzz_model truncate FILE...              runs every prefix of each file
  * A sanitizer ends the process at the first fault; the input is left in crash.edge (with -fsanitize=address).
  */
 #include <stdbool.h>
@@ -12,8 +13,9 @@
 #include <string.h>
 
 #include "edgekit/edgekit.h"
+#include "edgekit/format.h"
 
-enum { MOST_MEMORY = 1 << 17, MOST_OPS = 64 };
+enum { MOST_MEMORY = 1 << 17, MOST_OPS = 512 };
 
 /* Every fourth of the 16-byte runs of an input is of the least integer of each type, every fourth of NaN. */
 static uint8_t input_byte(uint32_t input, uint32_t at)
@@ -24,6 +26,24 @@ static uint8_t input_byte(uint32_t input, uint32_t at)
     case 3: return nan[at % 4];
     default: return (uint8_t)(at * 37 + input * 11);
     }
+}
+
+/* What callers may do between runs and without any. */
+static void call_the_rest(const ek_model *model, const ek_kernels *kernels, ek_session *session)
+{
+    for (uint32_t i = 0; i < model->op_count; i++) {
+        size_t packed_bytes;
+        const void *data;
+        uint32_t bytes;
+        if (!ek_pack_weights(model, i, kernels, NULL, &packed_bytes) && packed_bytes && packed_bytes <= MOST_MEMORY) {
+            void *packed = malloc(packed_bytes);
+            if (ek_pack_weights(model, i, kernels, packed, &packed_bytes)) abort();
+            free(packed);
+        }
+        if (ek_session_op_output(session, i, 0, &data, &bytes)) abort();
+        (void)ek_crc32(0, data, bytes);
+    }
+    if (ek_session_reset(session)) abort();
 }
 
 /* Hostile arithmetic is free to be slow: what asks for much memory or many operators is not run. */
@@ -46,6 +66,7 @@ static void run(const ek_model *model, const ek_kernels *kernels)
         if (ek_session_output(session, i, &io)) abort();
         (void)ek_crc32(0, io.data, io.bytes);
     }
+    call_the_rest(model, kernels, session);
     free(memory);
 }
 
@@ -177,25 +198,90 @@ static void keep_crash(void)
     if (f && fwrite(trying, 1, trying_bytes, f) == trying_bytes) fclose(f);
 }
 
-static void try_bytes(const uint8_t *data, uint32_t size)
+/* Whether the bytes open. */
+typedef bool try_fn(const uint8_t *data, uint32_t size);
+
+static bool try_bytes(const uint8_t *data, uint32_t size)
 {
+    ek_model m;
     trying = data;
     trying_bytes = size;
     LLVMFuzzerTestOneInput(data, size);
+    return !ek_model_open(&m, data, size, EK_OPEN_DEFAULT);
 }
 
-static void fuzz(const uint8_t *original, uint32_t size, uint32_t rounds)
+/* No tensor is float, so that every table owes the same bytes. */
+static bool integer_only(const ek_model *m)
+{
+    const ek_fmt_tensor_type *types = (const ek_fmt_tensor_type *)m->types;
+    for (uint32_t i = 0; i < m->type_count; i++)
+        if (types[i].dtype == EK_DTYPE_FLOAT32) return false;
+    return true;
+}
+
+/* The statuses and outputs of two runs in memory full of `garbage`; false for a model that asks for much of it. */
+static bool answer(const ek_model *model, const ek_kernels *kernels, uint8_t garbage, uint64_t seed, uint32_t *crc)
+{
+    size_t bytes;
+    ek_session *session;
+    if (model->op_count > MOST_OPS || ek_session_size(model, kernels, &bytes) || bytes > MOST_MEMORY) return false;
+    void *memory = malloc(bytes);
+    memset(memory, garbage, bytes);
+    if (ek_session_init(&session, memory, bytes, model, kernels)) abort();
+    const uint64_t kept = state;
+    state = seed;
+    *crc = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < ek_input_count(model); i++) {
+            ek_io io;
+            if (ek_session_input(session, i, &io)) abort();
+            const uint32_t sort = random_below(4);
+            for (uint32_t j = 0; j < io.bytes; j++)
+                ((uint8_t *)io.data)[j] = sort ? (uint8_t)random_below(256) : input_byte(i, j);
+        }
+        const int32_t status = ek_run(session);
+        *crc = ek_crc32(*crc, (const uint8_t *)&status, sizeof status);
+        for (uint32_t i = 0; !status && i < ek_output_count(model); i++) {
+            ek_io io;
+            if (ek_session_output(session, i, &io)) abort();
+            *crc = ek_crc32(*crc, io.data, io.bytes);
+        }
+    }
+    state = kept;
+    free(memory);
+    return true;
+}
+
+/* Every table, whatever lay in the memory, gives what the reference does. */
+static bool compare(const uint8_t *file, uint32_t size)
+{
+    ek_model m;
+    uint32_t right, crc;
+    if (ek_model_open(&m, file, size, EK_OPEN_DEFAULT) || !integer_only(&m)) return false;
+    const uint64_t seed = random_below(UINT32_MAX);
+    if (!answer(&m, ek_kernels_select("ref"), 0, seed, &right)) return false;
+    for (size_t i = 0; ek_kernels_name(i); i++) {
+        const ek_kernels *kernels = ek_kernels_select(ek_kernels_name(i));
+        if (!kernels || !answer(&m, kernels, 0x5a, seed, &crc) || crc == right) continue;
+        printf("%s differs from ref\n", ek_kernels_name(i));
+        keep_crash();
+        exit(1);
+    }
+    return true;
+}
+
+static void fuzz(const uint8_t *original, uint32_t size, uint32_t rounds, try_fn *try)
 {
     ek_model m;
     uint32_t opened = 0;
     uint8_t *file = malloc(size);
     if (ek_model_open(&m, original, size, EK_OPEN_DEFAULT)) exit(2);
     for (uint32_t i = 0; i < rounds; i++) {
-        ek_model mutant;
         memcpy(file, original, size);
         const uint32_t cut = mutate(file, size, &m, original);
-        try_bytes(file, cut);
-        opened += !ek_model_open(&mutant, file, cut, EK_OPEN_DEFAULT);
+        trying = file;
+        trying_bytes = cut;
+        opened += try(file, cut);
     }
     printf("%u of %u mutants open\n", opened, rounds);
     free(file);
@@ -203,21 +289,25 @@ static void fuzz(const uint8_t *original, uint32_t size, uint32_t rounds)
 
 int main(int argc, char **argv)
 {
-    const int first = argc > 1 && (!strcmp(argv[1], "replay") || !strcmp(argv[1], "truncate")) ? 2 : 3;
+    const char *mode = argc > 1 ? argv[1] : "";
+    const bool mutates = !strcmp(mode, "mutate"), compares = !strcmp(mode, "compare");
+    const int first = mutates || compares ? 4 : 2;
+    if (argc <= first) return 2;
     __sanitizer_set_death_callback(keep_crash);
     for (int i = first; i < argc; i++) {
         uint32_t size;
         uint8_t *data = read_file(argv[i], &size);
-        state = strtoull(argv[1], NULL, 10) + (uint64_t)i;
-        if (!strcmp(argv[1], "truncate"))
+        if (first == 4) {
+            state = strtoull(argv[2], NULL, 10) + (uint64_t)i;
+            fuzz(data, size, (uint32_t)strtoul(argv[3], NULL, 10), compares ? compare : try_bytes);
+        } else if (!strcmp(mode, "truncate")) {
             for (uint32_t cut = 0; cut < size; cut++) try_bytes(data, cut);
-        else if (first == 2)
+        } else {
             try_bytes(data, size);
-        else
-            fuzz(data, size, (uint32_t)strtoul(argv[2], NULL, 10));
+        }
         free(data);
     }
-    return argc > first ? 0 : 2;
+    return 0;
 }
 
 #endif

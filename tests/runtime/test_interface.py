@@ -1,12 +1,13 @@
 """What edgekit.h promises to a C caller: memory, alignment, steps, callbacks, checksums."""
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from edgekit.runtime_c._ffi import ffi, lib
-from edgekit.toolkit.format.schema import OpKind
+from edgekit.toolkit.format.schema import BinaryFn, DType, OpKind, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import kernel_tables
 from edgekit.toolkit.runtime.kernels import table
@@ -137,6 +138,53 @@ def test_a_run_starts_over_and_so_does_a_reset(corpus):
     lib.ek_session_reset(o.session[0])
     lib.ek_step(o.session[0], 1, left)
     assert ran[33:] == [0, 1, 2, 0]
+
+
+def test_a_run_that_failed_starts_over(corpus):
+    """The operators before the one that failed may have to write anew what it had to read."""
+    f = corpus.FileMaker()
+    x, indices = f.input(DType.Int8, 4), f.input(DType.Int32, 2)
+    table = f.constant(np.arange(256).astype(np.int8))
+    y = f.op(OpKind.LutS8, [x], DType.Int8, 4, count=4, table=table)
+    p = {"outer": 1, "axis": 4, "inner_bytes": 1, "count": 2}
+    f.output(f.op(OpKind.Gather, [y, indices], DType.Int8, 2, **p))
+    o = Opened(write(f.model()))
+    assert o.init() == lib.EK_OK
+    left = ffi.new("uint32_t *")
+    at = o.io(lib.ek_session_input, 1).view(np.int32)
+    at[:] = (0, 4)
+    assert lib.ek_step(o.session[0], 1, left) == lib.EK_OK
+    assert lib.ek_step(o.session[0], 1, left) == lib.EK_ERR_INDEX
+    at[:] = (3, -4)
+    o.io(lib.ek_session_input, 0)[:] = (0, 1, 2, 3)
+    assert lib.ek_step(o.session[0], 1, left) == lib.EK_OK
+    assert left[0] == 1, "the first operator ran again"
+    assert lib.ek_step(o.session[0], 1, left) == lib.EK_OK
+    assert left[0] == 0
+    assert np.frombuffer(o.outputs()[0], np.int8).tolist() == [-125, -128]
+
+
+def test_a_reset_makes_the_state_zero_and_a_run_does_not(corpus):
+    """state + x to the state, which lies in persistent memory."""
+    f = corpus.FileMaker()
+    x, state = f.input(DType.Int32, 3), f.tensor(DType.Int32, 3, place=Place.Persistent, offset=0)
+    every = corpus.indexed(**{"shape.dims": (1, 1, 1, 3), "shape.a": (3, 3, 3, 1)})
+    every |= corpus.indexed(**{"shape.b": (3, 3, 3, 1)})
+    f.output(f.op(OpKind.BinaryS32, [state, x], DType.Int32, 3, **every, fn=int(BinaryFn.Add)))
+    f.tensors[-1] = f.tensors[state]
+    model = f.model()
+    model = replace(model, memory=replace(model.memory, persistent_bytes=12))
+    o = Opened(write(model))
+    assert o.init() == lib.EK_OK
+
+    def ran():
+        o.io(lib.ek_session_input, 0).view(np.int32)[:] = (1, -2, 3)
+        assert lib.ek_run(o.session[0]) == lib.EK_OK
+        return np.frombuffer(o.outputs()[0], np.int32).tolist()
+
+    assert [ran(), ran()] == [[1, -2, 3], [2, -4, 6]]
+    assert lib.ek_session_reset(o.session[0]) == lib.EK_OK
+    assert ran() == [1, -2, 3]
 
 
 def test_the_profiler_stands_around_each_operator(corpus):

@@ -189,7 +189,6 @@ class Reshape(Movement):
 
     name = "Reshape"
     onnx = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
-    inplace = (0,)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]

@@ -34,4 +34,6 @@ static void row(const ek_kernels *kernels, int16_t *out, const int16_t *a, const
 
 #include "broadcast_kernel.h"
 
-const ek_op ek_op_add_s16 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_add_s16 = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
+};

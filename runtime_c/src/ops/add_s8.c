@@ -23,7 +23,7 @@ static ek_status check(const ek_node *n)
     const int64_t limit = 1 << 22;
     const bool multipliers = p->a_multiplier <= limit && p->a_multiplier >= -limit && p->b_multiplier <= limit &&
                              p->b_multiplier >= -limit && fits(p);
-    const bool range = p->shift >= 0 && p->shift <= 30 && ek_is_s8(p->qmin) && ek_is_s8(p->qmax);
+    const bool range = p->shift >= 0 && p->shift <= 30 && ek_is_s8(p->qmin) && ek_is_s8(p->qmax) && p->qmin <= p->qmax;
     return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
@@ -47,4 +47,6 @@ static void row(const ek_kernels *kernels, int8_t *out, const int8_t *a, const i
 
 #include "broadcast_kernel.h"
 
-const ek_op ek_op_add_s8 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_add_s8 = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
+};

@@ -8,7 +8,7 @@ typedef ek_fmt_avg_pool2d_s8 params;
 
 static bool entry_fits(const params *p, uint64_t count, int32_t multiplier, int8_t shift)
 {
-    return ek_check_shift(shift) && ek_check_mean(count, p->input_zero, multiplier, shift);
+    return ek_check_mean(count, p->input_zero, multiplier, shift);
 }
 
 static void add_up(const ek_node *n, int32_t *acc, const int8_t *in, size_t step, size_t count, size_t c)

@@ -75,4 +75,6 @@ static void row(float *out, const float *a, const float *b, const params *p)
 
 #include "broadcast_run.h"
 
-const ek_op ek_op_binary_f32 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_binary_f32 = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
+};

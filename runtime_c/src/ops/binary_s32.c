@@ -58,4 +58,6 @@ static void row(int32_t *out, const int32_t *a, const int32_t *b, const params *
 
 #include "broadcast_run.h"
 
-const ek_op ek_op_binary_s32 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_binary_s32 = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
+};

@@ -16,6 +16,18 @@ static inline uint64_t ek_broadcast_reach(const uint32_t *dims, const uint32_t *
     return reach > UINT32_MAX ? 0 : reach;
 }
 
+/* An input that the output takes over has its elements where the output has them: of others some would be
+ * overwritten before they are read. */
+static inline bool ek_check_taken_over(const ek_node *n, uint32_t i, const uint32_t *dims, const uint32_t *steps)
+{
+    const ek_fmt_tensor *in = ek_in_tensor(n, i), *out = ek_out_tensor(n, 0);
+    if (ek_in_type(n, i)->place != ek_out_type(n, 0)->place || in->offset != out->offset) return true;
+    uint32_t behind = 1;
+    for (int d = 3; d >= 0; behind *= dims[d--])
+        if (dims[d] > 1 && steps[d] != behind) return false;
+    return true;
+}
+
 /* a and b are of `dtype`, the output is of `to`, and all have just the elements that the shape says. A row,
  * the last dimension, is contiguous in a or in b, and in the other too or one element. */
 static inline bool ek_check_broadcast_to(const ek_node *n, const ek_fmt_broadcast *s, uint8_t dtype, uint8_t to)
@@ -27,7 +39,8 @@ static inline bool ek_check_broadcast_to(const ek_node *n, const ek_fmt_broadcas
     }
     if (s->a[3] > 1 || s->b[3] > 1 || (s->dims[3] > 1 && !s->a[3] && !s->b[3])) return false;
     const uint64_t a = ek_broadcast_reach(s->dims, s->a), b = ek_broadcast_reach(s->dims, s->b);
-    return a && b && ek_check_in(n, 0, dtype, a) && ek_check_in(n, 1, dtype, b) && ek_check_out(n, 0, to, count);
+    return a && b && ek_check_in(n, 0, dtype, a) && ek_check_in(n, 1, dtype, b) && ek_check_out(n, 0, to, count) &&
+           ek_check_taken_over(n, 0, s->dims, s->a) && ek_check_taken_over(n, 1, s->dims, s->b);
 }
 
 static inline bool ek_check_broadcast(const ek_node *n, const ek_fmt_broadcast *s, uint8_t dtype)

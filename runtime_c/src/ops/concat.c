@@ -1,5 +1,5 @@
 /* Concat: each outer step of the output is one row of each input, back to back. */
-#include "overlap.h"
+#include "../op.h"
 
 static ek_status check(const ek_node *n)
 {
@@ -9,7 +9,7 @@ static ek_status check(const ek_node *n)
     if (!p->outer || !p->output_step || ek_mul64(p->outer, p->output_step) != out) return EK_ERR_CORRUPT;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n->op->inputs; i++) {
-        if (!ek_check_apart(n, i) || ek_in_type(n, i)->bytes % p->outer) return EK_ERR_CORRUPT;
+        if (!ek_check_same_dtype(n, i) || ek_in_type(n, i)->bytes % p->outer) return EK_ERR_CORRUPT;
         bytes += ek_in_type(n, i)->bytes;
     }
     return bytes == out ? EK_OK : EK_ERR_CORRUPT;

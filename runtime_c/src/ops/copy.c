@@ -1,11 +1,11 @@
 /* Copy: any strided view of a tensor made contiguous: transposes, slices, repeats, flips. */
-#include "overlap.h"
+#include "../op.h"
 
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_copy *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
-    if (!ek_check_apart(n, 0)) return EK_ERR_CORRUPT;
+    if (!ek_check_same_dtype(n, 0)) return EK_ERR_CORRUPT;
     if (!p->element_bytes || p->element_bytes != ek_dtype_bytes(in->dtype)) return EK_ERR_CORRUPT;
     const int64_t elements = in->bytes / p->element_bytes, limit = INT64_C(1) << 32;
     int64_t low = p->offset, high = p->offset;

@@ -1,12 +1,12 @@
 /* Gather: slices along an axis, chosen by indices that may be computed, so are checked as they run. */
-#include "overlap.h"
+#include "../op.h"
 
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_gather *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
     const uint64_t step = ek_mul64(p->outer, p->inner_bytes);
-    const bool fits = ek_check_apart(n, 0) && step && p->axis && ek_mul64(step, p->axis) == in->bytes &&
+    const bool fits = ek_check_same_dtype(n, 0) && step && p->axis && ek_mul64(step, p->axis) == in->bytes &&
                       ek_mul64(step, p->count) == out->bytes && ek_check_in(n, 1, EK_DTYPE_INT32, p->count);
     return fits ? EK_OK : EK_ERR_CORRUPT;
 }

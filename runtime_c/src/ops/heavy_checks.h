@@ -22,14 +22,10 @@ static inline bool ek_is_s8(int32_t v)
     return v >= -128 && v <= 127;
 }
 
-static inline bool ek_check_shift(int32_t shift)
+/* The most that an int8 is off its zero point. */
+static inline uint32_t ek_reach_s8(int32_t zero)
 {
-    return shift >= -30 && shift <= 30;
-}
-
-static inline bool ek_check_shift16(uint32_t shift)
-{
-    return shift >= 1 && shift <= 62;
+    return (uint32_t)(zero < 0 ? 127 - zero : 128 + zero);
 }
 
 static inline bool ek_check_q_range(int32_t zero, int32_t qmin, int32_t qmax)

@@ -9,4 +9,6 @@ static ek_status check(const ek_node *n)
     return !p->input_zero && p->qmin <= p->qmax && check_body(n, p) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-const ek_op ek_op_layer_norm_s16 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_layer_norm_s16 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
+};

@@ -1,3 +1,4 @@
+#include "fixed_point.h"
 #include "heavy_checks.h"
 #include "mat_mul.h"
 
@@ -7,7 +8,7 @@ static ek_status check(const ek_node *node)
 {
     const ek_fmt_mat_mul_s16 *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
-    if (p->k >= K_LIMIT || !ek_check_shift16(p->shift) || p->qmin > p->qmax ||
+    if (p->k >= K_LIMIT || !ek_is_ratio16(p->multiplier, p->shift) || p->qmin > p->qmax ||
         !ek_check_mat_mul(node, &m, EK_DTYPE_INT16))
         return EK_ERR_CORRUPT;
     return EK_OK;

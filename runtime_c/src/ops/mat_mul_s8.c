@@ -1,3 +1,4 @@
+#include "fixed_point.h"
 #include "heavy_checks.h"
 #include "mat_mul.h"
 
@@ -14,6 +15,13 @@ static bool k_fits(uint64_t k)
     return k * 255 * 255 < UINT64_C(1) << 30;
 }
 
+/* Nor where the scaling shifts them to the left. Of a checked k and zero points. */
+static bool sum_fits(const ek_fmt_mat_mul_s8 *p)
+{
+    const uint64_t most = (uint64_t)p->k * ek_reach_s8(p->a_zero) * ek_reach_s8(p->b_zero);
+    return most << (p->shift > 0 ? p->shift : 0) < UINT64_C(1) << 30;
+}
+
 /* |bz * sum(a)| = EK_BIG * quotient + rest; the quotient is spread over int8s. */
 static uint32_t extra(const ek_fmt_mat_mul_s8 *p)
 {
@@ -27,8 +35,9 @@ static ek_status check(const ek_node *node)
 {
     const ek_fmt_mat_mul_s8 *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
-    if (!k_fits(p->k) || !ek_check_shift(p->shift) || !ek_is_s8(p->a_zero) || !ek_is_s8(p->b_zero) ||
-        !ek_check_q_range(p->output_zero, p->qmin, p->qmax) || !ek_check_mat_mul(node, &m, EK_DTYPE_INT8))
+    if (!k_fits(p->k) || !ek_is_ratio(p->multiplier, p->shift) || !ek_is_s8(p->a_zero) || !ek_is_s8(p->b_zero) ||
+        !sum_fits(p) || !ek_check_q_range(p->output_zero, p->qmin, p->qmax) ||
+        !ek_check_mat_mul(node, &m, EK_DTYPE_INT8))
         return EK_ERR_CORRUPT;
     return EK_OK;
 }

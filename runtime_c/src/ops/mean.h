@@ -12,9 +12,9 @@ enum { EK_MEAN_UNIT = 16 };
 /* A sum of `count` differences q - input_zero, requantized thus, never leaves 31 bits. */
 static inline bool ek_check_mean(uint64_t count, int32_t input_zero, int32_t multiplier, int32_t shift)
 {
-    const uint64_t most = input_zero < 0 ? (uint64_t)(127 - input_zero) : (uint64_t)(input_zero + 128);
+    if (!ek_is_ratio(multiplier, shift)) return false;
     const uint64_t limit = UINT64_C(1) << (shift > 0 ? 30 - shift : 30);
-    return ek_mul64(count, most * EK_MEAN_UNIT) < limit && multiplier >= INT32_C(1) << 30;
+    return ek_mul64(count, (uint64_t)ek_reach_s8(input_zero) * EK_MEAN_UNIT) < limit;
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* MulS8: int8 Mul, broadcast. */
 #include "broadcast.h"
+#include "fixed_point.h"
 
 #define ELEMENT int8_t
 
@@ -10,9 +11,9 @@ static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
     /* |acc| <= 255 * 255, and acc << 14 stays below 2^30. */
-    const bool scale = p->multiplier >= 1 << 30 && p->shift >= -30 && p->shift <= 14;
+    const bool scale = ek_is_ratio(p->multiplier, p->shift) && p->shift <= 14;
     const bool range = ek_is_s8(p->a_zero) && ek_is_s8(p->b_zero) && ek_is_s8(p->output_zero) && ek_is_s8(p->qmin) &&
-                       ek_is_s8(p->qmax);
+                       ek_is_s8(p->qmax) && p->qmin <= p->qmax;
     return scale && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
@@ -37,4 +38,6 @@ static void row(const ek_kernels *kernels, int8_t *out, const int8_t *a, const i
 
 #include "broadcast_kernel.h"
 
-const ek_op ek_op_mul_s8 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_mul_s8 = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
+};

@@ -1,11 +1,11 @@
 /* Pad: a border of one value, mirrored, or the edge repeated. */
-#include "overlap.h"
+#include "../op.h"
 
 static ek_status check(const ek_node *n)
 {
     const ek_fmt_pad *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
-    if (!ek_check_apart(n, 0)) return EK_ERR_CORRUPT;
+    if (!ek_check_same_dtype(n, 0)) return EK_ERR_CORRUPT;
     if (p->mode > EK_PAD_MODE_EDGE || !p->element_bytes || p->element_bytes != ek_dtype_bytes(in->dtype))
         return EK_ERR_CORRUPT;
     uint64_t in_bytes = p->element_bytes, out_bytes = p->element_bytes;

@@ -3,7 +3,6 @@
 #define EK_POOL_H
 
 #include "heavy_checks.h"
-#include "overlap.h"
 
 /* The taps of a window along one axis that are inside the input: `count` of them, `step` apart,
  * the first at `first`. count may be 0. */
@@ -60,7 +59,7 @@ static inline uint64_t ek_pool_most(const ek_fmt_conv_geometry *g)
 
 static inline bool ek_check_pool(const ek_node *n, const ek_fmt_conv_geometry *g, uint8_t dtype)
 {
-    return g->in_c == g->out_c && ek_check_geometry(n, g, dtype) && ek_check_apart(n, 0);
+    return g->in_c == g->out_c && ek_check_geometry(n, g, dtype);
 }
 
 #endif

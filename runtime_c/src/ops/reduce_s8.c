@@ -9,7 +9,7 @@ typedef ek_fmt_reduce_s8 params;
 
 static bool check_mean(const params *p)
 {
-    return ek_is_s8(p->input_zero) && ek_check_q_range(p->output_zero, p->qmin, p->qmax) && ek_check_shift(p->shift) &&
+    return ek_is_s8(p->input_zero) && ek_check_q_range(p->output_zero, p->qmin, p->qmax) &&
            ek_check_mean(p->view.axis, p->input_zero, p->multiplier, p->shift);
 }
 

@@ -3,7 +3,6 @@
 #define EK_RESIZE_H
 
 #include "heavy_checks.h"
-#include "overlap.h"
 
 /* ResizeS8, ResizeS16 and ResizeF32 are the same struct. */
 typedef ek_fmt_resize_s8 ek_resize;
@@ -38,7 +37,7 @@ static inline bool ek_check_resize(const ek_node *n, const ek_resize *p, uint8_t
     const uint64_t entries = ((uint64_t)p->out_h + p->out_w) * 3;
     return p->batch && p->in_h && p->in_w && p->out_h && p->out_w && p->channels && p->linear <= 1 &&
            ek_check_in(n, 0, dtype, ek_size4(p->batch, p->in_h, p->in_w, p->channels)) &&
-           ek_check_out(n, 0, dtype, ek_size4(p->batch, p->out_h, p->out_w, p->channels)) && ek_check_apart(n, 0) &&
+           ek_check_out(n, 0, dtype, ek_size4(p->batch, p->out_h, p->out_w, p->channels)) &&
            ek_check_blob(n, p->table, entries * sizeof(int32_t), 4) &&
            ek_check_sources(ek_resize_rows(n, p), p->out_h, p->in_h) &&
            ek_check_sources(ek_resize_columns(n, p), p->out_w, p->in_w);

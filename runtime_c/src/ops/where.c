@@ -13,7 +13,9 @@ static ek_status check(const ek_node *n)
     const uint32_t *steps[3] = { p->condition, p->a, p->b };
     for (uint32_t i = 0; i < 3; i++) {
         const uint64_t reach = ek_broadcast_reach(p->dims, steps[i]);
-        if (!reach || !ek_check_in(n, i, i ? dtype : EK_DTYPE_UINT8, reach)) return EK_ERR_CORRUPT;
+        if (!reach || !ek_check_in(n, i, i ? dtype : EK_DTYPE_UINT8, reach) ||
+            !ek_check_taken_over(n, i, p->dims, steps[i]))
+            return EK_ERR_CORRUPT;
     }
     const bool fits = p->element_bytes == ek_dtype_bytes(dtype) && ek_check_out(n, 0, dtype, count);
     return fits ? EK_OK : EK_ERR_CORRUPT;
@@ -54,4 +56,6 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_where = { .inputs_min = 3, .inputs_max = 3, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_where = {
+    .inputs_min = 3, .inputs_max = 3, .outputs = 1, .in_place = EK_INPUT_1 | EK_INPUT_2, .check = check, .run = run
+};

@@ -1,0 +1,107 @@
+"""Outputs that lie over an input: only where every kernel table reads before it writes."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgekit.runtime_c._ffi import ffi, lib
+from edgekit.toolkit.format.schema import BinaryFn, OpKind
+from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.ops import ALL
+from edgekit.toolkit.runtime.model import aligned
+
+# Kinds that are not called as the operator of the graph that becomes them.
+GRAPH = {
+    "DepthwiseConv2d": "Conv2d",
+    "MinMax": "Min",
+    "Binary": "Add",
+    "ChannelLut": "Lut",
+    "Unary": "Abs",
+    "Reduce": "ReduceSum",
+    "Compare": "Equal",
+}
+
+
+@pytest.fixture(scope="session")
+def same_size():
+    """The module tests/fuzz/same_size.py."""
+    path = Path(__file__).parent.parent / "fuzz" / "same_size.py"
+    spec = importlib.util.spec_from_file_location("same_size", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def opens(model):
+    data = write(model)
+    memory = aligned(len(data))
+    memory[:] = bytearray(data)
+    at = ffi.cast("void *", memory.ctypes.data)
+    return lib.ek_model_open(ffi.new("ek_model *"), at, len(data), lib.EK_OPEN_DEFAULT) == lib.EK_OK
+
+
+def laid_over(model, op, i):
+    """The model of this one operator, its output at its i-th input, or None where sizes differ."""
+    into, out = (model.tensors[t] for t in (op.inputs[i], op.outputs[0]))
+    if into.nbytes != out.nbytes:
+        return None
+    tensors = list(model.tensors)
+    tensors[op.outputs[0]] = replace(out, offset=into.offset)
+    outputs = [io for io in model.outputs if io.tensor == op.outputs[0]]
+    return replace(model, tensors=tensors, ops=[op], outputs=outputs)
+
+
+def definition_of(kind):
+    name = kind.name
+    names = [n for n in (*GRAPH, *ALL) if name.startswith(n)]
+    longest = max(names, key=len)
+    return ALL[GRAPH.get(longest, longest)]
+
+
+@pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
+def test_the_planner_and_the_verifier_agree_who_works_in_place(corpus, same_size, kind):
+    model, tried = same_size.model(corpus, kind), 0
+    for op in model.ops:
+        for i in range(len(op.inputs)):
+            if found := laid_over(model, op, i):
+                assert opens(replace(found, tensors=model.tensors)), "the file itself is refused"
+                assert opens(found) == (i in definition_of(kind).inplace), f"input {i}"
+                tried += 1
+    assert bool(tried) == (kind not in same_size.NEVER)
+
+
+@pytest.mark.parametrize("kind", [OpKind.AddS8, OpKind.MulS16, OpKind.BinaryF32], ids=str)
+@pytest.mark.parametrize("over", [0, 1])
+def test_an_input_that_is_walked_another_way_is_not_taken_over(corpus, kind, over):
+    """A transpose and a row that repeats would read what was written."""
+    model = corpus.one_operator(kind)
+    op = next(op for op in model.ops if op.params["shape.dims.2"] == 3 and "shape.b.3" in op.params)
+    dtype = model.tensors[op.inputs[0]].dtype
+    straight, turned = (6, 3, 1, 1), (6, 1, 2, 1)
+    for steps, good in ((straight, True), (turned, False)):
+        f = corpus.FileMaker()
+        shape = {"shape.dims": (1, 2, 3, 1), "shape.a": straight, "shape.b": straight}
+        shape["shape.a" if over == 0 else "shape.b"] = steps
+        params = {k: v for k, v in op.params.items() if not k.startswith("shape.")}
+        if "fn" in params:
+            params["fn"] = BinaryFn.Add
+        ab = [f.input(dtype, 6), f.input(dtype, 6)]
+        f.output(f.op(kind, ab, dtype, 6, **corpus.indexed(**shape), **params))
+        apart = f.model()
+        assert opens(apart)
+        assert opens(laid_over(apart, apart.ops[0], over)) == good
+
+
+def test_a_condition_is_not_taken_over_nor_a_choice_that_is_walked_another_way(corpus):
+    every, turned = (6, 3, 1, 1), (6, 1, 2, 1)
+    for steps, good in ((every, True), (turned, False)):
+        f = corpus.FileMaker()
+        p = corpus.indexed(dims=(1, 2, 3, 1), condition=every, a=steps, b=every)
+        given = [f.input(corpus.DType.UInt8, 6) for _ in range(3)]
+        f.output(f.op(OpKind.Where, given, corpus.DType.UInt8, 6, **p, element_bytes=1))
+        apart = f.model()
+        assert opens(apart)
+        assert not opens(laid_over(apart, apart.ops[0], 0))
+        assert opens(laid_over(apart, apart.ops[0], 1)) == good

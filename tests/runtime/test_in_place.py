@@ -105,3 +105,41 @@ def test_a_condition_is_not_taken_over_nor_a_choice_that_is_walked_another_way(c
         assert opens(apart)
         assert not opens(laid_over(apart, apart.ops[0], 0))
         assert opens(laid_over(apart, apart.ops[0], 1)) == good
+
+
+@pytest.mark.parametrize(
+    ("offset", "good"), [(16, True), (15, False), (17, False), (21, False), (22, True), (10, True)]
+)
+def test_an_output_takes_over_all_of_an_input_or_none(corpus, offset, good):
+    chain = corpus.chain()
+    y = replace(chain.tensors[1], offset=16)
+    z = replace(chain.tensors[2], offset=offset)
+    model = replace(chain, tensors=[chain.tensors[0], y, z])
+    model = replace(model, memory=replace(chain.memory, arena_bytes=64))
+    assert opens(model) == good
+
+
+@pytest.mark.parametrize(("offset", "good"), [(0, False), (1, True)])
+def test_an_output_of_another_size_takes_over_no_input(corpus, offset, good):
+    """A row of 4 is added to one element, which lies where the output begins, or elsewhere."""
+    f = corpus.FileMaker()
+    a, b = f.input(corpus.DType.Int8, 4), f.input(corpus.DType.Int8, 1)
+    shape = {"shape.dims": (1, 1, 1, 4), "shape.a": (4, 4, 4, 1), "shape.b": (0, 0, 0, 0)}
+    p = {"a_multiplier": 1, "b_multiplier": 1, "bias": 0, "shift": 0, "qmin": -128, "qmax": 127}
+    f.output(f.op(OpKind.AddS8, [a, b], corpus.DType.Int8, 4, **corpus.indexed(**shape), **p))
+    out = f.tensors[-1]
+    f.tensors[b] = replace(f.tensors[b], offset=out.offset if offset == 0 else out.offset - 1)
+    assert opens(f.model()) == good
+
+
+@pytest.mark.parametrize("wider", [True, False])
+def test_an_operator_in_place_changes_no_sizes(corpus, wider):
+    """Requantize takes over its input, but not from int8 to int16 nor back."""
+    model = corpus.one_operator(OpKind.Requantize)
+    op = model.ops[0 if wider else 1]
+    x, y = op.inputs[0], op.outputs[0]
+    model = replace(model, ops=[op], outputs=[io for io in model.outputs if io.tensor == y])
+    assert opens(model)
+    tensors = list(model.tensors)
+    tensors[y] = replace(tensors[y], offset=tensors[x].offset)
+    assert not opens(replace(model, tensors=tensors))

@@ -257,30 +257,6 @@ def test_nothing_is_written_to_the_blob(chain):
 
 
 @pytest.mark.parametrize(
-    ("offset", "good"), [(16, True), (15, False), (17, False), (21, False), (22, True), (10, True)]
-)
-def test_an_output_takes_over_all_of_an_input_or_none(chain, offset, good):
-    y = replace(chain.tensors[1], offset=16)
-    z = replace(chain.tensors[2], offset=offset)
-    model = replace(chain, tensors=[chain.tensors[0], y, z])
-    model = replace(model, memory=replace(chain.memory, arena_bytes=64))
-    assert status(write(model)) == (lib.EK_OK if good else lib.EK_ERR_CORRUPT)
-
-
-@pytest.mark.parametrize(("offset", "good"), [(0, False), (1, True)])
-def test_an_output_of_another_size_takes_over_no_input(corpus, offset, good):
-    """A row of 4 is added to one element, which lies where the output begins, or elsewhere."""
-    f = corpus.FileMaker()
-    a, b = f.input(DType.Int8, 4), f.input(DType.Int8, 1)
-    shape = {"shape.dims": (1, 1, 1, 4), "shape.a": (4, 4, 4, 1), "shape.b": (0, 0, 0, 0)}
-    p = {"a_multiplier": 1, "b_multiplier": 1, "bias": 0, "shift": 0, "qmin": -128, "qmax": 127}
-    f.output(f.op(OpKind.AddS8, [a, b], DType.Int8, 4, **corpus.indexed(**shape), **p))
-    out = f.tensors[-1]
-    f.tensors[b] = replace(f.tensors[b], offset=out.offset if offset == 0 else out.offset - 1)
-    assert status(write(f.model())) == (lib.EK_OK if good else lib.EK_ERR_CORRUPT)
-
-
-@pytest.mark.parametrize(
     ("offset", "nbytes", "good"),
     [
         (32, 16, True),

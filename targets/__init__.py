@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,18 @@ class Target:
     description: str
     kernels: str  # the folder with kernels.cmake (and toolchain.cmake, unless it is the host)
     tables: tuple[str, ...]  # kernel tables built in, best last; the reference is always there
-    dtypes: tuple[str, ...] = ("int8", "float32")
     plan: str = ""  # the table that files are packed and planned for; empty: they stay generic
     alignment: int = 16  # bytes, of a model and of a session's memory
     bare_metal: bool = False
     accelerator: str = ""  # "opencl": operators run on a device of that interface, the rest here
     project: tuple[str, ...] = ()  # what its folder deploy/ makes; empty: no such folder
     world: tuple[str, ...] = ()  # sources of a program beside main.c: start-up, io, C library
+    headers: tuple[str, ...] = ()  # that they and deploy/ include
     compiler: str = "cc"
     linker: tuple[str, ...] = ()  # what the compiler wants to be told when it links
-    binutils: str = ""  # the names of its size and nm, with {} for them; empty: as gcc has them
+    binutils: str = (
+        ""  # the names of its size, nm and objcopy, with {} for them; empty: as gcc has them
+    )
     packages: str = ""  # the distribution's packages that hold the compiler
     emulator: str = ""  # empty: runs on this machine
     emulator_package: str = ""
@@ -45,6 +48,10 @@ class Target:
     @property
     def folder(self) -> Path:
         return FOLDER / self.kernels
+
+    def tool(self, name: str) -> str:
+        """The program of binutils called `name` for this target."""
+        return (self.binutils or self.compiler.removesuffix("gcc") + "{}").format(name)
 
 
 def _entries() -> Iterator[tuple[str, Path, dict[str, Any]]]:
@@ -65,7 +72,11 @@ def load(name: str) -> Target:
     for found, path, facts in _entries():
         if found == name:
             return _target(name, path, facts)
-    raise ValueError(f"no target '{name}'; there are: {', '.join(names())}")
+    known = names()
+    spelled = name.lower().replace("-", "_").replace(" ", "_")
+    close = get_close_matches(spelled, known, n=1, cutoff=0.75)
+    hint = f"did you mean '{close[0]}'? T" if close else "t"
+    raise ValueError(f"no target '{name}'; {hint}here are: {', '.join(known)}")
 
 
 def _target(name: str, path: Path, facts: dict[str, Any]) -> Target:

@@ -9,6 +9,8 @@ import pytest
 
 from edgekit import targets
 from edgekit.toolkit.device.emulate import Device
+from edgekit.toolkit.device.listing import listing
+from edgekit.toolkit.format.model import NUMPY_OF
 from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
@@ -54,6 +56,9 @@ def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, name):
     if target.bare_metal:  # but for what converts floats, where the core has none
         assert all(re.match("__aeabi_(f|u?i2f)", symbol) for symbol in needed), needed
         assert not needed or name == "cortex_m0plus"
+    listed = next(row.dtypes for row in listing() if row.name == name)
+    ran_on = {NUMPY_OF[t.dtype].name for t in device.model.tensors} - {"int32", "uint8"}
+    assert {"int8", "int16"} <= ran_on <= set(listed)
     for feed, answers in zip(feeds, ran.outputs, strict=True):
         wanted = session.run_raw(feed)
         for io, op, answer in zip(session.outputs, device.model.outputs, answers, strict=True):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import click
 
 from ..device.listing import listing
 from .options import json_option
-from .output import print_json, table
+from .output import people, print_json, table
 
 
 @click.command()
@@ -19,15 +21,11 @@ def targets(as_json: bool) -> None:
         return
     table(
         "Targets",
-        ("|target", "what it is", "toolchain", "emulator", "on hardware"),
+        ("|target", "description", "toolchain", "emulator"),
         [
-            (
-                r.name,
-                r.description,
-                r.toolchain,
-                r.emulator,
-                r.hardware,
-            )
+            (r.name, fill(r.description, 27), fill(r.toolchain, 13), fill(r.emulator, 14))
             for r in rows
         ],
     )
+    tested = [r.name for r in rows if r.hardware != "never"]
+    people.print(f"Tested on hardware: {', '.join(tested)}. All others run in emulators only.")

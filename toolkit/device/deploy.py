@@ -21,7 +21,8 @@ def write_deployment(folder: Path, target: Target, runtime: str) -> None:
     shutil.copytree(target.folder / "include", folder / "include", dirs_exist_ok=True)
     for source in target.world:
         _copy_below(folder / "world", target.folder, target.folder / source)
-    _copy_below(folder / "world", target.folder, target.folder / "hvx" / "vectors.h")
+    for header in target.headers:
+        _copy_below(folder / "world", target.folder, target.folder / header)
     shutil.copy(targets.FOLDER / "runner" / "io.h", folder / "world")
 
 

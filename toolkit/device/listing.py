@@ -7,13 +7,21 @@ from typing import Any
 
 from ... import targets
 from ..errors import UserError
+from ..format.schema import OpKind
 from . import opencl
 from .process import find
+
+_DTYPES = {"S8": "int8", "S16": "int16", "F32": "float32"}
+"""By the ends of the names of operators in a file."""
 
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """A target; `toolchain` and `emulator` are "found", "not needed", or how to install them."""
+    """A target; `toolchain` and `emulator` are "found", "not needed", or how to install them.
+
+    `dtypes` are those of activations: every target executes all operators, by portable kernels
+    where its own do less.
+    """
 
     name: str
     description: str
@@ -30,6 +38,8 @@ class TargetInfo:
 
 def listing() -> list[TargetInfo]:
     """Every target, by name."""
+    kinds = [kind.name for kind in OpKind]
+    served = [d for end, d in _DTYPES.items() if any(k.endswith(end) for k in kinds)]
     rows = []
     for t in map(targets.load, targets.names()):
         host = not t.emulator
@@ -38,7 +48,7 @@ def listing() -> list[TargetInfo]:
                 t.name,
                 t.description,
                 t.isa,
-                list(t.dtypes),
+                served,
                 list(t.tables),
                 "not needed" if host else _state(t.compiler, t.packages),
                 _devices()

@@ -147,7 +147,7 @@ static ek_status open_checked(ek_model *m, uint32_t flags)
     return ek_verify_ops(m);
 }
 
-ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_t flags)
+ek_status ek_open_with(ek_model *model, const ek_registry *registry, const void *data, size_t bytes, uint32_t flags)
 {
     if (!model) return EK_ERR_ARG;
     memset(model, 0, sizeof *model);
@@ -155,6 +155,7 @@ ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_
     if (!data || flags & ~(uint32_t)EK_OPEN_CHECKSUM) return EK_ERR_ARG;
     if ((uintptr_t)data % EK_ALIGN) return EK_ERR_ALIGN;
     if (bytes > INT32_MAX) return EK_ERR_CORRUPT;
+    model->registry = registry;
     model->data = (const uint8_t *)data;
     model->bytes = bytes;
     const ek_status status = open_checked(model, flags);

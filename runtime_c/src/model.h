@@ -4,9 +4,25 @@
 
 #include "op.h"
 
-/* The operator of a kind, NULL when this build lacks it, and the code that reads its parameters. */
-const ek_op *ek_op_of(uint32_t kind);
-const uint8_t *ek_code_of(uint32_t kind);
+/* The operators of a build by their kind, and the code that reads their parameters. */
+typedef struct ek_registered {
+    const ek_op *op;
+    const char *code;
+} ek_registered;
+
+typedef struct ek_registry {
+    const ek_registered *ops;
+    uint32_t count;
+} ek_registry;
+
+/* The operator of a kind, NULL when the build lacks it. */
+static inline const ek_op *ek_op_of(const ek_registry *registry, uint32_t kind)
+{
+    return kind < registry->count ? registry->ops[kind].op : NULL;
+}
+
+/* As ek_model_open, with these operators. */
+ek_status ek_open_with(ek_model *model, const ek_registry *registry, const void *data, size_t bytes, uint32_t flags);
 
 /* Operator i of the program, of a kind that this build has. False when it does not lie in the
  * program; of a verified model it does. */

@@ -1,38 +1,5 @@
-/* The operators of this build, and what their checks have in common. */
+/* What the checks of operators have in common. */
 #include "model.h"
-
-/* ek_ops.inc is written by the build: one EK_KIND(KIND, kind) an operator. */
-#define EK_KIND(KIND, kind) extern const ek_op ek_op_##kind;
-#include "ek_ops.inc"
-#undef EK_KIND
-
-static const struct {
-    const ek_op *op;
-    const char *code;
-} ops[] = {
-    [0] = { NULL, NULL }, /* kinds count from 1; a build may have none */
-#define EK_KIND(KIND, kind) [EK_OP_##KIND] = { &ek_op_##kind, EK_CODE_OF_##KIND },
-#include "ek_ops.inc"
-#undef EK_KIND
-};
-
-const ek_op *ek_op_of(uint32_t kind)
-{
-    return kind < sizeof ops / sizeof *ops ? ops[kind].op : NULL;
-}
-
-const uint8_t *ek_code_of(uint32_t kind)
-{
-    return (const uint8_t *)ops[kind].code;
-}
-
-uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params)
-{
-    const ek_op *op = ek_op_of(kind);
-    if (!op || !kernels || !params) return UINT32_MAX;
-    const uint64_t bytes = op->scratch ? op->scratch(params, kernels) : 0;
-    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
-}
 
 uint64_t ek_mul64(uint64_t a, uint64_t b)
 {

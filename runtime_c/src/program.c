@@ -120,7 +120,7 @@ bool ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
     operands o;
     const uint8_t *rest = read_head(m, i, op, &o);
     const uint32_t flags = rest ? ((const uint8_t *)op->operands)[-1] : 0;
-    return rest && read_fields(m, &o, ek_code_of(op->kind), flags, rest, op->params);
+    return rest && read_fields(m, &o, (const uint8_t *)m->registry->ops[op->kind].code, flags, rest, op->params);
 }
 
 void ek_read_memory(const ek_model *m, uint32_t i, ek_op_record *op)

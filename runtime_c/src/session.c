@@ -36,7 +36,7 @@ static uint64_t aligned(uint64_t bytes)
 
 static const ek_op *op_impl(const ek_model *model, uint32_t i)
 {
-    return ek_op_of(ek_kind_at(model, i));
+    return ek_op_of(model->registry, ek_kind_at(model, i));
 }
 
 static bool outgrows_plan(const ek_op *impl, const ek_node *n, const ek_kernels *kernels, uint64_t *need)
@@ -216,7 +216,7 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
 {
     ek_op_record room;
     ek_node n = session_node(s, i, &room);
-    const ek_op *impl = ek_op_of(n.op->kind);
+    const ek_op *impl = ek_op_of(s->model->registry, n.op->kind);
     uint64_t need;
     if (outgrows_plan(impl, &n, s->kernels, &need)) n.scratch = s->scratch;
     if (s->in_file && packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));

@@ -160,7 +160,7 @@ static ek_status verify_op(const ek_model *m, uint32_t i)
 {
     ek_op_record op;
     if ((uint32_t)m->ops[i] * EK_PROGRAM_WORD >= m->program_bytes) return EK_ERR_CORRUPT;
-    const ek_op *impl = ek_op_of(ek_kind_at(m, i));
+    const ek_op *impl = ek_op_of(m->registry, ek_kind_at(m, i));
     if (!impl) return EK_ERR_UNSUPPORTED;
     if (!ek_read_op(m, i, &op)) return EK_ERR_CORRUPT;
     const ek_node n = { .model = m, .op = &op, .params = op.params };

@@ -75,6 +75,7 @@ typedef struct ek_model {
     const uint8_t *program, *blob;
     const uint16_t *ops;
     const uint8_t *inputs, *outputs, *names;
+    const struct ek_registry *registry;
     const char *target; /* "generic", or the kernel table the weights are packed for */
     uint32_t tensor_count, type_count, op_count, dim_count, program_bytes, blob_bytes;
     uint32_t input_count, output_count, names_bytes;

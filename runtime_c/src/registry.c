@@ -1,0 +1,99 @@
+/* All that depends on which operators and kernel tables a build has. `edgekit build` gives its symbols the
+ * name of the model, as those of the tables: the rest of the runtime is the same for any number of models. */
+#include "edgekit/target.h"
+
+#include "kernels_ref/reference.h"
+#include "model.h"
+
+#if defined(__AVX2__)
+#error "a target's flags reached the portable part"
+#endif
+
+/* ek_ops.inc is written by the build: one EK_KIND(KIND, kind) an operator. */
+#define EK_KIND(KIND, kind) extern const ek_op ek_op_##kind;
+#include "ek_ops.inc"
+#undef EK_KIND
+
+static const ek_registered ops[] = {
+    [0] = { NULL, NULL }, /* kinds count from 1; a build may have none */
+#define EK_KIND(KIND, kind) [EK_OP_##KIND] = { &ek_op_##kind, EK_CODE_OF_##KIND },
+#include "ek_ops.inc"
+#undef EK_KIND
+};
+
+static const ek_registry registry = { ops, sizeof ops / sizeof *ops };
+
+/* ek_targets.inc is written by the build: one EK_TARGET(name) a kernel table, best last. */
+#define EK_TARGET(name) extern const ek_target ek_target_##name;
+#include "ek_targets.inc"
+#undef EK_TARGET
+
+static const ek_target *const targets[] = {
+#define EK_TARGET(name) &ek_target_##name,
+#include "ek_targets.inc"
+#undef EK_TARGET
+    NULL,
+};
+
+/* Firmware that runs files packed for one table has no use for the reference beside it. */
+#ifndef EK_NO_PACKERS
+static const ek_kernels reference_kernels = { EK_REFERENCE_KERNELS };
+static const ek_kernels *const reference = &reference_kernels;
+#else
+static const ek_kernels *const reference = NULL;
+#endif
+
+/* ek_plans.inc likewise: one EK_PLAN(name) a table of another CPU. */
+#define EK_PLAN(name) extern const ek_kernels ek_plan_##name;
+#include "ek_plans.inc"
+#undef EK_PLAN
+
+static const ek_kernels *const plans[] = {
+#define EK_PLAN(name) &ek_plan_##name,
+#include "ek_plans.inc"
+#undef EK_PLAN
+    NULL,
+};
+
+const ek_kernels *ek_kernels_plan(const char *name)
+{
+    if (!name) return NULL;
+    for (const ek_kernels *const *p = plans; *p; p++)
+        if (ek_same(name, (*p)->name)) return *p;
+    return NULL;
+}
+
+const ek_kernels *ek_kernels_reference(void)
+{
+    return reference;
+}
+
+const char *ek_kernels_name(size_t i)
+{
+    const size_t count = sizeof targets / sizeof *targets - 1, before = reference ? 1 : 0;
+    if (i < before) return reference->name;
+    return i - before < count ? targets[i - before]->kernels->name : NULL;
+}
+
+const ek_kernels *ek_kernels_select(const char *name)
+{
+    const ek_kernels *found = !name || (reference && ek_same(name, reference->name)) ? reference : NULL;
+    for (const ek_target *const *t = targets; *t; t++) {
+        if (name && !ek_same(name, (*t)->kernels->name)) continue;
+        if ((*t)->supported()) found = (*t)->kernels;
+    }
+    return found;
+}
+
+ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_t flags)
+{
+    return ek_open_with(model, &registry, data, bytes, flags);
+}
+
+uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params)
+{
+    const ek_op *op = ek_op_of(&registry, kind);
+    if (!op || !kernels || !params) return UINT32_MAX;
+    const uint64_t bytes = op->scratch ? op->scratch(params, kernels) : 0;
+    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}

@@ -35,9 +35,9 @@ _Static_assert(sizeof(void *) != 4 || sizeof(window) == 24, "the code below know
     "smlatt " s3 ", r3, lr, " s3 "\n"
 
 /* sums[pixel][channel]; every register is needed. */
-static __attribute__((naked, noinline)) void sum_taps(int32_t *sums, const window *w)
+static __attribute__((naked, noinline)) void sum_taps(__attribute__((unused)) int32_t *sums,
+                                                      __attribute__((unused)) const window *w)
 {
-    (void)sums, (void)w;
     __asm__ volatile("push {r0, r4-r11, lr}\n"
                      "ldm r1, {r0, r1, r2, r3, r4, r5}\n"
                      "push {r2, r3, r4, r5}\n"

@@ -39,9 +39,8 @@ _Static_assert(sizeof(void *) != 4 || (offsetof(ek_dsp_line, x) == 20 && offseto
     "asr " sum ", " sum ", " shift "\n"                  \
     "ssat " sum ", #8, " sum "\n"
 
-__attribute__((naked)) void ek_dsp_depthwise_line(ek_dsp_line *line)
+__attribute__((naked)) void ek_dsp_depthwise_line(__attribute__((unused)) ek_dsp_line *line)
 {
-    (void)line;
     __asm__ volatile("push {r4-r11, lr}\n"
                      "push {r0, r1}\n" /* and room for w_end */
                      "1:\n"            /* four channels; r0 = line */

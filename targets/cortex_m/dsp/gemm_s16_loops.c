@@ -19,9 +19,8 @@ _Static_assert(sizeof(void *) != 4 || (offsetof(ek_dsp_job16, enter) == 8 && off
 /* EK_DSP_STEP_BYTES16 of code: every instruction has 4 bytes. */
 #define STEP "ldrd r2, r3, [r1], #8\n" PRODUCTS("r2") PRODUCTS("r3")
 
-__attribute__((naked)) void ek_dsp_pairs16_3(ek_dsp_job16 *job)
+__attribute__((naked)) void ek_dsp_pairs16_3(__attribute__((unused)) ek_dsp_job16 *job)
 {
-    (void)job;
     __asm__ volatile("push {r4-r11, lr}\n"
                      "ldr r1, [r0, #4]\n"
                      "push {r0, r1}\n"
@@ -55,9 +54,8 @@ __attribute__((naked)) void ek_dsp_pairs16_3(ek_dsp_job16 *job)
     "smlad r4, " x ", lr, r4\n"                 \
     "smlad r5, " x ", " weights ", r5\n"
 
-__attribute__((naked)) void ek_dsp_pairs16_1(ek_dsp_job16 *job)
+__attribute__((naked)) void ek_dsp_pairs16_1(__attribute__((unused)) ek_dsp_job16 *job)
 {
-    (void)job;
     __asm__ volatile("push {r0, r4-r11, lr}\n"
                      "ldr r12, [r0, #4]\n"
                      "1:\n" /* a pair */

@@ -30,9 +30,8 @@ _Static_assert(sizeof(void *) != 4 || (offsetof(ek_dsp_job, w) == 24 && offsetof
     "add " sum ", " sum ", " zero "\n"                   \
     "ssat " sum ", #8, " sum "\n"
 
-__attribute__((naked)) void ek_dsp_pairs_3(ek_dsp_job *job)
+__attribute__((naked)) void ek_dsp_pairs_3(__attribute__((unused)) ek_dsp_job *job)
 {
-    (void)job;
     __asm__ volatile(
         "push {r4-r11, lr}\n"
         "ldr r1, [r0, #52]\n"
@@ -164,9 +163,8 @@ __attribute__((naked)) void ek_dsp_pairs_3(ek_dsp_job *job)
     "ldm r1!, {r8-r11}\n" PRODUCTS_1("r4", "r8") PRODUCTS_1("r5", "r9") PRODUCTS_1("r6", "r10") \
         PRODUCTS_1("r7", "r11")
 
-__attribute__((naked)) void ek_dsp_pairs_1(ek_dsp_job *job)
+__attribute__((naked)) void ek_dsp_pairs_1(__attribute__((unused)) ek_dsp_job *job)
 {
-    (void)job;
     __asm__ volatile(
         "push {r4-r11, lr}\n"
         "ldr r1, [r0, #52]\n"
@@ -233,10 +231,12 @@ __attribute__((naked)) void ek_dsp_pairs_1(ek_dsp_job *job)
                                                                       "b 3b\n");
 }
 
-__attribute__((naked)) uint32_t *ek_dsp_spread_3(int32_t *correction, const int8_t *a, size_t step, size_t fours,
-                                                 uint32_t *x)
+__attribute__((naked)) uint32_t *ek_dsp_spread_3(__attribute__((unused)) int32_t *correction,
+                                                 __attribute__((unused)) const int8_t *a,
+                                                 __attribute__((unused)) size_t step,
+                                                 __attribute__((unused)) size_t fours,
+                                                 __attribute__((unused)) uint32_t *x)
 {
-    (void)correction, (void)a, (void)step, (void)fours, (void)x;
     __asm__ volatile("push {r0, r4-r11, lr}\n"
                      "ldr r0, [sp, #40]\n"
                      "mov r10, #0\n" /* sums of a row's even and odd inputs, as halves */

@@ -49,9 +49,8 @@ _Static_assert(sizeof(void *) != 4 ||
 
 /* clang-format off */
 
-static __attribute__((naked, noinline)) void multiply(job *j)
+static __attribute__((naked, noinline)) void multiply(__attribute__((unused)) job *j)
 {
-    (void)j;
     __asm__ volatile("push {r4-r11, lr}\n"
                      "push {r0, r1}\n" /* r1: room for the end of a piece */
                      "mov r8, r0\n"

@@ -78,14 +78,14 @@ EK_RUNTIME __aeabi_lasr(void)
 }
 
 /* The next bit of the quotient in r2: whether the rest in r0 has r1 << n, which is then taken away. */
-#define BIT(n)              \
-    "lsrs r3, r0, #" n "\n" \
-    "cmp r3, r1\n"          \
-    "bcc 1f\n"              \
-    "lsls r3, r1, #" n "\n" \
-    "subs r0, r3\n"         \
-    "1:\n"                  \
-    "adcs r2, r2\n"
+#define BIT(n) COMPARED("lsrs r3, r0, #" n, "lsls r3, r1, #" n)
+#define COMPARED(shifted, back)  \
+    shifted "\n"                 \
+            "cmp r3, r1\n"       \
+            "bcc 1f\n" back "\n" \
+            "subs r0, r3\n"      \
+            "1:\n"               \
+            "adcs r2, r2\n"
 
 #define ENTRY(name)               \
     ".weak " name "\n"            \
@@ -113,7 +113,7 @@ EK_RUNTIME __aeabi_uidivmod(void)
                      "4:\n"
                      "lsrs r1, r1, #8\n");
     __asm__ volatile("5:\n" BIT("7") BIT("6") BIT("5") BIT("4"));
-    __asm__ volatile("6:\n" BIT("3") BIT("2") BIT("1") BIT("0"));
+    __asm__ volatile("6:\n" BIT("3") BIT("2") BIT("1") COMPARED("movs r3, r0", "movs r3, r1"));
     __asm__ volatile("cmp r1, r12\n"
                      "bne 4b\n"
                      "7:\n"

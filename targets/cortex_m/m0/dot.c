@@ -46,9 +46,11 @@
     "add r10, r5\n"            \
     "add r11, r6\n"
 
-__attribute__((naked)) void ek_m0_dot_4(const int8_t *a, const uint8_t *w, size_t k, int32_t *sums)
+__attribute__((naked)) void ek_m0_dot_4(__attribute__((unused)) const int8_t *a,
+                                        __attribute__((unused)) const uint8_t *w,
+                                        __attribute__((unused)) size_t k,
+                                        __attribute__((unused)) int32_t *sums)
 {
-    (void)a, (void)w, (void)k, (void)sums;
     __asm__ volatile(ENTER
                      "add r2, r0\n"
                      "mov r12, r2\n" /* the end of a */
@@ -88,9 +90,11 @@ __attribute__((naked)) void ek_m0_dot_4(const int8_t *a, const uint8_t *w, size_
     "muls r3, r4, r3\n"       \
     "add " sum ", r3\n"
 
-__attribute__((naked)) void ek_m0_taps_4(const int8_t *const *taps, const int8_t *w, const ek_m0_taps *t, int32_t *sums)
+__attribute__((naked)) void ek_m0_taps_4(__attribute__((unused)) const int8_t *const *taps,
+                                         __attribute__((unused)) const int8_t *w,
+                                         __attribute__((unused)) const ek_m0_taps *t,
+                                         __attribute__((unused)) int32_t *sums)
 {
-    (void)taps, (void)w, (void)t, (void)sums;
     __asm__ volatile(ENTER
                      "ldm r2!, {r4-r6}\n" /* offset, c, end */
                      "mov r7, r4\n"

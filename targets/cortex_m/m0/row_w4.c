@@ -39,9 +39,8 @@ _Static_assert(sizeof(void *) != 4 || (offsetof(job, sums) == 16 && offsetof(job
     PRODUCT(even, "r3")           \
     PRODUCT(odd, "r4")
 
-static __attribute__((naked, noinline)) void multiply(job *j)
+static __attribute__((naked, noinline)) void multiply(__attribute__((unused)) job *j)
 {
-    (void)j;
     __asm__ volatile(".syntax unified\n"
                      "push {r4-r7, lr}\n"
                      "mov r4, r8\n"

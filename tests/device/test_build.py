@@ -24,8 +24,10 @@ def test_the_project_builds_as_it_stands(ready, model_file, tmp_path, name, sour
     ready(name)
     path, _ = model_file("digits")
     built = build(path, name, tmp_path / "fw", sources=sources)
-    assert {"main.c", "model.c", "model.edge", "CMakeLists.txt", "size.json"} <= set(built.files)
-    assert ("libedgekit.a" in built.files) != sources
+    assert {"main.c", "model_model.c", "model.edge", "CMakeLists.txt", "size.json"} <= set(
+        built.files
+    )
+    assert ("libmodel.a" in built.files) != sources
     size = json.loads((tmp_path / "fw" / "size.json").read_text())
     assert set(size) >= {"text", "rodata", "data", "bss", "arena", "model"}
     assert size["model"] == (tmp_path / "fw" / "model.edge").stat().st_size
@@ -111,3 +113,18 @@ def test_a_missing_toolchain_names_the_package(model_file, tmp_path, monkeypatch
     with pytest.raises(UserError, match="apt-get install gcc-arm-none-eabi"):
         build(model_file("digits")[0], "cortex_m4", tmp_path / "fw")
     assert not (tmp_path / "fw").exists()
+
+
+def test_the_list_of_targets_fits_80_columns_in_a_pipe(capsys):
+    assert main(["targets"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert max(map(len, told)) <= 80
+    assert all(any(name in line for line in told) for name in targets.names())
+
+
+@pytest.mark.parametrize("wrong", ["cortex-m4", "Cortex_M4", "cortexm4", "cortex m4"])
+def test_a_target_misspelled_is_told_the_right_name(wrong):
+    with pytest.raises(ValueError, match=r"did you mean 'cortex_m4'\? There are: aarch64_linux"):
+        targets.load(wrong)
+    with pytest.raises(ValueError, match="no target 'zzz'; there are: aarch64_linux"):
+        targets.load("zzz")

@@ -8,7 +8,8 @@ import click
 
 from ..device import build as device_build
 from ..device.build import load_target
-from .fpga import build_report, config_of
+from ..errors import UserError
+from .fpga import build_report, config_of, tell_kept
 from .options import edge_argument, fpga_options, json_option
 from .output import kib, people, print_json, table
 
@@ -20,6 +21,10 @@ from .output import kib, people, print_json, table
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write into."
 )
 @click.option("--sources", is_flag=True, help="Plain C files instead of a compiled archive.")
+@click.option(
+    "--name", help="Prefix of the C symbols and file names of the model. [default: MODEL]"
+)
+@click.option("--force", is_flag=True, help="Overwrite files that changed since the last build.")
 @fpga_options
 @json_option
 def build(
@@ -27,6 +32,8 @@ def build(
     target: str,
     output: Path,
     sources: bool,
+    name: str | None,
+    force: bool,
     vec: int | None,
     lanes: int | None,
     as_json: bool,
@@ -34,9 +41,11 @@ def build(
     """Cross-compile the runtime for a target, with the operators that MODEL.edge uses."""
     config = config_of(load_target(target), vec, lanes)
     if config is not None:
-        build_report(model, output, config, sources, as_json)
+        if name is not None:
+            raise UserError("--name is for targets that are cross-compiled")
+        build_report(model, output, config, sources, force, as_json)
         return
-    done = device_build.build(model, target, output, sources=sources)
+    done = device_build.build(model, target, output, sources=sources, name=name, force=force)
     if as_json:
         print_json(done.to_json())
         return
@@ -47,3 +56,4 @@ def build(
     )
     start = "main.c" if "main.c" in done.files else "CMakeLists.txt"
     people.print(f"{len(done.files)} files; {start} is where to start")
+    tell_kept(done.kept)

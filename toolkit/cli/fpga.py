@@ -22,10 +22,18 @@ def config_of(target: Target, vec: int | None, lanes: int | None) -> Config | No
     return None
 
 
-def build_report(model: Path, output: Path, config: Config, sources: bool, as_json: bool) -> None:
+def tell_kept(kept: list[str]) -> None:
+    """Which files of the user's a build left alone."""
+    if kept:
+        people.print(f"kept, because it was edited: {', '.join(kept)} (--force overwrites it)")
+
+
+def build_report(
+    model: Path, output: Path, config: Config, sources: bool, force: bool, as_json: bool
+) -> None:
     if sources:
         raise UserError("--sources is for targets that are cross-compiled; the kernels are source")
-    done = build_for_fpga(model, output, config)
+    done = build_for_fpga(model, output, config, force=force)
     if as_json:
         print_json(done.to_json())
         return
@@ -36,6 +44,7 @@ def build_report(model: Path, output: Path, config: Config, sources: bool, as_js
         f"accelerator; {len(done.crossings)} tensors cross, {crossing:,} bytes\n"
         "./compile.sh is what to tell the vendor's compiler; it has not been tested"
     )
+    tell_kept(done.kept)
 
 
 def bench_report(model: Path, device: str | None, config: Config, as_json: bool) -> None:
@@ -59,9 +68,10 @@ def bench_report(model: Path, device: str | None, config: Config, as_json: bool)
             for op, layer in zip(cost.ops, cost.estimate.layers, strict=True)
         ],
     )
-    same = "the same bytes as" if cost.same_bytes else "OTHER BYTES THAN"
+    same = "Outputs match the host bit for bit" if cost.same_bytes else "MISMATCH with the host"
     people.print(
-        f"{same} this machine; {cost.seconds * 1e3:.1f} ms in all, which says nothing of an FPGA\n"
+        f"{same}; {cost.seconds * 1e3:.1f} ms on {cost.device}, without compiling the kernels "
+        "(not FPGA time)\n"
         f"estimate: {cost.estimate.cycles:,} cycles, {cost.estimate.macs_per_cycle:.1f} MACs each"
     )
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,8 @@ from ..format.model import EdgeModel
 from ..format.reader import read
 from ..retarget import retarget
 from .deploy import link_deployment
+from .folder import check_folder, install
+from .naming import Names, own_symbols
 from .process import ProgramFailedError, find, require, run
 from .project import write_project
 
@@ -56,19 +57,21 @@ class Archive:
     target: Target
     size: Size
     undefined: list[str]
-    sources: list[tuple[Path, str]]  # files and their compiler flags, joined by ";"
+    own_symbols: list[str]  # that depend on the operators built in
+    sources: list[tuple[Path, list[str]]]  # files and their compiler flags
     generated: list[Path]
 
 
 @dataclass(frozen=True)
 class Built:
-    """What `edgekit build` made."""
+    """What `edgekit build` made. `kept` are files that the user changed; they are as they were."""
 
     output: str
     target: str
     size: dict[str, int]
     undefined: list[str]
     files: list[str]
+    kept: list[str]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -158,45 +161,54 @@ def _compile(
     library = folder / "libedgekit.a"
     size, undefined = _measure(library, target, compiler, folder)
     generated = [folder / f"ek_{what}.inc" for what in ("ops", "targets", "plans")]
-    return Archive(library, target, size, undefined, _sources(folder), generated)
+    own = own_symbols(target, library)
+    return Archive(library, target, size, undefined, own, _sources(folder), generated)
 
 
 def build(
-    model: str | Path, target_name: str, output: str | Path, *, sources: bool = False
+    model: str | Path,
+    target_name: str,
+    output: str | Path,
+    *,
+    sources: bool = False,
+    name: str | None = None,
+    force: bool = False,
 ) -> Built:
     """Write what a firmware project needs of `model` on a target into the folder `output`.
 
-    libedgekit.a (or, with `sources`, the C files it is made of), headers, the model as .edge and as
-    a C array, CMakeLists.txt and main.c that build as they stand, size.json. Raises UserError; then
-    the folder is as it was.
+    libNAME.a (or, with `sources`, the C files it is made of), headers, the model as .edge and as a
+    C array, CMakeLists.txt and main.c that build as they stand, size.json. Files and symbols that
+    are the model's begin with `name`, by default that of its file, so that several models link into
+    one program.
+
+    What an earlier build wrote is replaced; a main.c that was edited since is kept, and any other
+    file that would be lost is refused. `force` overwrites both. Raises UserError; then the folder
+    is as it was.
     """
     target = load_target(target_name)
     data = prepare(read_file(model, "an .edge file"), target, str(model))
     parsed = read(data, str(model))
     out = Path(output)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file; give a folder")
+    check_folder(out)
+    names = Names.of(target, name or Path(model).stem)
     with tempfile.TemporaryDirectory() as temporary:
         archive = compile_runtime(target, parsed)
         staged = Path(temporary) / "out"
-        size = write_project(staged, data, parsed, archive, sources)
+        size = write_project(staged, data, parsed, archive, names, sources)
         if target.project:
             link_deployment(staged, target, Path(temporary) / "project")
-        try:
-            shutil.copytree(staged, out, dirs_exist_ok=True)
-        except OSError as why:
-            raise UserError(f"{out}: cannot be written: {why}") from why
+        kept = install(staged, out, force=force, own=("main.c",))
         files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
-    return Built(str(out), target.name, size, archive.undefined, files)
+    return Built(str(out), target.name, size, archive.undefined, files, kept)
 
 
-def _sources(folder: Path) -> list[tuple[Path, str]]:
+def _sources(folder: Path) -> list[tuple[Path, list[str]]]:
     """The files that were compiled, each with its flags."""
     found = []
     for entry in json.loads((folder / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         flags = [w for w in words[1:] if re.match(r"-[DOWfm]|-std", w) and not w.startswith("-MF")]
-        found.append((Path(os.path.normpath(entry["file"])), ";".join(flags)))
+        found.append((Path(os.path.normpath(entry["file"])), flags))
     return found
 
 
@@ -213,13 +225,12 @@ def _measure(library: Path, target: Target, compiler: str, folder: Path) -> tupl
         f"-Wl,-e,{CALLED_BY_USERS[0]}",
     ]
     run([*command, *roots, library, "-o", linked], "linking the runtime")
-    binutils = target.binutils or compiler.removesuffix("gcc") + "{}"
-    sections = run([binutils.format("size"), "-A", linked], "measuring the runtime")
+    sections = run([target.tool("size"), "-A", linked], "measuring the runtime")
     total = {"text": 0, "rodata": 0, "data": 0, "bss": 0}
     for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.M):
         if name in total:
             total[name] += int(size)
-    symbols = run([binutils.format("nm"), "-u", linked], "listing the runtime's symbols")
+    symbols = run([target.tool("nm"), "-u", linked], "listing the runtime's symbols")
     undefined = {line.split()[-1] for line in symbols.splitlines() if line.strip()}
     return Size(**total), sorted(undefined - {"_GLOBAL_OFFSET_TABLE_"})  # which the linker makes
 

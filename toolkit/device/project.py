@@ -12,6 +12,7 @@ from ... import runtime_c, targets
 from ...targets import Target
 from ..format.model import EdgeModel
 from .deploy import write_deployment
+from .naming import PLAIN, PLAIN_NAMES, Names, is_own, rename_archive
 
 if TYPE_CHECKING:
     from .build import Archive
@@ -21,17 +22,17 @@ _MAIN = """/* Runs the model once on an input of zeros. Start here. */
 #include <string.h>
 
 #include "edgekit/edgekit.h"
-#include "model.h"
+#include "{header}.h"
 
 {memory}
 int main(void)
 {{
-    const ek_kernels *kernels = ek_kernels_select(NULL);
+    const ek_kernels *kernels = {p}_kernels_select(NULL);
     ek_model model;
     ek_session *session;
     ek_io in, out;
 
-    if (ek_model_open(&model, ek_model_data, ek_model_bytes, EK_OPEN_DEFAULT)) return 1;
+    if ({p}_model_open(&model, {p}_model_data, {p}_model_bytes, EK_OPEN_DEFAULT)) return 1;
 {session}
     for (uint32_t i = 0; i < ek_input_count(&model); i++) {{
         if (ek_session_input(session, i, &in)) return 3;
@@ -45,36 +46,58 @@ int main(void)
 """
 
 _FIXED_MEMORY = """\
-/* All the memory edgekit uses: {arena} bytes of arena, {persistent} of state, and the session. */
-static uint8_t memory[EK_SESSION_OVERHEAD + {session}] __attribute__((aligned(EK_ALIGN)));
+/* All the memory edgekit uses. */
+static uint8_t memory[{P}_SESSION_BYTES] __attribute__((aligned(EK_ALIGN)));
 """
 _FIXED_SESSION = """\
     if (ek_session_init(&session, memory, sizeof memory, &model, kernels)) return 2;"""
 
 _ASKED_SESSION = """\
-    /* {session} bytes of arena and state, and what this CPU's kernels pack the weights into. */
+    /* Arena and state, and what this CPU's kernels pack the weights into. */
     size_t bytes;
     if (ek_session_size(&model, kernels, &bytes)) return 2;
     void *memory = aligned_alloc(EK_ALIGN, (bytes + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN);
     if (!memory || ek_session_init(&session, memory, bytes, &model, kernels)) return 2;"""
 
-_MODEL_H = """/* The model, in read-only memory. */
-#ifndef MODEL_H
-#define MODEL_H
+_MODEL_H = """/* The model, in read-only memory, and the memory it needs. */
+#ifndef {P}_MODEL_H
+#define {P}_MODEL_H
 
-#include <stdint.h>
+#include "edgekit/edgekit.h"
 
-extern const uint8_t ek_model_data[];
-extern const uint32_t ek_model_bytes;
-
+#ifdef __cplusplus
+extern "C" {{
 #endif
+
+#define {P}_ARENA_BYTES {arena}
+#define {P}_PERSISTENT_BYTES {persistent}
+{session}
+extern const uint8_t {p}_model_data[];
+extern const uint32_t {p}_model_bytes;
+{functions}
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+_FIXED_BYTES = """\
+/* Of a session's memory, aligned to EK_ALIGN. */
+#define {P}_SESSION_BYTES (EK_SESSION_OVERHEAD + {P}_ARENA_BYTES + {P}_PERSISTENT_BYTES)
+"""
+
+_FUNCTIONS = """
+/* As ek_model_open and ek_kernels_select, with the operators that this model uses. Other models
+ * have functions of their own; the rest of edgekit/edgekit.h is common to all. */
+ek_status {p}_model_open(ek_model *model, const void *data, size_t bytes, uint32_t flags);
+const ek_kernels *{p}_kernels_select(const char *name);
 """
 
 _CMAKE = """# cmake -B build -DCMAKE_TOOLCHAIN_FILE=toolchain.cmake -DEDGEKIT_TARGET={target}
 # cmake --build build
 cmake_minimum_required(VERSION 3.20)
-project(model_on_{target} C)
-add_executable(app main.c model.c{start})
+project({p}_on_{target} C)
+add_executable(app main.c {header}.c{start})
 target_include_directories(app PRIVATE include{runner})
 {runtime}{script}
 target_link_libraries(app PRIVATE m)
@@ -85,6 +108,9 @@ target_link_options(app PRIVATE "-T${CMAKE_CURRENT_SOURCE_DIR}/link.ld")
 set_target_properties(app PROPERTIES LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/link.ld")"""
 
 STACK_BYTES = 0x2000
+
+_OF_TABLES = ("-DEK_OMIT_", "-DEK_TABLES_PACK")  # what a table leaves out or has
+_OF_GCC = ("-fno-schedule-insns",)
 
 
 def linker_script(target: Target) -> str:
@@ -103,32 +129,42 @@ def linker_script(target: Target) -> str:
     return text
 
 
-def model_source(data: bytes) -> str:
+def model_source(data: bytes, names: Names = PLAIN_NAMES) -> str:
     """The file as a C array that stays in flash."""
+    p = names.prefix
     rows = (",".join(str(b) for b in data[i : i + 32]) + ",\n" for i in range(0, len(data), 32))
     return (
-        '#include "model.h"\n\n'
-        "const uint8_t ek_model_data[] __attribute__((aligned(64))) = {\n"
+        f'#include "{names.header}.h"\n\n'
+        f"const uint8_t {p}_model_data[] __attribute__((aligned(64))) = {{\n"
         + "".join(rows)
-        + f"}};\nconst uint32_t ek_model_bytes = {len(data)};\n"
+        + f"}};\nconst uint32_t {p}_model_bytes = {len(data)};\n"
     )
 
 
-def _copy_sources(folder: Path, archive: Archive) -> str:
+def _copy_sources(folder: Path, archive: Archive, names: Names) -> str:
     """Copy what the archive was compiled from; return the lines of CMake that compile it.
 
     All lies below src/, which is the one folder to search for headers. Each file keeps the flags
-    it was compiled with.
+    it was compiled with. What is the model's own begins with its name.
     """
     runtime, families = runtime_c.SOURCE / "src", targets.FOLDER
     lines = ["target_include_directories(app PRIVATE src)"]
     for source, flags in archive.sources:
         below = families if source.is_relative_to(families) else runtime
         to = Path("src") / source.relative_to(below)
+        text = source.read_text()
+        if is_own(source):
+            to = to.with_name(f"{names.prefix}_{source.name}")
+            for written in archive.generated:
+                text = text.replace(f'"{written.name}"', f'"{names.renamed(written.stem)}.inc"')
+            flags = [*flags, *(f"-D{s}={names.renamed(s)}" for s in archive.own_symbols)]
+        else:
+            flags = [f for f in flags if not f.startswith(_OF_TABLES)]
         (folder / to.parent).mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, folder / to)
+        (folder / to).write_text(text)
+        options = ";".join(f"$<$<C_COMPILER_ID:GNU>:{f}>" if f in _OF_GCC else f for f in flags)
         lines.append(f"target_sources(app PRIVATE {to})")
-        lines.append(f'set_source_files_properties({to} PROPERTIES COMPILE_OPTIONS "{flags}")')
+        lines.append(f'set_source_files_properties({to} PROPERTIES COMPILE_OPTIONS "{options}")')
     # Kernels of one family may be those of another, compiled anew.
     used = {s.relative_to(families).parts[0] for s, _ in archive.sources if families in s.parents}
     searched = [(families, families / family) for family in sorted(used)]
@@ -138,28 +174,29 @@ def _copy_sources(folder: Path, archive: Archive) -> str:
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(header, to)
     for written in archive.generated:
-        shutil.copy(written, folder / "src")
+        shutil.copy(written, folder / "src" / f"{names.renamed(written.stem)}.inc")
     return "\n".join(lines)
 
 
 def write_project(
-    folder: Path, data: bytes, model: EdgeModel, archive: Archive, sources: bool
+    folder: Path, data: bytes, model: EdgeModel, archive: Archive, names: Names, sources: bool
 ) -> dict[str, int]:
     """Fill `folder`; return what size.json holds."""
     target = archive.target
     (folder / "include").mkdir(parents=True)
     shutil.copytree(runtime_c.SOURCE / "include" / "edgekit", folder / "include" / "edgekit")
     if sources:
-        runtime = _copy_sources(folder, archive)
+        runtime = _copy_sources(folder, archive, names)
     else:
-        shutil.copy(archive.library, folder / "libedgekit.a")
-        runtime = 'target_link_libraries(app PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/libedgekit.a")'
+        to = folder / names.library
+        rename_archive(target, archive.library, archive.own_symbols, names, to)
+        runtime = f'target_link_libraries(app PRIVATE "${{CMAKE_CURRENT_SOURCE_DIR}}/{to.name}")'
     for toolchain in ("toolchain.cmake", "ndk.cmake"):
         if (target.folder / toolchain).exists():
             shutil.copy(target.folder / toolchain, folder)
-    (folder / "model.edge").write_bytes(data)
-    (folder / "model.c").write_text(model_source(data))
-    (folder / "model.h").write_text(_MODEL_H)
+    (folder / names.edge).write_bytes(data)
+    (folder / f"{names.header}.c").write_text(model_source(data, names))
+    (folder / f"{names.header}.h").write_text(_header(model, names, target.bare_metal))
     if target.bare_metal:
         shutil.copy(target.folder / "start.c", folder)
         shutil.copy(targets.FOLDER / "runner" / "io.h", folder)
@@ -167,17 +204,13 @@ def write_project(
     if target.project:
         write_deployment(folder, target, runtime)
         return _write_size(folder, data, model, archive)
-    memory = model.memory
     bare = target.bare_metal
-    values = {
-        "arena": memory.arena_bytes,
-        "persistent": memory.persistent_bytes,
-        "session": memory.arena_bytes + memory.persistent_bytes,
-    }
+    values = {"p": names.prefix, "P": names.prefix.upper(), "header": names.header}
     (folder / "main.c").write_text(
         _MAIN.format(
             memory=_FIXED_MEMORY.format(**values) if bare else "",
             session=(_FIXED_SESSION if bare else _ASKED_SESSION).format(**values),
+            **values,
         )
     )
     (folder / "CMakeLists.txt").write_text(
@@ -187,9 +220,23 @@ def write_project(
             runner=" ." if bare else "",
             runtime=runtime,
             script=_SCRIPT if bare else "",
+            **values,
         )
     )
     return _write_size(folder, data, model, archive)
+
+
+def _header(model: EdgeModel, names: Names, fixed: bool) -> str:
+    """Declarations of the model; `fixed`: what a session needs is known now."""
+    p = names.prefix
+    values = {"p": p, "P": p.upper()}
+    return _MODEL_H.format(
+        arena=model.memory.arena_bytes,
+        persistent=model.memory.persistent_bytes,
+        session=_FIXED_BYTES.format(**values) if fixed else "",
+        functions="" if p == PLAIN else _FUNCTIONS.format(**values),
+        **values,
+    )
 
 
 def _write_size(folder: Path, data: bytes, model: EdgeModel, archive: Archive) -> dict[str, int]:

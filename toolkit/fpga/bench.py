@@ -28,7 +28,8 @@ class OpTime:
 
 @dataclass(frozen=True)
 class FpgaCost:
-    """One inference on `device`. `same_bytes`: outputs were those of this machine's own kernels."""
+    """One inference on `device`, kernels compiled before. `same_bytes`: outputs were those of this
+    machine's own kernels."""
 
     device: str
     same_bytes: bool
@@ -52,6 +53,7 @@ def bench_on_fpga(model: str | Path, device: str | None, config: Config) -> Fpga
             io.name: raw.reshape(io.shape)
             for io, raw in zip(session.inputs, random_inputs(parsed), strict=True)
         }
+        session.run_raw(feed)  # OpenCL drivers compile a kernel when it is first run
         got, wanted = session.run_raw(feed), host.run_raw(feed)
         stats = session.stats()
         return FpgaCost(

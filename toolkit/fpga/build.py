@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import runtime_c, targets
+from ..device.folder import check_folder, install
 from ..device.process import require, run
-from ..errors import UserError
 from ..files import read_file
 from ..format.reader import read
 from .config import HEADER, KERNELS, Config
@@ -23,26 +23,30 @@ _HOST = Path(__file__).parents[2] / "targets" / "fpga_opencl" / "host"
 
 @dataclass(frozen=True)
 class BuiltForFpga:
-    """What was written, where operators run, and what it is expected to cost."""
+    """What was written, where operators run, and what it is expected to cost. `kept` are files that
+    the user changed."""
 
     output: str
     files: list[str]
     placed: list[Placed]
     crossings: list[dict[str, Any]]
     estimate: Estimate
+    kept: list[str]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def build_for_fpga(model: str | Path, output: str | Path, config: Config) -> BuiltForFpga:
+def build_for_fpga(
+    model: str | Path, output: str | Path, config: Config, *, force: bool = False
+) -> BuiltForFpga:
     """Write a folder from which the accelerator is compiled for a board and a model run on it.
 
-    Raises UserError; then the folder is as it was.
+    Files of the user's in it are left alone as `edgekit.toolkit.device.build.build` does. Raises
+    UserError; then the folder is as it was.
     """
     out = Path(output)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file; give a folder")
+    check_folder(out)
     parsed = read(read_file(model, "an .edge file"), str(model))
     data, placed = partition(parsed, config)
     found = estimate(parsed, config)
@@ -63,12 +67,9 @@ def build_for_fpga(model: str | Path, output: str | Path, config: Config) -> Bui
         shutil.copytree(runtime_c.SOURCE / "include" / "edgekit", staged / "include" / "edgekit")
         shutil.copy(_HOST / "opencl.h", staged / "include")
         _archive(Path(temporary) / "host", staged)
-        try:
-            shutil.copytree(staged, out, dirs_exist_ok=True)
-        except OSError as why:
-            raise UserError(f"{out}: cannot be written: {why}") from why
+        kept = install(staged, out, force=force, own=("main.c",))
         files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
-    return BuiltForFpga(str(out), files, placed, crossings, found)
+    return BuiltForFpga(str(out), files, placed, crossings, found, kept)
 
 
 def _archive(work: Path, staged: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -37,6 +37,7 @@ from .format.model import Provenance
 from .format.reader import read
 from .ir import Graph
 from .judging import Judging, input_specs, others_of
+from .needs import Need, needs
 from .onnx_import import input_names
 from .onnx_import import load as import_onnx
 from .passes import DEFAULT, FINITE, run_passes
@@ -76,7 +77,7 @@ class Quantized:
     rounded for the other; False: with those of the file, which are rounded for all of them; None
     where weights are the nearest.
     `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
-    of the samples.
+    of the samples. `targets` is what the file takes on each, with a budget of bytes.
     """
 
     output: str
@@ -94,6 +95,7 @@ class Quantized:
     explanation: Explanation
     report: str | None = None
     mixed: Mixed | None = None
+    targets: list[Need] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"mixed": None if self.mixed is None else self.mixed.to_json()}
@@ -213,14 +215,16 @@ def quantize(
             done = cheaper(done, other)
     data = packer(done)(done.graph)
     prove(data)
+    needed = needs(data, budget) if budget is not None and budget.limits_size else []
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
     notes = [*graph.notes, *samples.notes, *remarks(known, batch)]
     if report is not None:
         page = report_page(
-            data, done, told, samples, Path(model), observer, notes, progress, batch=batch
-        )
+            data, done, told, samples, Path(model), observer, notes, progress, batch=batch,
+            needed=needed,
+        )  # fmt: skip
         write_atomically(report, page.encode())
     write_atomically(path, data)
     written = read(data)
@@ -240,6 +244,7 @@ def quantize(
         explanation=told,
         report=None if report is None else str(report),
         mixed=done.mixed,
+        targets=needed,
     )
 
 

@@ -164,6 +164,8 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         people.print(f"report: {done.report}")
     if done.mixed:
         _tell_mixed(done.mixed)
+    if done.targets:
+        _tell_targets(done)
 
 
 def _judging(done: pipeline.Quantized) -> str:
@@ -198,10 +200,29 @@ def _tell_mixed(mixed: Mixed) -> None:
     if judged is not None:
         people.print(f"judged by {judged}")
     if mixed.met:
-        people.print(f"the budget is met ({mixed.limits}): {mixed.chosen.what}")
+        people.print(
+            f"the budget is met for the generic file ({mixed.limits}): {mixed.chosen.what}"
+        )
     else:
         text = f"the budget is NOT met ({mixed.limits}); the best found: {mixed.chosen.what}"
         people.print(f"{text} ({_missed(mixed)})", style="red")
+
+
+def _tell_targets(done: pipeline.Quantized) -> None:
+    """What the file takes on each target, which packs weights and plans memory for its kernels."""
+    rows = [
+        (
+            name,
+            f"{need.model_bytes:,}",
+            f"{need.arena_bytes:,}",
+            "at run time" if need.session_bytes is None else f"{need.session_bytes:,}",
+            "yes" if need.within else "NO",
+        )
+        for need in done.targets
+        for name in need.targets
+    ]
+    columns = ("target", ">model", ">arena", ">session", "in the budget")
+    table("Bytes of this file on each target, as `edgekit build` prepares it", columns, rows)
 
 
 def _missed(mixed: Mixed) -> str:

@@ -69,6 +69,11 @@ class Budget:
         }
         return ", ".join(words[k].format(v) for k, v in self.given().items())
 
+    @property
+    def limits_size(self) -> bool:
+        """Whether the file or its arena has a limit."""
+        return self.max_bytes is not None or self.max_arena is not None
+
     def holds(self, file_bytes: int, arena_bytes: int) -> bool:
         """Whether a file of these sizes is within the limits."""
         return (self.max_bytes is None or file_bytes <= self.max_bytes) and (

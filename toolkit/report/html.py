@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
@@ -12,6 +12,7 @@ from ..accuracy import LayerCost
 from ..accuracy.words import gain
 from ..decibels import in_words, level
 from ..inspection import Inspection, MemoryRow
+from ..needs import Need
 from ..quantize import Mixed
 
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 900, 320
@@ -60,6 +61,7 @@ class ReportData:
     oracle: str
     notes: Sequence[str] = ()
     mixed: Mixed | None = None
+    targets: list[Need] = field(default_factory=list)
     rounded: str = ""
     """What to say of weights that are rounded for the samples."""
 

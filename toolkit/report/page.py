@@ -9,6 +9,7 @@ from ...calibration import Samples
 from ..accuracy import Explanation, LayerReport, OwnRuntime, compare, summary
 from ..decibels import in_words
 from ..inspection import Inspection, describe
+from ..needs import Need
 from ..progress import Progress
 from ..quantize import Quantized
 from ..runtime import Session
@@ -26,10 +27,12 @@ def report_page(
     progress: Progress,
     *,
     batch: int = 1,
+    needed: Sequence[Need] = (),
 ) -> str:
     """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
 
-    `samples` are read once more, `batch` at a time; `notes` are what to know of them.
+    `samples` are read once more, `batch` at a time; `notes` are what to know of them, `needed` what
+    the file takes on each target.
     """
     found = describe(data, str(model))
     compared = compare(
@@ -58,6 +61,7 @@ def report_page(
             oracle=compared.oracle,
             notes=notes,
             mixed=done.mixed,
+            targets=list(needed),
             rounded=_rounded(done),
         )
     )

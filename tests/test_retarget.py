@@ -1,0 +1,162 @@
+"""A file packed for a target reads, at every step, what the generic one reads there.
+
+The plan of memory is walked through byte by byte: each byte of the arena knows which tensor wrote
+it last, and what an operator finds in its inputs must be the same in both files.
+"""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from edgekit import quantize, targets
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.model import ABSENT
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.format.schema import Place
+from edgekit.toolkit.retarget import retarget
+from edgekit.toolkit.runtime import Model, Planner
+
+PLANS = sorted({targets.load(n).plan for n in targets.names()} - {""})
+GARBAGE = -1
+
+
+@pytest.fixture(scope="module")
+def generic(tmp_path_factory):
+    """Two inputs, one read last; three outputs, one in the middle and one a view of another."""
+    rng = np.random.default_rng(3)
+    weights = {
+        "w": rng.normal(size=(12, 3, 3, 3)).astype(np.float32),
+        "v": rng.normal(size=(8, 12, 3, 3)).astype(np.float32),
+        "u": rng.normal(size=(8, 8, 1, 1)).astype(np.float32),
+        "d": rng.normal(size=(8, 1, 3, 3)).astype(np.float32),
+        "shape": np.array([1, 64, 8]),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["middle"]),
+        helper.make_node("Conv", ["middle", "v"], ["b"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["b", "d"], ["c"], pads=[1, 1, 1, 1], group=8),
+        helper.make_node("Conv", ["c", "u"], ["e"]),
+        helper.make_node("Conv", ["e", "u"], ["f"]),
+        helper.make_node("Add", ["f", "y"], ["g"]),
+        helper.make_node("Transpose", ["g"], ["last"], perm=[0, 2, 3, 1]),
+        helper.make_node("Reshape", ["last", "shape"], ["flat"]),
+    ]
+
+    def port(name, *shape):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    constants = [onnx.numpy_helper.from_array(v, k) for k, v in weights.items()]
+    ins, outs = [port("x", 1, 3, 8, 8), port("y", 1, 8, 8, 8)], [
+        port("middle", 1, 12, 8, 8), port("last", 1, 8, 8, 8), port("flat", 1, 64, 8)]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", ins, outs, constants)
+    folder = tmp_path_factory.mktemp("retarget")
+    opset = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=opset), folder / "m.onnx")
+    shapes = {"x": (1, 3, 8, 8), "y": (1, 8, 8, 8)}
+    feeds = [
+        {k: rng.normal(size=s).astype(np.float32) for k, s in shapes.items()} for _ in range(4)
+    ]
+    quantize(folder / "m.onnx", feeds, folder / "m.edge", observer="minmax")
+    return (folder / "m.edge").read_bytes()
+
+
+def walk(model):
+    """What each operator, and at last the caller, finds in its inputs: who wrote each byte."""
+    arena = np.full((model.memory.arena_bytes, 2), GARBAGE)
+
+    def part(i):
+        t = model.tensors[i]
+        assert t.offset + t.nbytes <= len(arena), f"tensor {i} is not in the arena"
+        return slice(t.offset, t.offset + t.nbytes)
+
+    def written(i, step):
+        where = part(i)
+        arena[where] = [[step, k] for k in range(where.stop - where.start)]
+
+    found = []
+    for n, io in enumerate(model.inputs):
+        written(io.tensor, -10 - n)
+    for step, op in enumerate(model.ops):
+        inputs = [i for i in op.inputs if i != ABSENT and model.tensors[i].place == Place.Arena]
+        found.append([arena[part(i)].tolist() for i in inputs])
+        arena[op.scratch_offset : op.scratch_offset + op.scratch_bytes] = GARBAGE
+        for k, i in enumerate(op.outputs):
+            written(i, 100 * step + k)
+    found.append([arena[part(io.tensor)].tolist() for io in model.outputs])
+    return found
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_operator_reads_what_it_read_in_the_generic_file(generic, plan):
+    before = read(generic)
+    data = retarget(generic, before, plan)
+    Model(data)  # verifies
+    packed = read(data)
+    assert packed.target == plan
+    wanted, got = walk(before), walk(packed)
+    assert all(GARBAGE not in np.ravel(tensor) for step in wanted for tensor in step)
+    for step, (a, b) in enumerate(zip(wanted, got, strict=True)):
+        assert a == b, f"operator {step} of {len(before.ops)}"
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_scratch_is_what_the_kernels_ask_for_and_the_arena_no_larger_than_it_must_be(generic, plan):
+    packed = read(retarget(generic, read(generic), plan))
+    ends = [t.offset + t.nbytes for t in packed.tensors if t.place == Place.Arena]
+    ends += [op.scratch_offset + op.scratch_bytes for op in packed.ops]
+    assert packed.memory.arena_bytes == -(-max(ends) // 16) * 16
+    assert packed.memory.scratch_bytes == max(op.scratch_bytes for op in packed.ops)
+    assert packed.memory.arena_bound_bytes <= packed.memory.arena_bytes
+    assert packed.memory.macs == read(generic).memory.macs
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_constants_are_those_of_the_generic_file_but_for_packed_weights(generic, plan):
+    before, packed = read(generic), read(retarget(generic, read(generic), plan))
+    kernels = Planner(plan).packed(Model(generic))
+    for a, b, weights in zip(before.ops, packed.ops, kernels, strict=True):
+        if weights:
+            at = int(b.params["weights"])
+            assert packed.blob[at : at + len(weights)] == weights and at % 16 == 0
+        for name in ("requant.table", "bias"):
+            if "Conv2d" in a.kind.name and name in a.params:
+                size = 4 * before.tensors[a.outputs[0]].shape[-1]
+                then, now = int(a.params[name]), int(b.params[name])
+                assert before.blob[then : then + size] == packed.blob[now : now + size], name
+
+
+def live(model):
+    """By operator, the bytes of the arena that it or a later one reads, or that it writes."""
+
+    def span(i):
+        t = model.tensors[i]
+        return set(range(t.offset, t.offset + t.nbytes)) if t.place == Place.Arena else set()
+
+    needed = set().union(*(span(io.tensor) for io in model.outputs))
+    found = []
+    for op in reversed(model.ops):
+        written = set().union(*(span(i) for i in op.outputs))
+        read_now = set().union(*(span(i) for i in op.inputs if i != ABSENT))
+        found.append(needed | written | read_now)
+        needed = (needed - written) | read_now
+    return found[::-1]
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_tensors_live_no_longer_than_they_are_read(generic, plan):
+    """Sizes are multiples of the arena's alignment here: the bound is exact."""
+    before = read(generic)
+    packed = read(retarget(generic, before, plan))
+    peak = max(
+        len(alive) + -(-op.scratch_bytes // 16) * 16
+        for alive, op in zip(live(before), packed.ops, strict=True)
+    )
+    assert packed.memory.arena_bound_bytes == peak
+
+
+def test_a_packed_file_is_refused(generic):
+    data = retarget(generic, read(generic), PLANS[0])
+    with pytest.raises(UserError, match=f"packed for {PLANS[0]} already"):
+        retarget(data, read(data), PLANS[1])

@@ -1,38 +1,17 @@
-#include <float.h>
+#include "kernels_ref/reference.h"
 
-#include "edgekit/edgekit.h"
-
-#if FLT_EVAL_METHOD != 0
-#error "float arithmetic must round to float (on 32-bit x86: -msse2 -mfpmath=sse)"
-#endif
-
-/* Half to even without libm: at 1.5 * 2^23 a float has no fraction bits, so the addition rounds. */
-static float round_small(float x)
+/* Firmware whose operators never quantize has no such kernel in its table (slots.h). */
+void ek_quantize_f32_s8(const ek_kernels *kernels, int8_t *q, const float *x, size_t count, float scale,
+                        int32_t zero_point)
 {
-    const float magic = 12582912.0f;
-    return (x + magic) - magic;
+    ek_quantize_f32_s8_fn *const chosen = kernels ? kernels->quantize_f32_s8 : NULL;
+    (chosen ? chosen : ek_quantize_f32_s8_ref)(q, x, count, scale, zero_point);
 }
 
-static inline float clamp(float v, float low, float high)
+void ek_quantize_f32_s16(const ek_kernels *kernels, int16_t *q, const float *x, size_t count, float scale)
 {
-    return v < low ? low : v > high ? high : v;
-}
-
-void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point)
-{
-    const float zero = (float)zero_point;
-    for (size_t i = 0; i < count; i++) {
-        const float v = clamp(x[i] / scale, -512.0f, 512.0f);
-        q[i] = (int8_t)clamp((v == v ? round_small(v) : 0.0f) + zero, -128.0f, 127.0f);
-    }
-}
-
-void ek_quantize_f32_s16(int16_t *q, const float *x, size_t count, float scale)
-{
-    for (size_t i = 0; i < count; i++) {
-        const float v = clamp(x[i] / scale, -32767.0f, 32767.0f);
-        q[i] = (int16_t)(v == v ? round_small(v) : 0.0f);
-    }
+    ek_quantize_f32_s16_fn *const chosen = kernels ? kernels->quantize_f32_s16 : NULL;
+    (chosen ? chosen : ek_quantize_f32_s16_ref)(q, x, count, scale);
 }
 
 void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point)

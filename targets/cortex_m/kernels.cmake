@@ -7,7 +7,7 @@ edgekit_kernels(cortex_m_dsp
 # Their assembly takes r7, in which clang would keep the frame pointer.
 edgekit_kernels(cortex_m_mve
   SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/unpack_w4.c mve/row_w4.c mve/depthwise_s8.c mve/elementwise_s8.c mve/lut_s8.c mve/pool_s8.c mve/copy.c
-          mve/gemm_s16.c mve/depthwise_s16.c mve/row_w4_s16.c
+          mve/gemm_s16.c mve/depthwise_s16.c mve/row_w4_s16.c mve/quantize_f32.c
   FLAGS -O2 -fomit-frame-pointer)
 edgekit_kernels(cortex_m0
   SOURCES m0/table.c m0/pack.c m0/gemm_s8.c m0/unpack_w4.c m0/row_w4.c m0/dot.c m0/depthwise_s8.c m0/arithmetic.c

@@ -24,12 +24,14 @@ bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_mat_mul_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_depthwise_s16(const ek_kernels *ref, const ek_kernels *opt);
 bool check_elementwise(const ek_kernels *ref, const ek_kernels *opt);
+bool check_quantize_f32(const ek_kernels *ref, const ek_kernels *opt);
 bool check_pool(const ek_kernels *ref, const ek_kernels *opt);
 
 void bench_gemm(const ek_kernels *ref, const ek_kernels *opt);
 void bench_depthwise(const ek_kernels *ref, const ek_kernels *opt);
 void bench_s16(const ek_kernels *ref, const ek_kernels *opt);
 void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt);
+void bench_quantize_f32(const ek_kernels *ref, const ek_kernels *opt);
 void bench_pool(const ek_kernels *ref, const ek_kernels *opt);
 
 /* Trials per slot; fewer where an emulator runs them. */

@@ -27,9 +27,11 @@ static const struct family {
     { "depthwise_s16", check_depthwise_s16 },
     { "elementwise", check_elementwise },
     { "pool", check_pool },
+    { "quantize_f32", check_quantize_f32 },
 };
 
-static const bench_fn benches[] = { bench_gemm, bench_depthwise, bench_s16, bench_elementwise, bench_pool };
+static const bench_fn benches[] = { bench_gemm,        bench_depthwise, bench_s16,
+                                    bench_elementwise, bench_pool,      bench_quantize_f32 };
 
 static const char *running_table = "", *running_family = "";
 

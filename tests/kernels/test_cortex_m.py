@@ -14,7 +14,7 @@ FAMILY = targets.FOLDER / "cortex_m"
 CORES = ("cortex_m0plus", "cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
 FAMILIES = (
     *("gemm_s8", "row_w4", "gemm_s16", "row_w4_s16"),
-    *("depthwise_s8", "depthwise_s16", "elementwise", "pool"),
+    *("depthwise_s8", "depthwise_s16", "elementwise", "pool", "quantize_f32"),
 )
 NEEDED = {
     "cmake": "cmake",

@@ -202,23 +202,38 @@ def test_kernel_tables_agree_on_every_operator(corpus):
                     np.testing.assert_array_equal(other[name], want, err_msg=kind.name)
 
 
-def test_quantizing_is_the_ir_to_the_bit():
-    x = np.concatenate([
-        np.random.default_rng(0).normal(size=5000).astype(np.float32) * 60,
-        np.arange(-300, 300, dtype=np.float32) * np.float32(0.125),
-        np.array([np.nan, np.inf, -np.inf, 1e38, -1e38, 1e-45, -0.0], np.float32),
-    ])  # fmt: skip
+FLOATS = np.concatenate([
+    np.random.default_rng(0).normal(size=5000).astype(np.float32) * 60,
+    np.arange(-300, 300, dtype=np.float32) * np.float32(0.125),
+    np.array([np.nan, -np.nan, np.inf, -np.inf, 1e38, -1e38, 1e-45, 0.0, -0.0], np.float32),
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("kernels", [None, *kernel_tables()])
+def test_quantizing_is_the_ir_to_the_bit(kernels):
+    chosen = ffi.NULL if kernels is None else lib.ek_kernels_select(kernels.encode())
+    x_at = ffi.from_buffer("float[]", FLOATS)
     for params in (QuantParams((0.25,), 0), QuantParams((0.37,), -128), QuantParams((1.1,), 127)):
-        q = np.empty(x.size, np.int8)
-        back = np.empty(x.size, np.float32)
-        q_at, x_at = ffi.from_buffer("int8_t[]", q), ffi.from_buffer("float[]", x)
-        scale, zero = params.scalar, params.zero_point
-        lib.ek_quantize_f32_s8(q_at, x_at, x.size, scale, zero)
+        q, scale, zero = np.empty(FLOATS.size, np.int8), params.scalar, params.zero_point
+        q_at = ffi.from_buffer("int8_t[]", q)
+        lib.ek_quantize_f32_s8(chosen, q_at, x_at, FLOATS.size, scale, zero)
         with np.errstate(over="ignore"):
-            want = params.quantize(x)
+            want = params.quantize(FLOATS)
         np.testing.assert_array_equal(q, want)
-        lib.ek_dequantize_s8_f32(ffi.from_buffer("float[]", back), q_at, x.size, scale, zero)
+        back = np.empty(FLOATS.size, np.float32)
+        lib.ek_dequantize_s8_f32(ffi.from_buffer("float[]", back), q_at, FLOATS.size, scale, zero)
         np.testing.assert_array_equal(back, params.dequantize(q))
+
+
+@pytest.mark.parametrize("kernels", [None, *kernel_tables()])
+@pytest.mark.parametrize("scale", [0.25, 0.0037, 1e-30])
+def test_quantizing_to_int16_is_the_ir_to_the_bit(kernels, scale):
+    chosen = ffi.NULL if kernels is None else lib.ek_kernels_select(kernels.encode())
+    q, params = np.empty(FLOATS.size, np.int16), QuantParams.int16(scale)
+    x_at, q_at = ffi.from_buffer("float[]", FLOATS), ffi.from_buffer("int16_t[]", q)
+    lib.ek_quantize_f32_s16(chosen, q_at, x_at, FLOATS.size, params.scalar)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(q, params.quantize(FLOATS))
 
 
 def test_scratch_of_an_operator_that_is_not_there():

@@ -13,15 +13,18 @@ from ..ir import Array
 from .model import IoInfo
 
 
-def write_input(io: IoInfo, target: Array, x: Array) -> None:
-    """Write `x` into the runtime's memory for it. Raises UserError for a wrong shape or type."""
+def write_input(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
+    """Write `x` into the runtime's memory for it, quantized by the C table `kernels`.
+
+    Raises UserError for a wrong shape or type.
+    """
     if x.shape != io.shape:
         raise UserError(f"input '{io.name}': expected shape {list(io.shape)}, got {list(x.shape)}")
     if io.is_quantized and x.dtype == io.dtype:
         target[...] = x
     elif io.onnx_dtype.kind == "f" and x.dtype.kind == "f":
         if io.is_quantized:
-            _quantize(io, target, x)
+            _quantize(io, target, x, kernels)
         else:
             _write_floats(io, target, x)
     elif io.onnx_dtype.kind == "b" and (x.dtype == np.bool_ or x.dtype == np.uint8):
@@ -47,14 +50,15 @@ def to_user(io: IoInfo, raw: Array) -> Array:
     return out.astype(io.onnx_dtype, copy=False)
 
 
-def _quantize(io: IoInfo, target: Array, x: Array) -> None:
+def _quantize(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
     real = np.ascontiguousarray(x, np.float32)
     values = _pointer("float *", real)
     if io.dtype == np.int16:
-        lib.ek_quantize_f32_s16(_pointer("int16_t *", target), values, real.size, io.scale)
+        q = _pointer("int16_t *", target)
+        lib.ek_quantize_f32_s16(kernels, q, values, real.size, io.scale)
     else:
         q = _pointer("int8_t *", target)
-        lib.ek_quantize_f32_s8(q, values, real.size, io.scale, io.zero_point)
+        lib.ek_quantize_f32_s8(kernels, q, values, real.size, io.scale, io.zero_point)
 
 
 def _write_floats(io: IoInfo, target: Array, x: Array) -> None:

@@ -27,7 +27,7 @@ class Session:
 
     def __init__(self, source: str | Path | bytes | Model, kernels: str | None = None) -> None:
         self.model = source if isinstance(source, Model) else Model(source)
-        chosen = table(kernels)
+        self._table = chosen = table(kernels)
         needed = ffi.new("size_t *")
         self._must(lib.ek_session_size(self.model.handle, chosen, needed))
         self.memory_bytes = int(needed[0])
@@ -147,7 +147,7 @@ class Session:
         for io, view in zip(self.inputs, self._inputs, strict=True):
             if io.name not in feed:
                 raise UserError(f"no input '{io.name}' given; needed: {', '.join(names)}")
-            write_input(io, view, np.asarray(feed[io.name]))
+            write_input(io, view, np.asarray(feed[io.name]), self._table)
 
     def _views(self, ios: tuple[IoInfo, ...], get: Any) -> list[Array]:
         io = ffi.new("ek_io *")

@@ -152,11 +152,13 @@ ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t 
  * edgekit/format.h. Returns UINT32_MAX for an unknown kind or a size beyond 32 bits. */
 uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params);
 
-/* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point; and back. */
-void ek_quantize_f32_s8(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point);
+/* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point, with these kernels (NULL: the
+ * portable ones, which give the same bytes); and back. The scale is positive, the zero point an int8. */
+void ek_quantize_f32_s8(const ek_kernels *kernels, int8_t *q, const float *x, size_t count, float scale,
+                        int32_t zero_point);
 void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, int32_t zero_point);
 /* The same for int16, whose zero point is 0; q is in [-32767, 32767]. */
-void ek_quantize_f32_s16(int16_t *q, const float *x, size_t count, float scale);
+void ek_quantize_f32_s16(const ek_kernels *kernels, int16_t *q, const float *x, size_t count, float scale);
 void ek_dequantize_s16_f32(float *x, const int16_t *q, size_t count, float scale);
 
 /* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN), or only

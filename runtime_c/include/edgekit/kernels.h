@@ -172,6 +172,11 @@ typedef void ek_sum_s8_fn(int32_t *acc, const int8_t *in, size_t step, size_t co
 /* out[j] = max(out[j], max_{i < count} in[i * step + j]) for j < c. */
 typedef void ek_max_s8_fn(int8_t *out, const int8_t *in, size_t step, size_t count, size_t c);
 
+/* q[i] = clamp(round_half_even(x[i] / scale) + zero_point) to int8, of int16 to [-32767, 32767] and without a
+ * zero point; NaN as 0. Any float, any scale > 0, in IEEE single precision. */
+typedef void ek_quantize_f32_s8_fn(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point);
+typedef void ek_quantize_f32_s16_fn(int16_t *q, const float *x, size_t count, float scale);
+
 /* `count` runs of n bytes, each so many bytes after the one before. */
 typedef void ek_copy_fn(uint8_t *to, size_t to_step, const uint8_t *from, size_t from_step, size_t n, size_t count);
 
@@ -222,6 +227,9 @@ struct ek_kernels {
     ek_channel_lut_s8_fn *channel_lut_s8;
     ek_sum_s8_fn *sum_s8;
     ek_max_s8_fn *max_s8;
+
+    ek_quantize_f32_s8_fn *quantize_f32_s8;
+    ek_quantize_f32_s16_fn *quantize_f32_s16;
 
     ek_copy_fn *copy; /* NULL: the operators use memcpy */
 };

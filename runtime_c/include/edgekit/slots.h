@@ -91,5 +91,15 @@
 #else
 #define EK_SLOT_max_s8(function) function
 #endif
+#ifdef EK_OMIT_quantize_f32_s8
+#define EK_SLOT_quantize_f32_s8(function) NULL
+#else
+#define EK_SLOT_quantize_f32_s8(function) function
+#endif
+#ifdef EK_OMIT_quantize_f32_s16
+#define EK_SLOT_quantize_f32_s16(function) NULL
+#else
+#define EK_SLOT_quantize_f32_s16(function) function
+#endif
 
 #endif

@@ -11,7 +11,7 @@ static ek_status check(const ek_node *n)
 static ek_status run(const ek_node *n)
 {
     const ek_fmt_quantize_s16 *p = n->params;
-    ek_quantize_f32_s16(ek_out(n, 0), ek_in(n, 0), p->count, p->scale);
+    n->kernels->quantize_f32_s16(ek_out(n, 0), ek_in(n, 0), p->count, p->scale);
     return EK_OK;
 }
 

@@ -12,7 +12,7 @@ static ek_status check(const ek_node *n)
 static ek_status run(const ek_node *n)
 {
     const ek_fmt_quantize_s8 *p = n->params;
-    ek_quantize_f32_s8(ek_out(n, 0), ek_in(n, 0), p->count, p->scale, p->zero);
+    n->kernels->quantize_f32_s8(ek_out(n, 0), ek_in(n, 0), p->count, p->scale, p->zero);
     return EK_OK;
 }
 

@@ -19,6 +19,8 @@ ek_lut_s8_fn ek_neon_lut_s8;
 ek_channel_lut_s8_fn ek_neon_channel_lut_s8;
 ek_sum_s8_fn ek_neon_sum_s8;
 ek_max_s8_fn ek_neon_max_s8;
+ek_quantize_f32_s8_fn ek_neon_quantize_f32_s8;
+ek_quantize_f32_s16_fn ek_neon_quantize_f32_s16;
 ek_gemm_s16_fn ek_neon_gemm_s16;
 ek_mat_mul_s16_fn ek_neon_mat_mul_s16;
 ek_depthwise_s16_fn ek_neon_depthwise_s16;

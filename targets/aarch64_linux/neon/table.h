@@ -32,7 +32,9 @@
     .lut_s8 = ek_neon_lut_s8,                                  \
     .channel_lut_s8 = ek_neon_channel_lut_s8,                  \
     .sum_s8 = ek_neon_sum_s8,                                  \
-    .max_s8 = ek_neon_max_s8
+    .max_s8 = ek_neon_max_s8,                                  \
+    .quantize_f32_s8 = ek_neon_quantize_f32_s8,                \
+    .quantize_f32_s16 = ek_neon_quantize_f32_s16
 /* clang-format on */
 
 #endif

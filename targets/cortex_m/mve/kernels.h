@@ -93,6 +93,8 @@ ek_lut_s8_fn ek_mve_lut_s8;
 ek_channel_lut_s8_fn ek_mve_channel_lut_s8;
 ek_sum_s8_fn ek_mve_sum_s8;
 ek_max_s8_fn ek_mve_max_s8;
+ek_quantize_f32_s8_fn ek_mve_quantize_f32_s8;
+ek_quantize_f32_s16_fn ek_mve_quantize_f32_s16;
 ek_copy_fn ek_mve_copy;
 ek_depthwise_s16_fn ek_mve_depthwise_s16;
 

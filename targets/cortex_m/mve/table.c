@@ -27,6 +27,8 @@ static const ek_kernels kernels = {
     .channel_lut_s8 = EK_SLOT_channel_lut_s8(ek_mve_channel_lut_s8),
     .sum_s8 = EK_SLOT_sum_s8(ek_mve_sum_s8),
     .max_s8 = EK_SLOT_max_s8(ek_mve_max_s8),
+    .quantize_f32_s8 = EK_SLOT_quantize_f32_s8(ek_mve_quantize_f32_s8),
+    .quantize_f32_s16 = EK_SLOT_quantize_f32_s16(ek_mve_quantize_f32_s16),
     .copy = ek_mve_copy,
 };
 

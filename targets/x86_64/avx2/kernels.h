@@ -17,6 +17,8 @@ ek_lut_s8_fn ek_avx2_lut_s8;
 ek_channel_lut_s8_fn ek_avx2_channel_lut_s8;
 ek_sum_s8_fn ek_avx2_sum_s8;
 ek_max_s8_fn ek_avx2_max_s8;
+ek_quantize_f32_s8_fn ek_avx2_quantize_f32_s8;
+ek_quantize_f32_s16_fn ek_avx2_quantize_f32_s16;
 
 /* Weights as ek_avx2_pack_gemm_s8 packs them. */
 ek_gemm_s16_fn ek_avx2_gemm_s16;

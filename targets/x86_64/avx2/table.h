@@ -31,7 +31,9 @@
     .lut_s8 = ek_avx2_lut_s8,                   \
     .channel_lut_s8 = ek_avx2_channel_lut_s8,   \
     .sum_s8 = ek_avx2_sum_s8,                   \
-    .max_s8 = ek_avx2_max_s8
+    .max_s8 = ek_avx2_max_s8,                   \
+    .quantize_f32_s8 = ek_avx2_quantize_f32_s8, \
+    .quantize_f32_s16 = ek_avx2_quantize_f32_s16
 /* clang-format on */
 
 #endif

@@ -33,5 +33,7 @@ ek_lut_s8_fn ek_avx512_lut_s8;
 ek_channel_lut_s8_fn ek_avx512_channel_lut_s8;
 ek_sum_s8_fn ek_avx512_sum_s8;
 ek_max_s8_fn ek_avx512_max_s8;
+ek_quantize_f32_s8_fn ek_avx512_quantize_f32_s8;
+ek_quantize_f32_s16_fn ek_avx512_quantize_f32_s16;
 
 #endif

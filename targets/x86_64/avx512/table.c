@@ -31,6 +31,8 @@ static const ek_kernels kernels = {
     .channel_lut_s8 = ek_avx512_channel_lut_s8,
     .sum_s8 = ek_avx512_sum_s8,
     .max_s8 = ek_avx512_max_s8,
+    .quantize_f32_s8 = ek_avx512_quantize_f32_s8,
+    .quantize_f32_s16 = ek_avx512_quantize_f32_s16,
 };
 
 const ek_target ek_target_x86_avx512vnni = { &kernels, supported };

@@ -17,43 +17,53 @@ typedef struct job {
 
 #define AT(field) [field] "i"(offsetof(job, field))
 
-#define WIDEN_AND_ADD       \
-    "vmovlb.s16 q0, q2\n"   \
-    "vadd.i32 q4, q4, q0\n" \
-    "vmovlt.s16 q0, q2\n"   \
-    "vadd.i32 q5, q5, q0\n" \
-    "vmovlb.s16 q0, q3\n"   \
-    "vadd.i32 q6, q6, q0\n" \
-    "vmovlt.s16 q0, q3\n"   \
-    "vadd.i32 q7, q7, q0\n"
+/* Instructions of one kind (loads, products, the others) take two cycles each when they follow one another, of two
+ * kinds one: hence their order. */
 
-/* LEFT: what shifts sums v left by q1, and leaves what is not positive of q1. */
-#define REQUANTIZE_4(v, multiplier, shift, LEFT) \
-    "vldrb.s32 q1, [r5, #" shift "]\n"           \
-    "vldrw.32 q0, [r5, #" multiplier "]\n" LEFT(v) "vqrdmulh.s32 " v ", " v ", q0\n vrshl.s32 " v ", " v ", q1\n"
-#define REQUANTIZE(LEFT)                \
-    REQUANTIZE_4("q4", "0", "64", LEFT) \
-    REQUANTIZE_4("q5", "16", "68", LEFT) REQUANTIZE_4("q6", "32", "72", LEFT) REQUANTIZE_4("q7", "48", "76", LEFT)
-#define NO_LEFT(v)
-#define LEFT(v)             \
-    "vmov.i32 q3, #0\n"     \
-    "vmax.s32 q2, q1, q3\n" \
-    "vmin.s32 q1, q1, q3\n" \
-    "vshl.s32 " v ", " v ", q2\n"
+#define REQUANTIZE              \
+    "vldrw.32 q0, [r5]\n"       \
+    "vldrb.s32 q1, [r5, #64]\n" \
+    "vqrdmulh.s32 q4, q4, q0\n" \
+    "vldrw.32 q2, [r5, #16]\n"  \
+    "vrshl.s32 q4, q4, q1\n"    \
+    "vldrb.s32 q3, [r5, #68]\n" \
+    "vqrdmulh.s32 q5, q5, q2\n" \
+    "vldrw.32 q0, [r5, #32]\n"  \
+    "vrshl.s32 q5, q5, q3\n"    \
+    "vldrb.s32 q1, [r5, #72]\n" \
+    "vqrdmulh.s32 q6, q6, q0\n" \
+    "vldrw.32 q2, [r5, #48]\n"  \
+    "vrshl.s32 q6, q6, q1\n"    \
+    "vldrb.s32 q3, [r5, #76]\n" \
+    "vqrdmulh.s32 q7, q7, q2\n" \
+    "vrshl.s32 q7, q7, q3\n"
+
+/* The same where a shift is positive: that many to the left before the product. */
+#define REQUANTIZE_LEFT_4(v, multiplier, shift) \
+    "vldrb.s32 q1, [r5, #" shift "]\n"          \
+    "vldrw.32 q0, [r5, #" multiplier "]\n"      \
+    "vmax.s32 q2, q1, q3\n"                     \
+    "vmin.s32 q1, q1, q3\n"                     \
+    "vshl.s32 " v ", " v ", q2\n vqrdmulh.s32 " v ", " v ", q0\n vrshl.s32 " v ", " v ", q1\n"
+#define REQUANTIZE_LEFT                                                                        \
+    "vmov.i32 q3, #0\n" REQUANTIZE_LEFT_4("q4", "0", "64") REQUANTIZE_LEFT_4("q5", "16", "68") \
+        REQUANTIZE_LEFT_4("q6", "32", "72") REQUANTIZE_LEFT_4("q7", "48", "76")
 
 /* Zero point, clamp and store; r7: out. Saturation on the way does no harm: the zero point and the
- * range are int8. */
+ * range are int8. r5 goes to the next block, r3 to its channels. */
 #define NARROW_AND_STORE                  \
     "vqmovnb.s32 q4, q4\n"                \
-    "vqmovnt.s32 q4, q5\n"                \
-    "vqmovnb.s32 q6, q6\n"                \
-    "vqmovnt.s32 q6, q7\n"                \
     "ldrd r0, r2, [r11, %[zero_point]]\n" \
-    "vqadd.s16 q4, q4, r0\n"              \
-    "vqadd.s16 q6, q6, r0\n"              \
-    "ldr r0, [r11, %[qmax]]\n"            \
+    "vqmovnt.s32 q4, q5\n"                \
+    "add r5, r10\n"                       \
+    "vqmovnb.s32 q6, q6\n"                \
     "vdup.8 q0, r2\n"                     \
-    "vdup.8 q1, r0\n"                     \
+    "vqmovnt.s32 q6, q7\n"                \
+    "ldr r2, [r11, %[qmax]]\n"            \
+    "vqadd.s16 q4, q4, r0\n"              \
+    "adds r3, #16\n"                      \
+    "vqadd.s16 q6, q6, r0\n"              \
+    "vdup.8 q1, r2\n"                     \
     "vqmovnb.s16 q4, q4\n"                \
     "vqmovnt.s16 q4, q6\n"                \
     "vmax.s8 q4, q4, q0\n"                \
@@ -61,27 +71,27 @@ typedef struct job {
     "vpst\n"                              \
     "vstrbt.8 q4, [r7]\n"
 
-#define CODE(LEFT)                                                                                                 \
+#define CODE(REQUANTIZATION)                                                                                       \
     __asm__ volatile("ldrd r9, r3, [r11, %[taps]]\n"                                                               \
                      "ldrd r5, r7, [r11, %[packed]]\n"                                                             \
                      "ldrd r12, r8, [r11, %[pairs]]\n"                                                             \
                      "ldrd r6, r10, [r11, %[channels]]\n"                                                          \
                      "0:\n"                                                                                        \
-                     "mov r1, r9\n"                                                                                \
                      "vldrw.32 q4, [r5], #16\n"                                                                    \
+                     "mov r1, r9\n"                                                                                \
                      "vldrw.32 q5, [r5], #16\n"                                                                    \
+                     "vctp.8 r6\n"                                                                                 \
                      "vldrw.32 q6, [r5], #16\n"                                                                    \
                      "vldrw.32 q7, [r5], #16\n"                                                                    \
-                     "vctp.8 r6\n"                                                                                 \
                      "wls lr, r12, 2f\n"                                                                           \
                      "1:\n"                                                                                        \
                      "ldrd r0, r2, [r1], #8\n"                                                                     \
+                     "vldrb.8 q1, [r5], #16\n"                                                                     \
                      "add r0, r3\n"                                                                                \
-                     "add r2, r3\n"                                                                                \
                      "vpst\n"                                                                                      \
                      "vldrbt.8 q0, [r0]\n"                                                                         \
-                     "vldrb.8 q1, [r5], #16\n"                                                                     \
                      "vmullb.s8 q2, q0, q1\n"                                                                      \
+                     "add r2, r3\n"                                                                                \
                      "vmullt.s8 q3, q0, q1\n"                                                                      \
                      "vpst\n"                                                                                      \
                      "vldrbt.8 q0, [r2]\n"                                                                         \
@@ -90,22 +100,38 @@ typedef struct job {
                      "vadd.i16 q2, q2, q1\n"                                                                       \
                      "vldrb.8 q1, [r5], #16\n"                                                                     \
                      "vmullt.s8 q1, q0, q1\n"                                                                      \
-                     "vadd.i16 q3, q3, q1\n" WIDEN_AND_ADD "le lr, 1b\n"                                           \
+                     "vmovlb.s16 q0, q2\n"                                                                         \
+                     "vadd.i16 q3, q3, q1\n"                                                                       \
+                     "vadd.i32 q4, q4, q0\n"                                                                       \
+                     "vmovlt.s16 q0, q2\n"                                                                         \
+                     "vadd.i32 q5, q5, q0\n"                                                                       \
+                     "vmovlb.s16 q0, q3\n"                                                                         \
+                     "vadd.i32 q6, q6, q0\n"                                                                       \
+                     "vmovlt.s16 q0, q3\n"                                                                         \
+                     "vadd.i32 q7, q7, q0\n"                                                                       \
+                     "le lr, 1b\n"                                                                                 \
                      "2:\n"                                                                                        \
                      "wls lr, r8, 4f\n"                                                                            \
                      "3:\n"                                                                                        \
                      "ldr r0, [r1], #4\n"                                                                          \
+                     "vldrb.8 q1, [r5], #16\n"                                                                     \
                      "add r0, r3\n"                                                                                \
                      "vpst\n"                                                                                      \
                      "vldrbt.8 q0, [r0]\n"                                                                         \
-                     "vldrb.8 q1, [r5], #16\n"                                                                     \
                      "vmullb.s8 q2, q0, q1\n"                                                                      \
-                     "vmullt.s8 q3, q0, q1\n" WIDEN_AND_ADD "le lr, 3b\n"                                          \
-                     "4:\n" REQUANTIZE(LEFT) NARROW_AND_STORE "add r5, r10\n"                                      \
-                                                              "adds r3, #16\n"                                     \
-                                                              "adds r7, #16\n"                                     \
-                                                              "subs r6, #16\n"                                     \
-                                                              "bgt 0b\n"                                           \
+                     "vmullt.s8 q3, q0, q1\n"                                                                      \
+                     "vmovlb.s16 q0, q2\n"                                                                         \
+                     "vadd.i32 q4, q4, q0\n"                                                                       \
+                     "vmovlt.s16 q0, q2\n"                                                                         \
+                     "vadd.i32 q5, q5, q0\n"                                                                       \
+                     "vmovlb.s16 q0, q3\n"                                                                         \
+                     "vadd.i32 q6, q6, q0\n"                                                                       \
+                     "vmovlt.s16 q0, q3\n"                                                                         \
+                     "vadd.i32 q7, q7, q0\n"                                                                       \
+                     "le lr, 3b\n"                                                                                 \
+                     "4:\n" REQUANTIZATION NARROW_AND_STORE "adds r7, #16\n"                                       \
+                     "subs r6, #16\n"                                                                              \
+                     "bgt 0b\n"                                                                                    \
                      : "+r"(at)                                                                                    \
                      : AT(taps), AT(packed), AT(pairs), AT(channels), AT(zero_point), AT(qmax)                     \
                      : "r0", "r1", "r2", "r3", "r5", "r6", "r7", "r8", "r9", "r10", "r12", "lr", "cc", "q0", "q1", \
@@ -114,13 +140,13 @@ typedef struct job {
 static __attribute__((noinline)) void pixel(job *j)
 {
     register job *at __asm__("r11") = j;
-    CODE(NO_LEFT);
+    CODE(REQUANTIZE);
 }
 
 static __attribute__((noinline)) void pixel_left(job *j)
 {
     register job *at __asm__("r11") = j;
-    CODE(LEFT);
+    CODE(REQUANTIZE_LEFT);
 }
 
 void ek_mve_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,

@@ -1,23 +1,29 @@
 /* What gemm_s8.c and gemm_s16.c do alike around their loops: ELEMENT is what they multiply, SHIFT the type of
  * their shifts; they define `job` and, before this, rows_3 and row_1. */
 
-/* All rows by some blocks; j->a and j->out move past the rows. */
+enum { LEAST_STEP = 8 }; /* bytes from row to row that rows_3 demands */
+
+/* All rows, at least one, by some blocks; j->a and j->out move past the rows. */
 static void all_rows(job *j, size_t rows, size_t blocks)
 {
     const int32_t *const multiplier = j->multiplier;
     const SHIFT *const shift = j->shift;
-    for (size_t now; rows; rows -= now) {
+    const bool threes = j->chunks && j->a_step >= LEAST_STEP;
+    do {
+        size_t now = 1;
+        j->out_end = j->out + blocks * EK_MVE_COLUMNS;
+        if (threes && rows >= 3) {
+            now = 3;
+            rows_3(j);
+        } else {
+            row_1(j);
+        }
         j->multiplier = multiplier;
         j->shift = shift;
-        j->out_end = j->out + blocks * EK_MVE_COLUMNS;
-        now = rows >= 3 && j->chunks ? 3 : 1;
-        if (now == 3)
-            rows_3(j);
-        else
-            row_1(j);
         j->a += now * (j->a_step / sizeof *j->a);
         j->out += now * (j->out_step / sizeof *j->out);
-    }
+        rows -= now;
+    } while (rows);
 }
 
 /* The last n < 4 channels: constants and results go through memory of a whole block. */

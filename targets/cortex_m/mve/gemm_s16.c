@@ -1,5 +1,6 @@
 /* gemm_s16 on vmladava, as gemm_s8.c but for 8 products in one instruction, on weights that are widened as
- * they are loaded. Sums that may not fit int32 are summed one by one, in 64 bits. */
+ * they are loaded. With the multiplier in the top bits of a word, only the high word of the product matters to
+ * the shift. Sums that may not fit int32 are summed one by one, in 64 bits. */
 #include <arm_mve.h>
 
 #include "fixed_point.h"
@@ -24,27 +25,14 @@ typedef struct job {
     int32_t qmin[4], qmax[4];
 } job;
 
-#define LOAD_SHORT_3 "vpsttt\n vldrht.u16 q0, [r1]\n vldrht.u16 q1, [r3]\n vldrht.u16 q2, [r9]\n"
-
-/* On v, 4 sums of a row. With the multiplier in the top bits of a word, only the high word of the product
- * matters to the shift. */
-#define MULTIPLY(v) "vmulh.s32 " v ", " v ", q1\n"
-
-/* From two registers that advance: q1, q2. */
-#define LOAD_RATIO(multiplier, shift, scratch) \
-    "vldrw.32 q1, [" multiplier "], #16\n"     \
-    "vldrb.u32 q2, [" shift "], #4\n"          \
-    "mov " scratch ", #24\n"                   \
-    "vshl.i32 q1, q1, #8\n"                    \
-    "vneg.s32 q2, q2\n"                        \
-    "vadd.i32 q2, q2, " scratch "\n"
-
 #define OFFSETS AT(a), AT(w), AT(out), AT(out_end), AT(out_step), AT(chunks), AT(multiplier), AT(qmin), AT(qmax)
 
 /* clang-format off */
 
 /* Three rows of more than one chunk: channels 0 and 2 of a block from the last chunk to the first, then
- * 1 and 3 back again, so that rows need not be rewound. */
+ * 1 and 3 back again, so that rows need not be rewound. So that a load stands between products, each loop ends
+ * with a row of the next chunk: of the third row on the way down, of the first on the way up. The one past the
+ * end is not used, and lies between the rows' first and last bytes (LEAST_STEP). */
 static __attribute__((noinline)) void rows_3(job *j)
 {
     register job *at __asm__("r11") = j;
@@ -56,67 +44,113 @@ static __attribute__((noinline)) void rows_3(job *j)
                      "ldrd r12, r0, [r11, %[chunks]]\n"
                      "vctp.16 r0\n"
                      "0:\n"
-                     LOAD_SHORT_3
+                     "vpsttt\n"
+                     "vldrht.u16 q2, [r9]\n"
+                     "vldrht.u16 q0, [r1]\n"
+                     "vldrht.u16 q1, [r3]\n"
                      "vldrb.s16 q3, [r7]\n"
+                     "vmladav.s16 r8, q2, q3\n"
                      "vldrb.s16 q4, [r7, #16]\n"
-                     PRODUCTS_6("vmladav.s16")
+                     "vmladav.s16 r10, q2, q4\n"
+                     "vmladav.s16 r0, q0, q3\n"
+                     "vldrh.u16 q2, [r9, #-16]!\n"
+                     "vmladav.s16 r2, q0, q4\n"
+                     "vmladav.s16 r4, q1, q3\n"
+                     "vmladav.s16 r6, q1, q4\n"
                      "wls lr, r12, 2f\n"
                      "1:\n"
                      "vldrb.s16 q3, [r7, #-32]!\n"
-                     "vldrh.u16 q0, [r1, #-16]!\n"
-                     "vldrh.u16 q1, [r3, #-16]!\n"
-                     "vldrh.u16 q2, [r9, #-16]!\n"
+                     "vmladava.s16 r8, q2, q3\n"
                      "vldrb.s16 q4, [r7, #16]\n"
-                     PRODUCTS_6("vmladava.s16")
+                     "vmladava.s16 r10, q2, q4\n"
+                     "vldrh.u16 q0, [r1, #-16]!\n"
+                     "vmladava.s16 r0, q0, q3\n"
+                     "vldrh.u16 q2, [r9, #-16]!\n"
+                     "vmladava.s16 r2, q0, q4\n"
+                     "vldrh.u16 q1, [r3, #-16]!\n"
+                     "vmladava.s16 r4, q1, q3\n"
+                     "vmladava.s16 r6, q1, q4\n"
                      "le lr, 1b\n"
                      "2:\n"
-                     "vmov q5[2], q5[0], r0, r2\n"
-                     "vmov q6[2], q6[0], r4, r6\n"
-                     "vmov q7[2], q7[0], r8, r10\n"
-                     "sub lr, r12, #1\n"
                      "vldrb.s16 q3, [r7, #8]!\n"
-                     "vldrh.u16 q0, [r1], #16\n"
-                     "vldrh.u16 q1, [r3], #16\n"
-                     "vldrh.u16 q2, [r9], #16\n"
+                     "vmov q5[2], q5[0], r0, r2\n"
+                     "vmladav.s16 r0, q0, q3\n"
                      "vldrb.s16 q4, [r7, #16]\n"
-                     PRODUCTS_6("vmladav.s16")
+                     "vmov q6[2], q6[0], r4, r6\n"
+                     "vmladav.s16 r2, q0, q4\n"
+                     "vldrh.u16 q2, [r9, #16]!\n"
+                     "vmov q7[2], q7[0], r8, r10\n"
+                     "vmladav.s16 r4, q1, q3\n"
+                     "vldrh.u16 q0, [r1, #16]!\n"
+                     "vmladav.s16 r6, q1, q4\n"
+                     "sub lr, r12, #1\n"
+                     "vmladav.s16 r8, q2, q3\n"
+                     "vmladav.s16 r10, q2, q4\n"
                      "wls lr, lr, 4f\n"
                      "3:\n"
                      "vldrb.s16 q3, [r7, #32]!\n"
-                     "vldrh.u16 q0, [r1], #16\n"
-                     "vldrh.u16 q1, [r3], #16\n"
-                     "vldrh.u16 q2, [r9], #16\n"
+                     "vmladava.s16 r0, q0, q3\n"
                      "vldrb.s16 q4, [r7, #16]\n"
-                     PRODUCTS_6("vmladava.s16")
+                     "vmladava.s16 r2, q0, q4\n"
+                     "vldrh.u16 q1, [r3, #16]!\n"
+                     "vmladava.s16 r4, q1, q3\n"
+                     "vldrh.u16 q0, [r1, #16]!\n"
+                     "vmladava.s16 r6, q1, q4\n"
+                     "vldrh.u16 q2, [r9, #16]!\n"
+                     "vmladava.s16 r8, q2, q3\n"
+                     "vmladava.s16 r10, q2, q4\n"
                      "le lr, 3b\n"
                      "4:\n"
-                     LOAD_SHORT_3
+                     "vpsttt\n"
+                     "vldrht.u16 q0, [r1]\n"
+                     "vldrht.u16 q1, [r3, #16]!\n"
+                     "vldrht.u16 q2, [r9, #16]!\n"
                      "vldrb.s16 q3, [r7, #32]!\n"
+                     "vmladava.s16 r0, q0, q3\n"
                      "vldrb.s16 q4, [r7, #16]\n"
-                     PRODUCTS_6("vmladava.s16")
+                     "vmladava.s16 r2, q0, q4\n"
+                     "vmladava.s16 r4, q1, q3\n"
                      "vmov q5[3], q5[1], r0, r2\n"
-                     "vmov q6[3], q6[1], r4, r6\n"
-                     "vmov q7[3], q7[1], r8, r10\n"
+                     "vmladava.s16 r6, q1, q4\n"
                      "vldrw.32 q0, [r7, #24]\n"
+                     "vmladava.s16 r8, q2, q3\n"
                      "ldrd r0, r2, [r11, %[multiplier]]\n"
-                     LOAD_RATIO("r0", "r2", "r4")
+                     "vmladava.s16 r10, q2, q4\n"
+                     "vmov q6[3], q6[1], r4, r6\n"
+                     "vldrw.32 q1, [r0], #16\n"
+                     "vadd.i32 q5, q5, q0\n"
+                     "vldrb.u32 q2, [r2], #4\n"
+                     "vshl.i32 q1, q1, #8\n"
                      "strd r0, r2, [r11, %[multiplier]]\n"
-                     EACH_3(ADD_BIAS)
-                     EACH_3(MULTIPLY)
+                     "vneg.s32 q2, q2\n"
+                     "mov r4, #24\n"
+                     "vadd.i32 q6, q6, q0\n"
+                     "vmov q7[3], q7[1], r8, r10\n"
+                     "vadd.i32 q2, q2, r4\n"
+                     "vmulh.s32 q5, q5, q1\n"
+                     "vadd.i32 q7, q7, q0\n"
                      "vldrw.32 q3, [r11, %[qmin]]\n"
+                     "vmulh.s32 q6, q6, q1\n"
+                     "vrshl.s32 q5, q5, q2\n"
+                     "vmulh.s32 q7, q7, q1\n"
                      "vldrw.32 q4, [r11, %[qmax]]\n"
-                     EACH_3(SHIFT_RIGHT)
-                     EACH_3(AT_LEAST)
-                     EACH_3(AT_MOST)
+                     "vrshl.s32 q6, q6, q2\n"
                      "ldrd r2, r4, [r11, %[out_step]]\n"
-                     "add r0, r5, r2\n"
-                     "add r2, r0\n"
+                     "vrshl.s32 q7, q7, q2\n"
+                     "add r6, r5, r2\n"
+                     "vmax.s32 q5, q5, q3\n"
+                     "add r2, r6\n"
+                     "vmax.s32 q6, q6, q3\n"
+                     "ldr r8, [r11, %[w] + 4]\n"
+                     "vmin.s32 q5, q5, q4\n"
+                     "add r7, r8\n"
                      "vstrh.32 q5, [r5], #8\n"
-                     "vstrh.32 q6, [r0]\n"
-                     "vstrh.32 q7, [r2]\n"
-                     "ldr r0, [r11, %[w] + 4]\n"
-                     "add r7, r0\n"
+                     "vmin.s32 q6, q6, q4\n"
                      "cmp r5, r4\n"
+                     "vmax.s32 q7, q7, q3\n"
+                     "vstrh.32 q6, [r6]\n"
+                     "vmin.s32 q7, q7, q4\n"
+                     "vstrh.32 q7, [r2]\n"
                      "bne 0b\n"
                      : "+r"(at)
                      : OFFSETS
@@ -143,30 +177,29 @@ static __attribute__((noinline)) void row_1(job *j)
                      "vpst\n"
                      "vldrht.u16 q0, [r10]\n"
                      "vldrb.s16 q1, [r7]\n"
-                     "vldrb.s16 q2, [r7, #8]\n"
-                     "vldrb.s16 q3, [r7, #16]\n"
-                     "vldrb.s16 q4, [r7, #24]\n"
-                     PRODUCTS_4("vmladav.s16")
+                     PRODUCTS_4("vmladav.s16", "vldrb.s16", "8", "16", "24")
                      "wls lr, r12, 2f\n"
                      "1:\n"
                      "vldrh.u16 q0, [r10, #-16]!\n"
                      "vldrb.s16 q1, [r7, #-32]!\n"
-                     "vldrb.s16 q2, [r7, #8]\n"
-                     "vldrb.s16 q3, [r7, #16]\n"
-                     "vldrb.s16 q4, [r7, #24]\n"
-                     PRODUCTS_4("vmladava.s16")
+                     PRODUCTS_4("vmladava.s16", "vldrb.s16", "8", "16", "24")
                      "le lr, 1b\n"
                      "2:\n"
                      "vmov q0[2], q0[0], r0, r4\n"
+                     "vldrw.32 q1, [r5], #16\n"
                      "vmov q0[3], q0[1], r2, r6\n"
-                     LOAD_RATIO("r5", "r1", "r0")
+                     "vldrb.u32 q2, [r1], #4\n"
                      "vadd.i32 q5, q5, q0\n"
-                     MULTIPLY("q5")
-                     SHIFT_RIGHT("q5")
+                     "mov r0, #24\n"
+                     "vshl.i32 q1, q1, #8\n"
+                     "vneg.s32 q2, q2\n"
+                     "vmulh.s32 q5, q5, q1\n"
                      "add r10, r10, r12, lsl #4\n"
+                     "vadd.i32 q2, q2, r0\n"
+                     "add r7, r8\n"
+                     "vrshl.s32 q5, q5, q2\n"
                      "vmax.s32 q5, q5, q6\n"
                      "vmin.s32 q5, q5, q7\n"
-                     "add r7, r8\n"
                      "vstrh.32 q5, [r3], #8\n"
                      "cmp r3, r9\n"
                      "bne 0b\n"

@@ -22,13 +22,6 @@ typedef struct job {
     int32_t qmin[4], qmax[4];
 } job;
 
-#define LOAD_SHORT_3 "vpsttt\n vldrbt.8 q0, [r1]\n vldrbt.8 q1, [r3]\n vldrbt.8 q2, [r9]\n"
-
-/* On v, 4 sums of a row; q0: left shifts. */
-#define SHIFT_LEFT(v) "vshl.s32 " v ", " v ", q0\n"
-#define MULTIPLY(v)   "vqrdmulh.s32 " v ", " v ", q1\n"
-#define ADD_ZERO(v)   "vadd.i32 " v ", " v ", r0\n"
-
 #define OFFSETS                                                                                                       \
     AT(a), AT(w), AT(w_step), AT(out), AT(out_end), AT(out_step), AT(chunks), AT(multiplier), AT(any_left), AT(qmin), \
         AT(qmax)
@@ -36,7 +29,9 @@ typedef struct job {
 /* clang-format off */
 
 /* Three rows of more than one chunk: channels 0 and 2 of a block from the last chunk to the first, then
- * 1 and 3 back again, so that rows need not be rewound. */
+ * 1 and 3 back again, so that rows need not be rewound. So that a load stands between products, each loop ends
+ * with a row of the next chunk: of the third row on the way down, of the first on the way up. The one past the
+ * end is not used, and lies between the rows' first and last bytes (LEAST_STEP). */
 static __attribute__((noinline)) void rows_3(job *j)
 {
     register job *at __asm__("r11") = j;
@@ -48,76 +43,121 @@ static __attribute__((noinline)) void rows_3(job *j)
                      "ldrd r12, r0, [r11, %[chunks]]\n"
                      "vctp.8 r0\n"
                      "0:\n"
-                     LOAD_SHORT_3
+                     "vpsttt\n"
+                     "vldrbt.8 q2, [r9]\n"
+                     "vldrbt.8 q0, [r1]\n"
+                     "vldrbt.8 q1, [r3]\n"
                      "vldrb.8 q3, [r7]\n"
+                     "vmladav.s8 r8, q2, q3\n"
                      "vldrb.8 q4, [r7, #32]\n"
-                     PRODUCTS_6("vmladav.s8")
+                     "vmladav.s8 r10, q2, q4\n"
+                     "vmladav.s8 r0, q0, q3\n"
+                     "vldrb.8 q2, [r9, #-16]!\n"
+                     "vmladav.s8 r2, q0, q4\n"
+                     "vmladav.s8 r4, q1, q3\n"
+                     "vmladav.s8 r6, q1, q4\n"
                      "wls lr, r12, 2f\n"
                      "1:\n"
                      "vldrb.8 q3, [r7, #-64]!\n"
-                     "vldrb.8 q0, [r1, #-16]!\n"
-                     "vldrb.8 q1, [r3, #-16]!\n"
-                     "vldrb.8 q2, [r9, #-16]!\n"
+                     "vmladava.s8 r8, q2, q3\n"
                      "vldrb.8 q4, [r7, #32]\n"
-                     PRODUCTS_6("vmladava.s8")
+                     "vmladava.s8 r10, q2, q4\n"
+                     "vldrb.8 q0, [r1, #-16]!\n"
+                     "vmladava.s8 r0, q0, q3\n"
+                     "vldrb.8 q2, [r9, #-16]!\n"
+                     "vmladava.s8 r2, q0, q4\n"
+                     "vldrb.8 q1, [r3, #-16]!\n"
+                     "vmladava.s8 r4, q1, q3\n"
+                     "vmladava.s8 r6, q1, q4\n"
                      "le lr, 1b\n"
                      "2:\n"
-                     "vmov q5[2], q5[0], r0, r2\n"
-                     "vmov q6[2], q6[0], r4, r6\n"
-                     "vmov q7[2], q7[0], r8, r10\n"
-                     "sub lr, r12, #1\n"
                      "vldrb.8 q3, [r7, #16]!\n"
-                     "vldrb.8 q0, [r1], #16\n"
-                     "vldrb.8 q1, [r3], #16\n"
-                     "vldrb.8 q2, [r9], #16\n"
+                     "vmov q5[2], q5[0], r0, r2\n"
+                     "vmladav.s8 r0, q0, q3\n"
                      "vldrb.8 q4, [r7, #32]\n"
-                     PRODUCTS_6("vmladav.s8")
+                     "vmov q6[2], q6[0], r4, r6\n"
+                     "vmladav.s8 r2, q0, q4\n"
+                     "vldrb.8 q2, [r9, #16]!\n"
+                     "vmov q7[2], q7[0], r8, r10\n"
+                     "vmladav.s8 r4, q1, q3\n"
+                     "vldrb.8 q0, [r1, #16]!\n"
+                     "vmladav.s8 r6, q1, q4\n"
+                     "sub lr, r12, #1\n"
+                     "vmladav.s8 r8, q2, q3\n"
+                     "vmladav.s8 r10, q2, q4\n"
                      "wls lr, lr, 4f\n"
                      "3:\n"
                      "vldrb.8 q3, [r7, #64]!\n"
-                     "vldrb.8 q0, [r1], #16\n"
-                     "vldrb.8 q1, [r3], #16\n"
-                     "vldrb.8 q2, [r9], #16\n"
+                     "vmladava.s8 r0, q0, q3\n"
                      "vldrb.8 q4, [r7, #32]\n"
-                     PRODUCTS_6("vmladava.s8")
+                     "vmladava.s8 r2, q0, q4\n"
+                     "vldrb.8 q1, [r3, #16]!\n"
+                     "vmladava.s8 r4, q1, q3\n"
+                     "vldrb.8 q0, [r1, #16]!\n"
+                     "vmladava.s8 r6, q1, q4\n"
+                     "vldrb.8 q2, [r9, #16]!\n"
+                     "vmladava.s8 r8, q2, q3\n"
+                     "vmladava.s8 r10, q2, q4\n"
                      "le lr, 3b\n"
                      "4:\n"
-                     LOAD_SHORT_3
+                     "vpsttt\n"
+                     "vldrbt.8 q0, [r1]\n"
+                     "vldrbt.8 q1, [r3, #16]!\n"
+                     "vldrbt.8 q2, [r9, #16]!\n"
                      "vldrb.8 q3, [r7, #64]!\n"
+                     "vmladava.s8 r0, q0, q3\n"
                      "vldrb.8 q4, [r7, #32]\n"
-                     PRODUCTS_6("vmladava.s8")
+                     "vmladava.s8 r2, q0, q4\n"
+                     "vmladava.s8 r4, q1, q3\n"
                      "vmov q5[3], q5[1], r0, r2\n"
-                     "vmov q6[3], q6[1], r4, r6\n"
-                     "vmov q7[3], q7[1], r8, r10\n"
+                     "vmladava.s8 r6, q1, q4\n"
                      "vldrw.32 q0, [r7, #48]\n"
+                     "vmladava.s8 r8, q2, q3\n"
                      "ldrd r0, r2, [r11, %[multiplier]]\n"
+                     "vmladava.s8 r10, q2, q4\n"
+                     "vmov q6[3], q6[1], r4, r6\n"
                      "vldrw.32 q1, [r0], #16\n"
+                     "vadd.i32 q5, q5, q0\n"
                      "vldrb.s32 q2, [r2], #4\n"
+                     "vadd.i32 q6, q6, q0\n"
+                     "vmov q7[3], q7[1], r8, r10\n"
                      "strd r0, r2, [r11, %[multiplier]]\n"
-                     EACH_3(ADD_BIAS)
+                     "vadd.i32 q7, q7, q0\n"
                      "ldrd r2, r0, [r11, %[any_left]]\n"
                      "cbz r2, 6f\n"
                      "vmov.i32 q3, #0\n"
                      "vmax.s32 q0, q2, q3\n"
                      "vmin.s32 q2, q2, q3\n"
-                     EACH_3(SHIFT_LEFT)
+                     "vshl.s32 q5, q5, q0\n"
+                     "vshl.s32 q6, q6, q0\n"
+                     "vshl.s32 q7, q7, q0\n"
                      "6:\n"
-                     EACH_3(MULTIPLY)
+                     "vqrdmulh.s32 q5, q5, q1\n"
                      "vldrw.32 q3, [r11, %[qmin]]\n"
+                     "vqrdmulh.s32 q6, q6, q1\n"
+                     "vrshl.s32 q5, q5, q2\n"
+                     "vqrdmulh.s32 q7, q7, q1\n"
+                     "vadd.i32 q5, q5, r0\n"
                      "vldrw.32 q4, [r11, %[qmax]]\n"
-                     EACH_3(SHIFT_RIGHT)
-                     EACH_3(ADD_ZERO)
-                     EACH_3(AT_LEAST)
-                     EACH_3(AT_MOST)
+                     "vrshl.s32 q6, q6, q2\n"
                      "ldrd r2, r4, [r11, %[out_step]]\n"
-                     "add r0, r5, r2\n"
-                     "add r2, r0\n"
+                     "vrshl.s32 q7, q7, q2\n"
+                     "add r6, r5, r2\n"
+                     "vadd.i32 q6, q6, r0\n"
+                     "vmax.s32 q5, q5, q3\n"
+                     "add r2, r6\n"
+                     "vadd.i32 q7, q7, r0\n"
+                     "ldr r8, [r11, %[w_step]]\n"
+                     "vmin.s32 q5, q5, q4\n"
+                     "add r7, r8\n"
+                     "vmax.s32 q6, q6, q3\n"
                      "vstrb.32 q5, [r5], #4\n"
-                     "vstrb.32 q6, [r0]\n"
-                     "vstrb.32 q7, [r2]\n"
-                     "ldr r0, [r11, %[w_step]]\n"
-                     "add r7, r0\n"
+                     "vmin.s32 q6, q6, q4\n"
                      "cmp r5, r4\n"
+                     "vmax.s32 q7, q7, q3\n"
+                     "vstrb.32 q6, [r6]\n"
+                     "vmin.s32 q7, q7, q4\n"
+                     "vstrb.32 q7, [r2]\n"
                      "bne 0b\n"
                      : "+r"(at)
                      : OFFSETS
@@ -144,39 +184,33 @@ static __attribute__((noinline)) void row_1(job *j)
                      "vpst\n"
                      "vldrbt.8 q0, [r10]\n"
                      "vldrb.8 q1, [r7]\n"
-                     "vldrb.8 q2, [r7, #16]\n"
-                     "vldrb.8 q3, [r7, #32]\n"
-                     "vldrb.8 q4, [r7, #48]\n"
-                     PRODUCTS_4("vmladav.s8")
+                     PRODUCTS_4("vmladav.s8", "vldrb.8", "16", "32", "48")
                      "wls lr, r12, 2f\n"
                      "1:\n"
                      "vldrb.8 q0, [r10, #-16]!\n"
                      "vldrb.8 q1, [r7, #-64]!\n"
-                     "vldrb.8 q2, [r7, #16]\n"
-                     "vldrb.8 q3, [r7, #32]\n"
-                     "vldrb.8 q4, [r7, #48]\n"
-                     PRODUCTS_4("vmladava.s8")
+                     PRODUCTS_4("vmladava.s8", "vldrb.8", "16", "32", "48")
                      "le lr, 1b\n"
                      "2:\n"
                      "vmov q0[2], q0[0], r0, r4\n"
-                     "vmov q0[3], q0[1], r2, r6\n"
                      "vldrw.32 q1, [r5], #16\n"
+                     "vmov q0[3], q0[1], r2, r6\n"
                      "vldrb.s32 q2, [r1], #4\n"
-                     "ldrd r2, r0, [r11, %[any_left]]\n"
                      "vadd.i32 q5, q5, q0\n"
+                     "ldrd r2, r0, [r11, %[any_left]]\n"
                      "cbz r2, 6f\n"
                      "vmov.i32 q3, #0\n"
                      "vmax.s32 q0, q2, q3\n"
                      "vmin.s32 q2, q2, q3\n"
-                     SHIFT_LEFT("q5")
+                     "vshl.s32 q5, q5, q0\n"
                      "6:\n"
-                     MULTIPLY("q5")
-                     SHIFT_RIGHT("q5")
-                     ADD_ZERO("q5")
+                     "vqrdmulh.s32 q5, q5, q1\n"
                      "add r10, r10, r12, lsl #4\n"
+                     "vrshl.s32 q5, q5, q2\n"
+                     "add r7, r8\n"
+                     "vadd.i32 q5, q5, r0\n"
                      "vmax.s32 q5, q5, q6\n"
                      "vmin.s32 q5, q5, q7\n"
-                     "add r7, r8\n"
                      "vstrb.32 q5, [r3], #4\n"
                      "cmp r3, r9\n"
                      "bne 0b\n"
@@ -208,10 +242,10 @@ static void short_block(job *j, size_t rows)
                      "1:\n"
                      "vpst\n"
                      "vldrbt.8 q4, [r1]\n"
-                     "add r1, r3\n"
                      "vmladav.s8 r0, q4, q0\n"
-                     "vmladav.s8 r2, q4, q1\n"
+                     "add r1, r3\n"
                      "vmladav.s8 r4, q4, q2\n"
+                     "vmladav.s8 r2, q4, q1\n"
                      "vmladav.s8 r6, q4, q3\n"
                      "vmov q4[2], q4[0], r0, r4\n"
                      "vmov q4[3], q4[1], r2, r6\n"

@@ -1,14 +1,42 @@
-"""The requantization of int16 operators against whole numbers without bounds."""
+"""Requantization against whole numbers without bounds."""
 
 from fractions import Fraction
-from math import floor
 
 import numpy as np
 import pytest
 
 from edgekit.toolkit import fixed_point as fp
 
+from . import oracle
+
 EDGES = [0, 1, -1, fp.ACC_LIMIT16 - 1, 1 - fp.ACC_LIMIT16]
+
+# Multipliers of 31 and 23 bits are full just below a power of two, and become the next one's least.
+FULL = [1 - k * 2.0**-bits for bits in (53, 33, 32, 31, 25, 24, 23) for k in (0.5, 1, 1.5, 2, 3)]
+
+
+def test_multipliers_at_both_sides_of_a_power_of_two():
+    ratios = np.array([2.0**e * f for e in range(-39, 22) for f in (1, 1 + 2**-52, 1.5, *FULL)])
+    for of_array, of_one in (
+        (fp.multipliers, oracle.multiplier),
+        (fp.multipliers16, oracle.multiplier16),
+    ):
+        m, shift = of_array(ratios)
+        assert [*zip(m.tolist(), shift.tolist(), strict=True)] == [of_one(r) for r in ratios]
+    m, shift = fp.multipliers(np.nextafter(2.0 ** np.arange(-30, 30), 0))
+    assert (m == 1 << 30).all() and shift.tolist() == [*range(-29, 31)]
+
+
+def test_int8_is_rounded_half_up_twice():
+    rng = np.random.default_rng(2)
+    for shift in range(fp.MIN_SHIFT, fp.MAX_SHIFT + 1):
+        most = (1 << 30 - max(shift, 0)) - 1
+        acc = np.array([0, 1, -1, most, -most, *rng.integers(-most, most + 1, 20)])
+        for m in (1 << 30, (1 << 31) - 1, int(rng.integers(1 << 30, 1 << 31))):
+            want = [oracle.scaled(int(a), m, shift) for a in acc]
+            assert fp.scale(acc, m, shift).tolist() == want
+            got = fp.requantize(acc, m, shift, 5, -100, 90)
+            assert got.tolist() == [min(max(v + 5, -100), 90) for v in want]
 
 
 def test_multipliers_are_nearest_in_23_bits():
@@ -35,7 +63,7 @@ def test_rounding_is_half_up_and_happens_once():
     for _ in range(300):
         acc = np.array([*EDGES, *rng.integers(1 - fp.ACC_LIMIT16, fp.ACC_LIMIT16, 20)])
         m, s = int(rng.integers(1 << 22, 1 << 23)), int(rng.integers(1, 63))
-        want = [floor(Fraction(int(a) * m, 1 << s) + Fraction(1, 2)) for a in acc]
+        want = [oracle.scaled16(int(a), m, s) for a in acc]
         assert fp.scale16(acc, m, s).tolist() == want
         clamped = [min(max(v, -32767), 32000) for v in want]
         got = fp.requantize16(acc, m, s, -32767, 32000)

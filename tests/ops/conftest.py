@@ -14,13 +14,14 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from edgekit.toolkit import fixed_point
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session, kernel_tables
+
+from .. import oracle
 
 _ONNX_CODE = {"float32": 1, "int32": 6, "int16": 5, "int8": 3, "uint8": 2}
 _SERVED = {onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL}
@@ -216,11 +217,10 @@ def output_of(scale: float, zero: int, wide: bool) -> QuantParams:
 
 
 def rounded(acc: Array, ratio: float, out: QuantParams) -> Array:
-    """The requantization of accumulators, in the arithmetic of `out`."""
+    """The requantization of accumulators, in the arithmetic of `out`, by the tests' own oracle."""
     if out.dtype == np.int16:
-        return fixed_point.requantize16(acc, *fixed_point.multiplier16(ratio), out.qmin, out.qmax)
-    m, shift = fixed_point.multiplier(ratio)
-    return fixed_point.requantize(acc, m, shift, out.zero_point, out.qmin, out.qmax)
+        return oracle.requantized16(acc, ratio, out.qmin, out.qmax)
+    return oracle.requantized(acc, ratio, out.zero_point, out.qmin, out.qmax)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.toolkit import fixed_point
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.ir import Node, QuantParams
@@ -121,8 +120,7 @@ def test_the_integer_reference_is_the_sum_it_says(integers, zeros):
     node = int8_node(integers, (2, 3, 11), (2, 11, 4), zeros)
     a, b = (integers.data(v) for v in node.inputs)
     acc = (a.astype(int) - zeros[0]) @ (b.astype(int) - zeros[1])
-    m, shift = fixed_point.multiplier(0.05 * 0.04 / node.output.quant.scalar)
-    want = fixed_point.requantize(acc, m, shift, 3, -128, 127)
+    want = rounded(acc, 0.05 * 0.04 / node.output.quant.scalar, node.output.quant)
     np.testing.assert_array_equal(definition("MatMul").integer(node, [a, b])[0], want)
 
 

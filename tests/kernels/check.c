@@ -125,7 +125,7 @@ void fill_s8(int8_t *p, size_t count)
 void fill_weights(int8_t *p, size_t count)
 {
     fill_s8(p, count);
-    if (rnd() % 8 == 0) return;
+    if (rnd() % 4 == 0) return;
     for (size_t i = 0; i < count; i++)
         if (p[i] == INT8_MIN) p[i] = -INT8_MAX;
 }
@@ -165,8 +165,8 @@ requant_data requant_make(const int64_t *bound, size_t n)
     requant_data r = { block_make(n * 4, 4), block_make(n, 1), 0, 0, 0 };
     int32_t *m = r.multiplier.data;
     int8_t *s = r.shift.data;
-    const uint32_t kind = rnd() % 5; /* 0: no left shifts, as in most models; 1: extremes */
-    const size_t lone = rnd() % n;   /* 4: but for this one */
+    const uint32_t kind = rnd() % 6; /* 0: no left shifts, as in most models; 1: extremes */
+    const size_t lone = rnd() % n;   /* 4, 5: but for this one */
     for (size_t j = 0; j < n; j++) {
         const uint32_t pick = rnd() % 6;
         m[j] = pick == 0 ? 1 << 30 : pick == 1 ? INT32_MAX : rnd_between(1 << 30, INT32_MAX);
@@ -175,7 +175,7 @@ requant_data requant_make(const int64_t *bound, size_t n)
         s[j] = (int8_t)(kind == 0   ? rnd_between(-30, 0)
                         : kind == 1 ? (rnd() & 1 ? most : -30)
                         : kind == 2 ? rnd_between(-12, 0) /* results in and around the int8 range */
-                        : kind == 4 ? (j == lone ? most : rnd_between(-30, 0))
+                        : kind >= 4 ? (j == lone ? most : rnd_between(-30, 0))
                                     : rnd_between(-30, most));
     }
     const int32_t a = rnd_between(-128, 127), b = rnd_between(-128, 127);

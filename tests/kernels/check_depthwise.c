@@ -109,7 +109,8 @@ static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t **taps, c
         case 0: bias[j] = most; break;
         case 1: bias[j] = least; break;
         case 2: bias[j] = rnd_between(least, most); break;
-        case 3: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that pixel */
+        case 3:
+        case 4: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that pixel */
         default: bias[j] = rnd_between(-500, 500);
         }
         const int64_t up = (int64_t)bias[j] + hi, down = -((int64_t)bias[j] + lo);

@@ -175,7 +175,7 @@ typedef struct channel_lut_trial {
 static channel_lut_trial channel_lut_make(uint32_t t)
 {
     channel_lut_trial s = { .in_place = rnd() & 1 };
-    s.p.channels = t % 3 ? 1 + t / 3 % 140 : 1 + rnd() % 300;
+    s.p.channels = t % 3 ? 1 + t / 3 % 140 : rnd() % 4 ? 1 + rnd() % 300 : 1000 + rnd() % 100;
     s.p.count = rnd() % 8 ? 1 + rnd() % 9 : 1 + rnd() % 256;
     s.rows = 1 + rnd() % (t % 4 ? 20 : 1 + 8192 / s.p.channels);
     s.in = block_make(s.rows * s.p.channels, 1);

@@ -22,9 +22,10 @@ static shape pick_shape(uint32_t t)
     case 2: s.k = 1 + t / 4 % 140; break;
     default:
         if (t % 64 == 3) s.k = 500 + rnd() % 1100;
+        if (t % 32 == 11) s.k = 250 + rnd() % 300; /* groups of 4-bit weights that are long */
     }
     if (t % 8 == 7) s.rows = 1; /* as fully connected layers have */
-    s.a_step = s.k + (rnd() & 1 ? 0 : rnd() % 9);
+    s.a_step = rnd() % 8 == 0 ? 1 + rnd() % s.k : s.k + (rnd() & 1 ? 0 : rnd() % 9); /* windows overlap */
     s.out_step = s.n + (rnd() & 1 ? 0 : rnd() % 9);
     return s;
 }
@@ -60,7 +61,8 @@ static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t *a, const
         case 0: bias[j] = most; break;
         case 1: bias[j] = least; break;
         case 2: bias[j] = rnd_between(least, most); break;
-        case 3: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that row */
+        case 3:
+        case 4: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that row */
         default: bias[j] = rnd_between(-5000, 5000);
         }
         const int64_t up = (int64_t)bias[j] + hi, down = -((int64_t)bias[j] + lo);
@@ -100,8 +102,9 @@ static block weights_f32(const ek_kernels *k, const float *w, uint32_t n, uint32
 
 nibbles nibbles_make(int8_t *weights, uint32_t n, uint32_t k)
 {
-    static const uint32_t groups[] = { 0, 0, 4, 16, 32, 64 };
-    const uint32_t pick = rnd() % 7, group = pick < 6 ? groups[pick] : 1 + rnd() % 40;
+    static const uint32_t groups[] = { 0, 0, 4, 16, 32, 64, 48, 80, 96, 256, 264, 272, 320, 512 };
+    const uint32_t count = sizeof groups / sizeof *groups, pick = rnd() % (count + 3);
+    const uint32_t group = pick < count ? groups[pick] : 1 + rnd() % (pick == count ? 440 : 40);
     const size_t row = (k + 1) / 2, of_row = group ? (k + group - 1) / group : 0;
     nibbles b = { block_make(n * row, 1), block_make(n * of_row, 1), { NULL, NULL, group, k } };
     uint8_t *const rows = b.rows.data, *const multipliers = b.multipliers.data;
@@ -276,7 +279,7 @@ static bool try_gemm_f32(const ek_kernels *ref, const ek_kernels *opt, uint32_t 
     fill_f32(b.data, s.n);
     const float *bias = rnd() % 4 ? b.data : NULL;
     const bool clamped = rnd() & 1;
-    const float min = clamped ? -0.3f : -INFINITY, max = clamped ? 0.5f : INFINITY;
+    const float min = clamped && rnd() % 3 ? -0.3f : -INFINITY, max = clamped && rnd() % 3 ? 0.5f : INFINITY;
     output want = output_make(out_count * 4, 4), got = output_make(out_count * 4, 4);
 
     block rw = weights_f32(ref, w.data, s.n, s.k), ow = weights_f32(opt, w.data, s.n, s.k);

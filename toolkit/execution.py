@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
@@ -15,9 +15,10 @@ from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
 from .files import check_writable, npz, read_file, write_atomically
-from .ir import Array, Shape
+from .ir import Array
 from .progress import Progress, silent
 from .runtime import IoInfo, Session
+from .runtime.batches import join, split
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def run(
     if output is not None:
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
     session = Session(model, kernels)
-    feeds, batch = _feeds(read_inputs(inputs, session.inputs), session.inputs)
+    feeds, batch = split(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session
     if cpu is not None and target is None:
         raise UserError("--cpu is an emulator's: it goes with --target")
@@ -117,18 +118,6 @@ def read_inputs(specs: Sequence[str], wanted: Sequence[IoInfo]) -> dict[str, Arr
     return arrays
 
 
-def join(results: Sequence[Array], batch: int) -> Array:
-    """Outputs of all runs along a first axis, as a float model with a batch gives them.
-
-    `batch` is how many samples a run took; 0 for one run, whose output stays as it is.
-    """
-    if not batch:
-        return results[0]
-    first = results[0]
-    batched = first.ndim > 0 and first.shape[0] == batch
-    return np.concatenate(results) if batched else np.stack(results)
-
-
 def _split(spec: str, wanted: Sequence[IoInfo]) -> tuple[str, Path]:
     for io in wanted:  # a name may itself contain '='
         if spec.startswith(f"{io.name}="):
@@ -149,46 +138,3 @@ def _load(path: Path) -> Array | dict[str, Array]:
         return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else np.asarray(found)
     except Exception as why:
         raise UserError(f"{path}: not a readable .npz or .npy ({why})") from why
-
-
-def _feeds(
-    arrays: Mapping[str, Array], wanted: Sequence[IoInfo]
-) -> tuple[list[dict[str, Array]], int]:
-    """The feed of each run, and how many samples a run takes; 0 if the arrays are one sample."""
-    if all(arrays[io.name].shape == io.shape for io in wanted):
-        return [dict(arrays)], 0
-    runs: dict[str, int] = {}
-    batches: dict[str, int] = {}
-    for io in wanted:
-        runs[io.name], batches[io.name] = _runs(io, arrays[io.name].shape)
-    if len(set(runs.values())) != 1:
-        counts = {name: arrays[name].shape[0] for name in runs}
-        raise UserError(f"inputs with different numbers of samples: {counts}")
-    n = next(iter(runs.values()))
-    if n == 0:
-        raise UserError("the inputs hold no sample")
-    rows = {io.name: np.reshape(arrays[io.name], (n, *io.shape)) for io in wanted}
-    return [{name: a[i] for name, a in rows.items()} for i in range(n)], max(batches.values())
-
-
-def _runs(io: IoInfo, shape: Shape) -> tuple[int, int]:
-    """(runs, samples in each) of an input's array; raises UserError if it is no row of samples.
-
-    A model of batch B takes B along the first axis at once; arrays of whole inputs count as one.
-    """
-    if shape[1:] == io.shape:
-        return shape[0], 1
-    batch = io.shape[0] if io.shape else 1
-    if not shape or not io.shape or shape[1:] != io.shape[1:]:
-        many = f"[{', '.join(map(str, ('N', *io.shape[1:])))}]"
-        whole = f", N a multiple of {batch}," if batch > 1 else ""
-        raise UserError(
-            f"input '{io.name}': shape {list(shape)}; give {list(io.shape)} for one sample or "
-            f"{many}{whole} for many"
-        )
-    if shape[0] % batch:
-        raise UserError(
-            f"input '{io.name}': {shape[0]} samples for a model that takes {batch} at a time; "
-            f"give a multiple of {batch}"
-        )
-    return shape[0] // batch, batch

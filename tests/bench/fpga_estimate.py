@@ -96,7 +96,7 @@ def counted(model: EdgeModel, op: int, accelerator: Accelerator) -> dict[str, in
         kept = os.dup(1)
         os.dup2(printed.fileno(), 1)
         try:
-            s.invoke()
+            s.run({io.name: np.zeros(io.shape, io.onnx_dtype) for io in s.inputs})
         finally:
             os.dup2(kept, 1)
             os.close(kept)

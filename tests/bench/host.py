@@ -99,8 +99,7 @@ def edge_session(path):
     session = edgekit.Session(path)
 
     def once(feed):
-        session.run(feed)
-        return session.invoke
+        return lambda: session.run_raw(feed)
 
     return once
 

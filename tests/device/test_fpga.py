@@ -8,6 +8,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -268,3 +269,30 @@ def test_the_estimate_counts_the_turns_of_the_kernels_loops(model_file, model):
     stages, wrong = bench.differences(read_file(model_file(model)[0]), config, counting)
     assert stages > 60
     assert not wrong
+
+
+def test_threads_share_an_accelerator_and_closing_waits(model_file):
+    accelerator = opened("pocl")
+    path, feeds = model_file("digits")
+    data, _ = partition(read_file(path), Config())
+    want = [Session(path).run_raw(feed) for feed in feeds[:4]]
+    shared, wrong = AcceleratedSession(data, accelerator), []
+
+    def work(session, i):
+        for _ in range(5):
+            got = session.run_raw(feeds[i])
+            wrong.extend(name for name in got if not np.array_equal(got[name], want[i][name]))
+
+    sessions = [shared, shared, AcceleratedSession(data, accelerator), shared]
+    threads = [
+        threading.Thread(target=work, args=pair) for pair in zip(sessions, range(4), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+    shared.close()
+    for use in (lambda: shared.run(feeds[0]), shared.stats):
+        with pytest.raises(UserError, match="the session on the device is closed"):
+            use()

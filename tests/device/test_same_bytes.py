@@ -6,6 +6,8 @@ import pytest
 from edgekit import targets
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.emulate import Device
+from edgekit.toolkit.device.session import session_on
+from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.runtime import Session
 
@@ -58,3 +60,28 @@ def test_nibbles_that_are_packed_twice_the_size_of_the_file_have_room(ready, nam
     assert ran.session_bytes > 2 << 20 > 3 * len(data)
     (wanted,) = Session(data).run_raw({"x": raw}).values()
     np.testing.assert_array_equal(ran.outputs[0][0], wanted)
+
+
+def test_outputs_have_their_names_and_samples_any_order(ready, tmp_path):
+    """y3 = 3 x, and y2 = 2 x in each of two rows."""
+    x, y3, y2 = (
+        Value(name, TensorType(np.dtype(np.float32), (1, rows, 5)))
+        for name, rows in (("x", 1), ("y3", 1), ("y2", 2))
+    )
+    free = {"act_min": -np.inf, "act_max": np.inf}
+    nodes = [
+        Node("Mul", [x, constant(np.full(shape, factor, np.float32), "c")], [y], free, y.name)
+        for factor, shape, y in ((3, (1, 1, 1), y3), (2, (1, 2, 1), y2))
+    ]
+    ports = ([Port(v.name, v, 1, v.shape) for v in values] for values in ([x], [y3, y2]))
+    path = tmp_path / "m.edge"
+    path.write_bytes(build_file(Graph(nodes, *ports)))
+    samples = [{"x": np.arange(5, dtype=np.float32)[None, None] * i} for i in (3, 6, -6)]
+    device = session_on(path, ready("cortex_m4"), samples)
+    for feed in reversed(samples):
+        got = device.run(feed)
+        assert list(got) == ["y3", "y2"]
+        np.testing.assert_array_equal(got["y2"], np.repeat(2 * feed["x"], 2, 1))
+        np.testing.assert_array_equal(got["y3"], 3 * feed["x"])
+    with pytest.raises(UserError, match="was not given this sample"):
+        device.run(samples[0])

@@ -71,7 +71,8 @@ def test_inputs_and_outputs_are_described(session):
     [
         ({}, "no input 'x0' given"),
         ({"x0": X, "z": X}, "no input 'z'; the model's are: x0"),
-        ({"x0": X[:1]}, r"'x0': expected shape \[2, 3\], got \[1, 3\]"),
+        ({"x0": X[:1]}, "'x0': 1 sample for a model that takes 2 at a time; give a multiple of 2"),
+        ({"x0": X[:, :2]}, r"'x0': shape \[2, 2\]; give \[2, 3\] for one sample or \[N, 3\]"),
         ({"x0": np.ones((2, 3), np.int64)}, "'x0': expected float32 .*int8.* got int64"),
         ({"x0": np.array([["a"] * 3] * 2)}, "'x0': expected float32"),
     ],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...targets import Target
+from ..errors import UserError
 from ..ir import Array
 from ..runtime import IoInfo, Session
 from .emulate import Device
@@ -13,10 +16,10 @@ from .opencl import OpenClSession
 
 
 class EmulatedSession:
-    """Answers of `target` to `samples`, in their order; each call of `run` gives the next.
+    """Answers of `target` to `samples`, each of which `run` gives once, in any order.
 
-    Inputs are quantized and outputs dequantized as by a Session of this machine. Raises UserError
-    for a missing toolchain or emulator.
+    Threads may share it. Inputs are quantized and outputs dequantized as by a Session of this
+    machine. Raises UserError for a missing toolchain or emulator.
     """
 
     def __init__(
@@ -31,15 +34,25 @@ class EmulatedSession:
         with Device(self._host.model.data.tobytes(), target, cpu) as device:
             answers = device.run(raw).outputs
             self.kernels = f"{target.name} on {device.cpu or target.machine or target.emulator}"
-        self._answers: Iterator[list[Array]] = iter(answers)
+        self._answers: defaultdict[bytes, deque[list[Array]]] = defaultdict(deque)
+        for inputs, answer in zip(raw, answers, strict=True):
+            self._answers[_key(inputs)].append(answer)
 
     @property
     def outputs(self) -> tuple[IoInfo, ...]:
         return self._host.outputs
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        """Outputs of the next sample, which `feed` must be, by ONNX name."""
-        return self._host.from_raw(next(self._answers))
+        """Outputs by ONNX name of a sample that the device has run. Raises UserError for others."""
+        try:
+            answer = self._answers[_key(self._host.to_raw(feed))].popleft()
+        except IndexError as why:
+            raise UserError(f"{self.kernels} was not given this sample to run") from why
+        return self._host.from_raw(answer)
+
+
+def _key(inputs: Sequence[Array]) -> bytes:
+    return hashlib.sha256(b"".join(x.tobytes() for x in inputs)).digest()
 
 
 def session_on(

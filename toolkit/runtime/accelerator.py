@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
-from ..ir import Array
 from .model import Model
-from .session import Session
+from .session import Session, Turn
 
 SECONDS = 60.0
 """Time that one layer may take on a device before it is given up."""
@@ -77,6 +75,11 @@ class _OnDevice:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @property
+    def is_open(self) -> bool:
+        """False after `close`."""
+        return self._finalizer.alive
+
     def close(self) -> None:
         """Let go of what this holds on the device."""
         self._finalizer()
@@ -85,6 +88,7 @@ class _OnDevice:
 class Accelerator(_OnDevice):
     """A device with the accelerator's program on it. A context manager.
 
+    Sessions on it, of any threads, run one after the other: each takes `turn`.
     `program` is OpenCL C, built with `options`, or a binary for the device. `memory_bytes` limits
     what is allocated there (0: what it has). Raises UserError.
     """
@@ -99,6 +103,7 @@ class Accelerator(_OnDevice):
         memory_bytes: int = 0,
     ) -> None:
         self.device = device
+        self.turn = Turn()
         self._error = ffi.new("ek_opencl_error *")
         code, flags = ffi.from_buffer(program), ffi.new("char[]", options.encode())
         settings = ffi.new("ek_opencl_settings *")
@@ -146,50 +151,51 @@ class AcceleratedSession(_OnDevice, Session):
         super().__init__(source, kernels)
         self._accelerator = accelerator
         handle = ffi.new("ek_accelerated **")
-        accelerator.must(
-            lib.ek_accelerated_open(
-                handle,
-                accelerator.handle,
-                self._session,
-                self.model.handle,
-                accelerator.error,
+        with accelerator.turn:
+            accelerator.must(
+                lib.ek_accelerated_open(
+                    handle,
+                    accelerator.handle,
+                    self._session,
+                    self.model.handle,
+                    accelerator.error,
+                )
             )
-        )
         self._accelerated = handle[0]
         self._finalizer = weakref.finalize(self, lib.ek_accelerated_close, self._accelerated)
         self.kernels = f"{accelerator.device.name}, host {self.kernels}"
 
-    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        """As Session.run."""
-        self._write(feed)
-        self.invoke()
-        return self._results()
-
-    def run_raw(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        """As Session.run_raw."""
-        self._write(feed)
-        self.invoke()
-        return {io.name: v.copy() for io, v in zip(self.outputs, self._outputs, strict=True)}
-
-    def invoke(self) -> None:
-        """As Session.invoke."""
+    def _execute(self) -> None:
         acc = self._accelerator
-        acc.must(lib.ek_accelerated_run(self._accelerated, acc.error))
+        with acc.turn:
+            acc.must(lib.ek_accelerated_run(self._open(), acc.error))
+
+    def _open(self) -> Any:
+        """The handle; UserError once the session or its device is closed."""
+        if not (self.is_open and self._accelerator.is_open):
+            raise UserError(f"{self.model.source}: the session on the device is closed")
+        return self._accelerated
+
+    def close(self) -> None:
+        """Let go of what this holds on the device, after a run of another thread."""
+        with self._turn, self._accelerator.turn:
+            super().close()
 
     def stats(self) -> list[OpStats]:
         """Of the last run: each operator, and last what came home for the outputs."""
         op = ffi.new("ek_accelerated_op *")
         found = []
-        for i in range(len(self.op_outputs) + 1):
-            lib.ek_accelerated_get_op(self._accelerated, i, op)
-            found.append(
-                OpStats(
-                    bool(op.on_device),
-                    int(op.to_device_bytes),
-                    int(op.to_host_bytes),
-                    float(op.seconds),
+        with self._turn:
+            for i in range(len(self.op_outputs) + 1):
+                lib.ek_accelerated_get_op(self._open(), i, op)
+                found.append(
+                    OpStats(
+                        bool(op.on_device),
+                        int(op.to_device_bytes),
+                        int(op.to_host_bytes),
+                        float(op.seconds),
+                    )
                 )
-            )
         return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -13,13 +14,38 @@ import numpy as np
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from ..ir import Array, Shape
+from .batches import Feed, join, only, split
 from .convert import to_user, write_input
 from .kernels import name_of, table
 from .model import IoInfo, Model, OpOutput, aligned, words
 
 
+class Turn:
+    """Lets one thread in at a time, as a context manager; RuntimeError inside of itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._taken = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._taken:  # by this thread, else the lock would have waited
+            self._lock.release()
+            raise RuntimeError(
+                "the session is running and its callback used it; give the callback its own Session"
+            )
+        self._taken = True
+
+    def __exit__(self, *exception: object) -> None:
+        self._taken = False
+        self._lock.release()
+
+
 class Session:
-    """A model with memory to run in. One thread at a time; the C code runs without the GIL.
+    """A model with memory to run in. Threads may share it: they take turns.
+
+    For threads that run at the same time, give each a Session of one shared Model; the C code runs
+    without the GIL. What `run_layers` calls may not use the session: RuntimeError.
 
     `source` is a path, the file's bytes, or a Model to be shared. `kernels` names a table of
     `kernel_tables()`; None takes the best for this CPU. Raises UserError for a bad file or name.
@@ -39,6 +65,7 @@ class Session:
             lib.ek_session_init(handle, memory, self.memory_bytes, self.model.handle, chosen)
         )
         self._session = handle[0]
+        self._turn = Turn()
         self._inputs = self._views(self.inputs, lib.ek_session_input)
         self._outputs = self._views(self.outputs, lib.ek_session_output)
 
@@ -55,30 +82,28 @@ class Session:
         """What `run_layers` shows, in order of execution."""
         return self.model.op_outputs
 
-    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, feed: Feed | Array) -> dict[str, Array]:
         """Outputs by ONNX name, in ONNX element type and shape.
 
-        `feed` has every input in its ONNX shape: floats where the float model took floats (int8 or
-        int16, whichever the file holds, is taken as quantized already), integers and bools
-        likewise. Raises UserError otherwise.
+        `feed` has an array for every input, in its ONNX shape: floats where the float model took
+        floats (int8 or int16, whichever the file holds, is taken as quantized already), integers
+        and bools likewise. Of a model with one input, the array alone will do. A batch axis of 1
+        may be missing; N samples along the first axis give the outputs of all, along theirs.
+        Raises UserError otherwise.
         """
-        self._write(feed)
-        self._must(lib.ek_run(self._session))
-        return self._results()
+        return self._run(feed, lambda: [to_user(*pair) for pair in self._pairs()])
 
-    def run_raw(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+    def run_raw(self, feed: Feed | Array) -> dict[str, Array]:
         """As `run`, but outputs as the runtime holds them: quantized ones stay integers."""
-        self._write(feed)
-        self._must(lib.ek_run(self._session))
-        return {io.name: v.copy() for io, v in zip(self.outputs, self._outputs, strict=True)}
+        return self._run(feed, lambda: [view.copy() for view in self._outputs])
 
     def run_layers(
-        self, feed: Mapping[str, Array], callback: Callable[[int, str, Array], None]
+        self, feed: Feed | Array, callback: Callable[[int, str, Array], None]
     ) -> dict[str, Array]:
-        """As `run`, and call `callback(index, name, array)` after each operator.
+        """As `run` of a single run, and call `callback(index, name, array)` after each operator.
 
         The array is operator `index`'s first output, described by `op_outputs[index]`: a view,
-        valid during the call only; copy what you keep.
+        valid during the call only; copy what you keep. The callback may not use this session.
         """
         data = ffi.new("void const **")
         nbytes = ffi.new("uint32_t *")
@@ -90,38 +115,56 @@ class Session:
             view.flags.writeable = False
             callback(i, out.name, view)
 
-        self._write(feed)
-        self._steps(show)
-        return self._results()
+        with self._turn:
+            self._write(only(feed, self.inputs))
+            self._steps(show)
+            return {io.name: to_user(io, view) for io, view in self._pairs()}
 
-    def to_raw(self, feed: Mapping[str, Array]) -> list[Array]:
-        """The inputs in order, as the runtime holds them; errors as `run`."""
-        self._write(feed)
-        return [v.copy() for v in self._inputs]
+    def to_raw(self, feed: Feed | Array) -> list[Array]:
+        """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
+        with self._turn:
+            self._write(only(feed, self.inputs))
+            return [v.copy() for v in self._inputs]
 
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
         """What `run` returns, from outputs in order as the runtime holds them."""
         return {io.name: to_user(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
 
-    def invoke(self) -> None:
-        """Run again on the inputs that lie in memory: for timing. The outputs are not read."""
-        self._must(lib.ek_run(self._session))
+    def profile(self, feed: Feed | Array) -> list[float]:
+        """Seconds spent in each operator of a single run, in order.
 
-    def profile(self, feed: Mapping[str, Array]) -> list[float]:
-        """Seconds spent in each operator, in order; about 1e-6 of each is the measuring itself."""
+        About 1e-6 of each is the measuring itself.
+        """
         marks = [0.0]
 
         def mark(i: int) -> None:
             marks.append(perf_counter())
 
-        self._write(feed)
-        marks[0] = perf_counter()
-        self._steps(mark)
+        with self._turn:
+            self._write(only(feed, self.inputs))
+            marks[0] = perf_counter()
+            self._steps(mark)
         return [b - a for a, b in pairwise(marks)]
 
     def reset(self) -> None:
         """Set the state kept between runs back to zeros."""
-        self._must(lib.ek_session_reset(self._session))
+        with self._turn:
+            self._must(lib.ek_session_reset(self._session))
+
+    def _run(self, feed: Feed | Array, read: Callable[[], list[Array]]) -> dict[str, Array]:
+        """What `read` gives of the outputs after each run of the feed, joined, by name."""
+        feeds, batch = split(feed, self.inputs)
+        found = []
+        with self._turn:
+            for part in feeds:
+                self._write(part)
+                self._execute()
+                found.append(read())
+        columns = zip(self.outputs, zip(*found, strict=True), strict=True)
+        return {io.name: join(column, batch) for io, column in columns}
+
+    def _execute(self) -> None:
+        self._must(lib.ek_run(self._session))
 
     def _steps(self, after: Callable[[int], None]) -> None:
         left = ffi.new("uint32_t *")
@@ -135,19 +178,12 @@ class Session:
                     lib.ek_step(self._session, left[0], left)
                 raise
 
-    def _results(self) -> dict[str, Array]:
-        pairs = zip(self.outputs, self._outputs, strict=True)
-        return {io.name: to_user(io, view) for io, view in pairs}
+    def _pairs(self) -> list[tuple[IoInfo, Array]]:
+        return list(zip(self.outputs, self._outputs, strict=True))
 
-    def _write(self, feed: Mapping[str, Array]) -> None:
-        names = [io.name for io in self.inputs]
-        for name in feed:
-            if name not in names:
-                raise UserError(f"no input '{name}'; the model's are: {', '.join(names)}")
+    def _write(self, feed: dict[str, Array]) -> None:
         for io, view in zip(self.inputs, self._inputs, strict=True):
-            if io.name not in feed:
-                raise UserError(f"no input '{io.name}' given; needed: {', '.join(names)}")
-            write_input(io, view, np.asarray(feed[io.name]), self._table)
+            write_input(io, view, feed[io.name], self._table)
 
     def _views(self, ios: tuple[IoInfo, ...], get: Any) -> list[Array]:
         io = ffi.new("ek_io *")

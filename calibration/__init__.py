@@ -14,6 +14,7 @@ from .ranges import (
     mse,
     percentile,
 )
+from .readers.arrays import load_array, load_arrays
 from .specs import ImageOptions, InputSpec
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "TensorStats",
     "candidates",
     "entropy",
+    "load_array",
+    "load_arrays",
     "load_labels",
     "load_others",
     "minmax",

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from .conform import check_names, conform
 from .errors import CalibrationError
-from .readers.reader import Request, readable
+from .readers.arrays import array_names, load_arrays
+from .readers.reader import Request, check_file, readable
 from .sources import Source, open_source
 from .specs import ImageOptions, InputSpec
 
@@ -213,13 +214,9 @@ def load_others(source: Any, specs: Sequence[InputSpec]) -> dict[str, NDArray[An
         return {name: np.asarray(a) for name, a in source.items() if name not in inputs}
     if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != ".npz":
         return {}
-    found = {}
-    with readable(str(source), "an .npz file"), np.load(source, allow_pickle=False) as arrays:
-        for name in arrays.files:
-            if name not in inputs:
-                with readable(f"{source}, array '{name}'", "an array"):
-                    found[name] = arrays[name]
-    return found
+    check_file(Path(source), "an .npz file", None)
+    with readable(str(source), "an .npz file"), open(source, "rb") as file:
+        return load_arrays(file, str(source), lambda name: name not in inputs)
 
 
 def load_labels(source: Any, key: str) -> NDArray[np.int64]:
@@ -245,16 +242,14 @@ def _labels_of_file(path: str | os.PathLike[str], key: str) -> NDArray[Any]:
     if not Path(path).is_file():
         what = "is no file" if Path(path).exists() else "does not exist"
         raise CalibrationError(f"'{path}' {what}; labels are read from an .npz file")
-    with readable(str(path), "an .npz file of labels"), open(path, "rb") as stream:
-        if stream.read(2) != b"PK":
+    with readable(str(path), "an .npz file of labels"), open(path, "rb") as file:
+        if file.read(2) != b"PK":
             raise CalibrationError(f"'{path}' is not an .npz file; save labels with np.savez(...)")
-        stream.seek(0)
-        arrays = np.load(stream, allow_pickle=False)
-        if key not in arrays:
-            found = ", ".join(f"'{name}'" for name in arrays) or "none"
+        names = array_names(file, str(path))
+        if key not in names:
+            found = ", ".join(f"'{name}'" for name in names) or "none"
             raise CalibrationError(f"{path}, labels '{key}': no such array; found: {found}")
-        labels: NDArray[Any] = arrays[key]
-    return labels
+        return load_arrays(file, str(path), lambda name: name == key)[key]
 
 
 def _class_numbers(labels: NDArray[Any], where: str) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """Outputs: all or nothing, never over an input, and into what is no ordinary file."""
 
+import contextlib
 import os
 import threading
 from io import BytesIO
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.files import check_writable, npz, write_atomically
+from edgekit.toolkit.files import check_writable, npz, read_file, write_atomically
 
 
 def test_a_link_is_followed(tmp_path):
@@ -78,3 +79,50 @@ def test_an_npz_holds_any_names():
     found = np.load(BytesIO(data))
     assert list(found) == names
     assert all(len(found[name]) == i for i, name in enumerate(names))
+
+
+def test_a_file_may_be_read_by_those_who_may_read_others(tmp_path):
+    old = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "out.edge", b"data")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "out.edge").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+def test_a_device_without_end_is_not_read():
+    with pytest.raises(UserError, match="/dev/zero: is a device, not a file; give a model"):
+        read_file("/dev/zero", "a model")
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    path = tmp_path / "large"
+    path.write_bytes(bytes(10))
+    assert read_file(path, "a model", 10) == bytes(10)
+    with pytest.raises(UserError, match="large: is larger than 9 bytes; give a model"):
+        read_file(path, "a model", 9)
+    with path.open("r+b") as sparse:
+        sparse.truncate(1 << 40)
+    with pytest.raises(UserError, match="larger than 2,147,483,648 bytes"):
+        read_file(path, "a model")
+
+
+def test_a_pipe_is_read_up_to_the_limit(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write(count):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.write_bytes(bytes(count))
+
+    for count in (100, 1 << 20):
+        writer = threading.Thread(target=write, args=[count])
+        writer.start()
+        if count == 100:
+            assert read_file(pipe, "a model", 100) == bytes(100)
+        else:
+            with pytest.raises(UserError, match="larger than 100 bytes"):
+                read_file(pipe, "a model", 100)
+        writer.join(10)
+        assert not writer.is_alive()

@@ -120,7 +120,7 @@ def prove(data: bytes) -> None:
 
 def open_once(graph: Graph) -> Session:
     """A session of `graph` for a few runs, opened fast."""
-    return Session(Model(build_file(graph, compact=False), checksum=False))
+    return Session(Model(build_file(graph, compact=False), checksum=False), max_memory=None)
 
 
 def build_model(

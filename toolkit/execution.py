@@ -8,8 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ..calibration import CalibrationError, load_array, load_arrays
 from .accuracy.compare import Runner
 from .device.build import load_target
 from .device.session import session_on
@@ -17,7 +16,7 @@ from .errors import UserError
 from .files import check_writable, npz, read_file, write_atomically
 from .ir import Array
 from .progress import Progress, silent
-from .runtime import IoInfo, Session
+from .runtime import MAX_MEMORY, IoInfo, Session
 from .runtime.batches import join, split
 
 
@@ -53,22 +52,23 @@ def run(
     kernels: str | None = None,
     target: str | None = None,
     cpu: str | None = None,
+    max_memory: int | None = MAX_MEMORY,
     progress: Progress = silent,
 ) -> Ran:
     """Run `model` on the samples of `inputs` ("FILE.npz" or "NAME=FILE.npy", one per input).
 
     `output` is an .npz to write, arrays by ONNX name. With `target` the samples run on its emulator
-    (`cpu` is its -cpu). Raises UserError.
+    (`cpu` is its -cpu). `max_memory` is as for a Session. Raises UserError.
     """
     if output is not None:
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
-    session = Session(model, kernels)
+    session = Session(model, kernels, max_memory)
     feeds, batch = split(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session
     if cpu is not None and target is None:
         raise UserError("--cpu is an emulator's: it goes with --target")
     if target is not None:
-        runner = session_on(model, load_target(target), feeds, cpu)
+        runner = session_on(model, load_target(target), feeds, cpu, max_memory)
     results: list[dict[str, Array]] = []
     for i, feed in enumerate(feeds, 1):
         results.append(runner.run(feed))
@@ -98,13 +98,13 @@ def read_inputs(specs: Sequence[str], wanted: Sequence[IoInfo]) -> dict[str, Arr
     arrays: dict[str, Array] = {}
     for spec in specs:
         name, path = _split(spec, wanted)
-        found = _load(path)
+        found = _load(path, {io.name for io in wanted})
         if isinstance(found, dict):
             if name:
                 raise UserError(
                     f"{path}: an .npz names its arrays itself; give it without '{name}='"
                 )
-            arrays.update({k: v for k, v in found.items() if k in {io.name for io in wanted}})
+            arrays.update(found)
         elif name:
             arrays[name] = found
         else:
@@ -131,10 +131,21 @@ def _split(spec: str, wanted: Sequence[IoInfo]) -> tuple[str, Path]:
     return alone, Path(spec)
 
 
-def _load(path: Path) -> Array | dict[str, Array]:
+def _load(path: Path, names: set[str]) -> Array | dict[str, Array]:
+    """The array of an .npy, or those of an .npz that have one of the names."""
     data = read_file(path, "an .npz or .npy with the inputs")
     try:
-        found = np.load(BytesIO(data), allow_pickle=False)
-        return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else np.asarray(found)
-    except Exception as why:
-        raise UserError(f"{path}: not a readable .npz or .npy ({why})") from why
+        if data.startswith(b"\x93NUMPY"):
+            return load_array(BytesIO(data), len(data), str(path))
+        if data.startswith(b"PK"):
+            return load_arrays(BytesIO(data), str(path), names.__contains__)
+    except CalibrationError as why:
+        raise UserError(str(why)) from why
+    kind = next((kind for head, kind in _HEADS if data.startswith(head)), "not an .npz or .npy")
+    raise UserError(
+        f"{path}: is {kind}; run takes .npz and .npy files. Prepare the sample as for "
+        "calibration, and save it with numpy.save"
+    )
+
+
+_HEADS = ((b"\x89PNG", "an image"), (b"\xff\xd8", "an image"), (b"RIFF", "a sound"))

@@ -6,10 +6,12 @@ A link is followed, and what is no ordinary file (/dev/stdout, a pipe) is writte
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
@@ -73,19 +75,36 @@ def npz(arrays: dict[str, Array]) -> bytes:
     return whole.getvalue()
 
 
-def read_file(path: str | Path, what: str, limit: int | None = None) -> bytes:
-    """The bytes at `path`, at most `limit`; `what` says in the error what was wanted.
+MAX_FILE = 1 << 31
+"""Bytes of a file that is read whole: what an ONNX model or an .edge file can have."""
 
-    Raises UserError.
+
+def read_file(path: str | Path, what: str, most: int = MAX_FILE) -> bytes:
+    """The bytes at `path`; `what` says in the error what was wanted.
+
+    Raises UserError, for a device and for more than `most` bytes too.
     """
     path = Path(path)
     try:
         with path.open("rb") as file:
-            data = file.read(-1 if limit is None else limit + 1)
+            status = os.fstat(file.fileno())
+            if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
+                raise UserError(f"{path}: is a device, not a file; give {what}")
+            # A pipe has no size, and may never end.
+            data = b"" if status.st_size > most else _up_to(file, most + 1)
     except FileNotFoundError as why:
         raise UserError(f"{path}: no such file; give {what}") from why
     except OSError as why:
         raise UserError(f"{path}: cannot be read: {why.strerror}; give {what}") from why
-    if limit is not None and len(data) > limit:
-        raise UserError(f"{path}: is larger than {limit >> 20} MiB; give {what}")
+    if max(len(data), status.st_size) > most:
+        raise UserError(f"{path}: is larger than {most:,} bytes; give {what}")
     return data
+
+
+def _up_to(file: IO[bytes], most: int) -> bytes:
+    """The first `most` bytes; only what is there is allocated."""
+    parts = []
+    while most and (part := file.read(min(most, 1 << 26))):
+        parts.append(part)
+        most -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

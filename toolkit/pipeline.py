@@ -50,7 +50,7 @@ from .quantize.equalize import equalized, from_text, to_text
 from .quantize.mixed import cheaper, is_dear
 from .quantize.remarks import remarks
 from .report import report_page
-from .runtime import Session
+from .runtime import MAX_MEMORY, Session
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -281,6 +281,7 @@ def check(
     kernels: str | None = None,
     target: str | None = None,
     cpu: str | None = None,
+    max_memory: int | None = MAX_MEMORY,
     progress: Progress = silent,
 ) -> Report:
     """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
@@ -290,9 +291,10 @@ def check(
     `metric` is as for quantize, and adds what the file loses by it. `layers` adds the SQNR of every
     tensor, and for a generic file attributes the loss.
     `target` lets that target's emulator answer (`cpu` is its -cpu), else this machine does, with
-    the kernel table `kernels`. Raises UserError or CalibrationError.
+    the kernel table `kernels`. `max_memory` is as for a Session. Raises UserError or
+    CalibrationError.
     """
-    session = Session(edge, kernels)
+    session = Session(edge, kernels, max_memory)
     graph = load(model, _shapes_of(session, model), finite=True)
     specs, batch = input_specs(graph), batch_of(graph)
     samples = open_samples(data, specs, image or ImageOptions(), limit=limit, allow_extra=True)
@@ -304,7 +306,9 @@ def check(
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
     report = compare(
-        session if target is None else session_on(edge, load_target(target), samples, cpu),
+        session
+        if target is None
+        else session_on(edge, load_target(target), samples, cpu, max_memory),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
         batch=batch,

@@ -1,8 +1,11 @@
-""".npy and .npz: one sample a file, or many along a first axis, read row by row."""
+""".npy and .npz: one sample a file, or many along a first axis, read row by row.
+
+Nothing is allocated for what a header claims before it is held against a limit.
+"""
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 from ..conform import check_dtype, check_names, shape_message
 from ..errors import CalibrationError
 from ..specs import InputSpec
-from .reader import Kind, Raw, Request, readable
+from .reader import Kind, Raw, Request, check_file, readable
 
 
 def rows_of(shape: tuple[int, ...], spec: InputSpec, where: str) -> tuple[int, tuple[int, ...]]:
@@ -37,43 +40,116 @@ def rows_of(shape: tuple[int, ...], spec: InputSpec, where: str) -> tuple[int, t
     return shape[0], shape[1:]
 
 
-class _StreamedArray:
-    """An array in an open .npy stream of `size` bytes, read from its begin to its end."""
+MOST_WHOLE = 1 << 30
+"""Bytes of the arrays of a file that are read whole; deflate makes them of a thousandth."""
 
-    def __init__(self, file: IO[bytes], size: int, spec: InputSpec, where: str) -> None:
+MOST_FORTRAN = 1 << 28
+"""Bytes of a column-major array of samples, each of which is scattered over all of it."""
+
+
+class _Stream:
+    """An array in an open .npy stream of `size` bytes."""
+
+    def __init__(self, file: IO[bytes], size: int, where: str) -> None:
         self.file = file
         self.where = where
         with readable(where, "an array"):
             self.shape, self.fortran, self.dtype = _header(file)
-        check_dtype(self.dtype, spec, where)
-        self.count, self.row = rows_of(self.shape, spec, where)
-        present = size - file.tell()
-        expected = math.prod(self.shape) * self.dtype.itemsize
-        if present < expected:
+            if min(self.shape, default=0) < 0:
+                raise ValueError(f"shape {self.shape}")
+        self.present = size - file.tell()
+        self.nbytes = math.prod(self.shape) * self.dtype.itemsize
+
+    def check_length(self) -> None:
+        if self.present < self.nbytes:
             raise CalibrationError(
-                f"{where}: truncated: {present} bytes of values, {expected} expected for shape "
-                f"{self.shape} of {self.dtype}; write it again"
+                f"{self.where}: truncated: {self.present} bytes of values, {self.nbytes} expected "
+                f"for shape {self.shape} of {self.dtype}; write it again"
             )
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        if self.fortran:
-            # Column-major: a row is scattered over the whole array, so this one is read whole.
-            whole = self._read(self.shape[::-1]).T
-            yield from whole.reshape(self.count, *self.row)
-            return
-        for _ in range(self.count):
-            yield self._read(self.row)
+    def whole(self, most: int) -> NDArray[Any]:
+        """The array; raises CalibrationError if it has more than `most` bytes."""
+        if self.dtype.hasobject:
+            raise CalibrationError(
+                f"{self.where}: pickled Python objects cannot be read safely; save plain arrays"
+            )
+        if self.nbytes > most:
+            raise CalibrationError(
+                f"{self.where}: shape {self.shape} of {self.dtype} are {self.nbytes:,} bytes, and "
+                f"at most {most:,} are read at once; split the file"
+            )
+        self.check_length()
+        return self.read(self.shape[::-1]).T if self.fortran else self.read(self.shape)
 
-    def _read(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        result = np.empty(shape, self.dtype)
-        rest = result.reshape(-1).view(np.uint8).data
+    def read(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The next values, in row-major order."""
         with readable(self.where, "an array"):
+            result = np.empty(shape, self.dtype)
+            rest = result.reshape(-1).view(np.uint8).data
             while rest:
                 got = self.file.readinto(rest)  # type: ignore[attr-defined]
                 if not got:
                     raise EOFError(f"{len(rest)} bytes are missing")
                 rest = rest[got:]
         return result
+
+
+class _StreamedArray(_Stream):
+    """Samples in an open .npy stream, read from its begin to its end."""
+
+    def __init__(self, file: IO[bytes], size: int, spec: InputSpec, where: str) -> None:
+        super().__init__(file, size, where)
+        check_dtype(self.dtype, spec, where)
+        self.count, self.row = rows_of(self.shape, spec, where)
+        if self.fortran and self.nbytes > MOST_FORTRAN:
+            raise CalibrationError(
+                f"{where}: {self.nbytes:,} bytes in Fortran order, which has to be read whole, at "
+                f"most {MOST_FORTRAN:,}; save it with np.ascontiguousarray"
+            )
+        self.check_length()
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        if self.fortran:
+            yield from self.whole(MOST_FORTRAN).reshape(self.count, *self.row)
+            return
+        for _ in range(self.count):
+            yield self.read(self.row)
+
+
+def array_names(file: IO[bytes], where: str) -> list[str]:
+    """The names of the arrays of an open .npz. Raises CalibrationError."""
+    with readable(where, "an .npz file"), zipfile.ZipFile(file) as archive:
+        return list(_members(archive))
+
+
+def load_arrays(
+    file: IO[bytes], where: str, want: Callable[[str], bool] = lambda name: True
+) -> dict[str, NDArray[Any]]:
+    """The arrays of an open .npz, whole, whose names are wanted. Raises CalibrationError.
+
+    Together they may have MOST_WHOLE bytes.
+    """
+    found, left = dict[str, NDArray[Any]](), MOST_WHOLE
+    with ExitStack() as stack:
+        with readable(where, "an .npz file"):
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            members = _members(archive)
+        for name in filter(want, members):
+            here = f"{where}, array '{name}'"
+            with readable(here, "an array"):
+                stream = stack.enter_context(archive.open(members[name]))
+            found[name] = _Stream(stream, members[name].file_size, here).whole(left)
+            left -= found[name].nbytes
+    return found
+
+
+def load_array(file: IO[bytes], size: int, where: str) -> NDArray[Any]:
+    """The array of an open .npy of `size` bytes, MOST_WHOLE at most. Raises CalibrationError."""
+    return _Stream(file, size, where).whole(MOST_WHOLE)
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    return {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -87,6 +163,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _open_npy(path: Path, request: Request, stack: ExitStack) -> _StreamedArray:
+    check_file(path, "an .npy file", None)
     with readable(str(path), "an .npy file"):
         file = stack.enter_context(path.open("rb"))
         size = path.stat().st_size
@@ -107,9 +184,10 @@ def _count_npy(path: Path, request: Request) -> int:
 
 
 def _open_npz(path: Path, request: Request, stack: ExitStack) -> dict[str, _StreamedArray]:
+    check_file(path, "an .npz file", None)
     with readable(str(path), "an .npz file"):
         archive = stack.enter_context(zipfile.ZipFile(path))
-    members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
+    members = _members(archive)
     check_names(members, request.specs, request.allow_extra, str(path))
     arrays = {}
     for spec in request.specs:

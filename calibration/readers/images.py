@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import CalibrationError
 from ..specs import ImageOptions, InputSpec
-from .reader import Kind, Raw, Request, optional_module, readable
+from .reader import Kind, Raw, Request, check_file, optional_module, readable
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
@@ -30,6 +30,7 @@ def _pixels(path: Path, mode: str, size: tuple[int, int]) -> NDArray[np.uint8]:
     """The picture as uint8 [height, width] or [height, width, channels], upright."""
     image_module = optional_module("PIL.Image", "pillow", str(path))
     transpose = optional_module("PIL.ImageOps", "pillow", str(path)).exif_transpose
+    check_file(path, "a picture")
     with readable(str(path), "a picture"):
         with image_module.open(path) as file:
             image = transpose(file)

@@ -1,6 +1,7 @@
 """What every reader is: one kind of file, read sample by sample."""
 
 import importlib
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -54,11 +55,29 @@ def readable(where: str, kind: str) -> Iterator[None]:
     except PermissionError as error:
         raise CalibrationError(f"{where}: may not be read; change its permissions") from error
     except Exception as error:  # parsers meet hostile bytes with every kind of exception
-        reason = str(error) or type(error).__name__
+        # The first line alone: numpy goes on to recommend pickles.
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise CalibrationError(
             f"{where}: cannot be read as {kind} ({reason}); it is corrupt, truncated or of "
             "another kind: write it again or remove it"
         ) from error
+
+
+MOST_FILE = 1 << 30
+"""Bytes of a file that is one sample, or a table of them."""
+
+
+def check_file(path: Path, kind: str, most: int | None = MOST_FILE) -> None:
+    """Raise CalibrationError unless it is a file, no device or pipe, of at most so many bytes."""
+    with readable(str(path), kind):
+        status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise CalibrationError(f"{path}: is no ordinary file; give {kind}")
+    if most is not None and status.st_size > most:
+        raise CalibrationError(
+            f"{path}: has {status.st_size:,} bytes, and {kind} at most {most:,}; "
+            "split it into samples"
+        )
 
 
 def optional_module(name: str, package: str, where: str) -> Any:

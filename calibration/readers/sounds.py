@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import CalibrationError
 from ..specs import InputSpec
-from .reader import Kind, Raw, Request, optional_module, readable
+from .reader import Kind, Raw, Request, check_file, optional_module, readable
 
 
 def _read(path: Path, request: Request) -> Iterator[Raw]:
@@ -39,6 +39,7 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
 
 def _wave(path: Path) -> NDArray[Any]:
     wavfile = optional_module("scipy.io.wavfile", "scipy", str(path))
+    check_file(path, "a .wav file")
     with readable(str(path), "a .wav file"), warnings.catch_warnings():
         # Unknown chunks do not matter; an early end does.
         warnings.simplefilter("ignore", wavfile.WavFileWarning)

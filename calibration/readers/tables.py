@@ -15,7 +15,7 @@ import numpy as np
 from ..conform import shape_message
 from ..errors import CalibrationError
 from ..specs import InputSpec
-from .reader import Kind, Raw, Request, readable
+from .reader import Kind, Raw, Request, check_file, readable
 
 
 def _read(path: Path, request: Request) -> Iterator[Raw]:
@@ -36,13 +36,24 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
         if len(row) != len(first[1]):
             raise _ragged(path, line, row, first[1])
         table.append(row)
-    shape = (len(table), len(first[1]))
+    shape = (len(table) + sum(1 for _ in rows), len(first[1]))
     if not any(
         (math.prod(spec.sample[:k]), math.prod(spec.sample[k:])) == shape
         for k in range(len(spec.sample) + 1)
     ):
-        raise CalibrationError(f"{path}, input '{spec.name}': {shape_message(shape, spec)}")
+        raise CalibrationError(f"{path}, input '{spec.name}': {_misfit(shape, spec)}")
     yield str(path), {spec.name: np.array(table).reshape(spec.sample)}
+
+
+def _misfit(shape: tuple[int, int], spec: InputSpec) -> str:
+    """What is wrong with a table of that shape: often its rows are samples with their label."""
+    takes = math.prod(spec.sample)
+    if shape[1] != takes + 1 or sum(n > 1 for n in spec.sample) > 1:
+        return shape_message(shape, spec)
+    return (
+        f"wrong shape {shape}: rows have {shape[1]} values, the input takes {takes}; "
+        "is one column a label?"
+    )
 
 
 def _row_is_sample(row: list[float], spec: InputSpec) -> bool:
@@ -58,6 +69,7 @@ def _ragged(path: Path, line: int, row: list[float], first: list[float]) -> Cali
 
 def _rows(path: Path) -> Iterator[tuple[int, list[float]]]:
     """The line number and the numbers of each row that is neither blank nor the header."""
+    check_file(path, "a .csv file")
     with readable(str(path), "a .csv file"):
         file = path.open(encoding="utf-8-sig", newline="")
     with file:

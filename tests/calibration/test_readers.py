@@ -1,14 +1,24 @@
 """Each kind of file, sound and broken."""
 
+import io
 import struct
 import sys
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 from scipy.io import wavfile
 
-from edgekit.calibration import CalibrationError, ImageOptions, InputSpec, open_samples
+from edgekit.calibration import (
+    CalibrationError,
+    ImageOptions,
+    InputSpec,
+    load_labels,
+    load_others,
+    open_samples,
+)
 
 
 def _read(path, shape, dtype=np.float32, image=None):
@@ -347,3 +357,68 @@ def test_a_faulty_table_names_the_place(tmp_path, text, message):
 def test_a_table_in_another_encoding_is_an_error(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"1,2,3\n\xff\xfe,2,3\n")
     assert "cannot be read as a .csv file" in _message(tmp_path / "x.csv", (1, 3))
+
+
+def test_a_label_column_is_asked_for_and_every_row_counted(tmp_path):
+    np.savetxt(tmp_path / "x.csv", np.ones((128, 65)), delimiter=",")
+    says = r"wrong shape \(128, 65\): rows have 65 values, the input takes 64; is one column"
+    with pytest.raises(CalibrationError, match=says):
+        list(open_samples(tmp_path / "x.csv", [InputSpec("x", (1, 64), np.float32)]))
+
+
+def test_an_array_in_fortran_order_is_held_against_a_limit_before_it_is_read(tmp_path):
+    """Only its head is there: of the rest nothing is looked at, and nothing allocated."""
+    spec = InputSpec("x", (1, 1 << 10), np.float32)
+    for stem, wrap in (("y", None), ("z", zipfile.ZipFile)):
+        head = {"descr": "<f4", "fortran_order": True, "shape": (1 << 20, 1 << 10)}
+        content = io.BytesIO()
+        np.lib.format.write_array_header_1_0(content, head)
+        path = tmp_path / f"x.np{stem}"
+        if wrap is None:
+            path.write_bytes(content.getvalue())
+        else:
+            with wrap(path, "w") as archive:
+                archive.writestr("x.npy", content.getvalue())
+        with pytest.raises(CalibrationError, match=r"4,294,967,296 bytes in Fortran order"):
+            list(open_samples(path, [spec]))
+
+
+def test_a_shape_below_zero_is_a_fault_of_the_file(tmp_path):
+    with (tmp_path / "x.npy").open("wb") as file:
+        head = {"descr": "<f4", "fortran_order": False, "shape": (-1, 3)}
+        np.lib.format.write_array_header_1_0(file, head)
+    with pytest.raises(CalibrationError, match="cannot be read as an array"):
+        list(open_samples(tmp_path / "x.npy", [InputSpec("x", (1, 3), np.float32)]))
+
+
+def test_arrays_beside_the_inputs_are_held_against_a_limit(tmp_path):
+    content = io.BytesIO()
+    head = {"descr": "|u1", "fortran_order": False, "shape": (1 << 40,)}
+    np.lib.format.write_array_header_1_0(content, head)
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("label.npy", content.getvalue())
+    spec = InputSpec("x", (1, 3), np.float32)
+    for load in (
+        lambda: load_others(tmp_path / "x.npz", [spec]),
+        lambda: load_labels(tmp_path / "x.npz", "label"),
+    ):
+        with pytest.raises(CalibrationError, match=r"array 'label'.*at most 1,073,741,824"):
+            load()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+@pytest.mark.parametrize("name", ["x.csv", "x.wav", "x.png", "x.npy", "x.npz"])
+def test_a_device_is_no_file_of_samples(tmp_path, name):
+    (tmp_path / name).symlink_to("/dev/zero")
+    spec = InputSpec("x", (1, 1, 8, 8) if name == "x.png" else (1, 64), np.float32)
+    with pytest.raises(CalibrationError, match=rf"{name}: is no ordinary file"):
+        list(open_samples(tmp_path / name, [spec]))
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.wav", "x.png"])
+def test_a_file_larger_than_any_sample_is_not_read(tmp_path, name):
+    with (tmp_path / name).open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    spec = InputSpec("x", (1, 1, 8, 8) if name == "x.png" else (1, 64), np.float32)
+    with pytest.raises(CalibrationError, match=r"has 1,099,511,627,776 bytes, and a.* at most"):
+        list(open_samples(tmp_path / name, [spec]))

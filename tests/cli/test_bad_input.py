@@ -1,6 +1,7 @@
 """Bad input: a clear error, exit code 2, nothing written."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -362,7 +363,7 @@ def test_a_bug_of_ours_is_not_put_on_the_user(monkeypatch, capsys, digits_edge):
         ("--min-sqnr", "nan", "write it as 0.5dB"),
         ("--max-bytes", "0", "1.5M"),
         ("--max-bytes", "-3K", "1.5M"),
-        ("--max-arena", "12G", "1.5M"),
+        ("--max-arena", "12T", "1.5M"),
         ("--max-arena", "infK", "1.5M"),
     ],
 )
@@ -392,3 +393,13 @@ def test_a_metric_that_goes_wrong_is_the_users(quantize_refused, digits, tmp_pat
     path.write_text("import random\ndef metric(o, r, d): return random.random()\n")
     told = quantize_refused(None, None, "--observer", "minmax", *more)
     assert "mine.py:metric" in told and "seed random numbers" in told
+
+
+def test_a_model_above_the_limit_on_memory(refused, digits, digits_edge, capsys):
+    image = ["--input", digits / "eval.npz"]
+    told = refused("run", digits_edge, *image, "--max-memory", "1K")
+    assert re.search(r"digits.edge: needs \d+\.\d KiB of memory to run; the limit is 1.0 KiB", told)
+    assert "--max-memory 1M" in told
+    data = ["--float", digits / "digits.onnx", "--data", digits / "eval.npz"]
+    assert "the limit is 1.0 KiB" in refused("check", digits_edge, *data, "--max-memory", "1K")
+    assert main(["run", str(digits_edge), *map(str, image), "--max-memory", "1M"]) == 0

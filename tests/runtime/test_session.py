@@ -1,5 +1,7 @@
 """The Python session against what the file says should come out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -258,3 +260,25 @@ def test_int16_goes_in_and_comes_out():
     np.testing.assert_array_equal(session.run_raw({"x": raw})["y"], raw.T)
     with pytest.raises(UserError, match="int16, quantized"):
         session.run({"x": raw.astype(np.int8)})
+
+
+def test_a_small_file_that_claims_much_memory_is_refused(corpus):
+    made = corpus.chain()
+    file = write(replace(made, memory=replace(made.memory, arena_bytes=0xF0000000)))
+    assert len(file) < 4096
+    for limit, words in (({}, "1.0 GiB"), ({"max_memory": 1 << 20}, "1.0 MiB")):
+        says = f"model: needs 3.8 GiB of memory to run; the limit is {words}. .*raise max_memory"
+        with pytest.raises(UserError, match=says):
+            Session(file, **limit)
+    small = Session(write(made))
+    assert Session(write(made), max_memory=small.memory_bytes).memory_bytes == small.memory_bytes
+    with pytest.raises(UserError, match="raise max_memory"):
+        Session(write(made), max_memory=small.memory_bytes - 1)
+
+
+def test_the_limit_on_memory_can_be_raised_or_lifted(corpus):
+    """The memory is only claimed: pages that no run touches cost nothing."""
+    made = corpus.chain()
+    file = write(replace(made, memory=replace(made.memory, arena_bytes=(1 << 30) + 4096)))
+    for limit in (2 << 30, None):
+        assert Session(file, max_memory=limit).run({"x0": X})["y0"].shape == (2, 3)

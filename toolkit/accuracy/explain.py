@@ -72,7 +72,7 @@ def explain(
     for a target.
     """
     twin = twin_of(read(data), graph)
-    watched = Watched(Session(data), twin, inputs, progress)
+    watched = Watched(Session(data, max_memory=None), twin, inputs, progress)
     for name, facts in watched.facts.items():
         if extremes and base_of(name) in extremes:
             facts.widen(*extremes[base_of(name)])

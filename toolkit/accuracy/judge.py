@@ -42,7 +42,7 @@ class Judge:
         self.metric = open_metric(None) if metric is None else metric
         if self.metric.in_points:
             check_class(graph, self.metric.labels, others or {})
-        session, keeper = Session(build_file(graph)), make_keeper(graph)
+        session, keeper = Session(build_file(graph), max_memory=None), make_keeper(graph)
         for _ in keeper.passing(samples):
             pass
         if not keeper.seen:
@@ -76,7 +76,7 @@ class Judge:
         )
 
     def _answers(self, data: bytes) -> dict[str, Array]:
-        return self.evidence.together(map(Session(data).run, self.evidence.feeds))
+        return self.evidence.together(map(Session(data, max_memory=None).run, self.evidence.feeds))
 
 
 @dataclass

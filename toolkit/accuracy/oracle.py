@@ -56,7 +56,7 @@ class OwnRuntime:
     name = "edgekit float32"
 
     def __init__(self, graph: Graph) -> None:
-        self._session = Session(build_file(graph))
+        self._session = Session(build_file(graph), max_memory=None)
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         return self._session.run(feed)

@@ -10,7 +10,14 @@ from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import Explanation, Report, summary
 from ..decibels import in_words, level
-from .options import edge_argument, image_options, json_option, metric_option, target_options
+from .options import (
+    edge_argument,
+    image_options,
+    json_option,
+    memory_option,
+    metric_option,
+    target_options,
+)
 from .output import people, print_json, progress, table
 
 
@@ -45,6 +52,7 @@ from .output import people, print_json, progress, table
 )
 @click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
 @target_options
+@memory_option
 @image_options
 @json_option
 def check(
@@ -58,6 +66,7 @@ def check(
     kernels: str | None,
     target: str | None,
     cpu: str | None,
+    max_memory: int,
     image: ImageOptions,
     as_json: bool,
 ) -> None:
@@ -75,6 +84,7 @@ def check(
             kernels=kernels,
             target=target,
             cpu=cpu,
+            max_memory=max_memory,
             progress=show,
         )
     if as_json:

@@ -13,6 +13,7 @@ from ...calibration import ImageOptions
 from ..accuracy import FORM, NAMED
 from ..errors import UserError
 from ..quantize import Budget, parse_drop
+from ..runtime import MAX_MEMORY
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,7 +66,7 @@ class SizeOption(click.ParamType[tuple[int, int]]):
 
 
 class BytesOption(click.ParamType[int]):
-    """60000, 64K or 1.5M"""
+    """60000, 64K, 1.5M or 2G"""
 
     name = "BYTES"
 
@@ -73,13 +74,13 @@ class BytesOption(click.ParamType[int]):
         if isinstance(value, int):
             return value
         text = value.upper().removesuffix("B").removesuffix("I")
-        unit = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 1)
+        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
         try:
             count = int(float(text[:-1] if unit > 1 else text) * unit)
         except (ValueError, OverflowError):
             count = 0
         if count < 1:
-            self.fail(f"'{value}': write bytes as 60000, 64K or 1.5M", param, ctx)
+            self.fail(f"'{value}': write bytes as 60000, 64K, 1.5M or 2G", param, ctx)
         return count
 
 
@@ -137,6 +138,16 @@ def shape_option(f: F) -> F:
 def json_option(f: F) -> F:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print the result as JSON on stdout."
+    )(f)
+
+
+def memory_option(f: F) -> F:
+    return click.option(
+        "--max-memory",
+        type=BytesOption(),
+        default=MAX_MEMORY,
+        help="Maximum memory for the model's activations and packed weights on this machine, "
+        f"e.g. 512M or 2G. [default: {MAX_MEMORY >> 30}G]",
     )(f)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .. import execution
-from .options import edge_argument, json_option, target_options
+from .options import edge_argument, json_option, memory_option, target_options
 from .output import people, print_json, progress, table
 
 
@@ -25,6 +25,7 @@ from .output import people, print_json, progress, table
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
 @click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
 @target_options
+@memory_option
 @json_option
 def run(
     model: Path,
@@ -33,12 +34,20 @@ def run(
     kernels: str | None,
     target: str | None,
     cpu: str | None,
+    max_memory: int,
     as_json: bool,
 ) -> None:
     """Run MODEL.edge and give its outputs by their ONNX names."""
     with progress() as report:
         done = execution.run(
-            model, inputs, output, kernels=kernels, target=target, cpu=cpu, progress=report
+            model,
+            inputs,
+            output,
+            kernels=kernels,
+            target=target,
+            cpu=cpu,
+            max_memory=max_memory,
+            progress=report,
         )
     if as_json:
         print_json(done.to_json())

@@ -13,6 +13,7 @@ from ..files import read_file
 from ..format.reader import read
 from ..fpga import Config, partition
 from ..fpga.config import KERNELS
+from ..runtime import MAX_MEMORY, Model
 from ..runtime.accelerator import AcceleratedSession, Accelerator, OpenClDevice, opencl_devices
 
 _KNOWN = {"pocl": "Portable Computing Language", "intel-fpga-emulator": "FPGA Emulation"}
@@ -80,6 +81,7 @@ class OpenClSession(AcceleratedSession):
         name: str | None = None,
         config: Config | None = None,
         program: str | Path | None = None,
+        max_memory: int | None = MAX_MEMORY,
     ) -> None:
         config = config or Config.sized()
         device = choose(name)
@@ -96,7 +98,7 @@ class OpenClSession(AcceleratedSession):
         data, self.placed = partition(
             read(read_file(source, "an .edge file"), str(source)), self.config
         )
-        super().__init__(data, accelerator)
+        super().__init__(Model(data, name=str(source)), accelerator, max_memory=max_memory)
 
 
 __all__ = ["OpenClSession", "choose", "devices"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from ...targets import Target
 from ..errors import UserError
 from ..ir import Array
-from ..runtime import IoInfo, Session
+from ..runtime import MAX_MEMORY, IoInfo, Session
 from .emulate import Device
 from .opencl import OpenClSession
 
@@ -28,8 +28,9 @@ class EmulatedSession:
         target: Target,
         samples: Iterable[Mapping[str, Array]],
         cpu: str | None = None,
+        max_memory: int | None = MAX_MEMORY,
     ) -> None:
-        self._host = Session(source)
+        self._host = Session(source, max_memory=max_memory)
         raw = [self._host.to_raw(sample) for sample in samples]
         with Device(self._host.model.data.tobytes(), target, cpu) as device:
             answers = device.run(raw).outputs
@@ -60,8 +61,12 @@ def session_on(
     target: Target,
     samples: Iterable[Mapping[str, Array]],
     cpu: str | None = None,
+    max_memory: int | None = MAX_MEMORY,
 ) -> EmulatedSession | OpenClSession:
-    """What answers to `samples` on a target: an OpenCL device (`cpu` names it), or an emulator."""
+    """What answers to `samples` on a target: an OpenCL device (`cpu` names it), or an emulator.
+
+    `max_memory` is as for a Session.
+    """
     if target.accelerator:
-        return OpenClSession(source, cpu)
-    return EmulatedSession(source, target, samples, cpu)
+        return OpenClSession(source, cpu, max_memory=max_memory)
+    return EmulatedSession(source, target, samples, cpu, max_memory)

@@ -14,6 +14,7 @@ import numpy as np
 from flatbuffers import number_types
 from flatbuffers.table import Table
 
+from .. import files
 from ..errors import UserError
 from . import names, program
 from .model import (
@@ -34,11 +35,7 @@ from .writer import checksum_position, checksums
 
 def read_file(path: str | Path) -> EdgeModel:
     """Parse the file at `path`. Raises UserError naming it."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as why:
-        raise UserError(f"{path}: cannot be read: {why.strerror}") from why
-    return read(data, str(path))
+    return read(files.read_file(path, "an .edge file"), str(path))
 
 
 def read(data: bytes, source: str = "model") -> EdgeModel:

@@ -36,7 +36,7 @@ def report_page(
     """
     found = describe(data, str(model))
     compared = compare(
-        Session(data),
+        Session(data, max_memory=None),
         OwnRuntime(done.floats),
         samples,
         floats=done.floats,

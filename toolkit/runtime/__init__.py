@@ -2,6 +2,15 @@
 
 from .kernels import Planner, kernel_tables, scratch_bytes
 from .model import IoInfo, Model, OpOutput
-from .session import Session
+from .session import MAX_MEMORY, Session
 
-__all__ = ["IoInfo", "Model", "OpOutput", "Planner", "Session", "kernel_tables", "scratch_bytes"]
+__all__ = [
+    "MAX_MEMORY",
+    "IoInfo",
+    "Model",
+    "OpOutput",
+    "Planner",
+    "Session",
+    "kernel_tables",
+    "scratch_bytes",
+]

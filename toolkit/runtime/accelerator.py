@@ -10,7 +10,7 @@ from typing import Any, Self
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from .model import Model
-from .session import Session, Turn
+from .session import MAX_MEMORY, Session, Turn
 
 SECONDS = 60.0
 """Time that one layer may take on a device before it is given up."""
@@ -147,8 +147,9 @@ class AcceleratedSession(_OnDevice, Session):
         source: str | Path | bytes | Model,
         accelerator: Accelerator,
         kernels: str | None = None,
+        max_memory: int | None = MAX_MEMORY,
     ) -> None:
-        super().__init__(source, kernels)
+        super().__init__(source, kernels, max_memory)
         self._accelerator = accelerator
         handle = ffi.new("ek_accelerated **")
         with accelerator.turn:

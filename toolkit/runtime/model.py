@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
+from ..files import read_file
 from ..format import names, program
 from ..format.model import NUMPY_OF
 from ..format.schema import OpKind
@@ -85,7 +86,7 @@ class Model:
         self, source: str | Path | bytes, *, checksum: bool = True, name: str = "model"
     ) -> None:
         self.source = name if isinstance(source, bytes) else str(source)
-        data = source if isinstance(source, bytes) else _read(Path(source))
+        data = source if isinstance(source, bytes) else read_file(source, "an .edge file")
         self.data = aligned(len(data))
         self.data[:] = np.frombuffer(data, np.uint8)
         self.handle = ffi.new("ek_model *")
@@ -180,10 +181,3 @@ class Model:
             t["scale"],
             t["zero_point"],
         )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as why:
-        raise UserError(f"{path}: cannot be read: {why.strerror}") from why

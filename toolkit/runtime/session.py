@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
@@ -18,6 +19,9 @@ from .batches import Feed, join, only, split
 from .convert import to_user, write_input
 from .kernels import name_of, table
 from .model import IoInfo, Model, OpOutput, aligned, words
+
+MAX_MEMORY = 1 << 30
+"""Bytes a session may take by default: a file of 2 KiB can ask for 4 GiB."""
 
 
 class Turn:
@@ -48,17 +52,24 @@ class Session:
     without the GIL. What `run_layers` calls may not use the session: RuntimeError.
 
     `source` is a path, the file's bytes, or a Model to be shared. `kernels` names a table of
-    `kernel_tables()`; None takes the best for this CPU. Raises UserError for a bad file or name.
+    `kernel_tables()`; None takes the best for this CPU. `max_memory` limits the bytes for
+    activations, state and packed weights; None is no limit. Raises UserError for a bad file or
+    name, and for a model that needs more memory.
     """
 
-    def __init__(self, source: str | Path | bytes | Model, kernels: str | None = None) -> None:
+    def __init__(
+        self,
+        source: str | Path | bytes | Model,
+        kernels: str | None = None,
+        max_memory: int | None = MAX_MEMORY,
+    ) -> None:
         self.model = source if isinstance(source, Model) else Model(source)
         self._table = chosen = table(kernels)
         needed = ffi.new("size_t *")
         self._must(lib.ek_session_size(self.model.handle, chosen, needed))
         self.memory_bytes = int(needed[0])
         self.kernels = name_of(chosen)
-        self._memory = aligned(self.memory_bytes)
+        self._memory = self._allocate(max_memory)
         handle = ffi.new("ek_session **")
         memory = ffi.cast("void *", self._memory.ctypes.data)
         self._must(
@@ -68,6 +79,19 @@ class Session:
         self._turn = Turn()
         self._inputs = self._views(self.inputs, lib.ek_session_input)
         self._outputs = self._views(self.outputs, lib.ek_session_output)
+
+    def _allocate(self, most: int | None) -> NDArray[np.uint8]:
+        needed = f"{self.model.source}: needs {_size(self.memory_bytes)} of memory to run"
+        if most is not None and self.memory_bytes > most:
+            enough = -(-self.memory_bytes >> 20)
+            raise UserError(
+                f"{needed}; the limit is {_size(most)}. If you trust the file, raise max_memory "
+                f"(edgekit run, check: --max-memory {enough}M)"
+            )
+        try:
+            return aligned(self.memory_bytes)
+        except MemoryError as why:
+            raise UserError(f"{needed}, more than this machine gives") from why
 
     @property
     def inputs(self) -> tuple[IoInfo, ...]:
@@ -206,3 +230,10 @@ class Session:
     def _must(self, status: int) -> None:
         if status != lib.EK_OK:
             raise UserError(f"{self.model.source}: {words(status)}")
+
+
+def _size(n: int) -> str:
+    for unit, bits in (("GiB", 30), ("MiB", 20)):
+        if n >> bits:
+            return f"{n / (1 << bits):.1f} {unit}"
+    return f"{n / 1024:.1f} KiB"

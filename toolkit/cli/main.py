@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
+from contextlib import suppress
+from typing import Any
 
 import click
 
@@ -16,14 +17,27 @@ from .check import check
 from .convert import convert
 from .inspect import inspect
 from .ops import ops
+from .output import ReaderGoneError, abandon_unwritten, plain, tell, writing
 from .quantize import quantize
 from .run import run
 from .targets import targets
 
-EXIT_USER, EXIT_BUG = 2, 70
+EXIT_USER, EXIT_BUG, EXIT_INTERRUPT = 2, 70, 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Commands whose output may be full or closed; click has exit statuses of its own for that."""
+
+    def make_context(self, *args: Any, **how: Any) -> click.Context:
+        with writing():  # --help and --version do
+            return super().make_context(*args, **how)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with writing():
+            return super().invoke(ctx)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="edgekit")
 def cli() -> None:
     """Quantize ONNX models and run them, bit for bit the same, on small devices."""
@@ -36,27 +50,34 @@ for command in (quantize, convert, run, check, inspect, build, bench, targets, o
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status.
 
-    0; 2 for the user's mistakes, 3 for a budget that is not met, 70 for mistakes of ours.
+    0; 2 for the user's mistakes, 3 for a budget that is not met, 70 for mistakes of ours, 130
+    after Ctrl-C. Output that nobody reads any more, as behind `| head`, is no mistake.
     """
+    try:
+        return _run(argv)
+    finally:
+        abandon_unwritten()
+
+
+def _run(argv: list[str] | None) -> int:
     try:
         return cli.main(argv, prog_name="edgekit", standalone_mode=False) or 0
     except click.exceptions.Abort:
-        click.echo("aborted", err=True)
-        return 130
+        tell("aborted")
+        return EXIT_INTERRUPT
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as mistake:
-        mistake.show()
+        mistake.message = plain(mistake.message)
+        with suppress(OSError):
+            mistake.show()
         return mistake.exit_code
     except (UserError, CalibrationError) as mistake:
-        click.echo(f"edgekit: {mistake}", err=True)
+        tell(f"edgekit: {mistake}")
         return EXIT_USER
-    except BrokenPipeError:
+    except ReaderGoneError:
         return 0
     except Exception:
-        click.echo(
-            "edgekit: this is a bug in edgekit, not in your files; please report what follows",
-            err=True,
-        )
-        traceback.print_exc(file=sys.stderr)
+        tell("edgekit: this is a bug in edgekit, not in your files; please report what follows")
+        tell(traceback.format_exc())
         return EXIT_BUG

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, Literal
 
 import click
@@ -14,12 +17,69 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..errors import UserError
 from ..progress import Progress as Show
 
-people = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What makes a terminal do something: names in files of strangers may hold it."""
+
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def plain(text: str) -> str:
+    """The text with control characters, but tabs and ends of lines, as escapes: \\x1b."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _People(Console):
+    def print(self, *objects: Any, **how: Any) -> None:
+        super().print(*(plain(o) if isinstance(o, str) else o for o in objects), **how)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))  # not an exit of rich's own
+
+
+people = _People(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 """Says names as they are, and lines whole: what it shows of a command can be copied."""
 
 WIDEST = 4096
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads the output any more, as behind `| head`."""
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn what a full or closed output raises into UserError and ReaderGoneError."""
+    try:
+        yield
+    except BrokenPipeError as why:
+        raise ReaderGoneError from why
+    except OSError as why:
+        if why.filename is not None or why.errno not in _UNWRITTEN:
+            raise
+        raise UserError(
+            f"cannot write: {why.strerror}; make room where the output and temporary files go"
+        ) from why
+
+
+def tell(text: str) -> None:
+    """A message on stderr, which may be full as well."""
+    with suppress(OSError):
+        click.echo(plain(text), err=True)
+
+
+def abandon_unwritten() -> None:
+    """Drop what an output did not take: Python would try again when it ends, and complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def print_json(data: Any) -> None:
@@ -41,12 +101,12 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     On a terminal too narrow for it, without frames and with long cells on several lines; into a
     file or pipe, which is read elsewhere, as wide as it is.
     """
-    t = Table(title=title, title_justify="left", header_style="bold")
+    t = Table(title=plain(title), title_justify="left", header_style="bold")
     for c in columns:
         justify: Literal["left", "right"] = "right" if c.startswith(">") else "left"
         t.add_column(c.lstrip(">|"), justify=justify, no_wrap=c[:1] in ">|", overflow="fold")
     for row in rows:
-        t.add_row(*(str(cell) for cell in row))
+        t.add_row(*(plain(str(cell)) for cell in row))
     t.width = Measurement.get(people, people.options.update(max_width=WIDEST), t).maximum
     if people.is_terminal and t.width > people.width:
         t.box, t.padding, t.width = None, (0, 1, 0, 0), people.width
@@ -74,7 +134,7 @@ def progress(quiet: bool = False) -> Iterator[Show]:
         if stage not in tasks:
             for old in tasks.values():
                 bar.update(old, visible=False)
-            tasks[stage] = bar.add_task(stage, total=total)
+            tasks[stage] = bar.add_task(plain(stage), total=total)
         bar.update(tasks[stage], completed=done, total=total)
 
     with redirect_stdout(sys.stderr), bar:

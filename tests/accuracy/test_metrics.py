@@ -80,3 +80,11 @@ def test_top1_counts_both_sides_and_agreement():
     for got, truth, label in [(0, 0, 0), (1, 2, 2), (1, 1, 0), (2, 2, 2)]:
         t.add(scores[got], scores[truth], label)
     assert t.to_json() == {"float": 0.75, "edge": 0.5, "agreement": 0.75}
+
+
+def test_the_largest_error_is_of_all_samples_wherever_it_stands():
+    for errors in ((0.5, 0.25, 0.125), (0.125, 0.5, 0.25), (0.25, 0.125, -0.5)):
+        d = Difference()
+        for e in errors:
+            d.add(np.array([1.0, 2.0 + e]), np.array([1.0, 2.0]))
+        assert d.max_abs_error == 0.5

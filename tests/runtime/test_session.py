@@ -8,7 +8,7 @@ import pytest
 from edgekit.runtime_c._ffi import ffi, lib
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.format.schema import DType, OpKind
+from edgekit.toolkit.format.schema import DType, OpKind, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.runtime import Model, Session, kernel_tables, scratch_bytes
@@ -282,3 +282,55 @@ def test_the_limit_on_memory_can_be_raised_or_lifted(corpus):
     file = write(replace(made, memory=replace(made.memory, arena_bytes=(1 << 30) + 4096)))
     for limit in (2 << 30, None):
         assert Session(file, max_memory=limit).run({"x0": X})["y0"].shape == (2, 3)
+
+
+def test_state_is_kept_between_runs_until_a_reset(corpus):
+    """y = table(state), then state = table(x): each run answers what the last one was given."""
+    f = corpus.FileMaker()
+    reverse = np.arange(127, -129, -1).astype(np.int8)  # q -> -1 - q
+    at = f.constant(reverse)
+    x = f.input(DType.Int8, 4, scale=1.0, onnx=1)
+    state = f.tensor(DType.Int8, 4, scale=1.0, place=Place.Persistent, offset=0)
+    params = {"count": 4, "table": at}
+    f.output(f.op(OpKind.LutS8, [state], DType.Int8, 4, quant=(1.0, 0), **params), onnx=1)
+    last = f.op(OpKind.LutS8, [x], DType.Int8, 4, quant=(1.0, 0), **params)
+    made = f.model()
+    ops = [*made.ops[:1], replace(made.ops[1], outputs=(state,))]
+    tensors = [*made.tensors]
+    assert last == len(tensors) - 1
+    memory = replace(made.memory, persistent_bytes=16)
+    session = Session(write(replace(made, tensors=tensors[:-1], ops=ops, memory=memory)))
+    for _ in range(2):
+        first, second = np.int8([1, 2, 3, -4]), np.int8([9, 8, 7, 6])
+        assert session.run_raw(first)["y0"].tolist() == [-1] * 4
+        assert session.run_raw(second)["y0"].tolist() == first.tolist()
+        assert session.run_raw(second)["y0"].tolist() == second.tolist()
+        session.reset()
+
+
+def test_a_run_after_an_error_begins_at_the_first_operator(corpus):
+    f = corpus.FileMaker()
+    for _ in range(2):
+        corpus.maker_of(OpKind.Gather)(f, OpKind.Gather)
+    session = Session(write(f.model()))
+    rng = np.random.default_rng(0)
+    good = {io.name: rng.random(io.shape).astype(io.dtype) for io in session.inputs}
+    want = session.run(good)
+    bad = {**good, "x3": np.full_like(good["x3"], 99)}
+    for use in (session.profile, lambda feed: session.run_layers(feed, lambda *_: None)):
+        with pytest.raises(UserError, match="index"):
+            use(bad)
+        layers = {}
+        other = {**good, "x0": good["x0"] + 1}
+        session.run_layers(other, lambda i, name, y, layers=layers: layers.update({i: y.copy()}))
+        np.testing.assert_array_equal(layers[0], want["y0"] + 1)
+        assert sorted(layers) == [0, 1]
+
+
+def test_any_byte_but_zero_is_true(corpus):
+    f = corpus.FileMaker()
+    f.output(f.input(DType.UInt8, 4, onnx=9), onnx=9)
+    session = Session(write(f.model()))
+    feed = {"x0": np.array([0, 1, 2, 255], np.uint8)}
+    assert [a.tolist() for a in session.to_raw(feed)] == [[0, 1, 1, 1]]
+    assert session.run_raw(feed)["y0"].tolist() == [0, 1, 1, 1]

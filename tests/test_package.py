@@ -23,6 +23,7 @@ def test_the_runtime_sources_are_shipped():
         "targets/x86_64/kernels.cmake",
         "targets/x86_64/target.toml",
         "toolkit/report/report.html",
+        "__main__.py",
         "py.typed",
     ):
         assert (root / name).is_file(), name

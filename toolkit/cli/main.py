@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from contextlib import suppress
+from io import StringIO
 from typing import Any
 
 import click
@@ -17,7 +17,7 @@ from .check import check
 from .convert import convert
 from .inspect import inspect
 from .ops import ops
-from .output import ReaderGoneError, abandon_unwritten, plain, tell, writing
+from .output import ReaderGoneError, abandon_unwritten, tell, writing
 from .quantize import quantize
 from .run import run
 from .targets import targets
@@ -68,9 +68,9 @@ def _run(argv: list[str] | None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as mistake:
-        mistake.message = plain(mistake.message)
-        with suppress(OSError):
-            mistake.show()
+        said = StringIO()
+        mistake.show(said)
+        tell(said.getvalue().rstrip("\n"))
         return mistake.exit_code
     except (UserError, CalibrationError) as mistake:
         tell(f"edgekit: {mistake}")

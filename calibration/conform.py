@@ -94,20 +94,10 @@ def shape_message(got: tuple[int, ...], spec: InputSpec) -> str:
     return f"{text}; prepare the samples as at inference, or give the model's shape with --shape"
 
 
-def check_names(
-    names: Collection[str], specs: Iterable[InputSpec], allow_extra: bool, where: str
-) -> None:
-    """Raise CalibrationError for an input that is missing or, unless allowed, a name too many."""
+def check_names(names: Collection[str], specs: Iterable[InputSpec], where: str) -> list[str]:
+    """The names that are no inputs. Raises CalibrationError for an input that is missing."""
     inputs = [spec.name for spec in specs]
     listed = ", ".join(f"'{name}'" for name in inputs)
-    unknown = [name for name in names if name not in inputs]
-    if unknown and not allow_extra:
-        name = unknown[0]
-        close = difflib.get_close_matches(name, inputs, 1, cutoff=0.5)
-        hint = f" Did you mean '{close[0]}'?" if close else " Rename or remove it."
-        raise CalibrationError(
-            f"{where}: '{name}' is not an input of the model, which has {listed}.{hint}"
-        )
     missing = [name for name in inputs if name not in names]
     if missing:
         found = ", ".join(f"'{name}'" for name in names) or "none"
@@ -117,6 +107,7 @@ def check_names(
             f"{where}: input '{missing[0]}' is missing; the model has {listed}, found: {found}."
             + hint
         )
+    return [name for name in names if name not in inputs]
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -76,6 +76,11 @@ class Samples:
         return self._length
 
     @property
+    def ignored(self) -> list[str]:
+        """The names, sorted, of the arrays read so far that are no inputs."""
+        return sorted(self._request.ignored)
+
+    @property
     def total(self) -> int | None:
         """The number of samples in the source, whatever the limit; None if only reading tells."""
         return self._source.count()
@@ -142,7 +147,7 @@ class Samples:
 
     def _conform(self, where: str, raw: Mapping[str, Any]) -> Feed:
         specs = self._request.specs
-        check_names(list(raw), specs, self._request.allow_extra, where)
+        self._request.ignored.update(check_names(list(raw), specs, where))
         for spec in specs:
             dtype = getattr(raw[spec.name], "dtype", None)
             if dtype == np.uint8 and spec.dtype.kind == "f":
@@ -186,13 +191,11 @@ def open_samples(
     specs: Sequence[InputSpec],
     image: ImageOptions | None = None,
     limit: int | None = None,
-    *,
-    allow_extra: bool = False,
 ) -> Samples:
     """The samples of a source, for these inputs; the top of this module lists the sources.
 
     limit is the most feeds to give: from a folder, files spread evenly over it; from anything
-    else, the first. allow_extra passes over arrays that are no inputs, such as labels.
+    else, the first. Arrays that are no inputs, such as labels, are ignored.
     Raises CalibrationError if the source holds no samples for these inputs; a fault within a
     sample is raised when the iteration comes to it.
     """
@@ -200,7 +203,7 @@ def open_samples(
         raise CalibrationError("the model has no inputs, so there is nothing to take samples for")
     if limit is not None and limit < 1:
         raise CalibrationError(f"limit is {limit}; it must be 1 or more, or None for all samples")
-    request = Request(tuple(specs), image or ImageOptions(), allow_extra)
+    request = Request(tuple(specs), image or ImageOptions())
     return Samples(open_source(source, request, limit), request, limit)
 
 

@@ -78,7 +78,7 @@ class Memory:
     description = "arrays in memory"
 
     def __init__(self, arrays: Mapping[str, Any], request: Request) -> None:
-        check_names(list(arrays), request.specs, request.allow_extra, self.description)
+        request.ignored.update(check_names(list(arrays), request.specs, self.description))
         self.arrays = {spec.name: np.asarray(arrays[spec.name]) for spec in request.specs}
         self.rows = {}
         for spec in request.specs:
@@ -162,10 +162,10 @@ def _open_folder(path: Path, request: Request, limit: int | None) -> Source:
             )
         if any(name in inputs for name in entries):
             names = [inputs[name].name if name in inputs else name for name in entries]
-            check_names(names, request.specs, request.allow_extra, str(path))
+            request.ignored.update(check_names(names, request.specs, str(path)))
             sources = {
                 spec.name: _files_in(
-                    path / name, Request((spec,), request.image, request.allow_extra), limit
+                    path / name, Request((spec,), request.image, request.ignored), limit
                 )
                 for name, spec in inputs.items()
             }

@@ -85,7 +85,7 @@ class Judging:
             return None, {}
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
         specs = input_specs(graph)
-        samples = open_samples(data, specs, image, limit=most, allow_extra=True)
+        samples = open_samples(data, specs, image, limit=most)
         others = others_of(data, graph, self.metric, samples.total)
         judge = Judge(
             graph, samples, self.metric, percent=self.percent, others=others, total=samples.total

@@ -169,8 +169,7 @@ def quantize(
         check_writable(report, [path, model, *read_too])
     graph = load(model, shapes, finite=True)
     image = image or ImageOptions()
-    extra = judging is not None and judging.reads_calibration
-    samples = open_samples(calib, input_specs(graph), image, limit=limit, allow_extra=extra)
+    samples = open_samples(calib, input_specs(graph), image, limit=limit)
     if report is not None and not samples.reiterable:
         raise UserError("a report reads the samples once more: give a list, not a generator")
     judge, judged = None, dict[str, Any]()
@@ -220,6 +219,8 @@ def quantize(
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
     notes = [*graph.notes, *samples.notes, *remarks(known, batch)]
+    if samples.ignored and (judging is None or not judging.reads_calibration):
+        notes.insert(0, _ignored(samples.ignored))
     if report is not None:
         page = report_page(
             data, done, told, samples, Path(model), observer, notes, progress, batch=batch,
@@ -246,6 +247,13 @@ def quantize(
         mixed=done.mixed,
         targets=needed,
     )
+
+
+def _ignored(names: Sequence[str]) -> str:
+    listed = ", ".join(f"'{name}'" for name in names)
+    several = len(names) > 1
+    what = "arrays" if several else "array"
+    return f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"
 
 
 def _mixed(
@@ -297,7 +305,7 @@ def check(
     session = Session(edge, kernels, max_memory)
     graph = load(model, _shapes_of(session, model), finite=True)
     specs, batch = input_specs(graph), batch_of(graph)
-    samples = open_samples(data, specs, image or ImageOptions(), limit=limit, allow_extra=True)
+    samples = open_samples(data, specs, image or ImageOptions(), limit=limit)
     meter = None
     if metric is not None or labels is not None:
         judging = open_metric(metric, labels)

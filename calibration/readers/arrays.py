@@ -188,7 +188,7 @@ def _open_npz(path: Path, request: Request, stack: ExitStack) -> dict[str, _Stre
     with readable(str(path), "an .npz file"):
         archive = stack.enter_context(zipfile.ZipFile(path))
     members = _members(archive)
-    check_names(members, request.specs, request.allow_extra, str(path))
+    request.ignored.update(check_names(members, request.specs, str(path)))
     arrays = {}
     for spec in request.specs:
         where = f"{path}, array '{spec.name}'"

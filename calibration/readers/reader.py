@@ -17,11 +17,11 @@ Raw = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted from a file: these inputs, in this way."""
+    """What is wanted from a file: these inputs, in this way. `ignored`: arrays that were none."""
 
     specs: tuple[InputSpec, ...]
     image: ImageOptions = field(default_factory=ImageOptions)
-    allow_extra: bool = False
+    ignored: set[str] = field(default_factory=set)
 
     @property
     def only(self) -> InputSpec:

@@ -235,11 +235,13 @@ def test_ten_thousand_samples_need_the_memory_of_one(tmp_path, save):
     assert peak < 1_000_000
 
 
-def test_extra_arrays_are_passed_over_only_when_allowed(tmp_path):
-    path = _npz(tmp_path / "eval.npz", x=_X, y=np.arange(10), ref_0=np.zeros((10, 3)))
-    assert np.array_equal(_values(open_samples(path, [_SPEC], allow_extra=True)), _X)
-    with pytest.raises(CalibrationError, match="'y' is not an input of the model, which has 'x'"):
-        list(open_samples(path, [_SPEC]))
+def test_extra_arrays_are_ignored_and_named(tmp_path):
+    more = {"y": np.arange(10), "ref_0": np.zeros((10, 3))}
+    path = _npz(tmp_path / "eval.npz", x=_X, **more)
+    for source in (path, {"x": _X, **more}, [{"x": x, "y": 1, "ref_0": 2} for x in _X]):
+        samples = open_samples(source, [_SPEC])
+        assert np.array_equal(_values(samples), _X)
+        assert samples.ignored == ["ref_0", "y"]
 
 
 def test_labels_are_class_numbers(tmp_path):

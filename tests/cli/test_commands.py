@@ -381,3 +381,14 @@ def test_a_metric_by_name(capsys, digits, digits_edge):
     assert by_name["metric"]["unit"] == "points" and "top1" not in by_name
     assert by_name["metric"]["edge"] == pytest.approx(100 * top1["edge"])
     assert run_json(capsys, *words, "--metric", "cosine")["metric"]["float"] == pytest.approx(1)
+
+
+def test_arrays_that_are_no_inputs_are_ignored_and_noted(capsys, digits, tmp_path):
+    image = np.load(digits / "calib.npz")["image"][:20]
+    np.savez(tmp_path / "c.npz", image=image, label=np.arange(20) % 10, y=np.zeros((20, 3)))
+    words = ["quantize", digits / "digits.onnx", "--calib", tmp_path / "c.npz"]
+    words += ["-o", tmp_path / "d.edge", "--observer", "minmax", "--rounding", "nearest"]
+    notes = run_json(capsys, *words)["notes"]
+    assert notes[0] == "ignored arrays 'label', 'y': not inputs of the model"
+    told = run_json(capsys, *words, "--max-drop", "100%", "--labels", "label")["notes"]
+    assert told == notes[1:]

@@ -2,8 +2,6 @@
 
 import os
 import re
-import resource
-import signal
 import subprocess
 import sys
 
@@ -305,17 +303,19 @@ def test_a_full_disk_leaves_the_old_file(digits, tmp_path):
     out = tmp_path / "out.edge"
     out.write_bytes(b"old")
 
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
+    # Set behind the import, which may rebuild an editable install, and its logs are larger.
+    code = """
+import resource, signal, sys
+from edgekit.toolkit.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+sys.exit(main())
+"""
     done = subprocess.run(
         [
-            sys.executable, "-c",
-            "import sys; from edgekit.toolkit.cli import main; sys.exit(main())",
-            "convert", digits / "digits.onnx", "-o", out,
+            sys.executable, "-c", code, "convert", digits / "digits.onnx", "-o", out,
         ],
-        capture_output=True, text=True, preexec_fn=limit, check=False,
+        capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

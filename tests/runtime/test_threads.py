@@ -1,26 +1,24 @@
 """One session used by several threads, and by itself: every answer right, or refused."""
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from edgekit import Session
 
-DIGITS = Path(__file__).parent.parent / "golden" / "digits_int8.edge"
 THREADS, ROUNDS = 4, 60
 
 
 @pytest.fixture
-def session():
-    return Session(DIGITS)
+def session(digits_edge):
+    return Session(digits_edge)
 
 
 @pytest.fixture
-def cases(digits_calib):
+def cases(digits_edge, digits_calib):
     """A feed a thread, and its answer by a session of its own."""
-    alone = Session(DIGITS)
+    alone = Session(digits_edge)
     feeds = [{"image": digits_calib[i : i + 1]} for i in range(THREADS)]
     return [(feed, alone.run(feed), alone.run_raw(feed), alone.to_raw(feed)) for feed in feeds]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgekit.calibration import OBSERVERS
 from edgekit.toolkit.quantize import Options, Plan, Score, Trials, calibrate
 from edgekit.toolkit.quantize.search import Search, fixed_ranges
 
@@ -106,3 +107,40 @@ def test_few_samples_that_make_most_of_the_noise_do_not_decide():
     one, two = Score(base, signal), Score(other, signal)
     assert two.mean_db > one.mean_db + 2
     assert two.gain_db(one) < 0 and not two.beats(one, 0.0)
+
+
+def test_the_best_start_is_taken_of_those_that_are_better_for_certain(net, monkeypatch):
+    search = search_of(net, samples([1.0] * 16))
+    first, parts = search.score, dict(zip(OBSERVERS, [1.5, 0.6, 0.1, 0.3, 0.8], strict=True))
+    scores = {name: Score(first.noise * part, first.signal) for name, part in parts.items()}
+    tried = iter(scores.values())
+    monkeypatch.setattr(search.trials, "score", lambda *_: next(tried))
+    search.choose_start([search.plan])
+    best = min(parts, key=parts.__getitem__)
+    assert search.score is scores[best]
+    assert search.ranges == fixed_ranges(search.calibration, best)
+
+
+@pytest.mark.parametrize("noisy", ["x", "a"])
+def test_the_noisiest_tensor_is_searched_first(net, monkeypatch, noisy):
+    """Its range is a hundred times what its values need, whichever it is in order of execution."""
+    search = search_of(net, samples([1.0] * 8))
+    low, high = search.ranges[noisy]
+    search.ranges[noisy] = (100 * low, 100 * high)
+    seen = []
+    monkeypatch.setattr(search, "_alternatives", lambda group: seen.append(group) or [])
+    search.descend()
+    assert len(seen) > 1 and noisy in {v.name for v in seen[0].readers}
+
+
+@pytest.mark.parametrize("between, kept", [(-0.2, False), (3.0, True)])
+def test_samples_that_had_no_part_in_the_search_confirm(net, monkeypatch, between, kept):
+    """All samples together gain for certain; those between the searched ones decide as well."""
+    search = search_of(net, samples([1.0] * 32))
+    champion = Score(np.ones_like(search.score.noise), search.score.signal)
+    gains = np.tile([3.0, between], 16)
+    noise = champion.noise / 10 ** (gains / 10)
+    assert Score(noise, champion.signal).beats(champion, 0.01)
+    monkeypatch.setattr(search.trials, "_run", lambda _, at: noise[:, at])
+    found = search.trials.challenge(search.plan.emit(search.ranges)[0], champion, 0.01)
+    assert (found is not None) == kept

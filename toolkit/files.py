@@ -6,6 +6,7 @@ A link is followed, and what is no ordinary file (/dev/stdout, a pipe) is writte
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterable
@@ -77,6 +78,14 @@ def npz(arrays: dict[str, Array]) -> bytes:
 
 MAX_FILE = 1 << 31
 """Bytes of a file that is read whole: what an ONNX model or an .edge file can have."""
+
+
+def read_edge(path: str | Path) -> bytes:
+    """The bytes of the .edge file at `path`. Raises UserError, for an ONNX model too."""
+    if Path(path).suffix == ".onnx" and Path(path).is_file():
+        how = f"quantize it first: edgekit quantize {shlex.quote(str(path))} --calib SAMPLES"
+        raise UserError(f"{path} is an ONNX model; {how}")
+    return read_file(path, "an .edge file")
 
 
 def read_file(path: str | Path, what: str, most: int = MAX_FILE) -> bytes:

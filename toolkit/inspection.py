@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .files import read_file
+from .files import read_edge
 from .format.describe import arena_tensors, macs, op_dtype, op_type, weight_bytes
 from .format.model import EdgeModel, IoRecord
 from .format.reader import read
@@ -19,7 +19,7 @@ class OpInfo:
     """An operator and its first output."""
 
     name: str
-    type: str
+    operator: str
     dtype: str
     macs: int
     shape: Shape
@@ -77,7 +77,7 @@ class Inspection:
 
 def inspect(path: str | Path) -> Inspection:
     """Read the file at `path`. Raises UserError when it is missing, damaged or newer than we."""
-    return describe(read_file(path, "an .edge file"), str(path))
+    return describe(read_edge(path), str(path))
 
 
 def describe(data: bytes, source: str) -> Inspection:

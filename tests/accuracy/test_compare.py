@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,13 +9,16 @@ from edgekit.toolkit.accuracy import (
     OnnxRuntime,
     OwnRuntime,
     compare,
+    explain,
     make_meter,
     make_oracle,
     open_metric,
+    summary,
 )
 from edgekit.toolkit.accuracy.facts import Facts
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.quantize import quantize_graph
 from edgekit.toolkit.runtime import Session
@@ -86,7 +91,31 @@ def test_layers_are_compared_by_name_the_worst_first(sides):
     assert levels == sorted(levels) and all(db is not None and db > 25 for db in levels)
     z = next(layer for layer in report.layers if layer.name == "z")
     assert np.isclose(z.sqnr_db, report.outputs[0].sqnr_db)
-    assert report.to_json()["layers"][0].keys() == {"name", "type", "dtype", "sqnr_db"}
+    assert report.to_json()["layers"][0].keys() == {"name", "operator", "dtype", "sqnr_db"}
+
+
+def test_with_an_explanation_every_figure_of_a_layer_is_of_its_samples(sides):
+    edge, graph = sides
+    report = compare(edge, OwnRuntime(graph), SAMPLES, floats=graph)
+    few = compare(edge, OwnRuntime(graph), SAMPLES[:3], floats=graph)
+    told = explain(edge.model.data.tobytes(), graph, SAMPLES[:3])
+    expected = {layer.name: layer.sqnr_db for layer in few.layers}
+    for layer in replace(report, explanation=told).to_json()["layers"]:
+        if layer["name"] in expected:
+            assert layer["sqnr_db"] == pytest.approx(expected[layer["name"]])
+    assert expected != {layer.name: layer.sqnr_db for layer in report.layers}
+    assert f"on 3 samples: {few.outputs[0].sqnr_db:.1f} dB" in summary(told)[0]
+
+
+def test_layers_are_named_as_inspect_names_them(sides):
+    edge, graph = sides
+    data = edge.model.data.tobytes()
+    report = compare(edge, OwnRuntime(graph), SAMPLES[:3], floats=graph)
+    report = replace(report, explanation=explain(data, graph, SAMPLES[:3]))
+    inspected = {o.name: (o.operator, o.dtype) for o in describe(data, "a file").ops}
+    told = {n["name"]: (n["operator"], n["dtype"]) for n in report.to_json()["layers"]}
+    assert inspected and told == inspected | {"x": ("Input", "int8")}
+    assert {n.name: (n.operator, n.dtype) for n in report.layers} == inspected
 
 
 def test_a_float_file_meets_itself_exactly(sides):

@@ -340,6 +340,17 @@ def test_a_corrupted_file(refused, digits, digits_edge, tmp_path, command):
         assert "bad.edge" in refused(command, path, *more)
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["inspect", "run --input {digits}/eval.npz", "build --target cortex_m4 -o {tmp}/fw",
+     "bench --target cortex_m4", "check --float {digits}/digits.onnx --data {digits}/eval.npz"],
+)  # fmt: skip
+def test_an_onnx_model_instead_of_an_edge_file(refused, digits, tmp_path, command):
+    name, *options = command.format(digits=digits, tmp=tmp_path).split()
+    told = refused(name, digits / "digits.onnx", *options)
+    assert "digits.onnx is an ONNX model; quantize it first: edgekit quantize " in told
+
+
 def test_an_option_in_the_wrong_form(refused, digits, digits_edge):
     assert "NAME=1,3,224,224" in refused("convert", digits / "digits.onnx", "--shape", "image:1,1")
     assert "no input 'picture'" in refused("run", digits_edge, "--input", "picture=x.npy")

@@ -39,7 +39,7 @@ def test_quantize_writes_a_file_a_report_and_json(capsys, digits, tmp_path):
     assert note.startswith("the batch dimension 'N' is fixed to 1")
     assert told["explanation"]["samples"] == 32
     page = report.read_text()
-    assert "Where the accuracy goes" in page and "weights alone" in page
+    assert "Where the accuracy goes" in page and "weights only" in page
     assert "probabilities" in page and "<svg" in page and "http" not in page
 
 
@@ -51,7 +51,7 @@ def test_quantize_says_nothing_on_stdout_without_json(capsys, digits, tmp_path):
     assert captured.out == ""
     assert "arena" in captured.err
     words = " ".join(captured.err.split())
-    assert "weights alone" in words and "of the loss: " in words and "edgekit check" in words
+    assert "weights only" in words and "of the loss: " in words and "edgekit check" in words
     assert len(captured.err.splitlines()) < 10
 
 
@@ -84,6 +84,21 @@ def test_tables_cut_nothing(capsys, monkeypatch, terminal):
         assert "".join(line.split(" ")[0] for line in told.splitlines()[1:]).endswith(name)
     else:
         assert name in told
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_middle_of_names_is_left_out_of_wide_tables(capsys, monkeypatch, terminal):
+    monkeypatch.setattr(type(people), "is_terminal", terminal)
+    monkeypatch.setattr(type(people), "width", 80)
+    names = ["model/block_1/" + 280 * "n" + "/Conv_1", "model/block_1/" + 280 * "n" + "/Conv_2"]
+    table("Title", ("~name", "operator", ">MACs"), [(n, "Conv2d", 7) for n in [*names, "short"]])
+    told = capsys.readouterr().err
+    assert max(map(len, told.splitlines())) <= 80
+    cells = [line.strip("│┃ ").split()[0] for line in told.splitlines() if "Conv2d" in line]
+    assert cells[2] == "short"
+    for name, cell in zip(names, cells[:2], strict=True):
+        head, _, tail = cell.partition("…")
+        assert name.startswith(head) and name.endswith(tail) and len(tail) >= len("/Conv_1")
 
 
 def test_the_same_inputs_give_the_same_bytes(capsys, digits, tmp_path):
@@ -125,9 +140,9 @@ def test_check_compares_with_onnxruntime(capsys, digits, digits_edge):
     assert known == sorted(known, reverse=True)
     assert all(n["share"] is None for n in told["layers"][len(known) :])
     assert len([n for n in told["layers"] if n["sqnr_db"] is not None]) == 10
-    assert [n["type"] for n in told["layers"]].count("Input") == 1
+    assert [n["operator"] for n in told["layers"]].count("Input") == 1
     promised = (
-        "name type dtype sqnr_db weights_only_db activations_only_db local_db saturation "
+        "name operator dtype sqnr_db weights_only_db activations_only_db local_db saturation "
         "range_use cause advice gain_db"
     )
     assert all(set(n) >= set(promised.split()) for n in told["layers"])
@@ -141,7 +156,7 @@ def test_check_explains_by_words(capsys, digits, digits_edge):
         capsys, "check", digits_edge, "--float", digits / "digits.onnx",
         "--data", digits / "eval.npz", "--limit", 40, "--layers",
     )  # fmt: skip
-    assert "of the loss: " in captured.err and "weights alone" in captured.err
+    assert "of the loss: " in captured.err and "weights only" in captured.err
 
 
 def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
@@ -199,9 +214,9 @@ def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):
 @pytest.mark.parametrize(
     "rounding, held_out, judged",
     [
-        ("nearest", None, "; on 32 of them"),
-        ("gptq", False, ", which its weights are rounded for; on 32 of them"),
-        ("auto", True, ", each half with weights rounded for the other; the file on 32 of them"),
+        ("nearest", None, ""),
+        ("gptq", False, ", which its weights are rounded for"),
+        ("auto", True, ", cross-validated"),
     ],
 )
 def test_the_samples_that_the_sqnr_is_of_are_told(
@@ -214,8 +229,9 @@ def test_the_samples_that_the_sqnr_is_of_are_told(
     told = run_json(capsys, *words)
     assert told["samples"] == 384 and told["kept_samples"] == 192
     assert told["held_out"] == held_out
-    said = "".join(run(capsys, *words).err.split("\n")[1:])
-    assert f"on 192 of the 384 calibration samples{judged}" in said
+    score, file = run(capsys, *words).err.splitlines()[1:3]
+    assert score.endswith(f" dB on 192 of the 384 calibration samples{judged}")
+    assert file.startswith("Written file on 32 of these samples: ") and file.count(" dB") == 3
 
 
 def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tmp_path):
@@ -227,9 +243,9 @@ def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tm
     told = run_json(capsys, *words)
     assert told["samples"] == told["kept_samples"] == told["explanation"]["samples"] == 40
     assert read(edge.read_bytes()).provenance.settings["samples"] == 40
-    assert "on the 40 calibration samples; weights" in run(capsys, *words).err
+    assert "on the 40 calibration samples; weights only " in run(capsys, *words).err
     page = (tmp_path / "r.html").read_text()
-    assert "<b>40</b><span>calibration samples" in page and "on 40 of these samples" in page
+    assert "<b>40</b><span>calibration samples" in page and "on 40 calibration samples" in page
     words = ["check", edge, "--float", model, "--data", tmp_path / "c.npz", "--layers"]
     told = run_json(capsys, *words)
     assert told["samples"] == told["explanation"]["samples"] == 40
@@ -263,7 +279,7 @@ def test_inspect_tells_what_the_device_needs(capsys, digits_edge):
         "format_version",
     }  # fmt: skip
     assert told["macs"] == sum(op["macs"] for op in told["ops"]) == 145632
-    assert set(told["ops"][0]) >= {"name", "type", "dtype", "macs"}
+    assert set(told["ops"][0]) >= {"name", "operator", "dtype", "macs"}
     assert told["file_bytes"] - told["weight_bytes"] <= 4096 + 0.02 * told["weight_bytes"]
     assert told["arena_bytes"] >= told["arena_bound_bytes"] > 0
 
@@ -322,7 +338,7 @@ def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):
              "--observer", "minmax", "--max-bytes", "1K"]  # fmt: skip
     assert main([str(w) for w in words]) == 3
     told = capsys.readouterr().err
-    assert "calibration samples, each half with weights rounded for the other;" in told
+    assert "calibration samples, cross-validated\n" in told
     assert "NOT met (a file of at most 1,024 bytes)" in told and out.exists()
     size = out.stat().st_size
     assert f"(file {size:,} bytes, {size - 1024:,} too many)" in told and " lost" not in told

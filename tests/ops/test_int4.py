@@ -231,7 +231,7 @@ def test_inspect_says_int4(integers, wide):
     _, model = lowered(made_int4(integers.rng, fc_node(integers.rng, (1, 8), 4, wide=wide), 4))
     (op,) = describe(write(model), "m").ops
     dtype = "int16x4" if wide else "int4"
-    assert (op.type, op.dtype, op.macs) == ("FullyConnected", dtype, 32)
+    assert (op.operator, op.dtype, op.macs) == ("FullyConnected", dtype, 32)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from .metric import FORM, Metric, MetricFunction, open_metric
 from .metrics import Difference, Top1, predicted_class, sqnr_db
 from .named_metrics import NAMED
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
-from .words import costs, summary
+from .words import costs, parts, summary
 
 __all__ = [
     "FORM",
@@ -39,6 +39,7 @@ __all__ = [
     "make_meter",
     "make_oracle",
     "open_metric",
+    "parts",
     "predicted_class",
     "sqnr_db",
     "summary",

@@ -60,6 +60,7 @@ class Layer:
     flat        whether tables alone read it: its range ends where they are nearly flat
     unseen      whether the samples are others than those of calibration
     observer, calibrated  the file's observer, and its number of samples; None if not known
+    rounding    how the file's weights were rounded
     """
 
     name: str
@@ -72,6 +73,7 @@ class Layer:
     unseen: bool = True
     observer: str = "auto"
     calibrated: int | None = None
+    rounding: str = "nearest"
 
 
 def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Rounding]]:
@@ -105,7 +107,7 @@ def clipped(layer: Layer) -> Cause:
     low, high = f.range
     seen = f"{f.saturation:.2%} of the values lie beyond [{low:.4g}, {high:.4g}], "
     reach = f"as far as [{f.low:.4g}, {f.high:.4g}]"
-    if layer.sure and not _is_int16(f):
+    if layer.sure and not is_int16(f):
         return Cause("clipped range", f"{seen}{reach}, where the softmax is sure", finer(f))
     if layer.flat and f.clipping_samples > f.samples / 2:
         return Cause("clipped range", f"{seen}{reach}, where its table is nearly flat", finer(f))
@@ -154,19 +156,22 @@ def narrow(layer: Layer, used: bool) -> Cause:
             f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}], which it has in common "
             f"with '{layer.shares}'",
             "float where they are joined"
-            if _is_int16(f)
+            if is_int16(f)
             else "16-bit or float where they are joined",
         )
     if used:
         return Cause(
             "unused range",
             f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}]",
-            "a range as the data has it: try another --observer, or calibrate with such data",
+            "a range as the data has it: try another --observer, or calibrate with such data"
+            if layer.observer != "auto"
+            else "a range as the data has it: calibrate with such data",
         )
+    clipping = " or ".join(o for o in ("mse", "percentile") if o != layer.observer)
     return Cause(
         "outlier values",
         f"99.9 % of the values lie in {f.core_use:.0%} of the range [{low:.4g}, {high:.4g}]",
-        f"clip them (--observer mse or percentile), or {finer(f)}",
+        f"clip them (--observer {clipping}), or {finer(f)}",
     )
 
 
@@ -213,10 +218,11 @@ def uneven_channels(f: Facts) -> Cause:
     )
 
 
-def coarse_weights() -> Cause:
-    """The weights' own rounding, and nothing simpler."""
-    advice = "other integers (--rounding gptq or adaround), or keep this layer float"
-    return Cause("weight rounding", "", advice)
+def coarse_weights(rounding: str) -> Cause:
+    """The weights' own rounding, and nothing simpler. `rounding`: as it is; auto has tried gptq."""
+    others = {"nearest": "gptq or adaround", "auto": "adaround", "gptq": "adaround"}.get(rounding)
+    advice = f"other integers (--rounding {others}), or " if others else ""
+    return Cause("weight rounding", "", f"{advice}keep this layer float")
 
 
 def coarse_steps(f: Facts) -> Cause:
@@ -228,12 +234,13 @@ def coarse_steps(f: Facts) -> Cause:
 def finer(f: Facts, others: Sequence[str] = ()) -> str:
     """What helps against coarse steps: here, or only if at `others` too."""
     if others:
-        what, at = "float" if _is_int16(f) else "16-bit activations", "', '".join(others)
+        what, at = "float" if is_int16(f) else "16-bit activations", "', '".join(others)
         return f"{what} here and at '{at}' together: they are of one sum"
-    return "keep this layer float" if _is_int16(f) else "16-bit activations here"
+    return "keep this layer float" if is_int16(f) else "16-bit activations here"
 
 
-def _is_int16(f: Facts) -> bool:
+def is_int16(f: Facts) -> bool:
+    """Whether the tensor is on 16 bits."""
     return f.quant.dtype == INT16
 
 
@@ -260,7 +267,7 @@ def by_facts(layer: Layer) -> Cause:
     if f.constant:
         return constant_tensor(f)
     if f.weights > own:
-        return rounding_bias(f) if f.bias_share > MUCH else coarse_weights()
+        return rounding_bias(f) if f.bias_share > MUCH else coarse_weights(layer.rounding)
     if f.clipping > MUCH * own:
         return clipped(layer)
     if dead_on_top(f):

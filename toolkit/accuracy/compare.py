@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..build import open_once
+from ..decibels import EXACT_DB
 from ..errors import UserError
+from ..format.describe import dtype_of, op_type
 from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
@@ -36,7 +38,7 @@ class LayerReport:
     """One tensor over all samples; `sqnr_db` is None where one side alone has it."""
 
     name: str
-    type: str
+    operator: str
     dtype: str
     sqnr_db: float | None
 
@@ -78,7 +80,7 @@ class Report:
             told["explanation"].pop("layers")
             unknown = {f.name: None for f in fields(LayerCost)}
             told["layers"] = [
-                (unknown if cost is None else asdict(cost)) | asdict(layer)
+                asdict(layer) | (unknown if cost is None else asdict(cost))
                 for layer, cost in self.ranked()
             ]
         return told
@@ -86,11 +88,16 @@ class Report:
     def ranked(self) -> list[tuple[LayerReport, LayerCost | None]]:
         """Every layer, inputs too, with what it costs: those first that cost the outputs most.
 
-        Behind them those of which that is not known, in the order of `layers`.
+        Behind them those of which that is not known, least SQNR first. With an explanation, every
+        figure is of its samples.
         """
-        costs = {c.name: c for c in self.explanation.layers} if self.explanation else {}
-        found = [(layer, costs.pop(layer.name, None)) for layer in self.layers]
-        found += [(LayerReport(c.name, c.type, c.dtype, c.sqnr_db), c) for c in costs.values()]
+        costs, layers = dict[str, LayerCost](), self.layers
+        if (told := self.explanation) is not None:
+            costs = {c.name: c for c in told.layers}
+            layers = [replace(layer, sqnr_db=told.sqnr.get(layer.name)) for layer in layers]
+            layers.sort(key=lambda layer: EXACT_DB if layer.sqnr_db is None else layer.sqnr_db)
+        found = [(layer, costs.pop(layer.name, None)) for layer in layers]
+        found += [(LayerReport(c.name, c.operator, c.dtype, c.sqnr_db), c) for c in costs.values()]
         return sorted(found, key=lambda row: -_share(row[1]))
 
 
@@ -196,6 +203,6 @@ class _Layers:
         for out in self.edge.op_outputs:
             difference = self.differences.get(out.name)
             db = difference.sqnr_db if difference and difference.samples else None
-            layer = LayerReport(out.name, out.kind.name, out.dtype.name, db)
+            layer = LayerReport(out.name, op_type(out.kind), dtype_of(out.kind, out.dtype), db)
             (alone if db is None else known).append(layer)
         return sorted(known, key=lambda layer: layer.sqnr_db or 0.0) + alone

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..decibels import EXACT_DB, ratio_db
-from ..format.describe import op_type
+from ..format.describe import op_dtype, op_type
 from ..format.reader import read
 from ..ir import Array, Graph, Node
 from ..progress import Progress
@@ -29,7 +29,7 @@ from .causes import (
     inherited,
     remedies,
 )
-from .explanation import SHARE, WORST, Explanation, LayerCost
+from .explanation import SHARE, Explanation, LayerCost
 from .facts import Facts
 from .joined import Sums, shared_ranges
 from .simulate import Rounding, simulated
@@ -83,7 +83,6 @@ def explain(
 class _Found:
     cause: Cause
     gain_db: float | None
-    measured: bool = False
 
 
 class _Explainer:
@@ -119,11 +118,8 @@ class _Explainer:
         moved = [n for n in self.watched.facts if n not in set(names)]
         layers += [self._layer(n, {}, {}) for n in moved]
         scores = self.watched.scores
-        worst = {n for n in ranked[:WORST] if n in causes}
-        freed = self._measure(self.all.without({}, worst))
-        gained = self._gain(freed, base)
         batch = self.watched.batch
-        return Explanation(
+        told = Explanation(
             feeds * batch,
             count * batch if chosen else 0,
             len(self.trials.kept) * batch,
@@ -131,8 +127,10 @@ class _Explainer:
             scores["weights"].mean_db,
             scores["activations"].mean_db,
             layers,
-            gained,
+            sqnr={n: self._accumulated("file", n) for n in self.watched.noise["file"]},
         )
+        freed = self._measure(self.all.without({}, {c.name for c in told.worst_int8()}))
+        return replace(told, worst_int16_db=self._gain(freed, base))
 
     @cached_property
     def _work(self) -> int:
@@ -201,7 +199,7 @@ class _Explainer:
             gain, certain = _cost(base) - _cost(score), score.beats(base, LEAST_GAIN_DB)
             gains.append(self._gain(score, base))
             if gain >= MUCH * whole and gain > best_gain and certain:
-                best, best_gain = _Found(cause, gains[-1], True), gain
+                best, best_gain = _Found(cause, gains[-1]), gain
         if best is not None:
             return best
         return self._of_its_own(layer, gains) or self._weights_or_steps(layer, base)
@@ -220,7 +218,7 @@ class _Explainer:
             gain = self._gain_by_finer(name, *more, base=base)
             if gain is not None:
                 advice = finer(self.watched.facts[name], more)
-                return _Found(replace(found.cause, advice=advice), gain, True)
+                return _Found(replace(found.cause, advice=advice), gain)
         return replace(found, cause=replace(found.cause, advice=OUTWEIGHED))
 
     def _wants_finer(self, name: str, tried: Mapping[str, _Found]) -> bool:
@@ -250,7 +248,7 @@ class _Explainer:
                 continue
             cost = _cost(self._measure(rounding))
             if cost <= least:
-                best, least = _Found(cause, gain, True), cost
+                best, least = _Found(cause, gain), cost
         return best
 
     def _weights_or_steps(self, layer: Layer, base: Score) -> _Found:
@@ -261,9 +259,9 @@ class _Explainer:
             steps = self._measure(Rounding(tensors=self.all.tensors & {name}))
             if _cost(weights) > _cost(steps):
                 gain = self._gain(self._measure(self.all.without({name}, {})), base)
-                cause = coarse_weights()
-                return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain, True)
-        return _Found(coarse_steps(layer.facts), self._gain_by_finer(name, base=base), True)
+                cause = coarse_weights(layer.rounding)
+                return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain)
+        return _Found(coarse_steps(layer.facts), self._gain_by_finer(name, base=base))
 
     def _facts_of(self, name: str) -> Layer:
         samples = self.options.get("samples")
@@ -278,6 +276,7 @@ class _Explainer:
             self.unseen,
             str(self.options.get("observer", "auto")),
             samples if isinstance(samples, int) else None,
+            str(self.options.get("rounding", "auto")),
         )
 
     def _weights_that_read(self, name: str) -> dict[str, Array]:
@@ -331,7 +330,7 @@ class _Explainer:
         return LayerCost(
             name,
             "Input" if op is None else op_type(op.kind),
-            f.quant.dtype.name,
+            f.quant.dtype.name if op is None else op_dtype(self.twin.model, op),
             self._accumulated("file", name),
             self._accumulated("weights", name),
             self._accumulated("activations", name),
@@ -351,7 +350,6 @@ class _Explainer:
             "" if found is None else found.cause.seen,
             "" if found is None else found.cause.advice,
             None if found is None else found.gain_db,
-            found is not None and found.measured,
         )
 
     def _untried(self, name: str, shares: Mapping[str, float]) -> _Found | None:
@@ -367,8 +365,8 @@ class _Explainer:
             return None if culprit is None else _Found(inherited(culprit), None)
         if not own or (share is not None and not costs):
             return _Found(harmless(f), None) if own and _is_cut(f) else None
-        gain = None if share is None else -10 * float(np.log10(max(1 - share, 1e-3)))
-        return _Found(by_facts(self._facts_of(name)), gain)
+        # Of many things that the facts speak for few gain anything: only runs give advice.
+        return _Found(replace(by_facts(self._facts_of(name)), advice=""), None)
 
     def _rounds(self, name: str) -> bool:
         return name in self.all.tensors or name in self.all.weights

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 WORST = 3
@@ -14,6 +15,7 @@ SHARE = 0.02
 class LayerCost:
     """A tensor that the file rounds. dB are of the float signal to the error, on `samples`.
 
+    operator, dtype       as `edgekit inspect` has them; the operator of an input is "Input"
     sqnr_db               in the file: what has come together there
     weights_only_db, activations_only_db   likewise, only weights or only activations rounded
     local_db              this layer alone, on float inputs: its weights and its output rounded
@@ -26,12 +28,13 @@ class LayerCost:
     range_use, core_use   part of the steps that all values, or 99.9 % of them, spread over
     outlier_ratio         magnitude of the largest channel over the median one
     dead_channels, lost_channels  that never vary, seen more than once; that vary less than one step
-    gain_db               at the outputs, were the cause removed; `measured` by a run, or estimated
-                          from `share`
+    cause, seen           why, by runs in which it is removed or, where none were made, by the facts
+    advice, gain_db       what helps, and what the outputs gain by it; empty and None where no run
+                          has shown it
     """
 
     name: str
-    type: str
+    operator: str
     dtype: str
     sqnr_db: float | None
     weights_only_db: float | None
@@ -53,15 +56,16 @@ class LayerCost:
     seen: str = ""
     advice: str = ""
     gain_db: float | None = None
-    measured: bool = False
 
 
 @dataclass(frozen=True)
 class Explanation:
     """What a file costs at its outputs (SQNR averaged over the probes), and each layer's part.
 
-    Tensors were watched on `samples`; of them layers were rounded alone on `alone_samples`, and
-    remedies tried on `tried_samples`. `layers` are those that cost the outputs most first.
+    Every SQNR is of `samples`; of them layers were rounded alone on `alone_samples`, and remedies
+    tried on `tried_samples`. `layers` are those that cost the outputs most first. `worst_int16_db`
+    is what the outputs gain where the costliest of them that are on int8 get 16-bit activations.
+    `sqnr` is that of every tensor in the file, rounded there or not.
     """
 
     samples: int
@@ -72,11 +76,19 @@ class Explanation:
     activations_only_db: float
     layers: list[LayerCost]
     worst_int16_db: float | None = None
+    sqnr: Mapping[str, float | None] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """As documented for --json."""
+        told = asdict(self)
+        del told["sqnr"]
+        return told
 
     def worst(self, count: int = WORST) -> list[LayerCost]:
         """The layers that cost most and have a cause of their own."""
         named = [c for c in self.layers if c.cause and c.share is not None and c.share >= SHARE]
         return named[:count]
+
+    def worst_int8(self) -> list[LayerCost]:
+        """Those of them whose activations are on 8 bits."""
+        return [c for c in self.worst() if c.dtype in ("int8", "int4")]

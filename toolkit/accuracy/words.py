@@ -9,22 +9,30 @@ from .explanation import Explanation, LayerCost
 def summary(e: Explanation) -> list[str]:
     """What it costs and which layers above all, the costliest first."""
     lines = [
-        f"SQNR at the outputs {in_words(e.sqnr_db)}; weights alone {in_words(e.weights_only_db)}, "
-        f"activations alone {in_words(e.activations_only_db)}"
+        f"Output SQNR on {e.samples} sample{'s' * (e.samples != 1)}: {in_words(e.sqnr_db)}; "
+        f"{parts(e)}"
     ]
     return lines + costs(e)
+
+
+def parts(e: Explanation) -> str:
+    """What each half of the quantization leaves, on the samples of the explanation."""
+    return (
+        f"weights only {in_words(e.weights_only_db)}, "
+        f"activations only {in_words(e.activations_only_db)}"
+    )
 
 
 def costs(e: Explanation) -> list[str]:
     """The layers above all, a line each, and what they make together."""
     lines = [sentence(c) for c in e.worst()]
-    if e.worst_int16_db is not None and len(lines) > 1:
-        lines.append(
-            f"16-bit activations for these {len(lines)} together: {e.worst_int16_db:+.1f} dB"
-        )
+    narrow = [f"'{c.name}'" for c in e.worst_int8()]
+    if e.worst_int16_db is not None and len(narrow) > 1:
+        these = f"these {len(narrow)}" if len(narrow) == len(lines) else " and ".join(narrow)
+        lines.append(f"16-bit activations for {these} together: {e.worst_int16_db:+.1f} dB")
     advice = " ".join(c.advice for c in e.worst())
     if e.worst_int16_db is not None or "16-bit" in advice or "float" in advice:
-        lines.append("16-bit and float layers are chosen by quantize --min-sqnr or --max-drop")
+        lines.append("To allow int16 and float32 layers, use quantize --min-sqnr or --max-drop")
     return lines
 
 
@@ -33,11 +41,11 @@ def sentence(cost: LayerCost) -> str:
     share = "" if cost.share is None else f", {cost.share:.0%} of the loss"
     seen = f" ({cost.seen})" if cost.seen else ""
     advice = f"; {cost.advice}" if cost.advice else ""
-    return f"{cost.type} '{cost.name}'{share}: {cost.cause}{seen}{advice}{gain(cost)}"
+    return f"{cost.operator} '{cost.name}'{share}: {cost.cause}{seen}{advice}{gain(cost)}"
 
 
 def gain(cost: LayerCost) -> str:
     """What the outputs gain by the remedy, " (+1.2 dB)"; nothing if that is unknown or none."""
     if cost.gain_db is None or cost.gain_db < 0.05:
         return ""
-    return f" ({'' if cost.measured else 'about '}{cost.gain_db:+.1f} dB)"
+    return f" ({cost.gain_db:+.1f} dB)"

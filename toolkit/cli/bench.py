@@ -49,11 +49,11 @@ def bench(
     total, counted = cost.instructions_per_inference, load_target(target).counted
     table(
         f"{model} on {cost.target}{f' ({cost.cpu})' if cost.cpu else ''}",
-        ("operator", "type", f">{counted}", ">share", ">MACs", ">per MAC"),
+        ("~name", "operator", f">{counted}", ">share", ">MACs", ">per MAC"),
         [
             (
                 op.name,
-                op.type,
+                op.operator,
                 f"{op.instructions:,}",
                 f"{op.instructions / max(1, total):.0%}",
                 f"{op.macs:,}",

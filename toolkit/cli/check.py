@@ -92,7 +92,7 @@ def check(
         return
     table(
         f"{report.samples} samples on {report.target}, against {report.oracle}",
-        ("output", ">SQNR", ">cosine", ">largest error"),
+        ("~output", ">SQNR", ">cosine", ">largest error"),
         [
             (o.name, in_words(o.sqnr_db), f"{o.cosine:.6f}", f"{o.max_abs_error:.5g}")
             for o in report.outputs
@@ -110,16 +110,16 @@ def check(
         _explain(report, report.explanation)
     elif layers:
         table(
-            "Signal left after each layer, worst first",
-            ("tensor", "operator", "held as", ">SQNR"),
-            [(n.name, n.type, n.dtype, level(n.sqnr_db)) for n in report.layers],
+            "SQNR after each layer, worst first (dB)",
+            ("~name", "operator", "dtype", ">SQNR"),
+            [(n.name, n.operator, n.dtype, level(n.sqnr_db)) for n in report.layers],
         )
 
 
 def _explain(report: Report, explanation: Explanation) -> None:
     rows = []
     for n, c in report.ranked():
-        row = [n.name, n.type, n.dtype, level(n.sqnr_db)]
+        row = [n.name, n.operator, n.dtype, level(n.sqnr_db)]
         if c is None:
             rows.append([*row, *[""] * 7])
             continue
@@ -128,13 +128,16 @@ def _explain(report: Report, explanation: Explanation) -> None:
         parts = (share, f"{c.saturation:.1%}", f"{c.range_use:.0%}", c.cause or "")
         rows.append([*row, *map(level, levels), *parts])
     table(
-        "What each layer costs the outputs, costliest first, and signal left after it in dB; on "
-        f"{explanation.samples} samples with only weights or activations rounded, and of it alone",
+        f"Layers by share of the output error (SQNR in dB, {explanation.samples} samples)",
         (
-            "tensor", "operator", "held as", ">SQNR", ">weights", ">activ.", ">alone", ">loss",
+            "~name", "operator", "dtype", ">SQNR", ">W only", ">A only", ">layer", ">share",
             ">clipped", ">range", "cause",
         ),
         rows,
     )  # fmt: skip
+    people.print(
+        "W only, A only: only the weights, or the activations, of the model are rounded; "
+        "layer: only this one, at its own output"
+    )
     for line in summary(explanation):
         people.print(line)

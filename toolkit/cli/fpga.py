@@ -54,11 +54,11 @@ def bench_report(model: Path, device: str | None, config: Config, as_json: bool)
         return
     table(
         f"{model} on {cost.device}",
-        ("operator", "type", "where", ">to device", ">to host", ">ms here", ">est. cycles"),
+        ("~name", "operator", "where", ">to device", ">to host", ">ms here", ">est. cycles"),
         [
             (
                 op.name,
-                op.type,
+                op.operator,
                 "device" if op.on_device else "host",
                 f"{op.to_device_bytes:,}",
                 f"{op.to_host_bytes:,}",
@@ -80,8 +80,8 @@ def _estimate(title: str, found: Estimate) -> None:
     table(
         title,
         (
+            "~name",
             "operator",
-            "type",
             ">est. cycles",
             "bound by",
             ">MACs",
@@ -91,7 +91,7 @@ def _estimate(title: str, found: Estimate) -> None:
         [
             (
                 layer.name,
-                layer.type,
+                layer.operator,
                 f"{layer.cycles:,}" if layer.cycles else "",
                 layer.bound,
                 f"{layer.macs:,}" if layer.macs else "",

@@ -22,11 +22,11 @@ def inspect(model: Path, as_json: bool) -> None:
         return
     table(
         f"{model}: {len(found.ops)} operators, {found.macs:,} MACs",
-        ("operator", "type", "dtype", ">MACs", "output", ">scale", ">zero"),
+        ("~name", "operator", "dtype", ">MACs", "output", ">scale", ">zero"),
         [
             (
                 o.name,
-                o.type,
+                o.operator,
                 o.dtype,
                 f"{o.macs:,}",
                 "x".join(map(str, o.shape)),
@@ -38,14 +38,13 @@ def inspect(model: Path, as_json: bool) -> None:
     )
     table(
         "Memory map of the arena",
-        ("tensor", ">offset", ">bytes", ">first step", ">last step"),
+        ("~tensor", ">offset", ">bytes", ">first step", ">last step"),
         [(m.name, m.offset, m.bytes, m.first, m.last) for m in found.memory_map],
     )
     bound = found.arena_bound_bytes
     people.print(
-        f"arena {kib(found.arena_bytes)} (no plan of this order can do with less than "
-        f"{kib(bound)}), "
-        f"of which scratch up to {kib(found.scratch_bytes)}\n"
+        f"arena {kib(found.arena_bytes)} (lower bound for this order: {kib(bound)}), "
+        f"scratch at most {kib(found.scratch_bytes)}\n"
         f"file {kib(found.file_bytes)}: weights and tables {kib(found.weight_bytes)}, "
         f"the rest {kib(found.file_bytes - found.weight_bytes)}\n"
         f"format {found.format_version}, planned for {found.target}, by {found.producer}"

@@ -43,6 +43,9 @@ people = _People(stderr=True, highlight=False, markup=False, emoji=False, soft_w
 """Says names as they are, and lines whole: what it shows of a command can be copied."""
 
 WIDEST = 4096
+WIDTH = 80
+"""Columns that tables have in a file or pipe, if names cut to SHORTEST allow it."""
+SHORTEST = 24
 
 
 class ReaderGoneError(Exception):
@@ -98,19 +101,42 @@ def print_json(data: Any) -> None:
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table; a column named '>...' is right-aligned, it and '|...' are never broken.
 
-    On a terminal too narrow for it, without frames and with long cells on several lines; into a
-    file or pipe, which is read elsewhere, as wide as it is.
+    Cells of a column '~...' are names: where the table is too wide, their middles are left out. On
+    a terminal that is still too narrow, without frames and with long cells on several lines; into
+    a file or pipe, which is read elsewhere, as wide as it is.
     """
+    cells = [[plain(str(cell)) for cell in row] for row in rows]
+    room = people.width if people.is_terminal else WIDTH
+    t, needed = _table(title, columns, cells, WIDEST)
+    if needed > room and "~" in {c[:1] for c in columns}:
+        longest = max((len(r[i]) for r in cells for i, c in enumerate(columns) if c[0] == "~"))
+        t, needed = _table(title, columns, cells, max(longest - (needed - room), SHORTEST))
+    t.width = needed
+    if people.is_terminal and needed > room:
+        t.box, t.padding, t.width = None, (0, 1, 0, 0), room
+    people.print(t)
+
+
+def _table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], name: int
+) -> tuple[Table, int]:
+    """The table with names of at most `name` characters, and its width."""
     t = Table(title=plain(title), title_justify="left", header_style="bold")
     for c in columns:
         justify: Literal["left", "right"] = "right" if c.startswith(">") else "left"
-        t.add_column(c.lstrip(">|"), justify=justify, no_wrap=c[:1] in ">|", overflow="fold")
+        t.add_column(c.lstrip(">|~"), justify=justify, no_wrap=c[:1] in ">|", overflow="fold")
     for row in rows:
-        t.add_row(*(plain(str(cell)) for cell in row))
-    t.width = Measurement.get(people, people.options.update(max_width=WIDEST), t).maximum
-    if people.is_terminal and t.width > people.width:
-        t.box, t.padding, t.width = None, (0, 1, 0, 0), people.width
-    people.print(t)
+        cells = zip(columns, row, strict=True)
+        t.add_row(*(elided(cell, name) if c[:1] == "~" else cell for c, cell in cells))
+    return t, Measurement.get(people, people.options.update(max_width=WIDEST), t).maximum
+
+
+def elided(name: str, most: int) -> str:
+    """The name in at most so many characters, 3 or more: its ends tell it from others."""
+    if len(name) <= most:
+        return name
+    head = (most - 1) // 2
+    return f"{name[:head]}…{name[head + 1 - most :]}"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import click
 
 from ...calibration import ImageOptions
 from .. import pipeline
-from ..accuracy import costs
+from ..accuracy import costs, parts
 from ..decibels import in_words
 from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Budget, Mixed, grouped
 from .options import (
@@ -143,15 +143,13 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         f"arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
     )
     told = done.explanation
-    other = told.samples < done.kept_samples or done.held_out
-    also = f"{in_words(told.sqnr_db)}, " if other else ""
-    on = f"on {told.samples} of them {also}" if told.samples < done.samples else also
-    file = "the file " if done.held_out else ""
+    same = told.samples == done.kept_samples and not done.held_out
     people.print(
-        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}; {file}{on}"
-        f"weights alone {in_words(told.weights_only_db)}, "
-        f"activations alone {in_words(told.activations_only_db)}"
+        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}{f'; {parts(told)}' if same else ''}"
     )
+    if not same:
+        some = f"on {told.samples} of these samples"
+        people.print(f"Written file {some}: {in_words(told.sqnr_db)}; {parts(told)}")
     for line in costs(told):
         people.print(f"  {line}")
     for line in grouped(done.decisions):
@@ -159,7 +157,7 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
     for note in done.notes:
         people.print(f"note: {note}", style="yellow")
     command = ["edgekit", "check", done.output, "--float", str(model), *image_words(image)]
-    people.print(f"judge it on other samples: {shlex.join(command)} --layers --data SAMPLES")
+    people.print(f"Next, evaluate on unseen data: {shlex.join(command)} --layers --data SAMPLES")
     if done.report:
         people.print(f"report: {done.report}")
     if done.mixed:
@@ -170,8 +168,7 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
 
 def _judging(done: pipeline.Quantized) -> str:
     """The samples that the SQNR is of."""
-    ways = {True: ", each half with weights rounded for the other",
-            False: ", which its weights are rounded for", None: ""}  # fmt: skip
+    ways = {True: ", cross-validated", False: ", which its weights are rounded for", None: ""}
     some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
     samples = "calibration sample" if done.samples == 1 else f"{done.samples} calibration samples"
     return f"{some}the {samples}{ways[done.held_out]}"
@@ -193,7 +190,7 @@ def _tell_mixed(mixed: Mixed) -> None:
         for point in mixed.pareto
     ]
     table(
-        f"Mixes that no other beats, by {mixed.trials} trials",
+        f"Pareto front ({mixed.trials} configurations evaluated)",
         ("", ">file", ">arena", ">SQNR", *lost, "operators"),
         rows,
     )
@@ -204,7 +201,7 @@ def _tell_mixed(mixed: Mixed) -> None:
             f"the budget is met for the generic file ({mixed.limits}): {mixed.chosen.what}"
         )
     else:
-        text = f"the budget is NOT met ({mixed.limits}); the best found: {mixed.chosen.what}"
+        text = f"Budget NOT met ({mixed.limits}); the best found: {mixed.chosen.what}"
         people.print(f"{text} ({_missed(mixed)})", style="red")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from ..files import read_file
+from ..files import read_edge
 from ..format.describe import macs, op_type
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.schema import DType
@@ -25,7 +25,7 @@ class OpCost:
     """One operator."""
 
     name: str
-    type: str
+    operator: str
     instructions: int
     macs: int
 
@@ -57,7 +57,7 @@ def bench(model: str | Path, target_name: str, cpu: str | None = None, kernels: 
             f"{target_name} is this machine and has no emulator to count on; targets with one "
             "are listed by `edgekit targets`"
         )
-    with Device(read_file(model, "an .edge file"), target, cpu, kernels) as device:
+    with Device(read_edge(model), target, cpu, kernels) as device:
         return cost(device, device.run([random_inputs(device.model)], count=True))
 
 

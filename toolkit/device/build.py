@@ -15,7 +15,7 @@ from typing import Any
 from ... import runtime_c, targets
 from ...targets import Target
 from ..errors import UserError
-from ..files import read_file
+from ..files import read_edge
 from ..format.model import EdgeModel
 from ..format.reader import read
 from ..retarget import retarget
@@ -186,7 +186,7 @@ def build(
     is as it was.
     """
     target = load_target(target_name)
-    data = prepare(read_file(model, "an .edge file"), target, str(model))
+    data = prepare(read_edge(model), target, str(model))
     parsed = read(data, str(model))
     out = Path(output)
     check_folder(out)

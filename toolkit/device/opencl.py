@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import read_file
+from ..files import read_edge, read_file
 from ..format.reader import read
 from ..fpga import Config, partition
 from ..fpga.config import KERNELS
@@ -95,9 +95,7 @@ class OpenClSession(AcceleratedSession):
                 for k in ("vec", "lanes", "line_words", "weight_words", "pool_words", "taps")
             }
         )
-        data, self.placed = partition(
-            read(read_file(source, "an .edge file"), str(source)), self.config
-        )
+        data, self.placed = partition(read(read_edge(source), str(source)), self.config)
         super().__init__(Model(data, name=str(source)), accelerator, max_memory=max_memory)
 
 

@@ -28,10 +28,15 @@ def op_dtype(model: EdgeModel, op: OpRecord) -> str:
 
     "int4": weights of 4 bits, all else int8. "int16x4": weights of 4 bits, activations int16.
     """
+    return dtype_of(op.kind, NUMPY_OF[model.tensors[op.outputs[0]].dtype])
+
+
+def dtype_of(kind: OpKind, output: object) -> str:
+    """As `op_dtype`, of an operator whose first output has the element type `output`."""
     for suffix, name in _SUFFIX.items():
-        if op.kind.name.endswith(suffix):
+        if kind.name.endswith(suffix):
             return name
-    return str(NUMPY_OF[model.tensors[op.outputs[0]].dtype])
+    return str(output)
 
 
 def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:

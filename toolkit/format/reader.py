@@ -35,7 +35,7 @@ from .writer import checksum_position, checksums
 
 def read_file(path: str | Path) -> EdgeModel:
     """Parse the file at `path`. Raises UserError naming it."""
-    return read(files.read_file(path, "an .edge file"), str(path))
+    return read(files.read_edge(path), str(path))
 
 
 def read(data: bytes, source: str = "model") -> EdgeModel:

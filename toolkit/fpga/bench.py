@@ -8,7 +8,7 @@ from typing import Any
 
 from ..device.bench import random_inputs
 from ..device.opencl import OpenClSession
-from ..files import read_file
+from ..files import read_edge
 from ..format.reader import read
 from .config import Config
 from .estimate import Estimate, estimate
@@ -19,7 +19,7 @@ class OpTime:
     """An operator of one run; seconds are the emulator's on this machine, not an FPGA's."""
 
     name: str
-    type: str
+    operator: str
     on_device: bool
     to_device_bytes: int
     to_host_bytes: int
@@ -46,7 +46,7 @@ def bench_on_fpga(model: str | Path, device: str | None, config: Config) -> Fpga
     """Run one inference on random inputs of a fixed seed. Raises UserError."""
     from ..runtime import Session
 
-    parsed = read(read_file(model, "an .edge file"), str(model))
+    parsed = read(read_edge(model), str(model))
     with OpenClSession(model, device, config) as session:
         host = Session(model)
         feed = {

@@ -12,7 +12,7 @@ from typing import Any
 from ... import runtime_c, targets
 from ..device.folder import check_folder, install
 from ..device.process import require, run
-from ..files import read_file
+from ..files import read_edge
 from ..format.reader import read
 from .config import HEADER, KERNELS, Config
 from .estimate import Estimate, estimate
@@ -47,7 +47,7 @@ def build_for_fpga(
     """
     out = Path(output)
     check_folder(out)
-    parsed = read(read_file(model, "an .edge file"), str(model))
+    parsed = read(read_edge(model), str(model))
     data, placed = partition(parsed, config)
     found = estimate(parsed, config)
     crossings = [

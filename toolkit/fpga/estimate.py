@@ -33,7 +33,7 @@ class LayerCycles:
     """An operator; cycles 0 and the reason where it runs on the host. `bound`: slowest stage."""
 
     name: str
-    type: str
+    operator: str
     cycles: int
     bound: str
     macs: int

@@ -10,7 +10,6 @@ they give the same file.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
@@ -164,9 +163,8 @@ class _Search:
         fewest = bisect_left(range(len(order)), True, key=lambda n: self.mixes.holds(order[:n]))
         taken = order[:fewest]
         for move in taken:
-            cost = 10 * math.log10(1 + max(loss[move], 0.0))
-            why = f"it saves {saved[move]:,} bytes and alone costs {cost:.1f} dB"
-            self.mixes.why[move] = why
+            # What it costs is measured in the file, whose weights are rounded for it.
+            self.mixes.why[move] = f"saves {saved[move]:,} bytes"
         worst = sorted(taken, key=lambda m: -loss[m])
         spared = picked(worst, lambda gone: self.mixes.holds(without(taken, gone)), 1, MAX_FITTED)
         return without(taken, spared)

@@ -63,7 +63,7 @@ class Decision:
 
     node: str  # the ONNX node's name, or its first output if it has none
     op: str
-    what: str  # begins with "kept float", "requantized", "moved to int8 border", ...
+    what: str  # begins with "kept float", "requantized", "made 16x8", ...
     why: str
 
     def __str__(self) -> str:

@@ -35,7 +35,7 @@ class LayerRow:
     """A tensor after quantization: how it is held, what is left of the float signal, and why."""
 
     name: str
-    type: str
+    operator: str
     dtype: str
     macs: int
     low: float

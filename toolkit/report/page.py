@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...calibration import Samples
-from ..accuracy import Explanation, LayerReport, OwnRuntime, compare, summary
+from ..accuracy import Explanation, OwnRuntime, compare, summary
 from ..decibels import in_words
 from ..inspection import Inspection, describe
 from ..needs import Need
@@ -39,10 +39,9 @@ def report_page(
         Session(data, max_memory=None),
         OwnRuntime(done.floats),
         samples,
-        floats=done.floats,
         batch=batch,
         total=done.samples * batch,
-        progress=lambda _, n, total: progress("measuring layers", n, total),
+        progress=lambda _, n, total: progress("measuring outputs", n, total),
     )
     return render(
         ReportData(
@@ -54,7 +53,7 @@ def report_page(
             outputs=[
                 OutputRow(o.name, o.sqnr_db, o.cosine, o.max_abs_error) for o in compared.outputs
             ],
-            layers=_layers(found, compared.layers, explanation),
+            layers=_layers(found, explanation),
             summary=summary(explanation),
             watched=explanation.samples,
             decisions=[str(d) for d in done.decisions],
@@ -62,33 +61,31 @@ def report_page(
             notes=notes,
             mixed=done.mixed,
             targets=list(needed),
-            rounded=_rounded(done),
+            rounded=_rounded(done, batch),
         )
     )
 
 
-def _rounded(done: Quantized) -> str:
+def _rounded(done: Quantized, batch: int) -> str:
     if not done.plan.has_rounded:
         return ""
-    level = in_words(round(done.sqnr_db, 2))
-    halves = f": with each half on weights rounded for the other, SQNR is {level}"
+    level, kept = in_words(round(done.sqnr_db, 2)), len(done.calibration.kept) * batch
+    halves = f": mean output SQNR, two-fold cross-validated on {kept} of them, is {level}"
     return ", and weights are rounded for them" + (halves if done.held_out else "")
 
 
-def _layers(
-    found: Inspection, compared: Sequence[LayerReport], explanation: Explanation
-) -> list[LayerRow]:
+def _layers(found: Inspection, explanation: Explanation) -> list[LayerRow]:
     """Inputs, then the operators in order."""
-    sqnr = {layer.name: layer.sqnr_db for layer in compared}
     costs = {c.name: c for c in explanation.layers}
     ops = {op.name for op in found.ops}
     rows = [
-        LayerRow(c.name, c.type, c.dtype, 0, c.low, c.high, c.sqnr_db, c)
+        LayerRow(c.name, c.operator, c.dtype, 0, c.low, c.high, c.sqnr_db, c)
         for c in explanation.layers
         if c.name not in ops
     ]
     for op in found.ops:
         c = costs.get(op.name)
         low, high = (0.0, 0.0) if c is None else (c.low, c.high)
-        rows.append(LayerRow(op.name, op.type, op.dtype, op.macs, low, high, sqnr.get(op.name), c))
+        level = explanation.sqnr.get(op.name)
+        rows.append(LayerRow(op.name, op.operator, op.dtype, op.macs, low, high, level, c))
     return rows

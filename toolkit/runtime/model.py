@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
-from ..files import read_file
+from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
 from ..format.schema import OpKind
@@ -86,7 +86,7 @@ class Model:
         self, source: str | Path | bytes, *, checksum: bool = True, name: str = "model"
     ) -> None:
         self.source = name if isinstance(source, bytes) else str(source)
-        data = source if isinstance(source, bytes) else read_file(source, "an .edge file")
+        data = source if isinstance(source, bytes) else read_edge(source)
         self.data = aligned(len(data))
         self.data[:] = np.frombuffer(data, np.uint8)
         self.handle = ffi.new("ek_model *")

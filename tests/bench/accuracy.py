@@ -29,8 +29,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from accuracy_table import markdown, write_markdown
-from host import feeds_of, ort_int8
+from accuracy_table import markdown
+from host import feeds_of
+from host_peers import ort_int8
+from page import write_part
 from resample import lead
 
 import edgekit
@@ -54,6 +56,13 @@ SHORT = {
     "wine_scaler_logreg": "ml_wine_scaler_logreg",
     "diabetes_ridge": "ml_diabetes_ridge",
     "minilm": "minilm_l3_sentence",
+    "gboost": "ml_breast_cancer_gboost",
+    "lightgbm": "ml_breast_cancer_lightgbm",
+    "random_forest": "ml_digits_random_forest",
+    "rf_regressor": "ml_diabetes_rf_regressor",
+    "svc_rbf": "ml_digits_svc_rbf",
+    "svr": "ml_diabetes_svr",
+    "knn": "ml_wine_knn",
 }
 EXIT_BUDGET = 3
 MAX_DROP = "--max-drop {} --eval {{eval}} --metric {{metric}}"
@@ -62,7 +71,8 @@ DEFAULT = (
     *("selfie", "mnist", "digits_mlp", "crepe_tiny", "face_landmark", "mtcnn_onet", "ppocrv4_det"),
     *("ppocr_textline_cls", "magika_v3_3", "wine_gaussian_nb", "wine_scaler_logreg"),
     *("diabetes_ridge", "minilm"),
-    *("fsdd_gru_digits", "silero_vad_16k_noif"),
+    *("fsdd_gru_digits", "silero_vad_16k", "silero_vad_16k_noif", "gboost", "lightgbm"),
+    *("random_forest", "rf_regressor", "svc_rbf", "svr", "knn"),
 )
 EDGEKIT = [
     sys.executable,
@@ -97,10 +107,17 @@ class Model:
         np.savez(self.calib, **samples)
         self.eval = folder / "eval.npz"
         self.shapes = {
-            i["name"]: (1, *samples[i["name"]].shape[1:])
+            i["name"]: self._shape(i, samples)
             for i in self.meta["inputs"]
-            if i["name"] in samples and not all(_fixed(d) for d in i["shape"][1:])
+            if not all(_fixed(d) for d in i["shape"][1:])
         }
+
+    def _shape(self, io, samples):
+        """The shape of an input for one sample; those of recurrent models are stored with it."""
+        if io["name"] not in samples:
+            return [d if _fixed(d) else 1 for d in io["shape"]]
+        stored = samples[io["name"]].shape[1:]
+        return stored if self.meta.get("stateful") else (1, *stored)
 
     def fill(self, options):
         """The words of `options`, what stands in braces filled in."""
@@ -248,9 +265,9 @@ def onnxruntime_int8(model, truth, metric):
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
-    if ort_int8(model.onnx, feeds_of(model.calib), model.folder) is None:
-        return {"error": "it cannot quantize the model"}, None
     path = model.folder / "int8.onnx"
+    if not ort_int8(model.onnx, feeds_of(model.calib), path):
+        return {"error": "it cannot quantize the model"}, None
     figures, outputs = model.score(model.library.ort_run(str(model.directory), str(path)))
     found = {"value": figures[metric], **compared(truth, outputs, model.scored, metric),
              "bytes": path.stat().st_size}  # fmt: skip
@@ -294,7 +311,7 @@ def main():
             rows.append(measure(Model(library, name, Path(folder)), settings, arguments.ort))
     text = markdown(rows, settings)
     if arguments.markdown:
-        write_markdown(text)
+        write_part("accuracy.py", text)
     print(json.dumps(rows, indent=2) if arguments.json else text)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- accuracy.py: begin -->", "<!-- accuracy.py: end -->"
 UNITS = {"top1": "points", "psnr": "dB", "mae_vs_float": "px", "r2": "points"}
 LOWER_IS_BETTER = ("mae_vs_float", "mse", "cer", "max_abs_err")
 TITLES = {
@@ -142,11 +139,3 @@ def mixed_line(row, ours):
         str(found["float32"]),
         f"{ours['seconds']:.0f}",
     ]
-
-
-def write_markdown(text):
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        sys.exit(f"{PAGE}: has no lines '{BEGIN}' and '{END}' to write between")
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")

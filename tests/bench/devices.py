@@ -23,6 +23,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from page import write_part
 
 import edgekit
 from edgekit import targets
@@ -43,7 +44,6 @@ LARGE = {"mobilenet": "mobilenet_v1_025_224"}
 NAMES = {**TINY, **LARGE}
 ARM = ("aarch64_linux", "armv7_linux", *(n for n in targets.names() if n.startswith("cortex_m")))
 SAMPLES = 20
-BEGIN, END = "<!-- devices.py: begin -->", "<!-- devices.py: end -->"
 
 
 def say(*words):
@@ -186,15 +186,6 @@ def line(cells):
     return "| " + " | ".join(f"{c:,}" if isinstance(c, int) else str(c) for c in cells) + " |"
 
 
-def write_markdown(rows):
-    path = ROOT / "docs" / "benchmarks.md"
-    before, _, rest = path.read_text().partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        sys.exit(f"{path}: has no lines '{BEGIN}' and '{END}' to write between")
-    path.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{after}")
-
-
 def full_kws(collection):
     """Every evaluation sample of keyword spotting on AArch64: bytes, and top-1 on both sides."""
     name, target = TINY["kws"], targets.load("aarch64_linux")
@@ -232,7 +223,7 @@ def main():
             found = list(rows_of(collection, models, names))
             wrong = any(r["equal"] != r["samples"] for r in found)
             if arguments.markdown:
-                write_markdown(found)
+                write_part("devices.py", markdown(found))
     if arguments.json:
         print(json.dumps(found, indent=2))
     if wrong:

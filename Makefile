@@ -29,7 +29,7 @@ develop: $(VENV)/bin/python
 	$(BIN)/python -m pip install --no-build-isolation -Ceditable.rebuild=true -e '.[dev]'
 
 bench: $(VENV)/test
-	$(BIN)/python tests/bench/host.py --markdown
+	$(BIN)/python tests/bench/host.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ class OpInfo:
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """A tensor in the arena. Step 0 is before the first operator; the last is after all."""
+    """A tensor in the arena. Step 0 is before the first operator; the last is after all.
+
+    The name of a view says whose memory it is.
+    """
 
     name: str
     offset: int
@@ -128,6 +132,22 @@ def _ops(model: EdgeModel) -> list[OpInfo]:
     return found
 
 
+def _view_name(
+    model: EdgeModel, view: int, names: Mapping[int, str], first: Mapping[int, int]
+) -> str:
+    """Of a tensor that nothing writes: it lies in what was written there last."""
+    mine, read = model.tensors[view], first.get(view, 0)
+    written = [
+        i
+        for i in arena_tensors(model)
+        if i in names
+        and first.get(i, 0) < read
+        and 0 <= mine.offset - model.tensors[i].offset < model.tensors[i].nbytes
+    ]
+    last = max(written, key=lambda i: first.get(i, 0), default=None)
+    return "(a view)" if last is None else f"(alias of {names[last]})"
+
+
 def _memory_map(model: EdgeModel) -> list[MemoryRow]:
     names = {io.tensor: io.name for io in (*model.outputs, *model.inputs)}
     first = {io.tensor: 0 for io in model.inputs}
@@ -138,8 +158,9 @@ def _memory_map(model: EdgeModel) -> list[MemoryRow]:
             last[i] = max(last.get(i, 0), step)
         names.setdefault(op.outputs[0], op.name)
     rows = [
-        MemoryRow(names.get(i, "(a view)"), t.offset, t.nbytes, first.get(i, 0), last.get(i, 0))
+        MemoryRow(name, t.offset, t.nbytes, first.get(i, 0), last.get(i, 0))
         for i, t in ((i, model.tensors[i]) for i in arena_tensors(model))
+        for name in [names[i] if i in names else _view_name(model, i, names, first)]
     ]
     rows += [
         MemoryRow(f"scratch of {op.name}", op.scratch_offset, op.scratch_bytes, step, step)

@@ -138,7 +138,7 @@ def test_a_gain_is_over_the_file_where_its_errors_cancel(monkeypatch, ahead):
         assert after.gain_db == pytest.approx(before.gain_db - ahead, abs=0.3)
     else:
         assert after.gain_db is None and told.worst_int16_db is None
-        assert after.advice == "no certain gain by mending it alone"
+        assert after.advice == "changing this layer alone brings no measurable gain"
 
 
 def test_where_one_remedy_is_no_certain_gain_the_other_is_told_with_its_own(monkeypatch):

@@ -172,8 +172,8 @@ def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
 @pytest.mark.parametrize(
     "change, notes",
     [
-        (lambda x: x[:1], ["1 sample to calibrate with"]),
-        (lambda x: x[:3], ["3 samples to calibrate with"]),
+        (lambda x: x[:1], ["only 1 calibration sample: "]),
+        (lambda x: x[:3], ["only 3 calibration samples: "]),
         (lambda x: np.repeat(x[:1], 9, 0), ["all 9 samples looked at are the same"]),
         (lambda x: np.zeros_like(x[:9]), ["input 'image' is 0 everywhere in every sample"]),
         (lambda x: -1e3 * x[:9] - 9, ["the float model answers the same to every sample"]),
@@ -282,6 +282,8 @@ def test_inspect_tells_what_the_device_needs(capsys, digits_edge):
     assert set(told["ops"][0]) >= {"name", "operator", "dtype", "macs"}
     assert told["file_bytes"] - told["weight_bytes"] <= 4096 + 0.02 * told["weight_bytes"]
     assert told["arena_bytes"] >= told["arena_bound_bytes"] > 0
+    views = [m["name"] for m in told["memory_map"] if m["name"].startswith("(")]
+    assert views == ["(alias of image)", "(alias of mean)"]
 
 
 def test_run_gives_outputs_by_onnx_name(capsys, digits, digits_edge, tmp_path):

@@ -117,7 +117,7 @@ def clipped(layer: Layer) -> Cause:
             "too few samples",
             f"{f.clipping_samples} of {f.samples} samples leave the range [{low:.4g}, "
             f"{high:.4g}]{n}, {reach}",
-            "calibrate with more samples, and with such as these",
+            "calibrate with more samples like these",
         )
     return Cause("clipped range", seen + reach, "a wider range: try --observer minmax")
 
@@ -140,9 +140,9 @@ def rounding_bias(f: Facts) -> Cause:
     worst = int(np.argmax(np.abs(f.bias)))
     return Cause(
         "rounding bias",
-        f"{f.bias_share:.0%} of the weights' error is a shift of whole channels, "
-        f"of channel {worst} by {f.bias[worst]:.3g}",
-        "correct the bias: calibrate with more samples, and such as these",
+        f"{f.bias_share:.0%} of the weights' error shifts whole channels, "
+        f"channel {worst} most, by {f.bias[worst]:.3g}",
+        "calibrate with more samples like these: bias correction then removes it",
     )
 
 
@@ -228,7 +228,11 @@ def coarse_weights(rounding: str) -> Cause:
 def coarse_steps(f: Facts) -> Cause:
     """No other range would serve much better: the steps themselves are too coarse."""
     bits = 8 * f.quant.dtype.itemsize
-    return Cause("coarse steps", f"{bits} bits, {f.range_use:.0%} of the steps in use", finer(f))
+    return Cause(
+        "coarse steps",
+        f"limited by {bits}-bit resolution, {f.range_use:.0%} of the range used",
+        finer(f),
+    )
 
 
 def finer(f: Facts, others: Sequence[str] = ()) -> str:

@@ -49,7 +49,7 @@ TRIED = 4
 RUNS = 8
 """Runs that a layer's remedies take, about."""
 LEAST_GAIN_DB = 0.05
-OUTWEIGHED = "no certain gain by mending it alone"
+OUTWEIGHED = "changing this layer alone brings no measurable gain"
 CUT_DB = 25.0
 OWN = 0.25
 """A layer whose own error is less than this part of what is there has it from elsewhere."""

@@ -72,7 +72,8 @@ def bench_report(model: Path, device: str | None, config: Config, as_json: bool)
     people.print(
         f"{same}; {cost.seconds * 1e3:.1f} ms on {cost.device}, without compiling the kernels "
         "(not FPGA time)\n"
-        f"estimate: {cost.estimate.cycles:,} cycles, {cost.estimate.macs_per_cycle:.1f} MACs each"
+        f"Estimated {cost.estimate.cycles:,} cycles per inference, "
+        f"{cost.estimate.macs_per_cycle:.1f} MAC per cycle"
     )
 
 

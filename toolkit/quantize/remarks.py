@@ -41,8 +41,8 @@ def remarks(calibration: Calibration, batch: int = 1) -> list[str]:
     samples = calibration.samples * batch
     if samples < FEW:
         found.append(
-            f"{samples} sample{'s' * (samples > 1)} to calibrate with: others will leave these "
-            "ranges; a hundred serve"
+            f"only {samples} calibration sample{'s' * (samples > 1)}: other inputs will exceed "
+            "these ranges; use about 100"
         )
     return found
 

@@ -23,8 +23,8 @@ def test_good_samples_are_not_remarked_on():
 
 def test_samples_of_a_batch_are_counted_each():
     assert remarks(calibration(MANY[:2]), batch=4) == []
-    assert remarks(calibration(MANY[:3]), batch=2)[0].startswith("6 samples")
-    assert remarks(calibration(MANY[:1]))[0].startswith("1 sample to")
+    assert remarks(calibration(MANY[:3]), batch=2)[0].startswith("only 6 calibration samples")
+    assert remarks(calibration(MANY[:1]))[0].startswith("only 1 calibration sample:")
 
 
 def test_an_input_that_varies_within_a_sample_is_not_constant():

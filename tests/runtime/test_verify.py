@@ -332,7 +332,7 @@ def test_the_message_names_the_file_the_operator_and_the_reason(patch, tmp_path)
     path.write_bytes(b"no model at all")
     with pytest.raises(UserError, match=r"m\.edge: not a valid \.edge file"):
         Model(path)
-    with pytest.raises(UserError, match=r"none\.edge: cannot be read: No such file"):
+    with pytest.raises(UserError, match=r"none\.edge: no such file; give an \.edge file"):
         Model(tmp_path / "none.edge")
 
 

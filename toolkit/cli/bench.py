@@ -64,9 +64,10 @@ def bench(
     )
     flash = cost.flash["text"] + cost.flash["rodata"]
     stack = kib(cost.stack_bytes) if cost.stack_bytes else "not measured"
+    beside = cost.session_bytes - cost.arena_bytes
     people.print(
         f"{total:,} {counted} per inference (not cycles), {cost.instructions_per_mac:.3f} per MAC\n"
-        f"RAM: arena {kib(cost.arena_bytes)}, session in all {kib(cost.session_bytes)}, "
-        f"stack {stack}\n"
+        f"RAM {kib(cost.session_bytes + cost.stack_bytes)}: session {kib(cost.session_bytes)} "
+        f"(arena + {kib(beside)}), stack {stack}\n"
         f"flash: runtime {kib(flash)}, model {kib(cost.flash['model'])}"
     )

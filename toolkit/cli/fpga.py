@@ -18,7 +18,7 @@ def config_of(target: Target, vec: int | None, lanes: int | None) -> Config | No
     if target.accelerator:
         return Config.sized(8 if vec is None else vec, 8 if lanes is None else lanes)
     if vec is not None or lanes is not None:
-        raise UserError(f"--vec and --lanes are the FPGA accelerator's; {target.name} has none")
+        raise UserError(f"--vec and --lanes apply to FPGA targets only, not to {target.name}")
     return None
 
 
@@ -42,7 +42,7 @@ def build_report(
     people.print(
         f"{sum(p.on_accelerator for p in done.placed)} of {len(done.placed)} operators on the "
         f"accelerator; {len(done.crossings)} tensors cross, {crossing:,} bytes\n"
-        "./compile.sh is what to tell the vendor's compiler; it has not been tested"
+        "compile.sh has the aoc and v++ command lines (untested)"
     )
     tell_kept(done.kept)
 

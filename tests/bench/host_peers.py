@@ -81,7 +81,7 @@ def onnxruntime(model, feeds, folder):
 
 
 def openvino(model, feeds, folder):
-    """Its float model in float32, and int8 by NNCF's defaults."""
+    """Its float model in float32, and int8 by NNCF's defaults, for transformers those of such."""
     import nncf
     import openvino as ov
 
@@ -94,7 +94,9 @@ def openvino(model, feeds, folder):
     }
     read = core.read_model(str(model))
     read.reshape({name: list(array.shape) for name, array in feeds[0].items()})
-    int8 = nncf.quantize(read, nncf.Dataset(feeds), subset_size=len(feeds))
+    tokens = all(array.dtype.kind in "iu" for array in feeds[0].values())
+    kind = nncf.ModelType.TRANSFORMER if tokens else None
+    int8 = nncf.quantize(read, nncf.Dataset(feeds), subset_size=len(feeds), model_type=kind)
     for name, network in (("float", read), ("int8", int8)):
         request = core.compile_model(network, "CPU", once).create_infer_request()
         yield f"{name} OpenVINO", lambda r=request: r.infer(feeds[0], share_inputs=True)

@@ -27,12 +27,14 @@ def costs(e: Explanation) -> list[str]:
     """The layers above all, a line each, and what they make together."""
     lines = [sentence(c) for c in e.worst()]
     narrow = [f"'{c.name}'" for c in e.worst_int8()]
+    advice = " ".join(c.advice for c in e.worst())
+    how = "To allow int16 and float32 layers, use quantize --min-sqnr or --max-drop"
     if e.worst_int16_db is not None and len(narrow) > 1:
         these = f"these {len(narrow)}" if len(narrow) == len(lines) else " and ".join(narrow)
-        lines.append(f"16-bit activations for {these} together: {e.worst_int16_db:+.1f} dB")
-    advice = " ".join(c.advice for c in e.worst())
-    if e.worst_int16_db is not None or "16-bit" in advice or "float" in advice:
-        lines.append("To allow int16 and float32 layers, use quantize --min-sqnr or --max-drop")
+        gained = f"{e.worst_int16_db:+.1f} dB"
+        lines.append(f"16-bit activations for {these} together: {gained}. {how}")
+    elif e.worst_int16_db is not None or "16-bit" in advice or "float" in advice:
+        lines.append(how)
     return lines
 
 

@@ -54,7 +54,7 @@ def run(
         return
     table(
         f"{model}: {done.samples} sample(s), kernels {done.kernels}",
-        ("output", "dtype", "shape", ">min", ">max"),
+        ("~output", "dtype", "shape", ">min", ">max"),
         [
             (o.name, o.dtype, "x".join(map(str, o.shape)), f"{o.min:.6g}", f"{o.max:.6g}")
             for o in done.outputs

@@ -14,7 +14,7 @@ from .model import IoInfo
 
 
 def write_input(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
-    """Write `x`, of the input's shape, into the runtime's memory, quantized by the C table `kernels`.
+    """Write `x`, of the input's shape, into the runtime's memory, quantized by the table `kernels`.
 
     Raises UserError for a wrong type.
     """

@@ -44,11 +44,11 @@ from .passes import DEFAULT, FINITE, run_passes
 from .progress import Progress, silent
 from .quantize import Budget, Decision, Keeper, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
-from .quantize.absorb import absorbed
-from .quantize.absorb import from_text as shifts_from_text
-from .quantize.equalize import equalized, from_text, to_text
-from .quantize.mixed import cheaper, is_dear
-from .quantize.remarks import remarks
+from .quantize.equalization.bias_absorption import absorbed
+from .quantize.equalization.bias_absorption import from_text as shifts_from_text
+from .quantize.equalization.cross_layer import equalized, from_text, to_text
+from .quantize.mixed_precision.search import cheaper, is_dear
+from .quantize.ranges.diagnostics import remarks
 from .report import report_page
 from .runtime import MAX_MEMORY, Session
 

@@ -12,7 +12,7 @@ from edgekit.toolkit.build import build_file, build_model
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import Plan, calibrate, quantize_model
-from edgekit.toolkit.quantize.search import fixed_ranges
+from edgekit.toolkit.quantize.ranges.range_search import fixed_ranges
 from edgekit.toolkit.runtime import Session
 
 DEAD, CONSTANT, ALIVE = range(3)

@@ -10,8 +10,8 @@ from edgekit.toolkit.accuracy import OwnRuntime, compare
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.quantize import OBSERVERS, calibrate, quantize_model
-from edgekit.toolkit.quantize.calibrate import KEPT_SAMPLES
-from edgekit.toolkit.quantize.trial import Score
+from edgekit.toolkit.quantize.ranges.calibration import KEPT_SAMPLES
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
 from edgekit.toolkit.runtime import Session
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..ir import Array, QuantParams
-from ..quantize.grid import Form, nearest
-from ..quantize.precision import INT16
-from ..quantize.qparams import activation_params
+from ..quantize.scheme.precision import INT16
+from ..quantize.scheme.qparams import activation_params
+from ..quantize.weights.weight_quantizer import Form, nearest
 from .facts import Facts
 from .simulate import Rounding
 

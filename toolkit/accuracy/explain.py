@@ -15,7 +15,7 @@ from ..format.reader import read
 from ..ir import Array, Graph, Node
 from ..progress import Progress
 from ..quantize import Score, macs_of
-from ..quantize.trial import SIGNIFICANCE
+from ..quantize.ranges.candidate_evaluation import SIGNIFICANCE
 from ..runtime import Session
 from .causes import (
     MUCH,

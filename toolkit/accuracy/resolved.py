@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Array, Graph, Node, Shape, Value
-from ..quantize.precision import INT16, DType
-from ..quantize.qparams import LEVELS
+from ..quantize.scheme.precision import INT16, DType
+from ..quantize.scheme.qparams import LEVELS
 
 Tensors = Mapping[str, Array]
 Mask = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from ..format.describe import op_type
 from ..format.model import NUMPY_OF
 from ..ir import Array, Graph, Node, QuantParams, Value
-from ..quantize.prepare import copied
-from ..quantize.simulate import Simulation, swapped
+from ..quantize.scheme.prepare import copied
+from ..quantize.scheme.simulation import Simulation, swapped
 from .twin import FLOAT, Twin
 
 

@@ -83,7 +83,7 @@ class LayerNorm(OpDef):
     the front), epsilon, centered (False: no mean is taken off, as RMSNormalization has it),
     act_min, act_max. Inputs: x, scale, bias and factor, each constant float32 that broadcasts to x,
     on integers too, or absent. The line is of x * factor; factors are powers of two from 2^-15 to 1
-    (`quantize/equalize.py` puts them there).
+    (`quantize/equalization/cross_layer.py` puts them there).
     """
 
     name = "LayerNorm"

@@ -1,23 +1,16 @@
 """Post-training quantization: a float graph and samples -> an int8 graph. docs/quantization.md."""
 
 from .budget import Budget, Judged, Mixed, Point, parse_drop
-from .calibrate import Calibration, Keeper, KeptSample, Sample, calibrate
-from .mixed import fit_budget
-from .optimize import Quantized, macs_of, optimize, quantize_model
-from .options import (
-    OBSERVERS,
-    ROUNDINGS,
-    WEIGHTS,
-    Decision,
-    Options,
-    Range,
-    Ranges,
-    grouped,
-)
-from .plan import Plan, quantize_graph
-from .prepare import prepare
-from .probes import Probe, find_probes, with_probes
-from .trial import Score, Trials
+from .mixed_precision.search import fit_budget
+from .optimize import optimize, quantize_model
+from .ranges.calibration import Calibration, Keeper, KeptSample, Sample, calibrate
+from .ranges.candidate_evaluation import Score, Trials
+from .ranges.evaluation_points import Probe, find_probes, with_probes
+from .result import Quantized
+from .scheme.macs import macs_of
+from .scheme.options import OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range, Ranges, grouped
+from .scheme.plan import Plan, quantize_graph
+from .scheme.prepare import prepare
 
 __all__ = [
     "OBSERVERS",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UserError
-from .precision import Precision
+from .scheme.precision import Precision
 
 
 @dataclass(frozen=True)

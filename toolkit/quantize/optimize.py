@@ -7,30 +7,29 @@ from dataclasses import dataclass, replace
 
 from ..errors import UserError
 from ..ir import Array, Graph
-from ..ops import definition
 from ..progress import Progress
-from .absorb import Shifts, absorbed, find_shifts
-from .budget import Mixed
-from .calibrate import Calibration, KeptSample, Sample, calibrate, halves
-from .equalize import Exponents, equalized, find_exponents
-from .four_bits import choose
-from .grid import Form
-from .options import (
+from .equalization.bias_absorption import Shifts, absorbed, find_shifts
+from .equalization.cross_layer import Exponents, equalized, find_exponents
+from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, halves
+from .ranges.candidate_evaluation import HELD_OUT, Score, Trials
+from .ranges.range_search import Search, fixed_ranges, trials_for
+from .reconstruction.layer_rounding import round_weights
+from .result import Quantized
+from .scheme.detection_head import decoding_tail
+from .scheme.int4_layers import choose
+from .scheme.macs import macs_of
+from .scheme.options import (
     METHODS,
     OBSERVERS,
     ROUNDINGS,
     WEIGHTS,
-    Decision,
     Options,
     Range,
     RoundedWeights,
 )
-from .plan import Plan
-from .precision import Precision
-from .rounding import round_weights
-from .search import Search, fixed_ranges, trials_for
-from .tail import decoding_tail
-from .trial import HELD_OUT, Score, Trials
+from .scheme.plan import Plan
+from .scheme.precision import Precision
+from .weights.weight_quantizer import Form
 
 SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.25
@@ -41,45 +40,6 @@ FLOAT_TAIL_GAIN_DB = 3.0
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 FEW_SAMPLES = 4
 """To see which of the sites of an equalization matter."""
-
-
-@dataclass
-class Quantized:
-    """The quantized graph and how it came about.
-
-    `floats` is the float graph that was quantized: the one given, or its equal whose channels were
-    scaled by `exponents`, then lowered by `shifts`. `score` is on the kept calibration samples, at
-    the probes (probes.py): for the searched observer an optimistic estimate.
-    `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights that are
-    fitted to samples are, one of METHODS.
-
-    `held_out` says whether `score` is, on each half (calibrate.py) of the kept samples, of weights
-    rounded for the other half; `by_halves` are those of the quantization to int8, if it was so.
-    """
-
-    graph: Graph
-    floats: Graph
-    exponents: Exponents
-    shifts: Shifts
-    decisions: list[Decision]
-    ranges: dict[str, Range]
-    observer: str
-    options: Options
-    samples: int
-    trials: int
-    score: Score
-    plan: Plan
-    calibration: Calibration
-    given: Calibration
-    mixed: Mixed | None = None
-    rounding: str = METHODS[0]
-    by_halves: Sequence[RoundedWeights] = ()
-    held_out: bool = False
-
-    @property
-    def sqnr_db(self) -> float:
-        """Averaged over the probes."""
-        return self.score.mean_db
 
 
 def quantize_model(
@@ -370,15 +330,3 @@ class _Job:
             by_halves=self.by_halves,
             held_out=bool(self.by_halves) and bool(self.options.rounded),
         )
-
-
-def macs_of(graph: Graph) -> int:
-    """Multiply-accumulates of the nodes with weights, which outweigh all else."""
-    total = 0
-    for node in graph.nodes:
-        at = definition(node.op).weight
-        if at is not None:
-            w = node.input(at)
-            x = node.input(0) if node.op == "ConvTranspose2d" else node.output
-            total += x.type.size * (w.type.size // w.shape[0])
-    return total

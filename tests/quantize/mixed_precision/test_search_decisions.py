@@ -1,0 +1,22 @@
+"""What is said of the steps of a mix is what their nodes are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from edgekit.toolkit.quantize.mixed_precision.precision_change import Move
+from edgekit.toolkit.quantize.mixed_precision.search import _Search
+
+
+def test_nodes_of_one_step_are_told_by_what_each_is_made():
+    move = Move("int16", tuple("abcd"), tuple(("Conv2d", name) for name in "abcd"))
+    search = SimpleNamespace(mixes=SimpleNamespace(why={move: "why"}))
+
+    def told(*precisions):
+        made = dict(zip(move.nodes, precisions, strict=True))
+        return _Search._decision(search, move, made)
+
+    assert told("int16x4", "int16", "int16x4", "int16").what == "made 16x4, with 2 16x8, 1 others"
+    assert told("int16", "int16", "int16", "float32").what == "made 16x8, with 2 others"
+    assert told("int8", "int16", "float32", "int8").what == "made 16x8"
+    assert told("int8", "int4", "float32", "int8") is None

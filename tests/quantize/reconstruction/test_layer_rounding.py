@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit import pipeline
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.quantize import calibrate, optimize, quantize_model
+from edgekit.toolkit.quantize.reconstruction.layer_executor import Frontier
+from edgekit.toolkit.quantize.reconstruction.layer_rounding import carried_part, round_weights
+from edgekit.toolkit.quantize.reconstruction.second_moments import (
+    FINE,
+    Seen,
+    columns,
+    held_out,
+    moments,
+    observe,
+    parts,
+    sums,
+    total,
+)
+from edgekit.toolkit.quantize.scheme.options import METHODS
+from edgekit.toolkit.quantize.weights import gptq
+from edgekit.toolkit.runtime import Session
+
+
+def samples(*shape, count=64, seed=5):
+    rng = np.random.default_rng(seed)
+    mix = np.linalg.qr(rng.normal(size=(shape[-1],) * 2))[0] * np.geomspace(2, 0.05, shape[-1])
+    return [{"x": (rng.normal(size=shape) @ mix).astype(np.float32)} for _ in range(count)]
+
+
+def problem(groups, rows, k, seed=0):
+    """Wanted weights and the second moments of inputs that go together."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(groups, 4 * k, k)) @ rng.normal(size=(groups, k, k))
+    h = x.swapaxes(1, 2) @ x / (4 * k) + 0.01 * np.eye(k)
+    w = rng.normal(size=(groups, rows, k))
+    return w, h, np.abs(w).max(axis=2, keepdims=True) / 7 * np.ones_like(w)
+
+
+def loss(w, z, h, steps):
+    d = z * steps - w
+    return np.einsum("gnk,gkj,gnj->gn", d, h, d)
+
+
+@pytest.mark.parametrize(("groups", "rows", "k"), [(1, 16, 40), (12, 1, 9), (3, 4, 18)])
+def test_each_step_brings_the_outputs_closer_than_the_nearest_integers(groups, rows, k):
+    w, h, steps = problem(groups, rows, k)
+    b, nearest = w @ h, np.clip(np.rint(w / steps), -7, 7)
+    z = gptq.nearest_plane(b, h, steps, 7)
+    first = loss(w, z, h, steps)
+    vh = gptq.descend(z, b, h, steps, 7)
+    last = loss(w, z, h, steps)
+    assert first.sum() < 0.7 * loss(w, nearest, h, steps).sum()
+    assert np.all(last <= first + 1e-9) and np.allclose(vh, (z * steps) @ h)
+    assert np.abs(z).max() <= 7 and np.array_equal(z, np.rint(z))
+    scaled = steps * gptq.best_factor(z, b, vh, steps)[:, :, None]
+    assert np.all(loss(w, z, h, scaled) <= last + 1e-9)
+
+
+def test_the_nearest_plane_is_what_gptq_finds():
+    """Against the algorithm of the paper, with the inverse of h, weights in the same order."""
+    w, h, steps = problem(1, 8, 24)
+    order = np.argsort(-np.diagonal(h[0]), kind="stable")
+    inverse = np.linalg.inv(h[0][order][:, order])
+    u = np.linalg.cholesky(inverse).T
+    left, z = w[0][:, order].copy(), np.zeros((8, 24))
+    for j in range(24):
+        unit = steps[0, :, order[j]]
+        z[:, j] = np.clip(np.rint(left[:, j] / unit), -7, 7)
+        left[:, j:] -= np.outer((left[:, j] - z[:, j] * unit) / u[j, j], u[j, j:])
+    found = gptq.nearest_plane(w @ h, h, steps, 7)[0]
+    assert np.array_equal(found[:, order], z)
+
+
+def test_coordinate_descent_ends_where_no_single_step_helps():
+    w, h, steps = problem(2, 5, 12)
+    b = w @ h
+    z = gptq.nearest_plane(b, h, steps, 7)
+    gptq.descend(z, b, h, steps, 7)
+    best = loss(w, z, h, steps)
+    for j in range(12):
+        for by in (-1, 1):
+            other = z.copy()
+            other[:, :, j] = np.clip(other[:, :, j] + by, -7, 7)
+            assert np.all(loss(w, other, h, steps) >= best - 1e-9)
+
+
+def test_the_product_needs_no_blas():
+    rng = np.random.default_rng(1)
+    a, m = rng.normal(size=(3, 4, 6)), rng.normal(size=(3, 6, 6))
+    assert np.allclose(gptq.product(a, m), a @ m)
+    r = gptq.cholesky(m @ m.swapaxes(1, 2) + np.eye(6))
+    assert np.allclose(r, np.triu(r)) and np.allclose(
+        r.swapaxes(1, 2) @ r, m @ m.swapaxes(1, 2) + np.eye(6)
+    )
+
+
+@pytest.fixture
+def net(g):
+    x = g.input("x", 1, 8, 8, 8)
+    a = g.conv(x, 16, name="a", act_min=0.0)
+    b = g.conv(a, 16, groups=16, name="b", stride=(2, 2), act_min=0.0, act_max=6.0)
+    c = g.conv(b, 24, groups=2, kernel=1, name="c", pads=(0, 0, 0, 0))
+    geometry = {"kernel": (4, 4), "stride": (4, 4), "dilation": (1, 1), "out_hw": (1, 1)}
+    pooled = g.emit("MaxPool2d", c, pads=(0, 0, 0, 0), **geometry)
+    flat = g.emit("Reshape", pooled, shape=(1, 24))
+    w = g.const(g.rng.normal(size=(16, 24)))
+    return g.output(
+        g.emit("FullyConnected", flat, w, None, name="y", act_min=-np.inf, act_max=np.inf)
+    )
+
+
+def test_columns_are_what_meets_the_weights(net):
+    session, sample = Session(build_file(net)), samples(1, 8, 8, 8, count=1)[0]
+    seen = {"x": sample["x"]}
+    session.run_layers(sample, lambda _, name, array: seen.update({name: array.copy()}))
+    for node in net.nodes:
+        if node.op != "Conv2d":
+            continue
+        x, w = seen[node.input(0).name], node.input(1).const
+        places = np.arange(node.output.type.size // len(w))
+        cols = columns(node, x.astype(np.float64), places)
+        y = cols @ w.reshape(len(cols), -1, cols.shape[2]).swapaxes(1, 2)
+        y = y.swapaxes(0, 1).reshape(len(places), -1) + node.input(2).const
+        y = np.clip(y, node.attrs["act_min"], node.attrs["act_max"])
+        assert np.allclose(y, seen[node.output.name].reshape(len(places), -1), atol=1e-4)
+
+
+def test_moments_are_those_of_both_models(net):
+    calibration = calibrate(net, samples(1, 8, 8, 8))
+    done = optimize(net, calibration, "minmax", rounding="nearest")
+    node = next(n for n in done.plan.graph.nodes if n.output.name == "c")
+    feeds = [s.inputs for s in calibration.kept]
+    runs = Frontier(feeds), Frontier(feeds)
+    found = moments(total(sums(observe(node, done.plan.graph, done.graph, runs))))
+    assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
+    for i in range(2):
+        assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9
+    assert np.allclose(found.qq, found.xq, atol=0.05 * found.qq.max())
+    assert np.allclose(found.q, found.x, atol=0.05 * np.abs(found.x).max())
+
+
+def off(error, count=24, places=16, k=12, seed=3):
+    """What a node of k inputs sees that are `error` steps off in the quantized model."""
+    rng = np.random.default_rng(seed)
+    whole = [rng.integers(-60, 60, size=(1, places, k)).astype(np.float64) for _ in range(count)]
+    return Seen([FINE * (v - error(rng, v)) for v in whole], whole, [], 1.0)
+
+
+def noisy(rng, v):
+    return rng.integers(-20, 21, size=v.shape)
+
+
+def carried(seen):
+    linear = SimpleNamespace(real=np.random.default_rng(4).normal(size=(100, 12)))
+    return carried_part(linear, total(sums(seen)), sums(seen))
+
+
+def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
+    def gain(rng, v):
+        return np.rint(0.3 * v)
+
+    assert carried(off(gain)) > 0.95 and carried(off(gain, count=2)) > 0.9
+    assert np.mean([carried(off(noisy, seed=seed)) for seed in range(16)]) < 0.3
+    assert carried(off(gain, count=1)) == 0
+
+
+def test_the_moments_of_a_part_are_about_the_means_of_the_rest():
+    seen = off(lambda rng, v: rng.integers(-3, 4, size=v.shape), count=11)
+    assert sorted(i for part in parts(seen) for i in part) == list(range(11))
+    whole, part = total(sums(seen)), sums(seen)[0]
+    for found, mean, chosen in (
+        (held_out(whole, moments(whole)), range(11), range(11)),
+        (held_out(part, moments(whole - part)), [1, 2, 3, 4, 5, 6, 7, 9, 10], [0, 8]),
+    ):
+        (x0, x), (q0, q) = (
+            [np.concatenate([v[i][0] for i in at]) / unit for at in (mean, chosen)]
+            for v, unit in ((seen.x, FINE), (seen.q, 1))
+        )
+        x, q = x - x0.mean(axis=0), q - q0.mean(axis=0)
+        assert np.allclose(found[0][0], q.T @ q / len(q))
+        assert np.allclose(found[1][0], x.T @ q / len(q))
+
+
+def noise(net, graph, feeds):
+    exact, rounded = Session(build_file(net)), Session(build_file(graph))
+    return sum(float(((exact.run(s)["y"] - rounded.run(s)["y"]) ** 2).sum()) for s in feeds)
+
+
+@pytest.mark.parametrize("weights", ["int4", "int4-group32", "int4-group16"])
+def test_4_bit_weights_gain_on_samples_never_seen(net, weights):
+    calibration, fresh = calibrate(net, samples(1, 8, 8, 8)), samples(1, 8, 8, 8, count=128)[64:]
+    done = [
+        optimize(net, calibration, "minmax", weights=weights, rounding=r)
+        for r in ("nearest", "gptq", "auto", "adaround")
+    ]
+    by = [noise(net, d.graph, fresh) for d in done]
+    assert by[1] < 0.9 * by[0] and by[2] in by[:2] and by[3] < 0.9 * by[0]
+    made = {n.output.name: n for n in done[1].graph.nodes}
+    assert {name for name, n in made.items() if "int4_group" in n.attrs} == {"c", "y"}
+    for name in ("c", "y"):
+        node, w = made[name], made[name].input(1).const.reshape(len(made[name].input(1).const), -1)
+        group, many = node.attrs["int4_group"], node.attrs["int4_multipliers"]
+        by_weight = 1 if many is None else np.repeat(many, group, 1)[:, : w.shape[1]]
+        assert np.all(w % by_weight == 0) and np.abs(w // by_weight).max() <= 7
+
+
+def test_rounding_of_8_bits_does_no_harm(net):
+    calibration, fresh = calibrate(net, samples(1, 8, 8, 8)), samples(1, 8, 8, 8, count=128)[64:]
+    nearest, auto = (
+        noise(net, optimize(net, calibration, "minmax", rounding=r).graph, fresh)
+        for r in ("nearest", "auto")
+    )
+    assert auto < 1.1 * nearest
+
+
+def test_rounding_that_harms_other_samples_is_not_taken(net, monkeypatch):
+    def spoiled(*given):
+        return {
+            k: replace(r, z=np.clip(r.z + 2, -127, 127)) for k, r in round_weights(*given).items()
+        }
+
+    monkeypatch.setattr(sys.modules[optimize.__module__], "round_weights", spoiled)
+    calibration = calibrate(net, samples(1, 8, 8, 8))
+    assert optimize(net, calibration, "minmax", rounding="gptq").options.rounded
+    assert not optimize(net, calibration, "minmax", rounding="auto").options.rounded
+
+
+PROGRAM = """
+import hashlib, sys
+from edgekit.toolkit import pipeline
+pipeline.quantize(sys.argv[1], sys.argv[2], sys.argv[3], weights="int4", rounding=sys.argv[4],
+    limit=16)
+print(hashlib.sha256(open(sys.argv[3], "rb").read()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("rounding", METHODS)
+def test_the_same_bytes_whatever_the_threads(digits, tmp_path, rounding):
+    told = set()
+    for threads in ("1", "2", "5"):
+        env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        words = [sys.executable, "-c", PROGRAM, digits / "digits.onnx", digits / "calib.npz"]
+        done = subprocess.run(
+            [*map(str, words), str(tmp_path / "d.edge"), rounding],
+            env=env,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        told.add(done.stdout)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("rounding", ["auto", "gptq", "adaround"])
+def test_4_bits_keep_the_digits(digits, tmp_path, rounding):
+    done = pipeline.quantize(
+        digits / "digits.onnx", digits / "calib.npz", tmp_path / "d.edge",
+        weights="int4", rounding=rounding,
+    )  # fmt: skip
+    found = pipeline.check(done.output, digits / "digits.onnx", digits / "eval.npz", labels="label")
+    top1 = found.top1.to_json()
+    assert top1["edge"] > top1["float"] - 0.015
+
+
+def test_unknown_names_are_refused(net):
+    for name in ("weights", "rounding"):
+        with pytest.raises(UserError, match=f"no {name} 'best'; there are: "):
+            quantize_model(net, samples(1, 8, 8, 8), **{name: "best"})
+
+
+def test_the_smallest_nodes_keep_8_bits_where_they_hold_10_percent_of_the_weights(g):
+    x = g.conv(g.input("x", 1, 8, 8, 4), 4, name="first")
+    for name, channels in (("small", 4), ("middle", 8), ("large", 32)):
+        x = g.conv(x, channels, name=name, act_min=0.0)
+    done = optimize(g.output(x), calibrate(g.graph, samples(1, 8, 8, 4)), "minmax", weights="int4")
+    made = {n.output.name for n in done.graph.nodes if "int4_group" in n.attrs}
+    assert made == {"middle", "large"}

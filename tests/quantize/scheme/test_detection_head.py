@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+
+from edgekit.toolkit.quantize import quantize_graph, quantize_model
+from edgekit.toolkit.quantize.scheme.detection_head import decoding_tail
+
+
+def test_box_decoding_is_a_tail(g):
+    raw = g.conv(g.input("x", 1, 4, 4, 2), 4)
+    offset = g.emit("Add", raw, g.const(np.arange(64).reshape(1, 4, 4, 4)), name="offset")
+    size = g.emit("Exp", offset, name="size")
+    graph = g.output(g.emit("Mul", offset, size, name="box"))
+    assert decoding_tail(graph) == {"offset", "size", "box"}
+
+
+def test_what_feeds_weights_is_not_a_tail(g):
+    a = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    b = g.emit("Add", a, g.graph.inputs[0].value)
+    assert decoding_tail(g.output(g.conv(b, 2))) == frozenset()
+
+
+def test_softmax_movement_and_single_functions_are_no_tail(g):
+    a = g.conv(g.input("x", 1, 4, 4, 2), 2)
+    b = g.emit("Softmax", g.emit("Reshape", a, shape=(16, 2)), axis=1)
+    graph = g.output(b, g.emit("Sigmoid", g.emit("Mul", a, g.const(2.0))))
+    assert decoding_tail(graph) == frozenset()
+
+
+def test_a_tail_runs_on_int16_where_that_gains(g):
+    """Sizes are exponentials of raw values, far smaller than the positions beside them."""
+    raw = g.conv(g.input("x", 1, 4, 4, 2), 4)
+    size = g.emit("Mul", g.emit("Exp", raw), g.const([0.001, 0.002, 0.001, 0.003]), name="size")
+    graph = g.output(g.emit("Concat", size, g.emit("Mul", raw, g.const([3, 5, 7, 9])), axis=3))
+    rng = np.random.default_rng(0)
+    samples = [{"x": rng.normal(size=(1, 4, 4, 2)).astype(np.float32)} for _ in range(8)]
+    done = quantize_model(graph, samples, "minmax")
+    assert "size" in done.options.int16 and not done.options.precision
+    plain, _ = quantize_graph(done.floats, done.ranges)
+    assert np.dtype(np.int16) not in {v.dtype for v in plain.values()}

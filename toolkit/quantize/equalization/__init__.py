@@ -1,0 +1,1 @@
+"""Channels made alike before quantization: cross-layer equalization and bias absorption."""

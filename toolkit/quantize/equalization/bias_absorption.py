@@ -1,0 +1,131 @@
+"""What a channel always has, moved from the bias that makes it into the biases behind.
+
+High-bias absorption, after Nagel et al. 2019 (arXiv:1906.04721), section 4.1.3: where a channel
+behind a ReLU never falls below c > 0, relu(y - c) is relu(y) - c, and readers that are linear take
+c times their weights into their biases. Their c is the mean less three standard deviations, from
+BatchNorm, to narrow the range that ReLU makes asymmetric; here it is what the samples show, and no
+more than the tensor's range gains by: as much as brings the channels with the largest values down
+to those that cannot be lowered. What is left above 0 has room for smaller values than were seen.
+
+Only where it is exact: a padded reader would read 0 where c belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Array, Graph, Node, constant
+from ...ops import definition
+from ..scheme.prepare import copied
+from ..weights.bias_correction import mean_output
+from .cross_layer import numbers_from_text
+from .groups import Search, Site, chosen, has_weights, see_channels
+
+Reals = NDArray[np.float64]
+Shifts = Mapping[str, tuple[float, ...]]
+"""What is taken from each channel, by the name of the tensor that a node with weights makes."""
+
+NARROWER = 0.98
+"""A range is worth a trial if this part of it, or less, is left."""
+
+_POOLS = frozenset({"MaxPool2d", "AvgPool2d"})
+
+
+@dataclass
+class Ends:
+    """The least and the largest value of each channel."""
+
+    low: Reals
+    high: Reals
+
+
+def find_sites(graph: Graph) -> list[Site]:
+    """ReLUs with weights before them whose readers are linear and pad nothing."""
+    search = Search(graph, _passes_on, widely=False)
+    relus = [n for n in graph.nodes if has_weights(n) and n.attrs.get("act_min") == 0.0]
+    found = [search.site(n) for n in relus]
+    return [s for s in found if s is not None and all(_linear(r) for r in s.readers)]
+
+
+def _passes_on(node: Node) -> bool:
+    """Whether a node adds to its output what is added to a channel of its input."""
+    if node.op == "Reshape":
+        return node.input(0).shape[-1:] == node.output.shape[-1:]
+    counted = node.attrs.get("count_include_pad", False)
+    return node.op in _POOLS and not counted and not any(node.attrs["pads"])
+
+
+def _linear(node: Node) -> bool:
+    if node.op == "FullyConnected":
+        return True
+    return node.op == "Conv2d" and not any(node.attrs["pads"])
+
+
+def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
+    """Of each site whose range gets narrower by it what to take from each channel."""
+    sites = find_sites(graph)
+    ends = _ends(graph, {s.name for s in sites}, samples)
+    found: dict[str, tuple[float, ...]] = {}
+    for site in sites:
+        name = site.name
+        shift = _shift(ends[name], float(site.makers[0].attrs.get("act_max", np.inf)))
+        if shift.any():
+            found[name] = tuple(float(c) for c in shift.astype(np.float32))
+    return found
+
+
+def _shift(ends: Ends, clamp: float) -> Reals:
+    """Zeros where the range would not be narrower, or a clamp cuts off what makes it."""
+    free = np.where(ends.high < clamp, ends.low, 0.0)
+    top, left = ends.high.max(), (ends.high - free).max()
+    if left > NARROWER * top:
+        return np.zeros_like(free)
+    lowered: Reals = np.maximum(ends.high - left, 0.0)
+    return lowered
+
+
+def _ends(graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]) -> dict[str, Ends]:
+    ends: dict[str, Ends] = {}
+
+    def see(name: str, rows: Reals) -> None:
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        known = ends.setdefault(name, Ends(low, high))
+        known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
+
+    see_channels(graph, names, samples, see)
+    return ends
+
+
+def absorbed(graph: Graph, shifts: Shifts) -> Graph:
+    """A copy of the float `graph` with biases moved; its outputs stay, where no ReLU cuts in.
+
+    Shifts of tensors that are no site, or have other channels, raise ValueError.
+    """
+    copy = copied(graph)
+    for site, c in chosen(find_sites(copy), shifts, "with a bias to move"):
+        _add_bias(site.makers[0], -c)
+        for node in site.readers:
+            weight = node.input(1).const
+            assert weight is not None
+            _add_bias(node, mean_output(node, weight.astype(np.float64), c))
+    return copy
+
+
+def from_text(text: str) -> Shifts:
+    """The shifts that `to_text` (cross_layer.py) wrote. Raises ValueError for anything else."""
+    return numbers_from_text(text, "the shifts of an absorption")
+
+
+def _add_bias(node: Node, more: Reals) -> None:
+    """Give a node its bias plus `more`, a copy of its own."""
+    at = definition(node.op).bias
+    assert at is not None
+    node.inputs += [None] * (at + 1 - len(node.inputs))
+    v = node.inputs[at]
+    before = 0.0 if v is None or v.const is None else v.const.astype(np.float64)
+    name = f"{node.output.name}.bias" if v is None else v.name
+    node.inputs[at] = constant((before + more).astype(np.float32), name)

@@ -1,0 +1,54 @@
+"""Factors by channel in front of lookup chains and behind them, to be in their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Graph, Node, Value, constant
+
+Reals = NDArray[np.float64]
+
+
+class Factors:
+    """Puts nodes into `graph`. A tensor keeps its name where it is what the file holds: what it is
+    without the factors is called "X.unscaled"."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.producers = graph, graph.producers()
+        self.names = {v.name for v in graph.values()}
+        self.inserted: dict[Node, list[Node]] = {}
+        self.plain: dict[Value, Value] = {}
+
+    def behind(self, node: Node, s: Reals) -> None:
+        """Multiply what `node`, the last of a chain, makes. The product has the name of the node,
+        as the table will."""
+        v = node.output
+        node.outputs[0] = plain = self._unscaled(v)
+        self._multiply(plain, s, v, node, node.name)
+
+    def before(self, nodes: Iterable[Node], v: Value, s: Reals) -> None:
+        """Multiply `v` where these read it; a tensor that has factors behind it is read without."""
+        if v not in self.plain:
+            plain = self._unscaled(v)
+            self._multiply(v, s, plain, self.producers[v], plain.name)
+        for node in nodes:
+            node.inputs = [self.plain[v] if w is v else w for w in node.inputs]
+
+    def _unscaled(self, v: Value) -> Value:
+        name = f"{v.name}.unscaled"
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        self.plain[v] = Value(name, v.type)
+        return self.plain[v]
+
+    def _multiply(self, x: Value, s: Reals, y: Value, after: Node, name: str) -> None:
+        by = constant(s.astype(np.float32), f"{y.name}.factors")
+        self.inserted.setdefault(after, []).append(Node("Mul", [x, by], [y], {}, name))
+
+    def nodes(self) -> list[Node]:
+        """Those of the graph with what was put in, in order of execution."""
+        return [m for n in self.graph.nodes for m in (n, *self.inserted.get(n, []))]

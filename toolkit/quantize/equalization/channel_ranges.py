@@ -1,0 +1,134 @@
+"""How large the channels of a site (groups.py) are, as samples show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Array, Graph
+from ..scheme.lookup_chains import Chain, Function, find_chains
+from ..scheme.options import Range
+from ..scheme.precision import INT8
+from ..scheme.qparams import LEVELS
+from ..scheme.saturation import POINTS, varying
+from .groups import Site, see_channels
+
+Reals = NDArray[np.float64]
+
+SLOPES = 2000
+"""Places of a sample where the slope of tables is looked at."""
+
+
+@dataclass
+class Size:
+    """Of each channel of a tensor the ends, with 0 inside, and the mean square.
+
+    slopes            mean squares of the slopes of the tables that read it, by what they make
+    inverse_variance  the mean of 1 / variance over the channels of a place
+    """
+
+    low: Reals
+    high: Reals
+    power: Reals
+    slopes: dict[str, Reals] = field(default_factory=dict)
+    inverse_variance: float = 0.0
+
+    @property
+    def peak(self) -> Reals:
+        return np.maximum(-self.low, self.high)
+
+    def behind_tables(self, gains: Mapping[str, Reals]) -> Reals:
+        """What its tables make of the square of an error in each channel, and what `gains` say
+        becomes of that, by what tables make; 1 where they say nothing."""
+        total = np.zeros_like(self.power)
+        for end, slope in self.slopes.items():
+            total += slope * gains.get(end, 1.0)
+        return total
+
+
+def sizes_of(
+    graph: Graph, sites: Sequence[Site], samples: Iterable[Mapping[str, Array]]
+) -> dict[str, Size]:
+    """Of the tensors of the sites. Where tables alone read one, values count as far as the tables
+    tell them apart."""
+    found: dict[str, Size] = {}
+    tables = _Tables(graph, sites)
+
+    def see(name: str, x: Reals) -> None:
+        none = np.zeros(x.shape[1])
+        size = found.setdefault(name, Size(none, none, none))
+        size.low = np.minimum(size.low, x.min(axis=0))
+        size.high = np.maximum(size.high, x.max(axis=0))
+        size.power = size.power + (x * x).mean(axis=0)
+        for end, slope in tables.slopes(name, x):
+            size.slopes[end] = size.slopes.get(end, 0.0) + slope
+        variance = x.var(axis=1)
+        alive = variance[variance > 0]
+        size.inverse_variance += float((1 / alive).mean() if alive.size else 0)
+
+    count = see_channels(graph, {v.name for s in sites for v in s.tensors}, samples, see)
+    for name, size in found.items():
+        low, high = tables.varying(name, (float(size.low.min()), float(size.high.max())))
+        size.low, size.high = np.maximum(size.low, min(low, 0)), np.minimum(size.high, max(high, 0))
+        size.power = size.power / count
+        size.slopes = {end: slope / count for end, slope in size.slopes.items()}
+        size.inverse_variance /= count
+    return found
+
+
+class _Tables:
+    """What the chains make of the tensors of the sites, by the tensors' names."""
+
+    def __init__(self, graph: Graph, sites: Sequence[Site]) -> None:
+        outputs, consumers = graph.output_values(), graph.consumers()
+        chains = find_chains(graph)
+        inside = {n for c in chains for n in c.nodes}
+        self.alone: dict[str, list[Function]] = {}
+        for chain in chains:
+            root = chain.root
+            if root not in outputs and all(n in inside for n in consumers[root]):
+                self.alone.setdefault(root.name, []).extend(chain.functions)
+        self.chains: dict[str, list[Chain]] = {}
+        for site in sites:
+            for chain in chains:
+                if _takes_back(chain, site):
+                    self.chains.setdefault(site.tensor_of[chain.root].name, []).append(chain)
+
+    def slopes(self, name: str, x: Reals) -> Iterable[tuple[str, Reals]]:
+        """Of each chain the name of its end, and the mean square by channel. A chain behind a pool
+        is taken for one that reads what the pool reads."""
+        few = x[:: max(1, len(x) // SLOPES)]
+        h = 1e-4 * max(float(np.abs(few).max(initial=0.0)), 1e-30)
+        for chain in self.chains.get(name, ()):
+            with np.errstate(all="ignore"):  # as functions may end, or have no bounds
+                rise = _of_channels(chain, few + h) - _of_channels(chain, few - h)
+            slope = np.nan_to_num(rise / (2 * h), posinf=0.0, neginf=0.0)
+            yield chain.end.name, (slope * slope).mean(axis=0)
+
+    def varying(self, name: str, r: Range) -> Range:
+        """`r`, where tables alone read the tensor without ends that none of them tells apart."""
+        return varying(r, [(f, _width(f, r) / LEVELS[INT8]) for f in self.alone.get(name, ())])
+
+
+def _takes_back(chain: Chain, site: Site) -> bool:
+    """Whether its table takes back the scales of the site."""
+    looked_up = any(n in chain.nodes for nodes in site.looked_up.values() for n in nodes)
+    return looked_up and chain.root in site.tensor_of
+
+
+def _of_channels(chain: Chain, x: Reals) -> Reals:
+    """What the chain makes of [places, channels]."""
+    if chain.index is None:
+        return chain.functions[0](x)
+    y = np.empty_like(x)
+    for k, function in enumerate(chain.functions):
+        y[:, chain.index == k] = function(x[:, chain.index == k])
+    return y
+
+
+def _width(f: Function, r: Range) -> float:
+    y = np.nan_to_num(f(np.linspace(*r, POINTS)), posinf=0.0, neginf=0.0)
+    return float(y.max() - y.min())

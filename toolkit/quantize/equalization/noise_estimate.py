@@ -1,0 +1,161 @@
+"""What rounding costs a site of channels (groups.py) when they are scaled, by an estimate.
+
+It is the noise at the readers' outputs: that of the tensors' rounding and that of their weights'.
+Behind a LayerNorm it is that at the outputs of what reads it; at tables it is what their slope
+makes of it, and what the readers of their site make of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Graph, Node, Value
+from ...ops import definition
+from ...passes.affine import input_factors
+from ..scheme.precision import INT8
+from ..scheme.qparams import LEVELS
+from ..weights.weight_quantizer import Form
+from .channel_ranges import Size
+from .groups import Site, has_weights
+
+Reals = NDArray[np.float64]
+
+
+def estimates(
+    graph: Graph, sites: Sequence[Site], sizes: Mapping[str, Size], forms: Mapping[str, Form]
+) -> list[Estimate]:
+    """Of the sites, which are in order of execution. `forms` are of weights that are not of 8 bits,
+    by what they make."""
+    consumers, producers = graph.consumers(), graph.producers()
+    made: list[Estimate] = []
+    gains: dict[str, Reals] = {}
+    for site in reversed(sites):
+        estimate = Estimate(site, sizes, consumers, producers, gains, forms)
+        # What a table makes by way of another tensor of the site counts there.
+        gains |= {v.name: np.zeros(site.channels) for v in site.tensor_of}
+        gains |= dict.fromkeys((n.output.name for n in site.makers), estimate.gains())
+        made.append(estimate)
+    return made[::-1]
+
+
+class Estimate:
+    """What is lost at the readers of a site when its channels are multiplied by s, as a part of
+    what they make. `gains` are those of the sites behind its tables, by what makes them.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        sizes: Mapping[str, Size],
+        consumers: Mapping[Value, list[Node]],
+        producers: Mapping[Value, Node],
+        gains: Mapping[str, Reals],
+        forms: Mapping[str, Form],
+    ) -> None:
+        self.site, self.sizes, self.forms = site, sizes, forms
+        self.sums, self.products = set(site.sums), set(site.products)
+        self.consumers, self.producers = consumers, producers
+        self.tables = {v: sizes[v.name].behind_tables(gains) for v in site.tensors}
+        self.signal = max(self._signal(), 1e-30)
+
+    def gains(self) -> Reals:
+        """What the readers make of the square of an error in each channel."""
+        total: Reals = np.sum(list(self.tables.values()), axis=0)
+        for node in self.site.readers:
+            total += self._gain(node)
+        return total
+
+    def _gain(self, node: Node) -> Reals:
+        if node.op == "LayerNorm":
+            size = self.sizes[self.site.tensor_of[node.input(0)].name]
+            return size.inverse_variance * _scale(node) ** 2 * self._behind(node)
+        w, groups = _real(weight_of(node)) ** 2, int(node.attrs.get("groups", 1))
+        by_group = w.reshape(groups, len(w) // groups, -1, w.shape[-1]).sum(axis=(1, 2))
+        gain: Reals = by_group.ravel()
+        return gain
+
+    def _signal(self) -> float:
+        """Mean squares at the readers, as of channels that vary each for itself."""
+        total = sum(float((t * self.sizes[v.name].power).sum()) for v, t in self.tables.items())
+        for node in self.site.readers:
+            if node.op == "LayerNorm":
+                total += float((_scale(node) ** 2 * self._behind(node)).sum())
+            else:
+                power = self.sizes[self.site.tensor_of[node.input(0)].name].power
+                total += float((self._gain(node) * power).sum())
+        return total
+
+    def noise(self, s: Reals) -> float:
+        """As a part of the mean squares at the readers."""
+        squares = self._squares_of_steps(s)
+        total = sum(float((squares[v] * t / s**2).sum()) for v, t in self.tables.items())
+        total += sum(self._at(node, s, squares) for node in self.site.readers)
+        return total / self.signal
+
+    def _at(self, node: Node, s: Reals, squares: Mapping[Value, float]) -> float:
+        tensor = self.site.tensor_of[node.input(0)]
+        square, size = squares[tensor], self.sizes[tensor.name]
+        if node.op == "LayerNorm":
+            gain = _scale(node) / s
+            return float(square * size.inverse_variance * (gain**2 * self._behind(node)).sum())
+        w = _real(weight_of(node)) / input_factors(s, node)
+        inputs = np.broadcast_to(input_factors(size.power * s * s, node), w.shape)
+        form = self.forms.get(node.output.name, Form())
+        return square * float((w * w).sum()) + _of_weights(w, inputs, form)
+
+    def _step(self, v: Value, s: Reals) -> float:
+        size = self.sizes[v.name]
+        return float((size.high * s).max() - (size.low * s).min()) / LEVELS[INT8]
+
+    def _squares_of_steps(self, s: Reals) -> dict[Value, float]:
+        """Of each tensor: of all the roundings that are in it."""
+        squares: dict[Value, float] = {}
+        for v in self.site.tensors:
+            squares[v] = self._step(v, s) ** 2
+            node = self.producers[v]
+            if node in self.sums:
+                squares[v] += sum(squares[self.site.tensor_of[w]] for w in node.dynamic_inputs)
+            if node in self.products:
+                x = self.site.tensor_of[next(w for w in node.inputs if w and w.type == v.type)]
+                gain = self.sizes[v.name].power.sum() / max(self.sizes[x.name].power.sum(), 1e-30)
+                squares[v] += squares[x] * float(gain)
+        return squares
+
+    def _behind(self, norm: Node) -> Reals:
+        """How much of the noise in each channel of a LayerNorm's output its readers make."""
+        total = np.zeros(norm.output.shape[-1])
+        for node in self.consumers.get(norm.output, []):
+            if has_weights(node) and node.op == "FullyConnected":
+                total += (_real(weight_of(node)) ** 2).sum(axis=0)
+        return total if total.any() else np.ones_like(total)
+
+
+def _of_weights(w: Reals, inputs: Reals, form: Form) -> float:
+    """What the rounding of weights makes of mean squares of inputs, both [n, ...]."""
+    n, k = len(w), w[0].size
+    size = form.group or k
+    filled = ((0, 0), (0, -k % size))
+    largest, power = (
+        np.pad(v.reshape(n, k), filled).reshape(n, -1, size) for v in (np.abs(w), inputs)
+    )
+    steps = largest.max(axis=2) / form.limit
+    return float((steps**2 * power.sum(axis=2)).sum())
+
+
+def _scale(norm: Node) -> Reals:
+    scale = norm.inputs[1].const if len(norm.inputs) > 1 and norm.inputs[1] else None
+    return np.ones(1) if scale is None else scale.astype(np.float64).ravel()
+
+
+def weight_of(node: Node) -> Value:
+    at = definition(node.op).weight
+    assert at is not None
+    return node.input(at)
+
+
+def _real(v: Value) -> Reals:
+    assert v.const is not None
+    return v.const.astype(np.float64)

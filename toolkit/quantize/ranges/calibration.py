@@ -1,0 +1,200 @@
+"""Runs the float model on the samples and keeps statistics of every tensor, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....calibration import OBSERVERS, TensorStats, candidates
+from ...build import open_once
+from ...errors import UserError
+from ...ir import Array, Graph, Shape, Value
+from ...ops import definition
+from ...progress import Progress
+from ..scheme.options import Range
+from .evaluation_points import Probe, find_probes
+
+Sample = Mapping[str, Array]
+"""Inputs by ONNX name, in ONNX shape."""
+
+KEPT_SAMPLES = 256
+KEPT_BYTES = 64 << 20
+
+
+@dataclass
+class KeptSample:
+    """A sample, what the float model has at the probes, and channel means that weights read."""
+
+    inputs: dict[str, Array]
+    probed: dict[str, Array] = field(default_factory=dict)
+    means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        arrays = [*self.inputs.values(), *self.probed.values(), *self.means.values()]
+        return sum(a.nbytes for a in arrays)
+
+
+Half = tuple[Sequence[KeptSample], slice]
+"""Samples to fit something to, and where those are that judge it."""
+
+
+def halves(kept: Sequence[KeptSample]) -> list[Half]:
+    """Every other sample and those between, each judged by the other."""
+    return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
+
+
+@dataclass
+class Calibration:
+    """What the samples showed: statistics by tensor name, and some samples spread evenly."""
+
+    stats: dict[str, TensorStats]
+    kept: list[KeptSample]
+    probes: list[Probe]
+    samples: int
+    _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
+
+    def observed(self, observer: str, tensor: str) -> Range:
+        """The range of a tensor by one of OBSERVERS."""
+        key = observer, tensor
+        if key not in self._observed:
+            self._observed[key] = OBSERVERS[observer](self.stats[tensor])
+        return self._observed[key]
+
+    def candidates(self, tensor: str) -> list[tuple[str, Range]]:
+        """The ranges of a tensor that are worth trying, and by which rule."""
+        known = {observer: self.observed(observer, tensor) for observer in OBSERVERS}
+        return candidates(self.stats[tensor], known)
+
+    def extremes(self) -> dict[str, Range]:
+        """The least and the largest value of every tensor."""
+        return {n: (s.minimum, s.maximum) for n, s in self.stats.items() if s.count}
+
+    def lowest(self) -> dict[str, float]:
+        """Values below which the reader of a tensor does not tell any apart."""
+        return {p.tensor: p.lowest for p in self.probes if np.isfinite(p.lowest)}
+
+    def means(self) -> dict[str, NDArray[np.float64]]:
+        """Mean over the kept samples of each channel of the tensors that weights multiply."""
+        found = self.kept[0].means
+        return {n: np.mean([s.means[n] for s in self.kept], axis=0) for n in found}
+
+
+class Keeper:
+    """Every k-th of a stream of unknown length, k doubling whenever there are too many."""
+
+    def __init__(self, count: int = KEPT_SAMPLES, limit_bytes: int = KEPT_BYTES) -> None:
+        self.kept: list[KeptSample] = []
+        self.count, self.limit_bytes = count, limit_bytes
+        self.step, self.seen, self.nbytes = 1, 0, 0
+
+    def passing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """The samples as they come, some of them kept."""
+        for sample in samples:
+            if self.wants():
+                self.add(KeptSample({k: np.array(v) for k, v in sample.items()}))
+            self.seen += 1
+            yield sample
+
+    def wants(self) -> bool:
+        return self.seen % self.step == 0
+
+    def add(self, sample: KeptSample) -> None:
+        self.kept.append(sample)
+        self.nbytes += sample.nbytes
+        while len(self.kept) > self.count or (
+            self.nbytes > self.limit_bytes and len(self.kept) > 1
+        ):
+            self.kept = self.kept[::2]
+            self.step *= 2
+            self.nbytes = sum(s.nbytes for s in self.kept)
+
+
+def calibrate(
+    graph: Graph, samples: Iterable[Sample], progress: Progress | None = None
+) -> Calibration:
+    """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32.
+
+    Raises UserError when there are no samples, or one does not fit the inputs; CalibrationError
+    when a tensor holds NaN or infinity.
+    """
+    session = open_once(graph)
+    names = {v.name for v in graph.values() if v.const is None and v.dtype == np.float32}
+    stats = {name: TensorStats(name=name) for name in sorted(names)}
+    probes = find_probes(graph)
+    probed = {p.tensor for p in probes}
+    weighed = views(graph, read_by_weights(graph))
+    watched = views(graph, [v for v in graph.values() if v.name in probed])
+    total = _length(samples)
+    keeper = Keeper()
+    for sample in samples:
+        kept = KeptSample({k: np.array(v) for k, v in sample.items()})
+
+        def see(name: str, array: Array, kept: KeptSample = kept) -> None:
+            if name in stats:
+                stats[name].update(array)
+            for reader, shape in weighed.get(name, ()):
+                kept.means[reader] = channel_means(array.reshape(shape))
+            for reader, shape in watched.get(name, ()):
+                kept.probed[reader] = array.reshape(shape).copy()
+
+        for port in graph.inputs:
+            if port.name in sample:
+                see(port.value.name, np.asarray(sample[port.name]))
+        session.run_layers(sample, lambda _, name, array: see(name, array))
+        if keeper.wants():
+            keeper.add(kept)
+        keeper.seen += 1
+        if progress:
+            progress("calibrating", keeper.seen, total)
+    if not keeper.seen:
+        raise UserError("there are no calibration samples; give at least one")
+    _copy_aliases(graph, stats)
+    probes = [q for p in probes for q in p.fitted(s.probed[p.tensor] for s in keeper.kept)]
+    return Calibration(stats, keeper.kept, probes, keeper.seen)
+
+
+def _length(samples: Iterable[Sample]) -> int:
+    try:
+        return len(samples)  # type: ignore[arg-type]
+    except TypeError:
+        return 0
+
+
+Views = dict[str, list[tuple[str, Shape]]]
+"""By tensor that is seen: the tensors that are it in another shape, itself among them."""
+
+
+def views(graph: Graph, wanted: Iterable[Value]) -> Views:
+    """Where to see the `wanted`: a Reshape does not run, so its output is seen at its source."""
+    made_by = graph.producers()
+    found: Views = {}
+    for x in dict.fromkeys(wanted):
+        source = x
+        while source in made_by and made_by[source].op == "Reshape":
+            source = made_by[source].input(0)
+        found.setdefault(source.name, []).append((x.name, x.shape))
+    return found
+
+
+def read_by_weights(graph: Graph) -> list[Value]:
+    """The tensors that nodes multiply with their weights."""
+    return [n.input(0) for n in graph.nodes if definition(n.op).weight is not None]
+
+
+def channel_means(array: Array) -> NDArray[np.float64]:
+    """Mean over all axes but the last."""
+    rows = array.reshape(-1, array.shape[-1])
+    result: NDArray[np.float64] = rows.mean(axis=0, dtype=np.float64)
+    return result
+
+
+def _copy_aliases(graph: Graph, stats: dict[str, TensorStats]) -> None:
+    """A Reshape does not run: its output has the statistics of its input."""
+    for node in graph.nodes:
+        source, name = node.inputs[0] if node.inputs else None, node.output.name
+        if node.op == "Reshape" and source is not None and name in stats and not stats[name].count:
+            stats[name] = stats[source.name]

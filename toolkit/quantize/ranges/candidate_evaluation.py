@@ -1,0 +1,172 @@
+"""What a choice costs at the outputs: the quantized file, run on calibration samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...build import open_once
+from ...decibels import ratio_db
+from ...ir import Array, Graph
+from ...runtime import Session
+from ..scheme.options import Ranges
+from ..scheme.plan import Plan
+from .calibration import Calibration
+from .evaluation_points import with_probes
+
+SIGNIFICANCE = 2.0
+"""Standard errors by which a gain must differ from none."""
+HELD_OUT = 1.0
+"""The same on samples that had no part in finding what gains."""
+FLOOR = 0.1
+"""Of the mean noise: less on a sample counts as this, for its ratio to less is chance."""
+LEAST = 1e-30
+"""Noise, a sum of squares, that others can be divided by; float32 makes more wherever it rounds."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Noise at each probe by sample [probes, samples], and the signal there [probes]."""
+
+    noise: NDArray[np.float64]
+    signal: NDArray[np.float64]
+
+    @property
+    def mean_db(self) -> float:
+        """SQNR averaged over the probes; 0 without any: then every choice is as good."""
+        if not len(self.signal):
+            return 0.0
+        pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
+        return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
+
+    def part(self, noise: NDArray[np.float64]) -> float:
+        """Noise at each probe [probes] as a part of what this has, averaged over the probes."""
+        whole = np.maximum(self.noise.sum(axis=1), LEAST)
+        return float(np.mean(noise / whole)) if len(whole) else 0.0
+
+    def gains(self, other: Score) -> NDArray[np.float64]:
+        """dB that each sample is better than in `other`, averaged over the probes.
+
+        Ratios sample by sample: in a sum of noises the few samples that a softmax is in doubt about
+        are nearly all, and would decide alone.
+        """
+        floor = np.maximum(FLOOR * other.noise.mean(axis=1, keepdims=True), LEAST)
+        ratios = (other.noise + floor) / (self.noise + floor)
+        found: NDArray[np.float64] = 10 * np.log10(ratios).mean(axis=0)
+        return found
+
+    def gain_db(self, other: Score) -> float:
+        """The mean of `gains`; 0 without samples or probes."""
+        return float(self.gains(other).mean()) if self.noise.size else 0.0
+
+    def surpasses(
+        self,
+        other: Score,
+        margin_db: float,
+        errors: float = SIGNIFICANCE,
+        at: slice = slice(None),
+    ) -> bool:
+        """Whether the mean gain is above `margin_db` and above so many of its standard errors.
+
+        Trying things on few samples finds some that help by chance: a gain counts only if it is
+        large against its spread over the samples. Where they had no part in finding what is tried,
+        one standard error (HELD_OUT) is enough. `at` are the samples that count.
+        """
+        gains = self.gains(other)[at]
+        if not gains.size or not other.noise.size:
+            return False
+        error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
+        return float(gains.mean()) > max(margin_db, errors * error)
+
+    def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
+        """Better by `margin_db` in all, and for certain; never without any sample or probe."""
+        return self.surpasses(other, 0.0, errors) and self.mean_db > other.mean_db + margin_db
+
+
+class Trials:
+    """Runs trials on the kept samples and counts them."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self.kept, self.probes = calibration.kept, calibration.probes
+        self.count = 0
+        self.truth = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
+        self.signal = _energies(self.truth)
+        self._raw: tuple[object, dict[int, dict[str, Array]]] = (None, {})
+
+    def on(self, count: int) -> Trials:
+        """The same on `count` of the samples, spread evenly."""
+        fewer, at = copy(self), self.spread(count)
+        fewer.kept = [self.kept[i] for i in at]
+        fewer.truth = [[views[i] for i in at] for views in self.truth]
+        fewer.signal = _energies(fewer.truth)
+        fewer._raw = (None, {})
+        return fewer
+
+    def spread(self, count: int) -> NDArray[np.int64]:
+        """Where `count` of the samples are, evenly."""
+        return np.linspace(0, len(self.kept) - 1, count).round().astype(np.int64)
+
+    def score(self, plan: Plan, ranges: Ranges) -> Score:
+        """The score of the graph that `plan` makes of `ranges`."""
+        return self.measure(plan.emit(ranges)[0])
+
+    def measure(self, graph: Graph) -> Score:
+        """The score of any graph that has the probed tensors by their names."""
+        return Score(self.noise(graph), self.signal)
+
+    def noise(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
+        """Of such a graph, [probes, samples at `at`]."""
+        self.count += 1
+        return self._run(open_once(with_probes(graph, self.probes)), at)
+
+    def challenge(self, graph: Graph, champion: Score, margin_db: float) -> Score | None:
+        """The score of `graph` if it beats the `champion`, on samples held out as well; else None.
+
+        It must gain on every other sample before it runs on those between, which only confirm what
+        was found on the others: of many things tried the best on some samples is partly luck.
+        """
+        self.count += 1
+        session = open_once(with_probes(graph, self.probes))
+        noise = champion.noise.copy()
+        score = Score(noise, self.signal)
+        few = slice(0, None, 4)
+        noise[:, few] = self._run(session, few)
+        if not score.surpasses(champion, 0.0, 0.0, few):
+            return None
+        noise[:, 2::4] = self._run(session, slice(2, None, 4))
+        if not score.surpasses(champion, margin_db, at=slice(0, None, 2)):
+            return None
+        held_out = slice(1, None, 2)
+        noise[:, held_out] = self._run(session, held_out)
+        confirmed = score.surpasses(champion, margin_db, HELD_OUT, held_out)
+        return score if confirmed and score.beats(champion, margin_db) else None
+
+    def _run(self, session: Session, at: slice) -> NDArray[np.float64]:
+        samples = range(len(self.kept))[at]
+        noise = np.zeros((len(self.probes), len(samples)))
+        for k, i in enumerate(samples):
+            got = session.run(self._feed(session, i))
+            for p, probe in enumerate(self.probes):
+                if probe.tensor in got:
+                    error = probe.view(got[probe.tensor]) - self.truth[p][i]
+                    noise[p, k] = np.sum(error * error)
+        return noise
+
+    def _feed(self, session: Session, i: int) -> dict[str, Array]:
+        """Inputs of sample `i` as the file holds them: most trials quantize them alike."""
+        if self._raw[0] != session.inputs:
+            self._raw = (session.inputs, {})
+        known = self._raw[1]
+        if i not in known:
+            names = [io.name for io in session.inputs]
+            known[i] = dict(zip(names, session.to_raw(self.kept[i].inputs), strict=True))
+        return known[i]
+
+
+def _energies(views: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Sum of squares over the samples, by probe."""
+    return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])

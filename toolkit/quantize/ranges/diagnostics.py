@@ -1,0 +1,53 @@
+"""What calibration samples lack, so that a quantization for them may serve no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...ir import Array
+from .calibration import Calibration
+
+FEW = 8
+"""So many samples hardly show a range: new ones leave each end with a chance of 1 / (n + 1)."""
+
+
+def remarks(calibration: Calibration, batch: int = 1) -> list[str]:
+    """A line for each thing that the user should know; most samples have nothing of it.
+
+    The model takes `batch` samples at a time, and calibration counts these as one.
+    """
+    kept, found = calibration.kept, []
+    inputs = [k.inputs for k in kept]
+    for name in inputs[0]:
+        values = {(float(x[name].min()), float(x[name].max())) for x in inputs if x[name].size}
+        if len(values) == 1 and len(set(*values)) == 1:
+            found.append(
+                f"input '{name}' is {min(*values):g} everywhere in every sample: is that what the "
+                "model reads? nothing else was calibrated"
+            )
+    if len(kept) > 1 and not found:
+        if _alike(inputs):
+            found.append(
+                f"all {len(kept)} samples looked at are the same: they count as one; calibrate "
+                "with different ones"
+            )
+        elif kept[0].probed and _alike([k.probed for k in kept]):
+            found.append(
+                "the float model answers the same to every sample: are they prepared as for "
+                "inference (scale, mean, layout)?"
+            )
+    samples = calibration.samples * batch
+    if samples < FEW:
+        found.append(
+            f"only {samples} calibration sample{'s' * (samples > 1)}: other inputs will exceed "
+            "these ranges; use about 100"
+        )
+    return found
+
+
+def _alike(arrays: Sequence[Mapping[str, Array]]) -> bool:
+    """Whether all are equal, by name."""
+    first = arrays[0]
+    return all(np.array_equal(a[name], first[name]) for a in arrays[1:] for name in first)

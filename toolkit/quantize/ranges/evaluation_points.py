@@ -1,0 +1,138 @@
+"""Where a quantized model is compared with the float one while it is being tuned.
+
+That is at its outputs, or where the floats are that an output of integers is made from; and for a
+softmax also at a softened one: how far probabilities are off hangs on the few samples that the
+model is in doubt about, and a tuning by them alone fits those. At a temperature where a typical
+sample is in some doubt, every sample has its say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from ...ir import Array, Graph, Node, Port, Value
+from ...ops import definition
+from ..scheme.precision import FLOAT
+
+REACH = float(np.log(512))
+"""Below the best class by this, softmax gives less than half a step of its int8 output."""
+ROOM = 0.5
+"""Of what is kept of a softmax's input, for samples that calibration does not see."""
+MARGIN = 2.0
+"""Between the two best classes of the median sample, after division by the temperature."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`.
+
+    `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
+    something else reads the tensor too.
+    """
+
+    tensor: str
+    axis: int | None = None
+    temperature: float = 1.0
+    lowest: float = -np.inf
+    shared: bool = False
+
+    def view(self, x: Array) -> NDArray[np.float64]:
+        """What counts of a sample's tensor."""
+        y = x.astype(np.float64)
+        if self.axis is None:
+            return y
+        y = np.maximum(y, self.lowest) / self.temperature
+        soft: NDArray[np.float64] = softmax(y, axis=self.axis)
+        return soft
+
+    def fitted(self, samples: Iterable[Array]) -> list[Probe]:
+        """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
+        samples.
+
+        A class counts within REACH of the best one. Other samples may have a best one that is lower
+        than any here: what is kept reaches below that by ROOM of itself.
+        """
+        if self.axis is None:
+            return [self]
+        margins, low, high = list[float](), np.inf, -np.inf
+        for x in samples:
+            best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
+            first, second = np.moveaxis(best, self.axis, 0)
+            margins.append(float(np.median(first - second)))
+            low, high = min(low, first.min() - REACH), max(high, first.max())
+        lowest = float(low - ROOM * (high - low))
+        limited = self if self.shared else replace(self, lowest=lowest)
+        temperature = max(1.0, float(np.median(margins)) / MARGIN)
+        return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
+
+
+def find_probes(graph: Graph) -> list[Probe]:
+    """What the graph's outputs are judged by, those that meet counted once.
+
+    An output of floats is a probe, or the input of the softmax that makes it. One of integers or
+    bools hides most errors, so the floats that it is made from stand for it: of an ArgMax the
+    softmax of what it compares. None where another output shows those already.
+    """
+    made = _Made(graph)
+    whole = [p.value for p in graph.outputs if p.value.dtype != FLOAT]
+    found = [p for port in graph.outputs for p in made.probes(port.value)]
+    shown = {p.tensor for p in found}
+    found += [p for v in whole for p in made.before_steps(v) if p.tensor not in shown]
+    return list(dict.fromkeys(found))
+
+
+class _Made:
+    """Where tensors of a graph come from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.by, self.readers = graph.producers(), graph.consumers()
+        self.outputs = graph.output_values()
+
+    def probes(self, v: Value) -> list[Probe]:
+        """Of a tensor of floats; none of one that is given or constant, or of another type."""
+        source = v
+        while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
+            source = n.input(0)
+        node = self.by.get(source)
+        if node is not None and node.op == "Softmax" and node.input(0) in self.by:
+            return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
+        return [Probe(v.name)] if v.dtype == FLOAT and v in self.by else []
+
+    def before_steps(self, v: Value) -> list[Probe]:
+        """Of the floats that a tensor of another type is made from."""
+        found: list[Probe] = []
+        todo, seen = [v], {v}
+        while todo:
+            node = self.by.get(todo.pop())
+            if node is None:
+                continue
+            for x in node.dynamic_inputs:
+                if x.dtype == FLOAT:
+                    found += self._compared(x, node)
+                elif x not in seen:
+                    seen.add(x)
+                    todo.append(x)
+        return found
+
+    def _compared(self, x: Value, reader: Node) -> list[Probe]:
+        found = self.probes(x)
+        if reader.op == "ArgMax" and found == [Probe(x.name)]:
+            return self._softmax_of(x, reader.attrs["axis"], reader)
+        return found
+
+    def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[Probe]:
+        shared = x in self.outputs or any(r is not reader for r in self.readers[x])
+        return [Probe(x.name, axis, shared=shared)] if x.shape[axis] > 1 else []
+
+
+def with_probes(graph: Graph, probes: Sequence[Probe]) -> Graph:
+    """`graph` whose outputs are the probed tensors, by their names; those it lacks are left out."""
+    by_name: dict[str, Value] = {v.name: v for n in graph.nodes for v in n.outputs}
+    tensors = dict.fromkeys(p.tensor for p in probes)
+    found = [by_name[name] for name in tensors if name in by_name]
+    return Graph(graph.nodes, graph.inputs, [Port(v.name, v, 1, v.shape) for v in found])

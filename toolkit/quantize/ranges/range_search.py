@@ -1,0 +1,142 @@
+"""The default observer: for each tensor the range that loses least at the outputs.
+
+It starts from the best of the fixed observers, then goes through the tensors from the noisiest
+on, and keeps a candidate where the quantized file itself, run on calibration samples, comes
+closer to the float model: on every other sample, and on those between as well. How long it looks
+depends on the model's size alone, so the same samples give the same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from scipy.special import ndtr, ndtri
+
+from ....calibration import OBSERVERS, quantization_error
+from ...progress import Progress
+from ..scheme.options import Range
+from ..scheme.plan import Plan
+from ..scheme.qparams import width
+from ..scheme.shared_scales import Group
+from .calibration import Calibration
+from .candidate_evaluation import SIGNIFICANCE, Score, Trials
+
+WORK = 3e11
+"""Multiply-accumulates that a search may spend."""
+MAX_TRIALS = 160
+MARGIN_DB = 0.01
+
+
+def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
+    """Every tensor's range by one observer, without what its reader does not tell apart."""
+    lowest = calibration.lowest()
+    found = {n: calibration.observed(observer, n) for n, s in calibration.stats.items() if s.count}
+    return {name: _above(r, lowest.get(name)) for name, r in found.items()}
+
+
+def _above(r: Range, lowest: float | None) -> Range:
+    return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
+
+
+def trials_for(macs: int, samples: int) -> int:
+    """How many trials a model of this size gets."""
+    return int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
+
+
+class Search:
+    """Coordinate descent over the ranges of groups of tensors, from a plan with min-max ranges."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        calibration: Calibration,
+        trials: Trials,
+        budget: int,
+        score: Score,
+        progress: Progress | None = None,
+    ) -> None:
+        self.plan, self.trials, self.budget = plan, trials, budget
+        self.calibration, self.progress = calibration, progress
+        self.ranges, self.score = fixed_ranges(calibration, "minmax"), score
+
+    def choose_start(self, plans: Sequence[Plan]) -> None:
+        """Another of the fixed observers, with one of these plans for the same tensors, if it is
+        better for certain: min-max is what new samples surprise least.
+
+        The best of n must stand out as far as is as rare as SIGNIFICANCE is for one (Bonferroni).
+        """
+        first, tries = self.score, len(plans) * len(OBSERVERS) - 1
+        errors = -float(ndtri(ndtr(-SIGNIFICANCE) / tries))
+        certain: list[tuple[float, Plan, dict[str, Range], Score]] = []
+        for plan in plans:
+            for name in OBSERVERS:
+                ranges = fixed_ranges(self.calibration, name)
+                score = self.trials.score(plan, ranges)
+                if score.beats(first, 0.0, errors):
+                    certain.append((score.gain_db(first), plan, ranges, score))
+            self._report()
+        if certain:
+            _, self.plan, self.ranges, self.score = max(certain, key=lambda found: found[0])
+
+    def descend(self) -> None:
+        """Go through the tensors once, noisiest first, while the budget lasts.
+
+        A second round was tried: it found nothing that a significant gain would show.
+        """
+        for group in self._by_noise():
+            for ranges in self._alternatives(group):
+                if self.trials.count >= self.budget:
+                    return
+                tried = self.ranges | ranges
+                score = self.trials.challenge(self.plan.emit(tried)[0], self.score, MARGIN_DB)
+                if score is not None:
+                    self.ranges, self.score = tried, score
+                self._report()
+
+    def _report(self) -> None:
+        if self.progress:
+            done = min(self.trials.count, self.budget)
+            self.progress("searching ranges", done, self.budget)
+
+    def _by_noise(self) -> list[Group]:
+        """Groups from the noisiest on, by the SQNR that their range gives the tensor itself."""
+
+        def noise(group: Group) -> float:
+            return max(self._relative_noise(v.name) for v in group.readers)
+
+        return sorted(self.plan.free_groups(), key=noise, reverse=True)
+
+    def _relative_noise(self, name: str) -> float:
+        stats = self.calibration.stats[name]
+        low, high = self.ranges[name]
+        power = quantization_error(stats, 0.0, 0.0)
+        return quantization_error(stats, low, high) / power if power else 0.0
+
+    def _alternatives(self, group: Group) -> list[dict[str, Range]]:
+        """Other ranges of a group, all of its tensors by the same rule, the widest first."""
+        lowest = self.calibration.lowest()
+        by_rule: dict[str, dict[str, Range]] = {}
+        for v in group.readers:
+            for rule, found in self.calibration.candidates(v.name):
+                by_rule.setdefault(rule, {})[v.name] = _above(found, lowest.get(v.name))
+        now = {v.name: self.ranges[v.name] for v in group.readers}
+        options = [now | ranges for ranges in by_rule.values()]
+        options += [_scaled(now, factor) for factor in (0.94, 1.06)]
+        distinct: list[dict[str, Range]] = []
+        for option in options:
+            if not any(_alike(option, known) for known in [now, *distinct]):
+                distinct.append(option)
+        return distinct
+
+
+def _scaled(ranges: Mapping[str, Range], factor: float) -> dict[str, Range]:
+    return {name: (low * factor, high * factor) for name, (low, high) in ranges.items()}
+
+
+def _alike(a: Mapping[str, Range], b: Mapping[str, Range]) -> bool:
+    """Whether all ends agree to a fifth of a step."""
+    return all(
+        abs(x - y) <= width(a[name]) / 1280
+        for name in a
+        for x, y in zip(a[name], b[name], strict=True)
+    )

@@ -1,0 +1,119 @@
+"""Tensors of a graph on samples, node after node, without running all that is before them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...build import open_once
+from ...ir import Array, Graph, Node, Port, Value
+from ...onnx_types import NUMPY
+from ..ranges.calibration import Sample
+
+Reals = NDArray[np.float64]
+
+HELD = 1 << 27
+"""Bytes that are held at most. Where more is read later on, as behind the first layers of a model
+for large images, what lies before is run again."""
+
+_FLOAT = 1
+_NOTHING = np.zeros(0)
+_ONNX = {dtype: number for number, dtype in reversed(NUMPY.items())}
+
+
+class Frontier:
+    """Runs a graph on `samples` up to a node, then from there on up to a later one.
+
+    For every sample it holds what is read from that node on, as the runtime holds it.
+    """
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self.samples = samples
+        self._before: list[object] = []
+        self._held: dict[tuple[int, int], list[Array]] = {}
+
+    def reach(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Reals]]:
+        """For each sample the real `values`, which `node` reads or makes.
+
+        Nodes come in order of execution. `graph` may be another one each time, if all nodes before
+        the last one asked for compute the same; where they have other types, they are run again.
+        """
+        place = graph.nodes.index(node)
+        before = [_type_of(n) for n in graph.nodes[:place]]
+        if self._before != before[: len(self._before)]:
+            self._before, self._held = [], {}
+        at = {v: (i, j) for i, n in enumerate(graph.nodes[:place]) for j, v in enumerate(n.outputs)}
+        read = {v: None for n in graph.nodes[place:] for v in n.dynamic_inputs if v in at}
+        size = sum(v.type.nbytes for v in read) * len(self.samples)
+        further = {v: list[Array]() for v in read} if size <= HELD else {}
+        known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
+        run = _Run(graph, [*values, *further], list(known))
+        if further:
+            self._before, self._held = [], {}  # each sample's are let go as they are used
+        for i, sample in enumerate(self.samples):
+            made = run(sample, [held[i] for held in known.values()])
+            for v, arrays in further.items():
+                arrays.append(made[v])
+            if further:
+                for held in known.values():
+                    held[i] = _NOTHING
+            yield [_real(v, made[v]) for v in values]
+        if further:
+            self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
+
+
+class _Run:
+    """The part of a graph that makes `wanted` of its inputs and of values that are `known`."""
+
+    def __init__(self, graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> None:
+        self.ports = {p.value: p for p in graph.inputs}
+        self.wanted, self.known = wanted, known
+        nodes, given = _needed(graph, set(wanted), {*known, *self.ports})
+        self.inputs = [v for v in (*self.ports, *known) if v in given]
+        self.made = list(dict.fromkeys(v for v in wanted if v not in {*known, *self.ports}))
+        self.session = None
+        if nodes:
+            inputs = [self._port(v, f"in{i}") for i, v in enumerate(self.inputs)]
+            outputs = [self._port(v, f"out{i}") for i, v in enumerate(self.made)]
+            self.session = open_once(Graph(nodes, inputs, outputs))
+
+    def _port(self, v: Value, name: str) -> Port:
+        if v in self.ports:
+            return Port(name, v, self.ports[v].onnx_dtype, self.ports[v].shape)
+        return Port(name, v, _FLOAT if v.quant else _ONNX[v.dtype], v.shape)
+
+    def __call__(self, sample: Sample, known: Sequence[Array]) -> dict[Value, Array]:
+        """Those wanted, as the runtime holds them."""
+        found = dict(zip(self.known, known, strict=True))
+        if self.session is not None:
+            given = [sample[self.ports[v].name] if v in self.ports else found[v]
+                     for v in self.inputs]  # fmt: skip
+            made = self.session.run_raw({f"in{i}": np.asarray(x) for i, x in enumerate(given)})
+            found |= {v: made[f"out{i}"] for i, v in enumerate(self.made)}
+        for v in self.wanted:
+            if v in self.ports:
+                x = np.asarray(sample[self.ports[v].name]).reshape(v.shape)
+                found[v] = x if v.quant is None else v.quant.quantize(x)
+        return found
+
+
+def _needed(graph: Graph, wanted: set[Value], given: set[Value]) -> tuple[list[Node], set[Value]]:
+    """The nodes that make what is wanted of what is `given`, and which of that they read."""
+    open_values, nodes, read = wanted - given, list[Node](), set[Value]()
+    for node in reversed(graph.nodes):
+        if any(v in open_values for v in node.outputs):
+            nodes.append(node)
+            read.update(v for v in node.dynamic_inputs if v in given)
+            open_values.update(v for v in node.dynamic_inputs if v not in given)
+    return nodes[::-1], read
+
+
+def _type_of(node: Node) -> object:
+    return node.op, [(v.name, v.type, v.quant) for v in node.outputs]
+
+
+def _real(v: Value, held: Array) -> Reals:
+    real = held if v.quant is None else v.quant.dequantize(held)
+    return real.astype(np.float64)

@@ -1,0 +1,225 @@
+"""Weights as integers that keep each node's output, node after node in order of execution.
+
+For each node: what it reads in the float model and in the quantized one so far, then integers that
+make its output of the latter closest to the float model's. So a node makes up for the errors of
+those before it, as far as its weights can. The biases take what is left in the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Array, Node
+from ...ops._opdef import Activation
+from ...progress import Progress
+from ..scheme.options import Ranges
+from ..scheme.plan import Plan
+from ..weights import adaround, gptq
+from ..weights.layer_weights import Linear
+from ..weights.weight_quantizer import Grid, Rounded, make_grid, wanted_scales
+from .layer_executor import Frontier
+from .second_moments import Moments, Seen, Sums, held_out, moments, observe, spread, sums, total
+
+Reals = NDArray[np.float64]
+
+KEEP = 0.1
+"""How much a weight is held where it is: in mean powers of the inputs. Few samples do not say what
+all directions of the inputs weigh."""
+FACTORS = (1.0, 0.85, 1.15)
+"""On the scales of a node with 4-bit weights: each is tried, and the best kept for each channel."""
+TRIED = 64
+"""Rows of a group that tell, at most, what is carried from some samples to others."""
+ROUNDABLE = frozenset({"Conv2d", "FullyConnected"})
+WIDEST = 1536
+"""Weights of an output channel, at most: the time grows with their cube, their moments with their
+square, and no number of samples here tells how so many inputs go together."""
+
+
+def round_weights(
+    plan: Plan,
+    ranges: Ranges,
+    samples: Sequence[Mapping[str, Array]],
+    progress: Progress | None = None,
+    method: str = "gptq",
+) -> dict[tuple[str, int], Rounded]:
+    """The weights of every node of `plan` that has quantized ones, by what they make and
+    their bits; `method` is "gptq" or "adaround".
+
+    The same plan, ranges and samples give the same integers.
+    """
+    through = method == "adaround"
+    few = spread(samples)
+    runs = Frontier(few), Frontier(few)
+    found: dict[tuple[str, int], Rounded] = {}
+    nodes = [n for n, u in plan.linear.items() if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST]
+    for i, node in enumerate(nodes):
+        if progress:
+            progress("rounding weights", i, len(nodes))
+        now = plan.with_rounded(found)
+        graph, _ = now.emit(ranges)
+        if node not in now.linear:
+            continue
+        made = next(n for n in graph.nodes if n.outputs and n.output.name == node.output.name)
+        x, y = made.input(0).quant, made.output.quant
+        if x is None or y is None:
+            continue
+        linear = now.linear[node]
+        seen = observe(node, plan.graph, graph, runs, outputs=through)
+        parts = sums(seen)
+        whole = total(parts)
+        about, carried = moments(whole), carried_part(linear, whole, parts)
+        rounded = _round(linear, linear.floor(x, y), about, carried)
+        if through:
+            rounded = _through_clamp(linear, rounded, seen, about, carried, made)
+        found[node.output.name, linear.form.bits] = rounded
+    if progress:
+        progress("rounding weights", len(nodes), len(nodes))
+    return found
+
+
+def _held(seen: Moments) -> Reals:
+    """What the distance of a weight from where it is costs, by group."""
+    power = np.trace(seen.qq, axis1=1, axis2=2) / seen.qq.shape[1]
+    result: Reals = KEEP * power + 1e-6 * power.max() + 1e-30
+    return result
+
+
+def _second(seen: Moments) -> Reals:
+    h: Reals = seen.qq + _held(seen)[:, None, None] * np.eye(seen.qq.shape[1])
+    return h
+
+
+def _real(linear: Linear, seen: Moments | Sums) -> Reals:
+    groups, k = seen.q.shape
+    return linear.real.reshape(groups, -1, k)
+
+
+def _normal(linear: Linear, seen: Moments, carried: float) -> tuple[Reals, Reals]:
+    """The quadratic form of the error, as weights/gptq.py has it: b, h.
+
+    Of what would make up for the errors of the inputs, the part that is `carried` is wanted.
+    """
+    h = _second(seen)
+    return gptq.product(_real(linear, seen), h + carried * (seen.xq - seen.qq)), h
+
+
+def carried_part(linear: Linear, whole: Sums, parts: Sequence[Sums]) -> float:
+    """The part of what makes up for the errors of the inputs that holds for other samples too.
+
+    Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
+    1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
+    the factor that serves this one best, in [0, 1] for all of them. In 64ths, so that the last
+    digits, which BLAS and its threads decide, do not show. `whole` are the sums of all `parts`.
+    """
+    gain = power = 0.0
+    w = _real(linear, whole)
+    w = w[:, :: -(-w.shape[1] // TRIED)]
+    for part in parts if len(parts) > 1 else ():
+        rest = moments(whole - part)
+        qq, xq = held_out(part, rest)
+        more = np.linalg.solve(_second(rest), (w @ (rest.xq - rest.qq)).swapaxes(1, 2))
+        more = more.swapaxes(1, 2)
+        gain += float(((w @ (xq - qq)) * more).sum())
+        power += float(((more @ qq) * more).sum())
+    return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
+
+
+def _round(linear: Linear, floor: Reals, seen: Moments, carried: float) -> Rounded:
+    """The weights of one node, by GPTQ and coordinate descent."""
+    b, h = _normal(linear, seen, carried)
+    grid = _grid(linear, floor, h)
+    best: tuple[Grid, Reals, Reals] | None = None
+    for factor in FACTORS if grid.form.bits < 8 else (1.0,):
+        tried = replace(grid, scales=np.maximum(grid.scales * factor, floor))
+        found = _solve(tried, b, h, floor)
+        best = found if best is None else _better(best, found)
+    assert best is not None
+    grid, z, _ = best
+    w, real = linear.real.reshape(z.shape), z * grid.steps.reshape(z.shape)
+    shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
+    return Rounded(grid, z.reshape(linear.rows.shape), linear.real_bias + shift.reshape(-1))
+
+
+def _through_clamp(
+    linear: Linear, start: Rounded, seen: Seen, about: Moments, carried: float, made: Node
+) -> Rounded:
+    """The weights of one node by AdaRound, from those of `_round`; `made` is what it makes."""
+    aim, out = gptq.unrounded(*_normal(linear, about, carried)), made.output.quant
+    assert out is not None
+    shape, grid, step = aim.shape, start.grid, seen.step
+    unit = (grid.scales * step).reshape(shape[:2])
+    low, high = (out.scalar * (q - out.zero_point) for q in Activation.of(made).q_range(out))
+    targets = _targets(linear, seen, about, carried, (low, high))
+    alone = (1 - about.certain) * np.diagonal(about.qq, axis1=1, axis2=2)
+    held = (_held(about)[:, None] + alone) / step**2
+    steps, factors = grid.steps.reshape(shape), grid.factors.reshape(shape).astype(np.float64)
+    problem = adaround.Problem.of(
+        np.concatenate(seen.q, axis=1).swapaxes(1, 2),
+        targets / unit[:, :, None],
+        (low / unit, high / unit),
+        linear.real.reshape(shape) / steps,
+        factors,
+        held,
+        about.certain,
+        grid.form.limit,
+    )
+    bias = start.bias.reshape(shape[:2]) / unit
+    z, bias = adaround.solve(problem, start.z.reshape(shape), bias, aim / steps)
+    return Rounded(grid, z.reshape(start.z.shape), (bias * unit).reshape(-1))
+
+
+def _targets(
+    linear: Linear, seen: Seen, about: Moments, carried: float, clamp: tuple[float, float]
+) -> Reals:
+    """What a node should make [g, n, places], behind its clamp.
+
+    For the part that is `carried` what the float model makes; for the rest what the float weights
+    make of the quantized model's inputs, their mean made good.
+    """
+    w = _real(linear, about)
+    wanted: Reals = np.concatenate(seen.outputs).T.reshape(*w.shape[:2], -1)
+    if carried < 1:
+        inputs = np.concatenate(seen.q, axis=1) * seen.step + (about.x - about.q)[:, None]
+        plain = gptq.product(inputs, w.swapaxes(1, 2)).swapaxes(1, 2)
+        plain += linear.real_bias.reshape(*w.shape[:2], 1)
+        wanted = carried * wanted + (1 - carried) * np.clip(plain, *clamp)
+    return wanted
+
+
+def _solve(grid: Grid, b: Reals, h: Reals, floor: Reals) -> tuple[Grid, Reals, Reals]:
+    """The integers for a grid, its scales adapted to them at 4 bits, and the error of each row."""
+    steps, limit = grid.steps.reshape(b.shape), grid.form.limit
+    z = gptq.nearest_plane(b, h, steps, limit)
+    vh = gptq.descend(z, b, h, steps, limit)
+    if grid.form.bits < 8:
+        factor = gptq.best_factor(z, b, vh, steps).reshape(-1)
+        grid = replace(grid, scales=np.maximum(grid.scales * factor, floor))
+        steps = grid.steps.reshape(b.shape)
+        vh = gptq.descend(z, b, h, steps, limit)
+    return grid, z, gptq.error(z, b, vh, steps)
+
+
+def _better(
+    one: tuple[Grid, Reals, Reals], other: tuple[Grid, Reals, Reals]
+) -> tuple[Grid, Reals, Reals]:
+    """Of each row the one with less error; both have the same multipliers."""
+    less = other[2] < one[2]
+    scales = np.where(less.reshape(-1), other[0].scales, one[0].scales)
+    return (
+        replace(one[0], scales=scales),
+        np.where(less[:, :, None], other[1], one[1]),
+        np.minimum(other[2], one[2]),
+    )
+
+
+def _grid(linear: Linear, floor: Reals, h: Reals) -> Grid:
+    """Steps; of 4 bits those that keep the errors small that weigh most."""
+    rows, form = linear.rows, linear.form
+    if form.bits == 8:
+        return make_grid(linear.wanted, form, rows.shape[1], floor)
+    weighs = np.diagonal(h, axis1=1, axis2=2).repeat(len(rows) // len(h), axis=0)
+    return make_grid(wanted_scales(rows, form, True, weighs), form, rows.shape[1], floor)

@@ -1,0 +1,72 @@
+"""Which nodes have 4-bit weights where they are asked for.
+
+Every layer adds about as much noise as another, whatever its size: those that save little keep 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...compress import remove_constant_channels
+from ...ir import Graph, Node
+from ...ops import definition
+from ...ops.conv2d import is_depthwise
+from .options import Ranges
+from .plan import Plan
+from .quantizable_groups import can_be_int4
+
+SMALLEST = 0.1
+"""The part of the file's weights that the smallest nodes, which keep 8 bits, hold at most."""
+GROUPS_FROM = 0.8
+"""The part of a tensor's channels that must vary for its readers' weights to have groups."""
+
+
+def choose(plan: Plan, ranges: Ranges) -> tuple[list[str], frozenset[str]]:
+    """What the nodes make that should have 4-bit weights, and what is made without groups of them.
+
+    Groups keep constant channels in the file, which else are removed with what they feed.
+    """
+    graph, _ = plan.emit(ranges)
+    kept = {v.name: mask.mean() for v, mask in remove_constant_channels(graph).items()}
+    sparse = {name for name, part in kept.items() if part < GROUPS_FROM}
+    reading = [n for n in graph.nodes if n.inputs and n.inputs[0] is not None]
+    able = {u.node for u in plan.units if can_be_int4(u, plan.refused)}
+    able -= _first_or_depthwise(plan.graph)
+    whole, left = _weights(plan.graph), _weights(graph)
+    names = [n.output.name for n in plan.graph.nodes if n in able]
+    return (
+        _without_the_smallest(names, whole, left),
+        frozenset(n.output.name for n in reading if n.input(0).name in sparse),
+    )
+
+
+def _without_the_smallest(
+    names: list[str], whole: Mapping[str, int], left: Mapping[str, int]
+) -> list[str]:
+    """By their `whole` weights, and as many as the weights `left` in the file allow."""
+    found, spare = list(names), SMALLEST * sum(left.values())
+    for name in sorted(names, key=lambda n: whole[n]):
+        spare -= left[name]
+        if spare < 0:
+            break
+        found.remove(name)
+    return found
+
+
+def _weights(graph: Graph) -> dict[str, int]:
+    """How many weights there are, by what they make."""
+    at = ((n, definition(n.op).weight) for n in graph.nodes)
+    return {n.output.name: n.input(i).type.size for n, i in at if i is not None}
+
+
+def _first_or_depthwise(graph: Graph) -> set[Node]:
+    """The nodes with weights that 4 bits cost most and save least."""
+    before = {p.value for p in graph.inputs}  # and what is made of them without weights
+    found: set[Node] = set()
+    for node in graph.nodes:
+        raw = all(v in before for v in node.dynamic_inputs)
+        if definition(node.op).weight is None:
+            before.update(node.outputs if raw else ())
+        elif raw or (node.op == "Conv2d" and is_depthwise(node)):
+            found.add(node)
+    return found

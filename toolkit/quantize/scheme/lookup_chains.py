@@ -1,0 +1,183 @@
+"""Elementwise functions of one tensor: on int8 each is one table of 256 entries.
+
+Unary operators, binary operators with a constant scalar, and binary operators of two functions of
+the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length, and so does
+Where on a condition of that tensor alone (a softplus that is x beyond 20). So does a factor for
+each channel that is a power of two, as scaling channels leaves them (equalization/cross_layer.py):
+then there is a table for every class of channels that have all factors in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...format.schema import BinaryFn, CompareFn
+from ...ir import Graph, Node, Value
+from ...ops import definition
+from ...ops._opdef import Activation
+from ...ops.binary import FUNCTIONS
+from ...ops.compare import FUNCTIONS as COMPARISONS
+from ...ops.lut import MOST_TABLES
+
+Reals = NDArray[np.float64]
+Function = Callable[[Reals], Reals]
+
+CONDITIONS = {
+    fn.name: COMPARISONS[fn] for fn in (CompareFn.Equal, CompareFn.Less, CompareFn.LessOrEqual)
+}
+
+
+@dataclass(eq=False)
+class Chain:
+    """`end` as a function of the element of `root` at the same place.
+
+    functions  of each class of channels, in double precision; what IEEE makes infinite or NaN stays
+    index      the class of each channel (the last axis), None if there is but one
+    """
+
+    root: Value
+    end: Value
+    nodes: tuple[Node, ...]  # from root to end, in an order of execution
+
+    @cached_property
+    def index(self) -> NDArray[np.uint8] | None:
+        found = _classes(self.nodes)
+        return None if found is None else found.astype(np.uint8)
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        if self.index is None:
+            return [partial(self._of, 0)]
+        _, channels = np.unique(self.index, return_index=True)
+        return [partial(self._of, int(c)) for c in channels]
+
+    @property
+    def op(self) -> str:
+        """The operator that people know it by: the last but for factors by channel."""
+        own = [n for n in self.nodes if _classes([n]) is None]
+        return (own or self.nodes)[-1].op
+
+    def _of(self, channel: int, x: Reals) -> Reals:
+        known = {self.root: x}
+
+        def operand(v: Value) -> Reals:
+            if v.const is not None:
+                return np.full_like(x, float(v.const.ravel()[channel % v.const.size]))
+            return known[v]
+
+        with np.errstate(all="ignore"):
+            for node in self.nodes:
+                known[node.output] = _apply(node, operand)
+        return known[self.end]
+
+
+def _classes(nodes: Iterable[Node]) -> NDArray[np.intp] | None:
+    """The class of each channel, by the factors of all nodes; None if there is but one."""
+    constants = [v.const for n in nodes for v in n.inputs if v is not None]
+    factors = [c.ravel() for c in constants if c is not None and c.size > 1]
+    if not factors:
+        return None
+    _, index = np.unique(np.stack(factors), axis=1, return_inverse=True)
+    return index.ravel() if index.any() else None
+
+
+def _has_tables(nodes: Iterable[Node]) -> bool:
+    """Whether there are no more classes of channels than a Lut has tables for."""
+    index = _classes(nodes)
+    return index is None or int(index.max()) < MOST_TABLES
+
+
+def _apply(node: Node, operand: Callable[[Value], Reals]) -> Reals:
+    if node.op == "Where":
+        condition, x, y = (operand(node.input(i)) for i in range(3))
+        return np.where(condition != 0, x, y)
+    if node.op in CONDITIONS:
+        return CONDITIONS[node.op](operand(node.input(0)), operand(node.input(1))).astype(
+            np.float64
+        )
+    if node.op not in BinaryFn.__members__:
+        table = definition(node.op).table(node)
+        assert table is not None, node
+        return table(operand(node.input(0)))
+    fn, act = FUNCTIONS[BinaryFn[node.op]], Activation.of(node)
+    return np.clip(fn(operand(node.input(0)), operand(node.input(1))), act.low, act.high)
+
+
+def _is_scalar(v: Value) -> bool:
+    return v.const is not None and v.const.size == 1
+
+
+def _are_factors(v: Value, node: Node) -> bool:
+    """Whether a constant scales each channel of the node's output by a power of two."""
+    if v.const is None or node.op != "Mul" or v.shape != node.output.shape[-1:]:
+        return False
+    mantissa, _ = np.frexp(v.const)
+    return bool(np.all(mantissa == 0.5))
+
+
+def _elementwise(node: Node) -> bool:
+    """Whether a node maps one element to one element by its channel, constants aside."""
+    dynamic = node.dynamic_inputs
+    if not dynamic or any(v.shape != node.output.shape for v in dynamic):
+        return False
+    if node.op in (*CONDITIONS, "Where"):
+        return all(_is_scalar(v) for v in node.inputs if v is not None and v.const is not None)
+    if len(node.outputs) != 1 or node.output.dtype != np.float32:
+        return False
+    if any(v.type != node.output.type for v in dynamic):
+        return False
+    if node.op in BinaryFn.__members__:
+        given = [v for v in node.inputs if v is not None]
+        constants = [v for v in given if v.const is not None]
+        return len(given) == 2 and all(_is_scalar(v) or _are_factors(v, node) for v in constants)
+    return definition(node.op).table(node) is not None
+
+
+def find_chains(graph: Graph) -> list[Chain]:
+    """The chains whose ends are read outside of them, in order of execution; as long as can be.
+
+    Ends are numbers: a condition that is read outside is not of a chain.
+    """
+    outside: set[Node] = set()
+    while True:
+        chains = _find_chains(graph, outside)
+        told = {c.nodes[-1] for c in chains if c.end.dtype != np.float32}
+        if not told:
+            return chains
+        outside |= told
+
+
+def _find_chains(graph: Graph, outside: set[Node]) -> list[Chain]:
+    root: dict[Value, Value] = {}
+    path: dict[Value, tuple[Node, ...]] = {}
+    for node in graph.nodes:
+        if node in outside or not _elementwise(node):
+            continue
+        roots = {root.get(v, v) for v in node.dynamic_inputs}
+        before = [n for v in node.dynamic_inputs for n in path.get(v, ())]
+        nodes = (*dict.fromkeys(before), node)
+        numbers = all(v.dtype == np.float32 for v in roots)
+        if len(roots) == 1 and numbers and _has_tables(nodes):
+            root[node.output] = roots.pop()
+            path[node.output] = nodes
+    order = {id(n): i for i, n in enumerate(graph.nodes)}
+    ends = _read_outside(graph, root)
+    return [
+        Chain(root[end], end, tuple(sorted(path[end], key=lambda n: order[id(n)])))
+        for end in root
+        if end in ends
+    ]
+
+
+def _read_outside(graph: Graph, root: dict[Value, Value]) -> set[Value]:
+    ends = graph.output_values() & root.keys()
+    for node in graph.nodes:
+        for v in node.dynamic_inputs:
+            if v in root and not (node.output in root and root[node.output] is root[v]):
+                ends.add(v)
+    return ends

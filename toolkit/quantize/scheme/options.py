@@ -1,0 +1,89 @@
+"""What a quantization is asked to do, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....calibration import OBSERVERS as FIXED
+from ..weights.weight_quantizer import Form, Rounded
+from .precision import Precision
+
+OBSERVERS: tuple[str, ...] = ("auto", *FIXED)
+
+WEIGHTS: Mapping[str, Form] = {
+    "int8": Form(),
+    "int4": Form(4),
+    "int4-group32": Form(4, 32),
+    "int4-group16": Form(4, 16),
+}
+"""How the weights of convolutions and FullyConnected may be held."""
+
+Rounding = Literal["auto", "nearest", "gptq", "adaround"]
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
+"""Those of them that fit the weights of each layer to samples; auto tries the first."""
+
+Range = tuple[float, float]
+Ranges = Mapping[str, Range]
+RoundedWeights = Mapping[tuple[str, int], Rounded]
+"""By the tensor made with them, and their bits."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How `quantize_graph` turns ranges into integers.
+
+    search_scales  choose the weight scale of each channel by squared error, not by its maximum
+    int16          tensors that are int16, and so is what makes and reads them where it can be
+    precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights, also
+                   of what is int16
+    means          mean of each channel of tensors that weights multiply, for bias correction
+    int4_group     so many 4-bit weights of an output channel share a multiplier; 0: they have none
+    ungrouped      tensors made with weights that have none in any case
+    rounded        weights other than the nearest
+    """
+
+    search_scales: bool = False
+    int16: frozenset[str] = frozenset()
+    precision: Mapping[str, Precision] = field(default_factory=dict)
+    means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    int4_group: int = 0
+    ungrouped: frozenset[str] = frozenset()
+    rounded: RoundedWeights = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Something that was done to a node that its reader would not expect."""
+
+    node: str  # the ONNX node's name, or its first output if it has none
+    op: str
+    what: str  # begins with "kept float", "requantized", "made 16x8", ...
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.op} '{self.node}': {self.what}: {self.why}"
+
+
+NAMED = 2
+
+
+def grouped(decisions: Iterable[Decision]) -> list[str]:
+    """The decisions in few lines: those alike together, some of them by name."""
+    alike: dict[tuple[str, str], list[Decision]] = {}
+    for d in decisions:
+        alike.setdefault((d.what.split("'")[0].strip(), d.why), []).append(d)
+    lines = []
+    for (what, why), group in alike.items():
+        if len(group) == 1:
+            lines.append(str(group[0]))
+            continue
+        names = ", ".join(f"{d.op} '{d.node}'" for d in group[:NAMED])
+        more = f" and {len(group) - NAMED} more" if len(group) > NAMED else ""
+        lines.append(f"{names}{more}: {what}: {why}")
+    return lines

@@ -1,0 +1,145 @@
+"""A float graph prepared for quantization: analysed once, emitted for any ranges."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from ...ir import Graph, Node, Value
+from ...ops import definition
+from ...ops._opdef import Activation
+from ..weights.layer_weights import Linear
+from ..weights.weight_quantizer import Form
+from .emit import Emitter, Quants
+from .options import Decision, Options, Range, Ranges, RoundedWeights
+from .precision import INT8, INT16, OF_4_BITS, Precision
+from .prepare import prepare
+from .qparams import activation_params, widen
+from .quantizable_groups import Unit, find_units
+from .saturation import narrowed, without_masks
+from .shared_scales import Group, Sharing, share
+from .table_accuracy import Tables
+
+
+class Plan:
+    """What a graph's quantization looks like, whatever the ranges.
+
+    `ranges` here decide which tensors share a quantization, and are those of int16 tensors, which
+    have steps to spare: min-max ranges serve best. `seen` are the extremes, not widened to hold 0.
+    """
+
+    def __init__(
+        self, graph: Graph, ranges: Ranges, options: Options, seen: Ranges | None = None
+    ) -> None:
+        self.options = options
+        self.graph = prepare(graph)
+        self.refused: dict[tuple[Node, Precision], str] = {}
+        self.wide = ranges
+        self.tables = Tables(seen or ranges)
+        self._linears: dict[tuple[Node, Form], Linear] = {}
+        self._analyse()
+
+    def mixed(self, options: Options) -> Plan:
+        """The plan of the same graph with these options, which differ in int16, precision,
+        int4_group and rounded alone."""
+        other = copy(self)
+        other.options = options
+        other.refused = dict(self.refused)
+        other._analyse()
+        return other
+
+    def _analyse(self) -> None:
+        self.units = find_units(self.graph, self.wide, self.options, self.refused)
+        self.sharing: Sharing = share(self.units, self.graph.output_values(), self.wide)
+        self.linear = {u.node: self._linear(u) for u in self.units if _has_weights(u)}
+        self.readers: dict[Value, list[Unit]] = {}
+        for u in self.units:
+            for v in u.inputs:
+                self.readers.setdefault(v, []).append(u)
+
+    def free_groups(self) -> list[Group]:
+        """The groups whose ranges matter."""
+        groups = self.sharing.groups
+        return [g for g in groups if g.dtype == INT8 and g.fixed is None and g.readers]
+
+    def params(self, ranges: Ranges) -> Quants:
+        """The quantizations of every tensor."""
+        found: Quants = {}
+        clamps = {
+            u.node.output: Activation.of(u.node) for u in self.units if u.integer and not u.chain
+        }
+        narrow, wide = (
+            without_masks(self.units, self.readers, self.outputs, r) for r in (ranges, self.wide)
+        )
+        for group in self.sharing.groups:
+            total: Range | None = None
+            known = wide if group.dtype == INT16 else narrow
+            for v in group.readers or group.members:
+                low, high = known[v.name]
+                act = clamps.get(v, Activation())
+                low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
+                low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, known)
+                total = (low, high) if total is None else widen(total, (low, high))
+            assert total is not None
+            quant = group.fixed or activation_params(*total, group.dtype)
+            found.update({(v, group.dtype): quant for v in group.members})
+        return found
+
+    @property
+    def outputs(self) -> set[Value]:
+        return self.graph.output_values()
+
+    def _linear(self, unit: Unit) -> Linear:
+        node, options = unit.node, self.options
+        group = 0 if node.output.name in options.ungrouped else options.int4_group
+        form = Form(4, group) if unit.precision in OF_4_BITS else Form()
+        if (node, form) not in self._linears:
+            means = options.means.get(node.input(0).name)
+            self._linears[node, form] = Linear(node, means, options.search_scales, form)
+        rounded = options.rounded.get((node.output.name, form.bits))
+        return self._linears[node, form].with_rounded(rounded)
+
+    @property
+    def has_rounded(self) -> bool:
+        """Whether any weights are others than the nearest."""
+        held = {(node.output.name, linear.form.bits) for node, linear in self.linear.items()}
+        return not held.isdisjoint(self.options.rounded)
+
+    def with_rounded(self, rounded: RoundedWeights) -> Plan:
+        """The same plan with these Options.rounded."""
+        other = copy(self)
+        other.options = replace(self.options, rounded=rounded)
+        other.linear = {u.node: other._linear(u) for u in self.units if _has_weights(u)}
+        return other
+
+    def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
+        """The quantized graph and what there is to say about it.
+
+        A node whose integers would overflow, or whose table would be far off, is refused at its
+        precision: the plan changes then.
+        """
+        while True:
+            emitter = Emitter(self.graph, self.units, self.sharing, self.linear, self.tables)
+            graph = emitter.run(self.params(ranges))
+            if not emitter.refused:
+                return graph, emitter.decisions
+            self.refused.update(emitter.refused)
+            self._analyse()
+
+
+def _has_weights(unit: Unit) -> bool:
+    return unit.integer and unit.chain is None and definition(unit.node.op).weight is not None
+
+
+def quantize_graph(
+    graph: Graph, ranges: Ranges, options: Options | None = None
+) -> tuple[Graph, list[Decision]]:
+    """The int8 graph that `ranges` (real minimum, maximum by tensor name) give, and the decisions.
+
+    `graph` is float32 and stays as it is; tensors of the result keep their names. A node without
+    int8 form, or without known ranges, stays float32 behind Quantize and Dequantize.
+    """
+    ranges = {k: (float(np.float32(a)), float(np.float32(b))) for k, (a, b) in ranges.items()}
+    return Plan(graph, ranges, options or Options()).emit(ranges)

@@ -1,0 +1,62 @@
+"""A float graph in the form that suits int8 best; the float results stay the same."""
+
+from __future__ import annotations
+
+from ...ir import Graph, Node, Port, Value
+
+ORDER_KEEPING = ("Softmax", "LogSoftmax")
+
+
+def prepare(graph: Graph) -> Graph:
+    """A copy in which an arg-max reads what its softmax reads."""
+    copy = copied(graph)
+    made_by = copy.producers()
+    for node in copy.nodes:
+        _skip_softmax(node, made_by)
+    _drop_unread(copy)
+    return copy
+
+
+def copied(graph: Graph) -> Graph:
+    """A graph of its own that shares the constants."""
+    new: dict[Value, Value] = {}
+
+    def value(v: Value) -> Value:
+        if v.const is not None:
+            return v
+        return new.setdefault(v, Value(v.name, v.type))
+
+    inputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
+    nodes = [
+        Node(
+            n.op,
+            [None if v is None else value(v) for v in n.inputs],
+            [value(v) for v in n.outputs],
+            dict(n.attrs),
+            n.name,
+        )
+        for n in graph.nodes
+    ]
+    outputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
+    return Graph(nodes, inputs, outputs)
+
+
+def _skip_softmax(node: Node, made_by: dict[Value, Node]) -> None:
+    if node.op not in ("ArgMax", "ArgMin"):
+        return
+    source = made_by.get(node.input(0))
+    if source is None or source.op not in ORDER_KEEPING:
+        return
+    rank = len(source.output.shape)
+    if source.attrs.get("axis", -1) % rank == node.attrs.get("axis", 0) % rank:
+        node.inputs[0] = source.input(0)
+
+
+def _drop_unread(graph: Graph) -> None:
+    needed = graph.output_values()
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(v in needed for v in node.outputs):
+            kept.append(node)
+            needed |= {v for v in node.inputs if v is not None}
+    graph.nodes = kept[::-1]

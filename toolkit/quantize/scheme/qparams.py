@@ -1,0 +1,56 @@
+"""Real ranges to scales of activations, per tensor: asymmetric on int8, symmetric on int16.
+
+The scheme of Jacob et al. 2018 (arXiv:1712.05877).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...ir import Array, QuantParams
+from .options import Range
+from .precision import INT8, INT16, DType
+
+LEVELS = {INT8: 255, INT16: 2 * 32767}
+MIN_SCALE = 2.0**-60
+"""Ranges narrower than this times 255 hold nothing but rounding noise."""
+
+
+def activation_params(low: float, high: float, dtype: DType = INT8) -> QuantParams:
+    """int8 or int16 parameters that cover [low, high] and hold 0 exactly.
+
+    A range without width (a tensor that was always 0) gets scale 1: any would do. The scale is a
+    float32, as the file stores it. Raises ValueError when a bound is not finite or low > high.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        raise ValueError(f"[{low}, {high}] is not a range")
+    low, high = min(low, 0.0), max(high, 0.0)
+    if dtype == INT16:
+        high = max(-low, high)
+        low = -high
+    scale = float(np.float32((high - low) / LEVELS[dtype]))
+    if scale < MIN_SCALE or not math.isfinite(scale):
+        scale, low, high = 1.0, -128.0, 127.0
+    if dtype == INT16:
+        return QuantParams.int16(scale)
+    zero = int(np.clip(round(-128 - low / scale), -128, 127))
+    return QuantParams((scale,), zero)
+
+
+def constant_q(x: Array, q: QuantParams) -> Array:
+    """A real constant as q.dtype, in double precision, half to even."""
+    real = np.rint(x.astype(np.float64) / q.scalar) + q.zero_point
+    result: Array = np.clip(real, q.qmin, q.qmax).astype(q.dtype)
+    return result
+
+
+def widen(a: Range, b: Range) -> Range:
+    """The smallest range that holds both."""
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def width(r: Range) -> float:
+    """Width once widened to hold 0."""
+    return max(r[1], 0.0) - min(r[0], 0.0)

@@ -1,0 +1,114 @@
+"""The part of a range that those reading it can tell apart.
+
+A hardswish of [-20, 6] is constant below -3: steps spent there are lost. When only tables read a
+tensor, its range shrinks to where at least one of them varies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from ...ir import Value
+from ...passes.finite_masks import MASKED
+from .lookup_chains import Function
+from .options import Range, Ranges
+from .qparams import LEVELS, width
+from .quantizable_groups import Unit
+
+POINTS = 2049
+TOLERANCE = 0.25
+"""Of an output step: less is not seen after rounding, but near a tie."""
+
+
+def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], ranges: Ranges) -> Range:
+    """The range `r` of `v` without the ends that no reader tells apart, if only tables read it."""
+    if not readers or v in outputs or width(r) == 0:
+        return r
+    if any(u.chain is None or not u.integer for u in readers):
+        return r
+    return varying(
+        r, [(f, _step(u, ranges)) for u in readers if u.chain for f in u.chain.functions]
+    )
+
+
+def _step(unit: Unit, ranges: Ranges) -> float:
+    """What a table's output is rounded to."""
+    assert unit.chain is not None and unit.dtype is not None
+    return width(ranges[unit.chain.end.name]) / LEVELS[unit.dtype]
+
+
+def varying(r: Range, functions: Iterable[tuple[Function, float]]) -> Range:
+    """The part of `r` without ends where every function, rounded to its step, is constant; `r` if
+    they are in all of it."""
+    found = [part for f, step in functions if (part := _varying(r, f, step)) is not None]
+    return (min(f[0] for f in found), max(f[1] for f in found)) if found else r
+
+
+def _varying(r: Range, function: Function, step: float) -> Range | None:
+    x = np.linspace(r[0], r[1], POINTS)
+    y, seen = function(x), step * TOLERANCE
+    from_low = np.flatnonzero(~(np.abs(y - y[0]) <= seen))
+    from_high = np.flatnonzero(~(np.abs(y - y[-1]) <= seen))
+    if not len(from_low):
+        return None
+    low, high = float(x[max(from_low[0] - 1, 0)]), float(x[min(from_high[-1] + 1, POINTS - 1)])
+    return min(low, high), max(low, high)  # where all that it varies is hardly more, they overlap
+
+
+def without_masks(
+    units: list[Unit], readers: Mapping[Value, list[Unit]], outputs: set[Value], ranges: Ranges
+) -> Ranges:
+    """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves.
+
+    A mask is 0 and large negative numbers, or a constant with a 0 in every row. Where one element
+    of a row is not masked, its largest is at least the smallest x; what lies further below that
+    than the softmax resolves is 0.
+    """
+    limits: dict[Value, float] = {}
+    wanted: dict[Value, dict[Unit, float]] = {}
+    for unit in units:
+        sum_ = unit.node.output
+        if unit.node.op != "Add" or unit.chain:
+            continue
+        seen, softmaxes = _reshaped(sum_, readers)
+        if not softmaxes or not outputs.isdisjoint(seen):
+            continue
+        if any(u.node.op != "Softmax" or u.dtype is None for u in softmaxes):
+            continue
+        for x, mask in (unit.node.inputs, unit.node.inputs[::-1]):
+            if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
+                continue
+            steps = max(LEVELS[u.dtype] for u in softmaxes if u.dtype is not None)
+            low = ranges[x.name][0] - float(np.log(2 * steps))
+            limits.update(dict.fromkeys(seen, low))
+            if mask.const is None:
+                wanted.setdefault(mask, {})[unit] = low - ranges[x.name][1]
+            break
+    for mask, found in wanted.items():
+        if mask not in outputs and all(u in found for u in readers.get(mask, [])):
+            limits[mask] = min(found.values())
+    ends = {v.name: (max(low, ranges[v.name][0]), ranges[v.name][1]) for v, low in limits.items()}
+    return {**ranges, **ends} if ends else ranges
+
+
+def _reshaped(v: Value, readers: Mapping[Value, list[Unit]]) -> tuple[list[Value], list[Unit]]:
+    """`v` in all its shapes, and what reads it in one of them."""
+    shapes, units = [v], list[Unit]()
+    for shape in shapes:
+        for u in readers.get(shape, []):
+            if u.node.op == "Reshape":
+                shapes.append(u.node.output)
+            else:
+                units.append(u)
+    return shapes, units
+
+
+def _masks(mask: Value, ranges: Ranges) -> bool:
+    """Whether nothing is added to some elements, of each row if the others are but lowered."""
+    c = mask.const
+    low, high = ranges[mask.name] if c is None else (float(c.min()), float(c.max()))
+    if high != 0:
+        return False
+    return low <= MASKED or (c is not None and c.ndim > 0 and not c.max(axis=-1).any())

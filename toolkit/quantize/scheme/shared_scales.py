@@ -1,0 +1,169 @@
+"""Which tensors have one quantization.
+
+Operators that only move or select elements demand it of inputs and output. Where that would hurt
+an input that something else reads in finer steps, a table requantizes that input instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...ir import QuantParams, Value
+from ...ops import definition
+from .options import Range, Ranges
+from .precision import INT8, INT16, DType
+from .qparams import widen, width
+from .quantizable_groups import Unit
+
+SHARE_RATIO = {INT8: 0.6, INT16: 1 / 16}
+"""Tensors whose ranges reach this part of their union share it: it costs them at most 0.74 bits of
+8, or 4 of 16.
+"""
+
+Edge = tuple[Unit, int]
+
+
+@dataclass(eq=False)
+class Group:
+    """Tensors of one quantization, in order of execution.
+
+    `readers` are those that something reads which may clip or scale them: only their ranges count,
+    for what the others hold is only moved into them. A tensor that is read as int8 and as int16 is
+    in two groups.
+    """
+
+    dtype: DType
+    members: list[Value] = field(default_factory=list)
+    readers: list[Value] = field(default_factory=list)
+    fixed: QuantParams | None = None
+
+
+@dataclass(eq=False)
+class Sharing:
+    groups: list[Group]
+    requantized: set[Edge]
+
+
+class _Sets:
+    """Disjoint sets of values, each known by its first member."""
+
+    def __init__(self, values: Iterable[Value]) -> None:
+        self.parent = {v: v for v in values}
+
+    def find(self, v: Value) -> Value:
+        while self.parent[v] is not v:
+            self.parent[v] = v = self.parent[self.parent[v]]
+        return v
+
+    def union(self, a: Value, b: Value) -> None:
+        self.parent[self.find(b)] = self.find(a)
+
+
+def share(units: list[Unit], outputs: Iterable[Value], ranges: Ranges) -> Sharing:
+    """Group the tensors that integer units read and make; `outputs` are the graph's."""
+    outputs = set(outputs)
+    narrow, wide = (_Solver(units, dtype, outputs, ranges).solve() for dtype in (INT8, INT16))
+    return Sharing(narrow.groups + wide.groups, narrow.requantized | wide.requantized)
+
+
+class _Solver:
+    def __init__(
+        self, units: list[Unit], dtype: DType, outputs: set[Value], ranges: Ranges
+    ) -> None:
+        self.ranges, self.dtype = ranges, dtype
+        self.units = [u for u in units if u.dtype == dtype]
+        self.values = list(dict.fromkeys(v for u in self.units for v in u.inputs + u.outputs))
+        self.sets = _Sets(self.values)
+        self.fixed: dict[Value, QuantParams] = {}
+        self.requantized: set[Edge] = set()
+        self.outside = outputs | {v for u in units if u.dtype != dtype for v in u.inputs}
+
+    def solve(self) -> Sharing:
+        for u in self.units:
+            quant = None if u.chain else definition(u.node.op).fixed_output(u.node, self.dtype)
+            if quant is not None:
+                self.fixed[u.node.output] = quant
+        for u in self.units:
+            if u.shared and u.outputs and len(u.inputs) == 1:
+                self.union(u.inputs[0], u.outputs[0])
+        for u in self.units:
+            if u.shared and u.outputs and len(u.inputs) > 1:
+                for v in dict.fromkeys(u.inputs):
+                    self.join(u, v)
+        return self.result()
+
+    def union(self, a: Value, b: Value) -> None:
+        fixed = self.fixed_of(a) or self.fixed_of(b)
+        self.sets.union(a, b)
+        if fixed is not None:
+            self.fixed[self.sets.find(a)] = fixed
+
+    def fixed_of(self, v: Value) -> QuantParams | None:
+        return self.fixed.get(self.sets.find(v))
+
+    def join(self, unit: Unit, v: Value) -> None:
+        """Let `v`, read by `unit`, have the quantization of its output, or be requantized."""
+        out = unit.outputs[0]
+        if self.sets.find(v) is self.sets.find(out):
+            return
+        if self.may_share(unit, v, out):
+            self.union(v, out)
+        else:
+            self.requantized |= {(unit, i) for i, x in enumerate(unit.node.inputs) if x is v}
+
+    def may_share(self, unit: Unit, v: Value, out: Value) -> bool:
+        fixed = {self.fixed_of(v), self.fixed_of(out)} - {None}
+        if len(fixed) == 2:
+            return False
+        mine, its = self.range_of(v, without=unit), self.range_of(out)
+        if its is None:
+            its = self.ranges[out.name]
+        if mine is None and not fixed:
+            return True
+        both = its if mine is None else widen(mine, its)
+        if fixed:
+            (q,) = fixed
+            assert q is not None
+            low, high = ((e - q.zero_point) * q.scalar for e in (q.qmin, q.qmax + 1))
+            if both[0] < low or both[1] > high:
+                return False
+            both = (low, high)
+        part = SHARE_RATIO[self.dtype] * width(both)
+        return all(width(r) >= part for r in (mine, its) if r is not None)
+
+    def reads(self, skip: Unit | None = None) -> set[Value]:
+        """Values read by something that is not one set with its output."""
+        found = self.outside & set(self.values)
+        for u in self.units:
+            if u is skip:
+                continue
+            for i, v in enumerate(u.node.inputs):
+                if v not in self.sets.parent or v is None:
+                    continue
+                one_set = (
+                    u.shared and u.outputs and self.sets.find(v) is self.sets.find(u.outputs[0])
+                )
+                if not one_set or (u, i) in self.requantized:
+                    found.add(v)
+        return found
+
+    def range_of(self, v: Value, without: Unit | None = None) -> Range | None:
+        """The range that the set of `v` needs; None if nothing else reads it."""
+        top, total = self.sets.find(v), None
+        for r in self.reads(skip=without):
+            if self.sets.find(r) is top:
+                mine = self.ranges[r.name]
+                total = mine if total is None else widen(total, mine)
+        return total
+
+    def result(self) -> Sharing:
+        groups: dict[Value, Group] = {}
+        reads = self.reads()
+        for v in self.values:
+            top = self.sets.find(v)
+            group = groups.setdefault(top, Group(self.dtype, fixed=self.fixed.get(top)))
+            group.members.append(v)
+            if v in reads:
+                group.readers.append(v)
+        return Sharing(list(groups.values()), self.requantized)

@@ -1,0 +1,98 @@
+"""Float graphs that round as a quantized one does, wholly or in part: what each rounding costs.
+
+A tensor is rounded by a Quantize and a Dequantize behind it, weights by other constants. The
+operators in between compute in float32, so the sums of an int8 kernel are met but for the two
+roundings of its requantization.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
+from .precision import FLOAT
+from .prepare import copied
+
+
+class Simulation:
+    """A copy of `graph` in which these are rounded; its tensors keep their names.
+
+    quant      how tensors are rounded, by their names
+    constants  what nodes read in place of their constants, by the node's output and by operand
+    factors    per channel (last axis): the tensor is multiplied by them before it is rounded, and
+               divided after
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        quant: Mapping[str, QuantParams],
+        constants: Mapping[str, Mapping[int, Array]],
+        factors: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.graph = copied(graph)
+        self.quant, self.constants, self.factors = quant, constants, factors or {}
+        self.nodes: list[Node] = []
+        self.names: dict[Value, str] = {}
+        self.rounded: dict[Value, Value] = {}
+        self._inserted: dict[str, Value] = {}
+
+    def run(self) -> Graph:
+        for port in self.graph.inputs:
+            self._round(port.value)
+        for node in self.graph.nodes:
+            name = node.output.name
+            inputs = [v if v is None else self.read(node, v) for v in node.inputs]
+            node.inputs = swapped(inputs, self.constants.get(name, {}))
+            self.nodes.append(node)
+            for v in node.outputs:
+                self._round(v)
+        for port in self.graph.outputs:
+            port.value = self.rounded.get(port.value, port.value)
+        self.graph.nodes = self.nodes
+        return self.graph
+
+    def read(self, node: Node, v: Value) -> Value:
+        """What stands for `v` where `node` reads it."""
+        return self.rounded.get(v, v)
+
+    def _round(self, v: Value) -> None:
+        name = self.names[v] = v.name
+        if name in self.quant and v.dtype == FLOAT:
+            v.name = f"{name}.raw"
+            self.rounded[v] = self.rounding_of(v, name)
+
+    def rounding_of(self, v: Value, name: str) -> Value:
+        """`v` rounded as the tensor `name` is, under that name."""
+        if name in self._inserted:
+            return self._inserted[name]
+        quant, factors, x = self.quant[name], self.factors.get(name), v
+        if factors is not None:
+            x = self._times(x, factors, f"{name}.scaled")
+        q = Value(f"{name}.q", TensorType(quant.dtype, v.shape), None, quant)
+        y = Value(name, v.type)
+        self.nodes.append(Node("Quantize", [x], [q], {}, q.name))
+        if factors is None:
+            self.nodes.append(Node("Dequantize", [q], [y], {}, name))
+        else:
+            scaled = Value(f"{name}.rounded", v.type)
+            self.nodes.append(Node("Dequantize", [q], [scaled], {}, scaled.name))
+            y = self._times(scaled, 1 / factors, name)
+        self._inserted[name] = y
+        return y
+
+    def _times(self, x: Value, factors: Array, name: str) -> Value:
+        y = Value(name, x.type)
+        by = constant(factors.astype(FLOAT), f"{name}.factors")
+        self.nodes.append(Node("Mul", [x, by], [y], {}, name))
+        return y
+
+
+def swapped(inputs: list[Value | None], constants: Mapping[int, Array]) -> list[Value | None]:
+    """The inputs of a node with other constants, by operand."""
+    new = [*inputs, *[None] * (max(constants, default=-1) + 1 - len(inputs))]
+    for i, array in constants.items():
+        old = new[i]
+        name = f"{inputs[1].name}.bias" if old is None and inputs[1] is not None else ""
+        new[i] = constant(array, name if old is None else old.name)
+    return new

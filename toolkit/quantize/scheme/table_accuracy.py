@@ -1,0 +1,51 @@
+"""Whether a chain's table on int16, lines between 513 points, follows its function.
+
+It does not where the function is steep or bends within 128 steps of the input: 1/x and log near 0,
+or a function with steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import Array, Node, QuantParams
+from ...ops.lut import table_errors
+from .lookup_chains import Chain
+from .options import Ranges
+from .qparams import activation_params
+
+LIMIT = 2.0
+"""In steps of int8 on the same range. At an end of the range lines miss by up to one, since no
+point lies beyond; int8 itself, which also rounds the input, does no better there."""
+
+
+class Tables:
+    """Judges tables between the extremes `seen`; each once, as plans are emitted often."""
+
+    def __init__(self, seen: Ranges) -> None:
+        self.seen = seen
+        self._known: dict[tuple[Node, QuantParams, QuantParams], str | None] = {}
+
+    def problem(self, chain: Chain, table: Array, x: QuantParams, y: QuantParams) -> str | None:
+        """Why `table` will not do: it misses the function by whole steps of int8."""
+        key = chain.nodes[-1], x, y
+        if key not in self._known:
+            self._known[key] = self._problem(chain, table, x, y)
+        return self._known[key]
+
+    def _problem(self, chain: Chain, table: Array, x: QuantParams, y: QuantParams) -> str | None:
+        low, high = self.seen[chain.root.name]
+        found = [
+            table_errors(f, points, x, y, low, high)
+            for f, points in zip(chain.functions, np.atleast_2d(table), strict=True)
+        ]
+        q, errors = max(found, key=lambda f: f[1].max(initial=0.0))
+        if not q.size:
+            return None
+        least, most = np.clip(self.seen[chain.end.name], y.qmin * y.scalar, y.qmax * y.scalar)
+        int8 = activation_params(float(least), float(most)).scalar / y.scalar
+        worst = int(np.argmax(errors))
+        if errors[worst] <= LIMIT * int8:
+            return None
+        at = q[worst] * x.scalar
+        return f"its int16 table is off by {errors[worst] / int8:.1f} steps of int8 at {at:.4g}"

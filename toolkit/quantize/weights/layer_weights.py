@@ -1,0 +1,102 @@
+"""Weights and biases of one node as integers."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Node, QuantParams, Value, constant
+from ...ops import definition
+from .bias_correction import mean_output
+from .weight_quantizer import Form, Rounded, make_grid, wanted_scales
+
+Reals = NDArray[np.float64]
+
+BIAS_LIMIT = 2.0**28
+"""The largest bias in units of the accumulator: leaves room for the sum and the zero point."""
+FINE = 256.0
+"""Units of the accumulator per output step for a channel whose weights are all zero."""
+
+
+class Linear:
+    """The constants of a node with weights, quantized for any scales of its input and output.
+
+    Weights are the nearest unless others are given (with_rounded). Then, with `means` of its
+    input's channels, the mean error of the rounded weights is taken out of the bias.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        means: Reals | None,
+        search_scales: bool,
+        form: Form | None = None,
+    ) -> None:
+        op = definition(node.op)
+        assert op.weight is not None
+        self.node, self.means = node, means
+        self.search_scales, self.form = search_scales, form or Form()
+        self.weight = node.input(op.weight)
+        has_bias = op.bias is not None and op.bias < len(node.inputs)
+        self.bias = node.inputs[op.bias] if has_bias and op.bias is not None else None
+        assert self.weight.const is not None
+        self.real = self.weight.const.astype(np.float64)
+        self.rows = self.real.reshape(len(self.real), -1)
+        self.wanted = wanted_scales(self.rows, self.form, search_scales)
+        bias = None if self.bias is None else self.bias.const
+        self.real_bias = np.zeros(len(self.real)) if bias is None else bias.astype(np.float64)
+        self.given: Rounded | None = None
+        self._nearest: Rounded | None = None
+
+    def quantize(self, x: QuantParams, y: QuantParams) -> tuple[Value, Value | None]:
+        """int8 weight and int32 bias for these input and output quantizations."""
+        found = self.rounded(self.floor(x, y))
+        scales, bias = found.grid.scales, found.bias
+        per_channel = QuantParams(tuple(map(float, scales)), 0, 0, -127, 127)
+        weight = found.grid.int8(found.z).reshape(self.real.shape)
+        w = constant(weight, self.weight.name, per_channel)
+        if self.bias is None and not bias.any():
+            return w, None
+        unit = scales * x.scalar
+        name = f"{self.weight.name}.bias" if self.bias is None else self.bias.name
+        q = np.rint(bias / unit).astype(np.int32)
+        return w, constant(q, name, QuantParams(tuple(map(float, unit)), 0, 0))
+
+    def attributes(self, x: QuantParams, y: QuantParams) -> dict[str, Any]:
+        """What the integer node's attributes say of 4-bit weights."""
+        if self.form.bits == 8:
+            return {}
+        grid = self.rounded(self.floor(x, y)).grid
+        return {"int4_group": grid.form.group, "int4_multipliers": grid.multipliers}
+
+    def floor(self, x: QuantParams, y: QuantParams) -> Reals:
+        """The least scales that keep the bias within int32, and are never 0.
+
+        A channel of zeros is its bias alone, which wants steps finer than the output's; a bias too
+        large for tiny weights makes their steps coarser, which the output cannot show.
+        """
+        empty = ~self.rows.any(axis=1)
+        floor = np.where(empty, y.scalar / x.scalar / FINE, 0.0)
+        return np.maximum(floor, np.abs(self.real_bias) / x.scalar / BIAS_LIMIT)
+
+    def with_rounded(self, rounded: Rounded | None) -> Linear:
+        """Itself with these weights."""
+        new = copy(self)
+        new.given = rounded
+        return new
+
+    def rounded(self, floor: Reals) -> Rounded:
+        """The weights given, where their scales are no less than `floor`, else the nearest."""
+        if self.given is not None and np.all(self.given.grid.scales >= floor):
+            return self.given
+        grid = make_grid(self.wanted, self.form, self.rows.shape[1], floor)
+        if self._nearest is None or not np.array_equal(self._nearest.grid.scales, grid.scales):
+            z, bias = grid.nearest(self.rows), self.real_bias
+            if self.means is not None:
+                lost = (z * grid.steps - self.rows).reshape(self.real.shape)
+                bias = bias - mean_output(self.node, lost, self.means)
+            self._nearest = Rounded(grid, z, bias)
+        return self._nearest

@@ -1,0 +1,143 @@
+"""The values that the weights of a node can have: integers in steps, a step a channel or a group.
+
+Symmetric and per output channel as in Krishnamoorthi 2018 (arXiv:1806.08342), in the narrow range
+[-127, 127] or [-7, 7].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Array
+
+Reals = NDArray[np.float64]
+
+LIMITS = {8: 127, 4: 7}
+"""The largest weight by bits; the range is symmetric."""
+LARGEST_MULTIPLIER = 16
+
+
+@dataclass(frozen=True)
+class Form:
+    """How weights are held: `bits` 8 or 4; of 4, every `group` in a row have a multiplier.
+
+    A group of 0 is the whole row of an output channel, without one.
+    """
+
+    bits: int = 8
+    group: int = 0
+
+    @property
+    def limit(self) -> int:
+        return LIMITS[self.bits]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Steps of weights [n, k]: scales [n], times multipliers [n, groups] if there are any."""
+
+    form: Form
+    k: int
+    scales: Reals
+    multipliers: NDArray[np.uint8] | None = None
+
+    @property
+    def factors(self) -> NDArray[np.int64]:
+        """What each weight's integer is multiplied by [n, k]."""
+        if self.multipliers is None:
+            return np.ones((len(self.scales), self.k), np.int64)
+        return np.repeat(self.multipliers, self.form.group, axis=1)[:, : self.k].astype(np.int64)
+
+    @property
+    def steps(self) -> Reals:
+        return self.scales[:, None] * self.factors
+
+    def nearest(self, weight: Reals) -> Reals:
+        """The integers closest to weights [n, k], half to even."""
+        limit = self.form.limit
+        result: Reals = np.clip(np.rint(weight / self.steps), -limit, limit)
+        return result
+
+    def int8(self, z: Reals) -> NDArray[np.int8]:
+        """Integers [n, k] of the grid in units of the scales."""
+        result: NDArray[np.int8] = (z * self.factors).astype(np.int8)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Weights as integers of `grid` [n, k], and the real bias that goes with them [n]."""
+
+    grid: Grid
+    z: Reals
+    bias: Reals
+
+
+FRACTIONS = {127: np.linspace(0.9, 1.1, 81), 7: np.linspace(0.3, 1.1, 81)}
+
+
+def channel_scales(
+    weight: Array, search: bool, limit: int = 127, importance: Array | None = None
+) -> NDArray[np.float64]:
+    """Symmetric scale of each row (axis 0); 0 for a row of zeros.
+
+    The maximum makes `limit`, or with `search`, and always at 4 bits, the scale is the one whose
+    squared error of rounding and clipping is least, weighed by `importance` (alike by default). At
+    8 bits clipping itself never pays (6 % of the maximum are 8 steps), but the weights of a channel
+    may all lie close to multiples of one scale, above all when few.
+    """
+    rows = np.abs(weight.reshape(len(weight), -1).astype(np.float64))
+    top: NDArray[np.float64] = rows.max(axis=1, initial=0.0) / limit
+    if not search and limit == 127:
+        return top
+    counts = 1.0 if importance is None else importance.reshape(rows.shape)
+    best, best_error = top.copy(), np.full(len(top), np.inf)
+    for fraction in FRACTIONS[limit]:
+        scale = np.where(top > 0, top * fraction, 1.0)[:, None]
+        q = np.minimum(np.rint(rows / scale), limit)
+        error = (counts * (q * scale - rows) ** 2).sum(axis=1)
+        better = error < best_error
+        best = np.where(better & (top > 0), scale[:, 0], best)
+        best_error = np.minimum(error, best_error)
+    return best
+
+
+def wanted_scales(
+    weight: Reals, form: Form, search: bool, importance: Reals | None = None
+) -> Reals:
+    """The scale of each row of weights [n, k], or each of its groups: [n, 1 or groups].
+
+    `importance` [n, k] weighs the squared errors that `search`, and any 4-bit form, keep small.
+    """
+    n, k = weight.shape
+    if not _grouped(form, k):
+        return channel_scales(weight, search, form.limit, importance)[:, None]
+    groups = -(-k // form.group)
+    parts = np.zeros((2, n, groups * form.group))
+    parts[0, :, :k], parts[1, :, :k] = weight, 1.0 if importance is None else importance
+    rows, counts = parts.reshape(2, n * groups, form.group)
+    return channel_scales(rows, search, form.limit, counts).reshape(n, groups)
+
+
+def _grouped(form: Form, k: int) -> bool:
+    return form.bits < 8 and 0 < form.group < k
+
+
+def make_grid(wanted: Reals, form: Form, k: int, floor: Reals) -> Grid:
+    """The grid with the scales that are wanted, as far as none is smaller than `floor` [n]."""
+    if not _grouped(form, k):
+        return Grid(Form(form.bits), k, np.maximum(wanted[:, 0], floor))
+    scales = np.maximum(wanted.max(axis=1) / LARGEST_MULTIPLIER, floor)
+    multipliers = np.clip(np.rint(wanted / scales[:, None]), 1, LARGEST_MULTIPLIER)
+    return Grid(form, k, scales, multipliers.astype(np.uint8))
+
+
+def nearest(weight: Reals, form: Form) -> Reals:
+    """Weights [n, ...] as real numbers after plain rounding."""
+    rows = weight.reshape(len(weight), -1).astype(np.float64)
+    k = rows.shape[1]
+    grid = make_grid(wanted_scales(rows, form, False), form, k, np.full(len(rows), 2.0**-126))
+    return (grid.nearest(rows) * grid.steps).reshape(weight.shape)

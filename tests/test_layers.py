@@ -3,6 +3,8 @@
 import ast
 import re
 import sys
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -47,10 +49,10 @@ def imports(path):
                 yield node.lineno, ".".join([*base, *filter(None, [node.module]), alias.name])
 
 
+@cache
 def all_imports():
-    for path in sources():
-        for line, name in imports(path):
-            yield path.relative_to(ROOT), line, name
+    return [(path.relative_to(ROOT), line, name)
+            for path in sources() for line, name in imports(path)]  # fmt: skip
 
 
 def part(module):
@@ -58,6 +60,27 @@ def part(module):
     parts = module.parts if isinstance(module, Path) else module.split(".")[1:]
     assert parts[0] == "toolkit"
     return parts[1].removesuffix(".py")
+
+
+def arrows(*folder):
+    """What each part of a folder, a module or a package, imports of the others."""
+    found = {}
+    for path, _, name in all_imports():
+        mine, other = path.with_suffix("").parts, tuple(name.split(".")[1:])
+        depth = len(folder)
+        if mine[:depth] == folder and mine[depth:] != ("__init__",):
+            others = found.setdefault(mine[depth], set())
+            if other[:depth] == folder and len(other) > depth:
+                others.add(other[depth])
+    return {mine: (others & found.keys()) - {mine} for mine, others in found.items()}
+
+
+def rooms():
+    """The parts of toolkit/quantize, and what each may import, as docs/architecture.md has it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page.split("## toolkit/quantize/")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \| [^|]+ \| ([^|]+) \|", section, re.MULTILINE)
+    return {room: set(re.findall(r"`(\w+)`", allowed)) for room, allowed in rows}
 
 
 def floors():
@@ -98,6 +121,25 @@ def test_nothing_imports_upward():
             if mine in floor and floor.get(other, 0) > floor[mine]:
                 bad.append(f"{path}:{line}: floor {floor[mine]} imports {other}, {floor[other]}")
     assert not bad
+
+
+@pytest.mark.parametrize("folder", ["toolkit", "toolkit/quantize"])
+def test_packages_import_one_way(folder):
+    try:
+        TopologicalSorter(arrows(*folder.split("/"))).prepare()
+    except CycleError as why:
+        pytest.fail(f"{folder}: " + " imports ".join(reversed(why.args[1])))
+
+
+def test_rooms_of_quantize_import_what_they_may():
+    assert arrows("toolkit", "quantize") == rooms()
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_rooms_of_quantize_stay_small(room):
+    modules = list((ROOT / "toolkit" / "quantize" / room).glob("*.py"))
+    assert len(modules) <= 25
+    assert not [m.name for m in modules if len(m.read_text().splitlines()) > 400]
 
 
 @pytest.mark.parametrize("module", ALONE)

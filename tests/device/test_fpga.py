@@ -18,11 +18,11 @@ import pytest
 
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.device import opencl
+from edgekit.toolkit.device.fpga_build import build_for_fpga
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read, read_file
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.fpga import Config, on_accelerator, partition
-from edgekit.toolkit.fpga.build import build_for_fpga
 from edgekit.toolkit.fpga.config import KERNELS
 from edgekit.toolkit.fpga.estimate import estimate
 from edgekit.toolkit.runtime import Session

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...targets import Target
+from ..device.fpga_bench import bench_on_fpga
+from ..device.fpga_build import build_for_fpga
 from ..errors import UserError
 from ..fpga import Config
-from ..fpga.bench import bench_on_fpga
-from ..fpga.build import build_for_fpga
 from ..fpga.estimate import Estimate
 from .output import people, print_json, table
 

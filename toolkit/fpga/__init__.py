@@ -1,4 +1,4 @@
-"""The FPGA accelerator of targets/fpga_opencl: configuration, partition, estimate, build."""
+"""The FPGA accelerator of targets/fpga_opencl: configuration, partition, estimate."""
 
 from .config import Config
 from .partition import Placed, on_accelerator, partition

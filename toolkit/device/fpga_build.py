@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ... import runtime_c, targets
-from ..device.folder import check_folder, install
-from ..device.process import require, run
 from ..files import read_edge
 from ..format.reader import read
-from .config import HEADER, KERNELS, Config
-from .estimate import Estimate, estimate
-from .partition import Placed, boundaries, partition
+from ..fpga.config import HEADER, KERNELS, Config
+from ..fpga.estimate import Estimate, estimate
+from ..fpga.partition import Placed, boundaries, partition
+from .folder import check_folder, install
+from .process import require, run
 
 _HOST = Path(__file__).parents[2] / "targets" / "fpga_opencl" / "host"
 

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..device.bench import random_inputs
-from ..device.opencl import OpenClSession
 from ..files import read_edge
 from ..format.reader import read
-from .config import Config
-from .estimate import Estimate, estimate
+from ..fpga.config import Config
+from ..fpga.estimate import Estimate, estimate
+from .bench import random_inputs
+from .opencl import OpenClSession
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.bias_absorption import absorbed
 from .quantize.equalization.bias_absorption import from_text as shifts_from_text
 from .quantize.equalization.cross_layer import equalized, from_text, to_text
-from .quantize.mixed_precision.search import cheaper, is_dear
-from .quantize.ranges.diagnostics import remarks
+from .quantize.mixed_precision.fit import is_oversized, smaller_of
+from .quantize.ranges.diagnostics import calibration_warnings
 from .report import report_page
 from .runtime import MAX_MEMORY, Session
 
@@ -205,20 +205,20 @@ def quantize(
         unseen = evaluation is not None
         start = done
         done = _mixed(start, budget, packer(start), judge, rounding, unseen, progress)
-        if is_dear(start, done):
+        if is_oversized(start, done):
             plain = optimize(
                 graph, start.given, observer, progress, weights=weights, rounding=rounding,
                 plain=True,
             )  # fmt: skip
             other = _mixed(plain, budget, packer(plain), judge, rounding, unseen, progress)
-            done = cheaper(done, other)
+            done = smaller_of(done, other)
     data = packer(done)(done.graph)
     prove(data)
     needed = needs(data, budget) if budget is not None and budget.limits_size else []
     known = done.calibration
     some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
     told = explain(data, done.floats, some, known.extremes(), unseen=False, progress=progress)
-    notes = [*graph.notes, *samples.notes, *remarks(known, batch)]
+    notes = [*graph.notes, *samples.notes, *calibration_warnings(known, batch)]
     if samples.ignored and (judging is None or not judging.reads_calibration):
         notes.insert(0, _ignored(samples.ignored))
     if report is not None:
@@ -266,7 +266,7 @@ def _mixed(
     progress: Progress,
 ) -> QuantizedModel:
     """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
-    drop, many = (None, 0) if judge is None else (judge.drop, judge.evidence.samples)
+    drop, many = (None, 0) if judge is None else (judge.drop, judge.evaluation_set.samples)
     done = fit_budget(
         done, budget, pack, drop, progress, rounding=rounding, judged=many, unseen=unseen
     )

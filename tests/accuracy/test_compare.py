@@ -15,7 +15,7 @@ from edgekit.toolkit.accuracy import (
     open_metric,
     summary,
 )
-from edgekit.toolkit.accuracy.facts import Facts
+from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.inspection import describe
@@ -164,7 +164,7 @@ def test_the_oracle_is_onnxruntime_where_it_is_installed(tmp_path):
 
 def test_errors_of_huge_values_are_counted():
     """Their squares are beyond float32."""
-    facts = Facts(QuantParams((1e25,)), (1, 2))
-    facts.add(np.array([[4e24, 1e29]], np.float32))
-    assert facts.rounding == pytest.approx(1.6e49, rel=1e-5)
-    assert facts.clipping == pytest.approx((1e29 - 127e25) ** 2, rel=1e-5)
+    statistics = LayerStatistics(QuantParams((1e25,)), (1, 2))
+    statistics.add(np.array([[4e24, 1e29]], np.float32))
+    assert statistics.rounding == pytest.approx(1.6e49, rel=1e-5)
+    assert statistics.clipping == pytest.approx((1e29 - 127e25) ** 2, rel=1e-5)

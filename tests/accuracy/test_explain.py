@@ -10,11 +10,11 @@ import pytest
 from scipy.special import erf
 
 from edgekit.toolkit.accuracy import causes, explain
+from edgekit.toolkit.accuracy.activation_statistics import ActivationStatistics
 from edgekit.toolkit.accuracy.causes import Layer, clipped, coarse_steps, narrow, uneven_channels
-from edgekit.toolkit.accuracy.facts import Facts
-from edgekit.toolkit.accuracy.twin import twin_of
-from edgekit.toolkit.accuracy.watch import Watched
-from edgekit.toolkit.accuracy.words import costs
+from edgekit.toolkit.accuracy.formatting import costs
+from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
+from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
@@ -123,14 +123,14 @@ def test_a_gain_is_over_the_file_where_its_errors_cancel(monkeypatch, ahead):
     net.first[5] *= 64
     net.second[:, 5] /= 64
     before = layer(net.explained(), "a")
-    ordinary = Watched.__init__
+    ordinary = ActivationStatistics.__init__
 
     def with_luck(self, *words):
         ordinary(self, *words)
         file = self.scores["file"]
         self.scores["file"] = replace(file, noise=file.noise * 10 ** (-ahead / 10))
 
-    monkeypatch.setattr(Watched, "__init__", with_luck)
+    monkeypatch.setattr(ActivationStatistics, "__init__", with_luck)
     told = net.explained()
     after = layer(told, "a")
     assert after.cause == before.cause == "outlier channel"
@@ -234,10 +234,10 @@ def test_calibration_with_other_data_is_not_put_on_the_observer(observer):
 
 def test_what_is_cut_off_where_a_softmax_is_sure_is_not_put_on_the_observer():
     """The quantizer ends that range itself, whatever the observer."""
-    facts = Facts(QuantParams((0.01,)), (1, 4))
-    facts.add(np.array([[0.1, -9.0, 8.0, 0.5]], np.float32))
+    statistics = LayerStatistics(QuantParams((0.01,)), (1, 4))
+    statistics.add(np.array([[0.1, -9.0, 8.0, 0.5]], np.float32))
     for observer in ("minmax", "auto"):
-        told = clipped(Layer("a", facts, {}, {}, sure=True, observer=observer, calibrated=100))
+        told = clipped(Layer("a", statistics, {}, {}, sure=True, observer=observer, calibrated=100))
         assert told.name == "clipped range" and "where the softmax is sure" in told.seen
         assert told.advice == "16-bit activations here"
 
@@ -292,9 +292,11 @@ def test_what_a_table_cannot_tell_apart_is_no_lack_of_samples():
 @pytest.mark.parametrize("named", [coarse_steps, uneven_channels, narrow])
 def test_what_is_on_16_bits_is_not_told_to_take_16_bits(named):
     for quant, told in ((QuantParams((0.1,)), True), (QuantParams.int16(0.1), False)):
-        facts = Facts(quant, (1, 4))
-        facts.add(np.array([[0.1, 0.2, 0.1, 12]], np.float32))
-        cause = named(Layer("a", facts, {}, {}), False) if named is narrow else named(facts)
+        statistics = LayerStatistics(quant, (1, 4))
+        statistics.add(np.array([[0.1, 0.2, 0.1, 12]], np.float32))
+        cause = (
+            named(Layer("a", statistics, {}, {}), False) if named is narrow else named(statistics)
+        )
         assert ("16-bit" in cause.advice, "float" in cause.advice) == (told, not told)
 
 
@@ -339,9 +341,9 @@ def test_of_one_sample_nothing_is_known_to_be_constant():
 def test_samples_beyond_the_range_are_counted_each_of_a_batch(shape, beyond):
     x = np.zeros((4, 6), np.float32)
     x[1, 2:4] = x[3, 5] = 9.0
-    facts = Facts(QuantParams((1 / 127,), 0), shape, 4)
-    facts.add(x.reshape(shape))
-    assert (facts.samples, facts.clipping_samples) == (4, beyond)
+    statistics = LayerStatistics(QuantParams((1 / 127,), 0), shape, 4)
+    statistics.add(x.reshape(shape))
+    assert (statistics.samples, statistics.clipping_samples) == (4, beyond)
 
 
 def test_a_rounding_bias_is_named():
@@ -394,14 +396,14 @@ def test_the_file_s_weights_are_read_back_and_removed_channels_are_put_in_place(
     }  # fmt: skip
     kept = remove_constant_channels(quantized)
     assert kept, "the planted constant channel was removed"
-    twin = twin_of(read(build_file(quantized, kept=kept)), graph)
-    assert twin.constants.keys() == integers.keys() and twin.kept
+    simulated_model = simulated_model_of(read(build_file(quantized, kept=kept)), graph)
+    assert simulated_model.constants.keys() == integers.keys() and simulated_model.kept
     for name, (weight, bias) in integers.items():
-        got = twin.constants[name]
-        rows = twin.kept.get(name, np.ones(len(weight), bool))
+        got = simulated_model.constants[name]
+        rows = simulated_model.kept.get(name, np.ones(len(weight), bool))
         columns = np.ones(weight.shape[-1], bool)
         if name == "y":
-            columns = twin.kept["d"]
+            columns = simulated_model.kept["d"]
             assert not got[1][..., ~columns].any()
         assert np.allclose(got[1][rows][..., columns], weight[rows][..., columns], rtol=1e-6)
         if name != "y":

@@ -39,7 +39,7 @@ def test_too_many_samples_are_thinned_out_and_that_is_said(g, monkeypatch):
     graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
     samples = [{"x": np.full((1, 4, 4, 2), i, np.float32)} for i in range(10)]
     bytes_a_sample = 4 * (32 + 2 * 48)
-    monkeypatch.setattr("edgekit.toolkit.accuracy.evidence.KEPT_BYTES", 5 * bytes_a_sample)
+    monkeypatch.setattr("edgekit.toolkit.accuracy.evaluation_set.KEPT_BYTES", 5 * bytes_a_sample)
 
     def mine(outputs, references, data):
         assert list(data["x"][:, 0, 0, 0]) == list(data["i"]) == list(data["sample_index"])
@@ -71,7 +71,7 @@ def test_batches_are_taken_apart(g):
 
 def test_top1_is_counted_of_all_samples(g, monkeypatch):
     """However few of them a metric of arrays could be given."""
-    monkeypatch.setattr("edgekit.toolkit.accuracy.evidence.KEPT_SAMPLES", 3)
+    monkeypatch.setattr("edgekit.toolkit.accuracy.evaluation_set.KEPT_SAMPLES", 3)
     graph = g.output(g.emit("FullyConnected", g.input("x", 1, 6), g.const(RNG.normal(size=(3, 6)))))
     labels, found = RNG.integers(0, 3, 50), RNG.integers(0, 3, (2, 50))
     for given in (labels, None):

@@ -1,15 +1,15 @@
 """What a quantized file costs against the float model."""
 
 from .compare import LayerReport, OutputReport, Report, compare
-from .evidence import batch_of, check_labels
+from .evaluation_set import batch_of, check_labels
 from .explain import SAMPLES, explain
 from .explanation import Explanation, LayerCost
+from .formatting import costs, parts, summary
 from .judge import ClassMeter, Judge, Meter, check_class, make_meter
 from .metric import FORM, Metric, MetricFunction, open_metric
 from .metrics import Difference, Top1, predicted_class, sqnr_db
 from .named_metrics import NAMED
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
-from .words import costs, parts, summary
 
 __all__ = [
     "FORM",

@@ -1,8 +1,8 @@
 """Why a layer loses what it loses, and what would help: named by what is seen, proved by trying.
 
-A remedy is tried in the simulated network (simulate.py), everything else as in the file: the cause
-that a layer is given is the one whose remedy brings the outputs most of what keeping the layer
-float would.
+A remedy is tried in the simulated network (rounding_simulation.py), everything else as in the file:
+the cause that a layer is given is the one whose remedy brings the outputs most of what keeping the
+layer float would.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from ..ir import Array, QuantParams
 from ..quantize.scheme.precision import INT16
 from ..quantize.scheme.qparams import activation_params
-from ..quantize.weights.weight_quantizer import Form, nearest
-from .facts import Facts
-from .simulate import Rounding
+from ..quantize.weights.weight_quantizer import WeightFormat, round_to_nearest
+from .layer_statistics import LayerStatistics
+from .rounding_simulation import Rounding
 
 MUCH = 0.5
 """A remedy that brings back this part of what the layer costs names the cause."""
@@ -64,7 +64,7 @@ class Layer:
     """
 
     name: str
-    facts: Facts
+    statistics: LayerStatistics
     constants: Mapping[int, Array]
     readers: Mapping[str, Array]
     shares: str | None = None
@@ -78,7 +78,7 @@ class Layer:
 
 def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Rounding]]:
     """The causes that the facts speak for, each with the network in which it is mended."""
-    f, name = layer.facts, layer.name
+    f, name = layer.statistics, layer.name
     own = f.rounding + f.clipping
     if f.clipping > 0.1 * own:
         low, high = min(f.low, f.range[0]), max(f.high, f.range[1])
@@ -103,7 +103,7 @@ def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Roundi
 
 def clipped(layer: Layer) -> Cause:
     """Values beyond the range, by the observer's choice or because calibration did not see them."""
-    f = layer.facts
+    f = layer.statistics
     low, high = f.range
     seen = f"{f.saturation:.2%} of the values lie beyond [{low:.4g}, {high:.4g}], "
     reach = f"as far as [{f.low:.4g}, {f.high:.4g}]"
@@ -125,7 +125,7 @@ def clipped(layer: Layer) -> Cause:
 def _too_few_samples(layer: Layer) -> bool:
     """min-max holds all it has seen. Another observer may clip some on purpose, but that is in most
     samples; of n samples' extremes a new one exceeds either with a chance of 1 / (n + 1)."""
-    f, n = layer.facts, layer.calibrated
+    f, n = layer.statistics, layer.calibrated
     if not layer.unseen:
         return False
     if layer.observer == "minmax" or f.saturation > NEVER_CLIPPED:
@@ -135,7 +135,7 @@ def _too_few_samples(layer: Layer) -> bool:
     return f.clipping_samples / f.samples <= 4 * 2 / (n + 1)
 
 
-def rounding_bias(f: Facts) -> Cause:
+def rounding_bias(f: LayerStatistics) -> Cause:
     """Rounded weights shift whole channels."""
     worst = int(np.argmax(np.abs(f.bias)))
     return Cause(
@@ -148,7 +148,7 @@ def rounding_bias(f: Facts) -> Cause:
 
 def narrow(layer: Layer, used: bool) -> Cause:
     """Steps that hardly any value takes."""
-    f = layer.facts
+    f = layer.statistics
     low, high = f.range
     if used and layer.shares is not None:
         return Cause(
@@ -175,14 +175,14 @@ def narrow(layer: Layer, used: bool) -> Cause:
     )
 
 
-def dead_on_top(f: Facts) -> bool:
+def dead_on_top(f: LayerStatistics) -> bool:
     """Whether a channel that never varies reaches twice as far as all that do, if any does."""
     peaks = f.channel_peaks
     dead = np.isin(np.arange(len(peaks)), f.dead)
     return bool(dead.any() and not f.constant and peaks[dead].max() > 2 * peaks[~dead].max())
 
 
-def constant_tensor(f: Facts) -> Cause:
+def constant_tensor(f: LayerStatistics) -> Cause:
     """Nothing varies here."""
     values = f"{f.channel_high.min():.4g} to {f.channel_high.max():.4g}"
     seen = f"no channel varies over {f.samples} samples: always {values}"
@@ -190,7 +190,7 @@ def constant_tensor(f: Facts) -> Cause:
     return Cause("constant tensor", seen, advice)
 
 
-def dead_channel(f: Facts) -> Cause:
+def dead_channel(f: LayerStatistics) -> Cause:
     """Steps spent on a channel that holds one value."""
     peaks = f.channel_peaks
     top = int(np.argmax(peaks))
@@ -202,7 +202,7 @@ def dead_channel(f: Facts) -> Cause:
     )
 
 
-def uneven_channels(f: Facts) -> Cause:
+def uneven_channels(f: LayerStatistics) -> Cause:
     """One scale for channels of very different magnitude."""
     peaks = f.channel_peaks
     top = int(np.argmax(peaks))
@@ -225,7 +225,7 @@ def coarse_weights(rounding: str) -> Cause:
     return Cause("weight rounding", "", f"{advice}keep this layer float")
 
 
-def coarse_steps(f: Facts) -> Cause:
+def coarse_steps(f: LayerStatistics) -> Cause:
     """No other range would serve much better: the steps themselves are too coarse."""
     bits = 8 * f.quant.dtype.itemsize
     return Cause(
@@ -235,7 +235,7 @@ def coarse_steps(f: Facts) -> Cause:
     )
 
 
-def finer(f: Facts, others: Sequence[str] = ()) -> str:
+def finer(f: LayerStatistics, others: Sequence[str] = ()) -> str:
     """What helps against coarse steps: here, or only if at `others` too."""
     if others:
         what, at = "float" if is_int16(f) else "16-bit activations", "', '".join(others)
@@ -243,7 +243,7 @@ def finer(f: Facts, others: Sequence[str] = ()) -> str:
     return "keep this layer float" if is_int16(f) else "16-bit activations here"
 
 
-def is_int16(f: Facts) -> bool:
+def is_int16(f: LayerStatistics) -> bool:
     """Whether the tensor is on 16 bits."""
     return f.quant.dtype == INT16
 
@@ -253,7 +253,7 @@ def inherited(culprit: str) -> Cause:
     return Cause("from earlier layers", f"above all from '{culprit}'", "")
 
 
-def harmless(f: Facts) -> Cause:
+def harmless(f: LayerStatistics) -> Cause:
     """Much is cut off, and the outputs do not show it."""
     low, high = f.range
     return Cause(
@@ -264,9 +264,9 @@ def harmless(f: Facts) -> Cause:
     )
 
 
-def by_facts(layer: Layer) -> Cause:
+def by_statistics(layer: Layer) -> Cause:
     """The likeliest cause of what the layer itself loses, untried."""
-    f = layer.facts
+    f = layer.statistics
     own = f.rounding + f.clipping
     if f.constant:
         return constant_tensor(f)
@@ -283,7 +283,7 @@ def by_facts(layer: Layer) -> Cause:
     return coarse_steps(f)
 
 
-def equalizing(f: Facts) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def equalizing(f: LayerStatistics) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Powers of two that bring each channel near the largest one."""
     peaks = f.channel_peaks
     top = peaks.max()
@@ -294,11 +294,11 @@ def equalizing(f: Facts) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 def _equalized(layer: Layer, everything: Rounding) -> Rounding:
     """The channels made alike, and the weights that read them rounded as they then are."""
-    factors = equalizing(layer.facts)
+    factors = equalizing(layer.statistics)
     constants = dict(everything.constants)
     for reader, weight in layer.readers.items():
         scaled = weight / factors
-        rounded = nearest(scaled, Form()) * factors
+        rounded = round_to_nearest(scaled, WeightFormat()) * factors
         constants[reader] = {**constants.get(reader, {}), 1: rounded.astype(np.float32)}
     return replace(
         everything, factors={**everything.factors, layer.name: factors}, constants=constants
@@ -307,7 +307,7 @@ def _equalized(layer: Layer, everything: Rounding) -> Rounding:
 
 def _folded(layer: Layer, everything: Rounding) -> Rounding:
     """The range of the channels that vary; the others scaled so that a step meets them exactly."""
-    f = layer.facts
+    f = layer.statistics
     alive = np.delete(np.arange(len(f.channel_low)), f.dead)
     low, high = f.channel_low[alive].min(initial=0.0), f.channel_high[alive].max(initial=0.0)
     quant = activation_params(float(low), float(high), f.quant.dtype)

@@ -16,11 +16,11 @@ from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
 from ..runtime import IoInfo, Session
-from .beside import Beside
 from .explanation import Explanation, LayerCost
 from .judge import Meter
 from .metrics import Difference, Top1
 from .oracle import Oracle
+from .side_by_side import SideBySideRunner
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class _Layers:
 
     def __init__(self, edge: Session, floats: Graph) -> None:
         self.edge, self.float_edge = edge, open_once(floats)
-        self.beside = Beside(edge, floats)
+        self.side_by_side = SideBySideRunner(edge, floats)
         self.common = {o.name for o in edge.op_outputs} & {
             o.name for o in self.float_edge.op_outputs
         }
@@ -179,10 +179,10 @@ class _Layers:
 
     def add(self, sample: Mapping[str, Array]) -> dict[str, Array]:
         """Run both on a sample; returns the file's outputs."""
-        resolved, found = self.beside.resolved, dict[str, Array]()
+        resolution, found = self.side_by_side.resolution, dict[str, Array]()
 
         def keep(_: int, name: str, array: Array) -> None:
-            if name in self.common or name in resolved.needs:
+            if name in self.common or name in resolution.needs:
                 found[name] = array.copy()
 
         def take(name: str, _: Array, counted: Array, truth: Array) -> None:
@@ -190,12 +190,12 @@ class _Layers:
                 self.differences[name].add(counted, truth)
 
         self.float_edge.run_layers(sample, keep)
-        truth = resolved.truth(found)
+        truth = resolution.truth(found)
         for name in self.common & found.keys():
             x = truth.of(name)
             low, high = self.extremes.get(name, (np.inf, -np.inf))
             self.extremes[name] = min(low, float(x.min())), max(high, float(x.max()))
-        return self.beside.run(sample, truth, take)
+        return self.side_by_side.run(sample, truth, take)
 
     def report(self) -> list[LayerReport]:
         known: list[LayerReport] = []

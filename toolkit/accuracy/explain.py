@@ -17,11 +17,12 @@ from ..progress import Progress
 from ..quantize import Score, macs_of
 from ..quantize.ranges.candidate_evaluation import SIGNIFICANCE
 from ..runtime import Session
+from .activation_statistics import ActivationStatistics
 from .causes import (
     MUCH,
     Cause,
     Layer,
-    by_facts,
+    by_statistics,
     coarse_steps,
     coarse_weights,
     finer,
@@ -30,11 +31,10 @@ from .causes import (
     remedies,
 )
 from .explanation import SHARE, Explanation, LayerCost
-from .facts import Facts
-from .joined import Sums, shared_ranges
-from .simulate import Rounding, simulated
-from .twin import base_of, twin_of
-from .watch import Watched
+from .layer_statistics import LayerStatistics
+from .rounding_simulation import Rounding, simulated
+from .shared_scale_groups import SumGroups, shared_ranges
+from .simulated_model import base_of, simulated_model_of
 
 SAMPLES = 32
 """Samples, or batches as the model takes them, that are watched, spread evenly; also the most on
@@ -71,12 +71,14 @@ def explain(
     says that they are others than those of calibration. Raises UserError for a file that is packed
     for a target.
     """
-    twin = twin_of(read(data), graph)
-    watched = Watched(Session(data, max_memory=None), twin, inputs, progress)
-    for name, facts in watched.facts.items():
+    simulated_model = simulated_model_of(read(data), graph)
+    activations = ActivationStatistics(
+        Session(data, max_memory=None), simulated_model, inputs, progress
+    )
+    for name, statistics in activations.statistics.items():
         if extremes and base_of(name) in extremes:
-            facts.widen(*extremes[base_of(name)])
-    return _Explainer(watched, unseen, progress).run(len(inputs))
+            statistics.widen(*extremes[base_of(name)])
+    return _Explainer(activations, unseen, progress).run(len(inputs))
 
 
 @dataclass(frozen=True)
@@ -86,21 +88,32 @@ class _Found:
 
 
 class _Explainer:
-    def __init__(self, watched: Watched, unseen: bool, progress: Progress | None) -> None:
-        self.watched, self.twin, self.all = watched, watched.twin, watched.all
+    def __init__(
+        self, activations: ActivationStatistics, unseen: bool, progress: Progress | None
+    ) -> None:
+        self.activations, self.simulated_model, self.all = (
+            activations,
+            activations.simulated_model,
+            activations.all,
+        )
         self.unseen, self.progress = unseen, progress
-        self.trials = watched.trials
-        self.options: dict[str, Any] = self.twin.model.provenance.settings
-        self.types = {o.name: o for o in self.twin.model.ops}
-        self.shared, self.sums = shared_ranges(self.twin), Sums(self.twin)
+        self.trials = activations.trials
+        self.options: dict[str, Any] = self.simulated_model.model.provenance.settings
+        self.types = {o.name: o for o in self.simulated_model.model.ops}
+        self.shared, self.sums = (
+            shared_ranges(self.simulated_model),
+            SumGroups(self.simulated_model),
+        )
         self.finer: dict[tuple[str, ...], float | None] = {}
         self.alone: dict[str, Score] = {}
         self.better: Score
 
     def run(self, feeds: int) -> Explanation:
-        names = [n for n in self.watched.facts if n in self.all.tensors or n in self.all.weights]
+        names = [
+            n for n in self.activations.statistics if n in self.all.tensors or n in self.all.weights
+        ]
         chosen, count = self._affordable(names)
-        everything = self.watched.trials
+        everything = self.activations.trials
         self.trials = everything.on(count)
         self._run_alone(chosen)
         costs = {n: _cost(s) for n, s in self.alone.items()}
@@ -115,10 +128,10 @@ class _Explainer:
         tried = self._try([n for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE], base)
         causes = {n: self._advised(n, tried, base) for n in tried}
         layers = [self._layer(n, shares, causes) for n in ranked]
-        moved = [n for n in self.watched.facts if n not in set(names)]
+        moved = [n for n in self.activations.statistics if n not in set(names)]
         layers += [self._layer(n, {}, {}) for n in moved]
-        scores = self.watched.scores
-        batch = self.watched.batch
+        scores = self.activations.scores
+        batch = self.activations.batch
         told = Explanation(
             feeds * batch,
             count * batch if chosen else 0,
@@ -127,7 +140,7 @@ class _Explainer:
             scores["weights"].mean_db,
             scores["activations"].mean_db,
             layers,
-            sqnr={n: self._accumulated("file", n) for n in self.watched.noise["file"]},
+            sqnr={n: self._accumulated("file", n) for n in self.activations.noise["file"]},
         )
         freed = self._measure(self.all.without({}, {c.name for c in told.worst_int8()}))
         return replace(told, worst_int16_db=self._gain(freed, base))
@@ -135,28 +148,28 @@ class _Explainer:
     @cached_property
     def _work(self) -> int:
         """Of one run on one sample, in multiply-accumulates."""
-        elements = sum(v.type.size for n in self.twin.graph.nodes for v in n.outputs)
-        return macs_of(self.twin.graph) + ELEMENT_WORK * elements
+        elements = sum(v.type.size for n in self.simulated_model.graph.nodes for v in n.outputs)
+        return macs_of(self.simulated_model.graph) + ELEMENT_WORK * elements
 
     def _samples_for(self, runs: int) -> int:
         """On how many samples so many runs are to be made: the model's size decides."""
-        kept = len(self.watched.trials.kept)
+        kept = len(self.activations.trials.kept)
         return max(min(kept, 2), min(kept, int(WORK / (self._work * max(runs, 1)))))
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, the likeliest first, and on how many samples."""
-        noisiest = sorted(names, key=lambda n: -self.watched.facts[n].suspicion)
+        noisiest = sorted(names, key=lambda n: -self.activations.statistics[n].suspicion)
         most = min(MOST_LAYERS, max(TRIED, int(WORK / (2 * self._work))))
         return noisiest[:most], self._samples_for(len(noisiest[:most]))
 
     def _measure(self, rounding: Rounding) -> Score:
-        return self.trials.measure(simulated(self.twin, rounding))
+        return self.trials.measure(simulated(self.simulated_model, rounding))
 
     def _of_file(self) -> Score:
         """The file's own score, on the samples that remedies are tried on."""
-        places = {id(k): i for i, k in enumerate(self.watched.trials.kept)}
+        places = {id(k): i for i, k in enumerate(self.activations.trials.kept)}
         at = [places[id(k)] for k in self.trials.kept]
-        return Score(self.watched.scores["file"].noise[:, at], self.trials.signal)
+        return Score(self.activations.scores["file"].noise[:, at], self.trials.signal)
 
     def _gain(self, score: Score, base: Score) -> float | None:
         """dB that the outputs gain by what was tried, None if that may be chance.
@@ -189,7 +202,7 @@ class _Explainer:
 
         A remedy for one thing must be better than chance, and bring most of what float would.
         """
-        layer = self._facts_of(name)
+        layer = self._layer_of(name)
         freed = self._measure(self.all.without({name}, {name}))
         whole = max(_cost(base) - _cost(freed), 0.0)
         best, best_gain = None, 0.0
@@ -217,12 +230,12 @@ class _Explainer:
         for more in ([], others):
             gain = self._gain_by_finer(name, *more, base=base)
             if gain is not None:
-                advice = finer(self.watched.facts[name], more)
+                advice = finer(self.activations.statistics[name], more)
                 return _Found(replace(found.cause, advice=advice), gain)
         return replace(found, cause=replace(found.cause, advice=OUTWEIGHED))
 
     def _wants_finer(self, name: str, tried: Mapping[str, _Found]) -> bool:
-        return finer(self.watched.facts[name]) in tried[name].cause.advice
+        return finer(self.activations.statistics[name]) in tried[name].cause.advice
 
     def _gain_by_finer(self, *names: str, base: Score) -> float | None:
         """As `_gain`, by the float steps of these tensors."""
@@ -238,9 +251,9 @@ class _Explainer:
         gain on other samples, and yet nothing else is the matter. Were they many, it would be
         certain: then the range ends where what reads the tensor tells little apart.
         """
-        facts = layer.facts
-        share = facts.clipping_samples / max(facts.samples, 1)
-        beyond = min(share * self.watched.batch, 1.0) * len(self.trials.kept)
+        statistics = layer.statistics
+        share = statistics.clipping_samples / max(statistics.samples, 1)
+        beyond = min(share * self.activations.batch, 1.0) * len(self.trials.kept)
         alone = Rounding(self.all.weights & {layer.name}, self.all.tensors & {layer.name})
         best, least = None, (1 - MUCH) * _cost(self._measure(alone))
         for (cause, rounding), gain in zip(remedies(layer, alone), gains, strict=True):
@@ -261,14 +274,14 @@ class _Explainer:
                 gain = self._gain(self._measure(self.all.without({name}, {})), base)
                 cause = coarse_weights(layer.rounding)
                 return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain)
-        return _Found(coarse_steps(layer.facts), self._gain_by_finer(name, base=base))
+        return _Found(coarse_steps(layer.statistics), self._gain_by_finer(name, base=base))
 
-    def _facts_of(self, name: str) -> Layer:
+    def _layer_of(self, name: str) -> Layer:
         samples = self.options.get("samples")
         return Layer(
             name,
-            self.watched.facts[name],
-            self.twin.constants.get(name, {}),
+            self.activations.statistics[name],
+            self.simulated_model.constants.get(name, {}),
             self._weights_that_read(name),
             self.shared.get(name),
             name in self._read_by_softmaxes,
@@ -281,7 +294,7 @@ class _Explainer:
 
     def _weights_that_read(self, name: str) -> dict[str, Array]:
         """Float weights of the nodes that sum over the tensor's channels."""
-        channels = len(self.watched.facts[name].channel_low)
+        channels = len(self.activations.statistics[name].channel_low)
         found: dict[str, Array] = {}
         for node in self._weighted_readers.get(name, []):
             weight = node.input(1).const
@@ -295,12 +308,15 @@ class _Explainer:
 
     @cached_property
     def _read_by_tables(self) -> set[str]:
-        kinds = {name: op_type(op.kind) for name, op in self.twin.runs_as.items()}
+        kinds = {name: op_type(op.kind) for name, op in self.simulated_model.runs_as.items()}
         return self._read_by(lambda node: kinds.get(node.output.name) == "Lut")
 
     def _read_by(self, such: Callable[[Node], bool]) -> set[str]:
         """Tensors that nothing else reads."""
-        readers, outputs = self.twin.graph.consumers(), self.twin.graph.output_values()
+        readers, outputs = (
+            self.simulated_model.graph.consumers(),
+            self.simulated_model.graph.output_values(),
+        )
         return {
             v.name
             for v, nodes in readers.items()
@@ -311,9 +327,9 @@ class _Explainer:
     def _weighted_readers(self) -> dict[str, list[Node]]:
         """Nodes with weights, by the tensor that they read."""
         found: dict[str, list[Node]] = {}
-        for node in self.twin.graph.nodes:
-            if 1 in self.twin.constants.get(node.output.name, {}):
-                found.setdefault(self.twin.source(node.input(0)).name, []).append(node)
+        for node in self.simulated_model.graph.nodes:
+            if 1 in self.simulated_model.constants.get(node.output.name, {}):
+                found.setdefault(self.simulated_model.source(node.input(0)).name, []).append(node)
         return found
 
     def _layer(
@@ -322,7 +338,7 @@ class _Explainer:
         shares: Mapping[str, float],
         causes: Mapping[str, _Found],
     ) -> LayerCost:
-        f, share = self.watched.facts[name], shares.get(name)
+        f, share = self.activations.statistics[name], shares.get(name)
         found = causes.get(name) or self._untried(name, shares)
         op = self.types.get(name)
         alone = self.alone.get(name)
@@ -330,7 +346,7 @@ class _Explainer:
         return LayerCost(
             name,
             "Input" if op is None else op_type(op.kind),
-            f.quant.dtype.name if op is None else op_dtype(self.twin.model, op),
+            f.quant.dtype.name if op is None else op_dtype(self.simulated_model.model, op),
             self._accumulated("file", name),
             self._accumulated("weights", name),
             self._accumulated("activations", name),
@@ -354,7 +370,7 @@ class _Explainer:
 
     def _untried(self, name: str, shares: Mapping[str, float]) -> _Found | None:
         """By the facts: its own cause, or whom it has its error from."""
-        f, noise = self.watched.facts[name], self.watched.noise["file"].get(name)
+        f, noise = self.activations.statistics[name], self.activations.noise["file"].get(name)
         if noise == 0.0:
             return None
         share = shares.get(name)
@@ -366,7 +382,7 @@ class _Explainer:
         if not own or (share is not None and not costs):
             return _Found(harmless(f), None) if own and _is_cut(f) else None
         # Of many things that the facts speak for few gain anything: only runs give advice.
-        return _Found(replace(by_facts(self._facts_of(name)), advice=""), None)
+        return _Found(replace(by_statistics(self._layer_of(name)), advice=""), None)
 
     def _rounds(self, name: str) -> bool:
         return name in self.all.tensors or name in self.all.weights
@@ -374,8 +390,8 @@ class _Explainer:
     @cached_property
     def _culprits(self) -> dict[str, str]:
         """Of each tensor, the layer before it that costs the outputs most."""
-        readers = self.twin.graph.consumers()
-        values = {v.name: v for v in self.twin.graph.values()}
+        readers = self.simulated_model.graph.consumers()
+        values = {v.name: v for v in self.simulated_model.graph.values()}
         found: dict[str, str] = {}
         for name in sorted(self.alone, key=lambda n: -_cost(self.alone[n])):
             todo = [values[name]] if name in values else []
@@ -388,17 +404,18 @@ class _Explainer:
         return found
 
     def _accumulated(self, which: str, name: str) -> float | None:
-        noise = self.watched.noise.get(which, {}).get(name)
-        return None if noise is None else ratio_db(self.watched.signal[name], noise)
+        noise = self.activations.noise.get(which, {}).get(name)
+        return None if noise is None else ratio_db(self.activations.signal[name], noise)
 
 
 def _cost(score: Score) -> float:
-    """Noise over signal, averaged over the probes that have any: what adds up over layers."""
+    """Noise over signal, averaged over the evaluation points that have any: what adds up over
+    layers."""
     heard = score.signal > 0
     if not heard.any():
         return float(score.noise.sum())
     return float(np.mean(score.noise[heard].sum(axis=1) / score.signal[heard]))
 
 
-def _is_cut(f: Facts) -> bool:
+def _is_cut(f: LayerStatistics) -> bool:
     return f.clipping > MUCH * (f.rounding + f.clipping) and ratio_db(f.signal, f.both) < CUT_DB

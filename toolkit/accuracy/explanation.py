@@ -60,7 +60,8 @@ class LayerCost:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a file costs at its outputs (SQNR averaged over the probes), and each layer's part.
+    """What a file costs at its outputs (SQNR averaged over the evaluation points), and each layer's
+    part.
 
     Every SQNR is of `samples`; of them layers were rounded alone on `alone_samples`, and remedies
     tried on `tried_samples`. `layers` are those that cost the outputs most first. `worst_int16_db`

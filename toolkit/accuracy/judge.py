@@ -15,7 +15,7 @@ from ..ir import Array, Graph
 from ..onnx_types import numpy_dtype
 from ..quantize import Judged, KeptSample
 from ..runtime import Session
-from .evidence import Evidence, batch_of, check_labels, make_keeper, rows_of
+from .evaluation_set import EvaluationSet, batch_of, check_labels, make_keeper, rows_of
 from .metric import Metric, open_metric
 from .metrics import Top1, judged_output
 
@@ -47,9 +47,9 @@ class Judge:
             pass
         if not keeper.seen:
             raise UserError("there are no samples to judge by; give at least one")
-        self.evidence = Evidence(graph, keeper, self.metric, others or {}, total)
-        self.references = self.evidence.together(map(session.run, self.evidence.feeds))
-        self.real = self.metric.of_floats(self.references, self.evidence.data)
+        self.evaluation_set = EvaluationSet(graph, keeper, self.metric, others or {}, total)
+        self.references = self.evaluation_set.together(map(session.run, self.evaluation_set.feeds))
+        self.real = self.metric.of_floats(self.references, self.evaluation_set.data)
         self.unit = "points" if self.metric.in_points else "%" if percent else ""
         if self.unit == "%" and self.real == 0:
             raise UserError(
@@ -60,7 +60,7 @@ class Judge:
     def drop(self, data: bytes) -> float:
         """What the .edge file `data` loses, in `unit`."""
         answers, whose = self._answers(data), "the quantized model"
-        lost = self.real - self.metric(answers, self.references, self.evidence.data, whose)
+        lost = self.real - self.metric(answers, self.references, self.evaluation_set.data, whose)
         return 100 * lost / abs(self.real) if self.unit == "%" else lost
 
     def judged(self, drop: float) -> Judged:
@@ -71,12 +71,13 @@ class Judge:
             self.unit,
             self.real,
             self.real - lost,
-            self.evidence.samples,
-            self.evidence.of,
+            self.evaluation_set.samples,
+            self.evaluation_set.of,
         )
 
     def _answers(self, data: bytes) -> dict[str, Array]:
-        return self.evidence.together(map(Session(data, max_memory=None).run, self.evidence.feeds))
+        run = Session(data, max_memory=None).run
+        return self.evaluation_set.together(map(run, self.evaluation_set.feeds))
 
 
 @dataclass
@@ -161,13 +162,15 @@ class _Remembering(Meter):
         self.keeper.seen += 1
 
     def judged(self) -> Judged:
-        evidence = Evidence(self.graph, self.keeper, self.metric, self.others, self.total)
+        evaluation_set = EvaluationSet(
+            self.graph, self.keeper, self.metric, self.others, self.total
+        )
         kept = [k for k in self.keeper.kept if isinstance(k, _Answered)]
-        references = evidence.together(k.truth for k in kept)
-        outputs = evidence.together(k.got for k in kept)
-        real = self.metric.of_floats(references, evidence.data)
-        edge = self.metric(outputs, references, evidence.data, "the file")
-        return Judged(self.metric.name, "", real, edge, evidence.samples, evidence.of)
+        references = evaluation_set.together(k.truth for k in kept)
+        outputs = evaluation_set.together(k.got for k in kept)
+        real = self.metric.of_floats(references, evaluation_set.data)
+        edge = self.metric(outputs, references, evaluation_set.data, "the file")
+        return Judged(self.metric.name, "", real, edge, evaluation_set.samples, evaluation_set.of)
 
 
 def check_class(

@@ -1,11 +1,15 @@
 """Post-training quantization: a float graph and samples -> an int8 graph. docs/quantization.md."""
 
 from .budget import Budget, Judged, Mixed, Point, parse_drop
-from .mixed_precision.search import fit_budget
+from .mixed_precision.fit import fit_budget
 from .optimize import optimize, quantize_model
 from .ranges.calibration import Calibration, Keeper, KeptSample, Sample, calibrate
-from .ranges.candidate_evaluation import Score, Trials
-from .ranges.evaluation_points import Probe, find_probes, with_probes
+from .ranges.candidate_evaluation import CandidateEvaluator, Score
+from .ranges.evaluation_points import (
+    EvaluationPoint,
+    find_evaluation_points,
+    with_evaluation_points,
+)
 from .result import Quantized
 from .scheme.macs import macs_of
 from .scheme.options import OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range, Ranges, grouped
@@ -18,7 +22,9 @@ __all__ = [
     "WEIGHTS",
     "Budget",
     "Calibration",
+    "CandidateEvaluator",
     "Decision",
+    "EvaluationPoint",
     "Judged",
     "Keeper",
     "KeptSample",
@@ -26,15 +32,13 @@ __all__ = [
     "Options",
     "Plan",
     "Point",
-    "Probe",
     "Quantized",
     "Range",
     "Ranges",
     "Sample",
     "Score",
-    "Trials",
     "calibrate",
-    "find_probes",
+    "find_evaluation_points",
     "fit_budget",
     "grouped",
     "macs_of",
@@ -43,5 +47,5 @@ __all__ = [
     "prepare",
     "quantize_graph",
     "quantize_model",
-    "with_probes",
+    "with_evaluation_points",
 ]

@@ -10,13 +10,13 @@ from ..ir import Array, Graph
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
 from .equalization.cross_layer import Exponents, equalized, find_exponents
-from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, halves
-from .ranges.candidate_evaluation import HELD_OUT, Score, Trials
-from .ranges.range_search import Search, fixed_ranges, trials_for
+from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
+from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
+from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
 from .reconstruction.layer_rounding import round_weights
 from .result import Quantized
-from .scheme.detection_head import decoding_tail
-from .scheme.int4_layers import choose
+from .scheme.detection_head import detection_head
+from .scheme.int4_layers import choose_int4_layers
 from .scheme.macs import macs_of
 from .scheme.options import (
     METHODS,
@@ -29,7 +29,7 @@ from .scheme.options import (
 )
 from .scheme.plan import Plan
 from .scheme.precision import Precision
-from .weights.weight_quantizer import Form
+from .weights.weight_quantizer import WeightFormat
 
 SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.25
@@ -128,16 +128,16 @@ class _Job:
         graph: Graph,
         calibration: Calibration,
         progress: Progress | None = None,
-        form: Form | None = None,
+        form: WeightFormat | None = None,
         equalize: bool = True,
     ) -> None:
-        self.form, self.equalize = form or Form(), equalize
+        self.form, self.equalize = form or WeightFormat(), equalize
         self.given, self.progress = calibration, progress
         self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
         self.plan = self.source.plan(self.options)
-        self.trials = Trials(calibration)
+        self.trials = CandidateEvaluator(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
         self.rounding: str = METHODS[0]
         self.by_halves: list[RoundedWeights] = []
@@ -155,7 +155,7 @@ class _Job:
         self._choose_tensors("minmax")
         calibration = self.source.calibration
         budget = trials_for(macs_of(self.source.floats), len(self.trials.kept))
-        search = Search(
+        search = RangeSearch(
             self.plan, calibration, self.trials, budget, self.score, progress=self.progress
         )
         scaled = replace(self.options, search_scales=True)
@@ -183,7 +183,7 @@ class _Job:
             if source is not None:
                 self._prefer(source, observer, margin)
 
-    def _adopt(self, search: Search) -> None:
+    def _adopt(self, search: RangeSearch) -> None:
         self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
 
@@ -206,12 +206,12 @@ class _Job:
         alike = equalized(floats, exponents)
         return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
 
-    def _forms(self) -> dict[str, Form]:
+    def _forms(self) -> dict[str, WeightFormat]:
         """Of the weights that will have 4 bits, by what they make."""
         if self.form.bits == 8:
             return {}
-        nodes, ungrouped = choose(self.plan, self.ranges)
-        return {n: Form(4, 0 if n in ungrouped else self.form.group) for n in nodes}
+        nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
+        return {n: WeightFormat(4, 0 if n in ungrouped else self.form.group_size) for n in nodes}
 
     def _absorbed(self) -> _Source | None:
         """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
@@ -228,7 +228,7 @@ class _Job:
 
     def choose_options(self) -> None:
         """The steps that change more than ranges, each measured."""
-        tail, before = decoding_tail(self.plan.graph), self.options
+        tail, before = detection_head(self.plan.graph), self.options
         if tail:
             self._consider(replace(before, int16=before.int16 | tail), INT16_TAIL_GAIN_DB)
             real: dict[str, Precision] = dict.fromkeys(sorted(tail), "float32")
@@ -259,14 +259,14 @@ class _Job:
         """4-bit weights where they are asked for and serve: ranges are as for 8 bits."""
         if self.form.bits == 8:
             return
-        nodes, ungrouped = choose(self.plan, self.ranges)
+        nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
         four: dict[str, Precision] = dict.fromkeys(nodes, "int4")
         precision = {**self.options.precision, **four}
         self.options = replace(
             self.options,
             precision=precision,
-            int4_group=self.form.group,
-            ungrouped=ungrouped if self.form.group else frozenset(),
+            int4_group=self.form.group_size,
+            ungrouped=ungrouped if self.form.group_size else frozenset(),
         )
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
@@ -294,7 +294,7 @@ class _Job:
         if len(kept) < 2 or not noise.size:
             return None
         found: list[RoundedWeights] = []
-        for half, others in halves(kept):
+        for half, others in two_folds(kept):
             rounded = self._rounded(half)
             noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
             found.append(rounded.options.rounded)

@@ -21,9 +21,9 @@ class Quantized:
 
     `floats` is the float graph that was quantized: the one given, or its equal whose channels were
     scaled by `exponents`, then lowered by `shifts`. `score` is on the kept calibration samples, at
-    the probes (ranges/evaluation_points.py): for the searched observer an optimistic estimate.
-    `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights that are
-    fitted to samples are, one of METHODS.
+    the evaluation points (ranges/evaluation_points.py): for the searched observer an optimistic
+    estimate. `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights
+    that are fitted to samples are, one of METHODS.
 
     `held_out` says whether `score` is, on each half (ranges/calibration.py) of the kept samples, of
     weights rounded for the other half; `by_halves` are those of the quantization to int8, if it was
@@ -51,5 +51,5 @@ class Quantized:
 
     @property
     def sqnr_db(self) -> float:
-        """Averaged over the probes."""
+        """Averaged over the evaluation points."""
         return self.score.mean_db

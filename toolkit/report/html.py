@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 
 from ..accuracy import LayerCost
-from ..accuracy.words import gain
+from ..accuracy.formatting import gain
 from ..decibels import in_words, level
 from ..inspection import Inspection, MemoryRow
 from ..needs import Need

@@ -14,8 +14,8 @@ from edgekit.toolkit.quantize import calibrate
 from edgekit.toolkit.quantize.equalization import cross_layer, groups
 from edgekit.toolkit.quantize.equalization.bias_absorption import (
     absorbed,
+    find_absorption_groups,
     find_shifts,
-    find_sites,
     from_text,
 )
 from edgekit.toolkit.quantize.optimize import optimize
@@ -62,7 +62,7 @@ def net(g):
 
 
 def test_sites_are_relus_whose_readers_pad_nothing(net):
-    found = {s.name: [n.output.name for n in s.readers] for s in find_sites(net)}
+    found = {s.name: [n.output.name for n in s.readers] for s in find_absorption_groups(net)}
     assert found == {"a": ["b", "c"], "d": ["e"], "e": ["f"]}
 
 
@@ -94,7 +94,7 @@ def test_a_channel_that_the_clamp_cut_is_left(g):
     a = g.conv(x, 2, name="a", act_min=0.0, act_max=6.0)
     graph = g.output(g.conv(a, 2, name="y", **PLAIN))
     lifted(graph.nodes[0], np.array([5.9, 0.0]))
-    assert find_sites(graph) and not find_shifts(graph, samples(1, 4, 4, 3))
+    assert find_absorption_groups(graph) and not find_shifts(graph, samples(1, 4, 4, 3))
     lifted(graph.nodes[0], np.array([-2.5, 0.0]))
     assert find_shifts(graph, samples(1, 4, 4, 3))
 

@@ -18,8 +18,8 @@ from edgekit.toolkit.quantize.equalization.cross_layer import (
     from_text,
     to_text,
 )
-from edgekit.toolkit.quantize.equalization.groups import find_sites
-from edgekit.toolkit.quantize.weights.weight_quantizer import Form
+from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups
+from edgekit.toolkit.quantize.weights.weight_quantizer import WeightFormat
 from edgekit.toolkit.runtime import Session
 
 CLAMP = {"act_min": 0.0, "act_max": np.inf}
@@ -74,7 +74,7 @@ def net(g):
 
 
 def test_sites_end_in_weights_only_and_have_no_finite_clamp(net):
-    found = {s.name: [n.output.name for n in s.readers] for s in find_sites(net)}
+    found = {s.name: [n.output.name for n in s.readers] for s in find_equalization_groups(net)}
     assert found == {"a": ["b"], "b": ["c"], "c": ["d", "z"], "e": ["y"]}
 
 
@@ -162,14 +162,14 @@ def ids(seed, count=24):
 def test_sites_reach_over_sums_to_a_normalization(encoder):
     found = {
         s.name: ([n.output.name for n in s.makers], [n.output.name for n in s.readers])
-        for s in find_sites(encoder)
+        for s in find_equalization_groups(encoder)
     }
     assert found == {
         "rows": (["rows"], ["n"]), "n": (["n", "narrow"], ["wide", "m"]), "m": (["m"], ["y"]),
         "wide": (["wide"], []), "gelu": (["gelu"], ["narrow"]),
     }  # fmt: skip
     encoder.outputs.append(Port("p", encoder.nodes[2].output, 1, (6, 16)))
-    assert "rows" not in [s.name for s in find_sites(encoder)]
+    assert "rows" not in [s.name for s in find_equalization_groups(encoder)]
 
 
 def test_normalizations_take_channels_back_to_the_bit(encoder):
@@ -187,7 +187,7 @@ def test_sums_of_sums_take_no_longer_than_there_are_sums(g):
         x = g.emit("Add", x, x)
     n = g.emit("LayerNorm", x, axes=(1,), epsilon=1e-5, centered=True)
     graph = g.output(g.emit("FullyConnected", n, g.const(g.rng.normal(size=(5, 16)))))
-    assert [len(s.sums) for s in find_sites(graph)] == [40, 0]
+    assert [len(s.sums) for s in find_equalization_groups(graph)] == [40, 0]
     find_exponents(graph, samples(6, 16, count=1), all_of_it)
 
 
@@ -280,7 +280,7 @@ def test_weights_of_4_bits_are_not_made_uneven_for_their_inputs(g):
     a = g.conv(x, 16, name="a", **CLAMP)
     graph = g.output(g.conv(a, 8, kernel=1, name="b"))
     spread(graph.nodes[0], np.exp2(g.rng.uniform(-5, 0, 16)))
-    seen, four = samples(1, 8, 8, 3), {"b": Form(4)}
+    seen, four = samples(1, 8, 8, 3), {"b": WeightFormat(4)}
     wide, narrow = (find_exponents(graph, seen, all_of_it, f) for f in (None, four))
     assert sum(narrow.get("a", ())) < sum(wide["a"])
     session, noise = Session(build_file(graph)), []

@@ -8,10 +8,10 @@ import pytest
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Port
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
-from edgekit.toolkit.quantize.equalization.channel_ranges import sizes_of
+from edgekit.toolkit.quantize.equalization.channel_ranges import channel_ranges_of
 from edgekit.toolkit.quantize.equalization.cross_layer import equalized, find_exponents
-from edgekit.toolkit.quantize.equalization.groups import find_sites
-from edgekit.toolkit.quantize.equalization.noise_estimate import estimates
+from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups
+from edgekit.toolkit.quantize.equalization.noise_estimate import noise_estimates
 from edgekit.toolkit.quantize.scheme.options import Options
 from edgekit.toolkit.quantize.scheme.saturation import varying
 from edgekit.toolkit.runtime import Session
@@ -55,7 +55,7 @@ def ends(sites):
 
 
 def test_sites_lie_between_weights_and_tables_and_reach_over_a_gate(swish):
-    assert ends(find_sites(swish)) == {
+    assert ends(find_equalization_groups(swish)) == {
         "a": ([], ["a"]), "a.act": (["b"], []),
         "b": ([], ["b"]), "b.act": (["squeezed", "y"], []),
         "squeezed": ([], ["squeezed"]),
@@ -65,12 +65,12 @@ def test_sites_lie_between_weights_and_tables_and_reach_over_a_gate(swish):
 def test_what_a_graph_gives_or_a_gate_takes_is_no_site(swish):
     middle = {n.output.name: n.output for n in swish.nodes}
     swish.outputs.append(Port("a.act", middle["a.act"], 1, (1, 8, 8, 8)))
-    found = ends(find_sites(swish))
+    found = ends(find_equalization_groups(swish))
     assert "a.act" not in found and "gate" not in found
 
 
 def test_float_outputs_keep_their_bits(swish):
-    exponents = {s.name: tuple(range(s.channels)) for s in find_sites(swish)}
+    exponents = {s.name: tuple(range(s.channels)) for s in find_equalization_groups(swish)}
     plain, alike = (Session(build_file(n)) for n in (swish, equalized(swish, exponents)))
     for sample in samples(1, 8, 8, 3, seed=6):
         seen = [{}, {}]
@@ -138,7 +138,7 @@ def tables_of_tables(g, x):
 )  # fmt: skip
 def test_what_channels_pass_through_may_be_part_of_tables_too(g, made):
     graph = g.output(*(g.conv(v, 4, kernel=1) for v in made(g, g.input("x", 1, 5, 5, 3))))
-    exponents = {s.name: tuple(range(s.channels)) for s in find_sites(graph)}
+    exponents = {s.name: tuple(range(s.channels)) for s in find_equalization_groups(graph)}
     assert "v" in exponents
     plain, alike = (Session(build_file(n)) for n in (graph, equalized(graph, exponents)))
     for sample in samples(1, 5, 5, 3, count=2):
@@ -150,7 +150,7 @@ def test_names_that_are_taken_are_left_alone(g):
     a = g.conv(g.input("x", 1, 5, 5, 3), 8, name="a")
     act = g.emit("HardSwish", g.conv(a, 8, name="a.unscaled"), name="a.act")
     graph = g.output(g.conv(g.emit("HardSwish", a), 8), g.conv(act, 8))
-    alike = equalized(graph, {s.name: tuple(range(8)) for s in find_sites(graph)})
+    alike = equalized(graph, {s.name: tuple(range(8)) for s in find_equalization_groups(graph)})
     verify(alike, "equalized")
     assert {"a.unscaled", "a.unscaled_", "a.act.unscaled"} < {v.name for v in alike.values()}
 
@@ -199,9 +199,9 @@ def test_a_tensor_that_a_function_reads_twice_counts_once():
         maker = GraphMaker()
         x = maker.conv(maker.input("x", 1, 8, 8, 3), 8)
         graph = maker.output(maker.conv(made(maker, x), 8), maker.conv(x, 8))
-        sites = find_sites(graph)
-        sizes = sizes_of(graph, sites, samples(1, 8, 8, 3))
-        losses.append(estimates(graph, sites, sizes, {})[0].noise(np.exp2(np.arange(8.0))))
+        sites = find_equalization_groups(graph)
+        sizes = channel_ranges_of(graph, sites, samples(1, 8, 8, 3))
+        losses.append(noise_estimates(graph, sites, sizes, {})[0].noise(np.exp2(np.arange(8.0))))
     assert losses[0] == pytest.approx(losses[1])
 
 
@@ -219,7 +219,7 @@ def test_tables_are_not_multiplied_for_little(g):
 
 
 def test_an_activation_that_is_scaled_keeps_its_name(swish):
-    alike = equalized(swish, {s.name: tuple(range(8)) for s in find_sites(swish)})
+    alike = equalized(swish, {s.name: tuple(range(8)) for s in find_equalization_groups(swish)})
     ranges = calibrate(alike, samples(1, 8, 8, 3)).extremes()
     for precision in ({}, {"a.act": "float32"}):
         made, decisions = quantize_graph(alike, ranges, Options(precision=precision))

@@ -14,9 +14,12 @@ from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
 from edgekit.toolkit.quantize.budget import Point, pareto
 from edgekit.toolkit.quantize.mixed_precision import cross_validation
-from edgekit.toolkit.quantize.mixed_precision.cross_validation import Roundings
-from edgekit.toolkit.quantize.mixed_precision.evaluator import Bench
-from edgekit.toolkit.quantize.mixed_precision.precision_change import Move, Setting
+from edgekit.toolkit.quantize.mixed_precision.cross_validation import FoldWeights
+from edgekit.toolkit.quantize.mixed_precision.evaluator import Evaluator
+from edgekit.toolkit.quantize.mixed_precision.precision_change import (
+    PrecisionAssignment,
+    PrecisionChange,
+)
 from edgekit.toolkit.quantize.reconstruction.layer_rounding import round_weights
 from edgekit.toolkit.runtime import Session
 
@@ -190,9 +193,10 @@ def test_weights_that_were_4_bit_go_back_where_it_matters(g):
 def test_what_8_bits_mend_is_not_made_float(net, done, monkeypatch):
     """Even where float32 promises most for its bytes."""
     worth = {"float32": 1000.0}
-    gains = "edgekit.toolkit.quantize.mixed_precision.assignments.Mixes.gains"
     monkeypatch.setattr(
-        gains, lambda _, moves, taken, gain: {m: gain(m, worth.get(m.to, 1.0)) for m in moves}
+        Evaluator,
+        "gains",
+        lambda _, changes, taken, gain: {m: gain(m, worth.get(m.to, 1.0)) for m in changes},
     )
     coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4", rounding="nearest")
     assert len(pack(coarse.graph)) < len(pack(done.graph))
@@ -295,7 +299,7 @@ def test_noise_too_is_less_by_rounding_rather_than_float(net):
 
 def test_weights_are_judged_by_samples_that_had_no_part_in_them(net, monkeypatch):
     done = quantize_model(net, noisy_samples(9), "minmax")
-    weights = Roundings(done, True, silent)
+    weights = FoldWeights(done, True, silent)
     seen = []
 
     def round_weights(plan, ranges, inputs, *_):
@@ -303,11 +307,11 @@ def test_weights_are_judged_by_samples_that_had_no_part_in_them(net, monkeypatch
         return {}
 
     monkeypatch.setattr(cross_validation, "round_weights", round_weights)
-    weights.add(Setting.of(done.options), True)
+    weights.add(PrecisionAssignment.of(done.options), True)
     every = [float(k.inputs["x"].sum()) for k in done.calibration.kept]
-    for mine, (_, judging) in zip(seen, weights.parts, strict=True):
+    for mine, (_, judging) in zip(seen, weights.folds, strict=True):
         assert sorted([*mine, *every[judging]]) == sorted(every)
-    judged = [i for _, judging in weights.parts for i in range(9)[judging]]
+    judged = [i for _, judging in weights.folds for i in range(9)[judging]]
     assert sorted(judged) == list(range(9))
 
 
@@ -315,15 +319,15 @@ def test_rows_are_rounded_once_each(done, monkeypatch):
     """Also where none gets good, whether there are steps or not."""
     rounded = []
 
-    def rounded_for(self, setting, anew):
-        rounded.append((setting, anew))
-        return setting
+    def rounded_for(self, assignment, anew):
+        rounded.append((assignment, anew))
+        return assignment
 
-    monkeypatch.setattr(Bench, "rounded_for", rounded_for)
+    monkeypatch.setattr(Evaluator, "rounded_for", rounded_for)
     for limits in {"min_sqnr": 1e9}, {"min_sqnr": 60.0, "max_bytes": len(pack(done.graph))}:
         rounded.clear()
         assert not fitted(done, **limits).mixed.met
-        anew = [setting for setting, all_of_them in rounded if all_of_them]
+        anew = [assignment for assignment, all_of_them in rounded if all_of_them]
         assert anew and len(anew) == len(set(anew))
 
 
@@ -406,17 +410,17 @@ def test_limits_make_sense(limits):
 
 
 def test_steps_of_tensors_and_of_weights_do_not_undo_each_other():
-    base = Setting(frozenset(), frozenset())
-    four = Move("int4", ("y",), (("Conv2d", "y"),))
-    wide = Move("int16", ("y",), (("Conv2d", "y"),))
-    both = Setting(frozenset({"y"}), frozenset({("y", "int4")}))
-    assert base.with_moves([four, wide]) == base.with_moves([wide, four]) == both
-    back = Move("int8", ("y",), (("Conv2d", "y"),))
+    base = PrecisionAssignment(frozenset(), frozenset())
+    four = PrecisionChange("int4", ("y",), (("Conv2d", "y"),))
+    wide = PrecisionChange("int16", ("y",), (("Conv2d", "y"),))
+    both = PrecisionAssignment(frozenset({"y"}), frozenset({("y", "int4")}))
+    assert base.with_changes([four, wide]) == base.with_changes([wide, four]) == both
+    back = PrecisionChange("int8", ("y",), (("Conv2d", "y"),))
     assert both.has_4_bits(back)
-    assert base.with_moves([four, wide, back]) == base.with_moves([wide])
-    narrow = Move("int8", (), (("Conv2d", "y"),), ("y",))
+    assert base.with_changes([four, wide, back]) == base.with_changes([wide])
+    narrow = PrecisionChange("int8", (), (("Conv2d", "y"),), ("y",))
     assert not both.has_4_bits(narrow)
-    assert base.with_moves([four, wide, narrow]) == base.with_moves([four])
+    assert base.with_changes([four, wide, narrow]) == base.with_changes([four])
 
 
 def test_the_table_leaves_out_what_is_beaten():

@@ -12,10 +12,10 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
 from edgekit.toolkit.quantize.mixed_precision import cross_validation
-from edgekit.toolkit.quantize.mixed_precision.cross_validation import Roundings
-from edgekit.toolkit.quantize.mixed_precision.precision_change import Setting
-from edgekit.toolkit.quantize.mixed_precision.promotion import Raising
-from edgekit.toolkit.quantize.mixed_precision.search import cheaper, is_dear
+from edgekit.toolkit.quantize.mixed_precision.cross_validation import FoldWeights
+from edgekit.toolkit.quantize.mixed_precision.fit import is_oversized, smaller_of
+from edgekit.toolkit.quantize.mixed_precision.precision_change import PrecisionAssignment
+from edgekit.toolkit.quantize.mixed_precision.search import PrecisionSearch
 from edgekit.toolkit.quantize.optimize import optimize
 from edgekit.toolkit.runtime import Session
 
@@ -30,21 +30,21 @@ def test_a_dear_mix_is_compared_with_a_plain_one(net):
     int8 = found.mixed.int8
     small, large = (replace(int8, file_bytes=int(f * int8.file_bytes)) for f in (1.05, 2))
     near, dear = (replace(found, mixed=replace(found.mixed, chosen=p)) for p in (small, large))
-    assert found.mixed.met and is_dear(found, dear)
-    assert not is_dear(found, near) and not is_dear(replace(found, exponents={}), dear)
+    assert found.mixed.met and is_oversized(found, dear)
+    assert not is_oversized(found, near) and not is_oversized(replace(found, exponents={}), dear)
     plain = replace(near, exponents={}, mixed=replace(near.mixed, int8=large, trials=3))
-    best = cheaper(dear, plain)
+    best = smaller_of(dear, plain)
     assert best.exponents == {} and best.mixed.chosen == small and best.mixed.int8 == int8
     assert best.mixed.trials == found.mixed.trials + 3
     assert int8 in best.mixed.pareto and small in best.mixed.pareto
     for bits, halves_of_it, again in ((8, ({},), True), (8, (), False), (4, ({},), False)):
         options = replace(done.options, rounded={("a", bits): None})
-        assert is_dear(replace(done, options=options, by_halves=halves_of_it), dear) == again
+        assert is_oversized(replace(done, options=options, by_halves=halves_of_it), dear) == again
     noisier = replace(small, sqnr_db=small.sqnr_db - 1)
     worse = replace(near, mixed=replace(near.mixed, chosen=noisier))
-    assert cheaper(worse, plain).mixed.chosen == cheaper(plain, worse).mixed.chosen == small
+    assert smaller_of(worse, plain).mixed.chosen == smaller_of(plain, worse).mixed.chosen == small
     missed = replace(plain, mixed=replace(plain.mixed, met=False))
-    assert cheaper(dear, missed).mixed.chosen == large
+    assert smaller_of(dear, missed).mixed.chosen == large
 
 
 def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
@@ -59,7 +59,7 @@ def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
 
     for name in ("quantize_model", "optimize"):
         monkeypatch.setattr(pipeline, name, remembering(getattr(pipeline, name)))
-    monkeypatch.setattr(pipeline, "is_dear", lambda *_: True)
+    monkeypatch.setattr(pipeline, "is_oversized", lambda *_: True)
     path = tmp_path / "two.edge"
     model, samples = digits / "digits.onnx", digits / "calib.npz"
     found = pipeline.quantize(model, samples, path, observer="minmax", budget=asked)
@@ -95,9 +95,14 @@ def test_what_is_said_of_rounded_weights_is_of_those_for_other_samples(net):
     samples = noisy_samples(12)
     done = quantize_model(net, samples, "minmax")
     assert done.options.rounded and done.held_out
-    weights = Roundings(replace(done, by_halves=()), True, silent)  # rounds anew
-    floats, base, noise, signal = Session(build_file(net)), Setting.of(done.options), 0.0, 0.0
-    for part, (_, judging) in enumerate(weights.parts):
+    weights = FoldWeights(replace(done, by_halves=()), True, silent)  # rounds anew
+    floats, base, noise, signal = (
+        Session(build_file(net)),
+        PrecisionAssignment.of(done.options),
+        0.0,
+        0.0,
+    )
+    for part, (_, judging) in enumerate(weights.folds):
         edge = Session(pack(weights.plan(base, part).emit(done.ranges)[0]))
         for sample in samples[judging]:
             (truth,), (got,) = (list(s.run(sample).values()) for s in (floats, edge))
@@ -109,9 +114,9 @@ def test_what_is_said_of_rounded_weights_is_of_those_for_other_samples(net):
 
 def test_a_budget_has_the_weights_of_the_halves(net, monkeypatch):
     done = quantize_model(net, noisy_samples(12), "minmax")
-    again = Roundings(replace(done, by_halves=()), True, silent)
+    again = FoldWeights(replace(done, by_halves=()), True, silent)
     monkeypatch.setattr(cross_validation, "round_weights", None)  # not to be called
-    known, base = Roundings(done, True, silent), Setting.of(done.options)
+    known, base = FoldWeights(done, True, silent), PrecisionAssignment.of(done.options)
     for part in range(2):
         one, other = (pack(r.plan(base, part).emit(done.ranges)[0]) for r in (known, again))
         assert one == other
@@ -141,13 +146,13 @@ def test_one_sample_does_not_judge_weights_rounded_for_it(net):
 
 def test_steps_that_rounding_for_the_mix_makes_needless_go(net, monkeypatch):
     done = quantize_model(net, noisy_samples(12), "minmax", rounding="gptq")
-    ordinary, spared = Raising.without_needless, []
+    ordinary, spared = PrecisionSearch.prune, []
 
-    def counted(self, moves):
-        rest = ordinary(self, moves)
-        spared.append(len(moves) - len(rest))
+    def counted(self, found, start, ranking):
+        rest = ordinary(self, found, start, ranking)
+        spared.append(len(found.changes) - len(rest.changes))
         return rest
 
-    monkeypatch.setattr(Raising, "without_needless", counted)
+    monkeypatch.setattr(PrecisionSearch, "prune", counted)
     assert fitted(done, min_sqnr=36.0).mixed.met
     assert len(spared) == 2 and spared[1] > 0

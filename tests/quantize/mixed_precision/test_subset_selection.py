@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgekit.toolkit.quantize.mixed_precision.subset_selection import picked
+from edgekit.toolkit.quantize.mixed_precision.subset_selection import select_subset
 
 
 def below(limit, asked):
@@ -23,14 +23,14 @@ def test_it_is_as_one_by_one(size, limit):
     for item in items:
         if sum(want) + item <= limit:
             want.append(item)
-    assert picked(items, below(limit, []), size, 1000) == want
+    assert select_subset(items, below(limit, []), size, 1000) == want
 
 
 def test_few_questions_are_asked():
     asked = []
-    assert picked([1] * 500, below(1000, asked), 500, 1000) == [1] * 500 and len(asked) == 1
+    assert select_subset([1] * 500, below(1000, asked), 500, 1000) == [1] * 500 and len(asked) == 1
     asked = []
-    assert picked([1] * 500, below(1000, asked), 1, 1000) == [1] * 500 and len(asked) < 12
+    assert select_subset([1] * 500, below(1000, asked), 1, 1000) == [1] * 500 and len(asked) < 12
     asked = []
-    assert picked([1] * 500, below(-1, asked), 500, 40) == [] and len(asked) == 40
-    assert picked([], below(0, asked), 0, 10) == []
+    assert select_subset([1] * 500, below(-1, asked), 500, 40) == [] and len(asked) == 40
+    assert select_subset([], below(0, asked), 0, 10) == []

@@ -3,13 +3,13 @@
 import numpy as np
 
 from edgekit.toolkit.quantize import Calibration, KeptSample
-from edgekit.toolkit.quantize.ranges.diagnostics import remarks
+from edgekit.toolkit.quantize.ranges.diagnostics import calibration_warnings
 
 
 def calibration(inputs, answers=None):
     kept = [KeptSample({"x": np.asarray(x, np.float32)}) for x in inputs]
     for k, answer in zip(kept, answers or [], strict=False):
-        k.probed["y"] = np.asarray(answer, np.float32)
+        k.at_points["y"] = np.asarray(answer, np.float32)
     return Calibration({}, kept, [], len(kept))
 
 
@@ -17,21 +17,23 @@ MANY = [[i, 1] for i in range(8)]
 
 
 def test_good_samples_are_not_remarked_on():
-    assert remarks(calibration(MANY)) == []
-    assert remarks(calibration(MANY, [[i] for i in range(8)])) == []
+    assert calibration_warnings(calibration(MANY)) == []
+    assert calibration_warnings(calibration(MANY, [[i] for i in range(8)])) == []
 
 
 def test_samples_of_a_batch_are_counted_each():
-    assert remarks(calibration(MANY[:2]), batch=4) == []
-    assert remarks(calibration(MANY[:3]), batch=2)[0].startswith("only 6 calibration samples")
-    assert remarks(calibration(MANY[:1]))[0].startswith("only 1 calibration sample:")
+    assert calibration_warnings(calibration(MANY[:2]), batch=4) == []
+    assert calibration_warnings(calibration(MANY[:3]), batch=2)[0].startswith(
+        "only 6 calibration samples"
+    )
+    assert calibration_warnings(calibration(MANY[:1]))[0].startswith("only 1 calibration sample:")
 
 
 def test_an_input_that_varies_within_a_sample_is_not_constant():
-    assert "the same" in remarks(calibration([[0, 1]] * 8))[0]
-    assert "input 'x' is 3 everywhere" in remarks(calibration([[3, 3]] * 8))[0]
-    assert remarks(calibration([[i, i] for i in range(8)])) == []
+    assert "the same" in calibration_warnings(calibration([[0, 1]] * 8))[0]
+    assert "input 'x' is 3 everywhere" in calibration_warnings(calibration([[3, 3]] * 8))[0]
+    assert calibration_warnings(calibration([[i, i] for i in range(8)])) == []
 
 
 def test_answers_that_never_change():
-    assert "answers the same" in remarks(calibration(MANY, [[5]] * 8))[0]
+    assert "answers the same" in calibration_warnings(calibration(MANY, [[5]] * 8))[0]

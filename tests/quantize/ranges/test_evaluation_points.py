@@ -3,58 +3,66 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
-from edgekit.toolkit.quantize.ranges.evaluation_points import Probe, find_probes
+from edgekit.toolkit.quantize.ranges.evaluation_points import (
+    EvaluationPoint,
+    find_evaluation_points,
+)
 
 
 def test_a_softmax_is_probed_at_its_input_whatever_moves_between(g):
     logits = g.conv(g.input("x", 1, 1, 1, 2), 5, name="logits")
     flat = g.emit("Reshape", logits, shape=(1, 5), name="flat")
     p = g.emit("Reshape", g.emit("Softmax", flat, axis=1), shape=(5,))
-    assert find_probes(g.output(p, logits)) == [Probe("flat", 1), Probe("logits")]
+    assert find_evaluation_points(g.output(p, logits)) == [
+        EvaluationPoint("flat", 1),
+        EvaluationPoint("logits"),
+    ]
 
 
 def test_what_others_read_too_is_not_clipped(g):
     z = g.conv(g.input("x", 1, 1, 1, 2), 5, name="z")
-    soft, plain = find_probes(g.output(g.emit("Softmax", z, axis=3), z))
-    assert (soft, plain) == (Probe("z", 3, shared=True), Probe("z"))
+    soft, plain = find_evaluation_points(g.output(g.emit("Softmax", z, axis=3), z))
+    assert (soft, plain) == (EvaluationPoint("z", 3, shared=True), EvaluationPoint("z"))
     assert soft.fitted([np.eye(5)[None, None]])[0].lowest == -np.inf
 
 
 def test_an_index_is_probed_by_what_it_compares(g):
     x = g.conv(g.input("x", 1, 1, 1, 5), 5, name="logits")
     y = g.emit("ArgMax", x, axis=3, keepdims=0, select_last_index=0)
-    assert find_probes(g.output(g.emit("Cast", y, to=np.dtype(np.uint8)))) == [Probe("logits", 3)]
+    assert find_evaluation_points(g.output(g.emit("Cast", y, to=np.dtype(np.uint8)))) == [
+        EvaluationPoint("logits", 3)
+    ]
 
 
 def test_an_index_of_probabilities_is_probed_at_the_logits(g):
     logits = g.conv(g.input("x", 1, 1, 1, 2), 5, name="logits")
     p = g.emit("Softmax", logits, axis=3, name="p")
     y = g.emit("ArgMax", p, axis=3, keepdims=0, select_last_index=0)
-    assert find_probes(g.output(y)) == [Probe("logits", 3)]
-    assert find_probes(g.output(p)) == [Probe("logits", 3)]
+    assert find_evaluation_points(g.output(y)) == [EvaluationPoint("logits", 3)]
+    assert find_evaluation_points(g.output(p)) == [EvaluationPoint("logits", 3)]
 
 
 def test_a_comparison_is_probed_at_the_floats_before_it(g):
     x = g.input("x", 1, 1, 1, 2)
     a, b = g.conv(x, 5, name="a"), g.conv(x, 5, name="b")
     less = g.emit("Cast", g.emit("Less", a, b), to=np.dtype(np.int32))
-    assert find_probes(g.output(less)) == [Probe("a"), Probe("b")]
+    assert find_evaluation_points(g.output(less)) == [EvaluationPoint("a"), EvaluationPoint("b")]
 
 
 def test_an_output_of_floats_stands_for_the_index_of_it(g):
     x = g.conv(g.input("x", 1, 1, 1, 2), 5, name="logits")
     y = g.emit("ArgMax", x, axis=3, keepdims=0, select_last_index=0)
-    assert find_probes(g.output(x, y)) == [Probe("logits")]
+    assert find_evaluation_points(g.output(x, y)) == [EvaluationPoint("logits")]
 
 
 def test_an_index_of_what_is_given_is_not_probed(g):
     y = g.emit("ArgMax", g.input("x", 1, 1, 1, 5), axis=3, keepdims=0, select_last_index=0)
-    assert find_probes(g.output(y)) == []
+    assert find_evaluation_points(g.output(y)) == []
 
 
 def test_confident_samples_are_softened_and_the_lowest_values_clipped():
     samples = [np.array([[20.0, 0.0, -30.0]]), np.array([[-25.0, 15.0, 1.0]])]
-    hard, soft = Probe("z", 1).fitted(samples)
+    hard, soft = EvaluationPoint("z", 1).fitted(samples)
     assert hard.temperature == 1.0 and soft.temperature > 5
     for x in samples:
         assert np.allclose(hard.view(x), softmax(x, axis=1), atol=1 / 512)
@@ -63,11 +71,11 @@ def test_confident_samples_are_softened_and_the_lowest_values_clipped():
 
 def test_samples_of_less_confidence_are_not_clipped():
     seen = [np.array([[20.0, 0.0, -30.0]]), np.array([[-25.0, 15.0, 1.0]])]
-    hard, _ = Probe("z", 1).fitted(seen)
+    hard, _ = EvaluationPoint("z", 1).fitted(seen)
     for x in np.array([[10.0, 7.0, 4.0]]), np.array([[40.0, 39.0, 0.0]]):
         assert np.allclose(hard.view(x), softmax(x, axis=1), atol=1 / 512)
 
 
 def test_doubtful_samples_are_not_softened():
-    (probe,) = Probe("z", 1).fitted([np.array([[0.3, 0.1]]), np.array([[0.0, 0.5]])])
-    assert probe.temperature == 1.0
+    (point,) = EvaluationPoint("z", 1).fitted([np.array([[0.3, 0.1]]), np.array([[0.0, 0.5]])])
+    assert point.temperature == 1.0

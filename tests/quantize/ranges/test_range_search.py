@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from edgekit.calibration import OBSERVERS
-from edgekit.toolkit.quantize import Options, Plan, Score, Trials, calibrate
-from edgekit.toolkit.quantize.ranges.range_search import Search, fixed_ranges
+from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, Score, calibrate
+from edgekit.toolkit.quantize.ranges.range_search import RangeSearch, fixed_ranges
 
 BUDGET = 60
 
@@ -25,8 +25,8 @@ def samples(scales, seed=5):
 def search_of(graph, data):
     found = calibrate(graph, data)
     ranges = fixed_ranges(found, "minmax")
-    plan, trials = Plan(graph, ranges, Options(means=found.means())), Trials(found)
-    return Search(plan, found, trials, BUDGET, trials.score(plan, ranges))
+    plan, trials = Plan(graph, ranges, Options(means=found.means())), CandidateEvaluator(found)
+    return RangeSearch(plan, found, trials, BUDGET, trials.score(plan, ranges))
 
 
 def clipped(search, factor):

@@ -9,7 +9,7 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Graph, Port
 from edgekit.toolkit.quantize import Options, quantize_graph
 from edgekit.toolkit.quantize.reconstruction import layer_executor
-from edgekit.toolkit.quantize.reconstruction.layer_executor import Frontier
+from edgekit.toolkit.quantize.reconstruction.layer_executor import LayerExecutor
 from edgekit.toolkit.runtime import Session
 
 FLOAT = 1
@@ -47,7 +47,7 @@ def convs(graph):
 
 def seen(run, graph, node):
     return [np.concatenate([v.ravel() for v in values])
-            for values in run.reach(graph, node, [node.input(0), node.output])]  # fmt: skip
+            for values in run.run_to(graph, node, [node.input(0), node.output])]  # fmt: skip
 
 
 def alone(graph, node, sample):
@@ -80,7 +80,7 @@ def ran(monkeypatch):
 def test_values_are_those_of_the_whole_graph(net, samples, monkeypatch, form, held):
     monkeypatch.setattr(layer_executor, "HELD", held)
     graph = net if form == "float" else quantized(net, *(["b", "sum"] if form == "int16" else []))
-    run = Frontier(samples)
+    run = LayerExecutor(samples)
     for node in convs(graph):
         found = seen(run, graph, node)
         assert np.array_equal(found, [alone(graph, node, sample) for sample in samples])
@@ -88,27 +88,27 @@ def test_values_are_those_of_the_whole_graph(net, samples, monkeypatch, form, he
 
 
 def test_each_node_runs_about_once(net, samples, ran):
-    run = Frontier(samples)
+    run = LayerExecutor(samples)
     for node in convs(net):
-        list(run.reach(net, node, [node.input(0)]))
+        list(run.run_to(net, node, [node.input(0)]))
     once = [name for names in ran for name in names]
     assert len(once) == len(set(once)) and {"a", "where", "late"} <= set(once)
 
 
 def test_nothing_is_held_that_takes_too_much(net, samples, ran, monkeypatch):
     monkeypatch.setattr(layer_executor, "HELD", 0)
-    run = Frontier(samples)
+    run = LayerExecutor(samples)
     for node in convs(net):
-        list(run.reach(net, node, [node.input(0)]))
+        list(run.run_to(net, node, [node.input(0)]))
     assert all(names[0] == "a" for names in ran)
 
 
 def test_what_is_of_another_type_before_is_run_again(net, samples):
-    run, other = Frontier(samples), quantized(net, "b")
+    run, other = LayerExecutor(samples), quantized(net, "b")
     first = quantized(net)
     seen(run, first, convs(first)[3])
     again, node = seen(run, other, convs(other)[4]), convs(other)[4]
-    assert np.array_equal(again, seen(Frontier(samples), other, node))
+    assert np.array_equal(again, seen(LayerExecutor(samples), other, node))
 
 
 def test_a_node_that_reads_the_input(g):
@@ -116,5 +116,5 @@ def test_a_node_that_reads_the_input(g):
     graph = g.output(g.conv(x, 2, name="y"))
     sample = {"x": np.ones((1, 2, 2, 3), np.float32)}
     (node,) = graph.nodes
-    ((value,),) = Frontier([sample]).reach(graph, node, [x])
+    ((value,),) = LayerExecutor([sample]).run_to(graph, node, [x])
     assert np.array_equal(value, sample["x"])

@@ -13,17 +13,17 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_model
-from edgekit.toolkit.quantize.reconstruction.layer_executor import Frontier
+from edgekit.toolkit.quantize.reconstruction.layer_executor import LayerExecutor
 from edgekit.toolkit.quantize.reconstruction.layer_rounding import carried_part, round_weights
 from edgekit.toolkit.quantize.reconstruction.second_moments import (
     FINE,
-    Seen,
+    LayerInputs,
     columns,
     held_out,
-    moments,
-    observe,
+    moment_sums,
+    observe_inputs,
     parts,
-    sums,
+    second_moments,
     total,
 )
 from edgekit.toolkit.quantize.scheme.options import METHODS
@@ -140,8 +140,10 @@ def test_moments_are_those_of_both_models(net):
     done = optimize(net, calibration, "minmax", rounding="nearest")
     node = next(n for n in done.plan.graph.nodes if n.output.name == "c")
     feeds = [s.inputs for s in calibration.kept]
-    runs = Frontier(feeds), Frontier(feeds)
-    found = moments(total(sums(observe(node, done.plan.graph, done.graph, runs))))
+    runs = LayerExecutor(feeds), LayerExecutor(feeds)
+    found = second_moments(
+        total(moment_sums(observe_inputs(node, done.plan.graph, done.graph, runs)))
+    )
     assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
     for i in range(2):
         assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9
@@ -153,7 +155,7 @@ def off(error, count=24, places=16, k=12, seed=3):
     """What a node of k inputs sees that are `error` steps off in the quantized model."""
     rng = np.random.default_rng(seed)
     whole = [rng.integers(-60, 60, size=(1, places, k)).astype(np.float64) for _ in range(count)]
-    return Seen([FINE * (v - error(rng, v)) for v in whole], whole, [], 1.0)
+    return LayerInputs([FINE * (v - error(rng, v)) for v in whole], whole, [], 1.0)
 
 
 def noisy(rng, v):
@@ -162,7 +164,7 @@ def noisy(rng, v):
 
 def carried(seen):
     linear = SimpleNamespace(real=np.random.default_rng(4).normal(size=(100, 12)))
-    return carried_part(linear, total(sums(seen)), sums(seen))
+    return carried_part(linear, total(moment_sums(seen)), moment_sums(seen))
 
 
 def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
@@ -177,10 +179,10 @@ def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
 def test_the_moments_of_a_part_are_about_the_means_of_the_rest():
     seen = off(lambda rng, v: rng.integers(-3, 4, size=v.shape), count=11)
     assert sorted(i for part in parts(seen) for i in part) == list(range(11))
-    whole, part = total(sums(seen)), sums(seen)[0]
+    whole, part = total(moment_sums(seen)), moment_sums(seen)[0]
     for found, mean, chosen in (
-        (held_out(whole, moments(whole)), range(11), range(11)),
-        (held_out(part, moments(whole - part)), [1, 2, 3, 4, 5, 6, 7, 9, 10], [0, 8]),
+        (held_out(whole, second_moments(whole)), range(11), range(11)),
+        (held_out(part, second_moments(whole - part)), [1, 2, 3, 4, 5, 6, 7, 9, 10], [0, 8]),
     ):
         (x0, x), (q0, q) = (
             [np.concatenate([v[i][0] for i in at]) / unit for at in (mean, chosen)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgekit.toolkit.quantize import quantize_graph, quantize_model
-from edgekit.toolkit.quantize.scheme.detection_head import decoding_tail
+from edgekit.toolkit.quantize.scheme.detection_head import detection_head
 
 
 def test_box_decoding_is_a_tail(g):
@@ -11,20 +11,20 @@ def test_box_decoding_is_a_tail(g):
     offset = g.emit("Add", raw, g.const(np.arange(64).reshape(1, 4, 4, 4)), name="offset")
     size = g.emit("Exp", offset, name="size")
     graph = g.output(g.emit("Mul", offset, size, name="box"))
-    assert decoding_tail(graph) == {"offset", "size", "box"}
+    assert detection_head(graph) == {"offset", "size", "box"}
 
 
 def test_what_feeds_weights_is_not_a_tail(g):
     a = g.conv(g.input("x", 1, 4, 4, 2), 2)
     b = g.emit("Add", a, g.graph.inputs[0].value)
-    assert decoding_tail(g.output(g.conv(b, 2))) == frozenset()
+    assert detection_head(g.output(g.conv(b, 2))) == frozenset()
 
 
 def test_softmax_movement_and_single_functions_are_no_tail(g):
     a = g.conv(g.input("x", 1, 4, 4, 2), 2)
     b = g.emit("Softmax", g.emit("Reshape", a, shape=(16, 2)), axis=1)
     graph = g.output(b, g.emit("Sigmoid", g.emit("Mul", a, g.const(2.0))))
-    assert decoding_tail(graph) == frozenset()
+    assert detection_head(graph) == frozenset()
 
 
 def test_a_tail_runs_on_int16_where_that_gains(g):

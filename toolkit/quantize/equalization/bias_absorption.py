@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node, constant
 from ...ops import definition
-from ..scheme.prepare import copied
+from ..scheme.prepare import copy_graph
 from ..weights.bias_correction import mean_output
 from .cross_layer import numbers_from_text
-from .groups import Search, Site, chosen, has_weights, see_channels
+from .groups import EqualizationGroup, GroupFinder, groups_named, has_weights, observe_channels
 
 Reals = NDArray[np.float64]
 Shifts = Mapping[str, tuple[float, ...]]
@@ -36,18 +36,18 @@ _POOLS = frozenset({"MaxPool2d", "AvgPool2d"})
 
 
 @dataclass
-class Ends:
+class ChannelExtremes:
     """The least and the largest value of each channel."""
 
     low: Reals
     high: Reals
 
 
-def find_sites(graph: Graph) -> list[Site]:
+def find_absorption_groups(graph: Graph) -> list[EqualizationGroup]:
     """ReLUs with weights before them whose readers are linear and pad nothing."""
-    search = Search(graph, _passes_on, widely=False)
+    finder = GroupFinder(graph, _passes_on, widely=False)
     relus = [n for n in graph.nodes if has_weights(n) and n.attrs.get("act_min") == 0.0]
-    found = [search.site(n) for n in relus]
+    found = [finder.group(n) for n in relus]
     return [s for s in found if s is not None and all(_linear(r) for r in s.readers)]
 
 
@@ -66,19 +66,19 @@ def _linear(node: Node) -> bool:
 
 
 def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
-    """Of each site whose range gets narrower by it what to take from each channel."""
-    sites = find_sites(graph)
-    ends = _ends(graph, {s.name for s in sites}, samples)
+    """Of each group whose range gets narrower by it what to take from each channel."""
+    groups = find_absorption_groups(graph)
+    ends = _channel_extremes(graph, {s.name for s in groups}, samples)
     found: dict[str, tuple[float, ...]] = {}
-    for site in sites:
-        name = site.name
-        shift = _shift(ends[name], float(site.makers[0].attrs.get("act_max", np.inf)))
+    for group in groups:
+        name = group.name
+        shift = _shift(ends[name], float(group.makers[0].attrs.get("act_max", np.inf)))
         if shift.any():
             found[name] = tuple(float(c) for c in shift.astype(np.float32))
     return found
 
 
-def _shift(ends: Ends, clamp: float) -> Reals:
+def _shift(ends: ChannelExtremes, clamp: float) -> Reals:
     """Zeros where the range would not be narrower, or a clamp cuts off what makes it."""
     free = np.where(ends.high < clamp, ends.low, 0.0)
     top, left = ends.high.max(), (ends.high - free).max()
@@ -88,27 +88,29 @@ def _shift(ends: Ends, clamp: float) -> Reals:
     return lowered
 
 
-def _ends(graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]) -> dict[str, Ends]:
-    ends: dict[str, Ends] = {}
+def _channel_extremes(
+    graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]
+) -> dict[str, ChannelExtremes]:
+    ends: dict[str, ChannelExtremes] = {}
 
     def see(name: str, rows: Reals) -> None:
         low, high = rows.min(axis=0), rows.max(axis=0)
-        known = ends.setdefault(name, Ends(low, high))
+        known = ends.setdefault(name, ChannelExtremes(low, high))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
 
-    see_channels(graph, names, samples, see)
+    observe_channels(graph, names, samples, see)
     return ends
 
 
 def absorbed(graph: Graph, shifts: Shifts) -> Graph:
     """A copy of the float `graph` with biases moved; its outputs stay, where no ReLU cuts in.
 
-    Shifts of tensors that are no site, or have other channels, raise ValueError.
+    Shifts of tensors that are no group, or have other channels, raise ValueError.
     """
-    copy = copied(graph)
-    for site, c in chosen(find_sites(copy), shifts, "with a bias to move"):
-        _add_bias(site.makers[0], -c)
-        for node in site.readers:
+    copy = copy_graph(graph)
+    for group, c in groups_named(find_absorption_groups(copy), shifts, "with a bias to move"):
+        _add_bias(group.makers[0], -c)
+        for node in group.readers:
             weight = node.input(1).const
             assert weight is not None
             _add_bias(node, mean_output(node, weight.astype(np.float64), c))

@@ -12,7 +12,7 @@ from ...ir import Graph, Node, Value, constant
 Reals = NDArray[np.float64]
 
 
-class Factors:
+class ChannelFactors:
     """Puts nodes into `graph`. A tensor keeps its name where it is what the file holds: what it is
     without the factors is called "X.unscaled"."""
 

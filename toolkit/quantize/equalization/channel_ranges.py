@@ -1,4 +1,4 @@
-"""How large the channels of a site (groups.py) are, as samples show them."""
+"""How large the channels of a group (groups.py) are, as samples show them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph
-from ..scheme.lookup_chains import Chain, Function, find_chains
+from ..scheme.lookup_chains import Function, LookupChain, find_chains
 from ..scheme.options import Range
 from ..scheme.precision import INT8
 from ..scheme.qparams import LEVELS
 from ..scheme.saturation import POINTS, varying
-from .groups import Site, see_channels
+from .groups import EqualizationGroup, observe_channels
 
 Reals = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ SLOPES = 2000
 
 
 @dataclass
-class Size:
+class ChannelRanges:
     """Of each channel of a tensor the ends, with 0 inside, and the mean square.
 
     slopes            mean squares of the slopes of the tables that read it, by what they make
@@ -49,17 +49,17 @@ class Size:
         return total
 
 
-def sizes_of(
-    graph: Graph, sites: Sequence[Site], samples: Iterable[Mapping[str, Array]]
-) -> dict[str, Size]:
-    """Of the tensors of the sites. Where tables alone read one, values count as far as the tables
+def channel_ranges_of(
+    graph: Graph, groups: Sequence[EqualizationGroup], samples: Iterable[Mapping[str, Array]]
+) -> dict[str, ChannelRanges]:
+    """Of the tensors of the groups. Where tables alone read one, values count as far as the tables
     tell them apart."""
-    found: dict[str, Size] = {}
-    tables = _Tables(graph, sites)
+    found: dict[str, ChannelRanges] = {}
+    tables = _Tables(graph, groups)
 
     def see(name: str, x: Reals) -> None:
         none = np.zeros(x.shape[1])
-        size = found.setdefault(name, Size(none, none, none))
+        size = found.setdefault(name, ChannelRanges(none, none, none))
         size.low = np.minimum(size.low, x.min(axis=0))
         size.high = np.maximum(size.high, x.max(axis=0))
         size.power = size.power + (x * x).mean(axis=0)
@@ -69,7 +69,7 @@ def sizes_of(
         alive = variance[variance > 0]
         size.inverse_variance += float((1 / alive).mean() if alive.size else 0)
 
-    count = see_channels(graph, {v.name for s in sites for v in s.tensors}, samples, see)
+    count = observe_channels(graph, {v.name for s in groups for v in s.tensors}, samples, see)
     for name, size in found.items():
         low, high = tables.varying(name, (float(size.low.min()), float(size.high.max())))
         size.low, size.high = np.maximum(size.low, min(low, 0)), np.minimum(size.high, max(high, 0))
@@ -80,9 +80,9 @@ def sizes_of(
 
 
 class _Tables:
-    """What the chains make of the tensors of the sites, by the tensors' names."""
+    """What the chains make of the tensors of the groups, by the tensors' names."""
 
-    def __init__(self, graph: Graph, sites: Sequence[Site]) -> None:
+    def __init__(self, graph: Graph, groups: Sequence[EqualizationGroup]) -> None:
         outputs, consumers = graph.output_values(), graph.consumers()
         chains = find_chains(graph)
         inside = {n for c in chains for n in c.nodes}
@@ -91,11 +91,11 @@ class _Tables:
             root = chain.root
             if root not in outputs and all(n in inside for n in consumers[root]):
                 self.alone.setdefault(root.name, []).extend(chain.functions)
-        self.chains: dict[str, list[Chain]] = {}
-        for site in sites:
+        self.chains: dict[str, list[LookupChain]] = {}
+        for group in groups:
             for chain in chains:
-                if _takes_back(chain, site):
-                    self.chains.setdefault(site.tensor_of[chain.root].name, []).append(chain)
+                if _takes_back(chain, group):
+                    self.chains.setdefault(group.tensor_of[chain.root].name, []).append(chain)
 
     def slopes(self, name: str, x: Reals) -> Iterable[tuple[str, Reals]]:
         """Of each chain the name of its end, and the mean square by channel. A chain behind a pool
@@ -113,13 +113,13 @@ class _Tables:
         return varying(r, [(f, _width(f, r) / LEVELS[INT8]) for f in self.alone.get(name, ())])
 
 
-def _takes_back(chain: Chain, site: Site) -> bool:
-    """Whether its table takes back the scales of the site."""
-    looked_up = any(n in chain.nodes for nodes in site.looked_up.values() for n in nodes)
-    return looked_up and chain.root in site.tensor_of
+def _takes_back(chain: LookupChain, group: EqualizationGroup) -> bool:
+    """Whether its table takes back the scales of the group."""
+    looked_up = any(n in chain.nodes for nodes in group.looked_up.values() for n in nodes)
+    return looked_up and chain.root in group.tensor_of
 
 
-def _of_channels(chain: Chain, x: Reals) -> Reals:
+def _of_channels(chain: LookupChain, x: Reals) -> Reals:
     """What the chain makes of [places, channels]."""
     if chain.index is None:
         return chain.functions[0](x)

@@ -34,18 +34,24 @@ from ...ops.layer_norm import room_for_shifts
 from ...ops.lut import SIZES
 from ...passes.affine import input_factors
 from ..scheme.precision import INT8
-from ..scheme.prepare import copied
+from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
 from ..scheme.simulation import Simulation
-from ..weights.weight_quantizer import Form
-from .channel_factors import Factors
-from .channel_ranges import Size, sizes_of
-from .groups import Site, chosen, find_sites, has_weights, makes_by_constants
-from .noise_estimate import Estimate, estimates, weight_of
+from ..weights.weight_quantizer import WeightFormat
+from .channel_factors import ChannelFactors
+from .channel_ranges import ChannelRanges, channel_ranges_of
+from .groups import (
+    EqualizationGroup,
+    find_equalization_groups,
+    groups_named,
+    has_weights,
+    makes_by_constants,
+)
+from .noise_estimate import NoiseEstimate, noise_estimates, weight_of
 
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
-"""log2(s) of each channel, by the name of the site (groups.py)."""
+"""log2(s) of each channel, by the name of the group (groups.py)."""
 
 LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -54,57 +60,61 @@ WORTH = 1.0
 """Of the noise at the outputs tables for classes of channels must save at least as large a part as
 they add to the weights, times this."""
 UNLIKELY = 0.1
-"""Of that: with less, of the noise estimated at all sites, nothing is measured."""
+"""Of that: with less, of the noise estimated at all groups, nothing is measured."""
 
 
 def find_exponents(
     graph: Graph,
     samples: Iterable[Mapping[str, Array]],
     part: Callable[[Graph], float],
-    forms: Mapping[str, Form] | None = None,
+    forms: Mapping[str, WeightFormat] | None = None,
 ) -> Exponents:
-    """Of each site the exponents that lose least, by an estimate (noise_estimate.py). `forms` are
+    """Of each group the exponents that lose least, by an estimate (noise_estimate.py). `forms` are
     of weights that will not have 8 bits, by what they make.
 
-    Sites that gain nothing are left out, and those that need tables if the outputs gain little by
+    Groups that gain nothing are left out, and those that need tables if the outputs gain little by
     them: `part` says of a graph that rounds some tensors what part of all noise its outputs have.
     """
-    sites = find_sites(graph)
-    sizes = sizes_of(graph, sites, samples)
-    offers = [
-        _Offer.best(site, estimate, sizes)
-        for site, estimate in zip(sites, estimates(graph, sites, sizes, forms or {}), strict=True)
+    groups = find_equalization_groups(graph)
+    sizes = channel_ranges_of(graph, groups, samples)
+    candidates = [
+        _Candidate.best(group, estimate, sizes)
+        for group, estimate in zip(
+            groups, noise_estimates(graph, groups, sizes, forms or {}), strict=True
+        )
     ]
-    total = sum(o.before for o in offers)
+    total = sum(o.before for o in candidates)
     whole = sum(weight_of(n).type.size for n in graph.nodes if has_weights(n))
     found: dict[str, tuple[int, ...]] = {}
-    for o in offers:
+    for o in candidates:
         if not o.exponents.any():
             continue
-        if o.site.needs_tables:
+        if o.group.needs_tables:
             wanted = WORTH * o.bytes / max(whole, 1)
             if o.before - o.after < UNLIKELY * wanted * total:
                 continue
-            if part(_rounded(graph, o.site, sizes)) * (1 - o.after / o.before) < wanted:
+            if part(_rounded(graph, o.group, sizes)) * (1 - o.after / o.before) < wanted:
                 continue
-        found[o.site.name] = tuple(int(e) for e in o.exponents)
+        found[o.group.name] = tuple(int(e) for e in o.exponents)
     return found
 
 
 @dataclass(frozen=True)
-class _Offer:
-    """The exponents that are best for a site, and the noise estimated without and with them."""
+class _Candidate:
+    """The exponents that are best for a group, and the noise estimated without and with them."""
 
-    site: Site
+    group: EqualizationGroup
     exponents: NDArray[np.int64]
     before: float
     after: float
 
     @staticmethod
-    def best(site: Site, estimate: Estimate, sizes: Mapping[str, Size]) -> _Offer:
-        noises = [(estimate.noise(np.exp2(e)), e) for e in _offers(site, sizes)]
+    def best(
+        group: EqualizationGroup, estimate: NoiseEstimate, sizes: Mapping[str, ChannelRanges]
+    ) -> _Candidate:
+        noises = [(estimate.noise(np.exp2(e)), e) for e in _candidates(group, sizes)]
         after, exponents = min(noises, key=lambda found: found[0])
-        return _Offer(site, exponents, estimate.noise(np.ones(site.channels)), after)
+        return _Candidate(group, exponents, estimate.noise(np.ones(group.channels)), after)
 
     @property
     def bytes(self) -> int:
@@ -112,24 +122,26 @@ class _Offer:
         return SIZES[INT8] * len(np.unique(self.exponents)) + len(self.exponents)
 
 
-def _rounded(graph: Graph, site: Site, sizes: Mapping[str, Size]) -> Graph:
-    """A float graph that rounds the tensors of a site to int8."""
+def _rounded(graph: Graph, group: EqualizationGroup, sizes: Mapping[str, ChannelRanges]) -> Graph:
+    """A float graph that rounds the tensors of a group to int8."""
     quant = {
         v.name: activation_params(float(sizes[v.name].low.min()), float(sizes[v.name].high.max()))
-        for v in site.tensors
+        for v in group.tensors
     }
     return Simulation(graph, quant, {}).run()
 
 
-def _offers(site: Site, sizes: Mapping[str, Size]) -> list[NDArray[np.int64]]:
+def _candidates(
+    group: EqualizationGroup, sizes: Mapping[str, ChannelRanges]
+) -> list[NDArray[np.int64]]:
     """By the peaks of each tensor, or of all, each in its own range."""
-    peaks = [sizes[v.name].peak for v in site.tensors]
+    peaks = [sizes[v.name].peak for v in group.tensors]
     if len(peaks) > 1:
         peaks.append(np.max([p / max(p.max(initial=0.0), 1e-30) for p in peaks], axis=0))
-    normalized = any(n.op == "LayerNorm" for n in site.readers)
-    most = room_for_shifts(site.channels) if normalized else LARGEST
+    normalized = any(n.op == "LayerNorm" for n in group.readers)
+    most = room_for_shifts(group.channels) if normalized else LARGEST
     found = [np.minimum(_exponents(p, a), most) for p in peaks for a in STRENGTHS]
-    if not site.looked_up:
+    if not group.looked_up:
         return found
     return found + [np.minimum(e, cap) for e in found[-1:] for cap in range(1, LARGEST)]
 
@@ -145,25 +157,25 @@ def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
 def equalized(graph: Graph, exponents: Exponents) -> Graph:
     """A copy of the float `graph` with these channels scaled; its outputs keep their bits.
 
-    Exponents of tensors that are no site, or have other channels, raise ValueError.
+    Exponents of tensors that are no group, or have other channels, raise ValueError.
     """
-    copy = copied(graph)
-    factors = Factors(copy)
-    for site, exponent in chosen(find_sites(copy), exponents, "to be scaled"):
+    copy = copy_graph(graph)
+    factors = ChannelFactors(copy)
+    for group, exponent in groups_named(find_equalization_groups(copy), exponents, "to be scaled"):
         s = np.exp2(exponent)
-        for node in site.makers:
+        for node in group.makers:
             if makes_by_constants(node):
                 _scale_rows(node, s)
             else:
                 factors.behind(node, s)
-        for node, i in site.constants:
+        for node, i in group.constants:
             _rescale(node, i, s)
-        for node in site.readers:
+        for node in group.readers:
             if node.op == "LayerNorm":
                 _rescale_or_add(node, 3, 1 / s, "factor")
             else:
                 _rescale(node, definition(node.op).weight, 1 / input_factors(s, node))
-        for v, nodes in site.looked_up.items():
+        for v, nodes in group.looked_up.items():
             factors.before(nodes, v, 1 / s)
     copy.nodes = factors.nodes()
     return copy

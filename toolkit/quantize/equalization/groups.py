@@ -20,18 +20,18 @@ _KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d", "Re
 
 
 @dataclass
-class Site:
+class EqualizationGroup:
     """Tensors whose channels (the last axis) are scaled alike, as they are moved or added.
 
     makers     nodes whose weights, or scale and bias, or rows that they pick, make the tensors, or
-               the last of a chain, whose tables do; the first one's output gives the site its name
+               the last of a chain, whose tables do; the first one's output gives the group its name
     readers    nodes that take a scale back: by their weights, or a LayerNorm by its factors
     sums       Adds in between, in order of execution
-    products   Muls in between by what is no part of the site, in order of execution
+    products   Muls in between by what is no part of the group, in order of execution
     constants  operands of the sums that are constant
     looked_up  nodes of chains by the tensors they read: their tables take a scale back
     tensors    those that have sizes of their own, in order of execution
-    tensor_of  the one of these that a value of the site is, but for what moves it
+    tensor_of  the one of these that a value of the group is, but for what moves it
     """
 
     makers: list[Node] = field(default_factory=list)
@@ -57,39 +57,39 @@ class Site:
         return self.makers[0].output.shape[-1]
 
 
-def find_sites(graph: Graph) -> list[Site]:
+def find_equalization_groups(graph: Graph) -> list[EqualizationGroup]:
     """In order of execution; not before a clamp that would move.
 
     Over a sum, and from a table of rows, only if a LayerNorm reads: nothing else was measured.
     """
-    search, done = Search(graph, _passes_on, widely=True), set[Node]()
-    sites: list[Site] = []
+    finder, done = GroupFinder(graph, _passes_on, widely=True), set[Node]()
+    groups: list[EqualizationGroup] = []
     for node in graph.nodes:
-        if node in done or not search.makes(node):
+        if node in done or not finder.makes(node):
             continue
-        site = search.site(node)
-        if site is not None:
-            done.update(site.makers)
-            sites.append(site)
-    return sites
+        group = finder.group(node)
+        if group is not None:
+            done.update(group.makers)
+            groups.append(group)
+    return groups
 
 
-def chosen(
-    sites: Iterable[Site], numbers: Mapping[str, Sequence[float]], to_do: str
-) -> Iterator[tuple[Site, Reals]]:
-    """The sites that `numbers` are for, by name, with one for each channel.
+def groups_named(
+    groups: Iterable[EqualizationGroup], numbers: Mapping[str, Sequence[float]], to_do: str
+) -> Iterator[tuple[EqualizationGroup, Reals]]:
+    """The groups that `numbers` are for, by name, with one for each channel.
 
-    Raises ValueError for a name that is no site's, or other channels; `to_do` says what for.
+    Raises ValueError for a name that is no group's, or other channels; `to_do` says what for.
     """
-    by_name = {s.name: s for s in sites}
+    by_name = {s.name: s for s in groups}
     for name, found in numbers.items():
-        site = by_name.get(name)
-        if site is None or site.channels != len(found):
+        group = by_name.get(name)
+        if group is None or group.channels != len(found):
             raise ValueError(f"'{name}' is no tensor of {len(found)} channels {to_do}")
-        yield site, np.array(found, np.float64)
+        yield group, np.array(found, np.float64)
 
 
-def see_channels(
+def observe_channels(
     graph: Graph,
     names: set[str],
     samples: Iterable[Mapping[str, Array]],
@@ -176,7 +176,7 @@ def _scaled_by_other(node: Node) -> Value | None:
     return next((v for v in (a, b) if v.type == node.output.type), None)
 
 
-class Search:
+class GroupFinder:
     """Finds all that has to change with what a node makes.
 
     `passes_on` says of a node that reads a tensor once whether its output is that in all that
@@ -205,75 +205,75 @@ class Search:
         """Whether it is part of a table, if channels do not pass through it."""
         return node in self.inside and not _doubles(node)
 
-    def site(self, maker: Node) -> Site | None:
+    def group(self, maker: Node) -> EqualizationGroup | None:
         """What `maker` makes, with all else, ends in the readers; None if in anything else too."""
-        site, seen, waiting = Site([maker]), set[Value](), [maker.output]
+        group, seen, waiting = EqualizationGroup([maker]), set[Value](), [maker.output]
         while waiting:
             v = waiting.pop()
             if v in seen:
                 continue
             seen.add(v)
-            beyond = None if v in self.outputs else self._around(v, site)
+            beyond = None if v in self.outputs else self._around(v, group)
             if beyond is None:
                 return None
             waiting += beyond
-        picks = any(n.op == "Gather" for n in site.makers)
-        if (site.sums or picks) and not any(_is_norm(n) for n in site.readers):
+        picks = any(n.op == "Gather" for n in group.makers)
+        if (group.sums or picks) and not any(_is_norm(n) for n in group.readers):
             return None
-        for nodes in (site.makers, site.readers, site.sums, site.products):
+        for nodes in (group.makers, group.readers, group.sums, group.products):
             nodes[:] = sorted(dict.fromkeys(nodes), key=lambda n: self.place[n])
-        sized = sorted({*site.makers, *site.sums, *site.products}, key=lambda n: self.place[n])
-        site.tensors = [n.output for n in sized]
-        site.tensor_of = {v: self._source(v, set(site.tensors)) for v in seen}
-        site.constants = [
-            (n, i) for n in site.sums for i, v in enumerate(n.inputs) if v and v.const is not None
+        sized = sorted({*group.makers, *group.sums, *group.products}, key=lambda n: self.place[n])
+        group.tensors = [n.output for n in sized]
+        group.tensor_of = {v: self._source(v, set(group.tensors)) for v in seen}
+        group.constants = [
+            (n, i) for n in group.sums for i, v in enumerate(n.inputs) if v and v.const is not None
         ]
-        return site if site.readers or site.looked_up else None
+        return group if group.readers or group.looked_up else None
 
     def _source(self, v: Value, tensors: set[Value]) -> Value:
         while v not in tensors:
             v = self.producers[v].input(0)
         return v
 
-    def _around(self, v: Value, site: Site) -> list[Value] | None:
-        """The other tensors that change with `v`; makers, readers and sums go to the site."""
+    def _around(self, v: Value, group: EqualizationGroup) -> list[Value] | None:
+        """The other tensors that change with `v`; makers, readers and sums go to the group."""
         source, beyond = self.producers.get(v), list[Value]()
         if source is None:
             return None
-        if source in site.makers or (self.widely and self.makes(source)):
-            site.makers.append(source)
+        if source in group.makers or (self.widely and self.makes(source)):
+            group.makers.append(source)
         elif self.passes_on(source) and _alone(source):
             beyond.append(source.input(0))
         elif self._looks_up(source):
             return None
         elif self.widely and _adds(source):
-            beyond += self._sum(source, site)
+            beyond += self._sum(source, group)
         elif self.widely and _scaled_by_other(source) is not None:
-            beyond += self._product(source, site)
+            beyond += self._product(source, group)
         else:
             return None
         for node in self.consumers.get(v, []):
             first = node.inputs[0] is v
             if first and (has_weights(node) or (self.widely and _is_norm(node))):
-                site.readers.append(node)
+                group.readers.append(node)
             elif first and _alone(node) and self.passes_on(node):
                 beyond.append(node.output)
             elif self._looks_up(node):
-                site.looked_up.setdefault(v, []).append(node)
+                group.looked_up.setdefault(v, []).append(node)
             elif self.widely and _scaled_by_other(node) is v:
-                beyond += self._product(node, site)
+                beyond += self._product(node, group)
             elif self.widely and _adds(node):
-                beyond += self._sum(node, site)
+                beyond += self._sum(node, group)
             else:
                 return None
         return beyond
 
-    def _product(self, node: Node, site: Site) -> list[Value]:
-        site.products.append(node)
+    def _product(self, node: Node, group: EqualizationGroup) -> list[Value]:
+        group.products.append(node)
         main = _scaled_by_other(node)
         assert main is not None
         return [node.output, main]
 
-    def _sum(self, node: Node, site: Site) -> list[Value]:
-        site.sums.append(node)
+    def _sum(self, node: Node, group: EqualizationGroup) -> list[Value]:
+        group.sums.append(node)
         return [v for v in (node.output, *node.inputs) if v is not None and v.const is None]

@@ -1,8 +1,8 @@
-"""What rounding costs a site of channels (groups.py) when they are scaled, by an estimate.
+"""What rounding costs a group of channels (groups.py) when they are scaled, by an estimate.
 
 It is the noise at the readers' outputs: that of the tensors' rounding and that of their weights'.
 Behind a LayerNorm it is that at the outputs of what reads it; at tables it is what their slope
-makes of it, and what the readers of their site make of that.
+makes of it, and what the readers of their group make of that.
 """
 
 from __future__ import annotations
@@ -17,60 +17,63 @@ from ...ops import definition
 from ...passes.affine import input_factors
 from ..scheme.precision import INT8
 from ..scheme.qparams import LEVELS
-from ..weights.weight_quantizer import Form
-from .channel_ranges import Size
-from .groups import Site, has_weights
+from ..weights.weight_quantizer import WeightFormat
+from .channel_ranges import ChannelRanges
+from .groups import EqualizationGroup, has_weights
 
 Reals = NDArray[np.float64]
 
 
-def estimates(
-    graph: Graph, sites: Sequence[Site], sizes: Mapping[str, Size], forms: Mapping[str, Form]
-) -> list[Estimate]:
-    """Of the sites, which are in order of execution. `forms` are of weights that are not of 8 bits,
-    by what they make."""
+def noise_estimates(
+    graph: Graph,
+    groups: Sequence[EqualizationGroup],
+    sizes: Mapping[str, ChannelRanges],
+    forms: Mapping[str, WeightFormat],
+) -> list[NoiseEstimate]:
+    """Of the groups, which are in order of execution. `forms` are of weights that are not of 8
+    bits, by what they make."""
     consumers, producers = graph.consumers(), graph.producers()
-    made: list[Estimate] = []
+    made: list[NoiseEstimate] = []
     gains: dict[str, Reals] = {}
-    for site in reversed(sites):
-        estimate = Estimate(site, sizes, consumers, producers, gains, forms)
-        # What a table makes by way of another tensor of the site counts there.
-        gains |= {v.name: np.zeros(site.channels) for v in site.tensor_of}
-        gains |= dict.fromkeys((n.output.name for n in site.makers), estimate.gains())
+    for group in reversed(groups):
+        estimate = NoiseEstimate(group, sizes, consumers, producers, gains, forms)
+        # What a table makes by way of another tensor of the group counts there.
+        gains |= {v.name: np.zeros(group.channels) for v in group.tensor_of}
+        gains |= dict.fromkeys((n.output.name for n in group.makers), estimate.gains())
         made.append(estimate)
     return made[::-1]
 
 
-class Estimate:
-    """What is lost at the readers of a site when its channels are multiplied by s, as a part of
-    what they make. `gains` are those of the sites behind its tables, by what makes them.
+class NoiseEstimate:
+    """What is lost at the readers of a group when its channels are multiplied by s, as a part of
+    what they make. `gains` are those of the groups behind its tables, by what makes them.
     """
 
     def __init__(
         self,
-        site: Site,
-        sizes: Mapping[str, Size],
+        group: EqualizationGroup,
+        sizes: Mapping[str, ChannelRanges],
         consumers: Mapping[Value, list[Node]],
         producers: Mapping[Value, Node],
         gains: Mapping[str, Reals],
-        forms: Mapping[str, Form],
+        forms: Mapping[str, WeightFormat],
     ) -> None:
-        self.site, self.sizes, self.forms = site, sizes, forms
-        self.sums, self.products = set(site.sums), set(site.products)
+        self.group, self.sizes, self.forms = group, sizes, forms
+        self.sums, self.products = set(group.sums), set(group.products)
         self.consumers, self.producers = consumers, producers
-        self.tables = {v: sizes[v.name].behind_tables(gains) for v in site.tensors}
+        self.tables = {v: sizes[v.name].behind_tables(gains) for v in group.tensors}
         self.signal = max(self._signal(), 1e-30)
 
     def gains(self) -> Reals:
         """What the readers make of the square of an error in each channel."""
         total: Reals = np.sum(list(self.tables.values()), axis=0)
-        for node in self.site.readers:
+        for node in self.group.readers:
             total += self._gain(node)
         return total
 
     def _gain(self, node: Node) -> Reals:
         if node.op == "LayerNorm":
-            size = self.sizes[self.site.tensor_of[node.input(0)].name]
+            size = self.sizes[self.group.tensor_of[node.input(0)].name]
             return size.inverse_variance * _scale(node) ** 2 * self._behind(node)
         w, groups = _real(weight_of(node)) ** 2, int(node.attrs.get("groups", 1))
         by_group = w.reshape(groups, len(w) // groups, -1, w.shape[-1]).sum(axis=(1, 2))
@@ -80,11 +83,11 @@ class Estimate:
     def _signal(self) -> float:
         """Mean squares at the readers, as of channels that vary each for itself."""
         total = sum(float((t * self.sizes[v.name].power).sum()) for v, t in self.tables.items())
-        for node in self.site.readers:
+        for node in self.group.readers:
             if node.op == "LayerNorm":
                 total += float((_scale(node) ** 2 * self._behind(node)).sum())
             else:
-                power = self.sizes[self.site.tensor_of[node.input(0)].name].power
+                power = self.sizes[self.group.tensor_of[node.input(0)].name].power
                 total += float((self._gain(node) * power).sum())
         return total
 
@@ -92,18 +95,18 @@ class Estimate:
         """As a part of the mean squares at the readers."""
         squares = self._squares_of_steps(s)
         total = sum(float((squares[v] * t / s**2).sum()) for v, t in self.tables.items())
-        total += sum(self._at(node, s, squares) for node in self.site.readers)
+        total += sum(self._at(node, s, squares) for node in self.group.readers)
         return total / self.signal
 
     def _at(self, node: Node, s: Reals, squares: Mapping[Value, float]) -> float:
-        tensor = self.site.tensor_of[node.input(0)]
+        tensor = self.group.tensor_of[node.input(0)]
         square, size = squares[tensor], self.sizes[tensor.name]
         if node.op == "LayerNorm":
             gain = _scale(node) / s
             return float(square * size.inverse_variance * (gain**2 * self._behind(node)).sum())
         w = _real(weight_of(node)) / input_factors(s, node)
         inputs = np.broadcast_to(input_factors(size.power * s * s, node), w.shape)
-        form = self.forms.get(node.output.name, Form())
+        form = self.forms.get(node.output.name, WeightFormat())
         return square * float((w * w).sum()) + _of_weights(w, inputs, form)
 
     def _step(self, v: Value, s: Reals) -> float:
@@ -113,13 +116,13 @@ class Estimate:
     def _squares_of_steps(self, s: Reals) -> dict[Value, float]:
         """Of each tensor: of all the roundings that are in it."""
         squares: dict[Value, float] = {}
-        for v in self.site.tensors:
+        for v in self.group.tensors:
             squares[v] = self._step(v, s) ** 2
             node = self.producers[v]
             if node in self.sums:
-                squares[v] += sum(squares[self.site.tensor_of[w]] for w in node.dynamic_inputs)
+                squares[v] += sum(squares[self.group.tensor_of[w]] for w in node.dynamic_inputs)
             if node in self.products:
-                x = self.site.tensor_of[next(w for w in node.inputs if w and w.type == v.type)]
+                x = self.group.tensor_of[next(w for w in node.inputs if w and w.type == v.type)]
                 gain = self.sizes[v.name].power.sum() / max(self.sizes[x.name].power.sum(), 1e-30)
                 squares[v] += squares[x] * float(gain)
         return squares
@@ -133,10 +136,10 @@ class Estimate:
         return total if total.any() else np.ones_like(total)
 
 
-def _of_weights(w: Reals, inputs: Reals, form: Form) -> float:
+def _of_weights(w: Reals, inputs: Reals, form: WeightFormat) -> float:
     """What the rounding of weights makes of mean squares of inputs, both [n, ...]."""
     n, k = len(w), w[0].size
-    size = form.group or k
+    size = form.group_size or k
     filled = ((0, 0), (0, -k % size))
     largest, power = (
         np.pad(v.reshape(n, k), filled).reshape(n, -1, size) for v in (np.abs(w), inputs)

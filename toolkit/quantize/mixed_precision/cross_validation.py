@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...progress import Progress
-from ..ranges.calibration import KeptSample, halves
+from ..ranges.calibration import KeptSample, two_folds
 from ..reconstruction.layer_rounding import round_weights
 from ..result import Quantized
 from ..scheme.options import RoundedWeights
 from ..scheme.plan import Plan
-from .precision_change import Setting
+from .precision_change import PrecisionAssignment
 
 
-class Roundings:
-    """The rounded weights of settings, those of each of the `parts` in a list: of the halves that
-    judge one another, or of all samples, which judge themselves.
+class FoldWeights:
+    """The rounded weights of assignments, those of each of the `folds` in a list: of the halves
+    that judge one another, or of all samples, which judge themselves.
 
     4-bit weights are the nearest until `keep_int4`.
     """
@@ -24,46 +24,54 @@ class Roundings:
     def __init__(self, done: Quantized, held_out: bool, progress: Progress) -> None:
         self.done, self.progress = done, progress
         kept = done.calibration.kept
-        self.parts = halves(kept) if held_out and len(kept) > 1 else [(kept, slice(None))]
+        self.folds = two_folds(kept) if held_out and len(kept) > 1 else [(kept, slice(None))]
         self.int4: dict[int, list[RoundedWeights]] = {}
-        self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.parts]]
-        self.as_done: list[RoundedWeights] = [done.options.rounded for _ in self.parts]
-        if len(self.parts) > 1 and done.options.rounded:
-            known = done.by_halves or (self._again(done.plan, half) for half, _ in self.parts)
+        self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.folds]]
+        self.as_done: list[RoundedWeights] = [done.options.rounded for _ in self.folds]
+        if len(self.folds) > 1 and done.options.rounded:
+            known = done.by_halves or (self._again(done.plan, half) for half, _ in self.folds)
             self.as_done = list(known)
 
-    def plan(self, setting: Setting, part: int = 0) -> Plan:
-        """That of a setting, its weights rounded for this part."""
-        some = self.int4[setting.group][part] if setting.group in self.int4 else {}
-        rounded = {**self.as_done[part], **some, **self.mixes[setting.weights][part]}
-        return self.done.plan.mixed(replace(setting.apply(self.done.options), rounded=rounded))
+    def plan(self, assignment: PrecisionAssignment, fold: int = 0) -> Plan:
+        """That of an assignment, its weights rounded for this fold."""
+        some = self.int4[assignment.int4_group][fold] if assignment.int4_group in self.int4 else {}
+        rounded = {**self.as_done[fold], **some, **self.mixes[assignment.weights][fold]}
+        return self.done.plan.mixed(replace(assignment.apply(self.done.options), rounded=rounded))
 
-    def keep_int4(self, setting: Setting) -> None:
-        """Hold 4-bit weights of settings with its `group` as they are rounded for this one."""
-        found = self._anew(setting, False)
-        self.int4[setting.group] = [{k: r for k, r in f.items() if k[1] == 4} for f in found]
+    def keep_int4(self, assignment: PrecisionAssignment) -> None:
+        """Hold 4-bit weights of assignments with its `int4_group` as they are rounded for this
+        one."""
+        found = self._anew(assignment, False)
+        self.int4[assignment.int4_group] = [
+            {k: r for k, r in f.items() if k[1] == 4} for f in found
+        ]
 
-    def add(self, setting: Setting, anew: bool) -> Setting:
-        """The setting with weights rounded for itself: those that are not the nearest, or all."""
-        self.mixes.append(self._anew(setting, anew))
-        return replace(setting, weights=len(self.mixes) - 1)
+    def forget_int4(self, group: int) -> None:
+        """Let 4-bit weights in groups of so many be the nearest again."""
+        del self.int4[group]
 
-    def final(self, setting: Setting) -> Plan:
-        """The plan of a setting, its weights rounded for all samples."""
-        plan = self.plan(setting)
-        if len(self.parts) > 1 and plan.options.rounded:
+    def add(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
+        """The assignment with weights rounded for itself: those that are not the nearest, or
+        all."""
+        self.mixes.append(self._anew(assignment, anew))
+        return replace(assignment, weights=len(self.mixes) - 1)
+
+    def final(self, assignment: PrecisionAssignment) -> Plan:
+        """The plan of an assignment, its weights rounded for all samples."""
+        plan = self.plan(assignment)
+        if len(self.folds) > 1 and plan.options.rounded:
             plan = plan.with_rounded(self._again(plan, self.done.calibration.kept))
         return plan
 
     def differ(self, plan: Plan) -> bool:
-        """Whether `plan`, of a setting, has weights that are not the same for every part."""
-        return len(self.parts) > 1 and plan.has_rounded
+        """Whether `plan`, of an assignment, has weights that are not the same for every fold."""
+        return len(self.folds) > 1 and plan.has_rounded
 
-    def _anew(self, setting: Setting, anew: bool) -> list[RoundedWeights]:
-        """For each part those that are not the nearest and those of 4 bits, or all: `anew`."""
+    def _anew(self, assignment: PrecisionAssignment, anew: bool) -> list[RoundedWeights]:
+        """For each fold those that are not the nearest and those of 4 bits, or all: `anew`."""
         made: list[RoundedWeights] = []
-        for i, (samples, _) in enumerate(self.parts):
-            plan = self.plan(setting, i)
+        for i, (samples, _) in enumerate(self.folds):
+            plan = self.plan(assignment, i)
             known, found = plan.options.rounded, self._round(plan, samples)
             made.append({k: r for k, r in found.items() if anew or k in known or k[1] == 4})
         return made

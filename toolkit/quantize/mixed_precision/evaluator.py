@@ -12,26 +12,23 @@ from ...format.reader import read
 from ...ir import Graph
 from ...progress import Progress
 from ..budget import Point
-from ..ranges.candidate_evaluation import Score, Trials
+from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..result import Quantized
 from ..scheme.macs import macs_of
 from ..scheme.plan import Plan
 from ..scheme.precision import Precision
-from .cross_validation import Roundings
-from .noise_contributions import Contributions, Noise
-from .precision_change import Move, Setting, find_moves
-
-WORK = 4e11
-"""Multiply-accumulates that measuring single steps may take."""
-MAX_MEASURED = 400
-FEWEST_SAMPLES = 4
+from .cross_validation import FoldWeights
+from .noise_contributions import Noise, NoiseContributions
+from .precision_change import Configuration, PrecisionAssignment, PrecisionChange, find_changes
+from .sensitivity import Gain, measure_gains
+from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
 
 Pack = Callable[[Graph], bytes]
 """The .edge file of a quantized graph, which may be changed by it."""
 Drop = Callable[[bytes], float]
 """What a file loses against the float model by a metric, in the unit of the limit."""
 
-WORDS: dict[Precision, str] = {
+PRECISION_LABELS: dict[Precision, str] = {
     "int16": "16x8",
     "int16x4": "16x4",
     "int4": "with 4-bit weights",
@@ -40,8 +37,8 @@ WORDS: dict[Precision, str] = {
 }
 
 
-class Bench:
-    """Measures settings of one quantization. `moves` are the single steps from it.
+class Evaluator:
+    """Measures assignments of one quantization. `changes` are the single steps from it.
 
     Weights that are rounded for what layers make fit the samples that they are rounded for. So with
     `held_out` each half of the samples judges those that are rounded for the other
@@ -53,160 +50,195 @@ class Bench:
         self, done: Quantized, pack: Pack, drop: Drop | None, held_out: bool, progress: Progress
     ) -> None:
         self.done, self._pack, self._drop = done, pack, drop
-        self.weights = Roundings(done, held_out, progress)
-        self.held_out = len(self.weights.parts) > 1
-        self.trials = Trials(done.calibration)
-        self.base = Setting.of(done.options)
-        self.moves = find_moves(done.plan)
+        self.progress = progress
+        self.weights = FoldWeights(done, held_out, progress)
+        self.held_out = len(self.weights.folds) > 1
+        self.trials = CandidateEvaluator(done.calibration)
+        self.base = PrecisionAssignment.of(done.options)
+        self.changes = find_changes(done.plan)
         self._afford(max(macs_of(done.floats), 1))
-        self.sizes: dict[Setting, tuple[int, int]] = {}
-        self.words: dict[Setting, str] = {}
-        self.scores: dict[Setting, Score] = {}
-        self.drops: dict[Setting, float] = {}
+        self.sizes: dict[PrecisionAssignment, tuple[int, int]] = {}
+        self.words: dict[PrecisionAssignment, str] = {}
+        self.scores: dict[PrecisionAssignment, Score] = {}
+        self.drops: dict[PrecisionAssignment, float] = {}
         self._known: dict[bytes, float] = {}
-        self._contributions: dict[int, Contributions] = {}
+        self._rounded: set[tuple[PrecisionAssignment, bool]] = set()
+        self._contributions: dict[int, NoiseContributions] = {}
 
     def _afford(self, macs: int) -> None:
         """How many measurements of single steps there may be, and the samples for them."""
-        self.measurable = max(min(MAX_MEASURED, int(WORK / (macs * FEWEST_SAMPLES))), 1)
-        steps = max(min(len(self.moves), self.measurable), 1)
-        samples = max(int(WORK / (macs * steps)), FEWEST_SAMPLES)
-        _, judging = self.weights.parts[0]
+        self.measurable = max(min(MAX_MEASURED, int(MEASURING / (macs * FEWEST_SAMPLES))), 1)
+        steps = max(min(len(self.changes), self.measurable), 1)
+        samples = max(int(MEASURING / (macs * steps)), FEWEST_SAMPLES)
+        _, judging = self.weights.folds[0]
         kept = self.done.calibration.kept[judging]
-        judges = Trials(replace(self.done.calibration, kept=kept))
+        judges = CandidateEvaluator(replace(self.done.calibration, kept=kept))
         self.few = judges.on(min(samples, len(kept)))
 
-    def plan(self, setting: Setting) -> Plan:
-        return self.weights.plan(setting)
+    def changes_to(self, *kinds: Precision) -> list[PrecisionChange]:
+        return [c for c in self.changes if c.to in kinds]
+
+    def plan(self, assignment: PrecisionAssignment) -> Plan:
+        return self.weights.plan(assignment)
 
     def round_int4(self, group: int) -> None:
         """Round weights of 4 bits, in groups of so many, for what layers make, if that gains."""
-        setting = self._all("int4", group)
-        before = self.score(setting)
-        self.weights.keep_int4(setting)
-        after = self._measured(setting)
+        assignment = self._all("int4", group)
+        before = self.score(assignment)
+        self.weights.keep_int4(assignment)
+        after = self._measured(assignment)
         if after.mean_db > before.mean_db:
-            self.scores[setting] = after
+            self.scores[assignment] = after
         else:
-            del self.weights.int4[group]
+            self.weights.forget_int4(group)
 
-    def rounded_for(self, setting: Setting, anew: bool) -> Setting:
-        """The setting with its weights rounded for itself, if it gains; else itself, as where
+    def rounded_for(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
+        """The assignment with its weights rounded for itself, if it gains; else itself, as where
         nothing judges them: neither samples held out nor a drop.
 
         Those are rounded that are not the nearest, or all: `anew`.
         """
         judged = self.held_out or self._drop is not None
-        if not judged or not (anew or self.plan(setting).options.rounded):
-            return setting
-        other = self.weights.add(setting, anew)
+        if not judged or not (anew or self.plan(assignment).options.rounded):
+            return assignment
+        other = self.weights.add(assignment, anew)
         if self.held_out:
-            gains = self.score(other).mean_db > self.score(setting).mean_db
+            gains = self.score(other).mean_db > self.score(assignment).mean_db
         else:
-            gains = self.drop(other) < self.drop(setting)
-        return other if gains else setting
+            gains = self.drop(other) < self.drop(assignment)
+        return other if gains else assignment
 
-    def final(self, setting: Setting) -> Plan:
-        """The plan of a setting, its weights rounded for all samples."""
-        return self.done.plan if setting == self.base else self.weights.final(setting)
+    def with_own_weights(self, found: Configuration, anew: bool = False) -> Configuration:
+        """The configuration with weights rounded for it, if that gains: those for others make up
+        for errors that it may not have. `anew`: those that are the nearest as well."""
+        before = found.assignment
+        if not (found.changes or anew) or (before, anew) in self._rounded:
+            return found
+        at = self.rounded_for(before, anew)
+        self._rounded |= {(before, anew), (at, False), (at, anew)}
+        return replace(found, base=replace(found.base, weights=at.weights))
 
-    def _all(self, to: Precision, group: int) -> Setting:
-        """The base after all moves to int4, or from it."""
-        base = replace(self.base, group=group)
+    def final(self, assignment: PrecisionAssignment) -> Plan:
+        """The plan of an assignment, its weights rounded for all samples."""
+        return self.done.plan if assignment == self.base else self.weights.final(assignment)
+
+    def _all(self, to: Precision, group: int) -> PrecisionAssignment:
+        """The base after all changes to int4, or from it."""
+        base = replace(self.base, int4_group=group)
         if to == "int4":
-            return base.with_moves(m for m in self.moves if m.to == "int4")
+            return base.with_changes(m for m in self.changes if m.to == "int4")
         return replace(base, precision=frozenset(p for p in base.precision if p[1] != "int4"))
 
     def file(self, plan: Plan) -> bytes:
         return self._pack(plan.emit(self.done.ranges)[0])
 
-    def size(self, setting: Setting) -> tuple[int, int]:
+    def size(self, assignment: PrecisionAssignment) -> tuple[int, int]:
         """(bytes of the file, of the arena)."""
-        if setting not in self.sizes:
-            plan = self.plan(setting)
-            self._note(setting, plan, self.file(plan))
-        return self.sizes[setting]
+        if assignment not in self.sizes:
+            plan = self.plan(assignment)
+            self._note(assignment, plan, self.file(plan))
+        return self.sizes[assignment]
 
-    def _note(self, setting: Setting, plan: Plan, data: bytes) -> None:
+    def _note(self, assignment: PrecisionAssignment, plan: Plan, data: bytes) -> None:
         """Keep what the file `data` of a plan takes and has; packing may have changed the plan."""
-        self.sizes[setting] = len(data), read(data).memory.arena_bytes
-        self.words[setting] = _in_words(plan)
+        self.sizes[assignment] = len(data), read(data).memory.arena_bytes
+        self.words[assignment] = _in_words(plan)
 
-    def alone(self, move: Move, start: Setting) -> tuple[Noise, Noise]:
-        """The noise of what `move` changes of `start`, as before it and after, all else exact."""
-        zero = np.zeros(len(self.few.probes))
-        noise = self._contributions_of(start.group)
-        if move.to == "int16":
-            return noise.of_tensors(move.tensors), zero
-        four = start.has_4_bits(move)
-        if move.to == "int8" and not four:
-            after = self.few.score(self.plan(start.with_moves([move])), self.done.ranges)
+    def alone(self, change: PrecisionChange, start: PrecisionAssignment) -> tuple[Noise, Noise]:
+        """The noise of what `change` changes of `start`, as before it and after, all else exact."""
+        zero = np.zeros(len(self.few.points))
+        noise = self._contributions_of(start.int4_group)
+        if change.to == "int16":
+            return noise.of_tensors(change.tensors), zero
+        four = start.has_4_bits(change)
+        if change.to == "int8" and not four:
+            after = self.few.score(self.plan(start.with_changes([change])), self.done.ranges)
             return zero, after.noise.sum(axis=1)
-        before = noise.of_weights(move.tensors, "int4" if four else "int8")
-        if move.to == "float32":
-            return before + noise.of_tensors(move.beside), zero
-        return before, noise.of_weights(move.tensors, move.to)
+        before = noise.of_weights(change.tensors, "int4" if four else "int8")
+        if change.to == "float32":
+            return before + noise.of_tensors(change.side_tensors), zero
+        return before, noise.of_weights(change.tensors, change.to)
 
-    def _contributions_of(self, group: int) -> Contributions:
+    def gains(
+        self,
+        changes: list[PrecisionChange],
+        start: PrecisionAssignment,
+        gain: Callable[[PrecisionChange, float], Gain],
+    ) -> dict[PrecisionChange, Gain]:
+        """Of each change, `gain` of it and of the noise that it takes out, as a part of what
+        `start` makes: the mean over the outputs, of which mean_db is the logarithm."""
+        whole = self.few.score(self.plan(start), self.done.ranges)
+
+        def alone(change: PrecisionChange) -> Gain:
+            before, after = self.alone(change, start)
+            return gain(change, whole.part(before - after))
+
+        return measure_gains(changes, self.measurable, alone, self.progress)
+
+    def _contributions_of(self, group: int) -> NoiseContributions:
         """Those of weights that have groups of so many where they are 4-bit."""
         if group not in self._contributions:
             both: tuple[Precision, ...] = ("int8", "int4")
             weights = {p: self.plan(self._all(p, group)) for p in both}
-            made = Contributions(self.done.plan, weights, self.done.ranges, self.few)
+            made = NoiseContributions(self.done.plan, weights, self.done.ranges, self.few)
             self._contributions[group] = made
         return self._contributions[group]
 
-    def score(self, setting: Setting) -> Score:
-        if setting not in self.scores:
-            self.scores[setting] = self._measured(setting)
-        return self.scores[setting]
+    def score(self, assignment: PrecisionAssignment) -> Score:
+        if assignment not in self.scores:
+            self.scores[assignment] = self._measured(assignment)
+        return self.scores[assignment]
 
-    def _measured(self, setting: Setting) -> Score:
+    def know(self, assignment: PrecisionAssignment, score: Score) -> None:
+        """Take `score` for that of the assignment, without measuring it."""
+        self.scores[assignment] = score
+
+    def _measured(self, assignment: PrecisionAssignment) -> Score:
         """Each sample by weights that are not rounded for it, where they are held out."""
-        plan, ranges = self.plan(setting), self.done.ranges
+        plan, ranges = self.plan(assignment), self.done.ranges
         if not self.weights.differ(plan):
             return self.trials.score(plan, ranges)
         score = Score(
-            np.zeros((len(self.trials.probes), len(self.trials.kept))), self.trials.signal
+            np.zeros((len(self.trials.points), len(self.trials.kept))), self.trials.signal
         )
-        for i, (_, judging) in enumerate(self.weights.parts):
-            graph, _ = self.weights.plan(setting, i).emit(ranges)
+        for i, (_, judging) in enumerate(self.weights.folds):
+            graph, _ = self.weights.plan(assignment, i).emit(ranges)
             score.noise[:, judging] = self.trials.noise(graph, judging)
         return score
 
-    def drop(self, setting: Setting) -> float:
-        if setting not in self.drops:
-            self.drops[setting] = self._judged(self.file(self.plan(setting)))
-        return self.drops[setting]
+    def drop(self, assignment: PrecisionAssignment) -> float:
+        if assignment not in self.drops:
+            self.drops[assignment] = self._judged(self.file(self.plan(assignment)))
+        return self.drops[assignment]
 
     def _judged(self, data: bytes) -> float:
-        """What a file loses; settings may make the same one."""
+        """What a file loses; assignments may make the same one."""
         assert self._drop is not None
         key = sha256(data).digest()
         if key not in self._known:
             self._known[key] = self._drop(data)
         return self._known[key]
 
-    def settle(self, setting: Setting, plan: Plan) -> None:
-        """Measure the file that `plan` makes as that of a setting."""
+    def settle(self, assignment: PrecisionAssignment, plan: Plan) -> None:
+        """Measure the file that `plan` makes as that of an assignment."""
         data = self.file(plan)
-        self._note(setting, plan, data)
+        self._note(assignment, plan, data)
         if self._drop is not None:
-            self.drops[setting] = self._judged(data)
+            self.drops[assignment] = self._judged(data)
 
-    def point(self, setting: Setting) -> Point:
-        """What is known of a setting."""
-        score, drop = self.scores.get(setting), self.drops.get(setting)
+    def point(self, assignment: PrecisionAssignment) -> Point:
+        """What is known of an assignment."""
+        score, drop = self.scores.get(assignment), self.drops.get(assignment)
         db = None if score is None else round(score.mean_db, 2)
-        return Point(*self.size(setting), db, drop, self.words[setting])
+        return Point(*self.size(assignment), db, drop, self.words[assignment])
 
 
 def _in_words(plan: Plan) -> str:
-    units = [u for u in plan.units if u.precision is not None]
-    counts = {p: sum(u.precision == p for u in units) for p in WORDS}
+    groups = [u for u in plan.groups if u.precision is not None]
+    counts = {p: sum(u.precision == p for u in groups) for p in PRECISION_LABELS}
     parts = [
-        f"{'all' if counts[p] == len(units) else counts[p]} {WORDS[p]}"
-        for p in WORDS
+        f"{'all' if counts[p] == len(groups) else counts[p]} {PRECISION_LABELS[p]}"
+        for p in PRECISION_LABELS
         if counts[p] and p != "int8"
     ]
     return ", ".join(parts) or "all int8"

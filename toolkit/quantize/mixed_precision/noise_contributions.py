@@ -14,30 +14,34 @@ from numpy.typing import NDArray
 
 from ...ir import Array, QuantParams, Value
 from ...ops import definition
-from ..ranges.candidate_evaluation import Trials
+from ..ranges.candidate_evaluation import CandidateEvaluator
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from ..scheme.precision import INT8, Precision
-from ..scheme.quantizable_groups import Unit
+from ..scheme.quantizable_groups import QuantizableGroup
 from ..scheme.simulation import Simulation
-from ..weights.layer_weights import Linear
+from ..weights.layer_weights import LayerWeights
 
 Noise = NDArray[np.float64]
-"""At each probe, summed over samples."""
+"""At each evaluation point, summed over samples."""
 
 
-class Contributions:
+class NoiseContributions:
     """Of the graph that `plan` makes of `ranges`, measured by `trials`.
 
     Weights are those of two plans, one with 8 bits throughout, one with 4 wherever they can be.
     """
 
     def __init__(
-        self, plan: Plan, weights: Mapping[Precision, Plan], ranges: Ranges, trials: Trials
+        self,
+        plan: Plan,
+        weights: Mapping[Precision, Plan],
+        ranges: Ranges,
+        trials: CandidateEvaluator,
     ) -> None:
         self.plan, self.weights, self.trials = plan, weights, trials
         self.quants = plan.params(ranges)
-        self.made = {v.name: u for u in plan.units for v in u.outputs}
+        self.made = {v.name: u for u in plan.groups for v in u.outputs}
 
     def of_tensors(self, names: Iterable[str]) -> Noise:
         """That of rounding these tensors to int8 where they are made."""
@@ -48,17 +52,17 @@ class Contributions:
 
     def of_weights(self, names: Iterable[str], precision: Precision) -> Noise:
         """That of the weights of the nodes that make these tensors, int8 or int4."""
-        units = [self.made[name] for name in names]
+        groups = [self.made[name] for name in names]
         linear = self.weights[precision].linear
         constants = {
-            u.node.output.name: self._weights(u, linear[u.node]) for u in units if u.node in linear
+            u.node.output.name: self._weights(u, linear[u.node]) for u in groups if u.node in linear
         }
         return self._noise({}, constants)
 
-    def _weights(self, unit: Unit, linear: Linear) -> dict[int, Array]:
-        assert unit.dtype is not None
-        node, op = unit.node, definition(unit.node.op)
-        x, y = (self.quants[v, unit.dtype] for v in (node.input(0), node.output))
+    def _weights(self, group: QuantizableGroup, linear: LayerWeights) -> dict[int, Array]:
+        assert group.dtype is not None
+        node, op = group.node, definition(group.node.op)
+        x, y = (self.quants[v, group.dtype] for v in (node.input(0), node.output))
         weight, bias = linear.quantize(x, y)
         assert op.weight is not None
         found = {op.weight: _dequantized(weight)}

@@ -1,4 +1,4 @@
-"""The steps from one mix of precisions to the next."""
+"""Which precision each tensor and layer has, and the single changes of that."""
 
 from __future__ import annotations
 
@@ -8,137 +8,163 @@ from dataclasses import dataclass, replace
 from ...ops import definition
 from ..scheme.options import Options
 from ..scheme.plan import Plan
-from ..scheme.precision import INT8, OF_4_BITS, Precision
-from ..scheme.quantizable_groups import Unit, can_be_int4, problem
-from ..scheme.shared_scales import Group
+from ..scheme.precision import INT8, WITH_INT4_WEIGHTS, Precision
+from ..scheme.quantizable_groups import QuantizableGroup, can_be_int4, problem
+from ..scheme.shared_scales import ScaleGroup
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a mix asks for: int16, precision and int4_group of Options; `weights` says which of a
-    bench's roundings its weights are."""
+class PrecisionAssignment:
+    """What a configuration asks for: int16, precision and int4_group of Options; `weights` says
+    which of an evaluator's roundings its weights are."""
 
     int16: frozenset[str]
     precision: frozenset[tuple[str, Precision]]
-    group: int = 0
+    int4_group: int = 0
     weights: int = 0
 
     @staticmethod
-    def of(options: Options) -> Setting:
-        return Setting(options.int16, frozenset(options.precision.items()), options.int4_group)
+    def of(options: Options) -> PrecisionAssignment:
+        return PrecisionAssignment(
+            options.int16, frozenset(options.precision.items()), options.int4_group
+        )
 
     def apply(self, options: Options) -> Options:
         precision = dict(sorted(self.precision))
-        return replace(options, int16=self.int16, precision=precision, int4_group=self.group)
+        return replace(options, int16=self.int16, precision=precision, int4_group=self.int4_group)
 
     @property
     def has_int4(self) -> bool:
         return any(p == "int4" for _, p in self.precision)
 
-    def has_4_bits(self, move: Move) -> bool:
-        """Whether weights that `move` is about are 4-bit."""
+    def has_4_bits(self, change: PrecisionChange) -> bool:
+        """Whether weights that `change` is about are 4-bit."""
         asked = dict(self.precision)
-        return move.to != "int16" and any(asked.get(t) == "int4" for t in move.tensors)
+        return change.to != "int16" and any(asked.get(t) == "int4" for t in change.tensors)
 
-    def with_moves(self, moves: Iterable[Move]) -> Setting:
-        """As it becomes by one move after the other."""
+    def with_changes(self, changes: Iterable[PrecisionChange]) -> PrecisionAssignment:
+        """As it becomes by one change after the other."""
         int16, precision = set(self.int16), dict(self.precision)
-        for move in moves:
-            if move.to == "int16":
-                int16.update(move.tensors)
-            elif move.to == "int8":
-                int16.difference_update(move.beside)
-                for name in move.tensors:
+        for change in changes:
+            if change.to == "int16":
+                int16.update(change.tensors)
+            elif change.to == "int8":
+                int16.difference_update(change.side_tensors)
+                for name in change.tensors:
                     precision.pop(name, None)
             else:
-                precision.update(dict.fromkeys(move.tensors, move.to))
+                precision.update(dict.fromkeys(change.tensors, change.to))
         return replace(self, int16=frozenset(int16), precision=frozenset(precision.items()))
 
 
 @dataclass(frozen=True)
-class Move:
+class PrecisionChange:
     """Tensors that become int16, or what makes them float32, of 4-bit weights, or int8 again.
 
-    `nodes` are those that make the tensors: (operator, name). `beside` a node without weights on
-    float32 are the tensors whose rounding it saves; beside what is int8 again, those that were
+    `nodes` are those that make the tensors: (operator, name). `side_tensors` a node without weights
+    on float32 are the tensors whose rounding it saves; beside what is int8 again, those that were
     int16.
     """
 
     to: Precision
     tensors: tuple[str, ...]
     nodes: tuple[tuple[str, str], ...]
-    beside: tuple[str, ...] = ()
+    side_tensors: tuple[str, ...] = ()
 
 
-def find_moves(plan: Plan) -> list[Move]:
+@dataclass(frozen=True)
+class Configuration:
+    """A precision assignment, and the changes that lead to it from `base`: the int8 one, with a
+    group size for 4-bit weights and one of the roundings of weights."""
+
+    base: PrecisionAssignment
+    changes: tuple[PrecisionChange, ...] = ()
+
+    @property
+    def assignment(self) -> PrecisionAssignment:
+        return self.base.with_changes(self.changes)
+
+    @property
+    def has_float32(self) -> bool:
+        return any(c.to == "float32" for c in self.changes)
+
+    def plus(self, changes: Iterable[PrecisionChange]) -> Configuration:
+        return replace(self, changes=(*self.changes, *changes))
+
+
+def find_changes(plan: Plan) -> list[PrecisionChange]:
     """Every single step from a plan that is mostly int8, by kind, in order of execution."""
-    return [*_int16_moves(plan), *_unit_moves(plan), *_back(plan)]
+    return [*_int16_changes(plan), *_group_changes(plan), *_changes_back(plan)]
 
 
-def _int16_moves(plan: Plan) -> Iterator[Move]:
+def _int16_changes(plan: Plan) -> Iterator[PrecisionChange]:
     """A tensor on int16 gains where both its maker and a reader can be."""
     outputs = plan.outputs
-    for group in plan.sharing.groups:
-        if group.dtype != INT8:
+    for scale_group in plan.scales.groups:
+        if scale_group.dtype != INT8:
             continue
-        touching = _touching(plan, group)
+        touching = _touching(plan, scale_group)
         able = [u for u in touching if problem(u, "int16", plan.refused) is None]
-        members = set(group.members)
+        members = set(scale_group.members)
         made = members & {v for u in able for v in u.outputs}
         made |= members & {p.value for p in plan.graph.inputs}
         read = members & {v for u in able for v in u.inputs} | members & outputs
         if made and read:
             makers = [u for u in touching if members & set(u.outputs)]
-            yield Move(
+            yield PrecisionChange(
                 "int16",
-                tuple(v.name for v in group.members),
-                tuple(u.label for u in makers) or (("input", group.members[0].name),),
+                tuple(v.name for v in scale_group.members),
+                tuple(u.label for u in makers) or (("input", scale_group.members[0].name),),
             )
 
 
-def _touching(plan: Plan, group: Group) -> list[Unit]:
-    members = set(group.members)
-    return [u for u in plan.units if u.integer and members & {*u.inputs, *u.outputs}]
+def _touching(plan: Plan, scale_group: ScaleGroup) -> list[QuantizableGroup]:
+    members = set(scale_group.members)
+    return [u for u in plan.groups if u.integer and members & {*u.inputs, *u.outputs}]
 
 
-def _unit_moves(plan: Plan) -> Iterator[Move]:
+def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
     """Weights of fewer bits; float32 where weights, or a lack of int16, may be what costs."""
-    for unit in plan.units:
-        if not unit.integer:
+    for group in plan.groups:
+        if not group.integer:
             continue
-        names = tuple(v.name for v in unit.outputs)
-        weighted = unit.chain is None and definition(unit.node.op).weight is not None
-        if can_be_int4(unit, plan.refused) and unit.precision not in OF_4_BITS:
-            yield Move("int4", names, (unit.label,))
-        if weighted or problem(unit, "int16", plan.refused) is not None:
-            beside = () if weighted else tuple(v.name for v in [*unit.inputs, *unit.outputs])
-            yield Move("float32", names, (unit.label,), beside)
+        names = tuple(v.name for v in group.outputs)
+        weighted = group.chain is None and definition(group.node.op).weight is not None
+        if can_be_int4(group, plan.refused) and group.precision not in WITH_INT4_WEIGHTS:
+            yield PrecisionChange("int4", names, (group.label,))
+        if weighted or problem(group, "int16", plan.refused) is not None:
+            side_tensors = (
+                () if weighted else tuple(v.name for v in [*group.inputs, *group.outputs])
+            )
+            yield PrecisionChange("float32", names, (group.label,), side_tensors)
 
 
-def _back(plan: Plan) -> Iterator[Move]:
+def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
     """To int8 what was made otherwise by choice: 4-bit weights node by node, the rest at once."""
     asked = plan.options.precision
-    for unit in plan.units:
-        if unit.precision in OF_4_BITS:
-            yield Move("int8", tuple(v.name for v in unit.outputs), (unit.label,))
+    for group in plan.groups:
+        if group.precision in WITH_INT4_WEIGHTS:
+            yield PrecisionChange("int8", tuple(v.name for v in group.outputs), (group.label,))
     real, wide = sorted(n for n, p in asked.items() if p == "float32"), sorted(plan.options.int16)
     if real or wide:
         others = {*real, *wide}
-        made = [u for u in plan.units if not others.isdisjoint(v.name for v in u.outputs)]
-        yield Move("int8", tuple(real), tuple(u.label for u in made), tuple(wide))
+        made = [u for u in plan.groups if not others.isdisjoint(v.name for v in u.outputs)]
+        yield PrecisionChange("int8", tuple(real), tuple(u.label for u in made), tuple(wide))
 
 
-def without(moves: Iterable[Move], some: Iterable[Move]) -> list[Move]:
-    """The moves but for some."""
+def without(
+    changes: Iterable[PrecisionChange], some: Iterable[PrecisionChange]
+) -> list[PrecisionChange]:
+    """The changes but for some."""
     gone = set(some)
-    return [m for m in moves if m not in gone]
+    return [m for m in changes if m not in gone]
 
 
-def joined(moves: Sequence[Move]) -> Move:
+def merged(changes: Sequence[PrecisionChange]) -> PrecisionChange:
     """Moves of one kind as one."""
-    return Move(
-        moves[0].to,
-        tuple(t for m in moves for t in m.tensors),
-        tuple(n for m in moves for n in m.nodes),
-        tuple(t for m in moves for t in m.beside),
+    return PrecisionChange(
+        changes[0].to,
+        tuple(t for m in changes for t in m.tensors),
+        tuple(n for m in changes for n in m.nodes),
+        tuple(t for m in changes for t in m.side_tensors),
     )

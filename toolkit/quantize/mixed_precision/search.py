@@ -1,243 +1,270 @@
 """Mixed precision under a budget: which tensors are int16, which nodes float32 or of 4-bit weights.
 
-What single steps (precision_change.py) change at the outputs is measured alone
-(noise_contributions.py, sensitivity.py); that puts the steps in an order by what they bring for
-their bytes. Then only whole files count, packed and run: the shortest row of steps in that order
-that meets the budget, less those that turn out not to be needed. Where that takes float32 for
-weights, a shorter row may do with weights rounded for it. How much is tried depends on the model
-and the samples alone, so that they give the same file.
+The noise that single changes (precision_change.py) take out of the outputs is measured alone
+(noise_contributions.py, sensitivity.py); that ranks the changes by what they bring for their bytes.
+Then only whole files count, packed and run: the fewest changes in that order that meet the budget,
+less those that turn out not to be needed. Where that takes float32 for weights, fewer may do with
+weights rounded for them. How much is tried depends on the model and the samples alone, so that they
+give the same file.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from ...format.reader import read
-from ...progress import Progress, silent
-from ..budget import Budget, Mixed, pareto
-from ..result import Quantized
-from ..scheme.options import Decision
-from ..scheme.plan import Plan
-from ..scheme.precision import Precision, has
-from .assignments import Mixes
-from .evaluator import WORDS, Bench, Drop, Pack
-from .precision_change import Move, Setting, without
-from .promotion import MAX_FITTED, Raising
-from .sensitivity import Gain
-from .subset_selection import picked
+from ...progress import Progress
+from ..reconstruction.second_moments import SAMPLES
+from ..scheme.macs import macs_of
+from .criteria import Criteria
+from .evaluator import Evaluator
+from .precision_change import Configuration, PrecisionChange, without
+from .sensitivity import Gain, rank_by_worth
+from .shrinking import Reasons, Shrinking
+from .subset_selection import select_subset
+from .tuning import (
+    ARENA_WEIGHT,
+    EXPECTED_AFTER_ROUNDING,
+    FEWEST_REFINEMENTS,
+    JUDGING,
+    MAX_FITTED,
+    MAX_REFINEMENTS,
+    MAX_ROUNDINGS,
+    PROMOTED_FIRST,
+    ROUNDING,
+)
 
-GROUPS = (0, 32)
-"""So many 4-bit weights have a multiplier: none, whole channels, or 32."""
-DEAR = 1.1
-"""Times int8's bytes: above, a mix is tried from a plain start too."""
 
+@dataclass(frozen=True)
+class Ranking:
+    """Changes in several orders, each without those that break a limit of size where they come.
 
-def fit_budget(
-    done: Quantized,
-    budget: Budget,
-    pack: Pack,
-    drop: Drop | None = None,
-    progress: Progress = silent,
-    *,
-    rounding: str = "auto",
-    judged: int = 0,
-    unseen: bool = True,
-) -> Quantized:
-    """`done` with as much off int8 as `budget` asks for; its `mixed` says what that took.
-
-    Limits of size come first: weights of 4 bits, the least harmful, until they hold. Then steps to
-    int16 and float32 within them, until the outputs are good enough. `drop` is needed for max_drop,
-    and runs `judged` samples, which are `unseen` if they are not those of calibration. Unless
-    `rounding` is "nearest", weights are rounded anew for the mix. Where the budget cannot be met,
-    the best that was found.
+    `place` of every change in the first order, whether or not it fits.
     """
-    data = pack(done.plan.emit(done.ranges)[0])
-    shrinks = not budget.holds(len(data), read(data).memory.arena_bytes)
-    # What only a drop decides needs no samples held out: other ones judge it.
-    judges = budget.max_drop is not None and budget.min_sqnr is None
-    rounds = rounding != "nearest"
-    known = budget.max_drop is None and done.held_out
-    held_out = rounds and (shrinks or known or budget.min_sqnr is not None)
-    bench = Bench(done, pack, drop, held_out, progress)
-    anew = rounds and (held_out or judges) and (budget.max_drop is None or unseen)
-    search = _Search(Mixes(done, budget, bench, progress), judged, anew)
-    moves = search.run()
-    return search.result(moves)
+
+    orders: list[list[PrecisionChange]]
+    place: dict[PrecisionChange, int]
 
 
-def is_dear(start: Quantized, found: Quantized) -> bool:
-    """Whether the mix `found` is so much larger than int8 that one from a plain start should be
-    tried, if `start` was none: one mostly on int16 does not need scaled channels, whose readers'
-    weights are uneven, and weights rounded for int8 make up for errors that it does not have."""
-    mixed, bits = found.mixed, {bits for _, bits in start.options.rounded}
-    if mixed is None or not (start.exponents or (bits == {8} and start.by_halves)):
-        return False
-    if mixed.budget.max_drop is None and mixed.budget.min_sqnr is None:
-        return False
-    return not mixed.met or mixed.chosen.file_bytes > DEAR * mixed.int8.file_bytes
+class PrecisionSearch:
+    """The configuration with the fewest bytes within the budget of `criteria`, else the closest.
 
+    Limits of size come first (shrinking.py). Where the outputs are not good then, changes to more
+    bits are the candidates: rank, promote, prune. `judged` samples serve max_drop. `rounds_nearest`
+    says that weights that are the nearest may be rounded for a configuration, too. `reasons` say of
+    every change why it may be made.
+    """
 
-def cheaper(one: Quantized, other: Quantized) -> Quantized:
-    """Of two mixes for one budget that which meets it, or is the smaller file; with all that was
-    tried for both, and the int8 of `one`."""
-    assert one.mixed is not None and other.mixed is not None
-    best = min(one, other, key=_cost)
-    assert best.mixed is not None
-    points = [*one.mixed.pareto, *other.mixed.pareto]
-    trials = one.mixed.trials + other.mixed.trials
-    known = pareto(points, [best.mixed.chosen, one.mixed.int8])
-    return replace(
-        best, mixed=replace(best.mixed, int8=one.mixed.int8, pareto=known, trials=trials)
-    )
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        criteria: Criteria,
+        judged: int,
+        rounds_nearest: bool,
+        progress: Progress,
+    ) -> None:
+        self.evaluator, self.criteria = evaluator, criteria
+        self.judged, self.rounds_nearest, self.progress = judged, rounds_nearest, progress
+        self.macs = max(macs_of(evaluator.done.floats), 1)
+        self.reasons: Reasons = {}
 
+    def run(self) -> Configuration:
+        criteria, evaluator = self.criteria, self.evaluator
+        start = Configuration(evaluator.base)
+        for end in start, start.plus(evaluator.changes_to("int16")):
+            evaluator.score(end.assignment)
+        if not criteria.fits(start):
+            start, self.reasons = Shrinking(evaluator, criteria).run(start)
+        found, ranking = start, None
+        if not criteria.is_good(start) and criteria.fits(start):
+            ranking = self.rank(start, self.candidates(start))
+            found = self.promote(start, ranking)
+        if not evaluator.held_out and criteria.is_good(found):
+            return found
+        before = found
+        nearest = not evaluator.done.options.rounded and found.base.weights == 0
+        anew = self.rounds_nearest and nearest and bool(found.changes)
+        found = evaluator.with_own_weights(found, anew=anew)
+        if ranking and found != before and criteria.is_good(found):
+            found = self.prune(found, start, ranking)
+        return found
 
-def _cost(done: Quantized) -> tuple[bool, float, float]:
-    """By which mixes are compared: bytes, then the drop or noise; first of those that miss the
-    budget."""
-    assert done.mixed is not None
-    chosen = done.mixed.chosen
-    lost = chosen.drop if chosen.drop is not None else -(chosen.sqnr_db or 0.0)
-    if done.mixed.met:
-        return False, chosen.file_bytes, lost
-    return True, lost, chosen.file_bytes
+    def candidates(self, start: Configuration) -> list[PrecisionChange]:
+        """The changes to more bits."""
+        evaluator = self.evaluator
+        finer = [c for c in evaluator.changes_to("int8") if start.base.has_4_bits(c)]
+        return [*evaluator.changes_to("int16", "float32"), *finer]
 
+    def rank(self, start: Configuration, candidates: list[PrecisionChange]) -> Ranking:
+        """The candidates by what they bring for their bytes: once as a byte of arena counts as much
+        as one of the file, once as it counts less."""
+        assignment = start.assignment
+        size = self.evaluator.size(assignment)
 
-class _Search:
-    def __init__(self, mixes: Mixes, judged: int, anew: bool) -> None:
-        self.mixes, self.judged, self.anew = mixes, judged, anew
-        self.done, self.budget, self.bench = mixes.done, mixes.budget, mixes.bench
+        def gain(change: PrecisionChange, removed: float) -> Gain:
+            then = self.evaluator.size(start.plus([change]).assignment)
+            file, arena = (max(b - a, 0) for a, b in zip(size, then, strict=True))
+            return Gain(removed, file, arena)
 
-    def run(self) -> list[Move]:
-        """The steps to take."""
-        moves: list[Move] = []
-        self._measure(moves, self.mixes.of("int16"))
-        if not self.mixes.holds(moves):
-            moves = self._smallest_loss()
-        raising = None
-        if not self.mixes.good(moves) and self.mixes.holds(moves):
-            raising = Raising(self.mixes, moves, self.judged, self.anew)
-            moves = raising.run()
-        if self.bench.held_out or not self.mixes.good(moves):
-            before = self.mixes.base
-            nearest = not self.done.options.rounded and before.weights == 0
-            self.mixes.round(moves, anew=self.anew and nearest and bool(moves))
-            if raising and self.mixes.base != before and self.mixes.good(moves):
-                moves = raising.without_needless(moves)
-        return moves
-
-    def _measure(self, *ends: list[Move]) -> None:
-        """What the whole model is on each precision: the ends of what can be had."""
-        for moves in ends:
-            self.bench.score(self.mixes.setting(moves))
-
-    def _smallest_loss(self) -> list[Move]:
-        """`_shrunk` with the groups of 4-bit weights that serve best."""
-        first = self.mixes.base
-        found: list[tuple[bool, float, list[Move], Setting, dict[Move, str]]] = []
-        for group in (first.group,) if first.has_int4 else GROUPS:
-            self.mixes.base, self.mixes.why = replace(first, group=group), {}
-            saved = {m: self._saving(m) for m in self.mixes.of("int4", "int8")}
-            saved = {m: some for m, some in saved.items() if some > 0}
-            if not saved:
-                continue
-            if self.bench.held_out and self.mixes.of("int4"):
-                self.bench.round_int4(group)
-            self._measure(self.mixes.of("int4"))
-            moves = self._shrunk(saved)
-            self.mixes.round(moves)
-            db = self.bench.score(self.mixes.setting(moves)).mean_db
-            found.append((self.mixes.holds(moves), db, moves, self.mixes.base, self.mixes.why))
-        if not found:
-            self.mixes.base = first
-            return []
-        _, _, moves, self.mixes.base, self.mixes.why = max(found, key=lambda f: f[:2])
-        return moves
-
-    def _shrunk(self, saved: dict[Move, int]) -> list[Move]:
-        """Steps to smaller weights, the least harmful for what they save, until the sizes hold."""
-        gains = self.mixes.gains(list(saved), [], lambda _, removed: Gain(removed))
-        loss = {m: -gain.noise for m, gain in gains.items()}
-        order = sorted(saved, key=lambda m: loss[m] / saved[m])
-        fewest = bisect_left(range(len(order)), True, key=lambda n: self.mixes.holds(order[:n]))
-        taken = order[:fewest]
-        for move in taken:
-            # What it costs is measured in the file, whose weights are rounded for it.
-            self.mixes.why[move] = f"saves {saved[move]:,} bytes"
-        worst = sorted(taken, key=lambda m: -loss[m])
-        spared = picked(worst, lambda gone: self.mixes.holds(without(taken, gone)), 1, MAX_FITTED)
-        return without(taken, spared)
-
-    def _saving(self, move: Move) -> int:
-        """Bytes that the move saves of what is over its limit."""
-        before, after = (self.bench.size(self.mixes.setting(some)) for some in ([], [move]))
-        limits = self.budget.max_bytes, self.budget.max_arena
-        return sum(
-            b - a
-            for b, a, limit in zip(before, after, limits, strict=True)
-            if limit is not None and b > limit
+        gains = self.evaluator.gains(candidates, assignment, gain)
+        self.reasons |= {c: _reason(assignment.has_4_bits(c), g.noise) for c, g in gains.items()}
+        room = (self.criteria.budget.max_bytes or math.inf) - size[0]
+        fit = {c: g for c, g in gains.items() if g.file <= room}
+        orders = [rank_by_worth(fit, PROMOTED_FIRST, weight) for weight in (1.0, ARENA_WEIGHT)]
+        return Ranking(
+            [self._that_fit(start, order) for order in orders],
+            {c: i for i, c in enumerate(orders[0])},
         )
 
-    def result(self, moves: list[Move]) -> Quantized:
-        setting = self.mixes.setting(moves)
-        plan = self._final(setting)
-        graph, decisions = plan.emit(self.done.ranges)
-        base, halves = self.bench.base, self.bench.weights.differ(plan)
-        if setting == base and self.done.held_out:  # as without a budget
-            self.bench.scores[base], halves = self.done.score, True
-        score = self.bench.score(setting)
-        self.bench.score(base)
-        met = self.mixes.holds(moves) and self.mixes.good(moves)
-        made = {u.label: u.precision for u in plan.units if u.precision is not None}
-        nodes = {name: p for (_, name), p in made.items() if p != "int8"}
-        told = (self._decision(m, made) for m in moves if m.to != "float32")
-        chosen, int8 = self.bench.point(setting), self.bench.point(base)
-        tried = self.bench.scores if self.budget.max_drop is None else self.bench.drops
-        trials = self.bench.trials.count + self.bench.few.count
-        mixed = Mixed(
-            self.budget,
-            met,
-            chosen,
-            int8,
-            pareto([self.bench.point(s) for s in tried], [int8, chosen]),
-            nodes,
-            trials,
-            self.bench.held_out,
-        )
-        return replace(
-            self.done,
-            graph=graph,
-            decisions=[*decisions, *filter(None, told)],
-            options=plan.options,
-            trials=self.done.trials + trials,
-            score=score,
-            plan=plan,
-            mixed=mixed,
-            held_out=halves,
-        )
+    def promote(self, start: Configuration, ranking: Ranking) -> Configuration:
+        """With the fewest changes that make the outputs good, if any do; else the closest."""
+        criteria = self.criteria
+        offers = [c for order in ranking.orders for c in self._shortest_rows(start, order)]
+        if not offers and (row := self._of_all(start, ranking)) is not None:
+            offers = [row]
+        if self.rounds_nearest and (not offers or criteria.cheapest(offers).has_float32):
+            offers += self._shorter_with_own_weights(start, ranking.orders[-1])
+        if not offers:
+            every = [*ranking.orders, self.evaluator.changes_to("int16")]
+            return criteria.closest([start, *map(start.plus, every)])
+        return self.prune(criteria.cheapest(offers), start, ranking)
 
-    def _final(self, setting: Setting) -> Plan:
-        """The plan with weights rounded for all samples, if its file is within limits as well."""
-        plan, rounded = self.bench.plan(setting), self.bench.final(setting)
-        held = self._within(setting)
-        self.bench.settle(setting, rounded)
-        if plan.options.rounded and held and not self._within(setting):
-            rounded = plan
-            self.bench.settle(setting, plan)
-        return rounded
+    def prune(self, found: Configuration, start: Configuration, ranking: Ranking) -> Configuration:
+        """Without the changes from `start`, tried kind by kind from the least worth on, that the
+        others can do without."""
+        steps = [c for c in found.changes if c not in start.changes]
+        kinds = [k for k in ("float32", "int8", "int16") if any(c.to == k for c in steps)]
+        tries, last = self._refinements(), len(ranking.place)
+        kept = replace(found, changes=start.changes)
+        for i, kind in enumerate(kinds):
+            some = [c for c in steps if c.to == kind]
+            some.sort(key=lambda c: -ranking.place.get(c, last))
+            first, end = (tries * k // len(kinds) for k in (i, i + 1))
+            steps = self._spared(kept, steps, some, range(first, end), tries)
+        return kept.plus(steps)
 
-    def _within(self, setting: Setting) -> bool:
-        lost = self.bench.drops.get(setting, 0.0)
-        return self.budget.holds(*self.bench.size(setting)) and lost <= self.mixes.most_lost
+    def _that_fit(
+        self, start: Configuration, order: list[PrecisionChange]
+    ) -> list[PrecisionChange]:
+        def fit(changes: list[PrecisionChange]) -> bool:
+            return self.criteria.fits(start.plus(changes))
 
-    def _decision(self, move: Move, made: Mapping[tuple[str, str], Precision]) -> Decision | None:
-        """What to say of a move, by what the nodes are `made` of; None where others outweigh it."""
-        nodes = [n for n in move.nodes if has(made.get(n, move.to), move.to)]
-        if not nodes:
+        return select_subset(order, fit, len(order), MAX_FITTED)
+
+    def _shortest_rows(
+        self, start: Configuration, order: list[PrecisionChange]
+    ) -> Iterator[Configuration]:
+        """The fewest first changes, and those of one precision alone, where they do."""
+        some = [[c for c in order if c.to == kind] for kind in ("int8", "int16")]
+        for alike in order, *(some if all(some) else ()):
+            row = self._shortest(start, alike)
+            if row is not None:
+                yield row
+
+    def _shortest(
+        self, start: Configuration, order: Sequence[PrecisionChange]
+    ) -> Configuration | None:
+        """The fewest first changes that are good; None if all of them are not."""
+        if not self.criteria.is_good(start.plus(order)):
             return None
-        (op, first), (precision, *others) = nodes[0], [made.get(n, move.to) for n in nodes]
-        alike = {p: "others" if p == precision else WORDS[p] for p in dict.fromkeys(others)}
-        told = ", ".join(f"{others.count(p)} {words}" for p, words in alike.items())
-        what = f"made {WORDS[precision]}" + (f", with {told}" if told else "")
-        return Decision(first, op, what, self.mixes.why[move])
+        return start.plus(order[: self._fewest(start, order, 0, len(order))])
+
+    def _of_all(self, start: Configuration, ranking: Ranking) -> Configuration | None:
+        """The first changes to int16, or to float32 as well, if all of them fit and are good."""
+        of, last = self.evaluator.changes_to, len(ranking.place)
+        for changes in of("int16"), of("int16", "float32"):
+            if self.criteria.fits(start.plus(changes)):
+                order = sorted(changes, key=lambda c: ranking.place.get(c, last))
+                row = self._shortest(start, order)
+                if row is not None:
+                    return row
+        return None
+
+    def _fewest(
+        self,
+        start: Configuration,
+        order: Sequence[PrecisionChange],
+        low: int,
+        high: int,
+        most: float = 1.0,
+    ) -> int:
+        """How many first changes within the limits of size lose no more than `most` of what they
+        may, by bisection: more than `low`, which lose more, and `high` if no fewer do."""
+        criteria, done = self.criteria, 0
+        tries = math.ceil(math.log2(max(high - low, 1)))
+        while high - low > 1:
+            middle = (low + high) // 2
+            some = start.plus(order[:middle])
+            if criteria.fits(some) and criteria.loss(some) <= most:
+                high = middle
+            else:
+                low = middle
+            done += 1
+            self.progress("looking for the fewest steps", done, max(tries, done))
+        return high
+
+    def _shorter_with_own_weights(
+        self, start: Configuration, order: list[PrecisionChange]
+    ) -> Iterator[Configuration]:
+        """Rows that are good with weights rounded for them, each shorter than the one before.
+
+        Rounding leaves about the same part of what different rows lose: each is tried that should
+        be good by the part that the last one left.
+        """
+        criteria, left = self.criteria, EXPECTED_AFTER_ROUNDING
+        low, high = 0 if order else -1, len(order) + 1  # `low` is not good
+        for _ in range(self._roundings()):
+            length = self._fewest(start, order, low, min(high, len(order)), 1 / left)
+            if not low < length < high:
+                return
+            row = start.plus(order[:length])
+            before = criteria.loss(row)
+            rounded = self.evaluator.with_own_weights(row, anew=True)
+            after = criteria.loss(rounded)
+            if criteria.fits(rounded) and after <= 1.0:
+                yield rounded
+                high = length
+            else:
+                low = length
+            if after > 0 and before < math.inf:
+                left = after / before
+
+    def _roundings(self) -> int:
+        """How many configurations may have weights of their own, by what rounding them takes."""
+        folds, plan = self.evaluator.weights.folds, self.evaluator.done.plan
+        samples = sum(min(len(some), SAMPLES) for some, _ in folds)
+        work = self.macs * len(plan.linear) * samples
+        return min(max(int(ROUNDING / max(work, 1)), 1), MAX_ROUNDINGS)
+
+    def _spared(
+        self,
+        kept: Configuration,
+        steps: list[PrecisionChange],
+        some: list[PrecisionChange],
+        tries: range,
+        total: int,
+    ) -> list[PrecisionChange]:
+        """`steps`, made after `kept`, without those of `some` that can be spared."""
+        at = iter(tries)
+
+        def spare(gone: list[PrecisionChange]) -> bool:
+            self.progress("removing what is not needed", next(at) + 1, total)
+            rest = kept.plus(without(steps, gone))
+            return self.criteria.fits(rest) and self.criteria.is_good(rest)
+
+        gone = select_subset(some, spare, max(len(some) // 4, 1), len(tries))
+        return without(steps, gone)
+
+    def _refinements(self) -> int:
+        """How many configurations may be tried, by what judging one takes."""
+        if self.judged == 0:
+            return MAX_REFINEMENTS
+        affordable = int(JUDGING / (self.judged * self.macs))
+        return min(max(affordable, FEWEST_REFINEMENTS), MAX_REFINEMENTS)
+
+
+def _reason(of_4_bits: bool, noise: float) -> str:
+    """The noise of the rounding that a change takes out, as a part of all."""
+    part = f"{noise:.1%} of" if noise < 1 else f"{noise:.1f} times"
+    return f"{'4-bit weights alone make' if of_4_bits else 'int8 alone makes'} {part} the noise"

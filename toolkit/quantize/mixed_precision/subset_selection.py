@@ -8,7 +8,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def picked(items: Sequence[T], accept: Callable[[list[T]], bool], size: int, tries: int) -> list[T]:
+def select_subset(
+    items: Sequence[T], accept: Callable[[list[T]], bool], size: int, tries: int
+) -> list[T]:
     """The items, in their order, that `accept` takes beside those before; those left when the
     `tries` are over are not taken.
 

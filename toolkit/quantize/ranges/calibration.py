@@ -15,7 +15,7 @@ from ...ir import Array, Graph, Shape, Value
 from ...ops import definition
 from ...progress import Progress
 from ..scheme.options import Range
-from .evaluation_points import Probe, find_probes
+from .evaluation_points import EvaluationPoint, find_evaluation_points
 
 Sample = Mapping[str, Array]
 """Inputs by ONNX name, in ONNX shape."""
@@ -26,23 +26,24 @@ KEPT_BYTES = 64 << 20
 
 @dataclass
 class KeptSample:
-    """A sample, what the float model has at the probes, and channel means that weights read."""
+    """A sample, what the float model has at the evaluation points, and channel means that weights
+    read."""
 
     inputs: dict[str, Array]
-    probed: dict[str, Array] = field(default_factory=dict)
+    at_points: dict[str, Array] = field(default_factory=dict)
     means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        arrays = [*self.inputs.values(), *self.probed.values(), *self.means.values()]
+        arrays = [*self.inputs.values(), *self.at_points.values(), *self.means.values()]
         return sum(a.nbytes for a in arrays)
 
 
-Half = tuple[Sequence[KeptSample], slice]
+Fold = tuple[Sequence[KeptSample], slice]
 """Samples to fit something to, and where those are that judge it."""
 
 
-def halves(kept: Sequence[KeptSample]) -> list[Half]:
+def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
     """Every other sample and those between, each judged by the other."""
     return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
 
@@ -53,7 +54,7 @@ class Calibration:
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
-    probes: list[Probe]
+    points: list[EvaluationPoint]
     samples: int
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
 
@@ -75,7 +76,7 @@ class Calibration:
 
     def lowest(self) -> dict[str, float]:
         """Values below which the reader of a tensor does not tell any apart."""
-        return {p.tensor: p.lowest for p in self.probes if np.isfinite(p.lowest)}
+        return {p.tensor: p.lowest for p in self.points if np.isfinite(p.lowest)}
 
     def means(self) -> dict[str, NDArray[np.float64]]:
         """Mean over the kept samples of each channel of the tensors that weights multiply."""
@@ -124,10 +125,10 @@ def calibrate(
     session = open_once(graph)
     names = {v.name for v in graph.values() if v.const is None and v.dtype == np.float32}
     stats = {name: TensorStats(name=name) for name in sorted(names)}
-    probes = find_probes(graph)
-    probed = {p.tensor for p in probes}
+    points = find_evaluation_points(graph)
+    at_points = {p.tensor for p in points}
     weighed = views(graph, read_by_weights(graph))
-    watched = views(graph, [v for v in graph.values() if v.name in probed])
+    watched = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
     keeper = Keeper()
     for sample in samples:
@@ -139,7 +140,7 @@ def calibrate(
             for reader, shape in weighed.get(name, ()):
                 kept.means[reader] = channel_means(array.reshape(shape))
             for reader, shape in watched.get(name, ()):
-                kept.probed[reader] = array.reshape(shape).copy()
+                kept.at_points[reader] = array.reshape(shape).copy()
 
         for port in graph.inputs:
             if port.name in sample:
@@ -153,8 +154,8 @@ def calibrate(
     if not keeper.seen:
         raise UserError("there are no calibration samples; give at least one")
     _copy_aliases(graph, stats)
-    probes = [q for p in probes for q in p.fitted(s.probed[p.tensor] for s in keeper.kept)]
-    return Calibration(stats, keeper.kept, probes, keeper.seen)
+    points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
+    return Calibration(stats, keeper.kept, points, keeper.seen)
 
 
 def _length(samples: Iterable[Sample]) -> int:

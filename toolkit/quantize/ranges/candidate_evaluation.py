@@ -16,7 +16,7 @@ from ...runtime import Session
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .evaluation_points import with_probes
+from .evaluation_points import with_evaluation_points
 
 SIGNIFICANCE = 2.0
 """Standard errors by which a gain must differ from none."""
@@ -30,26 +30,28 @@ LEAST = 1e-30
 
 @dataclass(frozen=True)
 class Score:
-    """Noise at each probe by sample [probes, samples], and the signal there [probes]."""
+    """Noise at each evaluation point by sample [evaluation points, samples], and the signal there
+    [evaluation points]."""
 
     noise: NDArray[np.float64]
     signal: NDArray[np.float64]
 
     @property
     def mean_db(self) -> float:
-        """SQNR averaged over the probes; 0 without any: then every choice is as good."""
+        """SQNR averaged over the evaluation points; 0 without any: then every choice is as good."""
         if not len(self.signal):
             return 0.0
         pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
         return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
 
     def part(self, noise: NDArray[np.float64]) -> float:
-        """Noise at each probe [probes] as a part of what this has, averaged over the probes."""
+        """Noise at each evaluation point [evaluation points] as a part of what this has, averaged
+        over the evaluation points."""
         whole = np.maximum(self.noise.sum(axis=1), LEAST)
         return float(np.mean(noise / whole)) if len(whole) else 0.0
 
     def gains(self, other: Score) -> NDArray[np.float64]:
-        """dB that each sample is better than in `other`, averaged over the probes.
+        """dB that each sample is better than in `other`, averaged over the evaluation points.
 
         Ratios sample by sample: in a sum of noises the few samples that a softmax is in doubt about
         are nearly all, and would decide alone.
@@ -60,7 +62,7 @@ class Score:
         return found
 
     def gain_db(self, other: Score) -> float:
-        """The mean of `gains`; 0 without samples or probes."""
+        """The mean of `gains`; 0 without samples or evaluation points."""
         return float(self.gains(other).mean()) if self.noise.size else 0.0
 
     def surpasses(
@@ -83,21 +85,22 @@ class Score:
         return float(gains.mean()) > max(margin_db, errors * error)
 
     def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
-        """Better by `margin_db` in all, and for certain; never without any sample or probe."""
+        """Better by `margin_db` in all, and for certain; never without any sample or evaluation
+        point."""
         return self.surpasses(other, 0.0, errors) and self.mean_db > other.mean_db + margin_db
 
 
-class Trials:
+class CandidateEvaluator:
     """Runs trials on the kept samples and counts them."""
 
     def __init__(self, calibration: Calibration) -> None:
-        self.kept, self.probes = calibration.kept, calibration.probes
+        self.kept, self.points = calibration.kept, calibration.points
         self.count = 0
-        self.truth = [[p.view(s.probed[p.tensor]) for s in self.kept] for p in self.probes]
+        self.truth = [[p.view(s.at_points[p.tensor]) for s in self.kept] for p in self.points]
         self.signal = _energies(self.truth)
         self._raw: tuple[object, dict[int, dict[str, Array]]] = (None, {})
 
-    def on(self, count: int) -> Trials:
+    def on(self, count: int) -> CandidateEvaluator:
         """The same on `count` of the samples, spread evenly."""
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
@@ -115,13 +118,13 @@ class Trials:
         return self.measure(plan.emit(ranges)[0])
 
     def measure(self, graph: Graph) -> Score:
-        """The score of any graph that has the probed tensors by their names."""
+        """The score of any graph that has the evaluated tensors by their names."""
         return Score(self.noise(graph), self.signal)
 
     def noise(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
-        """Of such a graph, [probes, samples at `at`]."""
+        """Of such a graph, [evaluation points, samples at `at`]."""
         self.count += 1
-        return self._run(open_once(with_probes(graph, self.probes)), at)
+        return self._run(open_once(with_evaluation_points(graph, self.points)), at)
 
     def challenge(self, graph: Graph, champion: Score, margin_db: float) -> Score | None:
         """The score of `graph` if it beats the `champion`, on samples held out as well; else None.
@@ -130,7 +133,7 @@ class Trials:
         was found on the others: of many things tried the best on some samples is partly luck.
         """
         self.count += 1
-        session = open_once(with_probes(graph, self.probes))
+        session = open_once(with_evaluation_points(graph, self.points))
         noise = champion.noise.copy()
         score = Score(noise, self.signal)
         few = slice(0, None, 4)
@@ -147,12 +150,12 @@ class Trials:
 
     def _run(self, session: Session, at: slice) -> NDArray[np.float64]:
         samples = range(len(self.kept))[at]
-        noise = np.zeros((len(self.probes), len(samples)))
+        noise = np.zeros((len(self.points), len(samples)))
         for k, i in enumerate(samples):
             got = session.run(self._feed(session, i))
-            for p, probe in enumerate(self.probes):
-                if probe.tensor in got:
-                    error = probe.view(got[probe.tensor]) - self.truth[p][i]
+            for p, point in enumerate(self.points):
+                if point.tensor in got:
+                    error = point.view(got[point.tensor]) - self.truth[p][i]
                     noise[p, k] = np.sum(error * error)
         return noise
 
@@ -168,5 +171,5 @@ class Trials:
 
 
 def _energies(views: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """Sum of squares over the samples, by probe."""
+    """Sum of squares over the samples, by evaluation point."""
     return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])

@@ -13,7 +13,7 @@ FEW = 8
 """So many samples hardly show a range: new ones leave each end with a chance of 1 / (n + 1)."""
 
 
-def remarks(calibration: Calibration, batch: int = 1) -> list[str]:
+def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
     """A line for each thing that the user should know; most samples have nothing of it.
 
     The model takes `batch` samples at a time, and calibration counts these as one.
@@ -33,7 +33,7 @@ def remarks(calibration: Calibration, batch: int = 1) -> list[str]:
                 f"all {len(kept)} samples looked at are the same: they count as one; calibrate "
                 "with different ones"
             )
-        elif kept[0].probed and _alike([k.probed for k in kept]):
+        elif kept[0].at_points and _alike([k.at_points for k in kept]):
             found.append(
                 "the float model answers the same to every sample: are they prepared as for "
                 "inference (scale, mean, layout)?"

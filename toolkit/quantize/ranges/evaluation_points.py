@@ -28,7 +28,7 @@ MARGIN = 2.0
 
 
 @dataclass(frozen=True)
-class Probe:
+class EvaluationPoint:
     """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`.
 
     `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
@@ -50,7 +50,7 @@ class Probe:
         soft: NDArray[np.float64] = softmax(y, axis=self.axis)
         return soft
 
-    def fitted(self, samples: Iterable[Array]) -> list[Probe]:
+    def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
         samples.
 
@@ -71,16 +71,16 @@ class Probe:
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
 
-def find_probes(graph: Graph) -> list[Probe]:
+def find_evaluation_points(graph: Graph) -> list[EvaluationPoint]:
     """What the graph's outputs are judged by, those that meet counted once.
 
-    An output of floats is a probe, or the input of the softmax that makes it. One of integers or
-    bools hides most errors, so the floats that it is made from stand for it: of an ArgMax the
-    softmax of what it compares. None where another output shows those already.
+    An output of floats is a evaluation point, or the input of the softmax that makes it. One of
+    integers or bools hides most errors, so the floats that it is made from stand for it: of an
+    ArgMax the softmax of what it compares. None where another output shows those already.
     """
     made = _Made(graph)
     whole = [p.value for p in graph.outputs if p.value.dtype != FLOAT]
-    found = [p for port in graph.outputs for p in made.probes(port.value)]
+    found = [p for port in graph.outputs for p in made.points(port.value)]
     shown = {p.tensor for p in found}
     found += [p for v in whole for p in made.before_steps(v) if p.tensor not in shown]
     return list(dict.fromkeys(found))
@@ -93,7 +93,7 @@ class _Made:
         self.by, self.readers = graph.producers(), graph.consumers()
         self.outputs = graph.output_values()
 
-    def probes(self, v: Value) -> list[Probe]:
+    def points(self, v: Value) -> list[EvaluationPoint]:
         """Of a tensor of floats; none of one that is given or constant, or of another type."""
         source = v
         while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
@@ -101,11 +101,11 @@ class _Made:
         node = self.by.get(source)
         if node is not None and node.op == "Softmax" and node.input(0) in self.by:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
-        return [Probe(v.name)] if v.dtype == FLOAT and v in self.by else []
+        return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []
 
-    def before_steps(self, v: Value) -> list[Probe]:
+    def before_steps(self, v: Value) -> list[EvaluationPoint]:
         """Of the floats that a tensor of another type is made from."""
-        found: list[Probe] = []
+        found: list[EvaluationPoint] = []
         todo, seen = [v], {v}
         while todo:
             node = self.by.get(todo.pop())
@@ -119,20 +119,21 @@ class _Made:
                     todo.append(x)
         return found
 
-    def _compared(self, x: Value, reader: Node) -> list[Probe]:
-        found = self.probes(x)
-        if reader.op == "ArgMax" and found == [Probe(x.name)]:
+    def _compared(self, x: Value, reader: Node) -> list[EvaluationPoint]:
+        found = self.points(x)
+        if reader.op == "ArgMax" and found == [EvaluationPoint(x.name)]:
             return self._softmax_of(x, reader.attrs["axis"], reader)
         return found
 
-    def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[Probe]:
+    def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[EvaluationPoint]:
         shared = x in self.outputs or any(r is not reader for r in self.readers[x])
-        return [Probe(x.name, axis, shared=shared)] if x.shape[axis] > 1 else []
+        return [EvaluationPoint(x.name, axis, shared=shared)] if x.shape[axis] > 1 else []
 
 
-def with_probes(graph: Graph, probes: Sequence[Probe]) -> Graph:
-    """`graph` whose outputs are the probed tensors, by their names; those it lacks are left out."""
+def with_evaluation_points(graph: Graph, points: Sequence[EvaluationPoint]) -> Graph:
+    """`graph` whose outputs are the evaluated tensors, by their names; those it lacks are left
+    out."""
     by_name: dict[str, Value] = {v.name: v for n in graph.nodes for v in n.outputs}
-    tensors = dict.fromkeys(p.tensor for p in probes)
+    tensors = dict.fromkeys(p.tensor for p in points)
     found = [by_name[name] for name in tensors if name in by_name]
     return Graph(graph.nodes, graph.inputs, [Port(v.name, v, 1, v.shape) for v in found])

@@ -17,9 +17,9 @@ from ...progress import Progress
 from ..scheme.options import Range
 from ..scheme.plan import Plan
 from ..scheme.qparams import width
-from ..scheme.shared_scales import Group
+from ..scheme.shared_scales import ScaleGroup
 from .calibration import Calibration
-from .candidate_evaluation import SIGNIFICANCE, Score, Trials
+from .candidate_evaluation import SIGNIFICANCE, CandidateEvaluator, Score
 
 WORK = 3e11
 """Multiply-accumulates that a search may spend."""
@@ -43,14 +43,14 @@ def trials_for(macs: int, samples: int) -> int:
     return int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
 
 
-class Search:
+class RangeSearch:
     """Coordinate descent over the ranges of groups of tensors, from a plan with min-max ranges."""
 
     def __init__(
         self,
         plan: Plan,
         calibration: Calibration,
-        trials: Trials,
+        trials: CandidateEvaluator,
         budget: int,
         score: Score,
         progress: Progress | None = None,
@@ -83,8 +83,8 @@ class Search:
 
         A second round was tried: it found nothing that a significant gain would show.
         """
-        for group in self._by_noise():
-            for ranges in self._alternatives(group):
+        for scale_group in self._by_noise():
+            for ranges in self._alternatives(scale_group):
                 if self.trials.count >= self.budget:
                     return
                 tried = self.ranges | ranges
@@ -98,13 +98,13 @@ class Search:
             done = min(self.trials.count, self.budget)
             self.progress("searching ranges", done, self.budget)
 
-    def _by_noise(self) -> list[Group]:
+    def _by_noise(self) -> list[ScaleGroup]:
         """Groups from the noisiest on, by the SQNR that their range gives the tensor itself."""
 
-        def noise(group: Group) -> float:
-            return max(self._relative_noise(v.name) for v in group.readers)
+        def noise(scale_group: ScaleGroup) -> float:
+            return max(self._relative_noise(v.name) for v in scale_group.readers)
 
-        return sorted(self.plan.free_groups(), key=noise, reverse=True)
+        return sorted(self.plan.free_scale_groups(), key=noise, reverse=True)
 
     def _relative_noise(self, name: str) -> float:
         stats = self.calibration.stats[name]
@@ -112,14 +112,14 @@ class Search:
         power = quantization_error(stats, 0.0, 0.0)
         return quantization_error(stats, low, high) / power if power else 0.0
 
-    def _alternatives(self, group: Group) -> list[dict[str, Range]]:
+    def _alternatives(self, scale_group: ScaleGroup) -> list[dict[str, Range]]:
         """Other ranges of a group, all of its tensors by the same rule, the widest first."""
         lowest = self.calibration.lowest()
         by_rule: dict[str, dict[str, Range]] = {}
-        for v in group.readers:
+        for v in scale_group.readers:
             for rule, found in self.calibration.candidates(v.name):
                 by_rule.setdefault(rule, {})[v.name] = _above(found, lowest.get(v.name))
-        now = {v.name: self.ranges[v.name] for v in group.readers}
+        now = {v.name: self.ranges[v.name] for v in scale_group.readers}
         options = [now | ranges for ranges in by_rule.values()]
         options += [_scaled(now, factor) for factor in (0.94, 1.06)]
         distinct: list[dict[str, Range]] = []

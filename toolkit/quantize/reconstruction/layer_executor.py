@@ -23,7 +23,7 @@ _NOTHING = np.zeros(0)
 _ONNX = {dtype: number for number, dtype in reversed(NUMPY.items())}
 
 
-class Frontier:
+class LayerExecutor:
     """Runs a graph on `samples` up to a node, then from there on up to a later one.
 
     For every sample it holds what is read from that node on, as the runtime holds it.
@@ -34,7 +34,7 @@ class Frontier:
         self._before: list[object] = []
         self._held: dict[tuple[int, int], list[Array]] = {}
 
-    def reach(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Reals]]:
+    def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Reals]]:
         """For each sample the real `values`, which `node` reads or makes.
 
         Nodes come in order of execution. `graph` may be another one each time, if all nodes before

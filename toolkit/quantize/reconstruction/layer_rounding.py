@@ -19,10 +19,25 @@ from ...progress import Progress
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from ..weights import adaround, gptq
-from ..weights.layer_weights import Linear
-from ..weights.weight_quantizer import Grid, Rounded, make_grid, wanted_scales
-from .layer_executor import Frontier
-from .second_moments import Moments, Seen, Sums, held_out, moments, observe, spread, sums, total
+from ..weights.layer_weights import LayerWeights
+from ..weights.weight_quantizer import (
+    QuantizedWeights,
+    WeightQuantizer,
+    make_weight_quantizer,
+    target_scales,
+)
+from .layer_executor import LayerExecutor
+from .second_moments import (
+    LayerInputs,
+    MomentSums,
+    SecondMoments,
+    held_out,
+    moment_sums,
+    observe_inputs,
+    second_moments,
+    spread_evenly,
+    total,
+)
 
 Reals = NDArray[np.float64]
 
@@ -45,16 +60,16 @@ def round_weights(
     samples: Sequence[Mapping[str, Array]],
     progress: Progress | None = None,
     method: str = "gptq",
-) -> dict[tuple[str, int], Rounded]:
+) -> dict[tuple[str, int], QuantizedWeights]:
     """The weights of every node of `plan` that has quantized ones, by what they make and
     their bits; `method` is "gptq" or "adaround".
 
     The same plan, ranges and samples give the same integers.
     """
     through = method == "adaround"
-    few = spread(samples)
-    runs = Frontier(few), Frontier(few)
-    found: dict[tuple[str, int], Rounded] = {}
+    few = spread_evenly(samples)
+    runs = LayerExecutor(few), LayerExecutor(few)
+    found: dict[tuple[str, int], QuantizedWeights] = {}
     nodes = [n for n, u in plan.linear.items() if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST]
     for i, node in enumerate(nodes):
         if progress:
@@ -68,10 +83,10 @@ def round_weights(
         if x is None or y is None:
             continue
         linear = now.linear[node]
-        seen = observe(node, plan.graph, graph, runs, outputs=through)
-        parts = sums(seen)
+        seen = observe_inputs(node, plan.graph, graph, runs, outputs=through)
+        parts = moment_sums(seen)
         whole = total(parts)
-        about, carried = moments(whole), carried_part(linear, whole, parts)
+        about, carried = second_moments(whole), carried_part(linear, whole, parts)
         rounded = _round(linear, linear.floor(x, y), about, carried)
         if through:
             rounded = _through_clamp(linear, rounded, seen, about, carried, made)
@@ -81,24 +96,24 @@ def round_weights(
     return found
 
 
-def _held(seen: Moments) -> Reals:
+def _held(seen: SecondMoments) -> Reals:
     """What the distance of a weight from where it is costs, by group."""
     power = np.trace(seen.qq, axis1=1, axis2=2) / seen.qq.shape[1]
     result: Reals = KEEP * power + 1e-6 * power.max() + 1e-30
     return result
 
 
-def _second(seen: Moments) -> Reals:
+def _second(seen: SecondMoments) -> Reals:
     h: Reals = seen.qq + _held(seen)[:, None, None] * np.eye(seen.qq.shape[1])
     return h
 
 
-def _real(linear: Linear, seen: Moments | Sums) -> Reals:
+def _real(linear: LayerWeights, seen: SecondMoments | MomentSums) -> Reals:
     groups, k = seen.q.shape
     return linear.real.reshape(groups, -1, k)
 
 
-def _normal(linear: Linear, seen: Moments, carried: float) -> tuple[Reals, Reals]:
+def _normal(linear: LayerWeights, seen: SecondMoments, carried: float) -> tuple[Reals, Reals]:
     """The quadratic form of the error, as weights/gptq.py has it: b, h.
 
     Of what would make up for the errors of the inputs, the part that is `carried` is wanted.
@@ -107,7 +122,7 @@ def _normal(linear: Linear, seen: Moments, carried: float) -> tuple[Reals, Reals
     return gptq.product(_real(linear, seen), h + carried * (seen.xq - seen.qq)), h
 
 
-def carried_part(linear: Linear, whole: Sums, parts: Sequence[Sums]) -> float:
+def carried_part(linear: LayerWeights, whole: MomentSums, parts: Sequence[MomentSums]) -> float:
     """The part of what makes up for the errors of the inputs that holds for other samples too.
 
     Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
@@ -119,7 +134,7 @@ def carried_part(linear: Linear, whole: Sums, parts: Sequence[Sums]) -> float:
     w = _real(linear, whole)
     w = w[:, :: -(-w.shape[1] // TRIED)]
     for part in parts if len(parts) > 1 else ():
-        rest = moments(whole - part)
+        rest = second_moments(whole - part)
         qq, xq = held_out(part, rest)
         more = np.linalg.solve(_second(rest), (w @ (rest.xq - rest.qq)).swapaxes(1, 2))
         more = more.swapaxes(1, 2)
@@ -128,11 +143,13 @@ def carried_part(linear: Linear, whole: Sums, parts: Sequence[Sums]) -> float:
     return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
 
 
-def _round(linear: Linear, floor: Reals, seen: Moments, carried: float) -> Rounded:
+def _round(
+    linear: LayerWeights, floor: Reals, seen: SecondMoments, carried: float
+) -> QuantizedWeights:
     """The weights of one node, by GPTQ and coordinate descent."""
     b, h = _normal(linear, seen, carried)
     grid = _grid(linear, floor, h)
-    best: tuple[Grid, Reals, Reals] | None = None
+    best: tuple[WeightQuantizer, Reals, Reals] | None = None
     for factor in FACTORS if grid.form.bits < 8 else (1.0,):
         tried = replace(grid, scales=np.maximum(grid.scales * factor, floor))
         found = _solve(tried, b, h, floor)
@@ -141,12 +158,19 @@ def _round(linear: Linear, floor: Reals, seen: Moments, carried: float) -> Round
     grid, z, _ = best
     w, real = linear.real.reshape(z.shape), z * grid.steps.reshape(z.shape)
     shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
-    return Rounded(grid, z.reshape(linear.rows.shape), linear.real_bias + shift.reshape(-1))
+    return QuantizedWeights(
+        grid, z.reshape(linear.rows.shape), linear.real_bias + shift.reshape(-1)
+    )
 
 
 def _through_clamp(
-    linear: Linear, start: Rounded, seen: Seen, about: Moments, carried: float, made: Node
-) -> Rounded:
+    linear: LayerWeights,
+    start: QuantizedWeights,
+    seen: LayerInputs,
+    about: SecondMoments,
+    carried: float,
+    made: Node,
+) -> QuantizedWeights:
     """The weights of one node by AdaRound, from those of `_round`; `made` is what it makes."""
     aim, out = gptq.unrounded(*_normal(linear, about, carried)), made.output.quant
     assert out is not None
@@ -169,11 +193,15 @@ def _through_clamp(
     )
     bias = start.bias.reshape(shape[:2]) / unit
     z, bias = adaround.solve(problem, start.z.reshape(shape), bias, aim / steps)
-    return Rounded(grid, z.reshape(start.z.shape), (bias * unit).reshape(-1))
+    return QuantizedWeights(grid, z.reshape(start.z.shape), (bias * unit).reshape(-1))
 
 
 def _targets(
-    linear: Linear, seen: Seen, about: Moments, carried: float, clamp: tuple[float, float]
+    linear: LayerWeights,
+    seen: LayerInputs,
+    about: SecondMoments,
+    carried: float,
+    clamp: tuple[float, float],
 ) -> Reals:
     """What a node should make [g, n, places], behind its clamp.
 
@@ -190,7 +218,9 @@ def _targets(
     return wanted
 
 
-def _solve(grid: Grid, b: Reals, h: Reals, floor: Reals) -> tuple[Grid, Reals, Reals]:
+def _solve(
+    grid: WeightQuantizer, b: Reals, h: Reals, floor: Reals
+) -> tuple[WeightQuantizer, Reals, Reals]:
     """The integers for a grid, its scales adapted to them at 4 bits, and the error of each row."""
     steps, limit = grid.steps.reshape(b.shape), grid.form.limit
     z = gptq.nearest_plane(b, h, steps, limit)
@@ -204,8 +234,8 @@ def _solve(grid: Grid, b: Reals, h: Reals, floor: Reals) -> tuple[Grid, Reals, R
 
 
 def _better(
-    one: tuple[Grid, Reals, Reals], other: tuple[Grid, Reals, Reals]
-) -> tuple[Grid, Reals, Reals]:
+    one: tuple[WeightQuantizer, Reals, Reals], other: tuple[WeightQuantizer, Reals, Reals]
+) -> tuple[WeightQuantizer, Reals, Reals]:
     """Of each row the one with less error; both have the same multipliers."""
     less = other[2] < one[2]
     scales = np.where(less.reshape(-1), other[0].scales, one[0].scales)
@@ -216,10 +246,12 @@ def _better(
     )
 
 
-def _grid(linear: Linear, floor: Reals, h: Reals) -> Grid:
+def _grid(linear: LayerWeights, floor: Reals, h: Reals) -> WeightQuantizer:
     """Steps; of 4 bits those that keep the errors small that weigh most."""
     rows, form = linear.rows, linear.form
     if form.bits == 8:
-        return make_grid(linear.wanted, form, rows.shape[1], floor)
+        return make_weight_quantizer(linear.wanted, form, rows.shape[1], floor)
     weighs = np.diagonal(h, axis1=1, axis2=2).repeat(len(rows) // len(h), axis=0)
-    return make_grid(wanted_scales(rows, form, True, weighs), form, rows.shape[1], floor)
+    return make_weight_quantizer(
+        target_scales(rows, form, True, weighs), form, rows.shape[1], floor
+    )

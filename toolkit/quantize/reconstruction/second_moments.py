@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node
-from .layer_executor import Frontier
+from .layer_executor import LayerExecutor
 
 Reals = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ FINE = 16
 
 
 @dataclass(frozen=True)
-class Moments:
+class SecondMoments:
     """Over columns x of the float model and q of the quantized one, for each group of channels.
 
     qq, xq [groups, k, k] are the means of q q' and x q' about the means q [groups, k] and x, as far
@@ -49,7 +49,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LayerInputs:
     """What meets a node's weights, a few places of each sample: [groups, places, k] of integers.
 
     q counts steps of the quantized model's input, x parts of them (FINE) of the float model's.
@@ -62,19 +62,19 @@ class Seen:
     step: float
 
 
-def spread(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
+def spread_evenly(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
     """At most SAMPLES of them, evenly."""
     step = -(-len(samples) // SAMPLES)
     return list(samples[::step])
 
 
-def observe(
+def observe_inputs(
     node: Node,
     floats: Graph,
     quantized: Graph,
-    runs: tuple[Frontier, Frontier],
+    runs: tuple[LayerExecutor, LayerExecutor],
     outputs: bool = False,
-) -> Seen:
+) -> LayerInputs:
     """What `node` (of `floats`) reads in both graphs; Conv2d and FullyConnected only.
 
     `runs` are of the one and of the other, on the same samples.
@@ -82,10 +82,10 @@ def observe(
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None
-    exact = runs[0].reach(floats, node, [node.input(0), *([node.output] if outputs else [])])
-    rounded = runs[1].reach(quantized, made, [source])
+    exact = runs[0].run_to(floats, node, [node.input(0), *([node.output] if outputs else [])])
+    rounded = runs[1].run_to(quantized, made, [source])
     step, count = quant.scalar, len(runs[0].samples)
-    seen = Seen([], [], [], step)
+    seen = LayerInputs([], [], [], step)
     for i, ((x, *y), (q,)) in enumerate(zip(exact, rounded, strict=True)):
         places = _places(node, i, count)
         seen.x.append(columns(node, np.rint(x / (step / FINE)), places))
@@ -95,7 +95,7 @@ def observe(
 
 
 @dataclass(frozen=True)
-class Sums:
+class MomentSums:
     """Over columns of some samples, counted from `middle` (of x, of q), in units of Seen."""
 
     qq: Reals
@@ -109,7 +109,7 @@ class Sums:
     middle: tuple[Reals, Reals]
     step: float
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: MomentSums) -> MomentSums:
         """Those of both."""
         return replace(
             self,
@@ -122,7 +122,7 @@ class Sums:
             samples=self.samples + other.samples,
         )
 
-    def __sub__(self, part: Sums) -> Sums:
+    def __sub__(self, part: MomentSums) -> MomentSums:
         """Those of the other samples."""
         return replace(
             self,
@@ -136,30 +136,30 @@ class Sums:
         )
 
 
-def parts(seen: Seen) -> list[range]:
+def parts(seen: LayerInputs) -> list[range]:
     """Which samples are tried by what the others say: every PARTS-th, from each of the first on."""
     count = len(seen.q)
     step = min(PARTS, count)
     return [range(first, count, step) for first in range(step)]
 
 
-def sums(seen: Seen) -> list[Sums]:
+def moment_sums(seen: LayerInputs) -> list[MomentSums]:
     """Of what a node reads, in each of the parts of the samples."""
     x0, q0 = (np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in (seen.x, seen.q))
     return [_sums_of(seen, (x0, q0), chosen) for chosen in parts(seen)]
 
 
-def total(sums: Sequence[Sums]) -> Sums:
+def total(moment_sums: Sequence[MomentSums]) -> MomentSums:
     """Of all parts together."""
-    return reduce(Sums.__add__, sums)
+    return reduce(MomentSums.__add__, moment_sums)
 
 
-def _sums_of(seen: Seen, middle: tuple[Reals, Reals], chosen: range) -> Sums:
+def _sums_of(seen: LayerInputs, middle: tuple[Reals, Reals], chosen: range) -> MomentSums:
     """Of what a node reads in the samples `chosen`, counted from `middle`."""
     both = zip((seen.x, seen.q), middle, strict=True)
     xs, qs = ([vs[i] - m[:, None] for i in chosen] for vs, m in both)
     qq, squares = _products(qs)
-    return Sums(
+    return MomentSums(
         qq=qq,
         xq=_sum(x.swapaxes(1, 2) @ q for x, q in zip(xs, qs, strict=True)),
         q=_sum(v.sum(axis=1) for v in qs),
@@ -172,23 +172,23 @@ def _sums_of(seen: Seen, middle: tuple[Reals, Reals], chosen: range) -> Sums:
     )
 
 
-def moments(s: Sums) -> Moments:
+def second_moments(s: MomentSums) -> SecondMoments:
     """Of what a node reads in these samples."""
     x, q = s.x / s.columns, s.q / s.columns
     qq, xq = _about(s, x, q)
     certain = 1 - _uncertain(s)
     weight = np.where(np.eye(qq.shape[1], dtype=bool), 1.0, certain)
     x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
-    return Moments(qq * weight, xq * weight, q, x, certain)
+    return SecondMoments(qq * weight, xq * weight, q, x, certain)
 
 
-def held_out(part: Sums, rest: Moments) -> tuple[Reals, Reals]:
+def held_out(part: MomentSums, rest: SecondMoments) -> tuple[Reals, Reals]:
     """qq, xq of a part of the samples as it is, about the means of the rest."""
     x, q = rest.x / part.step * FINE - part.middle[0], rest.q / part.step - part.middle[1]
     return _about(part, x, q)
 
 
-def _about(s: Sums, x: Reals, q: Reals) -> tuple[Reals, Reals]:
+def _about(s: MomentSums, x: Reals, q: Reals) -> tuple[Reals, Reals]:
     """The means of q q' and x q' about `x` and `q`, which are counted as in the sums."""
     mean_x, mean_q = s.x / s.columns - x, s.q / s.columns - q
     qq = s.qq / s.columns - _outer(mean_q + q, q) - _outer(q, mean_q)
@@ -226,7 +226,7 @@ def _beside(products: Reals) -> float:
     return float(squared.sum() - np.trace(squared, axis1=1, axis2=2).sum())
 
 
-def _uncertain(s: Sums) -> float:
+def _uncertain(s: MomentSums) -> float:
     """The part of the sums off the diagonal that is chance, by their variance over samples."""
     power = _beside(s.qq)
     if s.samples < 2 or power <= 0:

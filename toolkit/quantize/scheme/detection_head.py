@@ -14,7 +14,7 @@ from ...ops import definition
 _DECODING = frozenset({"Add", "Sub", "Mul", "Div", "Pow"})
 
 
-def decoding_tail(graph: Graph) -> frozenset[str]:
+def detection_head(graph: Graph) -> frozenset[str]:
     """Outputs of the nodes after the last weights, where those compute on several tensors.
 
     Empty when the tail only moves, normalises or applies one function: int8 serves that well.

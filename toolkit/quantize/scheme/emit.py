@@ -9,13 +9,13 @@ import numpy as np
 from ...ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ...ops import definition
 from ...ops.lut import make_table
-from ..weights.layer_weights import Linear
+from ..weights.layer_weights import LayerWeights
 from .options import Decision, Range
 from .precision import FLOAT, INT8, DType, Precision
 from .qparams import activation_params, constant_q
-from .quantizable_groups import Unit
-from .shared_scales import Sharing
-from .table_accuracy import Tables
+from .quantizable_groups import QuantizableGroup
+from .shared_scales import SharedScales
+from .table_accuracy import TableAccuracy
 
 Quants = dict[tuple[Value, DType], QuantParams]
 """The quantization of a float tensor on int8, and on int16."""
@@ -27,12 +27,12 @@ class Emitter:
     def __init__(
         self,
         graph: Graph,
-        units: list[Unit],
-        sharing: Sharing,
-        linear: dict[Node, Linear],
-        tables: Tables,
+        groups: list[QuantizableGroup],
+        sharing: SharedScales,
+        linear: dict[Node, LayerWeights],
+        tables: TableAccuracy,
     ) -> None:
-        self.graph, self.units, self.sharing = graph, units, sharing
+        self.graph, self.groups, self.scales = graph, groups, sharing
         self.linear, self.tables = linear, tables
         self.made = Graph()
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
@@ -44,11 +44,11 @@ class Emitter:
     def run(self, quants: Quants) -> Graph:
         self.quants = quants
         self._inputs()
-        for unit in self.units:
-            if unit.integer:
-                self._integer_unit(unit)
+        for group in self.groups:
+            if group.integer:
+                self._integer_group(group)
             else:
-                self._plain_unit(unit)
+                self._float_group(group)
         for port in self.graph.outputs:
             value = port.value if port.value.const is not None else self._made(port.value)
             self.made.outputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
@@ -58,7 +58,7 @@ class Emitter:
         """Graph inputs are integers when all that reads them is, of the widest type read."""
         for port in self.graph.inputs:
             v = port.value
-            read = {u.dtype or FLOAT for u in self.units if v in u.node.dynamic_inputs}
+            read = {u.dtype or FLOAT for u in self.groups if v in u.node.dynamic_inputs}
             whole = v.dtype == FLOAT and read and FLOAT not in read
             dtype = max(read, key=lambda t: t.itemsize) if whole else v.dtype
             value = self._define(v, dtype)
@@ -93,8 +93,8 @@ class Emitter:
             forms[dtype] = self._append(op, [source], self._value(v, dtype, name), name)
         return forms[dtype]
 
-    def _plain_unit(self, unit: Unit) -> None:
-        for node in unit.nodes:
+    def _float_group(self, group: QuantizableGroup) -> None:
+        for node in group.nodes:
             if any(v in self.forms for v in node.outputs):  # a chain ends here, another goes on
                 continue
             inputs = [
@@ -102,23 +102,23 @@ class Emitter:
             ]
             outputs = [self._define(v, FLOAT) for v in node.outputs]
             self.made.nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
-        if unit.why:
-            self._decide(unit, "kept float", unit.why)
+        if group.why:
+            self._decide(group, "kept float", group.why)
 
-    def _decide(self, unit: Unit, what: str, why: str) -> None:
-        op, name = unit.label
+    def _decide(self, group: QuantizableGroup, what: str, why: str) -> None:
+        op, name = group.label
         self.decisions.append(Decision(name, op, what, why))
 
-    def _integer_unit(self, unit: Unit) -> None:
-        if unit.why:
-            self._decide(unit, f"made {unit.precision}", unit.why)
-        if unit.chain:
-            self._chain(unit)
+    def _integer_group(self, group: QuantizableGroup) -> None:
+        if group.why:
+            self._decide(group, f"made {group.precision}", group.why)
+        if group.chain:
+            self._chain(group)
             return
-        assert unit.dtype is not None
-        node = unit.node
-        inputs: list[Value | None] = [self._input(unit, i, v) for i, v in enumerate(node.inputs)]
-        outputs = [self._define(v, unit.dtype) for v in node.outputs]
+        assert group.dtype is not None
+        node = group.node
+        inputs: list[Value | None] = [self._input(group, i, v) for i, v in enumerate(node.inputs)]
+        outputs = [self._define(v, group.dtype) for v in node.outputs]
         attrs = dict(node.attrs)
         if node in self.linear:
             attrs |= self._linear(node, inputs, outputs[0])
@@ -126,74 +126,74 @@ class Emitter:
         self.made.nodes.append(made)
         why = definition(node.op).accumulator_problem(made)
         if why:
-            assert unit.precision is not None
-            self.refused[node, unit.precision] = why
+            assert group.precision is not None
+            self.refused[node, group.precision] = why
 
-    def _chain(self, unit: Unit) -> None:
-        assert unit.chain is not None and unit.dtype is not None
-        x, end = self._as(unit.chain.root, unit.dtype), unit.chain.end
-        y = self._define(end, unit.dtype)
+    def _chain(self, group: QuantizableGroup) -> None:
+        assert group.chain is not None and group.dtype is not None
+        x, end = self._as(group.chain.root, group.dtype), group.chain.end
+        y = self._define(end, group.dtype)
         assert x.quant is not None and y.quant is not None
-        values = np.stack([make_table(f, x.quant, y.quant) for f in unit.chain.functions])
-        if unit.precision == "int16":
-            why = self.tables.problem(unit.chain, values, x.quant, y.quant)
+        values = np.stack([make_table(f, x.quant, y.quant) for f in group.chain.functions])
+        if group.precision == "int16":
+            why = self.tables.problem(group.chain, values, x.quant, y.quant)
             if why:
-                self.refused[unit.nodes[-1], unit.precision] = why
-        index, tables = unit.chain.index, f"{end.name}.table"
+                self.refused[group.nodes[-1], group.precision] = why
+        index, tables = group.chain.index, f"{end.name}.table"
         if index is None:
             operands = [constant(values[0], tables)]
         else:
             operands = [constant(values, tables), constant(index, f"{end.name}.index")]
-        self._append("Lut", [x, *operands], y, unit.node.name)
+        self._append("Lut", [x, *operands], y, group.node.name)
 
-    def _input(self, unit: Unit, i: int, v: Value | None) -> Value | None:
+    def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
         """Operand `i` of an integer node; weight and bias are left for `_linear`."""
-        node, op = unit.node, definition(unit.node.op)
+        node, op = group.node, definition(group.node.op)
         if v is None or i in op.real_constants:
             return v
         if node in self.linear and i in (op.weight, op.bias):
             return v
         if v.const is not None:
-            return self._constant(unit, v)
+            return self._constant(group, v)
         if v.dtype != FLOAT:
             return self._made(v)
-        if (unit, i) in self.sharing.requantized:
-            return self._requantized(unit, v)
-        assert unit.dtype is not None
-        return self._as(v, unit.dtype)
+        if (group, i) in self.scales.requantized:
+            return self._requantized(group, v)
+        assert group.dtype is not None
+        return self._as(v, group.dtype)
 
-    def _constant(self, unit: Unit, v: Value) -> Value:
-        assert v.const is not None and unit.dtype is not None
+    def _constant(self, group: QuantizableGroup, v: Value) -> Value:
+        assert v.const is not None and group.dtype is not None
         if v.dtype != FLOAT:
             return v
-        if unit.shared:
-            quant = self.quants[unit.node.output, unit.dtype]
+        if group.shared:
+            quant = self.quants[group.node.output, group.dtype]
         else:
             low, high = float(v.const.min()), float(v.const.max())
-            if unit.node.op == "Add":
-                low, high = self._told_apart(unit, low, high)
-            quant = activation_params(low, high, unit.dtype)
+            if group.node.op == "Add":
+                low, high = self._told_apart(group, low, high)
+            quant = activation_params(low, high, group.dtype)
         return constant(constant_q(v.const, quant), v.name, quant)
 
-    def _told_apart(self, unit: Unit, low: float, high: float) -> Range:
+    def _told_apart(self, group: QuantizableGroup, low: float, high: float) -> Range:
         """The part of a summand's range beyond which every sum saturates."""
-        assert unit.dtype is not None
-        (x,), y = unit.inputs, unit.node.output
-        x_low, x_high = _reals(self.quants[x, unit.dtype])
-        y_low, y_high = _reals(self.quants[y, unit.dtype])
+        assert group.dtype is not None
+        (x,), y = group.inputs, group.node.output
+        x_low, x_high = _reals(self.quants[x, group.dtype])
+        y_low, y_high = _reals(self.quants[y, group.dtype])
         told = np.clip((low, high), y_low - x_high, y_high - x_low)
         return float(told[0]), float(told[1])
 
-    def _requantized(self, unit: Unit, v: Value) -> Value:
-        assert unit.dtype is not None
-        x, out = self._as(v, unit.dtype), unit.node.output
+    def _requantized(self, group: QuantizableGroup, v: Value) -> Value:
+        assert group.dtype is not None
+        x, out = self._as(v, group.dtype), group.node.output
         name = f"{v.name}.for.{out.name}"
         if name in self.requantized:  # it is read twice
             return self.requantized[name]
-        y = Value(name, TensorType(unit.dtype, v.shape), None, self.quants[out, unit.dtype])
+        y = Value(name, TensorType(group.dtype, v.shape), None, self.quants[out, group.dtype])
         self.requantized[name] = y
-        self._decide(unit, f"requantized input '{v.name}'", "it has finer steps elsewhere")
-        if unit.dtype != INT8:
+        self._decide(group, f"requantized input '{v.name}'", "it has finer steps elsewhere")
+        if group.dtype != INT8:
             return self._append("Requantize", [x], y, name)
         assert x.quant is not None and y.quant is not None
         values = make_table(lambda real: real, x.quant, y.quant)

@@ -21,7 +21,7 @@ GROUPS_FROM = 0.8
 """The part of a tensor's channels that must vary for its readers' weights to have groups."""
 
 
-def choose(plan: Plan, ranges: Ranges) -> tuple[list[str], frozenset[str]]:
+def choose_int4_layers(plan: Plan, ranges: Ranges) -> tuple[list[str], frozenset[str]]:
     """What the nodes make that should have 4-bit weights, and what is made without groups of them.
 
     Groups keep constant channels in the file, which else are removed with what they feed.
@@ -30,7 +30,7 @@ def choose(plan: Plan, ranges: Ranges) -> tuple[list[str], frozenset[str]]:
     kept = {v.name: mask.mean() for v, mask in remove_constant_channels(graph).items()}
     sparse = {name for name, part in kept.items() if part < GROUPS_FROM}
     reading = [n for n in graph.nodes if n.inputs and n.inputs[0] is not None]
-    able = {u.node for u in plan.units if can_be_int4(u, plan.refused)}
+    able = {u.node for u in plan.groups if can_be_int4(u, plan.refused)}
     able -= _first_or_depthwise(plan.graph)
     whole, left = _weights(plan.graph), _weights(graph)
     names = [n.output.name for n in plan.graph.nodes if n in able]

@@ -33,7 +33,7 @@ CONDITIONS = {
 
 
 @dataclass(eq=False)
-class Chain:
+class LookupChain:
     """`end` as a function of the element of `root` at the same place.
 
     functions  of each class of channels, in double precision; what IEEE makes infinite or NaN stays
@@ -138,7 +138,7 @@ def _elementwise(node: Node) -> bool:
     return definition(node.op).table(node) is not None
 
 
-def find_chains(graph: Graph) -> list[Chain]:
+def find_chains(graph: Graph) -> list[LookupChain]:
     """The chains whose ends are read outside of them, in order of execution; as long as can be.
 
     Ends are numbers: a condition that is read outside is not of a chain.
@@ -152,7 +152,7 @@ def find_chains(graph: Graph) -> list[Chain]:
         outside |= told
 
 
-def _find_chains(graph: Graph, outside: set[Node]) -> list[Chain]:
+def _find_chains(graph: Graph, outside: set[Node]) -> list[LookupChain]:
     root: dict[Value, Value] = {}
     path: dict[Value, tuple[Node, ...]] = {}
     for node in graph.nodes:
@@ -168,7 +168,7 @@ def _find_chains(graph: Graph, outside: set[Node]) -> list[Chain]:
     order = {id(n): i for i, n in enumerate(graph.nodes)}
     ends = _read_outside(graph, root)
     return [
-        Chain(root[end], end, tuple(sorted(path[end], key=lambda n: order[id(n)])))
+        LookupChain(root[end], end, tuple(sorted(path[end], key=lambda n: order[id(n)])))
         for end in root
         if end in ends
     ]

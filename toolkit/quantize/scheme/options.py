@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....calibration import OBSERVERS as FIXED
-from ..weights.weight_quantizer import Form, Rounded
+from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 from .precision import Precision
 
 OBSERVERS: tuple[str, ...] = ("auto", *FIXED)
 
-WEIGHTS: Mapping[str, Form] = {
-    "int8": Form(),
-    "int4": Form(4),
-    "int4-group32": Form(4, 32),
-    "int4-group16": Form(4, 16),
+WEIGHTS: Mapping[str, WeightFormat] = {
+    "int8": WeightFormat(),
+    "int4": WeightFormat(4),
+    "int4-group32": WeightFormat(4, 32),
+    "int4-group16": WeightFormat(4, 16),
 }
 """How the weights of convolutions and FullyConnected may be held."""
 
@@ -30,7 +30,7 @@ METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
 
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
-RoundedWeights = Mapping[tuple[str, int], Rounded]
+RoundedWeights = Mapping[tuple[str, int], QuantizedWeights]
 """By the tensor made with them, and their bits."""
 
 

@@ -10,17 +10,17 @@ import numpy as np
 from ...ir import Graph, Node, Value
 from ...ops import definition
 from ...ops._opdef import Activation
-from ..weights.layer_weights import Linear
-from ..weights.weight_quantizer import Form
+from ..weights.layer_weights import LayerWeights
+from ..weights.weight_quantizer import WeightFormat
 from .emit import Emitter, Quants
 from .options import Decision, Options, Range, Ranges, RoundedWeights
-from .precision import INT8, INT16, OF_4_BITS, Precision
+from .precision import INT8, INT16, WITH_INT4_WEIGHTS, Precision
 from .prepare import prepare
 from .qparams import activation_params, widen
-from .quantizable_groups import Unit, find_units
+from .quantizable_groups import QuantizableGroup, find_quantizable_groups
 from .saturation import narrowed, without_masks
-from .shared_scales import Group, Sharing, share
-from .table_accuracy import Tables
+from .shared_scales import ScaleGroup, SharedScales, share_scales
+from .table_accuracy import TableAccuracy
 
 
 class Plan:
@@ -37,8 +37,8 @@ class Plan:
         self.graph = prepare(graph)
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.wide = ranges
-        self.tables = Tables(seen or ranges)
-        self._linears: dict[tuple[Node, Form], Linear] = {}
+        self.tables = TableAccuracy(seen or ranges)
+        self._linears: dict[tuple[Node, WeightFormat], LayerWeights] = {}
         self._analyse()
 
     def mixed(self, options: Options) -> Plan:
@@ -51,53 +51,55 @@ class Plan:
         return other
 
     def _analyse(self) -> None:
-        self.units = find_units(self.graph, self.wide, self.options, self.refused)
-        self.sharing: Sharing = share(self.units, self.graph.output_values(), self.wide)
-        self.linear = {u.node: self._linear(u) for u in self.units if _has_weights(u)}
-        self.readers: dict[Value, list[Unit]] = {}
-        for u in self.units:
+        self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
+        self.scales: SharedScales = share_scales(self.groups, self.graph.output_values(), self.wide)
+        self.linear = {u.node: self._linear(u) for u in self.groups if _has_weights(u)}
+        self.readers: dict[Value, list[QuantizableGroup]] = {}
+        for u in self.groups:
             for v in u.inputs:
                 self.readers.setdefault(v, []).append(u)
 
-    def free_groups(self) -> list[Group]:
-        """The groups whose ranges matter."""
-        groups = self.sharing.groups
-        return [g for g in groups if g.dtype == INT8 and g.fixed is None and g.readers]
+    def free_scale_groups(self) -> list[ScaleGroup]:
+        """The scale groups whose ranges matter."""
+        scale_groups = self.scales.groups
+        return [s for s in scale_groups if s.dtype == INT8 and s.fixed is None and s.readers]
 
     def params(self, ranges: Ranges) -> Quants:
         """The quantizations of every tensor."""
         found: Quants = {}
         clamps = {
-            u.node.output: Activation.of(u.node) for u in self.units if u.integer and not u.chain
+            u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
         }
         narrow, wide = (
-            without_masks(self.units, self.readers, self.outputs, r) for r in (ranges, self.wide)
+            without_masks(self.groups, self.readers, self.outputs, r) for r in (ranges, self.wide)
         )
-        for group in self.sharing.groups:
+        for scale_group in self.scales.groups:
             total: Range | None = None
-            known = wide if group.dtype == INT16 else narrow
-            for v in group.readers or group.members:
+            known = wide if scale_group.dtype == INT16 else narrow
+            for v in scale_group.readers or scale_group.members:
                 low, high = known[v.name]
                 act = clamps.get(v, Activation())
                 low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
                 low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, known)
                 total = (low, high) if total is None else widen(total, (low, high))
             assert total is not None
-            quant = group.fixed or activation_params(*total, group.dtype)
-            found.update({(v, group.dtype): quant for v in group.members})
+            quant = scale_group.fixed or activation_params(*total, scale_group.dtype)
+            found.update({(v, scale_group.dtype): quant for v in scale_group.members})
         return found
 
     @property
     def outputs(self) -> set[Value]:
         return self.graph.output_values()
 
-    def _linear(self, unit: Unit) -> Linear:
-        node, options = unit.node, self.options
-        group = 0 if node.output.name in options.ungrouped else options.int4_group
-        form = Form(4, group) if unit.precision in OF_4_BITS else Form()
+    def _linear(self, group: QuantizableGroup) -> LayerWeights:
+        node, options = group.node, self.options
+        group_size = 0 if node.output.name in options.ungrouped else options.int4_group
+        form = (
+            WeightFormat(4, group_size) if group.precision in WITH_INT4_WEIGHTS else WeightFormat()
+        )
         if (node, form) not in self._linears:
             means = options.means.get(node.input(0).name)
-            self._linears[node, form] = Linear(node, means, options.search_scales, form)
+            self._linears[node, form] = LayerWeights(node, means, options.search_scales, form)
         rounded = options.rounded.get((node.output.name, form.bits))
         return self._linears[node, form].with_rounded(rounded)
 
@@ -111,7 +113,7 @@ class Plan:
         """The same plan with these Options.rounded."""
         other = copy(self)
         other.options = replace(self.options, rounded=rounded)
-        other.linear = {u.node: other._linear(u) for u in self.units if _has_weights(u)}
+        other.linear = {u.node: other._linear(u) for u in self.groups if _has_weights(u)}
         return other
 
     def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
@@ -121,7 +123,7 @@ class Plan:
         precision: the plan changes then.
         """
         while True:
-            emitter = Emitter(self.graph, self.units, self.sharing, self.linear, self.tables)
+            emitter = Emitter(self.graph, self.groups, self.scales, self.linear, self.tables)
             graph = emitter.run(self.params(ranges))
             if not emitter.refused:
                 return graph, emitter.decisions
@@ -129,8 +131,8 @@ class Plan:
             self._analyse()
 
 
-def _has_weights(unit: Unit) -> bool:
-    return unit.integer and unit.chain is None and definition(unit.node.op).weight is not None
+def _has_weights(group: QuantizableGroup) -> bool:
+    return group.integer and group.chain is None and definition(group.node.op).weight is not None
 
 
 def quantize_graph(

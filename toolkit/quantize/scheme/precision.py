@@ -13,7 +13,7 @@ DType = np.dtype[Any]
 
 FLOAT, INT8, INT16 = (np.dtype(t) for t in (np.float32, np.int8, np.int16))
 
-ACTIVATIONS: dict[Precision, DType] = {
+ACTIVATION_DTYPE: dict[Precision, DType] = {
     "float32": FLOAT,
     "int16": INT16,
     "int8": INT8,
@@ -21,7 +21,7 @@ ACTIVATIONS: dict[Precision, DType] = {
     "int16x4": INT16,
 }
 
-OF_4_BITS: frozenset[Precision] = frozenset({"int4", "int16x4"})
+WITH_INT4_WEIGHTS: frozenset[Precision] = frozenset({"int4", "int16x4"})
 """Those whose weights are."""
 
 

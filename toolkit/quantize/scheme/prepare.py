@@ -9,7 +9,7 @@ ORDER_KEEPING = ("Softmax", "LogSoftmax")
 
 def prepare(graph: Graph) -> Graph:
     """A copy in which an arg-max reads what its softmax reads."""
-    copy = copied(graph)
+    copy = copy_graph(graph)
     made_by = copy.producers()
     for node in copy.nodes:
         _skip_softmax(node, made_by)
@@ -17,7 +17,7 @@ def prepare(graph: Graph) -> Graph:
     return copy
 
 
-def copied(graph: Graph) -> Graph:
+def copy_graph(graph: Graph) -> Graph:
     """A graph of its own that shares the constants."""
     new: dict[Value, Value] = {}
 

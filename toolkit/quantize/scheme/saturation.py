@@ -15,14 +15,16 @@ from ...passes.finite_masks import MASKED
 from .lookup_chains import Function
 from .options import Range, Ranges
 from .qparams import LEVELS, width
-from .quantizable_groups import Unit
+from .quantizable_groups import QuantizableGroup
 
 POINTS = 2049
 TOLERANCE = 0.25
 """Of an output step: less is not seen after rounding, but near a tie."""
 
 
-def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], ranges: Ranges) -> Range:
+def narrowed(
+    r: Range, v: Value, readers: list[QuantizableGroup], outputs: set[Value], ranges: Ranges
+) -> Range:
     """The range `r` of `v` without the ends that no reader tells apart, if only tables read it."""
     if not readers or v in outputs or width(r) == 0:
         return r
@@ -33,10 +35,10 @@ def narrowed(r: Range, v: Value, readers: list[Unit], outputs: set[Value], range
     )
 
 
-def _step(unit: Unit, ranges: Ranges) -> float:
+def _step(group: QuantizableGroup, ranges: Ranges) -> float:
     """What a table's output is rounded to."""
-    assert unit.chain is not None and unit.dtype is not None
-    return width(ranges[unit.chain.end.name]) / LEVELS[unit.dtype]
+    assert group.chain is not None and group.dtype is not None
+    return width(ranges[group.chain.end.name]) / LEVELS[group.dtype]
 
 
 def varying(r: Range, functions: Iterable[tuple[Function, float]]) -> Range:
@@ -58,7 +60,10 @@ def _varying(r: Range, function: Function, step: float) -> Range | None:
 
 
 def without_masks(
-    units: list[Unit], readers: Mapping[Value, list[Unit]], outputs: set[Value], ranges: Ranges
+    groups: list[QuantizableGroup],
+    readers: Mapping[Value, list[QuantizableGroup]],
+    outputs: set[Value],
+    ranges: Ranges,
 ) -> Ranges:
     """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves.
 
@@ -67,24 +72,24 @@ def without_masks(
     than the softmax resolves is 0.
     """
     limits: dict[Value, float] = {}
-    wanted: dict[Value, dict[Unit, float]] = {}
-    for unit in units:
-        sum_ = unit.node.output
-        if unit.node.op != "Add" or unit.chain:
+    wanted: dict[Value, dict[QuantizableGroup, float]] = {}
+    for group in groups:
+        sum_ = group.node.output
+        if group.node.op != "Add" or group.chain:
             continue
         seen, softmaxes = _reshaped(sum_, readers)
         if not softmaxes or not outputs.isdisjoint(seen):
             continue
         if any(u.node.op != "Softmax" or u.dtype is None for u in softmaxes):
             continue
-        for x, mask in (unit.node.inputs, unit.node.inputs[::-1]):
+        for x, mask in (group.node.inputs, group.node.inputs[::-1]):
             if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
                 continue
             steps = max(LEVELS[u.dtype] for u in softmaxes if u.dtype is not None)
             low = ranges[x.name][0] - float(np.log(2 * steps))
             limits.update(dict.fromkeys(seen, low))
             if mask.const is None:
-                wanted.setdefault(mask, {})[unit] = low - ranges[x.name][1]
+                wanted.setdefault(mask, {})[group] = low - ranges[x.name][1]
             break
     for mask, found in wanted.items():
         if mask not in outputs and all(u in found for u in readers.get(mask, [])):
@@ -93,16 +98,18 @@ def without_masks(
     return {**ranges, **ends} if ends else ranges
 
 
-def _reshaped(v: Value, readers: Mapping[Value, list[Unit]]) -> tuple[list[Value], list[Unit]]:
+def _reshaped(
+    v: Value, readers: Mapping[Value, list[QuantizableGroup]]
+) -> tuple[list[Value], list[QuantizableGroup]]:
     """`v` in all its shapes, and what reads it in one of them."""
-    shapes, units = [v], list[Unit]()
+    shapes, groups = [v], list[QuantizableGroup]()
     for shape in shapes:
         for u in readers.get(shape, []):
             if u.node.op == "Reshape":
                 shapes.append(u.node.output)
             else:
-                units.append(u)
-    return shapes, units
+                groups.append(u)
+    return shapes, groups
 
 
 def _masks(mask: Value, ranges: Ranges) -> bool:

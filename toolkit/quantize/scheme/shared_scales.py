@@ -14,18 +14,18 @@ from ...ops import definition
 from .options import Range, Ranges
 from .precision import INT8, INT16, DType
 from .qparams import widen, width
-from .quantizable_groups import Unit
+from .quantizable_groups import QuantizableGroup
 
 SHARE_RATIO = {INT8: 0.6, INT16: 1 / 16}
 """Tensors whose ranges reach this part of their union share it: it costs them at most 0.74 bits of
 8, or 4 of 16.
 """
 
-Edge = tuple[Unit, int]
+Edge = tuple[QuantizableGroup, int]
 
 
 @dataclass(eq=False)
-class Group:
+class ScaleGroup:
     """Tensors of one quantization, in order of execution.
 
     `readers` are those that something reads which may clip or scale them: only their ranges count,
@@ -40,8 +40,8 @@ class Group:
 
 
 @dataclass(eq=False)
-class Sharing:
-    groups: list[Group]
+class SharedScales:
+    groups: list[ScaleGroup]
     requantized: set[Edge]
 
 
@@ -60,34 +60,37 @@ class _Sets:
         self.parent[self.find(b)] = self.find(a)
 
 
-def share(units: list[Unit], outputs: Iterable[Value], ranges: Ranges) -> Sharing:
-    """Group the tensors that integer units read and make; `outputs` are the graph's."""
+def share_scales(
+    groups: list[QuantizableGroup], outputs: Iterable[Value], ranges: Ranges
+) -> SharedScales:
+    """The scale groups of the tensors that integer groups read and make; `outputs` are the
+    graph's."""
     outputs = set(outputs)
-    narrow, wide = (_Solver(units, dtype, outputs, ranges).solve() for dtype in (INT8, INT16))
-    return Sharing(narrow.groups + wide.groups, narrow.requantized | wide.requantized)
+    narrow, wide = (_Solver(groups, dtype, outputs, ranges).solve() for dtype in (INT8, INT16))
+    return SharedScales(narrow.groups + wide.groups, narrow.requantized | wide.requantized)
 
 
 class _Solver:
     def __init__(
-        self, units: list[Unit], dtype: DType, outputs: set[Value], ranges: Ranges
+        self, groups: list[QuantizableGroup], dtype: DType, outputs: set[Value], ranges: Ranges
     ) -> None:
         self.ranges, self.dtype = ranges, dtype
-        self.units = [u for u in units if u.dtype == dtype]
-        self.values = list(dict.fromkeys(v for u in self.units for v in u.inputs + u.outputs))
+        self.groups = [u for u in groups if u.dtype == dtype]
+        self.values = list(dict.fromkeys(v for u in self.groups for v in u.inputs + u.outputs))
         self.sets = _Sets(self.values)
         self.fixed: dict[Value, QuantParams] = {}
         self.requantized: set[Edge] = set()
-        self.outside = outputs | {v for u in units if u.dtype != dtype for v in u.inputs}
+        self.outside = outputs | {v for u in groups if u.dtype != dtype for v in u.inputs}
 
-    def solve(self) -> Sharing:
-        for u in self.units:
+    def solve(self) -> SharedScales:
+        for u in self.groups:
             quant = None if u.chain else definition(u.node.op).fixed_output(u.node, self.dtype)
             if quant is not None:
                 self.fixed[u.node.output] = quant
-        for u in self.units:
+        for u in self.groups:
             if u.shared and u.outputs and len(u.inputs) == 1:
                 self.union(u.inputs[0], u.outputs[0])
-        for u in self.units:
+        for u in self.groups:
             if u.shared and u.outputs and len(u.inputs) > 1:
                 for v in dict.fromkeys(u.inputs):
                     self.join(u, v)
@@ -102,21 +105,21 @@ class _Solver:
     def fixed_of(self, v: Value) -> QuantParams | None:
         return self.fixed.get(self.sets.find(v))
 
-    def join(self, unit: Unit, v: Value) -> None:
-        """Let `v`, read by `unit`, have the quantization of its output, or be requantized."""
-        out = unit.outputs[0]
+    def join(self, group: QuantizableGroup, v: Value) -> None:
+        """Let `v`, read by `group`, have the quantization of its output, or be requantized."""
+        out = group.outputs[0]
         if self.sets.find(v) is self.sets.find(out):
             return
-        if self.may_share(unit, v, out):
+        if self.may_share(group, v, out):
             self.union(v, out)
         else:
-            self.requantized |= {(unit, i) for i, x in enumerate(unit.node.inputs) if x is v}
+            self.requantized |= {(group, i) for i, x in enumerate(group.node.inputs) if x is v}
 
-    def may_share(self, unit: Unit, v: Value, out: Value) -> bool:
+    def may_share(self, group: QuantizableGroup, v: Value, out: Value) -> bool:
         fixed = {self.fixed_of(v), self.fixed_of(out)} - {None}
         if len(fixed) == 2:
             return False
-        mine, its = self.range_of(v, without=unit), self.range_of(out)
+        mine, its = self.range_of(v, without=group), self.range_of(out)
         if its is None:
             its = self.ranges[out.name]
         if mine is None and not fixed:
@@ -132,10 +135,10 @@ class _Solver:
         part = SHARE_RATIO[self.dtype] * width(both)
         return all(width(r) >= part for r in (mine, its) if r is not None)
 
-    def reads(self, skip: Unit | None = None) -> set[Value]:
+    def reads(self, skip: QuantizableGroup | None = None) -> set[Value]:
         """Values read by something that is not one set with its output."""
         found = self.outside & set(self.values)
-        for u in self.units:
+        for u in self.groups:
             if u is skip:
                 continue
             for i, v in enumerate(u.node.inputs):
@@ -148,7 +151,7 @@ class _Solver:
                     found.add(v)
         return found
 
-    def range_of(self, v: Value, without: Unit | None = None) -> Range | None:
+    def range_of(self, v: Value, without: QuantizableGroup | None = None) -> Range | None:
         """The range that the set of `v` needs; None if nothing else reads it."""
         top, total = self.sets.find(v), None
         for r in self.reads(skip=without):
@@ -157,13 +160,15 @@ class _Solver:
                 total = mine if total is None else widen(total, mine)
         return total
 
-    def result(self) -> Sharing:
-        groups: dict[Value, Group] = {}
+    def result(self) -> SharedScales:
+        scale_groups: dict[Value, ScaleGroup] = {}
         reads = self.reads()
         for v in self.values:
             top = self.sets.find(v)
-            group = groups.setdefault(top, Group(self.dtype, fixed=self.fixed.get(top)))
-            group.members.append(v)
+            scale_group = scale_groups.setdefault(
+                top, ScaleGroup(self.dtype, fixed=self.fixed.get(top))
+            )
+            scale_group.members.append(v)
             if v in reads:
-                group.readers.append(v)
-        return Sharing(list(groups.values()), self.requantized)
+                scale_group.readers.append(v)
+        return SharedScales(list(scale_groups.values()), self.requantized)

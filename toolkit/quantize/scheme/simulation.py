@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ...ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
 from .precision import FLOAT
-from .prepare import copied
+from .prepare import copy_graph
 
 
 class Simulation:
@@ -30,7 +30,7 @@ class Simulation:
         constants: Mapping[str, Mapping[int, Array]],
         factors: Mapping[str, Array] | None = None,
     ) -> None:
-        self.graph = copied(graph)
+        self.graph = copy_graph(graph)
         self.quant, self.constants, self.factors = quant, constants, factors or {}
         self.nodes: list[Node] = []
         self.names: dict[Value, str] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir import Array, Node, QuantParams
 from ...ops.lut import table_errors
-from .lookup_chains import Chain
+from .lookup_chains import LookupChain
 from .options import Ranges
 from .qparams import activation_params
 
@@ -19,21 +19,25 @@ LIMIT = 2.0
 point lies beyond; int8 itself, which also rounds the input, does no better there."""
 
 
-class Tables:
+class TableAccuracy:
     """Judges tables between the extremes `seen`; each once, as plans are emitted often."""
 
     def __init__(self, seen: Ranges) -> None:
         self.seen = seen
         self._known: dict[tuple[Node, QuantParams, QuantParams], str | None] = {}
 
-    def problem(self, chain: Chain, table: Array, x: QuantParams, y: QuantParams) -> str | None:
+    def problem(
+        self, chain: LookupChain, table: Array, x: QuantParams, y: QuantParams
+    ) -> str | None:
         """Why `table` will not do: it misses the function by whole steps of int8."""
         key = chain.nodes[-1], x, y
         if key not in self._known:
             self._known[key] = self._problem(chain, table, x, y)
         return self._known[key]
 
-    def _problem(self, chain: Chain, table: Array, x: QuantParams, y: QuantParams) -> str | None:
+    def _problem(
+        self, chain: LookupChain, table: Array, x: QuantParams, y: QuantParams
+    ) -> str | None:
         low, high = self.seen[chain.root.name]
         found = [
             table_errors(f, points, x, y, low, high)

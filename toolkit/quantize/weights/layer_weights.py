@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...ir import Node, QuantParams, Value, constant
 from ...ops import definition
 from .bias_correction import mean_output
-from .weight_quantizer import Form, Rounded, make_grid, wanted_scales
+from .weight_quantizer import QuantizedWeights, WeightFormat, make_weight_quantizer, target_scales
 
 Reals = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ FINE = 256.0
 """Units of the accumulator per output step for a channel whose weights are all zero."""
 
 
-class Linear:
+class LayerWeights:
     """The constants of a node with weights, quantized for any scales of its input and output.
 
     Weights are the nearest unless others are given (with_rounded). Then, with `means` of its
@@ -33,23 +33,23 @@ class Linear:
         node: Node,
         means: Reals | None,
         search_scales: bool,
-        form: Form | None = None,
+        form: WeightFormat | None = None,
     ) -> None:
         op = definition(node.op)
         assert op.weight is not None
         self.node, self.means = node, means
-        self.search_scales, self.form = search_scales, form or Form()
+        self.search_scales, self.form = search_scales, form or WeightFormat()
         self.weight = node.input(op.weight)
         has_bias = op.bias is not None and op.bias < len(node.inputs)
         self.bias = node.inputs[op.bias] if has_bias and op.bias is not None else None
         assert self.weight.const is not None
         self.real = self.weight.const.astype(np.float64)
         self.rows = self.real.reshape(len(self.real), -1)
-        self.wanted = wanted_scales(self.rows, self.form, search_scales)
+        self.wanted = target_scales(self.rows, self.form, search_scales)
         bias = None if self.bias is None else self.bias.const
         self.real_bias = np.zeros(len(self.real)) if bias is None else bias.astype(np.float64)
-        self.given: Rounded | None = None
-        self._nearest: Rounded | None = None
+        self.given: QuantizedWeights | None = None
+        self._nearest: QuantizedWeights | None = None
 
     def quantize(self, x: QuantParams, y: QuantParams) -> tuple[Value, Value | None]:
         """int8 weight and int32 bias for these input and output quantizations."""
@@ -70,7 +70,7 @@ class Linear:
         if self.form.bits == 8:
             return {}
         grid = self.rounded(self.floor(x, y)).grid
-        return {"int4_group": grid.form.group, "int4_multipliers": grid.multipliers}
+        return {"int4_group": grid.form.group_size, "int4_multipliers": grid.multipliers}
 
     def floor(self, x: QuantParams, y: QuantParams) -> Reals:
         """The least scales that keep the bias within int32, and are never 0.
@@ -82,21 +82,21 @@ class Linear:
         floor = np.where(empty, y.scalar / x.scalar / FINE, 0.0)
         return np.maximum(floor, np.abs(self.real_bias) / x.scalar / BIAS_LIMIT)
 
-    def with_rounded(self, rounded: Rounded | None) -> Linear:
+    def with_rounded(self, rounded: QuantizedWeights | None) -> LayerWeights:
         """Itself with these weights."""
         new = copy(self)
         new.given = rounded
         return new
 
-    def rounded(self, floor: Reals) -> Rounded:
+    def rounded(self, floor: Reals) -> QuantizedWeights:
         """The weights given, where their scales are no less than `floor`, else the nearest."""
         if self.given is not None and np.all(self.given.grid.scales >= floor):
             return self.given
-        grid = make_grid(self.wanted, self.form, self.rows.shape[1], floor)
+        grid = make_weight_quantizer(self.wanted, self.form, self.rows.shape[1], floor)
         if self._nearest is None or not np.array_equal(self._nearest.grid.scales, grid.scales):
             z, bias = grid.nearest(self.rows), self.real_bias
             if self.means is not None:
                 lost = (z * grid.steps - self.rows).reshape(self.real.shape)
                 bias = bias - mean_output(self.node, lost, self.means)
-            self._nearest = Rounded(grid, z, bias)
+            self._nearest = QuantizedWeights(grid, z, bias)
         return self._nearest

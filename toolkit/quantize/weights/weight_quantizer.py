@@ -17,18 +17,18 @@ Reals = NDArray[np.float64]
 
 LIMITS = {8: 127, 4: 7}
 """The largest weight by bits; the range is symmetric."""
-LARGEST_MULTIPLIER = 16
+MAX_MULTIPLIER = 16
 
 
 @dataclass(frozen=True)
-class Form:
-    """How weights are held: `bits` 8 or 4; of 4, every `group` in a row have a multiplier.
+class WeightFormat:
+    """How weights are held: `bits` 8 or 4; of 4, every `group_size` in a row have a multiplier.
 
     A group of 0 is the whole row of an output channel, without one.
     """
 
     bits: int = 8
-    group: int = 0
+    group_size: int = 0
 
     @property
     def limit(self) -> int:
@@ -36,10 +36,10 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class WeightQuantizer:
     """Steps of weights [n, k]: scales [n], times multipliers [n, groups] if there are any."""
 
-    form: Form
+    form: WeightFormat
     k: int
     scales: Reals
     multipliers: NDArray[np.uint8] | None = None
@@ -49,7 +49,9 @@ class Grid:
         """What each weight's integer is multiplied by [n, k]."""
         if self.multipliers is None:
             return np.ones((len(self.scales), self.k), np.int64)
-        return np.repeat(self.multipliers, self.form.group, axis=1)[:, : self.k].astype(np.int64)
+        return np.repeat(self.multipliers, self.form.group_size, axis=1)[:, : self.k].astype(
+            np.int64
+        )
 
     @property
     def steps(self) -> Reals:
@@ -68,10 +70,10 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded:
+class QuantizedWeights:
     """Weights as integers of `grid` [n, k], and the real bias that goes with them [n]."""
 
-    grid: Grid
+    grid: WeightQuantizer
     z: Reals
     bias: Reals
 
@@ -105,8 +107,8 @@ def channel_scales(
     return best
 
 
-def wanted_scales(
-    weight: Reals, form: Form, search: bool, importance: Reals | None = None
+def target_scales(
+    weight: Reals, form: WeightFormat, search: bool, importance: Reals | None = None
 ) -> Reals:
     """The scale of each row of weights [n, k], or each of its groups: [n, 1 or groups].
 
@@ -115,29 +117,33 @@ def wanted_scales(
     n, k = weight.shape
     if not _grouped(form, k):
         return channel_scales(weight, search, form.limit, importance)[:, None]
-    groups = -(-k // form.group)
-    parts = np.zeros((2, n, groups * form.group))
+    groups = -(-k // form.group_size)
+    parts = np.zeros((2, n, groups * form.group_size))
     parts[0, :, :k], parts[1, :, :k] = weight, 1.0 if importance is None else importance
-    rows, counts = parts.reshape(2, n * groups, form.group)
+    rows, counts = parts.reshape(2, n * groups, form.group_size)
     return channel_scales(rows, search, form.limit, counts).reshape(n, groups)
 
 
-def _grouped(form: Form, k: int) -> bool:
-    return form.bits < 8 and 0 < form.group < k
+def _grouped(form: WeightFormat, k: int) -> bool:
+    return form.bits < 8 and 0 < form.group_size < k
 
 
-def make_grid(wanted: Reals, form: Form, k: int, floor: Reals) -> Grid:
+def make_weight_quantizer(
+    wanted: Reals, form: WeightFormat, k: int, floor: Reals
+) -> WeightQuantizer:
     """The grid with the scales that are wanted, as far as none is smaller than `floor` [n]."""
     if not _grouped(form, k):
-        return Grid(Form(form.bits), k, np.maximum(wanted[:, 0], floor))
-    scales = np.maximum(wanted.max(axis=1) / LARGEST_MULTIPLIER, floor)
-    multipliers = np.clip(np.rint(wanted / scales[:, None]), 1, LARGEST_MULTIPLIER)
-    return Grid(form, k, scales, multipliers.astype(np.uint8))
+        return WeightQuantizer(WeightFormat(form.bits), k, np.maximum(wanted[:, 0], floor))
+    scales = np.maximum(wanted.max(axis=1) / MAX_MULTIPLIER, floor)
+    multipliers = np.clip(np.rint(wanted / scales[:, None]), 1, MAX_MULTIPLIER)
+    return WeightQuantizer(form, k, scales, multipliers.astype(np.uint8))
 
 
-def nearest(weight: Reals, form: Form) -> Reals:
+def round_to_nearest(weight: Reals, form: WeightFormat) -> Reals:
     """Weights [n, ...] as real numbers after plain rounding."""
     rows = weight.reshape(len(weight), -1).astype(np.float64)
     k = rows.shape[1]
-    grid = make_grid(wanted_scales(rows, form, False), form, k, np.full(len(rows), 2.0**-126))
+    grid = make_weight_quantizer(
+        target_scales(rows, form, False), form, k, np.full(len(rows), 2.0**-126)
+    )
     return (grid.nearest(rows) * grid.steps).reshape(weight.shape)

@@ -51,7 +51,7 @@ def _bytes(shape: Shape, onnx_dtype: int) -> int:
     return int(np.prod(shape)) * numpy_dtype(onnx_dtype).itemsize
 
 
-class Evidence:
+class EvaluationSet:
     """The kept samples, taken from their keeper: `feeds` to run, `data` as a metric gets it.
 
     `others` are the arrays that lie beside the inputs, of `total` samples: those of that length are

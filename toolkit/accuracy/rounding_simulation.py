@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from ..format.describe import op_type
 from ..format.model import NUMPY_OF
 from ..ir import Array, Graph, Node, QuantParams, Value
-from ..quantize.scheme.prepare import copied
+from ..quantize.scheme.prepare import copy_graph
 from ..quantize.scheme.simulation import Simulation, swapped
-from .twin import FLOAT, Twin
+from .simulated_model import FLOAT, SimulatedModel
 
 
 @dataclass(frozen=True)
@@ -38,28 +38,28 @@ class Rounding:
         )
 
 
-def sources(twin: Twin) -> Rounding:
+def sources(simulated_model: SimulatedModel) -> Rounding:
     """All that the file rounds; tensors that only move what is rounded already are left out."""
-    moved = {n.output.name for n in twin.graph.nodes if twin.moves(n)}
+    moved = {n.output.name for n in simulated_model.graph.nodes if simulated_model.moves(n)}
     return Rounding(
-        frozenset(name for name, found in twin.constants.items() if found),
-        frozenset(twin.quant) - moved,
+        frozenset(name for name, found in simulated_model.constants.items() if found),
+        frozenset(simulated_model.quant) - moved,
     )
 
 
-def simulated(twin: Twin, rounding: Rounding) -> Graph:
-    """The float graph of `twin`, rounded so; its tensors keep their names."""
-    return _Simulation(twin, rounding).run()
+def simulated(simulated_model: SimulatedModel, rounding: Rounding) -> Graph:
+    """The float graph of `simulated_model`, rounded so; its tensors keep their names."""
+    return _Simulation(simulated_model, rounding).run()
 
 
-def with_weighted(twin: Twin) -> Graph:
+def with_weighted_copies(simulated_model: SimulatedModel) -> Graph:
     """The float graph, and beside each node with weights one with the file's: both read the float
     input. The second's output is called "X.w"."""
-    graph = copied(twin.graph)
+    graph = copy_graph(simulated_model.graph)
     for node in list(graph.nodes):
         name = node.output.name
-        if twin.constants.get(name):
-            inputs = swapped(node.inputs, twin.constants[name])
+        if simulated_model.constants.get(name):
+            inputs = swapped(node.inputs, simulated_model.constants[name])
             y = Value(f"{name}.w", node.output.type)
             graph.nodes.insert(
                 graph.nodes.index(node) + 1, Node(node.op, inputs, [y], dict(node.attrs), y.name)
@@ -68,24 +68,26 @@ def with_weighted(twin: Twin) -> Graph:
 
 
 class _Simulation(Simulation):
-    def __init__(self, twin: Twin, rounding: Rounding) -> None:
-        self.twin = twin
-        quant = {n: rounding.quant.get(n) or twin.quant[n] for n in rounding.tensors}
+    def __init__(self, simulated_model: SimulatedModel, rounding: Rounding) -> None:
+        self.simulated_model = simulated_model
+        quant = {n: rounding.quant.get(n) or simulated_model.quant[n] for n in rounding.tensors}
         mine = rounding.constants
-        constants = {n: {**twin.constants[n], **mine.get(n, {})} for n in rounding.weights}
-        super().__init__(twin.graph, quant, constants, rounding.factors)
+        constants = {
+            n: {**simulated_model.constants[n], **mine.get(n, {})} for n in rounding.weights
+        }
+        super().__init__(simulated_model.graph, quant, constants, rounding.factors)
 
     def read(self, node: Node, v: Value) -> Value:
         if v.const is not None or v.dtype != FLOAT:
             return v
         name, now = self.names.get(v, v.name), self.rounded.get(v, v)
-        op = self.twin.runs_as.get(node.output.name)
-        if op is None or op.name in self.twin.floats:
+        op = self.simulated_model.runs_as.get(node.output.name)
+        if op is None or op.name in self.simulated_model.floats:
             return now
-        form = f"{name}.{NUMPY_OF[self.twin.model.tensors[op.inputs[0]].dtype].name}"
+        form = f"{name}.{NUMPY_OF[self.simulated_model.model.tensors[op.inputs[0]].dtype].name}"
         for extra in (f"{name}.for.{op.name}", form):
             if extra in self.quant:
                 return self.rounding_of(now, extra)
-        root = self.twin.roots.get(op.name, name)
+        root = self.simulated_model.roots.get(op.name, name)
         inside = op_type(op.kind) == "Lut" and root not in (name, form)
         return v if inside else now  # nothing within a table is rounded

@@ -21,7 +21,7 @@ Reals = NDArray[np.float64]
 
 
 @dataclass
-class Facts:
+class LayerStatistics:
     """A quantized tensor over the samples; channels are the last axis of tensors of rank 2 or more.
 
     signal, rounding, clipping  sums of squares: of the values, of the error of those within the

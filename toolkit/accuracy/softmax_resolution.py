@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Truth:
+class ReferenceTensors:
     """The float model's tensors of a sample, by name; what lies below `floors` counts as these."""
 
     tensors: Tensors
@@ -42,7 +42,7 @@ class Truth:
         return shaped
 
 
-class Resolved:
+class SoftmaxResolution:
     """Of the float `graph`, whose softmaxes a file has on `dtypes`, by their outputs' names.
 
     Half of the output's last step is what counts: log(2 * steps) below the largest of a row. Of a
@@ -70,7 +70,7 @@ class Resolved:
         sums = [v for adds in self._masks.values() for n, _ in adds for v in n.dynamic_inputs]
         self.needs = {source_of(v, self._made).name for v in [*self._softmaxes, *sums]}
 
-    def truth(self, tensors: Tensors) -> Truth:
+    def truth(self, tensors: Tensors) -> ReferenceTensors:
         """Of the float model's `tensors` of one sample."""
         floors: dict[str, Array] = {}
         for v, (read, axis, reach) in self._softmaxes.items():
@@ -84,7 +84,7 @@ class Resolved:
                 if all(floor is not None for floor in lowest):
                     shape = tensors[v.name].shape
                     floors[v.name] = np.min([f.reshape(shape) for f in lowest if f is not None], 0)
-        return Truth(tensors, floors)
+        return ReferenceTensors(tensors, floors)
 
     def _below(self, node: Node, mask: Value, tensors: Tensors, floors: Tensors) -> Array | None:
         """Which values of `mask`, added by `node`, count as what any lower ones do.

@@ -19,14 +19,14 @@ from ..ir import Array, Graph, Node, QuantParams, Value
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..quantize import prepare
-from .beside import kept_channels
-from .resolved import source_of
+from .side_by_side import kept_channels
+from .softmax_resolution import source_of
 
 FLOAT = np.dtype(np.float32)
 
 
 @dataclass
-class Twin:
+class SimulatedModel:
     """A file and its float graph.
 
     quant      by tensor of the graph, and "X.int8", "X.int16", "X.for.Y" for what is inserted
@@ -86,7 +86,7 @@ class Twin:
         return quants == {self.quant.get(node.output.name)}
 
 
-def twin_of(model: EdgeModel, graph: Graph) -> Twin:
+def simulated_model_of(model: EdgeModel, graph: Graph) -> SimulatedModel:
     """The file `model` beside the float `graph` that was quantized: optimized, and equalized as it
     was.
 
@@ -97,26 +97,26 @@ def twin_of(model: EdgeModel, graph: Graph) -> Twin:
             f"the file is packed for {model.target}, and its weights cannot be read back; explain "
             "the generic file that edgekit quantize wrote"
         )
-    twin = Twin(prepare(graph), model)
+    simulated_model = SimulatedModel(prepare(graph), model)
     tensors = model.tensors
-    values = {p.name: p.value for p in twin.graph.inputs}
+    values = {p.name: p.value for p in simulated_model.graph.inputs}
     for io in model.inputs:
         if tensors[io.tensor].scale and io.name in values:
-            twin.quant[values[io.name].name] = params_of(tensors[io.tensor])
-    twin.kept = kept_channels(model)
+            simulated_model.quant[values[io.name].name] = params_of(tensors[io.tensor])
+    simulated_model.kept = kept_channels(model)
     for op in model.ops:
         out = tensors[op.outputs[0]]
         if out.scale:
-            twin.quant[op.name] = params_of(out)
+            simulated_model.quant[op.name] = params_of(out)
         used = [tensors[t] for t in (*op.inputs, *op.outputs) if t != ABSENT]
         if any(t.dtype == DType.Float32 for t in used):
-            twin.floats.add(op.name)
+            simulated_model.floats.add(op.name)
     ops = {op.name: op for op in model.ops}
-    for node in twin.graph.nodes:
+    for node in simulated_model.graph.nodes:
         op_of = ops.get(node.output.name)
-        if op_of is not None and op_of.name not in twin.floats:
-            twin.constants[op_of.name] = _constants(twin, node, op_of)
-    return twin
+        if op_of is not None and op_of.name not in simulated_model.floats:
+            simulated_model.constants[op_of.name] = _constants(simulated_model, node, op_of)
+    return simulated_model
 
 
 def base_of(name: str) -> str:
@@ -131,28 +131,30 @@ def params_of(t: TensorRecord) -> QuantParams:
     return QuantParams((t.scale,), t.zero_point)
 
 
-def _constants(twin: Twin, node: Node, op: OpRecord) -> dict[int, Array]:
+def _constants(simulated_model: SimulatedModel, node: Node, op: OpRecord) -> dict[int, Array]:
     meaning = definition(node.op)
     if isinstance(meaning, WeightedOp):
-        return _weights(twin, meaning, node, op)
+        return _weights(simulated_model, meaning, node, op)
     found: dict[int, Array] = {}
     for i, (v, t) in enumerate(zip(node.inputs, op.inputs, strict=False)):
         if v is None or v.const is None or v.dtype != FLOAT or t == ABSENT:
             continue
-        record = twin.model.tensors[t]
+        record = simulated_model.model.tensors[t]
         if record.place == Place.Blob and record.scale and record.shape == v.shape:
             dtype = NUMPY_OF[record.dtype]
-            raw = np.frombuffer(twin.model.blob, dtype, v.type.size, record.offset)
+            raw = np.frombuffer(simulated_model.model.blob, dtype, v.type.size, record.offset)
             found[i] = params_of(record).dequantize(raw.reshape(v.shape))
     return found
 
 
-def _weights(twin: Twin, meaning: WeightedOp, node: Node, op: OpRecord) -> dict[int, Array]:
+def _weights(
+    simulated_model: SimulatedModel, meaning: WeightedOp, node: Node, op: OpRecord
+) -> dict[int, Array]:
     """Weight and bias. What the file has not, because it was constant, is as in the float graph
     where it is made, and 0 where it is summed: there it is in the bias."""
-    tensors = twin.model.tensors
+    tensors = simulated_model.model.tensors
     x, y = params_of(tensors[op.inputs[0]]), params_of(tensors[op.outputs[0]])
-    stored = meaning.stored(node, op.kind, op.params, twin.model.blob, x, y)
+    stored = meaning.stored(node, op.kind, op.params, simulated_model.model.blob, x, y)
     if stored is None:
         return {}
     weight, given = node.input(1).const, node.inputs[2] if len(node.inputs) > 2 else None
@@ -161,9 +163,9 @@ def _weights(twin: Twin, meaning: WeightedOp, node: Node, op: OpRecord) -> dict[
     bias = np.zeros(len(real), np.float32)
     if given is not None and given.const is not None:
         bias[:] = given.const
-    rows = twin.kept.get(op.name, np.ones(len(real), np.bool_))
+    rows = simulated_model.kept.get(op.name, np.ones(len(real), np.bool_))
     columns = np.ones(real.shape[-1], np.bool_)
-    of_inputs = twin.kept.get(twin.source(node.input(0)).name)
+    of_inputs = simulated_model.kept.get(simulated_model.source(node.input(0)).name)
     if of_inputs is not None and len(of_inputs) == real.shape[-1]:
         columns = of_inputs
         real[..., ~columns] = 0

@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.accuracy import explain as explain_module
-from edgekit.toolkit.accuracy.resolved import Resolved
+from edgekit.toolkit.accuracy.softmax_resolution import SoftmaxResolution
 from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value
 
 FLOAT, INT8, INT16 = (np.dtype(t) for t in (np.float32, np.int8, np.int16))
@@ -39,7 +39,7 @@ def tensors(much, reshaped=False):
 @pytest.mark.parametrize(("dtype", "steps"), [(INT8, 255), (INT16, 65534)])
 def test_less_than_half_a_step_hangs_on_what_does_not_count(reshaped, dtype, steps):
     found = tensors(1e4, reshaped)
-    truth = Resolved(masked(reshaped), {"y": dtype}).truth(found)
+    truth = SoftmaxResolution(masked(reshaped), {"y": dtype}).truth(found)
     assert truth.floors.keys() == {"sum", "mask"}
     exact = softmax(found["sum"].astype(np.float64), axis=2)
     off = np.abs(softmax(truth.of("sum").astype(np.float64), axis=2) - exact)
@@ -53,7 +53,7 @@ def test_less_than_half_a_step_hangs_on_what_does_not_count(reshaped, dtype, ste
 
 def test_another_number_low_enough_is_no_error_and_a_high_one_is():
     found = tensors(3.4e38)
-    truth = Resolved(masked(), {"y": INT8}).truth(found)
+    truth = SoftmaxResolution(masked(), {"y": INT8}).truth(found)
     held = np.where(found["mask"] < 0, np.float32(-20), found["mask"])
     assert np.array_equal(truth.counted("mask", held), truth.of("mask"))
     assert np.array_equal(truth.counted("sum", found["scores"] + held), truth.of("sum"))
@@ -72,7 +72,7 @@ def test_what_something_else_reads_counts_whole(kind):
         graph.outputs.append(Port("sum", total, 1, total.shape))
     if kind == "no mask":
         found["mask"] = -found["mask"]
-    truth = Resolved(graph, {"y": INT8}).truth(found)
+    truth = SoftmaxResolution(graph, {"y": INT8}).truth(found)
     assert truth.floors.keys() == ({"sum"} if kind == "no mask" else set())
     assert np.array_equal(truth.of("mask"), found["mask"])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.ir import Node
-from edgekit.toolkit.quantize.bias_correction import mean_output
+from edgekit.toolkit.quantize.weights.bias_correction import mean_output
 
 
 def transposed(x, weight, stride, groups):

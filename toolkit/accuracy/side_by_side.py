@@ -11,7 +11,7 @@ from ..format.model import EdgeModel
 from ..format.reader import read
 from ..ir import Array, Graph, QuantParams
 from ..runtime import Session
-from .resolved import Resolved, Truth
+from .softmax_resolution import ReferenceTensors, SoftmaxResolution
 
 
 def kept_channels(model: EdgeModel) -> dict[str, NDArray[np.bool_]]:
@@ -19,7 +19,7 @@ def kept_channels(model: EdgeModel) -> dict[str, NDArray[np.bool_]]:
     return {model.ops[i].name: np.array(mask) for i, mask in model.pruned.items()}
 
 
-class Beside:
+class SideBySideRunner:
     """The file of `edge`, made of the float graph `floats`.
 
     resolved  what of the float graph's tensors counts
@@ -28,13 +28,15 @@ class Beside:
 
     def __init__(self, edge: Session, floats: Graph) -> None:
         self.edge = edge
-        self.resolved = Resolved(floats, {out.name: out.dtype for out in edge.op_outputs})
+        self.resolution = SoftmaxResolution(
+            floats, {out.name: out.dtype for out in edge.op_outputs}
+        )
         self.kept = kept_channels(read(edge.model.data.tobytes()))
 
     def run(
         self,
         feed: Mapping[str, Array],
-        truth: Truth,
+        truth: ReferenceTensors,
         take: Callable[[str, Array, Array, Array], None],
     ) -> dict[str, Array]:
         """Run a sample and `take(name, values, counted, truth)` of every tensor that both have.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-from edgekit.toolkit.quantize.mixed_precision.precision_change import Move
-from edgekit.toolkit.quantize.mixed_precision.search import _Search
+from edgekit.toolkit.quantize.mixed_precision.outcome import decision_of
+from edgekit.toolkit.quantize.mixed_precision.precision_change import PrecisionChange
 
 
 def test_nodes_of_one_step_are_told_by_what_each_is_made():
-    move = Move("int16", tuple("abcd"), tuple(("Conv2d", name) for name in "abcd"))
-    search = SimpleNamespace(mixes=SimpleNamespace(why={move: "why"}))
+    change = PrecisionChange("int16", tuple("abcd"), tuple(("Conv2d", name) for name in "abcd"))
 
     def told(*precisions):
-        made = dict(zip(move.nodes, precisions, strict=True))
-        return _Search._decision(search, move, made)
+        made = dict(zip(change.nodes, precisions, strict=True))
+        return decision_of(change, made, "why")
 
     assert told("int16x4", "int16", "int16x4", "int16").what == "made 16x4, with 2 16x8, 1 others"
     assert told("int16", "int16", "int16", "float32").what == "made 16x8, with 2 others"

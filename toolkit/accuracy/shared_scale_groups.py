@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from .twin import Twin, base_of
+from .simulated_model import SimulatedModel, base_of
 
 
-def shared_ranges(twin: Twin) -> dict[str, str]:
+def shared_ranges(simulated_model: SimulatedModel) -> dict[str, str]:
     """Tensors that an operator of several inputs joins with others, and its output's name."""
     found: dict[str, str] = {}
-    for node in twin.graph.nodes:
+    for node in simulated_model.graph.nodes:
         name = node.output.name
-        if len(node.dynamic_inputs) > 1 and name in twin.quant and twin.moves(node):
+        if (
+            len(node.dynamic_inputs) > 1
+            and name in simulated_model.quant
+            and simulated_model.moves(node)
+        ):
             for v in node.dynamic_inputs:
-                source = twin.source(v).name
+                source = simulated_model.source(v).name
                 inserted = f"{source}.for.{name}"
-                found[inserted if inserted in twin.quant else source] = name
+                found[inserted if inserted in simulated_model.quant else source] = name
     return found
 
 
-class Sums:
+class SumGroups:
     """Tensors that are terms or sums of one another, by Add and Sub, however many lie between."""
 
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, simulated_model: SimulatedModel) -> None:
         self._leader: dict[str, str] = {}
-        for node in twin.graph.nodes:
+        for node in simulated_model.graph.nodes:
             if node.op in ("Add", "Sub") and len(node.dynamic_inputs) > 1:
                 for v in node.dynamic_inputs:
-                    self._leader[self._of(twin.source(v).name)] = self._of(node.output.name)
+                    self._leader[self._of(simulated_model.source(v).name)] = self._of(
+                        node.output.name
+                    )
 
     def joins(self, name: str, other: str) -> bool:
         """Whether two tensors of the file are of one sum."""

@@ -1,0 +1,90 @@
+"""What a search found, as the result of a quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..budget import Mixed, pareto
+from ..result import Quantized
+from ..scheme.options import Decision
+from ..scheme.plan import Plan
+from ..scheme.precision import Precision, has
+from .criteria import Criteria
+from .evaluator import PRECISION_LABELS, Evaluator
+from .precision_change import Configuration, PrecisionAssignment, PrecisionChange
+
+
+def outcome(
+    evaluator: Evaluator,
+    criteria: Criteria,
+    found: Configuration,
+    reasons: Mapping[PrecisionChange, str],
+) -> Quantized:
+    """The quantization in the configuration `found`, its weights rounded for all samples."""
+    done, assignment, base = evaluator.done, found.assignment, evaluator.base
+    plan = _final_plan(evaluator, criteria, assignment)
+    graph, decisions = plan.emit(done.ranges)
+    held_out = evaluator.weights.differ(plan)
+    if assignment == base and done.held_out:  # as without a budget
+        evaluator.know(base, done.score)
+        held_out = True
+    score = evaluator.score(assignment)
+    evaluator.score(base)
+    met = criteria.fits(found) and criteria.is_good(found)
+    made = {g.label: g.precision for g in plan.groups if g.precision is not None}
+    reported = (decision_of(c, made, reasons[c]) for c in found.changes if c.to != "float32")
+    chosen, int8 = evaluator.point(assignment), evaluator.point(base)
+    tried = evaluator.scores if criteria.budget.max_drop is None else evaluator.drops
+    trials = evaluator.trials.count + evaluator.few.count
+    mixed = Mixed(
+        criteria.budget,
+        met,
+        chosen,
+        int8,
+        pareto([evaluator.point(a) for a in tried], [int8, chosen]),
+        {name: p for (_, name), p in made.items() if p != "int8"},
+        trials,
+        evaluator.held_out,
+    )
+    return replace(
+        done,
+        graph=graph,
+        decisions=[*decisions, *filter(None, reported)],
+        options=plan.options,
+        trials=done.trials + trials,
+        score=score,
+        plan=plan,
+        mixed=mixed,
+        held_out=held_out,
+    )
+
+
+def _final_plan(evaluator: Evaluator, criteria: Criteria, assignment: PrecisionAssignment) -> Plan:
+    """The plan with weights rounded for all samples, if its file is within limits as well."""
+
+    def is_within() -> bool:
+        lost = evaluator.drops.get(assignment, 0.0)
+        return criteria.budget.holds(*evaluator.size(assignment)) and lost <= criteria.max_drop
+
+    plan, rounded = evaluator.plan(assignment), evaluator.final(assignment)
+    was_within = is_within()
+    evaluator.settle(assignment, rounded)
+    if plan.options.rounded and was_within and not is_within():
+        rounded = plan
+        evaluator.settle(assignment, plan)
+    return rounded
+
+
+def decision_of(
+    change: PrecisionChange, made: Mapping[tuple[str, str], Precision], why: str
+) -> Decision | None:
+    """What to say of a change, by what the nodes are `made` of; None where others outweigh it."""
+    nodes = [n for n in change.nodes if has(made.get(n, change.to), change.to)]
+    if not nodes:
+        return None
+    (op, first), (precision, *others) = nodes[0], [made.get(n, change.to) for n in nodes]
+    alike = {p: "others" if p == precision else PRECISION_LABELS[p] for p in dict.fromkeys(others)}
+    listed = ", ".join(f"{others.count(p)} {label}" for p, label in alike.items())
+    what = f"made {PRECISION_LABELS[precision]}" + (f", with {listed}" if listed else "")
+    return Decision(first, op, what, why)

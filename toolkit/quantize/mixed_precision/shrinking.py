@@ -1,0 +1,79 @@
+"""Fewer bits until the limits of size hold: the least harmful changes for what they save."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+
+from .criteria import Criteria
+from .evaluator import Evaluator
+from .precision_change import Configuration, PrecisionChange, without
+from .sensitivity import Gain
+from .subset_selection import select_subset
+from .tuning import INT4_GROUP_SIZES, MAX_FITTED
+
+Reasons = dict[PrecisionChange, str]
+"""Why a change may be made, in words."""
+
+
+class Shrinking:
+    """To 4-bit weights, or from int16 and float32 back to int8, within the limits of `criteria`."""
+
+    def __init__(self, evaluator: Evaluator, criteria: Criteria) -> None:
+        self.evaluator, self.criteria = evaluator, criteria
+
+    def run(self, start: Configuration) -> tuple[Configuration, Reasons]:
+        """The changes with the groups of 4-bit weights that serve best; `start` if none save."""
+        evaluator, base = self.evaluator, start.base
+        found: list[tuple[bool, float, Configuration, Reasons]] = []
+        for size in (base.int4_group,) if base.has_int4 else INT4_GROUP_SIZES:
+            empty = Configuration(replace(base, int4_group=size))
+            saved = {c: self._saving(empty, c) for c in evaluator.changes_to("int4", "int8")}
+            saved = {c: some for c, some in saved.items() if some > 0}
+            if not saved:
+                continue
+            to_int4 = evaluator.changes_to("int4")
+            if evaluator.held_out and to_int4:
+                evaluator.round_int4(size)
+            evaluator.score(empty.plus(to_int4).assignment)
+            shrunk, reasons = self._shrunk(empty, saved)
+            shrunk = evaluator.with_own_weights(shrunk)
+            db = evaluator.score(shrunk.assignment).mean_db
+            found.append((self.criteria.fits(shrunk), db, shrunk, reasons))
+        if not found:
+            return start, {}
+        _, _, best, reasons = max(found, key=lambda f: f[:2])
+        return best, reasons
+
+    def _shrunk(
+        self, empty: Configuration, saved: dict[PrecisionChange, int]
+    ) -> tuple[Configuration, Reasons]:
+        """The fewest changes, by what they lose for what they save, that fit."""
+        fits = self.criteria.fits
+        gains = self.evaluator.gains(
+            list(saved), empty.assignment, lambda _, removed: Gain(removed)
+        )
+        loss = {c: -gain.noise for c, gain in gains.items()}
+        order = sorted(saved, key=lambda c: loss[c] / saved[c])
+        fewest = bisect_left(range(len(order)), True, key=lambda n: fits(empty.plus(order[:n])))
+        taken = order[:fewest]
+        reasons: Reasons = {}
+        for change in taken:
+            # What it costs is measured in the file, whose weights are rounded for it.
+            reasons[change] = f"saves {saved[change]:,} bytes"
+        worst = sorted(taken, key=lambda c: -loss[c])
+        spared = select_subset(
+            worst, lambda gone: fits(empty.plus(without(taken, gone))), 1, MAX_FITTED
+        )
+        return empty.plus(without(taken, spared)), reasons
+
+    def _saving(self, empty: Configuration, change: PrecisionChange) -> int:
+        """Bytes that the change saves of what is over its limit."""
+        some = empty, empty.plus([change])
+        before, after = (self.evaluator.size(c.assignment) for c in some)
+        limits = self.criteria.budget.max_bytes, self.criteria.budget.max_arena
+        return sum(
+            b - a
+            for b, a, limit in zip(before, after, limits, strict=True)
+            if limit is not None and b > limit
+        )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ..errors import UserError
 from ..ir import Array, Graph
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
@@ -14,15 +14,12 @@ from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
 from .reconstruction.layer_rounding import round_weights
+from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
 from .scheme.int4_layers import choose_int4_layers
 from .scheme.macs import macs_of
 from .scheme.options import (
-    METHODS,
-    OBSERVERS,
-    ROUNDINGS,
-    WEIGHTS,
     Options,
     Range,
     RoundedWeights,
@@ -39,7 +36,7 @@ INT16_TAIL_GAIN_DB = 1.0
 FLOAT_TAIL_GAIN_DB = 3.0
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 FEW_SAMPLES = 4
-"""To see which of the sites of an equalization matter."""
+"""To see which of the groups of an equalization matter."""
 
 
 def quantize_model(
@@ -47,26 +44,15 @@ def quantize_model(
     samples: Iterable[Sample],
     observer: str = "auto",
     progress: Progress | None = None,
-    *,
-    weights: str = "int8",
-    rounding: str = "auto",
+    **options: Any,
 ) -> Quantized:
-    """`graph` on int8, its ranges from `samples` by `observer` (one of OBSERVERS).
+    """`graph` on int8, its ranges from `samples` by `observer`; more options as QuantizeOptions.
 
-    `weights` is one of WEIGHTS, `rounding` one of ROUNDINGS. The same graph and samples give the
-    same result. Raises UserError for an unknown name or samples that do not fit, CalibrationError
-    for values that are not finite.
+    The same graph and samples give the same result. Raises UserError for an unknown name or samples
+    that do not fit, CalibrationError for values that are not finite.
     """
-    _known("observer", observer, OBSERVERS)
-    _known("weights", weights, WEIGHTS)
-    _known("rounding", rounding, ROUNDINGS)
-    calibration = calibrate(graph, samples, progress)
-    return optimize(graph, calibration, observer, progress, weights=weights, rounding=rounding)
-
-
-def _known(what: str, name: str, names: Collection[str]) -> None:
-    if name not in names:
-        raise UserError(f"no {what} '{name}'; there are: {', '.join(names)}")
+    request = QuantizeOptions(observer, **options)
+    return _run(request, graph, calibrate(graph, samples, progress), progress)
 
 
 def optimize(
@@ -74,26 +60,19 @@ def optimize(
     calibration: Calibration,
     observer: str,
     progress: Progress | None = None,
-    *,
-    weights: str = "int8",
-    rounding: str = "auto",
-    plain: bool = False,
+    **options: Any,
 ) -> Quantized:
-    """As quantize_model, from statistics that are already there.
+    """As quantize_model, from statistics that are already there."""
+    return _run(QuantizeOptions(observer, **options), graph, calibration, progress)
 
-    `plain`: for a mix that is mostly int16. Channels are not scaled, which int16 does not need, and
-    `auto` keeps the nearest weights of 8 bits, for those that are rounded make up for errors of
-    int8 too. With weights of 4 bits all are rounded.
-    """
-    job = _Job(graph, calibration, progress, WEIGHTS[weights], equalize=not plain)
-    if observer == "auto":
-        job.search()
-    else:
-        job.fix(observer)
-    job.hold_weights()
-    if not (plain and rounding == "auto" and job.form.bits == 8):
-        job.round(rounding)
-    return job.result(observer)
+
+def _run(
+    request: QuantizeOptions, graph: Graph, calibration: Calibration, progress: Progress | None
+) -> Quantized:
+    run = _Quantization(request, graph, calibration, progress)
+    for step in STEPS:
+        step(run)
+    return run.result()
 
 
 @dataclass(frozen=True)
@@ -120,78 +99,85 @@ class _Source:
         return Plan(self.floats, self.wide, replace(options, means=means), seen)
 
 
-class _Job:
-    """The best found so far; each step but `round` keeps what it tries only if the outputs gain."""
+class _Quantization:
+    """The best found so far; each step but `round_weights` keeps what it tries only if the outputs
+    gain."""
 
     def __init__(
         self,
+        request: QuantizeOptions,
         graph: Graph,
         calibration: Calibration,
-        progress: Progress | None = None,
-        form: WeightFormat | None = None,
-        equalize: bool = True,
+        progress: Progress | None,
     ) -> None:
-        self.form, self.equalize = form or WeightFormat(), equalize
-        self.given, self.progress = calibration, progress
+        self.request, self.given, self.progress = request, calibration, progress
         self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
         self.plan = self.source.plan(self.options)
         self.trials = CandidateEvaluator(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
-        self.rounding: str = METHODS[0]
         self.by_halves: list[RoundedWeights] = []
+        self._search: RangeSearch | None = None
 
-    def fix(self, observer: str) -> None:
-        """One observer for all, and the steps that need no search."""
-        self.ranges = fixed_ranges(self.source.calibration, observer)
-        self.score = self.trials.score(self.plan, self.ranges)
-        self._choose_tensors(observer)
-        self._consider(replace(self.options, search_scales=True), SCALES_GAIN_DB)
-        self.choose_options()
+    @property
+    def _first_observer(self) -> str:
+        """By which ranges are fixed before any are searched for."""
+        return "minmax" if self.request.searches else self.request.observer
 
-    def search(self) -> None:
-        """The best observer to start from, then tensor by tensor."""
-        self._choose_tensors("minmax")
-        calibration = self.source.calibration
-        budget = trials_for(macs_of(self.source.floats), len(self.trials.kept))
-        search = RangeSearch(
-            self.plan, calibration, self.trials, budget, self.score, progress=self.progress
-        )
+    def fix_ranges(self) -> None:
+        """Those of one observer for all, if one is asked for."""
+        if not self.request.searches:
+            self.ranges = fixed_ranges(self.source.calibration, self.request.observer)
+            self.score = self.trials.score(self.plan, self.ranges)
+
+    def equalize(self) -> None:
+        """Channels scaled, where the outputs gain."""
+        if not self.request.plain and self._tells_channels:
+            self._prefer(self._equalized(), EQUALIZE_GAIN_DB)
+
+    def absorb_biases(self) -> None:
+        """Channels lowered, where the outputs gain."""
+        if self._tells_channels:
+            self._prefer(self._absorbed(), ABSORB_GAIN_DB)
+
+    @property
+    def _tells_channels(self) -> bool:
+        """Whether there is more than one sample, which does not tell what others have in them."""
+        return len(self.trials.kept) > 1
+
+    def choose_start(self) -> None:
+        """Weight scales by squared error, with the best observer to search from, or the one that
+        is asked for."""
         scaled = replace(self.options, search_scales=True)
-        search.choose_start([self.plan, self.source.plan(scaled)])
-        self._adopt(search)
-        self.choose_options()
-        search.plan, search.score = self.plan, self.score
-        search.descend()
-        self._adopt(search)
-
-    def _choose_tensors(self, observer: str) -> None:
-        """Channels scaled, then lowered, where the outputs gain; not by one sample, which does not
-        tell what others have in them.
-
-        Compared at the ranges of one observer, before others are tried: those that clip make up for
-        uneven channels on the samples that chose them, and less on others.
-        """
-        if len(self.trials.kept) < 2:
+        if not self.request.searches:
+            self._consider(scaled, SCALES_GAIN_DB)
             return
-        for other, margin in (
-            (self._equalized, EQUALIZE_GAIN_DB),
-            (self._absorbed, ABSORB_GAIN_DB),
-        ):
-            source = other()
-            if source is not None:
-                self._prefer(source, observer, margin)
+        budget = trials_for(macs_of(self.source.floats), len(self.trials.kept))
+        self._search = RangeSearch(
+            self.plan,
+            self.source.calibration,
+            self.trials,
+            budget,
+            self.score,
+            progress=self.progress,
+        )
+        self._search.choose_start([self.plan, self.source.plan(scaled)])
+        self._adopt(self._search)
+
+    def search_ranges(self) -> None:
+        """Tensor by tensor, from where `choose_start` began."""
+        if self._search is not None:
+            self._search.plan, self._search.score = self.plan, self.score
+            self._search.descend()
+            self._adopt(self._search)
 
     def _adopt(self, search: RangeSearch) -> None:
         self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
 
     def _equalized(self) -> _Source | None:
-        """The source with its channels made alike, by the kept samples; None if they are, or may
-        not be."""
-        if not self.equalize:
-            return None
+        """The source with its channels made alike, by the kept samples; None if they are."""
         floats, inputs = self.source.floats, self._inputs()
         count = min(FEW_SAMPLES, len(self.trials.kept))
         few = self.trials.on(count)
@@ -208,10 +194,11 @@ class _Job:
 
     def _forms(self) -> dict[str, WeightFormat]:
         """Of the weights that will have 4 bits, by what they make."""
-        if self.form.bits == 8:
+        form = self.request.form
+        if form.bits == 8:
             return {}
         nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
-        return {n: WeightFormat(4, 0 if n in ungrouped else self.form.group_size) for n in nodes}
+        return {n: WeightFormat(4, 0 if n in ungrouped else form.group_size) for n in nodes}
 
     def _absorbed(self) -> _Source | None:
         """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
@@ -236,12 +223,17 @@ class _Job:
             self._consider(kept, FLOAT_TAIL_GAIN_DB)
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
-    def _prefer(self, source: _Source, observer: str, margin: float) -> None:
+    def _prefer(self, source: _Source | None, margin: float) -> None:
         """Another float graph if the outputs gain by it, sample by sample and in all.
 
-        It is one try: a standard error is certain enough.
+        Compared at the ranges of one observer, before others are tried: those that clip make up for
+        uneven channels on the samples that chose them, and less on others. It is one try: a
+        standard error is certain enough.
         """
-        ranges, plan = fixed_ranges(source.calibration, observer), source.plan(self.options)
+        if source is None:
+            return
+        ranges = fixed_ranges(source.calibration, self._first_observer)
+        plan = source.plan(self.options)
         score = self.trials.score(plan, ranges)
         in_all = score.mean_db > self.score.mean_db
         if in_all and score.surpasses(self.score, margin, HELD_OUT):
@@ -255,9 +247,10 @@ class _Job:
         if score.beats(self.score, margin):
             self.plan, self.options, self.score = plan, plan.options, score
 
-    def hold_weights(self) -> None:
+    def use_int4_weights(self) -> None:
         """4-bit weights where they are asked for and serve: ranges are as for 8 bits."""
-        if self.form.bits == 8:
+        form = self.request.form
+        if form.bits == 8:
             return
         nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
         four: dict[str, Precision] = dict.fromkeys(nodes, "int4")
@@ -265,18 +258,18 @@ class _Job:
         self.options = replace(
             self.options,
             precision=precision,
-            int4_group=self.form.group_size,
-            ungrouped=ungrouped if self.form.group_size else frozenset(),
+            int4_group=form.group_size,
+            ungrouped=ungrouped if form.group_size else frozenset(),
         )
         self.plan = self.source.plan(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
 
-    def round(self, rounding: str) -> None:
+    def round_weights(self) -> None:
         """Weights rounded for what they make; of `auto` unless the outputs lose."""
+        if not self.request.may_round:
+            return
         held_out: Score | None = None
-        if rounding in METHODS:
-            self.rounding = rounding
-        elif rounding == "nearest" or (held_out := self._judged_by_halves()) is None:
+        if self.request.rounding == "auto" and (held_out := self._judged_by_halves()) is None:
             return
         self.plan = self._rounded(self.source.calibration.kept)
         self.options = self.plan.options
@@ -306,10 +299,10 @@ class _Job:
 
     def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
         inputs = [s.inputs for s in samples]
-        found = round_weights(self.plan, self.ranges, inputs, self.progress, self.rounding)
+        found = round_weights(self.plan, self.ranges, inputs, self.progress, self.request.method)
         return self.plan.with_rounded(found)
 
-    def result(self, observer: str) -> Quantized:
+    def result(self) -> Quantized:
         graph, decisions = self.plan.emit(self.ranges)
         return Quantized(
             graph,
@@ -318,7 +311,7 @@ class _Job:
             self.source.shifts,
             decisions,
             self.ranges,
-            observer,
+            self.request.observer,
             self.options,
             self.given.samples,
             self.trials.count,
@@ -326,7 +319,20 @@ class _Job:
             self.plan,
             self.source.calibration,
             self.given,
-            rounding=self.rounding,
+            rounding=self.request.method,
             by_halves=self.by_halves,
             held_out=bool(self.by_halves) and bool(self.options.rounded),
         )
+
+
+STEPS: tuple[Callable[[_Quantization], None], ...] = (
+    _Quantization.fix_ranges,
+    _Quantization.equalize,
+    _Quantization.absorb_biases,
+    _Quantization.choose_start,
+    _Quantization.choose_options,
+    _Quantization.search_ranges,
+    _Quantization.use_int4_weights,
+    _Quantization.round_weights,
+)
+"""The order of a quantization."""

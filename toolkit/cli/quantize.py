@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import costs, parts
 from ..decibels import in_words
-from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Budget, Mixed, grouped
+from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
 from .options import (
     budget_options,
     image_options,
@@ -87,20 +88,10 @@ EXIT_BUDGET = 3
 @json_option
 def quantize(
     model: Path,
-    calib: Path,
-    output: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    observer: str,
-    weights: str,
-    rounding: str,
-    limit: int | None,
-    report: Path | None,
-    budget: Budget | None,
-    evaluation: Path | None,
-    labels: str | None,
-    metric: str | None,
     image: ImageOptions,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Quantize MODEL.onnx to int8 with the samples of --calib, and say what it cost.
 
@@ -108,23 +99,7 @@ def quantize(
     it. Where no mix does, the best that was found is written, and the exit status is 3.
     """
     with progress() as show:
-        done = pipeline.quantize(
-            model,
-            calib,
-            output,
-            shapes=dict(shapes),
-            observer=observer,
-            weights=weights,
-            rounding=rounding,
-            image=image,
-            limit=limit,
-            report=report,
-            budget=budget,
-            evaluation=evaluation,
-            labels=labels,
-            metric=metric,
-            progress=show,
-        )
+        done = pipeline.quantize(model, shapes=dict(shapes), image=image, progress=show, **options)
     if as_json:
         print_json(done.to_json())
     else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgekit.toolkit import pipeline
+from edgekit.toolkit import pipeline, quantize_file
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
@@ -58,8 +58,8 @@ def test_both_mixes_may_become_the_file(digits, tmp_path, monkeypatch):
         return remember
 
     for name in ("quantize_model", "optimize"):
-        monkeypatch.setattr(pipeline, name, remembering(getattr(pipeline, name)))
-    monkeypatch.setattr(pipeline, "is_oversized", lambda *_: True)
+        monkeypatch.setattr(quantize_file, name, remembering(getattr(quantize_file, name)))
+    monkeypatch.setattr(quantize_file, "is_oversized", lambda *_: True)
     path = tmp_path / "two.edge"
     model, samples = digits / "digits.onnx", digits / "calib.npz"
     found = pipeline.quantize(model, samples, path, observer="minmax", budget=asked)

@@ -1,0 +1,54 @@
+"""ONNX files in, .edge files out: what reading one and writing the other have in common."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from .files import check_writable, read_file
+from .format.model import Provenance
+from .ir import Graph
+from .onnx_import import load as import_onnx
+from .passes import DEFAULT, FINITE, run_passes
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def load(model: str | Path | bytes, shapes: Shapes | None = None, *, finite: bool = False) -> Graph:
+    """The optimized float graph of an ONNX model; `finite` in the form that is quantized.
+
+    Raises UserError or UnsupportedError.
+    """
+    graph = import_onnx(model, shapes)
+    run_passes(graph, (*DEFAULT, *FINITE) if finite else DEFAULT)
+    return graph
+
+
+def output_path(model: str | Path, output: str | Path | None, *read: str | Path) -> Path:
+    """Where to write, by default beside the model. Raises UserError for what cannot be written, or
+    is one of the files that are `read`."""
+    path = Path(model).with_suffix(".edge") if output is None else Path(output)
+    check_writable(path, [model, *read])
+    return path
+
+
+def plain_shapes(shapes: Shapes | None) -> dict[str, list[int]]:
+    return {k: [int(d) for d in v] for k, v in (shapes or {}).items()}
+
+
+def provenance_of(model: str | Path, calibration: str, options: dict[str, Any]) -> Provenance:
+    content = read_file(model, "an ONNX model")
+    return Provenance(
+        producer=f"edgekit {__version__}",
+        model_sha256=hashlib.sha256(content).hexdigest(),
+        calibration_sha256=calibration,
+        options=as_text(options),
+    )
+
+
+def as_text(options: dict[str, Any]) -> str:
+    return json.dumps(options, sort_keys=True)

@@ -1,0 +1,311 @@
+"""An ONNX file quantized to an .edge file: a list of steps over one request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from ..calibration import ImageOptions, SampleSource, open_samples
+from .accuracy import SAMPLES, Explanation, Judge, MetricFunction, batch_of, explain
+from .build import build_file, prove
+from .compress import remove_constant_channels
+from .errors import UserError
+from .files import check_writable, write_atomically
+from .format.describe import op_counts
+from .format.reader import read
+from .ir import Graph
+from .judging import Judging, input_specs
+from .model_files import Shapes, as_text, load, output_path, plain_shapes, provenance_of
+from .needs import Need, needs
+from .progress import Progress, silent
+from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
+from .quantize import Quantized as QuantizedModel
+from .quantize.equalization.cross_layer import to_text
+from .quantize.mixed_precision.fit import is_oversized, smaller_of
+from .quantize.ranges.diagnostics import calibration_warnings
+from .report import report_page
+
+
+@dataclass(frozen=True)
+class QuantizeRequest:
+    """What `quantize` is asked for.
+
+    model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
+    output        the file to write, by default beside the model
+    observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
+    limit         takes the first so many samples
+    report        an HTML file to write
+    budget        limits, for which precisions are mixed
+    evaluation    the samples that max_drop is judged on, by default those of `calib`
+    metric        what judges: a name of accuracy.NAMED (default: top1), FILE.py:FUNCTION, or a
+                  function as docs/quantization.md describes
+    labels        the key in the samples' .npz of what a named metric compares with; by default the
+                  float model's answers
+    """
+
+    model: str | Path
+    calib: SampleSource
+    output: str | Path | None = None
+    shapes: Shapes | None = None
+    observer: str = "auto"
+    weights: str = "int8"
+    rounding: str = "auto"
+    image: ImageOptions | None = None
+    limit: int | None = None
+    report: str | Path | None = None
+    budget: Budget | None = None
+    evaluation: SampleSource | None = None
+    labels: str | None = None
+    metric: str | Path | MetricFunction | None = None
+    progress: Progress = field(default=silent, compare=False)
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
+
+    `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
+    rounded for the other; False: with those of the file, which are rounded for all of them; None
+    where weights are the nearest.
+    `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
+    of the samples. `targets` is what the file takes on each, with a budget of bytes.
+    """
+
+    output: str
+    file_bytes: int
+    ops: dict[str, dict[str, int]]
+    observer: str
+    samples: int
+    kept_samples: int
+    seconds: float
+    sqnr_db: float
+    held_out: bool | None
+    arena_bytes: int
+    decisions: list[Decision]
+    notes: list[str]
+    explanation: Explanation
+    report: str | None = None
+    mixed: Mixed | None = None
+    targets: list[Need] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"mixed": None if self.mixed is None else self.mixed.to_json()}
+
+
+def quantize(
+    model: str | Path, calib: SampleSource, output: str | Path | None = None, **options: Any
+) -> Quantized:
+    """Quantize `model` (an ONNX file) to int8 with the samples of `calib`, and write it.
+
+    `options` are the other fields of QuantizeRequest. The same inputs give the same bytes. With a
+    budget, `mixed` of the result says whether it is met, and the best that was found is written.
+    Raises UserError or CalibrationError; then nothing is written.
+    """
+    run = _Run(QuantizeRequest(model, calib, output, **options))
+    for step in STEPS:
+        step(run)
+    return run.result()
+
+
+class _Run:
+    """One request on its way to a file; each step takes what those before have left."""
+
+    path: Path
+    graph: Graph
+    done: QuantizedModel
+    data: bytes
+    explanation: Explanation
+    judge: Judge | None = None
+
+    def __init__(self, request: QuantizeRequest) -> None:
+        self.request, self.started = request, perf_counter()
+        self.image = request.image or ImageOptions()
+        self.judging = Judging.of(
+            request.budget, request.evaluation, request.labels, request.metric
+        )
+        self.judged: dict[str, Any] = {}
+        self.how = {"weights": request.weights, "rounding": request.rounding}
+
+    def check_paths(self) -> None:
+        """Nothing is begun that cannot be written."""
+        request = self.request
+        read_too = [p for p in (request.calib, request.evaluation) if isinstance(p, str | Path)]
+        if self.judging is not None and self.judging.metric.file is not None:
+            read_too.append(self.judging.metric.file)
+        self.path = output_path(request.model, request.output, *read_too)
+        if request.report is not None:
+            check_writable(request.report, [self.path, request.model, *read_too])
+
+    def import_model(self) -> None:
+        self.graph = load(self.request.model, self.request.shapes, finite=True)
+        self.batch = batch_of(self.graph)
+
+    def open_samples(self) -> None:
+        request = self.request
+        self.samples = open_samples(
+            request.calib, input_specs(self.graph), self.image, limit=request.limit
+        )
+        if request.report is not None and not self.samples.reiterable:
+            raise UserError("a report reads the samples once more: give a list, not a generator")
+
+    def open_judge(self) -> None:
+        """Who judges by samples of their own, before any work."""
+        if self.judging is not None:
+            request = self.request
+            self.judge, self.judged = self.judging.judge(
+                self.graph, request.calib, self.samples, self.image, request.limit
+            )
+
+    def quantize(self) -> None:
+        request = self.request
+        self.done = quantize_model(
+            self.graph, self.samples, request.observer, request.progress, **self.how
+        )
+        options: dict[str, Any] = {
+            "observer": request.observer,
+            "weights": request.weights,
+            "rounding": request.rounding,
+            "limit": request.limit,
+            "samples": self.done.samples * self.batch,
+            "shapes": plain_shapes(request.shapes),
+        }
+        if request.budget is not None:
+            options |= {"budget": request.budget.given(), **self.judged}
+        self.options = options
+        self.provenance = provenance_of(request.model, self.samples.fingerprint(), options)
+
+    def meet_budget(self) -> None:
+        """Precisions mixed; where that takes much, from a plain start as well."""
+        request = self.request
+        if request.budget is None:
+            return
+        if self.judging is not None and self.judge is None:
+            self.judge = self.judging.judge_kept(self.graph, self.done.calibration.kept)
+        start = self.done
+        self.done = self._mixed(start, request.budget)
+        if is_oversized(start, self.done):
+            plain = optimize(
+                self.graph, start.given, request.observer, request.progress, **self.how, plain=True
+            )
+            self.done = smaller_of(self.done, self._mixed(plain, request.budget))
+
+    def _mixed(self, done: QuantizedModel, budget: Budget) -> QuantizedModel:
+        """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
+        request, judge = self.request, self.judge
+        drop, many = (None, 0) if judge is None else (judge.drop, judge.evaluation_set.samples)
+        done = fit_budget(
+            done,
+            budget,
+            self._packer(done),
+            drop,
+            request.progress,
+            rounding=request.rounding,
+            judged=many,
+            unseen=request.evaluation is not None,
+        )
+        if judge is None or done.mixed is None or done.mixed.chosen.drop is None:
+            return done
+        said = judge.judged(done.mixed.chosen.drop)
+        return replace(done, mixed=replace(done.mixed, judged=said))
+
+    def _packer(self, done: QuantizedModel) -> Callable[[Graph], bytes]:
+        how = dict(self.options)
+        if done.exponents:
+            how["equalized"] = to_text(done.exponents)
+        if done.shifts:
+            how["absorbed"] = to_text(done.shifts)
+        made = replace(self.provenance, options=as_text(how))
+        return lambda graph: build_file(graph, made, remove_constant_channels(graph))
+
+    def pack(self) -> None:
+        self.data = self._packer(self.done)(self.done.graph)
+        prove(self.data)
+        budget = self.request.budget
+        self.needed: list[Need] = []
+        if budget is not None and budget.limits_size:
+            self.needed = needs(self.data, budget)
+
+    def explain(self) -> None:
+        """What the file loses, attributed on some of the samples."""
+        known = self.done.calibration
+        some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
+        self.explanation = explain(
+            self.data,
+            self.done.floats,
+            some,
+            known.extremes(),
+            unseen=False,
+            progress=self.request.progress,
+        )
+        self.notes = [
+            *self.graph.notes,
+            *self.samples.notes,
+            *calibration_warnings(known, self.batch),
+        ]
+        judging = self.judging
+        if self.samples.ignored and (judging is None or not judging.reads_calibration):
+            self.notes.insert(0, _ignored(self.samples.ignored))
+
+    def write(self) -> None:
+        """The report, if it is asked for, and the file."""
+        request = self.request
+        if request.report is not None:
+            page = report_page(
+                self.data,
+                self.done,
+                self.explanation,
+                self.samples,
+                Path(request.model),
+                request.observer,
+                self.notes,
+                request.progress,
+                batch=self.batch,
+                needed=self.needed,
+            )
+            write_atomically(request.report, page.encode())
+        write_atomically(self.path, self.data)
+
+    def result(self) -> Quantized:
+        request, done, written = self.request, self.done, read(self.data)
+        return Quantized(
+            output=str(self.path),
+            file_bytes=len(self.data),
+            ops=op_counts(written),
+            observer=request.observer,
+            samples=done.samples * self.batch,
+            kept_samples=len(done.calibration.kept) * self.batch,
+            seconds=round(perf_counter() - self.started, 3),
+            sqnr_db=round(done.sqnr_db, 2),
+            held_out=done.held_out if done.plan.has_rounded else None,
+            arena_bytes=written.memory.arena_bytes,
+            decisions=done.decisions,
+            notes=self.notes,
+            explanation=self.explanation,
+            report=None if request.report is None else str(request.report),
+            mixed=done.mixed,
+            targets=self.needed,
+        )
+
+
+def _ignored(names: Sequence[str]) -> str:
+    listed = ", ".join(f"'{name}'" for name in names)
+    several = len(names) > 1
+    what = "arrays" if several else "array"
+    return f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"
+
+
+STEPS: tuple[Callable[[_Run], None], ...] = (
+    _Run.check_paths,
+    _Run.import_model,
+    _Run.open_samples,
+    _Run.open_judge,
+    _Run.quantize,
+    _Run.meet_budget,
+    _Run.pack,
+    _Run.explain,
+    _Run.write,
+)
+"""The order of everything between an ONNX file and an .edge file."""

@@ -12,14 +12,10 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
-from edgekit.toolkit.quantize.budget import Point, pareto
 from edgekit.toolkit.quantize.mixed_precision import cross_validation
 from edgekit.toolkit.quantize.mixed_precision.cross_validation import FoldWeights
 from edgekit.toolkit.quantize.mixed_precision.evaluator import Evaluator
-from edgekit.toolkit.quantize.mixed_precision.precision_change import (
-    PrecisionAssignment,
-    PrecisionChange,
-)
+from edgekit.toolkit.quantize.mixed_precision.precision_change import PrecisionAssignment
 from edgekit.toolkit.quantize.reconstruction.layer_rounding import round_weights
 from edgekit.toolkit.runtime import Session
 
@@ -397,59 +393,3 @@ def test_pictures_have_no_top1(g):
 def test_labels_are_one_a_sample(net, labels):
     with pytest.raises(UserError, match="labels"):
         labelled(net, noisy_samples(), labels)
-
-
-@pytest.mark.parametrize(
-    "limits", [{"max_drop": -1.0}, {"max_drop": "101%"}, {"max_drop": "some"},
-               {"min_sqnr": float("nan")},
-               {"max_bytes": 0}, {"max_arena": -5}],
-)  # fmt: skip
-def test_limits_make_sense(limits):
-    with pytest.raises(UserError, match=next(iter(limits))):
-        Budget(**limits)
-
-
-def test_steps_of_tensors_and_of_weights_do_not_undo_each_other():
-    base = PrecisionAssignment(frozenset(), frozenset())
-    four = PrecisionChange("int4", ("y",), (("Conv2d", "y"),))
-    wide = PrecisionChange("int16", ("y",), (("Conv2d", "y"),))
-    both = PrecisionAssignment(frozenset({"y"}), frozenset({("y", "int4")}))
-    assert base.with_changes([four, wide]) == base.with_changes([wide, four]) == both
-    back = PrecisionChange("int8", ("y",), (("Conv2d", "y"),))
-    assert both.has_4_bits(back)
-    assert base.with_changes([four, wide, back]) == base.with_changes([wide])
-    narrow = PrecisionChange("int8", (), (("Conv2d", "y"),), ("y",))
-    assert not both.has_4_bits(narrow)
-    assert base.with_changes([four, wide, narrow]) == base.with_changes([four])
-
-
-def test_the_table_leaves_out_what_is_beaten():
-    small, good = Point(10, 5, 20.0, None, "a"), Point(20, 5, 30.0, None, "b")
-    beaten = Point(21, 6, 30.0, None, "c")
-    assert pareto([beaten, good, small, good], []) == [small, good]
-    assert pareto([beaten, good, small], [beaten]) == [small, good, beaten]
-
-
-def test_the_table_has_equal_mixes_once():
-    known, less = Point(10, 5, 20.0, 0.1, "64 16x8"), Point(10, 5, None, 0.1, "63 16x8")
-    assert pareto([less, known], []) == [known]
-    assert pareto([known, less], [less]) == [less]  # what was chosen
-    assert pareto([Point(10, 5, 20.0, None, "a"), Point(10, 5, None, 0.1, "a")], []) == [
-        Point(10, 5, 20.0, None, "a")
-    ]
-
-
-@pytest.mark.parametrize(
-    "drop, points, words",
-    [
-        (0.002, True, "at most 0.002 points lost"),
-        ("0.2%", True, "at most 0.2 points lost"),
-        ("0.2%", False, "at most 0.2% lost"),
-        (0.2, False, "at most 0.2 lost"),
-    ],
-)
-def test_a_drop_has_its_unit(drop, points, words):
-    assert Budget(max_drop=drop).in_words(points) == words
-    assert Budget(drop, 30.0, 1 << 10).in_words(points) == (
-        f"{words}, at least 30 dB, a file of at most 1,024 bytes"
-    )

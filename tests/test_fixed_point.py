@@ -7,7 +7,7 @@ import pytest
 
 from edgekit.toolkit import fixed_point as fp
 
-from . import oracle
+from . import fixed_point_oracle as oracle
 
 EDGES = [0, 1, -1, fp.ACC_LIMIT16 - 1, 1 - fp.ACC_LIMIT16]
 

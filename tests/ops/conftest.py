@@ -21,7 +21,7 @@ from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session, kernel_tables
 
-from .. import oracle
+from .. import fixed_point_oracle as oracle
 
 _ONNX_CODE = {"float32": 1, "int32": 6, "int16": 5, "int8": 3, "uint8": 2}
 _SERVED = {onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL}

@@ -20,7 +20,7 @@ from .format.model import (
     Provenance,
     TensorRecord,
 )
-from .format.schema import Place
+from .format.schema import FORMS, TYPED_BY_OUTPUT, Place
 from .format.structs import pack
 from .format.writer import write
 from .ir import Array, Graph, Node, Value
@@ -28,7 +28,7 @@ from .ops import definition
 from .ops._opdef import Lowered
 from .plan import TRIES, Buffer, place, schedule
 from .plan.buffers import assign, runs_nothing
-from .runtime import Model, Session, scratch_bytes
+from .runtime import Model, OpForm, Session, scratch_bytes
 
 ARENA_ALIGN = 16
 MAX_RANK = 8
@@ -142,6 +142,14 @@ def build_model(
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 
+def _form(node: Node, lowered: Lowered) -> OpForm:
+    v = node.output if lowered.kind.name in TYPED_BY_OUTPUT else lowered.operands[0]
+    typed = v is not None and (lowered.kind, None) not in FORMS
+    element = DTYPE_OF[v.dtype] if v is not None and typed else None
+    params = pack(lowered.kind.name, lowered.params)
+    return OpForm(lowered.kind, element, params)
+
+
 def _plan(
     graph: Graph, order: list[Node], provenance: Provenance, kept: Kept, tries: int
 ) -> EdgeModel:
@@ -150,8 +158,7 @@ def _plan(
     for at, node in enumerate(order, 1):
         if not runs_nothing(node):
             lowered = definition(node.op).lower(node, blob)
-            params = pack(lowered.kind.name, lowered.params)
-            steps[at] = _Step(node, lowered, scratch_bytes(None, lowered.kind, params))
+            steps[at] = _Step(node, lowered, scratch_bytes(None, _form(node, lowered)))
 
     buffers, buffer_of = assign(graph, order)
     scratch_of: dict[int, int] = {}

@@ -7,16 +7,12 @@ from dataclasses import replace
 
 from .build import ARENA_ALIGN
 from .errors import UserError
-from .format.describe import holds_nibbles
 from .format.model import ABSENT, EdgeModel, OpRecord, TensorRecord
-from .format.schema import OpKind, Place
-from .format.structs import pack
+from .format.schema import BLOB_FIELDS, OPTIONAL, Place
+from .format.structs import NO_BLOB, pack
 from .format.writer import write
 from .plan import Buffer, place
-from .runtime import Model, Planner
-
-_BLOB_FIELDS = ("weights", "requant.table", "table", "index", "bias", "multipliers")
-_NO_BLOB = 0xFFFFFFFF
+from .runtime import Model, OpForm, Planner
 
 
 def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
@@ -35,16 +31,16 @@ def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
 
 
 def _blob_fields(op: OpRecord) -> list[str]:
-    """The parameters that are offsets in the blob. AddS8's `bias` is a number."""
-    numbers = {"bias"} if op.kind == OpKind.AddS8 else set()
-    if not op.params.get("group"):
-        numbers.add("multipliers")  # of weights of 4 bits: there are none
-    return [f for f in _BLOB_FIELDS if f in op.params and f not in numbers]
+    """The parameters that are offsets in the blob, of what is there."""
+    optional = OPTIONAL.get(op.kind.name)
+    found = BLOB_FIELDS.get(op.kind.name, ())
+    there = [f for f in found if op.is_coded or f.partition(".")[0] != optional]
+    return [f for f in there if op.params[f] != NO_BLOB]
 
 
 def _keeps_weights(op: OpRecord) -> bool:
     """Nibbles stay as they are: unpacked in the file they would be no smaller than int8."""
-    return holds_nibbles(op.kind)
+    return op.is_coded
 
 
 class _NewBlob:
@@ -55,7 +51,7 @@ class _NewBlob:
         self._moved: dict[int | bytes, int] = {}
         starts = {int(op.params[f]) for op in model.ops for f in _blob_fields(op)}
         starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
-        self._ends = _region_ends(starts - {_NO_BLOB}, len(self.old))
+        self._ends = _region_ends(starts, len(self.old))
 
     def moved(self, offset: int) -> int:
         """Where the region that began at `offset` is now; it keeps its alignment up to 16."""
@@ -91,7 +87,7 @@ def _repack(
         for field in _blob_fields(op):
             if field == "weights" and weights and not _keeps_weights(op):
                 params[field] = blob.packed(weights)
-            elif params[field] != _NO_BLOB:
+            else:
                 params[field] = blob.moved(int(params[field]))
         ops.append(replace(op, params=params))
     tensors = [
@@ -121,7 +117,10 @@ def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:
         at = buffer_of[i] = buffer_of[shared]
         b = buffers[at]
         buffers[at] = Buffer(max(b.size, size), min(b.first, first[i]), max(b.last, last[i]))
-    scratch = [planner.scratch_bytes(op.kind, pack(op.kind.name, op.params)) for op in model.ops]
+    scratch = [
+        planner.scratch_bytes(OpForm(op.kind, model.element(op), pack(op.kind.name, op.params)))
+        for op in model.ops
+    ]
     scratch_of = {}
     for step, size in enumerate(scratch, 1):
         if size:

@@ -1,7 +1,7 @@
 """Write what C and Python need to know of edge.fbs: `python emit.py` rewrites both files.
 
 The schema uses a small part of the FlatBuffers language (scalars, fixed arrays, structs, tables,
-enums, two attributes), and so does this reader. A test checks the result against flatc.
+enums, a few attributes), and so does this reader. A test checks the result against flatc.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ SCHEMA = HERE / "edge.fbs"
 C_HEADER = HERE.parent / "include" / "edgekit" / "format.h"
 PYTHON = HERE.parent.parent / "toolkit" / "format" / "schema.py"
 
+# Element types as the schema and the names of C files say them -> DType.
+TYPES = {"f32": "Float32", "s8": "Int8", "s16": "Int16", "s32": "Int32"}
 # FlatBuffers scalar -> C type, struct.pack code, bytes
 SCALARS = {
     "ubyte": ("uint8_t", "B", 1),
@@ -30,9 +32,11 @@ SCALARS = {
 
 # How parameters lie in the program. A byte of a kind's code: what, log2 of a field's bytes << 3,
 # number of such fields - 1 << 5. After EQUAL and EQUAL_SIGNED a byte per field says what the field
-# equals: operand << 3 | property.
+# equals: operand << 3 | property. A shared struct lies between OPEN and CLOSE, an optional one
+# behind CLOSE with 1 instead of a size, to the end: its fields equal NOTHING, which is 0.
 CODES = ("END", "OPEN", "CLOSE", "UNSIGNED", "SIGNED", "RAW", "EQUAL", "EQUAL_SIGNED")
-OPERANDS = ("input0", "input1", "output0")
+OPERANDS = ("input0", "input1", "output0", "nothing")
+NOTHING = "nothing.zero"
 PROPERTIES = ("dim0", "dim1", "dim2", "dim3", "zero", "lowest", "highest")
 MOST_FIELDS = 8
 
@@ -44,6 +48,7 @@ class Field:
     count: int  # 1, or the length of a fixed array
     is_vector: bool
     equals: str  # the property of an operand that it equals as a rule, or ""
+    is_blob: bool  # an offset in the blob
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,28 @@ class Schema:
     enums: dict[str, tuple[str, dict[str, int]]]
     structs: dict[str, list[Field]]
     tables: dict[str, list[Field]]
-    shared: frozenset[str]  # the structs that operators share
+    attributes: dict[str, dict[str, str]]  # struct -> attribute -> its value, "" for none
+
+    @property
+    def shared(self) -> set[str]:
+        """The structs that operators share."""
+        return {name for name, found in self.attributes.items() if "shared" in found}
+
+    @property
+    def optional(self) -> set[str]:
+        """The structs that are left out where they are 0."""
+        return {name for name, found in self.attributes.items() if "optional" in found}
+
+    def forms(self, kind: str) -> list[tuple[str, str]]:
+        """(DType or "" for any, name of the C file) of each body."""
+        found, base = self.attributes[kind], snake(kind)
+        if "types" not in found:
+            return [("", base)]
+        return [(TYPES[t], f"{base}_{t}") for t in found["types"].split()]
+
+    def may_be_coded(self, kind: str, dtype: str) -> bool:
+        """Whether a body's weights may be behind a codec: those of integers."""
+        return bool(self.field_in(kind, self.optional)) and dtype != TYPES["f32"]
 
     def scalar(self, name: str) -> str | None:
         if name in SCALARS:
@@ -71,6 +97,10 @@ class Schema:
             raise ValueError(f"{struct} would need padding at its end")
         return offset, align
 
+    def equals(self, struct: str, f: Field) -> str:
+        """What the field equals as a rule, or ""."""
+        return NOTHING if struct in self.optional else f.equals
+
     def flat(self, struct: str, prefix: str = "") -> list[tuple[str, str, str]]:
         """(name, scalar, equals) of each field, those of nested structs and arrays in place."""
         found = []
@@ -78,26 +108,35 @@ class Schema:
             base, name = self.scalar(f.type), prefix + f.name
             if base:
                 names = [name] if f.count == 1 else [f"{name}.{i}" for i in range(f.count)]
-                found += [(n, base, f.equals) for n in names]
+                found += [(n, base, self.equals(struct, f)) for n in names]
             else:
                 found += self.flat(f.type, f"{name}.")
         return found
 
-    def shared_field(self, struct: str) -> str:
-        """Name of the field that is a struct which operators share, or ""."""
-        return next((f.name for f in self.structs[struct] if f.type in self.shared), "")
+    def field_in(self, struct: str, types: set[str]) -> str:
+        """Name of the field that is one of these structs, or ""."""
+        return next((f.name for f in self.structs[struct] if f.type in types), "")
+
+    def blob_fields(self, struct: str, prefix: str = "") -> list[str]:
+        """Flattened names of the fields that are offsets in the blob."""
+        found = []
+        for f in self.structs[struct]:
+            if f.is_blob:
+                found.append(prefix + f.name)
+            elif f.type in self.structs:
+                found += self.blob_fields(f.type, f"{prefix}{f.name}.")
+        return found
 
 
 def read(text: str) -> Schema:
     text = re.sub(r"//[^\n]*", "", text)
     enums: dict[str, tuple[str, dict[str, int]]] = {}
     fields: dict[str, dict[str, list[Field]]] = {"struct": {}, "table": {}}
-    shared = set()
-    for kind, name, base, attribute, body in re.findall(
-        r"(enum|struct|table)\s+(\w+)\s*(?::\s*(\w+))?\s*(?:\((\w+)\)\s*)?\{(.*?)\}", text, re.S
+    attributes: dict[str, dict[str, str]] = {}
+    for kind, name, base, listed, body in re.findall(
+        r"(enum|struct|table)\s+(\w+)\s*(?::\s*(\w+))?\s*(?:\(([^)]*)\)\s*)?\{(.*?)\}", text, re.S
     ):
-        if attribute == "shared":
-            shared.add(name)
+        attributes[name] = dict(re.findall(r'(\w+)(?::"([^"]*)")?', listed))
         if kind == "enum":
             pairs = (item.split("=") for item in body.split(",") if item.strip())
             values = {k.strip(): int(v) for k, v in pairs}
@@ -105,14 +144,14 @@ def read(text: str) -> Schema:
             enums[name] = (base, values)
             continue
         fields[kind][name] = [
-            Field(m[1], m[2] or m[3] or m[4], int(m[5] or 1), bool(m[3]), m[6] or "")
+            Field(m[1], m[2] or m[3] or m[4], int(m[5] or 1), bool(m[3]), m[6] or "", bool(m[7]))
             for m in re.finditer(
                 r"(\w+)\s*:\s*(?:(\w+)|\[(\w+)\]|\[(\w+):(\d+)\])\s*"
-                r"(?:\(equals:\"([\w.]+)\"\))?\s*;",
+                r"(?:\((?:equals:\"([\w.]+)\"|(blob))\))?\s*;",
                 body,
             )
         ]
-    return Schema(enums, fields["struct"], fields["table"], frozenset(shared))
+    return Schema(enums, fields["struct"], fields["table"], attributes)
 
 
 def snake(name: str) -> str:
@@ -147,18 +186,25 @@ def field_code(s: Schema, struct: str) -> bytes:
                 if code:
                     raise ValueError(f"{struct}.{f.name} is shared, so has to come first")
                 inner = bytes([CODES.index("OPEN")]) + inner + bytes([CODES.index("CLOSE")])
+            if f.type in s.optional:
+                if f is not s.structs[struct][-1]:
+                    raise ValueError(f"{struct}.{f.name} is optional, so has to come last")
+                if len(inner) != 1 + len(s.structs[f.type]):
+                    raise ValueError(f"{f.type} is optional, so all its fields have one size")
+                inner = bytes([CODES.index("CLOSE") | 1 << 3]) + inner
             code += inner
             continue
         letter, size = SCALARS[base][1:]
         if size > 4:
             raise ValueError(f"{struct}.{f.name}: a parameter has at most 32 bits")
         what = "RAW" if letter == "f" else "SIGNED" if letter in "hi" else "UNSIGNED"
-        if f.equals:
+        equals = s.equals(struct, f)
+        if equals:
             what = "EQUAL_SIGNED" if what == "SIGNED" else "EQUAL"
         key = CODES.index(what) | (size.bit_length() - 1) << 3
         if not runs or runs[-1][0] != key:
             runs.append((key, []))
-        runs[-1][1].extend([f.equals] * f.count)
+        runs[-1][1].extend([equals] * f.count)
     return code + close()
 
 
@@ -216,15 +262,21 @@ def c_header(s: Schema) -> str:
     for k in s.enums["OpKind"][1]:
         text = "".join(f"\\{b:03o}" for b in field_code(s, k))
         out.append(f'#define EK_CODE_OF_{snake(k).upper()} "{text}"')
-    out.append("")
-    out.append(
-        "/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */"
-    )
-    out.append("#define EK_KINDS(X) \\")
-    kinds = [
-        f"    X({snake(k).upper()}, {snake(k)}, {s.layout(k)[0]})" for k in s.enums["OpKind"][1]
+    typed = [k for k in s.enums["OpKind"][1] if "typed_by" in s.attributes[k]]
+    by_output = " || ".join(f"(kind) == EK_OP_{snake(k).upper()}" for k in typed)
+    out += [
+        "/* Whether the element type is that of output 0, not of input 0. */",
+        f"#define EK_TYPED_BY_OUTPUT(kind) ({by_output})",
+        "",
+        "/* X(kind, dtype, name, whether weights may be behind a codec) of every body. */",
+        "#define EK_FORMS(X) \\",
     ]
-    out += [" \\\n".join(kinds), "", "#endif", ""]
+    forms = [
+        f"    X({snake(k).upper()}, {dtype.upper() or 'ANY'}, {name}, {s.may_be_coded(k, dtype):d})"
+        for k in s.enums["OpKind"][1]
+        for dtype, name in s.forms(k)
+    ]
+    out += [" \\\n".join(forms), "", "#endif", ""]
     return "\n".join(out)
 
 
@@ -259,6 +311,7 @@ def python_module(s: Schema) -> str:
             f"        {align},",
             "    ),",
         ]
+    kinds = s.enums["OpKind"][1]
     out += ["}", "", "# operator kind -> field -> the property of an operand that it equals"]
     out += ["EQUALS: dict[str, dict[str, str]] = {"]
     for k in s.enums["OpKind"][1]:
@@ -267,7 +320,31 @@ def python_module(s: Schema) -> str:
             out += [f'    "{k}": {{', *pairs, "    },"]
     out += ["}", "", "# operator kind -> the field that is a struct which operators share"]
     out += ["SHARED: dict[str, str] = {"]
-    out += [f'    "{k}": "{f}",' for k in s.enums["OpKind"][1] if (f := s.shared_field(k))]
+    out += [f'    "{k}": "{f}",' for k in kinds if (f := s.field_in(k, s.shared))]
+    out += [
+        "}",
+        "",
+        "# operator kind -> the struct that is left out where it is 0",
+    ]
+    out += ["OPTIONAL: dict[str, str] = {"]
+    out += [f'    "{k}": "{f}",' for k in kinds if (f := s.field_in(k, s.optional))]
+    out += ["}", "", "# operator kind -> the fields that are offsets in the blob"]
+    out += ["BLOB_FIELDS: dict[str, tuple[str, ...]] = {"]
+    for k in kinds:
+        if found := s.blob_fields(k):
+            out += [f'    "{k}": (', *(f'        "{n}",' for n in found), "    ),"]
+    out += ["}", "", "# kinds whose element type is that of output 0, not of input 0"]
+    by_output = ", ".join(f'"{k}"' for k in kinds if "typed_by" in s.attributes[k])
+    out += [f"TYPED_BY_OUTPUT = frozenset({{{by_output}}})"]
+    out += [
+        "",
+        "# (kind, DType or None for any) -> C file in runtime_c/src/ops",
+    ]
+    out += ["FORMS: dict[tuple[OpKind, DType | None], str] = {"]
+    for k in kinds:
+        for dtype, name in s.forms(k):
+            of = f"DType.{dtype}" if dtype else "None"
+            out += [f'    (OpKind.{k}, {of}): "{name}",']
     out += ["}", "", "# table name -> field -> slot number", "SLOTS: dict[str, dict[str, int]] = {"]
     for name, members in s.tables.items():
         out += [

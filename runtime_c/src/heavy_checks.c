@@ -16,10 +16,12 @@ bool ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t bia
     return true;
 }
 
-bool ek_check_requant16(const ek_node *node, const ek_fmt_requant16 *r, uint64_t biases, uint64_t n)
+bool ek_check_requant16(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
 {
     const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
-    if (r->qmin > r->qmax || !ek_check_blob(node, r->table, ek_add64(shifts, n), 4)) return false;
+    if (r->input_zero || r->output_zero || !ek_check_q_range16(r->qmin, r->qmax) ||
+        !ek_check_blob(node, r->table, ek_add64(shifts, n), 4))
+        return false;
     const int32_t *multiplier = (const int32_t *)ek_blob(node, r->table) + biases;
     const uint8_t *shift = (const uint8_t *)(multiplier + n);
     for (uint64_t i = 0; i < n; i++)

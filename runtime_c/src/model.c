@@ -12,7 +12,7 @@ enum {
     MAX_TENSORS = 0xffff,
     MAX_OPS = 0xffff,
     MAX_IOS = 4096,
-    OLDEST_VERSION = 2,
+    OLDEST_VERSION = 3,
     MAX_RANK = 8
 };
 

@@ -3,30 +3,39 @@
 #define EK_MODEL_H
 
 #include "op.h"
+#include "weights/codec.h"
 
-/* The operators of a build by their kind, and the code that reads their parameters. */
-typedef struct ek_registered {
+/* A kind and an element type as one number. */
+#define EK_FORM_KEY(kind, dtype) ((uint16_t)((kind) | (dtype) << 8))
+
+/* A body of a kind: the element type that it computes in, or EK_DTYPE_ANY. `code` reads the kind's parameters. */
+typedef struct ek_form {
+    uint16_t key; /* EK_FORM_KEY */
     const ek_op *op;
     const char *code;
-} ek_registered;
+} ek_form;
 
+/* What a build has. */
 typedef struct ek_registry {
-    const ek_registered *ops;
-    uint32_t count;
+    const ek_form *forms;          /* up to one without an op */
+    const ek_codec *const *codecs; /* up to NULL */
 } ek_registry;
 
-/* The operator of a kind, NULL when the build lacks it. */
-static inline const ek_op *ek_op_of(const ek_registry *registry, uint32_t kind)
+/* NULL when the build lacks it. */
+static inline const ek_form *ek_form_of(const ek_registry *registry, uint32_t kind, uint32_t dtype)
 {
-    return kind < registry->count ? registry->ops[kind].op : NULL;
+    const uint32_t key = EK_FORM_KEY(kind, dtype), any = EK_FORM_KEY(kind, EK_DTYPE_ANY);
+    const ek_form *form = registry->forms;
+    while (form->op && form->key != key && form->key != any) form++;
+    return form->op ? form : NULL;
 }
 
 /* As ek_model_open, with these operators. */
 ek_status ek_open_with(ek_model *model, const ek_registry *registry, const void *data, size_t bytes, uint32_t flags);
 
-/* Operator i of the program, of a kind that this build has. False when it does not lie in the
- * program; of a verified model it does. */
-bool ek_read_op(const ek_model *model, uint32_t i, ek_op_record *op);
+/* Operator i of the program. EK_ERR_UNSUPPORTED when this build lacks it, EK_ERR_CORRUPT when it does not lie in the
+ * program; neither of a verified model. */
+ek_status ek_read_op(const ek_model *model, uint32_t i, ek_op_record *op);
 
 /* All but the parameters of an operator that ek_read_op has read before. */
 void ek_read_memory(const ek_model *model, uint32_t i, ek_op_record *op);
@@ -44,11 +53,6 @@ static inline const ek_fmt_memory *ek_memory(const ek_model *model)
 }
 
 enum { EK_PROGRAM_WORD = 4 };
-
-static inline uint32_t ek_kind_at(const ek_model *model, uint32_t i)
-{
-    return model->program[(uint32_t)model->ops[i] * EK_PROGRAM_WORD];
-}
 
 /* Operator i of a verified model. */
 static inline ek_node ek_node_at(const ek_model *model, uint32_t i, ek_op_record *op)

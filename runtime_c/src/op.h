@@ -15,6 +15,10 @@
 #include "edgekit/kernels.h"
 
 #define EK_ABSENT 0xffffu
+/* Blob offset of what is not there. */
+#define EK_NO_BLOB UINT32_MAX
+/* The element type of kinds that move bytes of any. */
+#define EK_DTYPE_ANY 0xffu
 
 /* An operator's `pack` and `pack_room`, which firmware that runs files packed beforehand has no use for. */
 #ifdef EK_NO_PACKERS
@@ -30,7 +34,9 @@ typedef struct ek_op_record {
     const uint16_t *operands; /* tensor indices: inputs, then outputs */
     uint32_t scratch_offset;  /* bytes from the arena's start, valid while this operator runs */
     uint32_t scratch_bytes;
+    const struct ek_op *impl;
     uint8_t kind, inputs, outputs;
+    uint8_t dtype; /* that it computes in */
     _Alignas(4) uint8_t params[EK_PARAMS_BYTES + 4];
 } ek_op_record;
 
@@ -51,8 +57,9 @@ typedef struct ek_op {
     uint8_t inputs_min, inputs_max, outputs;
     uint8_t in_place; /* EK_INPUT_*: with all kernels the output may take over the memory of these inputs */
     ek_status (*check)(const ek_node *node);
-    /* Bytes of scratch that run needs; NULL: none. Hostile params: compute in 64 bits. */
-    uint64_t (*scratch)(const void *params, const ek_kernels *kernels);
+    /* Bytes of scratch that run needs with these kernels, by the parameters alone; NULL: none. They may be hostile:
+     * compute in 64 bits. */
+    uint64_t (*scratch)(const ek_node *node);
     /* Bytes of packed weights for these kernels, 0 for none (NULL: always none), and the packing. */
     uint64_t (*packed_bytes)(const ek_node *node);
     void (*pack)(const ek_node *node, void *packed);
@@ -64,6 +71,14 @@ typedef struct ek_op {
     uint16_t weights_at;
     ek_status (*run)(const ek_node *node);
 } ek_op;
+
+/* A float in a field of 32 bits. */
+static inline float ek_f32(int32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* Inputs, then outputs; NULL for an absent input. */
 const ek_fmt_tensor *ek_operand(const ek_node *n, uint32_t i);

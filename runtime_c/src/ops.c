@@ -60,3 +60,10 @@ bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t a
     /* A power of two: a 64-bit remainder would call the compiler's library. */
     return offset <= blob && bytes <= blob - offset && (offset & (align - 1)) == 0;
 }
+
+const ek_codec *ek_codec_of(const ek_node *n, uint32_t id)
+{
+    const ek_codec *const *codec = n->model->registry->codecs;
+    while (*codec && (*codec)->id != id) codec++;
+    return *codec;
+}

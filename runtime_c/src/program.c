@@ -8,12 +8,14 @@ enum {
     OWN_LITERAL = 1,
     SHARED_LITERAL = 2,
     SCRATCH = 4,
-    ALL_FLAGS = 7
+    /* The optional struct is there. */
+    OPTIONAL = 8,
+    ALL_FLAGS = 15
 };
 
-/* Inputs 0 and 1, output 0; NULL for what is not there. */
+/* Inputs 0 and 1, output 0, nothing; NULL for what is not there. */
 typedef struct operands {
-    const ek_fmt_tensor *of[3];
+    const ek_fmt_tensor *of[4];
 } operands;
 
 static inline const ek_fmt_tensor *find_operand(const ek_model *m, const ek_op_record *op, uint32_t i, uint32_t end)
@@ -28,9 +30,13 @@ static uint32_t property(const ek_model *m, const ek_fmt_tensor *t, uint32_t nam
     if (name == EK_PROPERTY_ZERO) return (uint32_t)t->zero_point;
     const ek_fmt_tensor_type *type = ek_type_of(m, t);
     if (name < EK_PROPERTY_ZERO) return name < type->rank ? m->dims[type->dims + name] : 0;
-    const bool wide = type->dtype == EK_DTYPE_INT16;
-    if (name == EK_PROPERTY_HIGHEST) return wide ? INT16_MAX : INT8_MAX;
-    return (uint32_t)(wide ? -INT16_MAX : INT8_MIN);
+    const bool highest = name == EK_PROPERTY_HIGHEST;
+    switch (type->dtype) {
+    case EK_DTYPE_FLOAT32: return highest ? UINT32_C(0x7f800000) : UINT32_C(0xff800000); /* infinities */
+    case EK_DTYPE_INT32: return highest ? INT32_MAX : (uint32_t)INT32_MIN;
+    case EK_DTYPE_INT16: return highest ? INT16_MAX : (uint32_t)-INT16_MAX;
+    default: return highest ? INT8_MAX : (uint32_t)INT8_MIN;
+    }
 }
 
 /* 7 bits a byte, the lowest first; the highest bit says that more follow. Returns what follows, or NULL. */
@@ -54,13 +60,19 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
                                   const uint8_t *at, uint8_t *to)
 {
     const uint8_t *const end = m->program + m->program_bytes, *back = at;
-    uint32_t literal = flags & OWN_LITERAL;
+    uint32_t literal = flags & OWN_LITERAL, unknown = flags & OPTIONAL;
     for (uint32_t c; (c = *code++) != EK_CODE_END;) {
         const uint32_t what = c & 7, bytes = 1u << (c >> 3 & 3);
         uint32_t count = (c >> 5) + 1, value;
         if (what == EK_CODE_CLOSE) {
-            at = back;
-            literal = flags & OWN_LITERAL;
+            const bool optional = bytes > 1;
+            if (optional && !(flags & OPTIONAL)) { /* the last fields, of one kind */
+                memset(to, 0, ((size_t)(*code >> 5) + 1) << (*code >> 3 & 3));
+                return at;
+            }
+            if (!optional) at = back;
+            literal = flags & (optional ? OPTIONAL : OWN_LITERAL);
+            if (optional) unknown = 0;
         } else if (what == EK_CODE_RAW) {
             for (; count; count--, at += sizeof value, to += bytes) {
                 if (end - at < (ptrdiff_t)sizeof value) return NULL;
@@ -89,7 +101,7 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
             literal = flags & SHARED_LITERAL;
         }
     }
-    return at;
+    return unknown ? NULL : at;
 }
 
 /* All of an operator but its parameters. Returns where those begin, or NULL. */
@@ -115,12 +127,24 @@ static const uint8_t *read_head(const ek_model *m, uint32_t i, ek_op_record *op,
     return flags <= ALL_FLAGS ? rest : NULL;
 }
 
-bool ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
+/* The element type that chooses the body of a kind. */
+static uint8_t element_of(const ek_model *m, const operands *o, uint32_t kind)
+{
+    const ek_fmt_tensor *t = o->of[EK_TYPED_BY_OUTPUT(kind) ? 2 : 0];
+    return t ? ek_type_of(m, t)->dtype : EK_DTYPE_ANY;
+}
+
+ek_status ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
 {
     operands o;
     const uint8_t *rest = read_head(m, i, op, &o);
-    const uint32_t flags = rest ? ((const uint8_t *)op->operands)[-1] : 0;
-    return rest && read_fields(m, &o, (const uint8_t *)m->registry->ops[op->kind].code, flags, rest, op->params);
+    if (!rest) return EK_ERR_CORRUPT;
+    op->dtype = element_of(m, &o, op->kind);
+    const ek_form *form = ek_form_of(m->registry, op->kind, op->dtype);
+    if (!form) return op->dtype == EK_DTYPE_ANY ? EK_ERR_CORRUPT : EK_ERR_UNSUPPORTED;
+    op->impl = form->op;
+    const uint32_t flags = ((const uint8_t *)op->operands)[-1];
+    return read_fields(m, &o, (const uint8_t *)form->code, flags, rest, op->params) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 void ek_read_memory(const ek_model *m, uint32_t i, ek_op_record *op)

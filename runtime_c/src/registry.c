@@ -9,19 +9,31 @@
 #error "a target's flags reached the portable part"
 #endif
 
-/* ek_ops.inc is written by the build: one EK_KIND(KIND, kind) an operator. */
-#define EK_KIND(KIND, kind) extern const ek_op ek_op_##kind;
+/* ek_ops.inc is written by the build: one EK_FORM(KIND, DTYPE, name) a body of an operator kind. */
+#define EK_FORM(KIND, DTYPE, name) extern const ek_op ek_op_##name;
 #include "ek_ops.inc"
-#undef EK_KIND
+#undef EK_FORM
 
-static const ek_registered ops[] = {
-    [0] = { NULL, NULL }, /* kinds count from 1; a build may have none */
-#define EK_KIND(KIND, kind) [EK_OP_##KIND] = { &ek_op_##kind, EK_CODE_OF_##KIND },
+static const ek_form forms[] = {
+#define EK_FORM(KIND, DTYPE, name) { EK_FORM_KEY(EK_OP_##KIND, EK_DTYPE_##DTYPE), &ek_op_##name, EK_CODE_OF_##KIND },
 #include "ek_ops.inc"
-#undef EK_KIND
+#undef EK_FORM
+    { 0, NULL, NULL },
 };
 
-static const ek_registry registry = { ops, sizeof ops / sizeof *ops };
+/* ek_codecs.inc likewise: one EK_CODEC(name) a codec of weights. */
+#define EK_CODEC(name) extern const ek_codec ek_codec_##name;
+#include "ek_codecs.inc"
+#undef EK_CODEC
+
+static const ek_codec *const codecs[] = {
+#define EK_CODEC(name) &ek_codec_##name,
+#include "ek_codecs.inc"
+#undef EK_CODEC
+    NULL,
+};
+
+static const ek_registry registry = { forms, codecs };
 
 /* ek_targets.inc is written by the build: one EK_TARGET(name) a kernel table, best last. */
 #define EK_TARGET(name) extern const ek_target ek_target_##name;
@@ -90,10 +102,12 @@ ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_
     return ek_open_with(model, &registry, data, bytes, flags);
 }
 
-uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params)
+uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, uint32_t dtype, const void *params)
 {
-    const ek_op *op = ek_op_of(&registry, kind);
-    if (!op || !kernels || !params) return UINT32_MAX;
-    const uint64_t bytes = op->scratch ? op->scratch(params, kernels) : 0;
+    const ek_model model = { .registry = &registry };
+    const ek_node node = { .model = &model, .params = params, .kernels = kernels };
+    const ek_form *form = ek_form_of(&registry, kind, dtype);
+    if (!form || !kernels || !params) return UINT32_MAX;
+    const uint64_t bytes = form->op->scratch ? form->op->scratch(&node) : 0;
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }

@@ -34,14 +34,9 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN;
 }
 
-static const ek_op *op_impl(const ek_model *model, uint32_t i)
+static bool outgrows_plan(const ek_op *impl, const ek_node *n, uint64_t *need)
 {
-    return ek_op_of(model->registry, ek_kind_at(model, i));
-}
-
-static bool outgrows_plan(const ek_op *impl, const ek_node *n, const ek_kernels *kernels, uint64_t *need)
-{
-    *need = impl->scratch ? impl->scratch(n->params, kernels) : 0;
+    *need = impl->scratch ? impl->scratch(n) : 0;
     return *need > n->op->scratch_bytes;
 }
 
@@ -105,11 +100,11 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
     if (in_file && !ek_same(model->target, kernels->name)) return EK_ERR_UNSUPPORTED;
     for (uint32_t i = 0; i < model->op_count; i++) {
         ek_op_record op;
-        const ek_op *impl = op_impl(model, i);
         const ek_node n = packing_node(model, kernels, i, &op);
+        const ek_op *impl = op.impl;
         uint64_t need;
         const uint64_t bytes = packed_bytes(impl, &n);
-        if (outgrows_plan(impl, &n, kernels, &need) && need > scratch) scratch = need;
+        if (outgrows_plan(impl, &n, &need) && need > scratch) scratch = need;
         if (bytes > limit || need > limit) return EK_ERR_MEMORY;
         if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
         if (!in_file) packed += aligned(bytes);
@@ -142,8 +137,8 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
     if (!model || !model->data || !kernels || !bytes || op >= model->op_count) return EK_ERR_ARG;
     if (is_packed(model) || !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
     ek_op_record record;
-    const ek_op *impl = op_impl(model, op);
     const ek_node n = packing_node(model, kernels, op, &record);
+    const ek_op *impl = record.impl;
     const uint64_t kept = packed_bytes(impl, &n), need = kept ? kept + pack_room(impl, &n) : 0;
     if (need > SIZE_MAX) return EK_ERR_MEMORY;
     *bytes = (size_t)need;
@@ -160,8 +155,8 @@ static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
     s->kept = (kept_op *)(void *)(base + l->kept);
     uint8_t *at = base + l->packed;
     for (uint32_t i = 0; i < s->model->op_count; i++) {
-        const ek_op *impl = op_impl(s->model, i);
         const ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
+        const ek_op *impl = n.op->impl;
         const size_t bytes = (size_t)packed_bytes(impl, &n);
         s->kept[i].packed = bytes ? at : NULL;
         if (bytes) {
@@ -216,9 +211,9 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
 {
     ek_op_record room;
     ek_node n = session_node(s, i, &room);
-    const ek_op *impl = ek_op_of(s->model->registry, n.op->kind);
+    const ek_op *impl = n.op->impl;
     uint64_t need;
-    if (outgrows_plan(impl, &n, s->kernels, &need)) n.scratch = s->scratch;
+    if (outgrows_plan(impl, &n, &need)) n.scratch = s->scratch;
     if (s->in_file && packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
     const ek_status status = impl->run(&n);

@@ -159,11 +159,10 @@ static bool verify_reads(const ek_node *n, uint32_t reader)
 static ek_status verify_op(const ek_model *m, uint32_t i)
 {
     ek_op_record op;
-    if ((uint32_t)m->ops[i] * EK_PROGRAM_WORD >= m->program_bytes) return EK_ERR_CORRUPT;
-    const ek_op *impl = ek_op_of(m->registry, ek_kind_at(m, i));
-    if (!impl) return EK_ERR_UNSUPPORTED;
-    if (!ek_read_op(m, i, &op)) return EK_ERR_CORRUPT;
+    const ek_status status = ek_read_op(m, i, &op);
+    if (status) return status;
     const ek_node n = { .model = m, .op = &op, .params = op.params };
+    const ek_op *impl = op.impl;
     if (!verify_operands(&n, impl) || !verify_sharing(&n, impl) || !verify_scratch(&n) || !verify_reads(&n, i))
         return EK_ERR_CORRUPT;
     return impl->check(&n);

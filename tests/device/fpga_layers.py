@@ -5,7 +5,8 @@ import numpy as np
 from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
 from edgekit.toolkit.format.schema import DType, OpKind, Place
 from edgekit.toolkit.format.structs import pack
-from edgekit.toolkit.runtime import scratch_bytes
+from edgekit.toolkit.ops._opdef import Lowered
+from edgekit.toolkit.runtime import OpForm, scratch_bytes
 
 FLOAT = 1  # TensorProto.FLOAT
 
@@ -16,7 +17,8 @@ def _model(kind, shapes, out_shape, params, blob):
     for shape in (*shapes, out_shape):
         tensors.append(TensorRecord(shape, DType.Int8, Place.Arena, at, 0.5, 3))
         at += -(-tensors[-1].nbytes // 16) * 16
-    scratch = scratch_bytes(None, kind, pack(kind.name, params))
+    params = dict(Lowered(kind, params, []).params)  # without a codec
+    scratch = scratch_bytes(None, OpForm(kind, DType.Int8, pack(kind.name, params)))
     many = len(shapes)
     op = OpRecord(kind, "out", tuple(range(many)), (many,), params, at if scratch else 0, scratch)
     inputs = [IoRecord(f"in{i}", i, FLOAT, s) for i, s in enumerate(shapes)]
@@ -60,7 +62,7 @@ def conv(rng, *sizes, depthwise=False, **how):
         **{"weights": 0, "requant.table": len(weights), "requant.input_zero": 3},
         **{"requant.output_zero": -5, "requant.qmin": -120, "requant.qmax": 127},
     }
-    kind = OpKind.DepthwiseConv2dS8 if depthwise else OpKind.Conv2dS8
+    kind = OpKind.DepthwiseConv2d if depthwise else OpKind.Conv2d
     return _model(kind, [shape], out, params, weights + _requant(rng, sizes[4], k))
 
 
@@ -73,7 +75,7 @@ def fully_connected(rng, rows, k, n):
         **{"requant.qmin": -128, "requant.qmax": 100},
     }
     blob = weights + _requant(rng, n, k)
-    return _model(OpKind.FullyConnectedS8, [(rows, k)], (rows, n), params, blob)
+    return _model(OpKind.FullyConnected, [(rows, k)], (rows, n), params, blob)
 
 
 def add(rng, count):
@@ -82,13 +84,13 @@ def add(rng, count):
     params |= {f"shape.{side}.{i}": s for side in "ab" for i, s in enumerate((0, 0, 0, 1))}
     params |= {"a_multiplier": 700_001, "b_multiplier": -400_003, "bias": 1 << 19}
     params |= {"shift": shift, "qmin": -128, "qmax": 127}
-    return _model(OpKind.AddS8, [(1, count), (1, count)], (1, count), params, b"")
+    return _model(OpKind.Add, [(1, count), (1, count)], (1, count), params, b"")
 
 
 def pool(rng, *sizes, mean=False, **how):
     geometry, shape, out = _geometry(*sizes, **how)
     if not mean:
-        return _model(OpKind.MaxPool2dS8, [shape], out, geometry, b"")
+        return _model(OpKind.MaxPool2d, [shape], out, geometry, b"")
     most = min(sizes[5][0], sizes[1]) * min(sizes[5][1], sizes[2])
     divisors = np.arange(1, most + 1)
     shifts = -4 - np.ceil(np.log2(divisors)).astype(np.int8)
@@ -99,7 +101,7 @@ def pool(rng, *sizes, mean=False, **how):
         **{"table": 0, "counts": most, "input_zero": 3, "output_zero": -4},
         **{"qmin": -128, "qmax": 127},
     }
-    return _model(OpKind.AvgPool2dS8, [shape], out, params, table)
+    return _model(OpKind.AvgPool2d, [shape], out, params, table)
 
 
 def layers(rng):

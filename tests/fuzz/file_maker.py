@@ -1,15 +1,37 @@
 """Builds files operator by operator, without a planner; and the parameters many kinds share."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from edgekit.toolkit.format import schema
 from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
-from edgekit.toolkit.format.schema import DType, OpKind, Place
+from edgekit.toolkit.format.schema import DType, OpKind, Place, WeightCodec
 from edgekit.toolkit.format.structs import pack
-from edgekit.toolkit.runtime import scratch_bytes
+from edgekit.toolkit.ops._opdef import Lowered
+from edgekit.toolkit.runtime import OpForm, scratch_bytes
 
 ONNX = {DType.Float32: 1, DType.Int8: 3, DType.Int16: 5, DType.Int32: 6, DType.UInt8: 2}
+
+
+class Form(NamedTuple):
+    """A body of an operator kind, with plain weights or behind a codec."""
+
+    name: str  # of its C file, and of the codec
+    kind: OpKind
+    element: DType | None
+    codec: WeightCodec = WeightCodec.Plain
+
+
+FORMS = {name: Form(name, *which) for which, name in schema.FORMS.items()}
+CODED = {
+    (name := f"{form.name}-{codec.name.lower()}"): form._replace(name=name, codec=codec)
+    for form in FORMS.values()
+    for codec in list(WeightCodec)[1:]
+    if form.kind.name in schema.OPTIONAL and form.element is not DType.Float32
+}
+CASES = {**FORMS, **CODED}
 
 
 def aligned(n):
@@ -72,9 +94,12 @@ class FileMaker:
         self.inputs.append(IoRecord(f"x{len(self.inputs)}", t, onnx or ONNX[dtype], shape))
         return t
 
-    def op(self, kind, inputs, dtype, *shape, quant=(0.0, 0), **params):
+    def op(self, form, inputs, dtype, *shape, quant=(0.0, 0), **params):
         out = self.tensor(dtype, *shape, scale=quant[0], zero=quant[1])
-        scratch = scratch_bytes(None, kind, pack(kind.name, params))
+        kind = form.kind
+        params = dict(Lowered(kind, params, []).params)  # what is not given has no use
+        packed = pack(kind.name, params)
+        scratch = scratch_bytes(None, OpForm(kind, form.element, packed))
         name = f"op{len(self.ops)}"
         self.ops.append(
             OpRecord(
@@ -138,7 +163,7 @@ def long_chain():
     t = first = f.input(DType.Int8, 5)
     table = f.constant(np.arange(127, -129, -1).astype(np.int8))
     for _ in range(80):
-        t = f.op(OpKind.LutS8, [t], DType.Int8, 5, count=5, table=table)
+        t = f.op(FORMS["lut_s8"], [t], DType.Int8, 5, count=5, table=table)
         f.tensors[t] = replace(f.tensors[t], offset=f.tensors[first].offset + 16 * (t % 2))
     f.arena = 32
     f.output(t)

@@ -11,7 +11,7 @@ import pytest
 
 from edgekit.runtime_c import SOURCE
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.format.schema import DType, OpKind
+from edgekit.toolkit.format.schema import DType
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model
 
@@ -85,8 +85,8 @@ def integers(corpus, tmp_path_factory):
     same_size = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(same_size)
     found = {**corpus.files(), **whole_models()}
-    for kind in OpKind:
-        found[f"{kind.name}-same-size"] = write(same_size.model(corpus, kind))
+    for name in corpus.CASES:
+        found[f"{name}-same-size"] = write(same_size.model(corpus, name))
     folder = tmp_path_factory.mktemp("integers")
     paths = []
     for name, data in found.items():

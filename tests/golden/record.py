@@ -19,7 +19,6 @@ import onnx
 
 import edgekit
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 
@@ -53,33 +52,36 @@ SHAPES |= {"last": (12, 6)}
 def corpus():
     """The module tests/fuzz/corpus.py."""
     path = HERE.parent / "fuzz" / "corpus.py"
-    spec = importlib.util.spec_from_file_location("corpus_of_kinds", path)
+    spec = importlib.util.spec_from_file_location("corpus_of_forms", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def of_kinds(kinds):
-    """A file with all operators of the fuzzer's corpus that are of these kinds."""
+def of_forms(forms):
+    """A file with all operators of the fuzzer's corpus that are of these forms."""
     made_by = corpus()
     maker = made_by.FileMaker()
-    for kind in kinds:
-        made_by.maker_of(kind)(maker, kind)
+    for form in forms:
+        made_by.maker_of(form)(maker, form)
     return write(maker.model())
 
 
 def families(present):
-    """Name -> kinds: one file for each function of the fuzzer's corpus.
+    """Name -> forms: one file for each function of the fuzzer's corpus.
 
-    Of kinds that are not in any file which is `present`, for these must stay as they are.
+    Of forms that are not in any file which is `present`, for these must stay as they are.
     """
-    held = {op.kind for path in present for op in read(gzip.decompress(path.read_bytes())).ops}
+    held = set()
+    for path in present:
+        model = read(gzip.decompress(path.read_bytes()))
+        held |= {(op.kind, model.element(op), op.codec) for op in model.ops}
     names = {path.name.removesuffix(".edge.gz") for path in present}
     found = {}
-    for kind in OpKind:
-        name = corpus().maker_of(kind).__name__
-        if not present or kind not in held:
-            found.setdefault(kind.name if name in names else name, []).append(kind)
+    for form in corpus().CASES.values():
+        name = corpus().maker_of(form).__name__
+        if not present or form[1:] not in held:
+            found.setdefault(form.name if name in names else name, []).append(form)
     return found
 
 
@@ -121,7 +123,7 @@ def models(again):
     present = [] if again else sorted(HERE.glob("*.edge.gz"))
     found = {name: (make, 3) for name, make in whole.items()}
     of_families = families(present).items()
-    return found | {name: (lambda kinds=kinds: of_kinds(kinds), 1) for name, kinds in of_families}
+    return found | {name: (lambda kinds=kinds: of_forms(kinds), 1) for name, kinds in of_families}
 
 
 def some(info, rng):

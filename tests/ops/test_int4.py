@@ -8,7 +8,7 @@ import pytest
 
 from edgekit.toolkit.build import build_model
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.format.schema import OpKind
+from edgekit.toolkit.format.schema import DType, OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.ir import Graph, QuantParams, TensorType, constant
@@ -39,8 +39,10 @@ def made_int4(rng, node, group):
     return node
 
 
-def kind_of(name, wide):
-    return OpKind[f"{name}W4{'S16' if wide else ''}"]
+def is_int4(op, model, sort, wide):
+    """Whether it is the operator of this name with nibbles beside these activations."""
+    element = DType.Int16 if wide else DType.Int8
+    return op.kind == OpKind[sort] and op.is_coded and model.element(op) == element
 
 
 def agree_unpacked_at_every_run(integers, node):
@@ -95,7 +97,7 @@ def test_convolutions_agree_with_the_reference(integers, name, group, wide):
     node = conv_node(integers.rng, shape, weights, wide=wide, **attrs)
     node = made_int4(integers.rng, node, group)
     sort = "DepthwiseConv2d" if name.startswith("depth") else "Conv2d"
-    assert lowered(node)[0].kind is kind_of(sort, wide)
+    assert is_int4(*lowered(node), sort, wide)
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
 
@@ -105,7 +107,7 @@ def test_convolutions_agree_with_the_reference(integers, name, group, wide):
 @pytest.mark.parametrize(("shape", "n"), [((1, 1), 1), ((3, 7), 5), ((4, 130), 70), ((1, 5000), 9)])
 def test_fully_connected_agrees_with_the_reference(integers, shape, n, group, wide):
     node = made_int4(integers.rng, fc_node(integers.rng, shape, n, wide=wide), group)
-    assert lowered(node)[0].kind is kind_of("FullyConnected", wide)
+    assert is_int4(*lowered(node), "FullyConnected", wide)
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
 
@@ -186,7 +188,7 @@ def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier, wide):
     for node in some_of_each(integers.rng, wide):
         op, model = lowered(made_int4(integers.rng, node, 3))
         Session(write(model))
-        last = op.params["multipliers"] + node.attrs["int4_multipliers"].size - 1
+        last = op.params["codec.auxiliary"] + node.attrs["int4_multipliers"].size - 1
         blob = bytearray(model.blob)
         blob[last] = multiplier
         with pytest.raises(UserError):
@@ -197,7 +199,7 @@ def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier, wide):
 def test_weights_or_tables_that_end_behind_the_file_are_refused(integers, wide):
     for node in some_of_each(integers.rng, wide):
         op, model = lowered(made_int4(integers.rng, node, 3))
-        for field in ("weights", "multipliers", "requant.table"):
+        for field in ("weights", "codec.auxiliary", "requant.table"):
             params = {**op.params, field: len(model.blob) // 4 * 4 - 4}
             with pytest.raises(UserError):
                 Session(write(replace(model, ops=[replace(op, params=params)])))

@@ -27,6 +27,21 @@ def must(command, **more):
     return done.stdout
 
 
+def sources(forms):
+    """(file, the element type it is built for or "") of all that the runtime is made of."""
+    for source in sorted((SOURCE / "src").rglob("*.c")):
+        if '#include "element.h"' not in source.read_text():
+            yield source, ""
+        elif source.stem == "blocks":
+            yield from ((source, element) for element in ("s8", "s16"))
+        else:
+            own = {f.stem for f in source.parent.glob("*.c")}
+            for form in forms:
+                base, _, element = form.rpartition("_")
+                if base == source.stem and form not in own:
+                    yield source, element
+
+
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
     """The portable part, compiled as for a device: no target, no sanitizer, freestanding."""
@@ -36,20 +51,22 @@ def objects(tmp_path_factory):
     folder = tmp_path_factory.mktemp("objects")
     for name in ("ek_targets.inc", "ek_plans.inc"):
         (folder / name).write_text("")
-    (folder / "ek_plans.inc").write_text("")
     format_h = (SOURCE / "include" / "edgekit" / "format.h").read_text()
-    kinds = re.findall(r"X\(([A-Z0-9_]+), ([a-z0-9_]+), \d+\)", format_h)
-    (folder / "ek_ops.inc").write_text("".join(f"EK_KIND({k}, {n})\n" for k, n in kinds))
+    forms = re.findall(r"X\(([A-Z0-9_]+), ([A-Z0-9]+), ([a-z0-9_]+), [01]\)", format_h)
+    (folder / "ek_ops.inc").write_text("".join(f"EK_FORM({', '.join(f)})\n" for f in forms))
+    (folder / "ek_codecs.inc").write_text("EK_CODEC(nibbles)\n")
     found = {}
-    for source in sorted((SOURCE / "src").rglob("*.c")):
-        obj = folder / f"{source.parent.name}_{source.stem}.o"
+    for source, element in sources([name for *_, name in forms]):
+        name = f"{source.parent.name}_{source.stem}" + (f"_{element}" if element else "")
+        obj = folder / f"{name}.o"
         must(
             [gcc, "-std=c11", "-O1", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-Wall",
              "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wundef", "-Werror",
              f"-I{SOURCE / 'include'}", f"-I{SOURCE / 'src'}", f"-I{folder}",
+             *([f"-DEK_ELEMENT={element}"] if element else []),
              "-c", source, "-o", obj],
         )  # fmt: skip
-        found[source] = obj
+        found[source.with_stem(f"{source.stem}_{element}") if element else source] = obj
     return found
 
 

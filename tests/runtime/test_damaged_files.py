@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.format.writer import checksum_position, checksums, write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.runtime import Model
@@ -56,7 +55,7 @@ def test_a_damaged_file_opens_or_is_refused(corpus):
 
 
 def test_an_operator_outside_the_program_is_blamed_by_its_name(corpus):
-    data = corpus.files()["LutS8"]
+    data = corpus.files()["lut_s8"]
     program = struct.pack("<H", 0xFFFF)
     model = Model(data)
     begin = int(model.handle.ops[0])
@@ -68,6 +67,6 @@ def test_an_operator_outside_the_program_is_blamed_by_its_name(corpus):
 
 @pytest.mark.parametrize("options", ["[]", "{", "7"])
 def test_options_that_are_no_settings_are_said_to_be_damaged(corpus, options):
-    model = corpus.one_operator(OpKind.LutS8)
+    model = corpus.one_operator("lut_s8")
     data = write(replace(model, provenance=replace(model.provenance, options=options)))
     assert is_refused(lambda d: describe(d, "x.edge"), data)

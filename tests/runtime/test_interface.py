@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from edgekit.runtime_c._ffi import ffi, lib
-from edgekit.toolkit.format.schema import BinaryFn, DType, OpKind, Place
+from edgekit.toolkit.format.schema import BinaryFn, DType, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import kernel_tables
 from edgekit.toolkit.runtime.kernels import table
 from edgekit.toolkit.runtime.model import aligned
+
+from .conftest import CASES
 
 OPEN = 0
 
@@ -53,7 +55,7 @@ class Opened:
         return [self.io(lib.ek_session_output, i).tobytes() for i in range(count)]
 
 
-@pytest.fixture(params=list(OpKind), ids=lambda kind: kind.name)
+@pytest.fixture(params=CASES)
 def one_operator(request, corpus):
     return write(corpus.one_operator(request.param))
 
@@ -104,7 +106,7 @@ def test_misaligned_memory_is_refused(corpus, offset):
 
 @pytest.mark.parametrize("step", [1, 2, 3, 100])
 def test_steps_end_where_a_run_ends(corpus, step):
-    data = write(corpus.one_operator(OpKind.UnaryF32))
+    data = write(corpus.one_operator("unary_f32"))
     whole, stepped = Opened(data), Opened(data)
     left = ffi.new("uint32_t *")
     for o in (whole, stepped):
@@ -124,7 +126,7 @@ def test_steps_end_where_a_run_ends(corpus, step):
 
 
 def test_a_run_starts_over_and_so_does_a_reset(corpus):
-    o = Opened(write(corpus.one_operator(OpKind.UnaryF32)))
+    o = Opened(write(corpus.one_operator("unary_f32")))
     assert o.init() == lib.EK_OK
     o.fill()
     left = ffi.new("uint32_t *")
@@ -145,9 +147,9 @@ def test_a_run_that_failed_starts_over(corpus):
     f = corpus.FileMaker()
     x, indices = f.input(DType.Int8, 4), f.input(DType.Int32, 2)
     table = f.constant(np.arange(256).astype(np.int8))
-    y = f.op(OpKind.LutS8, [x], DType.Int8, 4, count=4, table=table)
+    y = f.op(corpus.FORMS["lut_s8"], [x], DType.Int8, 4, count=4, table=table)
     p = {"outer": 1, "axis": 4, "inner_bytes": 1, "count": 2}
-    f.output(f.op(OpKind.Gather, [y, indices], DType.Int8, 2, **p))
+    f.output(f.op(corpus.FORMS["gather"], [y, indices], DType.Int8, 2, **p))
     o = Opened(write(f.model()))
     assert o.init() == lib.EK_OK
     left = ffi.new("uint32_t *")
@@ -170,7 +172,8 @@ def test_a_reset_makes_the_state_zero_and_a_run_does_not(corpus):
     x, state = f.input(DType.Int32, 3), f.tensor(DType.Int32, 3, place=Place.Persistent, offset=0)
     every = corpus.indexed(**{"shape.dims": (1, 1, 1, 3), "shape.a": (3, 3, 3, 1)})
     every |= corpus.indexed(**{"shape.b": (3, 3, 3, 1)})
-    f.output(f.op(OpKind.BinaryS32, [state, x], DType.Int32, 3, **every, fn=int(BinaryFn.Add)))
+    p = {"fn": int(BinaryFn.Add), "qmin": -(2**31), "qmax": 2**31 - 1}
+    f.output(f.op(corpus.FORMS["binary_s32"], [state, x], DType.Int32, 3, **every, **p))
     f.tensors[-1] = f.tensors[state]
     model = f.model()
     model = replace(model, memory=replace(model.memory, persistent_bytes=12))

@@ -11,10 +11,12 @@ from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.model import IoRecord, TensorRecord
 from edgekit.toolkit.format.program import WORD
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.format.schema import EQUALS, SLOTS, STRUCTS, DType, OpKind, Place
+from edgekit.toolkit.format.schema import EQUALS, SLOTS, STRUCTS, DType, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model
 from edgekit.toolkit.runtime.model import aligned
+
+from .conftest import CASES
 
 # Of an operator in the program: its first bytes, and where its operands are.
 KIND, INPUTS, OUTPUTS, FLAGS, HEADER = range(5)
@@ -117,7 +119,7 @@ def test_identifier_and_root(patch, at):
 
 def test_version(patch):
     at = patch.field("version")
-    for unknown in (1, 3):
+    for unknown in (1, 2, 4):
         assert status(patch.set("H", at, unknown)) == lib.EK_ERR_VERSION
     assert status(patch.set("H", at, 0)) == lib.EK_ERR_CORRUPT
 
@@ -208,6 +210,7 @@ def test_a_tensor_past_the_end_of_its_place(corpus, place):
         (OUTPUTS, 2, "EK_ERR_CORRUPT"),
         (FLAGS, 4, "EK_ERR_CORRUPT"),
         (FLAGS, 8, "EK_ERR_CORRUPT"),
+        (FLAGS, 16, "EK_ERR_CORRUPT"),
         (FLAGS, 255, "EK_ERR_CORRUPT"),
     ],
 )
@@ -230,9 +233,9 @@ def test_an_operator_that_begins_elsewhere(patch, word):
     assert found[1] == 1
 
 
-@pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
-def test_an_operator_that_ends_past_the_program(corpus, kind):
-    patch = Patch(write(corpus.one_operator(kind)))
+@pytest.mark.parametrize("form", CASES)
+def test_an_operator_that_ends_past_the_program(corpus, form):
+    patch = Patch(write(corpus.one_operator(form)))
     count = patch.vector("program")
     (size,) = struct.unpack_from("<I", patch.data, count)
     last = patch.operator(0) - count - 4
@@ -336,21 +339,24 @@ def test_the_message_names_the_file_the_operator_and_the_reason(patch, tmp_path)
         Model(tmp_path / "none.edge")
 
 
-@pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
-def test_no_parameter_can_be_the_largest_number_and_open_unproved(corpus, kind):
+@pytest.mark.parametrize("form", CASES)
+def test_no_parameter_can_be_the_largest_number_and_open_unproved(corpus, form):
     """The largest and the smallest number of its type in any field: refused, or harmless to run."""
-    model = corpus.one_operator(kind)
-    code, names, _, _ = STRUCTS[kind.name]
+    model = corpus.one_operator(form)
+    code, names, _, _ = STRUCTS[model.ops[0].kind.name]
     for name, letter in zip(names, code[1:], strict=True):
         for value in EXTREMES[letter] if name != "reserved" else ():
             first = replace(model.ops[0], params={**model.ops[0].params, name: value})
             damaged = write(replace(model, ops=[first, *model.ops[1:]]))
-            assert status(damaged) in (lib.EK_OK, lib.EK_ERR_CORRUPT), (name, value)
+            found = status(damaged)
+            if name.startswith("codec.") and found == lib.EK_ERR_UNSUPPORTED:
+                continue  # the element type has no weights behind a codec
+            assert found in (lib.EK_OK, lib.EK_ERR_CORRUPT), (name, value)
 
 
-@pytest.mark.parametrize("kind", list(OpKind), ids=lambda kind: kind.name)
-def test_no_byte_of_the_program_can_open_unproved(corpus, kind):
-    patch = Patch(write(corpus.one_operator(kind)))
+@pytest.mark.parametrize("form", CASES)
+def test_no_byte_of_the_program_can_open_unproved(corpus, form):
+    patch = Patch(write(corpus.one_operator(form)))
     begin = patch.vector("program")
     (size,) = struct.unpack_from("<I", patch.data, begin)
     for at in range(begin + 4, begin + 4 + size):
@@ -363,8 +369,8 @@ def test_no_byte_of_the_program_can_open_unproved(corpus, kind):
 
 def test_a_number_that_its_operands_contradict_is_refused(corpus):
     """It equals a dimension as a rule, and is written where it does not."""
-    model = corpus.one_operator(OpKind.Conv2dS8)
-    for name in EQUALS["Conv2dS8"]:
+    model = corpus.one_operator("conv2d_s8")
+    for name in EQUALS["Conv2d"]:
         if name.startswith("geometry."):
             op = model.ops[0]
             lying = replace(op, params={**op.params, name: op.params[name] + 1})

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from edgekit.runtime_c._ffi import ffi, lib
-from edgekit.toolkit.format.schema import STRUCTS, DType, OpKind
+from edgekit.toolkit.format.schema import STRUCTS, DType
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime.model import aligned
+
+from .conftest import CASES
+
+INTEGERS = (DType.Int8, DType.Int16)
 
 
 def opens(model):
@@ -35,11 +39,12 @@ def with_blob(model, code, at, value):
 
 
 def holding(field):
-    return [kind for kind in OpKind if field in STRUCTS[kind.name][1]]
-
-
-def by_name(kind):
-    return kind.name
+    """Names of the forms of integers whose parameters have this field."""
+    return [
+        name
+        for name, form in CASES.items()
+        if field in STRUCTS[form.kind.name][1] and form.element in (None, *INTEGERS)
+    ]
 
 
 INT8 = {"multiplier": [(2**30, True), (2**30 - 1, False), (0, False), (-(2**30), False)],
@@ -49,22 +54,21 @@ INT16 = {"multiplier": [(2**22, True), (2**22 - 1, False), (2**23 - 1, True), (2
 
 
 def tables():
-    """(kind, int16) of those whose multipliers and shifts are in a table."""
+    """(form, int16) of those whose multipliers and shifts are in a table."""
     for field in ("requant.table", "counts"):
-        for kind in holding(field):
-            if not kind.name.endswith("F32"):
-                yield kind, "S16" in kind.name
+        for name in holding(field):
+            yield name, CASES[name].element is DType.Int16
 
 
-@pytest.mark.parametrize(("kind", "wide"), list(tables()), ids=lambda v: getattr(v, "name", ""))
-def test_multipliers_and_shifts_of_a_table(corpus, kind, wide):
-    model = corpus.one_operator(kind)
+@pytest.mark.parametrize(("form", "wide"), list(tables()))
+def test_multipliers_and_shifts_of_a_table(corpus, form, wide):
+    model = corpus.one_operator(form)
     p = model.ops[0].params
     if "counts" in p:
         table, biases, n = p["table"], 0, p["counts"]
     else:
         n = p["n"] if "n" in p else p["geometry.out_c"]
-        phases = p["geometry.stride_h"] * p["geometry.stride_w"] if "Transpose" in kind.name else 1
+        phases = p["geometry.stride_h"] * p["geometry.stride_w"] if "transpose" in form else 1
         table, biases = p["requant.table"], n if wide else n * phases
     rules = INT16 if wide else INT8
     for channel in (0, n - 1):
@@ -77,39 +81,39 @@ def test_multipliers_and_shifts_of_a_table(corpus, kind, wide):
             assert found == good, f"shift {value}"
 
 
-@pytest.mark.parametrize("kind", holding("multiplier"), ids=by_name)
-def test_a_multiplier_and_a_shift_in_the_program(corpus, kind):
-    model = corpus.one_operator(kind)
-    if kind.name.startswith("PRelu"):
-        limit = 2**22 if kind is OpKind.PReluS8 else 2**23
+@pytest.mark.parametrize("form", holding("multiplier"))
+def test_a_multiplier_and_a_shift_in_the_program(corpus, form):
+    model = corpus.one_operator(form)
+    if form.startswith("prelu"):
+        limit = 2**22 if form == "prelu_s8" else 2**23
         rules = {
             "multiplier": [(limit, True), (limit + 1, False), (-limit, True), (-limit - 1, False)],
             "shift": [(1, True), (0, False), (30, True), (31, False), (-1, False)],
         }
     else:
-        rules = INT16 if kind.name.endswith("S16") or kind is OpKind.Requantize else INT8
+        rules = INT8 if CASES[form].element is DType.Int8 else INT16
     for field, values in rules.items():
         for value, good in values:
             assert opens(with_params(model, **{field: value})) == good, f"{field} {value}"
 
 
 @pytest.mark.parametrize(
-    ("kind", "shift", "good"),
-    [(OpKind.MulS8, 14, True), (OpKind.MulS8, 15, False),
-     (OpKind.MatMulS8, 13, True), (OpKind.MatMulS8, 14, False),
-     (OpKind.ReduceS8, 16, True), (OpKind.ReduceS8, 17, False),
-     (OpKind.AddS8, 30, True), (OpKind.AddS8, 31, False), (OpKind.AddS8, -1, False),
-     (OpKind.AddS16, 40, True), (OpKind.AddS16, 41, False), (OpKind.AddS16, 0, False)],
+    ("form", "shift", "good"),
+    [("mul_s8", 14, True), ("mul_s8", 15, False),
+     ("mat_mul_s8", 13, True), ("mat_mul_s8", 14, False),
+     ("reduce_s8", 16, True), ("reduce_s8", 17, False),
+     ("add_s8", 30, True), ("add_s8", 31, False), ("add_s8", -1, False),
+     ("add_s16", 40, True), ("add_s16", 41, False), ("add_s16", 0, False)],
 )  # fmt: skip
-def test_sums_have_room_to_be_shifted_left(corpus, kind, shift, good):
+def test_sums_have_room_to_be_shifted_left(corpus, form, shift, good):
     """4 products of up to 131 * 129, 5 sixteenfold differences of up to 131, below 2^30 shifted."""
-    assert opens(with_params(corpus.one_operator(kind), shift=shift)) == good
+    assert opens(with_params(corpus.one_operator(form), shift=shift)) == good
 
 
-@pytest.mark.parametrize("kind", holding("qmin") + holding("requant.qmin"), ids=by_name)
-def test_the_lowest_is_not_above_the_highest(corpus, kind):
+@pytest.mark.parametrize("form", holding("qmin") + holding("requant.qmin"))
+def test_the_lowest_is_not_above_the_highest(corpus, form):
     """Kernels clamp in either order."""
-    model = corpus.one_operator(kind)
+    model = corpus.one_operator(form)
     at = "requant." if "requant.qmin" in model.ops[0].params else ""
     for low, high, good in ((5, 5, True), (6, 5, False)):
         clamp = {f"{at}qmin": low, f"{at}qmax": high}
@@ -127,31 +131,31 @@ def test_the_reach_of_a_convolution_fits_its_coordinates(corpus, axis, pad, good
     g = corpus.geometry(1, 1, in_hw=(1, 1), kernel=(1, 1), stride=(1, 1), pads=(0, 0))
     g = {**g, f"geometry.kernel_{axis}": 16384, f"geometry.dilation_{axis}": 65535}
     g["geometry.pad_top" if axis == "h" else "geometry.pad_left"] = pad
-    corpus.convolution(f, OpKind.Conv2dS8, g, 16384)
+    corpus.convolution(f, CASES["conv2d_s8"], g, 16384)
     assert opens(f.model()) == good
 
 
 @pytest.mark.parametrize("field", ["in_c", "out_c", "groups", "kernel_h", "stride_w", "dilation_h"])
 def test_no_size_of_a_convolution_is_0(corpus, field):
-    assert not opens(with_params(corpus.one_operator(OpKind.Conv2dS8), **{f"geometry.{field}": 0}))
+    assert not opens(with_params(corpus.one_operator("conv2d_s8"), **{f"geometry.{field}": 0}))
 
 
 def test_groups_divide_the_channels(corpus):
-    model = corpus.one_operator(OpKind.Conv2dF32)
+    model = corpus.one_operator("conv2d_f32")
     assert not opens(with_params(model, **{"geometry.groups": 3}))
 
 
-@pytest.mark.parametrize("kind", [OpKind.SoftmaxS8, OpKind.SoftmaxS16], ids=by_name)
-def test_the_largest_exponential_is_not_0_and_sums_fit(corpus, kind):
+@pytest.mark.parametrize("form", ["softmax_s8", "softmax_s16"])
+def test_the_largest_exponential_is_not_0_and_sums_fit(corpus, form):
     """The sum is divided by: it is the largest's at least."""
-    model = corpus.one_operator(kind)
+    model = corpus.one_operator(form)
     table = model.ops[0].params["table"]
     assert opens(with_blob(model, "I", table + 4, 0))
     assert not opens(with_blob(model, "I", table, 0))
-    most = 2**23 if kind is OpKind.SoftmaxS8 else 2**16
+    most = 2**23 if form == "softmax_s8" else 2**16
     assert opens(with_blob(model, "I", table + 4 * 255, most))
     assert not opens(with_blob(model, "I", table + 4 * 255, most + 1))
-    if kind is OpKind.SoftmaxS16:
+    if form == "softmax_s16":
         low = table + 4 * 256
         assert not opens(with_blob(model, "H", low, 0))
         assert not opens(with_blob(model, "H", low + 2 * 255, 2**15 + 1))
@@ -174,15 +178,15 @@ def test_a_mirrored_border_is_narrower_than_what_it_mirrors(
         out_dims=dims(total),
     )  # fmt: skip
     x = f.input(DType.Int8, size)
-    f.output(f.op(OpKind.Pad, [x], DType.Int8, total, **p, element_bytes=1, mode=1, value=0))
+    f.output(f.op(CASES["pad"], [x], DType.Int8, total, **p, element_bytes=1, mode=1, value=0))
     assert opens(f.model()) == good
 
 
-@pytest.mark.parametrize("kind", [OpKind.ResizeS8, OpKind.ResizeS16], ids=by_name)
-def test_sources_and_weights_of_rows_and_columns(corpus, kind):
+@pytest.mark.parametrize("form", ["resize_s8", "resize_s16"])
+def test_sources_and_weights_of_rows_and_columns(corpus, form):
     """3 x 4 to 6 x 7."""
-    model = corpus.one_operator(kind)
-    table, one = model.ops[0].params["table"], 2**11 if kind is OpKind.ResizeS8 else 2**15
+    model = corpus.one_operator(form)
+    table, one = model.ops[0].params["table"], 2**11 if form == "resize_s8" else 2**15
     begin = {"rows": (table, 6, 3), "columns": (table + 4 * 3 * 6, 7, 4)}
     for where, (at, count, size) in begin.items():
         for part, values in (
@@ -197,15 +201,15 @@ def test_sources_and_weights_of_rows_and_columns(corpus, kind):
                     assert found == good, (where, part, entry, value)
 
 
-@pytest.mark.parametrize("kind", [OpKind.AvgPool2dS8, OpKind.AvgPool2dS16], ids=by_name)
-def test_an_average_has_a_divisor_for_every_count_or_one_for_all(corpus, kind):
+@pytest.mark.parametrize("form", ["avg_pool2d_s8", "avg_pool2d_s16"])
+def test_an_average_has_a_divisor_for_every_count_or_one_for_all(corpus, form):
     """Of windows of 3 x 2."""
-    model = corpus.one_operator(kind)
-    entry = struct.pack("<i", 5 << 20 if kind is OpKind.AvgPool2dS16 else 2**30)
+    model = corpus.one_operator(form)
+    entry = struct.pack("<i", 5 << 20 if form == "avg_pool2d_s16" else 2**30)
     for counts in range(8):
         at = len(model.blob) + -len(model.blob) % 16
         blob = model.blob + bytes(at - len(model.blob)) + entry * counts
-        blob += bytes([24 if kind is OpKind.AvgPool2dS16 else 0]) * counts
+        blob += bytes([24 if form == "avg_pool2d_s16" else 0]) * counts
         found = opens(with_params(replace(model, blob=blob), table=at, counts=counts))
         assert found == (counts in (1, 6)), counts
 
@@ -217,31 +221,31 @@ def test_a_mean_of_many_has_room(corpus):
         f = corpus.FileMaker()
         x = f.input(DType.Int8, count)
         p = {"multiplier": 2**30, "shift": 0, "fn": 0, **corpus.S8}
-        f.output(f.op(OpKind.ReduceS8, [x], DType.Int8, 1, **corpus.view(1, count, 1), **p))
+        f.output(f.op(CASES["reduce_s8"], [x], DType.Int8, 1, **corpus.view(1, count, 1), **p))
         assert opens(f.model()) == (count == n)
 
 
-@pytest.mark.parametrize("kind", holding("index"), ids=by_name)
-def test_a_channel_has_a_table_that_is_there(corpus, kind):
-    model = corpus.one_operator(kind)
+@pytest.mark.parametrize("form", holding("index"))
+def test_a_channel_has_a_table_that_is_there(corpus, form):
+    model = corpus.one_operator(form)
     last = model.ops[0].params["index"] + 6
     assert opens(with_blob(model, "B", last, 1))
     assert not opens(with_blob(model, "B", last, 2))
 
 
-@pytest.mark.parametrize("kind", holding("multipliers"), ids=by_name)
-def test_multipliers_of_groups_are_1_to_16(corpus, kind):
-    model = corpus.one_operator(kind)
-    i = next(i for i, op in enumerate(model.ops) if op.params["group"])
-    at = model.ops[i].params["multipliers"]
+@pytest.mark.parametrize("form", [name for name, form in CASES.items() if form.codec])
+def test_multipliers_of_groups_are_1_to_16(corpus, form):
+    model = corpus.one_operator(form)
+    i = next(i for i, op in enumerate(model.ops) if op.params["codec.group"])
+    at = model.ops[i].params["codec.auxiliary"]
     for value, good in ((1, True), (16, True), (0, False), (17, False)):
         assert opens(with_blob(model, "B", at, value)) == good
 
 
-@pytest.mark.parametrize("kind", list(OpKind), ids=by_name)
-def test_every_operator_has_one_output(corpus, kind):
+@pytest.mark.parametrize("form", CASES)
+def test_every_operator_has_one_output(corpus, form):
     """So outputs of an operator cannot lie over each other."""
-    model = corpus.one_operator(kind)
+    model = corpus.one_operator(form)
     op = model.ops[0]
     for outputs in ((), (*op.outputs, *op.outputs), (*op.outputs, model.ops[-1].outputs[0])):
         assert not opens(replace(model, ops=[replace(op, outputs=outputs), *model.ops[1:]]))

@@ -7,7 +7,7 @@ import pytest
 
 from edgekit.runtime_c._ffi import ffi, lib
 from edgekit.toolkit.format.model import IoRecord, TensorRecord
-from edgekit.toolkit.format.schema import DType, OpKind, Place
+from edgekit.toolkit.format.schema import DType, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime.model import aligned
 
@@ -33,7 +33,7 @@ def three(corpus):
     t = f.input(DType.Int8, 32)
     table = f.constant(np.arange(256).astype(np.int8))
     for _ in range(3):
-        t = f.op(OpKind.LutS8, [t], DType.Int8, 32, count=32, table=table)
+        t = f.op(corpus.FORMS["lut_s8"], [t], DType.Int8, 32, count=32, table=table)
     f.output(t)
     return f.model()
 

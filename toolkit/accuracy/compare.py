@@ -11,7 +11,8 @@ import numpy as np
 from ..build import open_once
 from ..decibels import EXACT_DB
 from ..errors import UserError
-from ..format.describe import dtype_of, op_type
+from ..format.describe import op_dtype, op_type
+from ..format.reader import read
 from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
@@ -200,9 +201,10 @@ class _Layers:
     def report(self) -> list[LayerReport]:
         known: list[LayerReport] = []
         alone: list[LayerReport] = []
-        for out in self.edge.op_outputs:
+        model = read(self.edge.model.data.tobytes(), self.edge.model.source)
+        for out, op in zip(self.edge.op_outputs, model.ops, strict=True):
             difference = self.differences.get(out.name)
             db = difference.sqnr_db if difference and difference.samples else None
-            layer = LayerReport(out.name, op_type(out.kind), dtype_of(out.kind, out.dtype), db)
+            layer = LayerReport(out.name, op_type(op.kind), op_dtype(model, op), db)
             (alone if db is None else known).append(layer)
         return sorted(known, key=lambda layer: layer.sqnr_db or 0.0) + alone

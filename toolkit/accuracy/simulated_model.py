@@ -153,6 +153,8 @@ def _weights(
     """Weight and bias. What the file has not, because it was constant, is as in the float graph
     where it is made, and 0 where it is summed: there it is in the bias."""
     tensors = simulated_model.model.tensors
+    if tensors[op.inputs[0]].dtype == DType.Float32:
+        return {}
     x, y = params_of(tensors[op.inputs[0]]), params_of(tensors[op.outputs[0]])
     stored = meaning.stored(node, op.kind, op.params, simulated_model.model.blob, x, y)
     if stored is None:

@@ -93,13 +93,24 @@ def prepare(data: bytes, target: Target, source: str = "model") -> bytes:
     return retarget(data, model, target.plan)
 
 
-def kinds_of(model: EdgeModel) -> list[str]:
-    """Lower-case kinds of the operators in a model, as the build names their files."""
-    text = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op.kind.name).lower() for op in model.ops}
-    return sorted(text)
+@dataclass(frozen=True)
+class Parts:
+    """What of the runtime a model needs, by the names of the C files."""
+
+    ops: tuple[str, ...]
+    codecs: tuple[str, ...]
 
 
-_compiled: dict[tuple[str, tuple[str, ...]], Archive] = {}
+def parts_of(model: EdgeModel) -> Parts:
+    """Bodies of operators, and codecs of weights."""
+    coded = {op.form(model.tensors) for op in model.ops if op.is_coded}
+    ops = {op.form(model.tensors) for op in model.ops}
+    ops = {f"{name}_coded" if name in coded else name for name in ops}
+    codecs = {op.codec.name.lower() for op in model.ops if op.is_coded}
+    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)))
+
+
+_compiled: dict[tuple[str, Parts], Archive] = {}
 
 
 def compile_runtime(target: Target, model: EdgeModel) -> Archive:
@@ -112,12 +123,12 @@ def compile_runtime(target: Target, model: EdgeModel) -> Archive:
         raise UserError(f"{target.name} is this machine: run the file with `edgekit run`")
     compiler = require(target.compiler, target.packages, f"building for {target.name}")
     cmake = require("cmake", "cmake", f"building for {target.name}")
-    kinds = tuple(kinds_of(model))
-    key = target.name, kinds
+    parts = parts_of(model)
+    key = target.name, parts
     if key not in _compiled:
         folder = tempfile.TemporaryDirectory()
         try:
-            _compiled[key] = _compile(target, kinds, Path(folder.name), compiler, cmake)
+            _compiled[key] = _compile(target, parts, Path(folder.name), compiler, cmake)
         except BaseException:
             folder.cleanup()
             raise
@@ -125,9 +136,7 @@ def compile_runtime(target: Target, model: EdgeModel) -> Archive:
     return _compiled[key]
 
 
-def _compile(
-    target: Target, kinds: tuple[str, ...], folder: Path, compiler: str, cmake: str
-) -> Archive:
+def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: str) -> Archive:
     ninja = find("ninja") is not None
     command: list[str | Path] = [
         cmake,
@@ -143,7 +152,8 @@ def _compile(
         f"-DEDGEKIT_TARGETS={target.kernels}",
         f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}",
         f"-DEDGEKIT_TABLES={';'.join(target.tables)}",
-        f"-DEDGEKIT_OPS={';'.join(kinds)}",
+        f"-DEDGEKIT_OPS={';'.join(parts.ops)}",
+        f"-DEDGEKIT_CODECS={';'.join(parts.codecs)}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         f"-DEDGEKIT_PACK_AT_LOAD={'OFF' if target.plan else 'ON'}",
     ]
@@ -160,7 +170,7 @@ def _compile(
         ) from why
     library = folder / "libedgekit.a"
     size, undefined = _measure(library, target, compiler, folder)
-    generated = [folder / f"ek_{what}.inc" for what in ("ops", "targets", "plans")]
+    generated = [folder / f"ek_{what}.inc" for what in ("ops", "codecs", "targets", "plans")]
     own = own_symbols(target, library)
     return Archive(library, target, size, undefined, own, _sources(folder), generated)
 

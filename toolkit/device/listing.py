@@ -7,12 +7,12 @@ from typing import Any
 
 from ... import targets
 from ..errors import UserError
-from ..format.schema import OpKind
+from ..format.model import NUMPY_OF
+from ..format.schema import FORMS, DType
 from . import opencl
 from .process import find
 
-_DTYPES = {"S8": "int8", "S16": "int16", "F32": "float32"}
-"""By the ends of the names of operators in a file."""
+_ACTIVATIONS = (DType.Int8, DType.Int16, DType.Float32)
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class TargetInfo:
 
 def listing() -> list[TargetInfo]:
     """Every target, by name."""
-    kinds = [kind.name for kind in OpKind]
-    served = [d for end, d in _DTYPES.items() if any(k.endswith(end) for k in kinds)]
+    computed = {element for _, element in FORMS}
+    served = [str(NUMPY_OF[d]) for d in _ACTIVATIONS if d in computed]
     rows = []
     for t in map(targets.load, targets.names()):
         host = not t.emulator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -110,6 +111,9 @@ set_target_properties(app PROPERTIES LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/l
 STACK_BYTES = 0x2000
 
 _OF_TABLES = ("-DEK_OMIT_", "-DEK_TABLES_PACK")  # what a table leaves out or has
+INSTANCES = "generated"
+"""The build's folder of files that are one for each element type."""
+
 _OF_GCC = ("-fno-schedule-insns",)
 
 
@@ -141,6 +145,22 @@ def model_source(data: bytes, names: Names = PLAIN_NAMES) -> str:
     )
 
 
+def _place(source: Path) -> Path:
+    """Where a source lies below the project's src/."""
+    if source.parent.name == INSTANCES:
+        return Path(INSTANCES) / source.name
+    families = targets.FOLDER
+    return source.relative_to(families if families in source.parents else runtime_c.SOURCE / "src")
+
+
+def _copy_template(folder: Path, instance: str) -> None:
+    """Copy the file that an instance for one element type includes."""
+    for name in re.findall(r'#include "(.*)"', instance):
+        to = folder / "src" / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(runtime_c.SOURCE / "src" / name, to)
+
+
 def _copy_sources(folder: Path, archive: Archive, names: Names) -> str:
     """Copy what the archive was compiled from; return the lines of CMake that compile it.
 
@@ -150,9 +170,9 @@ def _copy_sources(folder: Path, archive: Archive, names: Names) -> str:
     runtime, families = runtime_c.SOURCE / "src", targets.FOLDER
     lines = ["target_include_directories(app PRIVATE src)"]
     for source, flags in archive.sources:
-        below = families if source.is_relative_to(families) else runtime
-        to = Path("src") / source.relative_to(below)
-        text = source.read_text()
+        to, text = Path("src") / _place(source), source.read_text()
+        if source.parent.name == INSTANCES:
+            _copy_template(folder, text)
         if is_own(source):
             to = to.with_name(f"{names.prefix}_{source.name}")
             for written in archive.generated:

@@ -7,20 +7,13 @@ from collections.abc import Mapping
 from .model import NUMPY_OF, EdgeModel, OpRecord
 from .schema import OpKind, Place
 
-_SUFFIX = {"W4S16": "int16x4", "S8": "int8", "S16": "int16", "W4": "int4", "F32": "float32"}
-
-
-def holds_nibbles(kind: OpKind) -> bool:
-    """Whether the operator's weights lie in the file in 4 bits each."""
-    return kind.name.endswith(("W4", "W4S16"))
+_CODED = {"int8": "int4", "int16": "int16x4"}
+"""What an operator computes in whose weights have 4 bits, by its activations."""
 
 
 def op_type(kind: OpKind) -> str:
-    """The operator's name without its element type: "Conv2d" of Conv2dS8, "Lut" of ChannelLutS8."""
-    for suffix in _SUFFIX:
-        if kind.name.endswith(suffix):
-            return kind.name.removesuffix(suffix).removeprefix("Channel")
-    return kind.name
+    """The operator's name for people: "Lut" of ChannelLut too."""
+    return kind.name.removeprefix("Channel")
 
 
 def op_dtype(model: EdgeModel, op: OpRecord) -> str:
@@ -28,15 +21,11 @@ def op_dtype(model: EdgeModel, op: OpRecord) -> str:
 
     "int4": weights of 4 bits, all else int8. "int16x4": weights of 4 bits, activations int16.
     """
-    return dtype_of(op.kind, NUMPY_OF[model.tensors[op.outputs[0]].dtype])
-
-
-def dtype_of(kind: OpKind, output: object) -> str:
-    """As `op_dtype`, of an operator whose first output has the element type `output`."""
-    for suffix, name in _SUFFIX.items():
-        if kind.name.endswith(suffix):
-            return name
-    return str(output)
+    element = model.element(op)
+    if element is None:
+        return str(NUMPY_OF[model.tensors[op.outputs[0]].dtype])
+    name = str(NUMPY_OF[element])
+    return _CODED[name] if op.is_coded else name
 
 
 def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:
@@ -52,16 +41,15 @@ def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:
 def macs(kind: OpKind, params: Mapping[str, int | float]) -> int:
     """Multiply-accumulates of one run of an operator, padding counted."""
     p = {k.removeprefix("geometry."): int(v) for k, v in params.items() if isinstance(v, int)}
-    name = op_type(kind)
-    if name in ("Conv2d", "DepthwiseConv2d"):
+    if kind in (OpKind.Conv2d, OpKind.DepthwiseConv2d):
         window = p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
         return p["batch"] * p["out_h"] * p["out_w"] * p["out_c"] * window
-    if name == "ConvTranspose2d":
+    if kind == OpKind.ConvTranspose2d:
         window = p["kernel_h"] * p["kernel_w"] * (p["out_c"] // p["groups"])
         return p["batch"] * p["in_h"] * p["in_w"] * p["in_c"] * window
-    if name == "FullyConnected":
+    if kind == OpKind.FullyConnected:
         return p["rows"] * p["k"] * p["n"]
-    if name == "MatMul":
+    if kind == OpKind.MatMul:
         return p["batch"] * p["rows"] * p["k"] * p["n"]
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..ir import Shape
-from .schema import DType, OpKind, Place
+from .schema import FORMS, TYPED_BY_OUTPUT, DType, OpKind, Place, WeightCodec
 
-FORMAT_VERSION = 2
-OLDEST_VERSION = 2
+FORMAT_VERSION = 3
+OLDEST_VERSION = 3
 IDENTIFIER = b"EDGE"
 BLOB_ALIGN = 64
 ABSENT = 0xFFFF
@@ -55,6 +56,27 @@ class OpRecord:
     params: dict[str, int | float]
     scratch_offset: int = 0
     scratch_bytes: int = 0
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether its weights lie in the blob behind a codec."""
+        return self.codec != WeightCodec.Plain
+
+    def element(self, tensors: Sequence[TensorRecord]) -> DType | None:
+        """The element type that it computes in; None for a kind that takes any."""
+        if (self.kind, None) in FORMS:
+            return None
+        by_output = self.kind.name in TYPED_BY_OUTPUT
+        return tensors[(self.outputs if by_output else self.inputs)[0]].dtype
+
+    @property
+    def codec(self) -> WeightCodec:
+        """How its weights are stored."""
+        return WeightCodec(int(self.params.get("codec.id", WeightCodec.Plain)))
+
+    def form(self, tensors: Sequence[TensorRecord]) -> str:
+        """The name of its C file in runtime_c/src/ops. KeyError if there is none."""
+        return FORMS[self.kind, self.element(tensors)]
 
 
 @dataclass(frozen=True)
@@ -111,3 +133,7 @@ class EdgeModel:
     pruned: dict[int, tuple[bool, ...]] = field(default_factory=dict)  # by operator index
     version: int = FORMAT_VERSION
     placement: tuple[bool, ...] = ()  # by operator: on the accelerator; empty: all on the CPU
+
+    def element(self, op: OpRecord) -> DType | None:
+        """The element type that `op` computes in; None for a kind that takes any."""
+        return op.element(self.tensors)

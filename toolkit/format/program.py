@@ -5,21 +5,28 @@ The C reader is runtime_c/src/program.c.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 
 from .model import OpRecord, TensorRecord
-from .schema import EQUALS, SHARED, STRUCTS, DType, OpKind
-from .structs import Number, pack
+from .schema import EQUALS, OPTIONAL, SHARED, STRUCTS, DType, OpKind
+from .structs import Number, float_bits, pack
 
 WORD = 4
 _HEADER = struct.Struct("<BBBB")
-_OWN_LITERAL, _SHARED_LITERAL, _SCRATCH = 1, 2, 4
+_OWN_LITERAL, _SHARED_LITERAL, _SCRATCH, _OPTIONAL = 1, 2, 4, 8
 _SCRATCH_UNIT = 16
 _MOST_WORDS = 0xFFFF
 
-_RANGE = ((-128, 127), (-32767, 32767))
-"""Of int8 and whatever else, of int16."""
+_INFINITIES = (float_bits(-math.inf), float_bits(math.inf))
+_RANGE = {
+    DType.Float32: _INFINITIES,
+    DType.Int16: (-32767, 32767),
+    DType.Int32: (-(1 << 31), (1 << 31) - 1),
+}
+_NARROW = (-128, 127)
+"""The lowest and highest values of an element type; of int8 and whatever else."""
 
 Field = tuple[str, str, str]
 """Name, letter of struct.pack, and the property of an operand that it equals, or ""."""
@@ -89,29 +96,29 @@ def _kind_fields(kind: OpKind) -> list[Field]:
     return [(n, c, equals.get(n, "")) for n, c in zip(names, code[1:], strict=True)]
 
 
-def _split(kind: OpKind) -> tuple[list[Field], list[Field]]:
-    """The fields that operators share, and the others."""
-    fields = _kind_fields(kind)
-    prefix = f"{SHARED[kind.name]}." if kind.name in SHARED else "no field"
-    own = [f for f in fields if not f[0].startswith(prefix)]
-    return fields[: len(fields) - len(own)], own
+def _sections(kind: OpKind) -> list[tuple[int, list[Field]]]:
+    """The fields that operators share, the kind's own, those left out where they are 0.
+
+    With each the flag that says that fields which equal something are written nevertheless.
+    """
+    shared, optional = SHARED.get(kind.name), OPTIONAL.get(kind.name)
+    found: dict[int, list[Field]] = {_SHARED_LITERAL: [], _OWN_LITERAL: [], _OPTIONAL: []}
+    flags = {shared: _SHARED_LITERAL, optional: _OPTIONAL}
+    for field in _kind_fields(kind):
+        found[flags.get(field[0].partition(".")[0], _OWN_LITERAL)].append(field)
+    return list(found.items())
 
 
 def _parameters(op: OpRecord, tensors: Sequence[TensorRecord]) -> tuple[int, bytes, bytes]:
     """(flags, the fields that operators share, the others)."""
     pack(op.kind.name, op.params)  # which says what is wrong with them
-    shared, own = _split(op.kind)
-    literal = [_literal(op, fields, tensors) for fields in (shared, own)]
-
-    def written(fields: list[Field], literal: bool) -> bytes:
-        return b"".join(
-            _number(letter, op.params.get(name, 0))
-            for name, letter, equals in fields
-            if literal or not equals
-        )
-
-    flags = _SHARED_LITERAL * literal[0] | _OWN_LITERAL * literal[1]
-    return flags, written(shared, literal[0]), written(own, literal[1])
+    flags, written = 0, []
+    for flag, fields in _sections(op.kind):
+        literal = _literal(op, fields, tensors)
+        flags |= flag * literal
+        there = [(n, c) for n, c, equals in fields if literal or not equals]
+        written.append(b"".join(_number(c, op.params.get(n, 0)) for n, c in there))
+    return flags, written[0], written[1] + written[2]
 
 
 def _number(letter: str, value: Number) -> bytes:
@@ -137,6 +144,8 @@ def _property(
 ) -> int:
     """A property of an operand; 0 of an operand or a dimension that is not there."""
     operand, what = equals.split(".")
+    if operand == "nothing":
+        return 0
     side, i = (outputs if operand.startswith("output") else inputs), int(operand[-1])
     if i >= len(side) or side[i] >= len(tensors):
         return 0
@@ -144,7 +153,7 @@ def _property(
     if what == "zero":
         return t.zero_point
     if what in ("lowest", "highest"):
-        return _RANGE[t.dtype == DType.Int16][what == "highest"]
+        return _RANGE.get(t.dtype, _NARROW)[what == "highest"]
     d = int(what[-1])
     return t.shape[d] if d < len(t.shape) else 0
 
@@ -179,7 +188,6 @@ def _decode_op(program: bytes, at: int, name: str, tensors: Sequence[TensorRecor
     inputs, outputs = operands[:n_in], operands[n_in:]
     r = _Reader(program, at + _HEADER.size + 2 * len(operands))
     scratch, offset = (r.varint(), r.varint() * _SCRATCH_UNIT) if flags & _SCRATCH else (0, 0)
-    shared, own = _split(kind)
 
     def values(reader: _Reader, fields: list[Field], literal: int) -> Iterator[tuple[str, Number]]:
         for field, letter, equals in fields:
@@ -189,8 +197,9 @@ def _decode_op(program: bytes, at: int, name: str, tensors: Sequence[TensorRecor
                 yield field, reader.number(letter)
 
     found: dict[str, Number] = {}
-    if shared:
-        found |= values(_Reader(program, r.varint()), shared, flags & _SHARED_LITERAL)
-    found |= values(r, own, flags & _OWN_LITERAL)
+    for flag, fields in _sections(kind):
+        if fields:
+            reader = _Reader(program, r.varint()) if flag == _SHARED_LITERAL else r
+            found |= values(reader, fields, flags & flag)
     found.pop("reserved", None)
     return OpRecord(kind, name, inputs, outputs, found, offset, scratch)

@@ -81,6 +81,11 @@ class ReduceFn(IntEnum):
     L2 = 7
 
 
+class WeightCodec(IntEnum):
+    Plain = 0
+    Nibbles = 1
+
+
 class PadMode(IntEnum):
     Constant = 0
     Reflect = 1
@@ -88,75 +93,36 @@ class PadMode(IntEnum):
 
 
 class OpKind(IntEnum):
-    Conv2dS8 = 1
-    Conv2dF32 = 2
-    DepthwiseConv2dS8 = 3
-    DepthwiseConv2dF32 = 4
-    ConvTranspose2dS8 = 5
-    ConvTranspose2dF32 = 6
-    FullyConnectedS8 = 7
-    FullyConnectedF32 = 8
-    MatMulS8 = 9
-    MatMulF32 = 10
-    AddS8 = 11
-    MulS8 = 12
-    BinaryF32 = 13
-    LutS8 = 14
-    UnaryF32 = 15
-    MaxPool2dS8 = 16
-    MaxPool2dF32 = 17
-    AvgPool2dS8 = 18
-    AvgPool2dF32 = 19
-    ReduceS8 = 20
-    ReduceF32 = 21
-    SoftmaxS8 = 22
-    SoftmaxF32 = 23
-    ResizeS8 = 24
-    ResizeF32 = 25
-    Concat = 26
-    Copy = 27
-    Pad = 28
-    Gather = 29
-    ArgMaxS8 = 30
-    ArgMaxF32 = 31
-    Cast = 32
-    QuantizeS8 = 33
-    DequantizeS8 = 34
-    MinMaxS8 = 35
-    Conv2dS16 = 36
-    DepthwiseConv2dS16 = 37
-    ConvTranspose2dS16 = 38
-    FullyConnectedS16 = 39
-    MatMulS16 = 40
-    AddS16 = 41
-    MulS16 = 42
-    LutS16 = 43
-    MaxPool2dS16 = 44
-    AvgPool2dS16 = 45
-    ReduceS16 = 46
-    SoftmaxS16 = 47
-    ResizeS16 = 48
-    ArgMaxS16 = 49
-    QuantizeS16 = 50
-    DequantizeS16 = 51
-    MinMaxS16 = 52
-    Requantize = 53
-    PReluS8 = 54
-    PReluS16 = 55
-    Conv2dW4 = 56
-    DepthwiseConv2dW4 = 57
-    FullyConnectedW4 = 58
-    BinaryS32 = 59
-    Compare = 60
-    Where = 61
-    LayerNormS8 = 62
-    LayerNormS16 = 63
-    LayerNormF32 = 64
-    ChannelLutS8 = 65
-    ChannelLutS16 = 66
-    Conv2dW4S16 = 67
-    DepthwiseConv2dW4S16 = 68
-    FullyConnectedW4S16 = 69
+    Conv2d = 1
+    DepthwiseConv2d = 2
+    ConvTranspose2d = 3
+    FullyConnected = 4
+    MatMul = 5
+    Add = 6
+    Mul = 7
+    MinMax = 8
+    PRelu = 9
+    Lut = 10
+    ChannelLut = 11
+    Binary = 12
+    Unary = 13
+    Compare = 14
+    Where = 15
+    MaxPool2d = 16
+    AvgPool2d = 17
+    Reduce = 18
+    Softmax = 19
+    LayerNorm = 20
+    ArgMax = 21
+    Resize = 22
+    Concat = 23
+    Copy = 24
+    Pad = 25
+    Gather = 26
+    Cast = 27
+    Quantize = 28
+    Dequantize = 29
+    Requantize = 30
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -185,7 +151,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "Requant": (
-        "<Ihhhh",
+        "<Ihhii",
         (
             "table",
             "input_zero",
@@ -193,17 +159,17 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "qmin",
             "qmax",
         ),
-        12,
+        16,
         4,
     ),
-    "Requant16": (
-        "<Ihh",
+    "Codec": (
+        "<III",
         (
-            "table",
-            "qmin",
-            "qmax",
+            "id",
+            "group",
+            "auxiliary",
         ),
-        8,
+        12,
         4,
     ),
     "Broadcast": (
@@ -235,8 +201,8 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         12,
         4,
     ),
-    "Conv2dS8": (
-        "<IIIIHHHHHHHHHHHHIIhhhh",
+    "Conv2d": (
+        "<IIIIHHHHHHHHHHHHIIhhiiIII",
         (
             "geometry.in_h",
             "geometry.in_w",
@@ -260,66 +226,15 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "requant.output_zero",
             "requant.qmin",
             "requant.qmax",
+            "codec.id",
+            "codec.group",
+            "codec.auxiliary",
         ),
-        56,
+        72,
         4,
     ),
-    "Conv2dS16": (
-        "<IIIIHHHHHHHHHHHHIIhh",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.qmin",
-            "requant.qmax",
-        ),
-        52,
-        4,
-    ),
-    "Conv2dF32": (
-        "<IIIIHHHHHHHHHHHHIIff",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "bias",
-            "min",
-            "max",
-        ),
-        56,
-        4,
-    ),
-    "DepthwiseConv2dS8": (
-        "<IIIIHHHHHHHHHHHHIIhhhh",
+    "DepthwiseConv2d": (
+        "<IIIIHHHHHHHHHHHHIIhhiiIII",
         (
             "geometry.in_h",
             "geometry.in_w",
@@ -343,66 +258,15 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "requant.output_zero",
             "requant.qmin",
             "requant.qmax",
+            "codec.id",
+            "codec.group",
+            "codec.auxiliary",
         ),
-        56,
+        72,
         4,
     ),
-    "DepthwiseConv2dS16": (
-        "<IIIIHHHHHHHHHHHHIIhh",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.qmin",
-            "requant.qmax",
-        ),
-        52,
-        4,
-    ),
-    "DepthwiseConv2dF32": (
-        "<IIIIHHHHHHHHHHHHIIff",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "bias",
-            "min",
-            "max",
-        ),
-        56,
-        4,
-    ),
-    "ConvTranspose2dS8": (
-        "<IIIIHHHHHHHHHHHHIIhhhh",
+    "ConvTranspose2d": (
+        "<IIIIHHHHHHHHHHHHIIhhii",
         (
             "geometry.in_h",
             "geometry.in_w",
@@ -426,286 +290,31 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "requant.output_zero",
             "requant.qmin",
             "requant.qmax",
-        ),
-        56,
-        4,
-    ),
-    "ConvTranspose2dS16": (
-        "<IIIIHHHHHHHHHHHHIIhh",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.qmin",
-            "requant.qmax",
-        ),
-        52,
-        4,
-    ),
-    "ConvTranspose2dF32": (
-        "<IIIIHHHHHHHHHHHHIIff",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "bias",
-            "min",
-            "max",
-        ),
-        56,
-        4,
-    ),
-    "FullyConnectedS8": (
-        "<IIIIIhhhh",
-        (
-            "rows",
-            "k",
-            "n",
-            "weights",
-            "requant.table",
-            "requant.input_zero",
-            "requant.output_zero",
-            "requant.qmin",
-            "requant.qmax",
-        ),
-        28,
-        4,
-    ),
-    "FullyConnectedS16": (
-        "<IIIIIhh",
-        (
-            "rows",
-            "k",
-            "n",
-            "weights",
-            "requant.table",
-            "requant.qmin",
-            "requant.qmax",
-        ),
-        24,
-        4,
-    ),
-    "FullyConnectedF32": (
-        "<IIIIIff",
-        (
-            "rows",
-            "k",
-            "n",
-            "weights",
-            "bias",
-            "min",
-            "max",
-        ),
-        28,
-        4,
-    ),
-    "Conv2dW4": (
-        "<IIIIHHHHHHHHHHHHIIhhhhII",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.input_zero",
-            "requant.output_zero",
-            "requant.qmin",
-            "requant.qmax",
-            "group",
-            "multipliers",
-        ),
-        64,
-        4,
-    ),
-    "DepthwiseConv2dW4": (
-        "<IIIIHHHHHHHHHHHHIIhhhhII",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.input_zero",
-            "requant.output_zero",
-            "requant.qmin",
-            "requant.qmax",
-            "group",
-            "multipliers",
-        ),
-        64,
-        4,
-    ),
-    "FullyConnectedW4": (
-        "<IIIIIhhhhII",
-        (
-            "rows",
-            "k",
-            "n",
-            "weights",
-            "requant.table",
-            "requant.input_zero",
-            "requant.output_zero",
-            "requant.qmin",
-            "requant.qmax",
-            "group",
-            "multipliers",
-        ),
-        36,
-        4,
-    ),
-    "Conv2dW4S16": (
-        "<IIIIHHHHHHHHHHHHIIhhII",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.qmin",
-            "requant.qmax",
-            "group",
-            "multipliers",
         ),
         60,
         4,
     ),
-    "DepthwiseConv2dW4S16": (
-        "<IIIIHHHHHHHHHHHHIIhhII",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.qmin",
-            "requant.qmax",
-            "group",
-            "multipliers",
-        ),
-        60,
-        4,
-    ),
-    "FullyConnectedW4S16": (
-        "<IIIIIhhII",
+    "FullyConnected": (
+        "<IIIIIhhiiIII",
         (
             "rows",
             "k",
             "n",
             "weights",
             "requant.table",
+            "requant.input_zero",
+            "requant.output_zero",
             "requant.qmin",
             "requant.qmax",
-            "group",
-            "multipliers",
-        ),
-        32,
-        4,
-    ),
-    "MatMulS8": (
-        "<IIIIIIihhhhhhHH",
-        (
-            "batch",
-            "rows",
-            "k",
-            "n",
-            "a_step",
-            "b_step",
-            "multiplier",
-            "shift",
-            "a_zero",
-            "b_zero",
-            "output_zero",
-            "qmin",
-            "qmax",
-            "transpose_b",
-            "reserved",
+            "codec.id",
+            "codec.group",
+            "codec.auxiliary",
         ),
         44,
         4,
     ),
-    "MatMulS16": (
-        "<IIIIIIiHHhh",
+    "MatMul": (
+        "<IIIIIIihhhhiiI",
         (
             "batch",
             "rows",
@@ -715,29 +324,18 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "b_step",
             "multiplier",
             "shift",
-            "transpose_b",
+            "a_zero",
+            "b_zero",
+            "output_zero",
             "qmin",
             "qmax",
-        ),
-        36,
-        4,
-    ),
-    "MatMulF32": (
-        "<IIIIIII",
-        (
-            "batch",
-            "rows",
-            "k",
-            "n",
-            "a_step",
-            "b_step",
             "transpose_b",
         ),
-        28,
+        48,
         4,
     ),
-    "AddS8": (
-        "<IIIIIIIIIIIIiiihhhH",
+    "Add": (
+        "<IIIIIIIIIIIIiiiiii",
         (
             "shape.dims.0",
             "shape.dims.1",
@@ -757,13 +355,12 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "shift",
             "qmin",
             "qmax",
-            "reserved",
         ),
-        68,
+        72,
         4,
     ),
-    "MulS8": (
-        "<IIIIIIIIIIIIihhhhhh",
+    "Mul": (
+        "<IIIIIIIIIIIIihhhhii",
         (
             "shape.dims.0",
             "shape.dims.1",
@@ -785,59 +382,10 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "qmin",
             "qmax",
         ),
-        64,
+        68,
         4,
     ),
-    "AddS16": (
-        "<IIIIIIIIIIIIiiHhhH",
-        (
-            "shape.dims.0",
-            "shape.dims.1",
-            "shape.dims.2",
-            "shape.dims.3",
-            "shape.a.0",
-            "shape.a.1",
-            "shape.a.2",
-            "shape.a.3",
-            "shape.b.0",
-            "shape.b.1",
-            "shape.b.2",
-            "shape.b.3",
-            "a_multiplier",
-            "b_multiplier",
-            "shift",
-            "qmin",
-            "qmax",
-            "reserved",
-        ),
-        64,
-        4,
-    ),
-    "MulS16": (
-        "<IIIIIIIIIIIIiHhhH",
-        (
-            "shape.dims.0",
-            "shape.dims.1",
-            "shape.dims.2",
-            "shape.dims.3",
-            "shape.a.0",
-            "shape.a.1",
-            "shape.a.2",
-            "shape.a.3",
-            "shape.b.0",
-            "shape.b.1",
-            "shape.b.2",
-            "shape.b.3",
-            "multiplier",
-            "shift",
-            "qmin",
-            "qmax",
-            "reserved",
-        ),
-        60,
-        4,
-    ),
-    "MinMaxS8": (
+    "MinMax": (
         "<IIIIIIIIIIIII",
         (
             "shape.dims.0",
@@ -857,28 +405,8 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         52,
         4,
     ),
-    "MinMaxS16": (
-        "<IIIIIIIIIIIII",
-        (
-            "shape.dims.0",
-            "shape.dims.1",
-            "shape.dims.2",
-            "shape.dims.3",
-            "shape.a.0",
-            "shape.a.1",
-            "shape.a.2",
-            "shape.a.3",
-            "shape.b.0",
-            "shape.b.1",
-            "shape.b.2",
-            "shape.b.3",
-            "is_max",
-        ),
-        52,
-        4,
-    ),
-    "BinaryF32": (
-        "<IIIIIIIIIIIIHHff",
+    "Binary": (
+        "<IIIIIIIIIIIIIii",
         (
             "shape.dims.0",
             "shape.dims.1",
@@ -893,15 +421,14 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "shape.b.2",
             "shape.b.3",
             "fn",
-            "reserved",
-            "min",
-            "max",
+            "qmin",
+            "qmax",
         ),
         60,
         4,
     ),
-    "PReluS8": (
-        "<IIIIihhhhhH",
+    "PRelu": (
+        "<IIIIiihhii",
         (
             "view.outer",
             "view.axis",
@@ -913,29 +440,8 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "output_zero",
             "qmin",
             "qmax",
-            "reserved",
         ),
-        32,
-        4,
-    ),
-    "BinaryS32": (
-        "<IIIIIIIIIIIII",
-        (
-            "shape.dims.0",
-            "shape.dims.1",
-            "shape.dims.2",
-            "shape.dims.3",
-            "shape.a.0",
-            "shape.a.1",
-            "shape.a.2",
-            "shape.a.3",
-            "shape.b.0",
-            "shape.b.1",
-            "shape.b.2",
-            "shape.b.3",
-            "fn",
-        ),
-        52,
+        36,
         4,
     ),
     "Compare": (
@@ -983,25 +489,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         68,
         4,
     ),
-    "PReluS16": (
-        "<IIIIihhhhhH",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "table",
-            "multiplier",
-            "shift",
-            "input_zero",
-            "output_zero",
-            "qmin",
-            "qmax",
-            "reserved",
-        ),
-        32,
-        4,
-    ),
-    "LutS8": (
+    "Lut": (
         "<II",
         (
             "count",
@@ -1010,16 +498,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
-    "LutS16": (
-        "<II",
-        (
-            "count",
-            "table",
-        ),
-        8,
-        4,
-    ),
-    "ChannelLutS8": (
+    "ChannelLut": (
         "<IIIII",
         (
             "rows",
@@ -1031,31 +510,18 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         20,
         4,
     ),
-    "ChannelLutS16": (
-        "<IIIII",
-        (
-            "rows",
-            "channels",
-            "tables",
-            "index",
-            "table",
-        ),
-        20,
-        4,
-    ),
-    "UnaryF32": (
-        "<IHHff",
+    "Unary": (
+        "<IIff",
         (
             "count",
             "fn",
-            "reserved",
             "alpha",
             "beta",
         ),
         16,
         4,
     ),
-    "MaxPool2dS8": (
+    "MaxPool2d": (
         "<IIIIHHHHHHHHHHHH",
         (
             "geometry.in_h",
@@ -1078,54 +544,8 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         40,
         4,
     ),
-    "MaxPool2dS16": (
-        "<IIIIHHHHHHHHHHHH",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-        ),
-        40,
-        4,
-    ),
-    "MaxPool2dF32": (
-        "<IIIIHHHHHHHHHHHH",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-        ),
-        40,
-        4,
-    ),
-    "AvgPool2dS8": (
-        "<IIIIHHHHHHHHHHHHIIhhhh",
+    "AvgPool2d": (
+        "<IIIIHHHHHHHHHHHHIIhhii",
         (
             "geometry.in_h",
             "geometry.in_w",
@@ -1150,62 +570,11 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "qmin",
             "qmax",
         ),
-        56,
+        60,
         4,
     ),
-    "AvgPool2dS16": (
-        "<IIIIHHHHHHHHHHHHIIhh",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "table",
-            "counts",
-            "qmin",
-            "qmax",
-        ),
-        52,
-        4,
-    ),
-    "AvgPool2dF32": (
-        "<IIIIHHHHHHHHHHHHI",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "count_include_pad",
-        ),
-        44,
-        4,
-    ),
-    "ReduceS8": (
-        "<IIIihHhhhh",
+    "Reduce": (
+        "<IIIihHhhii",
         (
             "view.outer",
             "view.axis",
@@ -1218,70 +587,23 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "qmin",
             "qmax",
         ),
-        28,
+        32,
         4,
     ),
-    "ReduceS16": (
-        "<IIIiHHhh",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "multiplier",
-            "shift",
-            "fn",
-            "qmin",
-            "qmax",
-        ),
-        24,
-        4,
-    ),
-    "ReduceF32": (
-        "<IIII",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "fn",
-        ),
-        16,
-        4,
-    ),
-    "SoftmaxS8": (
-        "<IIII",
+    "Softmax": (
+        "<IIIII",
         (
             "view.outer",
             "view.axis",
             "view.inner",
             "table",
-        ),
-        16,
-        4,
-    ),
-    "SoftmaxS16": (
-        "<IIII",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "table",
-        ),
-        16,
-        4,
-    ),
-    "SoftmaxF32": (
-        "<IIII",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
             "log",
         ),
-        16,
+        20,
         4,
     ),
-    "LayerNormS8": (
-        "<IIIIIIIIBBHHhhh",
+    "LayerNorm": (
+        "<IIIIIIIIBBHHhii",
         (
             "view.outer",
             "view.axis",
@@ -1299,79 +621,10 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "qmin",
             "qmax",
         ),
-        44,
+        48,
         4,
     ),
-    "LayerNormS16": (
-        "<IIIIIIIIBBHHhhh",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "table",
-            "channels",
-            "step",
-            "epsilon_low",
-            "epsilon_high",
-            "centered",
-            "widening",
-            "radicand_shift",
-            "shift",
-            "input_zero",
-            "qmin",
-            "qmax",
-        ),
-        44,
-        4,
-    ),
-    "LayerNormF32": (
-        "<IIIIIIIfff",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "table",
-            "channels",
-            "step",
-            "centered",
-            "epsilon",
-            "min",
-            "max",
-        ),
-        40,
-        4,
-    ),
-    "ResizeS8": (
-        "<IIIIIIII",
-        (
-            "batch",
-            "in_h",
-            "in_w",
-            "out_h",
-            "out_w",
-            "channels",
-            "table",
-            "linear",
-        ),
-        32,
-        4,
-    ),
-    "ResizeS16": (
-        "<IIIIIIII",
-        (
-            "batch",
-            "in_h",
-            "in_w",
-            "out_h",
-            "out_w",
-            "channels",
-            "table",
-            "linear",
-        ),
-        32,
-        4,
-    ),
-    "ResizeF32": (
+    "Resize": (
         "<IIIIIIII",
         (
             "batch",
@@ -1449,31 +702,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         16,
         4,
     ),
-    "ArgMaxS8": (
-        "<IIIHH",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "is_min",
-            "last",
-        ),
-        16,
-        4,
-    ),
-    "ArgMaxS16": (
-        "<IIIHH",
-        (
-            "view.outer",
-            "view.axis",
-            "view.inner",
-            "is_min",
-            "last",
-        ),
-        16,
-        4,
-    ),
-    "ArgMaxF32": (
+    "ArgMax": (
         "<IIIHH",
         (
             "view.outer",
@@ -1495,7 +724,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
-    "QuantizeS8": (
+    "Quantize": (
         "<Ifi",
         (
             "count",
@@ -1505,7 +734,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         12,
         4,
     ),
-    "DequantizeS8": (
+    "Dequantize": (
         "<Ifi",
         (
             "count",
@@ -1513,28 +742,10 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "zero",
         ),
         12,
-        4,
-    ),
-    "QuantizeS16": (
-        "<If",
-        (
-            "count",
-            "scale",
-        ),
-        8,
-        4,
-    ),
-    "DequantizeS16": (
-        "<If",
-        (
-            "count",
-            "scale",
-        ),
-        8,
         4,
     ),
     "Requantize": (
-        "<IiHhhhhH",
+        "<Iiihhii",
         (
             "count",
             "multiplier",
@@ -1543,9 +754,8 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "output_zero",
             "qmin",
             "qmax",
-            "reserved",
         ),
-        20,
+        24,
         4,
     ),
     "TensorType": (
@@ -1597,7 +807,39 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
 
 # operator kind -> field -> the property of an operand that it equals
 EQUALS: dict[str, dict[str, str]] = {
-    "Conv2dS8": {
+    "Conv2d": {
+        "geometry.in_h": "input0.dim1",
+        "geometry.in_w": "input0.dim2",
+        "geometry.out_h": "output0.dim1",
+        "geometry.out_w": "output0.dim2",
+        "geometry.batch": "input0.dim0",
+        "geometry.in_c": "input0.dim3",
+        "geometry.out_c": "output0.dim3",
+        "requant.input_zero": "input0.zero",
+        "requant.output_zero": "output0.zero",
+        "requant.qmin": "output0.lowest",
+        "requant.qmax": "output0.highest",
+        "codec.id": "nothing.zero",
+        "codec.group": "nothing.zero",
+        "codec.auxiliary": "nothing.zero",
+    },
+    "DepthwiseConv2d": {
+        "geometry.in_h": "input0.dim1",
+        "geometry.in_w": "input0.dim2",
+        "geometry.out_h": "output0.dim1",
+        "geometry.out_w": "output0.dim2",
+        "geometry.batch": "input0.dim0",
+        "geometry.in_c": "input0.dim3",
+        "geometry.out_c": "output0.dim3",
+        "requant.input_zero": "input0.zero",
+        "requant.output_zero": "output0.zero",
+        "requant.qmin": "output0.lowest",
+        "requant.qmax": "output0.highest",
+        "codec.id": "nothing.zero",
+        "codec.group": "nothing.zero",
+        "codec.auxiliary": "nothing.zero",
+    },
+    "ConvTranspose2d": {
         "geometry.in_h": "input0.dim1",
         "geometry.in_w": "input0.dim2",
         "geometry.out_h": "output0.dim1",
@@ -1610,84 +852,44 @@ EQUALS: dict[str, dict[str, str]] = {
         "requant.qmin": "output0.lowest",
         "requant.qmax": "output0.highest",
     },
-    "Conv2dF32": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-    },
-    "DepthwiseConv2dS8": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
+    "FullyConnected": {
         "requant.input_zero": "input0.zero",
         "requant.output_zero": "output0.zero",
         "requant.qmin": "output0.lowest",
         "requant.qmax": "output0.highest",
+        "codec.id": "nothing.zero",
+        "codec.group": "nothing.zero",
+        "codec.auxiliary": "nothing.zero",
     },
-    "DepthwiseConv2dF32": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-    },
-    "ConvTranspose2dS8": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.input_zero": "input0.zero",
-        "requant.output_zero": "output0.zero",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "ConvTranspose2dF32": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-    },
-    "FullyConnectedS8": {
-        "requant.input_zero": "input0.zero",
-        "requant.output_zero": "output0.zero",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "MatMulS8": {
+    "MatMul": {
         "a_zero": "input0.zero",
         "b_zero": "input1.zero",
         "output_zero": "output0.zero",
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
-    "AddS8": {
+    "Add": {
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
-    "MulS8": {
+    "Mul": {
         "a_zero": "input0.zero",
         "b_zero": "input1.zero",
         "output_zero": "output0.zero",
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
-    "MaxPool2dS8": {
+    "PRelu": {
+        "input_zero": "input0.zero",
+        "output_zero": "output0.zero",
+        "qmin": "output0.lowest",
+        "qmax": "output0.highest",
+    },
+    "Binary": {
+        "qmin": "output0.lowest",
+        "qmax": "output0.highest",
+    },
+    "MaxPool2d": {
         "geometry.in_h": "input0.dim1",
         "geometry.in_w": "input0.dim2",
         "geometry.out_h": "output0.dim1",
@@ -1696,16 +898,7 @@ EQUALS: dict[str, dict[str, str]] = {
         "geometry.in_c": "input0.dim3",
         "geometry.out_c": "output0.dim3",
     },
-    "MaxPool2dF32": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-    },
-    "AvgPool2dS8": {
+    "AvgPool2d": {
         "geometry.in_h": "input0.dim1",
         "geometry.in_w": "input0.dim2",
         "geometry.out_h": "output0.dim1",
@@ -1718,91 +911,14 @@ EQUALS: dict[str, dict[str, str]] = {
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
-    "AvgPool2dF32": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-    },
-    "ReduceS8": {
+    "Reduce": {
         "input_zero": "input0.zero",
         "output_zero": "output0.zero",
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
-    "Conv2dS16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "DepthwiseConv2dS16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "ConvTranspose2dS16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "FullyConnectedS16": {
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "MatMulS16": {
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "AddS16": {
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "MulS16": {
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "MaxPool2dS16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-    },
-    "AvgPool2dS16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "ReduceS16": {
+    "LayerNorm": {
+        "input_zero": "input0.zero",
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
@@ -1812,132 +928,147 @@ EQUALS: dict[str, dict[str, str]] = {
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
-    "PReluS8": {
-        "input_zero": "input0.zero",
-        "output_zero": "output0.zero",
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "PReluS16": {
-        "input_zero": "input0.zero",
-        "output_zero": "output0.zero",
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "Conv2dW4": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.input_zero": "input0.zero",
-        "requant.output_zero": "output0.zero",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "DepthwiseConv2dW4": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.input_zero": "input0.zero",
-        "requant.output_zero": "output0.zero",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "FullyConnectedW4": {
-        "requant.input_zero": "input0.zero",
-        "requant.output_zero": "output0.zero",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "LayerNormS8": {
-        "input_zero": "input0.zero",
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "LayerNormS16": {
-        "input_zero": "input0.zero",
-        "qmin": "output0.lowest",
-        "qmax": "output0.highest",
-    },
-    "Conv2dW4S16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "DepthwiseConv2dW4S16": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
-    "FullyConnectedW4S16": {
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-    },
 }
 
 # operator kind -> the field that is a struct which operators share
 SHARED: dict[str, str] = {
-    "Conv2dS8": "geometry",
-    "Conv2dF32": "geometry",
-    "DepthwiseConv2dS8": "geometry",
-    "DepthwiseConv2dF32": "geometry",
-    "ConvTranspose2dS8": "geometry",
-    "ConvTranspose2dF32": "geometry",
-    "AddS8": "shape",
-    "MulS8": "shape",
-    "BinaryF32": "shape",
-    "MaxPool2dS8": "geometry",
-    "MaxPool2dF32": "geometry",
-    "AvgPool2dS8": "geometry",
-    "AvgPool2dF32": "geometry",
-    "ReduceS8": "view",
-    "ReduceF32": "view",
-    "SoftmaxS8": "view",
-    "SoftmaxF32": "view",
-    "ArgMaxS8": "view",
-    "ArgMaxF32": "view",
-    "MinMaxS8": "shape",
-    "Conv2dS16": "geometry",
-    "DepthwiseConv2dS16": "geometry",
-    "ConvTranspose2dS16": "geometry",
-    "AddS16": "shape",
-    "MulS16": "shape",
-    "MaxPool2dS16": "geometry",
-    "AvgPool2dS16": "geometry",
-    "ReduceS16": "view",
-    "SoftmaxS16": "view",
-    "ArgMaxS16": "view",
-    "MinMaxS16": "shape",
-    "PReluS8": "view",
-    "PReluS16": "view",
-    "Conv2dW4": "geometry",
-    "DepthwiseConv2dW4": "geometry",
-    "BinaryS32": "shape",
+    "Conv2d": "geometry",
+    "DepthwiseConv2d": "geometry",
+    "ConvTranspose2d": "geometry",
+    "Add": "shape",
+    "Mul": "shape",
+    "MinMax": "shape",
+    "PRelu": "view",
+    "Binary": "shape",
     "Compare": "shape",
-    "LayerNormS8": "view",
-    "LayerNormS16": "view",
-    "LayerNormF32": "view",
-    "Conv2dW4S16": "geometry",
-    "DepthwiseConv2dW4S16": "geometry",
+    "MaxPool2d": "geometry",
+    "AvgPool2d": "geometry",
+    "Reduce": "view",
+    "Softmax": "view",
+    "LayerNorm": "view",
+    "ArgMax": "view",
+}
+
+# operator kind -> the struct that is left out where it is 0
+OPTIONAL: dict[str, str] = {
+    "Conv2d": "codec",
+    "DepthwiseConv2d": "codec",
+    "FullyConnected": "codec",
+}
+
+# operator kind -> the fields that are offsets in the blob
+BLOB_FIELDS: dict[str, tuple[str, ...]] = {
+    "Conv2d": (
+        "weights",
+        "requant.table",
+        "codec.auxiliary",
+    ),
+    "DepthwiseConv2d": (
+        "weights",
+        "requant.table",
+        "codec.auxiliary",
+    ),
+    "ConvTranspose2d": (
+        "weights",
+        "requant.table",
+    ),
+    "FullyConnected": (
+        "weights",
+        "requant.table",
+        "codec.auxiliary",
+    ),
+    "PRelu": (
+        "table",
+    ),
+    "Lut": (
+        "table",
+    ),
+    "ChannelLut": (
+        "index",
+        "table",
+    ),
+    "AvgPool2d": (
+        "table",
+    ),
+    "Softmax": (
+        "table",
+    ),
+    "LayerNorm": (
+        "table",
+    ),
+    "Resize": (
+        "table",
+    ),
+}
+
+# kinds whose element type is that of output 0, not of input 0
+TYPED_BY_OUTPUT = frozenset({"Quantize"})
+
+# (kind, DType or None for any) -> C file in runtime_c/src/ops
+FORMS: dict[tuple[OpKind, DType | None], str] = {
+    (OpKind.Conv2d, DType.Int8): "conv2d_s8",
+    (OpKind.Conv2d, DType.Int16): "conv2d_s16",
+    (OpKind.Conv2d, DType.Float32): "conv2d_f32",
+    (OpKind.DepthwiseConv2d, DType.Int8): "depthwise_conv2d_s8",
+    (OpKind.DepthwiseConv2d, DType.Int16): "depthwise_conv2d_s16",
+    (OpKind.DepthwiseConv2d, DType.Float32): "depthwise_conv2d_f32",
+    (OpKind.ConvTranspose2d, DType.Int8): "conv_transpose2d_s8",
+    (OpKind.ConvTranspose2d, DType.Int16): "conv_transpose2d_s16",
+    (OpKind.ConvTranspose2d, DType.Float32): "conv_transpose2d_f32",
+    (OpKind.FullyConnected, DType.Int8): "fully_connected_s8",
+    (OpKind.FullyConnected, DType.Int16): "fully_connected_s16",
+    (OpKind.FullyConnected, DType.Float32): "fully_connected_f32",
+    (OpKind.MatMul, DType.Int8): "mat_mul_s8",
+    (OpKind.MatMul, DType.Int16): "mat_mul_s16",
+    (OpKind.MatMul, DType.Float32): "mat_mul_f32",
+    (OpKind.Add, DType.Int8): "add_s8",
+    (OpKind.Add, DType.Int16): "add_s16",
+    (OpKind.Mul, DType.Int8): "mul_s8",
+    (OpKind.Mul, DType.Int16): "mul_s16",
+    (OpKind.MinMax, DType.Int8): "min_max_s8",
+    (OpKind.MinMax, DType.Int16): "min_max_s16",
+    (OpKind.PRelu, DType.Int8): "prelu_s8",
+    (OpKind.PRelu, DType.Int16): "prelu_s16",
+    (OpKind.Lut, DType.Int8): "lut_s8",
+    (OpKind.Lut, DType.Int16): "lut_s16",
+    (OpKind.ChannelLut, DType.Int8): "channel_lut_s8",
+    (OpKind.ChannelLut, DType.Int16): "channel_lut_s16",
+    (OpKind.Binary, DType.Float32): "binary_f32",
+    (OpKind.Binary, DType.Int32): "binary_s32",
+    (OpKind.Unary, DType.Float32): "unary_f32",
+    (OpKind.Compare, None): "compare",
+    (OpKind.Where, None): "where",
+    (OpKind.MaxPool2d, DType.Int8): "max_pool2d_s8",
+    (OpKind.MaxPool2d, DType.Int16): "max_pool2d_s16",
+    (OpKind.MaxPool2d, DType.Float32): "max_pool2d_f32",
+    (OpKind.AvgPool2d, DType.Int8): "avg_pool2d_s8",
+    (OpKind.AvgPool2d, DType.Int16): "avg_pool2d_s16",
+    (OpKind.AvgPool2d, DType.Float32): "avg_pool2d_f32",
+    (OpKind.Reduce, DType.Int8): "reduce_s8",
+    (OpKind.Reduce, DType.Int16): "reduce_s16",
+    (OpKind.Reduce, DType.Float32): "reduce_f32",
+    (OpKind.Softmax, DType.Int8): "softmax_s8",
+    (OpKind.Softmax, DType.Int16): "softmax_s16",
+    (OpKind.Softmax, DType.Float32): "softmax_f32",
+    (OpKind.LayerNorm, DType.Int8): "layer_norm_s8",
+    (OpKind.LayerNorm, DType.Int16): "layer_norm_s16",
+    (OpKind.LayerNorm, DType.Float32): "layer_norm_f32",
+    (OpKind.ArgMax, DType.Int8): "arg_max_s8",
+    (OpKind.ArgMax, DType.Int16): "arg_max_s16",
+    (OpKind.ArgMax, DType.Float32): "arg_max_f32",
+    (OpKind.Resize, DType.Int8): "resize_s8",
+    (OpKind.Resize, DType.Int16): "resize_s16",
+    (OpKind.Resize, DType.Float32): "resize_f32",
+    (OpKind.Concat, None): "concat",
+    (OpKind.Copy, None): "copy",
+    (OpKind.Pad, None): "pad",
+    (OpKind.Gather, None): "gather",
+    (OpKind.Cast, None): "cast",
+    (OpKind.Quantize, DType.Int8): "quantize_s8",
+    (OpKind.Quantize, DType.Int16): "quantize_s16",
+    (OpKind.Dequantize, DType.Int8): "dequantize_s8",
+    (OpKind.Dequantize, DType.Int16): "dequantize_s16",
+    (OpKind.Requantize, None): "requantize",
 }
 
 # table name -> field -> slot number

@@ -9,6 +9,15 @@ from .schema import STRUCTS
 
 Number = int | float
 
+NO_BLOB = 0xFFFFFFFF
+"""Offset in the blob of what is not there."""
+
+
+def float_bits(value: float) -> int:
+    """The bits of a float32 as a signed integer: how a float lies in a field that is one."""
+    (bits,) = struct.unpack("<i", struct.pack("<f", value))
+    return int(bits)
+
 
 def pack(name: str, fields: Mapping[str, Number]) -> bytes:
     """Bytes of struct `name`; fields called reserved may be left out, no other.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..format.model import ABSENT, EdgeModel, OpRecord
-from ..format.schema import OpKind, Place
+from ..format.schema import DType, OpKind, Place
 from .config import Config
 
 _LIMIT = 1 << 30
@@ -41,7 +41,7 @@ def _ceil(a: int, b: int) -> int:
 def layer_of(model: EdgeModel, op: OpRecord, config: Config) -> Layer | str:
     """The loops of `op`, or in words why the accelerator cannot run it."""
     make = _KINDS.get(op.kind)
-    if make is None:
+    if make is None or model.element(op) != DType.Int8 or op.is_coded:
         return "the accelerator has no such operator"
     for i in (*op.inputs, *op.outputs):
         if i == ABSENT or model.tensors[i].place != Place.Arena:
@@ -51,7 +51,7 @@ def layer_of(model: EdgeModel, op: OpRecord, config: Config) -> Layer | str:
 
 def _conv(model: EdgeModel, op: OpRecord, config: Config) -> Layer | str:
     p = {k.removeprefix("geometry."): int(v) for k, v in op.params.items()}
-    depthwise = op.kind == OpKind.DepthwiseConv2dS8
+    depthwise = op.kind == OpKind.DepthwiseConv2d
     return _windows(p, config, depthwise and _taps(p) <= config.taps)
 
 
@@ -162,10 +162,10 @@ def _pool(model: EdgeModel, op: OpRecord, config: Config) -> Layer | str:
 
 
 _KINDS: dict[OpKind, Callable[[EdgeModel, OpRecord, Config], Layer | str]] = {
-    OpKind.Conv2dS8: _conv,
-    OpKind.DepthwiseConv2dS8: _conv,
-    OpKind.FullyConnectedS8: _fully_connected,
-    OpKind.AddS8: _add,
-    OpKind.MaxPool2dS8: _pool,
-    OpKind.AvgPool2dS8: _pool,
+    OpKind.Conv2d: _conv,
+    OpKind.DepthwiseConv2d: _conv,
+    OpKind.FullyConnected: _fully_connected,
+    OpKind.Add: _add,
+    OpKind.MaxPool2d: _pool,
+    OpKind.AvgPool2d: _pool,
 }

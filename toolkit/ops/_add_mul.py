@@ -39,7 +39,7 @@ def mul(node: Node, a: Array, b: Array) -> Array:
 
 
 def add_params(node: Node) -> dict[str, int]:
-    """Fields of AddS8 for an int8 Add or Sub. ValueError if the output's scale is too small."""
+    """Fields of an int8 Add or Sub. ValueError if the output's scale is too small."""
     a, b, out = _quant(node)
     sign = -1 if node.op == "Sub" else 1
     qmin, qmax = Activation.of(node).q_range(out)
@@ -65,7 +65,7 @@ def _too_small(node: Node) -> ValueError:
 
 
 def add_params16(node: Node) -> dict[str, int]:
-    """Fields of AddS16 for an int16 Add or Sub. ValueError if the output's scale is too small."""
+    """Fields of an int16 Add or Sub. ValueError if the output's scale is too small."""
     a, b, out = _quant(node)
     sign = -1 if node.op == "Sub" else 1
     qmin, qmax = Activation.of(node).q_range(out)
@@ -82,7 +82,7 @@ ADD16_MAX_SHIFT = 40
 
 
 def mul_params(node: Node) -> dict[str, int]:
-    """Fields of MulS8 for an int8 Mul. Raises ValueError if the output's scale is far too small."""
+    """Fields of an int8 Mul. Raises ValueError if the output's scale is far too small."""
     a, b, out = _quant(node)
     ratio = a.scalar * b.scalar / out.scalar
     m, shift = fixed_point.multiplier(min(ratio, 2.0**MUL_MAX_SHIFT))
@@ -108,7 +108,7 @@ MUL_MAX_SHIFT = 14
 
 
 def mul_params16(node: Node) -> dict[str, int]:
-    """Fields of MulS16 for an int16 Mul. Raises ValueError if the output's scale is far too small.
+    """Fields of an int16 Mul. Raises ValueError if the output's scale is far too small.
 
     The product of two int16 stays below 2^31.
     """

@@ -12,27 +12,19 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..format.schema import OpKind
-from ..ir import Array, Node, Value
+from ..format.schema import OpKind, WeightCodec
+from ..format.structs import NO_BLOB
+from ..ir import Array, Node
 from ._opdef import Blob
 
 MOST = 7
 """Nibbles are in [-7, 7]."""
 MOST_MULTIPLIER = 16
 
-_SUFFIXES = {"int8": "W4", "int16": "W4S16"}
-
 
 def is_int4(node: Node) -> bool:
     """Whether the weights are to be written as nibbles."""
     return "int4_group" in node.attrs
-
-
-def int4_kind(name: str, x: Value) -> OpKind:
-    """The kind of operator `name` for activations `x`. ValueError if they are no integers."""
-    if x.dtype.name not in _SUFFIXES:
-        raise ValueError(f"{name} has no weights of 4 bits in {x.dtype}")
-    return OpKind[name + _SUFFIXES[x.dtype.name]]
 
 
 def effective(
@@ -49,11 +41,13 @@ def effective(
 def add_int4(
     node: Node, blob: Blob, w: Array, *, depthwise: bool = False
 ) -> dict[str, int | float]:
-    """The fields weights, group and multipliers of a W4 or W4S16 kind, put into the blob.
+    """The fields weights and codec of an operator, put into the blob.
 
     w int8 [n, k], as in the file's order of a channel's weights. Raises ValueError for weights that
     are no nibbles times their multipliers.
     """
+    if node.input(0).dtype == np.float32:
+        raise ValueError(f"{node.op} has no weights of 4 bits in float32")
     group = int(node.attrs["int4_group"])
     multipliers: NDArray[np.uint8] | None = node.attrs.get("int4_multipliers") if group else None
     nibbles = w.astype(np.int16)
@@ -73,19 +67,20 @@ def add_int4(
     rows = nibbles.T if depthwise else nibbles
     return {
         "weights": blob.add(_packed(rows)),
-        "group": group,
-        "multipliers": 0 if multipliers is None else blob.add(multipliers, align=1),
+        "codec.id": WeightCodec.Nibbles,
+        "codec.group": group,
+        "codec.auxiliary": NO_BLOB if multipliers is None else blob.add(multipliers, align=1),
     }
 
 
 def stored_int8(kind: OpKind, params: Mapping[str, int | float], blob: bytes) -> NDArray[np.int8]:
-    """The weights of a W4 or W4S16 kind as its S8 or S16 kind has them in the blob, flat."""
-    p = {k.removeprefix("geometry."): int(v) for k, v in params.items()}
-    if kind.name.startswith("FullyConnected"):
+    """The weights as the blob holds them without a codec, flat."""
+    p = {k.rpartition(".")[2]: int(v) for k, v in params.items()}
+    if kind == OpKind.FullyConnected:
         n, k = p["n"], p["k"]
     else:
         n, k = p["out_c"], p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
-    depthwise = kind.name.startswith("Depthwise")
+    depthwise = kind == OpKind.DepthwiseConv2d
     rows, count = (k, n) if depthwise else (n, k)
     size = rows * -(-count // 2)
     data = np.frombuffer(blob, np.uint8, size, p["weights"]).reshape(rows, -1)
@@ -95,7 +90,7 @@ def stored_int8(kind: OpKind, params: Mapping[str, int | float], blob: bytes) ->
     multipliers = None
     if p["group"]:
         groups = -(-k // p["group"])
-        multipliers = np.frombuffer(blob, np.uint8, n * groups, p["multipliers"]).reshape(n, groups)
+        multipliers = np.frombuffer(blob, np.uint8, n * groups, p["auxiliary"]).reshape(n, groups)
     w = effective(nibbles, p["group"], multipliers)
     return np.ascontiguousarray(w.T if depthwise else w).ravel()
 

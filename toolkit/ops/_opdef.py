@@ -10,7 +10,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..format.schema import OpKind
+from ..format.model import DTYPE_OF
+from ..format.schema import BLOB_FIELDS, FORMS, STRUCTS, OpKind
+from ..format.structs import NO_BLOB, float_bits
 from ..ir import Array, Node, QuantParams, TensorType, Value
 
 
@@ -75,23 +77,28 @@ class Lowered:
     """An operator as the file holds it. Parameters by flattened name, e.g. "geometry.in_h".
 
     `operands` are the inputs the runtime reads as tensors, in order (weights are in the blob and
-    not among them; a constant operand such as the b of an Add is).
+    not among them; a constant operand such as the b of an Add is). Parameters that the element type
+    has no use for may be left out: they are 0, or no offset in the blob. Limits of the output may
+    not.
     """
 
     kind: OpKind
     params: Mapping[str, int | float]
     operands: list[Value | None]
 
+    def __post_init__(self) -> None:
+        unused: dict[str, int | float] = dict.fromkeys(STRUCTS[self.kind.name][1], 0)
+        unused |= dict.fromkeys(BLOB_FIELDS.get(self.kind.name, ()), NO_BLOB)
+        for name in ("qmin", "qmax", "codec.auxiliary"):
+            unused.pop(name, None)
+        if "codec.id" in unused:
+            unused["codec.auxiliary"] = 0  # without a codec
+        object.__setattr__(self, "params", {**unused, **self.params})
 
-_SUFFIXES = {"float32": "F32", "int8": "S8", "int16": "S16"}
 
-
-def kind_for(name: str, v: Value) -> OpKind:
-    """The kind of operator `name` in the element type of `v`. ValueError if there is none."""
-    kind = f"{name}{_SUFFIXES.get(v.dtype.name, '')}"
-    if kind not in OpKind.__members__:
-        raise ValueError(f"{name} does not compute in {v.dtype}")
-    return OpKind[kind]
+def computes_in(kind: OpKind, dtype: np.dtype[Any]) -> bool:
+    """Whether the runtime has a body of `kind` for this element type."""
+    return (kind, DTYPE_OF.get(dtype)) in FORMS
 
 
 def problem_of(compute: Callable[..., object], *args: object) -> str | None:
@@ -196,3 +203,10 @@ class Activation:
             return int(np.clip(round(real / q.scalar) + q.zero_point, q.qmin, q.qmax))
 
         return to_q(self.low, q.qmin), to_q(self.high, q.qmax)
+
+    def limits(self, q: QuantParams | None) -> dict[str, int]:
+        """The fields qmin and qmax of an output quantized by `q`, or of float32 without."""
+        if q is None:
+            return {"qmin": float_bits(self.low), "qmax": float_bits(self.high)}
+        qmin, qmax = self.q_range(q)
+        return {"qmin": qmin, "qmax": qmax}

@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import fixed_point
-from ..format.describe import holds_nibbles
-from ..format.schema import OpKind
+from ..format.schema import OpKind, WeightCodec
+from ..format.structs import NO_BLOB
 from ..ir import Array, Node, QuantParams, constant
 from ._int4 import stored_int8
 from ._opdef import Activation, Blob, OpDef
 
 Ints = NDArray[np.int64]
-
-NO_BIAS = 0xFFFFFFFF
-"""Blob offset of a bias that is not there."""
 
 LIMIT = 1 << 30
 
@@ -90,11 +87,13 @@ class Requantization16:
         return np.full(len(self.shift), fixed_point.ACC_LIMIT16)
 
     def fields(self, blob: Blob, input_zero: int) -> dict[str, int | float]:
-        """The struct Requant16, its table put into the blob."""
+        """The struct Requant, its table put into the blob."""
         return {
             "requant.table": blob.add(
                 self.bias.astype("<i4"), self.multiplier.astype("<i4"), self.shift
             ),
+            "requant.input_zero": input_zero,
+            "requant.output_zero": 0,
             "requant.qmin": self.qmin,
             "requant.qmax": self.qmax,
         }
@@ -135,18 +134,19 @@ class WeightedOp(OpDef):
     ) -> Stored | None:
         """The constants of the file's operator for the float `node`, which reads `x`, makes `y`.
 
-        None for a kind whose weights are not read back.
+        None for weights behind an unknown codec.
         """
-        if not kind.name.endswith(("S8", "S16", "W4")):
+        codec = int(params.get("codec.id", 0))
+        if codec not in (WeightCodec.Plain, WeightCodec.Nibbles):
             return None
         flat = np.frombuffer(blob, np.int8, offset=int(params["weights"]))
-        if holds_nibbles(kind):
+        if codec:
             flat = stored_int8(kind, params, blob)
         w = self.stored_weights(node, params, flat)
         n, at = len(w), int(params["requant.table"])
         made = Node(node.op, [node.input(0), constant(w, "w")], [], node.attrs)
         folded = self.folding_sums(made)[0].reshape(-1, n) * x.zero_point
-        wide = kind.name.endswith("S16")
+        wide = x.dtype == np.int16
         biases = 1 if wide else len(folded)  # int16 has no phases: nothing is folded in
         ints = np.frombuffer(blob, "<i4", (biases + 1) * n, at).astype(np.int64)
         shift = np.frombuffer(blob, np.uint8 if wide else np.int8, n, at + 4 * len(ints))
@@ -204,7 +204,7 @@ class WeightedOp(OpDef):
         )
 
     def add_tail(self, node: Node, blob: Blob) -> dict[str, int | float]:
-        """The fields behind the weights: of the struct Requant or Requant16, or of a float one."""
+        """The fields behind the weights: of the struct Requant."""
         x = node.input(0)
         if x.dtype == np.float32:
             return _float_tail(node, blob)
@@ -220,14 +220,15 @@ def file_weights(node: Node) -> Array:
 
 
 def _float_tail(node: Node, blob: Blob) -> dict[str, int | float]:
-    """The fields bias, min and max of a float operator."""
+    """The struct Requant of a float operator: its bias and clamp."""
     bias = node.inputs[2] if len(node.inputs) > 2 else None
-    act = Activation.of(node)
-    offset = NO_BIAS
+    offset = NO_BLOB
     if bias is not None:
         assert bias.const is not None
         offset = blob.add(bias.const.astype("<f4"))
-    return {"bias": offset, "min": float(act.low), "max": float(act.high)}
+    fields = {"table": offset, "input_zero": 0, "output_zero": 0}
+    fields |= Activation.of(node).limits(None)
+    return {f"requant.{name}": value for name, value in fields.items()}
 
 
 def weights_of(node: Node) -> Array:

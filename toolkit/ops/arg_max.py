@@ -6,15 +6,9 @@ import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
+from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, computes_in
 from ._views import axis_view, float_input, view_params
 from .movement import axis_of
-
-KINDS = {
-    np.dtype(np.int8): OpKind.ArgMaxS8,
-    np.dtype(np.int16): OpKind.ArgMaxS16,
-    np.dtype(np.float32): OpKind.ArgMaxF32,
-}
 
 
 class ArgMax(OpDef):
@@ -46,7 +40,7 @@ class ArgMax(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x, axis = node.input(0), node.attrs["axis"]
         axis_view(x.shape, (axis,))
-        if x.dtype not in KINDS:
+        if not computes_in(OpKind.ArgMax, x.dtype):
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         middle = (1,) if node.attrs["keepdims"] else ()
         return [TensorType(np.dtype(np.int32), (*x.shape[:axis], *middle, *x.shape[axis + 1 :]))]
@@ -67,7 +61,7 @@ class ArgMax(OpDef):
             "is_min": int(self.name == "ArgMin"),
             "last": int(node.attrs["select_last_index"]),
         }
-        return Lowered(KINDS[x.dtype], params, [x])
+        return Lowered(OpKind.ArgMax, params, [x])
 
 
 OPS: tuple[OpDef, ...] = (ArgMax("ArgMax"), ArgMax("ArgMin"))

@@ -151,21 +151,22 @@ class Binary(OpDef):
         a, b = node.input(0), node.input(1)
         params = shape_params(a.shape, b.shape)
         if a.dtype == np.float32:
-            act = Activation.of(node)
-            params |= {"fn": int(self.fn), "min": act.low, "max": act.high}
-            return Lowered(OpKind.BinaryF32, params, [a, b])
+            limits = Activation.of(node).limits(None)
+            return Lowered(OpKind.Binary, params | {"fn": int(self.fn)} | limits, [a, b])
         if a.dtype == np.int32:
-            return Lowered(OpKind.BinaryS32, params | {"fn": int(self.fn)}, [a, b])
+            whole = np.iinfo(np.int32)
+            limits = {"qmin": int(whole.min), "qmax": int(whole.max)}
+            return Lowered(OpKind.Binary, params | {"fn": int(self.fn)} | limits, [a, b])
         wide = a.dtype == np.int16
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             params["is_max"] = int(self.fn == BinaryFn.Max)
-            return Lowered(OpKind.MinMaxS16 if wide else OpKind.MinMaxS8, params, [a, b])
+            return Lowered(OpKind.MinMax, params, [a, b])
         if self.fn == BinaryFn.Mul:
             params |= mul_params16(node) if wide else mul_params(node)
-            return Lowered(OpKind.MulS16 if wide else OpKind.MulS8, params, [a, b])
+            return Lowered(OpKind.Mul, params, [a, b])
         if self.fn in (BinaryFn.Add, BinaryFn.Sub):
             params |= add_params16(node) if wide else add_params(node)
-            return Lowered(OpKind.AddS16 if wide else OpKind.AddS8, params, [a, b])
+            return Lowered(OpKind.Add, params, [a, b])
         raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._conv import (
     Attributes,
@@ -19,8 +20,8 @@ from ._conv import (
     pair,
     spatial_rank,
 )
-from ._int4 import add_int4, int4_kind, is_int4
-from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
+from ._int4 import add_int4, is_int4
+from ._opdef import Blob, Builder, Lowered, OnnxNode
 from ._volume import convolved
 from ._weighted import (
     Ints,
@@ -107,13 +108,11 @@ class Conv2d(WeightedOp):
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x, depthwise = file_weights(node), node.input(0), is_depthwise(node)
-        name = f"Depthwise{self.name}" if depthwise else self.name
+        kind = OpKind.DepthwiseConv2d if depthwise else OpKind.Conv2d
         params = geometry(node)
         if is_int4(node):
-            kind = int4_kind(name, x)
             params |= add_int4(node, blob, w.reshape(len(w), -1), depthwise=depthwise)
         else:
-            kind = kind_for(name, x)
             params["weights"] = blob.add(w[..., 0].transpose(1, 2, 0) if depthwise else w)
         return Lowered(kind, params | self.add_tail(node, blob), [x])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._conv import (
     Attributes,
@@ -17,7 +18,7 @@ from ._conv import (
     pair,
     spatial_rank,
 )
-from ._opdef import Blob, Builder, Lowered, OnnxNode, Unsupported, kind_for
+from ._opdef import Blob, Builder, Lowered, OnnxNode, Unsupported
 from ._weighted import (
     Ints,
     Params,
@@ -124,7 +125,7 @@ class ConvTranspose2d(WeightedOp):
         w, x = file_weights(node), node.input(0)
         ordered = np.concatenate([w[:, ky][:, :, kx].ravel() for ky, kx in _phases(node)])
         params = geometry(node) | {"weights": blob.add(ordered)} | self.add_tail(node, blob)
-        return Lowered(kind_for(self.name, x), params, [x])
+        return Lowered(OpKind.ConvTranspose2d, params, [x])
 
 
 def _phases(node: Node) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

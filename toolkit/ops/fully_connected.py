@@ -8,10 +8,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ._int4 import add_int4, int4_kind, is_int4
+from ._int4 import add_int4, is_int4
 from ._linear_models import classifier, regressor
-from ._opdef import Blob, Builder, Lowered, OnnxNode, kind_for
+from ._opdef import Blob, Builder, Lowered, OnnxNode
 from ._weighted import (
     Ints,
     Params,
@@ -88,12 +89,10 @@ class FullyConnected(WeightedOp):
             "n": w.shape[0],
         }
         if is_int4(node):
-            kind = int4_kind(self.name, x)
             params |= add_int4(node, blob, w)
         else:
-            kind = kind_for(self.name, x)
             params["weights"] = blob.add(w)
-        return Lowered(kind, params | self.add_tail(node, blob), [x])
+        return Lowered(OpKind.FullyConnected, params | self.add_tail(node, blob), [x])
 
 
 def _as_bias(c: Value | None, beta: float, n: int) -> Array | None:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import fixed_point
+from ..format.schema import OpKind
+from ..format.structs import float_bits
 from ..ir import Array, Node, Shape, TensorType, Value
 from ._broadcast import broadcast
 from ._opdef import (
@@ -21,7 +23,6 @@ from ._opdef import (
     OnnxNode,
     OpDef,
     Unsupported,
-    kind_for,
     problem_of,
 )
 from ._views import axis_view, float_input, view_params
@@ -199,11 +200,9 @@ class LayerNorm(OpDef):
         if x.quant is None or y.quant is None:
             arrays = (scaling.scale, scaling.bias, scaling.factor)
             table = blob.add(*(a.astype("<f4") for a in arrays))
-            params |= {"table": table, "epsilon": float(node.attrs["epsilon"])}
-            params |= {"min": float(act.low), "max": float(act.high)}
-            return Lowered(kind_for(self.name, x), params, [x])
+            params |= {"table": table, "epsilon_low": float_bits(node.attrs["epsilon"])}
+            return Lowered(OpKind.LayerNorm, params | act.limits(None), [x])
         fixed = _fixed(node)
-        qmin, qmax = act.q_range(y.quant)
         widening = int(fixed.left.max())
         shifts = [fixed.left] if widening else []
         params |= {
@@ -211,9 +210,8 @@ class LayerNorm(OpDef):
             "shift": fixed.shift, "widening": widening,
             "epsilon_low": fixed.epsilon & 0xFFFFFFFF, "epsilon_high": fixed.epsilon >> 32,
             "radicand_shift": fixed.radicand_shift, "input_zero": x.quant.zero_point,
-            "qmin": qmin, "qmax": qmax,
         }  # fmt: skip
-        return Lowered(kind_for(self.name, x), params, [x])
+        return Lowered(OpKind.LayerNorm, params | act.limits(y.quant), [x])
 
 
 def _with_shape(b: Builder, v: Value | None, shape: Shape) -> Value | None:

@@ -117,7 +117,7 @@ class Lut(OpDef):
         x, table, index = node.input(0), node.input(1), _index(node)
         assert table.const is not None
         params = {"count": x.type.size, "table": blob.add(table.const)}
-        kind = OpKind.LutS8 if x.dtype == np.int8 else OpKind.LutS16
+        kind = OpKind.Lut
         if index is not None:
             assert index.const is not None
             channels, tables = index.type.size, len(table.const)
@@ -125,7 +125,7 @@ class Lut(OpDef):
                 "rows": x.type.size // channels, "channels": channels, "tables": tables,
                 "index": blob.add(index.const), "table": params["table"],
             }  # fmt: skip
-            kind = OpKind.ChannelLutS8 if x.dtype == np.int8 else OpKind.ChannelLutS16
+            kind = OpKind.ChannelLut
         return Lowered(kind, params, [x])
 
 

@@ -7,10 +7,11 @@ from math import prod
 import numpy as np
 
 from .. import fixed_point
+from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
 from ._einsum import einsum
 from ._matmul import matmul
-from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, kind_for
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef
 
 MAX_K = ((1 << 30) - 1) // (255 * 255)
 """Products of int8 whose sum surely stays below 2^30."""
@@ -102,19 +103,19 @@ class MatMul(OpDef):
             "b_step": k * n if batch_b > 1 else 0,
             "transpose_b": int(node.attrs.get("transpose_b", False)),
         }
-        kind = kind_for(self.name, a)
+        act = Activation.of(node)
         if a.dtype == np.float32:
-            return Lowered(kind, params, [a, b])
+            return Lowered(OpKind.MatMul, params | act.limits(None), [a, b])
         if problem := self.accumulator_problem(node):
             raise ValueError(f"{self.name} '{node.name}': {problem}")
         y = node.output.quant
         assert a.quant is not None and b.quant is not None and y is not None
         params["multiplier"], params["shift"] = _multiplier(node)
-        params["qmin"], params["qmax"] = Activation.of(node).q_range(y)
+        params |= act.limits(y)
         if a.dtype == np.int8:
             zeros = (a.quant.zero_point, b.quant.zero_point, y.zero_point)
             params["a_zero"], params["b_zero"], params["output_zero"] = zeros
-        return Lowered(kind, params, [a, b])
+        return Lowered(OpKind.MatMul, params, [a, b])
 
 
 def _k_n(node: Node) -> tuple[int, int]:

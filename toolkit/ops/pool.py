@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._sums import Table, requantized_sum, sum_problem, sum_table
 from ._views import float_input, from_nhwc, to_nhwc
 
@@ -202,13 +202,6 @@ class _Pool2d(OpDef):
         return {f"geometry.{k}": v for k, v in fields.items()}
 
 
-MAX_KINDS = {
-    np.dtype(np.int8): OpKind.MaxPool2dS8,
-    np.dtype(np.int16): OpKind.MaxPool2dS16,
-    np.dtype(np.float32): OpKind.MaxPool2dF32,
-}
-
-
 class MaxPool2d(_Pool2d):
     """ONNX MaxPool-1..22 (without indices), GlobalMaxPool-1..22; 1-D as an image of one line.
 
@@ -231,7 +224,7 @@ class MaxPool2d(_Pool2d):
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x = node.input(0)
-        return Lowered(MAX_KINDS[x.dtype], self._geometry(node), [x])
+        return Lowered(OpKind.MaxPool2d, self._geometry(node), [x])
 
 
 class AvgPool2d(_Pool2d):
@@ -303,19 +296,16 @@ class AvgPool2d(_Pool2d):
         x, y = node.input(0), node.output
         geometry = self._geometry(node)
         if x.quant is None or y.quant is None:
-            padding = {"count_include_pad": int(node.attrs["count_include_pad"])}
-            return Lowered(OpKind.AvgPool2dF32, geometry | padding, [x])
+            padding = {"counts": int(node.attrs["count_include_pad"])}
+            return Lowered(OpKind.AvgPool2d, geometry | padding | Activation().limits(None), [x])
         m, shift = self._table(node)
         params = geometry | {
             "table": blob.add(m, shift),
             "counts": len(m),
-            "qmin": y.quant.qmin,
-            "qmax": y.quant.qmax,
+            "input_zero": x.quant.zero_point,
+            "output_zero": y.quant.zero_point,
         }
-        if x.dtype == np.int16:
-            return Lowered(OpKind.AvgPool2dS16, params, [x])
-        zeros = {"input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point}
-        return Lowered(OpKind.AvgPool2dS8, params | zeros, [x])
+        return Lowered(OpKind.AvgPool2d, params | Activation().limits(y.quant), [x])
 
 
 def _lrn(b: Builder, node: OnnxNode) -> Value:

@@ -80,7 +80,7 @@ class PRelu(Binary):
             "input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point,
             "qmin": qmin, "qmax": qmax,
         }  # fmt: skip
-        return Lowered(OpKind.PReluS8 if x.dtype == np.int8 else OpKind.PReluS16, params, [x])
+        return Lowered(OpKind.PRelu, params, [x])
 
 
 def _view(x: Shape, slope: Shape) -> tuple[int, int, int]:

@@ -42,8 +42,7 @@ class Quantize(OpDef):
         return [_quant(node.output).quantize(inputs[0])]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        kind = OpKind.QuantizeS8 if node.output.dtype == np.int8 else OpKind.QuantizeS16
-        return Lowered(kind, _params(node.output), [node.input(0)])
+        return Lowered(OpKind.Quantize, _params(node.output), [node.input(0)])
 
 
 class Dequantize(OpDef):
@@ -65,8 +64,7 @@ class Dequantize(OpDef):
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x = node.input(0)
-        kind = OpKind.DequantizeS8 if x.dtype == np.int8 else OpKind.DequantizeS16
-        return Lowered(kind, _params(x), [x])
+        return Lowered(OpKind.Dequantize, _params(x), [x])
 
 
 class Requantize(OpDef):

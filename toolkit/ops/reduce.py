@@ -8,7 +8,7 @@ import numpy as np
 
 from ..format.schema import OpKind, ReduceFn
 from ..ir import Array, Node, TensorType, Value
-from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._sums import Table, requantized_sum, sum_problem, sum_table
 from ._views import axis_view, float_input, from_nhwc, to_nhwc, view_params
 from .movement import axis_of
@@ -124,16 +124,13 @@ class Reduce(OpDef):
         x, y = node.input(0), node.output
         params = view_params(x.shape, node.attrs["axes"]) | {"fn": int(self.fn)}
         if x.quant is None or y.quant is None:
-            return Lowered(OpKind.ReduceF32, params, [x])
+            return Lowered(OpKind.Reduce, params | Activation().limits(None), [x])
         if self.fn in _FLOAT_ONLY:
             raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
         (m,), (shift,) = self._table(node)
         params |= {"multiplier": int(m), "shift": int(shift)}
-        params |= {"qmin": y.quant.qmin, "qmax": y.quant.qmax}
-        if x.dtype == np.int16:
-            return Lowered(OpKind.ReduceS16, params, [x])
         params |= {"input_zero": x.quant.zero_point, "output_zero": y.quant.zero_point}
-        return Lowered(OpKind.ReduceS8, params, [x])
+        return Lowered(OpKind.Reduce, params | Activation().limits(y.quant), [x])
 
 
 def _axes(node: OnnxNode, rank: int) -> list[int]:

@@ -12,18 +12,12 @@ from numpy.typing import NDArray
 from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
 from ._cubic import matrix, resized
-from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, computes_in
 from ._views import float_input, from_nhwc, to_nhwc
 from .movement import axis_of
 
 WEIGHT_BITS = {np.dtype(np.int8): 11, np.dtype(np.int16): 15}
 """Weights on integers are in 1/2^bits: an element times that fits 32 bits."""
-
-KINDS = {
-    np.dtype(np.int8): OpKind.ResizeS8,
-    np.dtype(np.int16): OpKind.ResizeS16,
-    np.dtype(np.float32): OpKind.ResizeF32,
-}
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -148,7 +142,7 @@ class Resize(OpDef):
 
     def infer(self, node: Node) -> list[TensorType]:
         x, (out_h, out_w) = node.input(0), node.attrs["out_hw"]
-        if len(x.shape) != 4 or x.dtype not in KINDS:
+        if len(x.shape) != 4 or not computes_in(OpKind.Resize, x.dtype):
             raise ValueError(f"Resize of {x.dtype}{list(x.shape)}; it takes NHWC float32")
         for side, out, size in (("h", out_h, x.shape[1]), ("w", out_w, x.shape[2])):
             for end in ("lo", "hi"):
@@ -192,7 +186,7 @@ class Resize(OpDef):
             "table": blob.add(*(np.asarray(t, np.int32) for t in rows + columns)),
             "linear": int(a["mode"] == "linear"),
         }  # fmt: skip
-        return Lowered(KINDS[x.dtype], params, [x])
+        return Lowered(OpKind.Resize, params, [x])
 
 
 def _fixed(weight: Floats, bits: int) -> Ints:

@@ -91,14 +91,14 @@ class Softmax(OpDef):
         x, axis = node.input(0), node.attrs["axis"]
         params = view_params(x.shape, (axis,))
         if x.quant is None:
-            return Lowered(OpKind.SoftmaxF32, params | {"log": int(self.name != "Softmax")}, [x])
+            return Lowered(OpKind.Softmax, params | {"log": int(self.name != "Softmax")}, [x])
         if (problem := self.integer_problem(node)) is not None:
             raise ValueError(f"{self.name} '{node.name}': {problem}")
         if x.dtype == np.int16:
             table = blob.add(*exponentials16(x.quant.scalar, x.shape[axis]))
-            return Lowered(OpKind.SoftmaxS16, params | {"table": table}, [x])
+            return Lowered(OpKind.Softmax, params | {"table": table}, [x])
         table = blob.add(exponentials(x.quant.scalar, x.shape[axis]))
-        return Lowered(OpKind.SoftmaxS8, params | {"table": table}, [x])
+        return Lowered(OpKind.Softmax, params | {"table": table}, [x])
 
 
 def _integer16(q: Array, axis: int, scale: float) -> Array:

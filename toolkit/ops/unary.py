@@ -1,4 +1,4 @@
-"""Functions of one element. On int8 each is a 256-entry table; in float the runtime's UnaryF32."""
+"""Functions of one element. On int8 each is a 256-entry table; in float the runtime's Unary."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Unary(OpDef):
             raise ValueError(f"{self.name} '{node.name}' of {x.dtype} is a table: use Lut")
         alpha, beta = [*self.attributes(node), 0.0, 0.0][:2]
         params = {"count": x.type.size, "fn": int(self.fn), "alpha": alpha, "beta": beta}
-        return Lowered(OpKind.UnaryF32, params, [x])
+        return Lowered(OpKind.Unary, params, [x])
 
 
 def _of_int32(b: Builder, x: Value, node: OnnxNode) -> Value:

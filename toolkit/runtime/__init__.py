@@ -1,6 +1,6 @@
 """The C runtime inside this process. The only folder that imports cffi."""
 
-from .kernels import Planner, kernel_tables, scratch_bytes
+from .kernels import OpForm, Planner, kernel_tables, scratch_bytes
 from .model import IoInfo, Model, OpOutput
 from .session import MAX_MEMORY, Session
 
@@ -8,6 +8,7 @@ __all__ = [
     "MAX_MEMORY",
     "IoInfo",
     "Model",
+    "OpForm",
     "OpOutput",
     "Planner",
     "Session",

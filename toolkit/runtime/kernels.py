@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ...runtime_c._ffi import ffi, lib
@@ -11,6 +12,7 @@ from .model import Model, aligned, words
 
 REFERENCE = "ref"
 _TOO_LARGE = 0xFFFFFFFF
+_ANY = 0xFF
 
 
 def kernel_tables() -> list[str]:
@@ -41,22 +43,33 @@ def table(name: str | None) -> Any:
     return found
 
 
-def scratch_bytes(kernels: str | None, kind: int, params: bytes) -> int:
+@dataclass(frozen=True)
+class OpForm:
+    """An operator as the runtime tells its bodies apart: an OpKind, the DType that it computes in
+    (None for kinds that take any) and its struct."""
+
+    kind: int
+    element: int | None
+    params: bytes
+
+
+def scratch_bytes(kernels: str | None, op: OpForm) -> int:
     """Bytes of scratch that an operator needs while it runs.
 
-    `kind` is an OpKind, `params` its struct as the file holds it. `kernels` None means the
-    reference, whatever this machine is, so that a plan is the same everywhere.
+    `kernels` None means the reference, whatever this machine is, so that a plan is the same
+    everywhere.
     Raises ValueError if this build lacks the operator or the size leaves 32 bits.
     """
-    return _scratch(table(kernels or REFERENCE), kind, params)
+    return _scratch(table(kernels or REFERENCE), op)
 
 
-def _scratch(table: Any, kind: int, params: bytes) -> int:
-    padded = ffi.new("uint32_t[]", (len(params) + 3) // 4)
-    ffi.memmove(padded, params, len(params))
-    found = int(lib.ek_scratch_bytes(table, int(kind), padded))
+def _scratch(table: Any, op: OpForm) -> int:
+    padded = ffi.new("uint32_t[]", (len(op.params) + 3) // 4)
+    ffi.memmove(padded, op.params, len(op.params))
+    element = _ANY if op.element is None else int(op.element)
+    found = int(lib.ek_scratch_bytes(table, int(op.kind), element, padded))
     if found == _TOO_LARGE:
-        raise ValueError(f"operator kind {kind}: not in this build, or its scratch is too large")
+        raise ValueError(f"operator kind {op.kind}: not in this build, or its scratch is too large")
     return found
 
 
@@ -72,9 +85,9 @@ class Planner:
         if self._table == ffi.NULL:
             raise UserError(f"no kernel table '{name}' to plan for in this build of edgekit")
 
-    def scratch_bytes(self, kind: int, params: bytes) -> int:
+    def scratch_bytes(self, op: OpForm) -> int:
         """As `scratch_bytes`, for this table."""
-        return _scratch(self._table, kind, params)
+        return _scratch(self._table, op)
 
     def packed(self, model: Model) -> list[bytes]:
         """The weights of each operator as the table wants them; empty where it packs nothing."""

@@ -20,7 +20,7 @@ extern "C" {
 #define EK_VERSION_MAJOR  0
 #define EK_VERSION_MINOR  1
 #define EK_VERSION_PATCH  0
-#define EK_FORMAT_VERSION 2
+#define EK_FORMAT_VERSION 3
 
 /* Alignment in bytes that a model file and a session's memory must have. */
 #define EK_ALIGN 16
@@ -36,7 +36,7 @@ typedef enum ek_status {
     EK_ERR_ARG = -1,         /* a caller's mistake: null, out of range */
     EK_ERR_UNSUPPORTED = -2, /* this build or this CPU has no such operator or kernel table */
     EK_ERR_CORRUPT = -3,     /* not an .edge file, or its structure breaks a rule of docs/format.md */
-    EK_ERR_VERSION = -4,     /* a format this library does not read: newer, or from before version 2 */
+    EK_ERR_VERSION = -4,     /* a format this library does not read: newer, or from before version 3 */
     EK_ERR_MEMORY = -5,      /* the memory handed over is too small */
     EK_ERR_ALIGN = -6,       /* the memory handed over is not aligned to EK_ALIGN */
     EK_ERR_INDEX = -7,       /* an index computed by the model points outside its tensor */
@@ -148,9 +148,10 @@ ek_status ek_session_on_profile(ek_session *session, ek_profiler profiler, void 
 ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index, const void **data,
                                uint32_t *bytes);
 
-/* Scratch bytes that one operator needs with these kernels: `params` is the operator's struct of
- * edgekit/format.h. Returns UINT32_MAX for an unknown kind or a size beyond 32 bits. */
-uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, const void *params);
+/* Scratch bytes that one operator needs with these kernels: EK_OP_*, the EK_DTYPE_* that it computes in and
+ * its struct of edgekit/format.h. Returns UINT32_MAX for an operator that is not in
+ * this build or a size beyond 32 bits. */
+uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, uint32_t dtype, const void *params);
 
 /* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point, with these kernels (NULL: the
  * portable ones, which give the same bytes); and back. The scale is positive, the zero point an int8. */

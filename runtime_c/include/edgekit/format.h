@@ -87,81 +87,47 @@ enum {
 };
 
 enum {
+    EK_WEIGHT_CODEC_PLAIN = 0,
+    EK_WEIGHT_CODEC_NIBBLES = 1,
+};
+
+enum {
     EK_PAD_MODE_CONSTANT = 0,
     EK_PAD_MODE_REFLECT = 1,
     EK_PAD_MODE_EDGE = 2,
 };
 
 enum {
-    EK_OP_CONV2D_S8 = 1,
-    EK_OP_CONV2D_F32 = 2,
-    EK_OP_DEPTHWISE_CONV2D_S8 = 3,
-    EK_OP_DEPTHWISE_CONV2D_F32 = 4,
-    EK_OP_CONV_TRANSPOSE2D_S8 = 5,
-    EK_OP_CONV_TRANSPOSE2D_F32 = 6,
-    EK_OP_FULLY_CONNECTED_S8 = 7,
-    EK_OP_FULLY_CONNECTED_F32 = 8,
-    EK_OP_MAT_MUL_S8 = 9,
-    EK_OP_MAT_MUL_F32 = 10,
-    EK_OP_ADD_S8 = 11,
-    EK_OP_MUL_S8 = 12,
-    EK_OP_BINARY_F32 = 13,
-    EK_OP_LUT_S8 = 14,
-    EK_OP_UNARY_F32 = 15,
-    EK_OP_MAX_POOL2D_S8 = 16,
-    EK_OP_MAX_POOL2D_F32 = 17,
-    EK_OP_AVG_POOL2D_S8 = 18,
-    EK_OP_AVG_POOL2D_F32 = 19,
-    EK_OP_REDUCE_S8 = 20,
-    EK_OP_REDUCE_F32 = 21,
-    EK_OP_SOFTMAX_S8 = 22,
-    EK_OP_SOFTMAX_F32 = 23,
-    EK_OP_RESIZE_S8 = 24,
-    EK_OP_RESIZE_F32 = 25,
-    EK_OP_CONCAT = 26,
-    EK_OP_COPY = 27,
-    EK_OP_PAD = 28,
-    EK_OP_GATHER = 29,
-    EK_OP_ARG_MAX_S8 = 30,
-    EK_OP_ARG_MAX_F32 = 31,
-    EK_OP_CAST = 32,
-    EK_OP_QUANTIZE_S8 = 33,
-    EK_OP_DEQUANTIZE_S8 = 34,
-    EK_OP_MIN_MAX_S8 = 35,
-    EK_OP_CONV2D_S16 = 36,
-    EK_OP_DEPTHWISE_CONV2D_S16 = 37,
-    EK_OP_CONV_TRANSPOSE2D_S16 = 38,
-    EK_OP_FULLY_CONNECTED_S16 = 39,
-    EK_OP_MAT_MUL_S16 = 40,
-    EK_OP_ADD_S16 = 41,
-    EK_OP_MUL_S16 = 42,
-    EK_OP_LUT_S16 = 43,
-    EK_OP_MAX_POOL2D_S16 = 44,
-    EK_OP_AVG_POOL2D_S16 = 45,
-    EK_OP_REDUCE_S16 = 46,
-    EK_OP_SOFTMAX_S16 = 47,
-    EK_OP_RESIZE_S16 = 48,
-    EK_OP_ARG_MAX_S16 = 49,
-    EK_OP_QUANTIZE_S16 = 50,
-    EK_OP_DEQUANTIZE_S16 = 51,
-    EK_OP_MIN_MAX_S16 = 52,
-    EK_OP_REQUANTIZE = 53,
-    EK_OP_PRELU_S8 = 54,
-    EK_OP_PRELU_S16 = 55,
-    EK_OP_CONV2D_W4 = 56,
-    EK_OP_DEPTHWISE_CONV2D_W4 = 57,
-    EK_OP_FULLY_CONNECTED_W4 = 58,
-    EK_OP_BINARY_S32 = 59,
-    EK_OP_COMPARE = 60,
-    EK_OP_WHERE = 61,
-    EK_OP_LAYER_NORM_S8 = 62,
-    EK_OP_LAYER_NORM_S16 = 63,
-    EK_OP_LAYER_NORM_F32 = 64,
-    EK_OP_CHANNEL_LUT_S8 = 65,
-    EK_OP_CHANNEL_LUT_S16 = 66,
-    EK_OP_CONV2D_W4_S16 = 67,
-    EK_OP_DEPTHWISE_CONV2D_W4_S16 = 68,
-    EK_OP_FULLY_CONNECTED_W4_S16 = 69,
+    EK_OP_CONV2D = 1,
+    EK_OP_DEPTHWISE_CONV2D = 2,
+    EK_OP_CONV_TRANSPOSE2D = 3,
+    EK_OP_FULLY_CONNECTED = 4,
+    EK_OP_MAT_MUL = 5,
+    EK_OP_ADD = 6,
+    EK_OP_MUL = 7,
+    EK_OP_MIN_MAX = 8,
+    EK_OP_PRELU = 9,
+    EK_OP_LUT = 10,
+    EK_OP_CHANNEL_LUT = 11,
+    EK_OP_BINARY = 12,
+    EK_OP_UNARY = 13,
+    EK_OP_COMPARE = 14,
+    EK_OP_WHERE = 15,
+    EK_OP_MAX_POOL2D = 16,
+    EK_OP_AVG_POOL2D = 17,
+    EK_OP_REDUCE = 18,
+    EK_OP_SOFTMAX = 19,
+    EK_OP_LAYER_NORM = 20,
+    EK_OP_ARG_MAX = 21,
+    EK_OP_RESIZE = 22,
+    EK_OP_CONCAT = 23,
+    EK_OP_COPY = 24,
+    EK_OP_PAD = 25,
+    EK_OP_GATHER = 26,
+    EK_OP_CAST = 27,
+    EK_OP_QUANTIZE = 28,
+    EK_OP_DEQUANTIZE = 29,
+    EK_OP_REQUANTIZE = 30,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -188,17 +154,17 @@ typedef struct ek_fmt_requant {
     uint32_t table;
     int16_t input_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
+    int32_t qmin;
+    int32_t qmax;
 } ek_fmt_requant;
-EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 12, "Requant");
+EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 16, "Requant");
 
-typedef struct ek_fmt_requant16 {
-    uint32_t table;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_requant16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_requant16) == 8, "Requant16");
+typedef struct ek_fmt_codec {
+    uint32_t id;
+    uint32_t group;
+    uint32_t auxiliary;
+} ek_fmt_codec;
+EK_STATIC_ASSERT(sizeof(ek_fmt_codec) == 12, "Codec");
 
 typedef struct ek_fmt_broadcast {
     uint32_t dims[4];
@@ -214,163 +180,40 @@ typedef struct ek_fmt_axis_view {
 } ek_fmt_axis_view;
 EK_STATIC_ASSERT(sizeof(ek_fmt_axis_view) == 12, "AxisView");
 
-typedef struct ek_fmt_conv2d_s8 {
+typedef struct ek_fmt_conv2d {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
-} ek_fmt_conv2d_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_s8) == 56, "Conv2dS8");
+    ek_fmt_codec codec;
+} ek_fmt_conv2d;
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d) == 72, "Conv2d");
 
-typedef struct ek_fmt_conv2d_s16 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-} ek_fmt_conv2d_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_s16) == 52, "Conv2dS16");
-
-typedef struct ek_fmt_conv2d_f32 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    uint32_t bias;
-    float min;
-    float max;
-} ek_fmt_conv2d_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_f32) == 56, "Conv2dF32");
-
-typedef struct ek_fmt_depthwise_conv2d_s8 {
+typedef struct ek_fmt_depthwise_conv2d {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
-} ek_fmt_depthwise_conv2d_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_s8) == 56, "DepthwiseConv2dS8");
+    ek_fmt_codec codec;
+} ek_fmt_depthwise_conv2d;
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d) == 72, "DepthwiseConv2d");
 
-typedef struct ek_fmt_depthwise_conv2d_s16 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-} ek_fmt_depthwise_conv2d_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_s16) == 52, "DepthwiseConv2dS16");
-
-typedef struct ek_fmt_depthwise_conv2d_f32 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    uint32_t bias;
-    float min;
-    float max;
-} ek_fmt_depthwise_conv2d_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_f32) == 56, "DepthwiseConv2dF32");
-
-typedef struct ek_fmt_conv_transpose2d_s8 {
+typedef struct ek_fmt_conv_transpose2d {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
-} ek_fmt_conv_transpose2d_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_s8) == 56, "ConvTranspose2dS8");
+} ek_fmt_conv_transpose2d;
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d) == 60, "ConvTranspose2d");
 
-typedef struct ek_fmt_conv_transpose2d_s16 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-} ek_fmt_conv_transpose2d_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_s16) == 52, "ConvTranspose2dS16");
-
-typedef struct ek_fmt_conv_transpose2d_f32 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    uint32_t bias;
-    float min;
-    float max;
-} ek_fmt_conv_transpose2d_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d_f32) == 56, "ConvTranspose2dF32");
-
-typedef struct ek_fmt_fully_connected_s8 {
+typedef struct ek_fmt_fully_connected {
     uint32_t rows;
     uint32_t k;
     uint32_t n;
     uint32_t weights;
     ek_fmt_requant requant;
-} ek_fmt_fully_connected_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_s8) == 28, "FullyConnectedS8");
+    ek_fmt_codec codec;
+} ek_fmt_fully_connected;
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected) == 44, "FullyConnected");
 
-typedef struct ek_fmt_fully_connected_s16 {
-    uint32_t rows;
-    uint32_t k;
-    uint32_t n;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-} ek_fmt_fully_connected_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_s16) == 24, "FullyConnectedS16");
-
-typedef struct ek_fmt_fully_connected_f32 {
-    uint32_t rows;
-    uint32_t k;
-    uint32_t n;
-    uint32_t weights;
-    uint32_t bias;
-    float min;
-    float max;
-} ek_fmt_fully_connected_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_f32) == 28, "FullyConnectedF32");
-
-typedef struct ek_fmt_conv2d_w4 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant requant;
-    uint32_t group;
-    uint32_t multipliers;
-} ek_fmt_conv2d_w4;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_w4) == 64, "Conv2dW4");
-
-typedef struct ek_fmt_depthwise_conv2d_w4 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant requant;
-    uint32_t group;
-    uint32_t multipliers;
-} ek_fmt_depthwise_conv2d_w4;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_w4) == 64, "DepthwiseConv2dW4");
-
-typedef struct ek_fmt_fully_connected_w4 {
-    uint32_t rows;
-    uint32_t k;
-    uint32_t n;
-    uint32_t weights;
-    ek_fmt_requant requant;
-    uint32_t group;
-    uint32_t multipliers;
-} ek_fmt_fully_connected_w4;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_w4) == 36, "FullyConnectedW4");
-
-typedef struct ek_fmt_conv2d_w4_s16 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-    uint32_t group;
-    uint32_t multipliers;
-} ek_fmt_conv2d_w4_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d_w4_s16) == 60, "Conv2dW4S16");
-
-typedef struct ek_fmt_depthwise_conv2d_w4_s16 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-    uint32_t group;
-    uint32_t multipliers;
-} ek_fmt_depthwise_conv2d_w4_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d_w4_s16) == 60, "DepthwiseConv2dW4S16");
-
-typedef struct ek_fmt_fully_connected_w4_s16 {
-    uint32_t rows;
-    uint32_t k;
-    uint32_t n;
-    uint32_t weights;
-    ek_fmt_requant16 requant;
-    uint32_t group;
-    uint32_t multipliers;
-} ek_fmt_fully_connected_w4_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected_w4_s16) == 32, "FullyConnectedW4S16");
-
-typedef struct ek_fmt_mat_mul_s8 {
+typedef struct ek_fmt_mat_mul {
     uint32_t batch;
     uint32_t rows;
     uint32_t k;
@@ -382,123 +225,60 @@ typedef struct ek_fmt_mat_mul_s8 {
     int16_t a_zero;
     int16_t b_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t transpose_b;
-    uint16_t reserved;
-} ek_fmt_mat_mul_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_s8) == 44, "MatMulS8");
-
-typedef struct ek_fmt_mat_mul_s16 {
-    uint32_t batch;
-    uint32_t rows;
-    uint32_t k;
-    uint32_t n;
-    uint32_t a_step;
-    uint32_t b_step;
-    int32_t multiplier;
-    uint16_t shift;
-    uint16_t transpose_b;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_mat_mul_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_s16) == 36, "MatMulS16");
-
-typedef struct ek_fmt_mat_mul_f32 {
-    uint32_t batch;
-    uint32_t rows;
-    uint32_t k;
-    uint32_t n;
-    uint32_t a_step;
-    uint32_t b_step;
+    int32_t qmin;
+    int32_t qmax;
     uint32_t transpose_b;
-} ek_fmt_mat_mul_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul_f32) == 28, "MatMulF32");
+} ek_fmt_mat_mul;
+EK_STATIC_ASSERT(sizeof(ek_fmt_mat_mul) == 48, "MatMul");
 
-typedef struct ek_fmt_add_s8 {
+typedef struct ek_fmt_add {
     ek_fmt_broadcast shape;
     int32_t a_multiplier;
     int32_t b_multiplier;
     int32_t bias;
-    int16_t shift;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t reserved;
-} ek_fmt_add_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_add_s8) == 68, "AddS8");
+    int32_t shift;
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_add;
+EK_STATIC_ASSERT(sizeof(ek_fmt_add) == 72, "Add");
 
-typedef struct ek_fmt_mul_s8 {
+typedef struct ek_fmt_mul {
     ek_fmt_broadcast shape;
     int32_t multiplier;
     int16_t shift;
     int16_t a_zero;
     int16_t b_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_mul_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_mul_s8) == 64, "MulS8");
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_mul;
+EK_STATIC_ASSERT(sizeof(ek_fmt_mul) == 68, "Mul");
 
-typedef struct ek_fmt_add_s16 {
-    ek_fmt_broadcast shape;
-    int32_t a_multiplier;
-    int32_t b_multiplier;
-    uint16_t shift;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t reserved;
-} ek_fmt_add_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_add_s16) == 64, "AddS16");
-
-typedef struct ek_fmt_mul_s16 {
-    ek_fmt_broadcast shape;
-    int32_t multiplier;
-    uint16_t shift;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t reserved;
-} ek_fmt_mul_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_mul_s16) == 60, "MulS16");
-
-typedef struct ek_fmt_min_max_s8 {
+typedef struct ek_fmt_min_max {
     ek_fmt_broadcast shape;
     uint32_t is_max;
-} ek_fmt_min_max_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_min_max_s8) == 52, "MinMaxS8");
+} ek_fmt_min_max;
+EK_STATIC_ASSERT(sizeof(ek_fmt_min_max) == 52, "MinMax");
 
-typedef struct ek_fmt_min_max_s16 {
+typedef struct ek_fmt_binary {
     ek_fmt_broadcast shape;
-    uint32_t is_max;
-} ek_fmt_min_max_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_min_max_s16) == 52, "MinMaxS16");
+    uint32_t fn;
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_binary;
+EK_STATIC_ASSERT(sizeof(ek_fmt_binary) == 60, "Binary");
 
-typedef struct ek_fmt_binary_f32 {
-    ek_fmt_broadcast shape;
-    uint16_t fn;
-    uint16_t reserved;
-    float min;
-    float max;
-} ek_fmt_binary_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_binary_f32) == 60, "BinaryF32");
-
-typedef struct ek_fmt_prelu_s8 {
+typedef struct ek_fmt_prelu {
     ek_fmt_axis_view view;
     uint32_t table;
     int32_t multiplier;
-    int16_t shift;
+    int32_t shift;
     int16_t input_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t reserved;
-} ek_fmt_prelu_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_prelu_s8) == 32, "PReluS8");
-
-typedef struct ek_fmt_binary_s32 {
-    ek_fmt_broadcast shape;
-    uint32_t fn;
-} ek_fmt_binary_s32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_binary_s32) == 52, "BinaryS32");
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_prelu;
+EK_STATIC_ASSERT(sizeof(ek_fmt_prelu) == 36, "PRelu");
 
 typedef struct ek_fmt_compare {
     ek_fmt_broadcast shape;
@@ -516,146 +296,65 @@ typedef struct ek_fmt_where {
 } ek_fmt_where;
 EK_STATIC_ASSERT(sizeof(ek_fmt_where) == 68, "Where");
 
-typedef struct ek_fmt_prelu_s16 {
-    ek_fmt_axis_view view;
-    uint32_t table;
-    int32_t multiplier;
-    int16_t shift;
-    int16_t input_zero;
-    int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t reserved;
-} ek_fmt_prelu_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_prelu_s16) == 32, "PReluS16");
-
-typedef struct ek_fmt_lut_s8 {
+typedef struct ek_fmt_lut {
     uint32_t count;
     uint32_t table;
-} ek_fmt_lut_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_lut_s8) == 8, "LutS8");
+} ek_fmt_lut;
+EK_STATIC_ASSERT(sizeof(ek_fmt_lut) == 8, "Lut");
 
-typedef struct ek_fmt_lut_s16 {
-    uint32_t count;
-    uint32_t table;
-} ek_fmt_lut_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_lut_s16) == 8, "LutS16");
-
-typedef struct ek_fmt_channel_lut_s8 {
+typedef struct ek_fmt_channel_lut {
     uint32_t rows;
     uint32_t channels;
     uint32_t tables;
     uint32_t index;
     uint32_t table;
-} ek_fmt_channel_lut_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_channel_lut_s8) == 20, "ChannelLutS8");
+} ek_fmt_channel_lut;
+EK_STATIC_ASSERT(sizeof(ek_fmt_channel_lut) == 20, "ChannelLut");
 
-typedef struct ek_fmt_channel_lut_s16 {
-    uint32_t rows;
-    uint32_t channels;
-    uint32_t tables;
-    uint32_t index;
-    uint32_t table;
-} ek_fmt_channel_lut_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_channel_lut_s16) == 20, "ChannelLutS16");
-
-typedef struct ek_fmt_unary_f32 {
+typedef struct ek_fmt_unary {
     uint32_t count;
-    uint16_t fn;
-    uint16_t reserved;
+    uint32_t fn;
     float alpha;
     float beta;
-} ek_fmt_unary_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_unary_f32) == 16, "UnaryF32");
+} ek_fmt_unary;
+EK_STATIC_ASSERT(sizeof(ek_fmt_unary) == 16, "Unary");
 
-typedef struct ek_fmt_max_pool2d_s8 {
+typedef struct ek_fmt_max_pool2d {
     ek_fmt_conv_geometry geometry;
-} ek_fmt_max_pool2d_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_s8) == 40, "MaxPool2dS8");
+} ek_fmt_max_pool2d;
+EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d) == 40, "MaxPool2d");
 
-typedef struct ek_fmt_max_pool2d_s16 {
-    ek_fmt_conv_geometry geometry;
-} ek_fmt_max_pool2d_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_s16) == 40, "MaxPool2dS16");
-
-typedef struct ek_fmt_max_pool2d_f32 {
-    ek_fmt_conv_geometry geometry;
-} ek_fmt_max_pool2d_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_max_pool2d_f32) == 40, "MaxPool2dF32");
-
-typedef struct ek_fmt_avg_pool2d_s8 {
+typedef struct ek_fmt_avg_pool2d {
     ek_fmt_conv_geometry geometry;
     uint32_t table;
     uint32_t counts;
     int16_t input_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_avg_pool2d_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_s8) == 56, "AvgPool2dS8");
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_avg_pool2d;
+EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d) == 60, "AvgPool2d");
 
-typedef struct ek_fmt_avg_pool2d_s16 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t table;
-    uint32_t counts;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_avg_pool2d_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_s16) == 52, "AvgPool2dS16");
-
-typedef struct ek_fmt_avg_pool2d_f32 {
-    ek_fmt_conv_geometry geometry;
-    uint32_t count_include_pad;
-} ek_fmt_avg_pool2d_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_avg_pool2d_f32) == 44, "AvgPool2dF32");
-
-typedef struct ek_fmt_reduce_s8 {
+typedef struct ek_fmt_reduce {
     ek_fmt_axis_view view;
     int32_t multiplier;
     int16_t shift;
     uint16_t fn;
     int16_t input_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_reduce_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_s8) == 28, "ReduceS8");
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_reduce;
+EK_STATIC_ASSERT(sizeof(ek_fmt_reduce) == 32, "Reduce");
 
-typedef struct ek_fmt_reduce_s16 {
-    ek_fmt_axis_view view;
-    int32_t multiplier;
-    uint16_t shift;
-    uint16_t fn;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_reduce_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_s16) == 24, "ReduceS16");
-
-typedef struct ek_fmt_reduce_f32 {
-    ek_fmt_axis_view view;
-    uint32_t fn;
-} ek_fmt_reduce_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_reduce_f32) == 16, "ReduceF32");
-
-typedef struct ek_fmt_softmax_s8 {
+typedef struct ek_fmt_softmax {
     ek_fmt_axis_view view;
     uint32_t table;
-} ek_fmt_softmax_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_s8) == 16, "SoftmaxS8");
-
-typedef struct ek_fmt_softmax_s16 {
-    ek_fmt_axis_view view;
-    uint32_t table;
-} ek_fmt_softmax_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_s16) == 16, "SoftmaxS16");
-
-typedef struct ek_fmt_softmax_f32 {
-    ek_fmt_axis_view view;
     uint32_t log;
-} ek_fmt_softmax_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_softmax_f32) == 16, "SoftmaxF32");
+} ek_fmt_softmax;
+EK_STATIC_ASSERT(sizeof(ek_fmt_softmax) == 20, "Softmax");
 
-typedef struct ek_fmt_layer_norm_s8 {
+typedef struct ek_fmt_layer_norm {
     ek_fmt_axis_view view;
     uint32_t table;
     uint32_t channels;
@@ -667,41 +366,12 @@ typedef struct ek_fmt_layer_norm_s8 {
     uint16_t radicand_shift;
     uint16_t shift;
     int16_t input_zero;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_layer_norm_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm_s8) == 44, "LayerNormS8");
+    int32_t qmin;
+    int32_t qmax;
+} ek_fmt_layer_norm;
+EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm) == 48, "LayerNorm");
 
-typedef struct ek_fmt_layer_norm_s16 {
-    ek_fmt_axis_view view;
-    uint32_t table;
-    uint32_t channels;
-    uint32_t step;
-    uint32_t epsilon_low;
-    uint32_t epsilon_high;
-    uint8_t centered;
-    uint8_t widening;
-    uint16_t radicand_shift;
-    uint16_t shift;
-    int16_t input_zero;
-    int16_t qmin;
-    int16_t qmax;
-} ek_fmt_layer_norm_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm_s16) == 44, "LayerNormS16");
-
-typedef struct ek_fmt_layer_norm_f32 {
-    ek_fmt_axis_view view;
-    uint32_t table;
-    uint32_t channels;
-    uint32_t step;
-    uint32_t centered;
-    float epsilon;
-    float min;
-    float max;
-} ek_fmt_layer_norm_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_layer_norm_f32) == 40, "LayerNormF32");
-
-typedef struct ek_fmt_resize_s8 {
+typedef struct ek_fmt_resize {
     uint32_t batch;
     uint32_t in_h;
     uint32_t in_w;
@@ -710,32 +380,8 @@ typedef struct ek_fmt_resize_s8 {
     uint32_t channels;
     uint32_t table;
     uint32_t linear;
-} ek_fmt_resize_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_resize_s8) == 32, "ResizeS8");
-
-typedef struct ek_fmt_resize_s16 {
-    uint32_t batch;
-    uint32_t in_h;
-    uint32_t in_w;
-    uint32_t out_h;
-    uint32_t out_w;
-    uint32_t channels;
-    uint32_t table;
-    uint32_t linear;
-} ek_fmt_resize_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_resize_s16) == 32, "ResizeS16");
-
-typedef struct ek_fmt_resize_f32 {
-    uint32_t batch;
-    uint32_t in_h;
-    uint32_t in_w;
-    uint32_t out_h;
-    uint32_t out_w;
-    uint32_t channels;
-    uint32_t table;
-    uint32_t linear;
-} ek_fmt_resize_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_resize_f32) == 32, "ResizeF32");
+} ek_fmt_resize;
+EK_STATIC_ASSERT(sizeof(ek_fmt_resize) == 32, "Resize");
 
 typedef struct ek_fmt_concat {
     uint32_t outer;
@@ -769,26 +415,12 @@ typedef struct ek_fmt_gather {
 } ek_fmt_gather;
 EK_STATIC_ASSERT(sizeof(ek_fmt_gather) == 16, "Gather");
 
-typedef struct ek_fmt_arg_max_s8 {
+typedef struct ek_fmt_arg_max {
     ek_fmt_axis_view view;
     uint16_t is_min;
     uint16_t last;
-} ek_fmt_arg_max_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_s8) == 16, "ArgMaxS8");
-
-typedef struct ek_fmt_arg_max_s16 {
-    ek_fmt_axis_view view;
-    uint16_t is_min;
-    uint16_t last;
-} ek_fmt_arg_max_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_s16) == 16, "ArgMaxS16");
-
-typedef struct ek_fmt_arg_max_f32 {
-    ek_fmt_axis_view view;
-    uint16_t is_min;
-    uint16_t last;
-} ek_fmt_arg_max_f32;
-EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max_f32) == 16, "ArgMaxF32");
+} ek_fmt_arg_max;
+EK_STATIC_ASSERT(sizeof(ek_fmt_arg_max) == 16, "ArgMax");
 
 typedef struct ek_fmt_cast {
     uint32_t count;
@@ -797,43 +429,30 @@ typedef struct ek_fmt_cast {
 } ek_fmt_cast;
 EK_STATIC_ASSERT(sizeof(ek_fmt_cast) == 8, "Cast");
 
-typedef struct ek_fmt_quantize_s8 {
+typedef struct ek_fmt_quantize {
     uint32_t count;
     float scale;
     int32_t zero;
-} ek_fmt_quantize_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_quantize_s8) == 12, "QuantizeS8");
+} ek_fmt_quantize;
+EK_STATIC_ASSERT(sizeof(ek_fmt_quantize) == 12, "Quantize");
 
-typedef struct ek_fmt_dequantize_s8 {
+typedef struct ek_fmt_dequantize {
     uint32_t count;
     float scale;
     int32_t zero;
-} ek_fmt_dequantize_s8;
-EK_STATIC_ASSERT(sizeof(ek_fmt_dequantize_s8) == 12, "DequantizeS8");
-
-typedef struct ek_fmt_quantize_s16 {
-    uint32_t count;
-    float scale;
-} ek_fmt_quantize_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_quantize_s16) == 8, "QuantizeS16");
-
-typedef struct ek_fmt_dequantize_s16 {
-    uint32_t count;
-    float scale;
-} ek_fmt_dequantize_s16;
-EK_STATIC_ASSERT(sizeof(ek_fmt_dequantize_s16) == 8, "DequantizeS16");
+} ek_fmt_dequantize;
+EK_STATIC_ASSERT(sizeof(ek_fmt_dequantize) == 12, "Dequantize");
 
 typedef struct ek_fmt_requantize {
     uint32_t count;
     int32_t multiplier;
-    uint16_t shift;
+    int32_t shift;
     int16_t input_zero;
     int16_t output_zero;
-    int16_t qmin;
-    int16_t qmax;
-    uint16_t reserved;
+    int32_t qmin;
+    int32_t qmax;
 } ek_fmt_requantize;
-EK_STATIC_ASSERT(sizeof(ek_fmt_requantize) == 20, "Requantize");
+EK_STATIC_ASSERT(sizeof(ek_fmt_requantize) == 24, "Requantize");
 
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
@@ -929,147 +548,104 @@ enum {
 };
 
 /* Bytes of the largest parameters, and how each kind reads its own. */
-#define EK_PARAMS_BYTES 68
-#define EK_CODE_OF_CONV2D_S8 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026"
-#define EK_CODE_OF_CONV2D_F32 "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\065"
-#define EK_CODE_OF_DEPTHWISE_CONV2D_S8 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026"
-#define EK_CODE_OF_DEPTHWISE_CONV2D_F32 "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\065"
-#define EK_CODE_OF_CONV_TRANSPOSE2D_S8 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026"
-#define EK_CODE_OF_CONV_TRANSPOSE2D_F32 "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\065"
-#define EK_CODE_OF_FULLY_CONNECTED_S8 "\163\023\157\004\024\025\026"
-#define EK_CODE_OF_FULLY_CONNECTED_F32 "\223\065"
-#define EK_CODE_OF_MAT_MUL_S8 "\263\024\014\217\004\014\024\025\026\053"
-#define EK_CODE_OF_MAT_MUL_F32 "\323"
-#define EK_CODE_OF_ADD_S8 "\001\363\163\002\124\014\057\025\026\013"
-#define EK_CODE_OF_MUL_S8 "\001\363\163\002\024\014\217\004\014\024\025\026"
-#define EK_CODE_OF_BINARY_F32 "\001\363\163\002\053\065"
-#define EK_CODE_OF_LUT_S8 "\063"
-#define EK_CODE_OF_UNARY_F32 "\023\053\065"
-#define EK_CODE_OF_MAX_POOL2D_S8 "\001\166\001\002\021\022\116\000\003\023\353\013\002"
-#define EK_CODE_OF_MAX_POOL2D_F32 "\001\166\001\002\021\022\116\000\003\023\353\013\002"
-#define EK_CODE_OF_AVG_POOL2D_S8 "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\157\004\024\025\026"
-#define EK_CODE_OF_AVG_POOL2D_F32 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023"
-#define EK_CODE_OF_REDUCE_S8 "\001\123\002\024\014\013\157\004\024\025\026"
-#define EK_CODE_OF_REDUCE_F32 "\001\123\002\023"
-#define EK_CODE_OF_SOFTMAX_S8 "\001\123\002\023"
-#define EK_CODE_OF_SOFTMAX_F32 "\001\123\002\023"
-#define EK_CODE_OF_RESIZE_S8 "\363"
-#define EK_CODE_OF_RESIZE_F32 "\363"
+#define EK_PARAMS_BYTES 72
+#define EK_CODE_OF_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\012\126\034\034\034"
+#define EK_CODE_OF_DEPTHWISE_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\012\126\034\034\034"
+#define EK_CODE_OF_CONV_TRANSPOSE2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026"
+#define EK_CODE_OF_FULLY_CONNECTED "\163\023\057\004\024\067\025\026\012\126\034\034\034"
+#define EK_CODE_OF_MAT_MUL "\263\024\014\117\004\014\024\067\025\026\023"
+#define EK_CODE_OF_ADD "\001\363\163\002\164\067\025\026"
+#define EK_CODE_OF_MUL "\001\363\163\002\024\014\117\004\014\024\067\025\026"
+#define EK_CODE_OF_MIN_MAX "\001\363\163\002\023"
+#define EK_CODE_OF_PRELU "\001\123\002\023\064\057\004\024\067\025\026"
+#define EK_CODE_OF_LUT "\063"
+#define EK_CODE_OF_CHANNEL_LUT "\223"
+#define EK_CODE_OF_BINARY "\001\363\163\002\023\067\025\026"
+#define EK_CODE_OF_UNARY "\063\065"
+#define EK_CODE_OF_COMPARE "\001\363\163\002\053"
+#define EK_CODE_OF_WHERE "\363\363\023"
+#define EK_CODE_OF_MAX_POOL2D "\001\166\001\002\021\022\116\000\003\023\353\013\002"
+#define EK_CODE_OF_AVG_POOL2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\057\004\024\067\025\026"
+#define EK_CODE_OF_REDUCE "\001\123\002\024\014\013\057\004\024\067\025\026"
+#define EK_CODE_OF_SOFTMAX "\001\123\002\063"
+#define EK_CODE_OF_LAYER_NORM "\001\123\002\223\043\053\017\004\067\025\026"
+#define EK_CODE_OF_ARG_MAX "\001\123\002\053"
+#define EK_CODE_OF_RESIZE "\363"
 #define EK_CODE_OF_CONCAT "\063"
 #define EK_CODE_OF_COPY "\263\264\063"
 #define EK_CODE_OF_PAD "\363\163\053\023"
 #define EK_CODE_OF_GATHER "\163"
-#define EK_CODE_OF_ARG_MAX_S8 "\001\123\002\053"
-#define EK_CODE_OF_ARG_MAX_F32 "\001\123\002\053"
 #define EK_CODE_OF_CAST "\023\053"
-#define EK_CODE_OF_QUANTIZE_S8 "\023\025\024"
-#define EK_CODE_OF_DEQUANTIZE_S8 "\023\025\024"
-#define EK_CODE_OF_MIN_MAX_S8 "\001\363\163\002\023"
-#define EK_CODE_OF_CONV2D_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026"
-#define EK_CODE_OF_DEPTHWISE_CONV2D_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026"
-#define EK_CODE_OF_CONV_TRANSPOSE2D_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026"
-#define EK_CODE_OF_FULLY_CONNECTED_S16 "\163\023\057\025\026"
-#define EK_CODE_OF_MAT_MUL_S16 "\263\024\053\057\025\026"
-#define EK_CODE_OF_ADD_S16 "\001\363\163\002\064\013\057\025\026\013"
-#define EK_CODE_OF_MUL_S16 "\001\363\163\002\024\013\057\025\026\013"
-#define EK_CODE_OF_LUT_S16 "\063"
-#define EK_CODE_OF_MAX_POOL2D_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002"
-#define EK_CODE_OF_AVG_POOL2D_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\057\025\026"
-#define EK_CODE_OF_REDUCE_S16 "\001\123\002\024\053\057\025\026"
-#define EK_CODE_OF_SOFTMAX_S16 "\001\123\002\023"
-#define EK_CODE_OF_RESIZE_S16 "\363"
-#define EK_CODE_OF_ARG_MAX_S16 "\001\123\002\053"
-#define EK_CODE_OF_QUANTIZE_S16 "\023\025"
-#define EK_CODE_OF_DEQUANTIZE_S16 "\023\025"
-#define EK_CODE_OF_MIN_MAX_S16 "\001\363\163\002\023"
-#define EK_CODE_OF_REQUANTIZE "\023\024\013\157\004\024\025\026\013"
-#define EK_CODE_OF_PRELU_S8 "\001\123\002\023\024\014\157\004\024\025\026\013"
-#define EK_CODE_OF_PRELU_S16 "\001\123\002\023\024\014\157\004\024\025\026\013"
-#define EK_CODE_OF_CONV2D_W4 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026\063"
-#define EK_CODE_OF_DEPTHWISE_CONV2D_W4 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\157\004\024\025\026\063"
-#define EK_CODE_OF_FULLY_CONNECTED_W4 "\163\023\157\004\024\025\026\063"
-#define EK_CODE_OF_BINARY_S32 "\001\363\163\002\023"
-#define EK_CODE_OF_COMPARE "\001\363\163\002\053"
-#define EK_CODE_OF_WHERE "\363\363\023"
-#define EK_CODE_OF_LAYER_NORM_S8 "\001\123\002\223\043\053\117\004\025\026"
-#define EK_CODE_OF_LAYER_NORM_S16 "\001\123\002\223\043\053\117\004\025\026"
-#define EK_CODE_OF_LAYER_NORM_F32 "\001\123\002\163\125"
-#define EK_CODE_OF_CHANNEL_LUT_S8 "\223"
-#define EK_CODE_OF_CHANNEL_LUT_S16 "\223"
-#define EK_CODE_OF_CONV2D_W4_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026\063"
-#define EK_CODE_OF_DEPTHWISE_CONV2D_W4_S16 "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\025\026\063"
-#define EK_CODE_OF_FULLY_CONNECTED_W4_S16 "\163\023\057\025\026\063"
+#define EK_CODE_OF_QUANTIZE "\023\025\024"
+#define EK_CODE_OF_DEQUANTIZE "\023\025\024"
+#define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
+/* Whether the element type is that of output 0, not of input 0. */
+#define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
-/* EK_KINDS(X): X(kind, lower-case name, bytes of its parameters) for every kind. */
-#define EK_KINDS(X) \
-    X(CONV2D_S8, conv2d_s8, 56) \
-    X(CONV2D_F32, conv2d_f32, 56) \
-    X(DEPTHWISE_CONV2D_S8, depthwise_conv2d_s8, 56) \
-    X(DEPTHWISE_CONV2D_F32, depthwise_conv2d_f32, 56) \
-    X(CONV_TRANSPOSE2D_S8, conv_transpose2d_s8, 56) \
-    X(CONV_TRANSPOSE2D_F32, conv_transpose2d_f32, 56) \
-    X(FULLY_CONNECTED_S8, fully_connected_s8, 28) \
-    X(FULLY_CONNECTED_F32, fully_connected_f32, 28) \
-    X(MAT_MUL_S8, mat_mul_s8, 44) \
-    X(MAT_MUL_F32, mat_mul_f32, 28) \
-    X(ADD_S8, add_s8, 68) \
-    X(MUL_S8, mul_s8, 64) \
-    X(BINARY_F32, binary_f32, 60) \
-    X(LUT_S8, lut_s8, 8) \
-    X(UNARY_F32, unary_f32, 16) \
-    X(MAX_POOL2D_S8, max_pool2d_s8, 40) \
-    X(MAX_POOL2D_F32, max_pool2d_f32, 40) \
-    X(AVG_POOL2D_S8, avg_pool2d_s8, 56) \
-    X(AVG_POOL2D_F32, avg_pool2d_f32, 44) \
-    X(REDUCE_S8, reduce_s8, 28) \
-    X(REDUCE_F32, reduce_f32, 16) \
-    X(SOFTMAX_S8, softmax_s8, 16) \
-    X(SOFTMAX_F32, softmax_f32, 16) \
-    X(RESIZE_S8, resize_s8, 32) \
-    X(RESIZE_F32, resize_f32, 32) \
-    X(CONCAT, concat, 8) \
-    X(COPY, copy, 56) \
-    X(PAD, pad, 56) \
-    X(GATHER, gather, 16) \
-    X(ARG_MAX_S8, arg_max_s8, 16) \
-    X(ARG_MAX_F32, arg_max_f32, 16) \
-    X(CAST, cast, 8) \
-    X(QUANTIZE_S8, quantize_s8, 12) \
-    X(DEQUANTIZE_S8, dequantize_s8, 12) \
-    X(MIN_MAX_S8, min_max_s8, 52) \
-    X(CONV2D_S16, conv2d_s16, 52) \
-    X(DEPTHWISE_CONV2D_S16, depthwise_conv2d_s16, 52) \
-    X(CONV_TRANSPOSE2D_S16, conv_transpose2d_s16, 52) \
-    X(FULLY_CONNECTED_S16, fully_connected_s16, 24) \
-    X(MAT_MUL_S16, mat_mul_s16, 36) \
-    X(ADD_S16, add_s16, 64) \
-    X(MUL_S16, mul_s16, 60) \
-    X(LUT_S16, lut_s16, 8) \
-    X(MAX_POOL2D_S16, max_pool2d_s16, 40) \
-    X(AVG_POOL2D_S16, avg_pool2d_s16, 52) \
-    X(REDUCE_S16, reduce_s16, 24) \
-    X(SOFTMAX_S16, softmax_s16, 16) \
-    X(RESIZE_S16, resize_s16, 32) \
-    X(ARG_MAX_S16, arg_max_s16, 16) \
-    X(QUANTIZE_S16, quantize_s16, 8) \
-    X(DEQUANTIZE_S16, dequantize_s16, 8) \
-    X(MIN_MAX_S16, min_max_s16, 52) \
-    X(REQUANTIZE, requantize, 20) \
-    X(PRELU_S8, prelu_s8, 32) \
-    X(PRELU_S16, prelu_s16, 32) \
-    X(CONV2D_W4, conv2d_w4, 64) \
-    X(DEPTHWISE_CONV2D_W4, depthwise_conv2d_w4, 64) \
-    X(FULLY_CONNECTED_W4, fully_connected_w4, 36) \
-    X(BINARY_S32, binary_s32, 52) \
-    X(COMPARE, compare, 52) \
-    X(WHERE, where, 68) \
-    X(LAYER_NORM_S8, layer_norm_s8, 44) \
-    X(LAYER_NORM_S16, layer_norm_s16, 44) \
-    X(LAYER_NORM_F32, layer_norm_f32, 40) \
-    X(CHANNEL_LUT_S8, channel_lut_s8, 20) \
-    X(CHANNEL_LUT_S16, channel_lut_s16, 20) \
-    X(CONV2D_W4_S16, conv2d_w4_s16, 60) \
-    X(DEPTHWISE_CONV2D_W4_S16, depthwise_conv2d_w4_s16, 60) \
-    X(FULLY_CONNECTED_W4_S16, fully_connected_w4_s16, 32)
+/* X(kind, dtype, name, whether weights may be behind a codec) of every body. */
+#define EK_FORMS(X) \
+    X(CONV2D, INT8, conv2d_s8, 1) \
+    X(CONV2D, INT16, conv2d_s16, 1) \
+    X(CONV2D, FLOAT32, conv2d_f32, 0) \
+    X(DEPTHWISE_CONV2D, INT8, depthwise_conv2d_s8, 1) \
+    X(DEPTHWISE_CONV2D, INT16, depthwise_conv2d_s16, 1) \
+    X(DEPTHWISE_CONV2D, FLOAT32, depthwise_conv2d_f32, 0) \
+    X(CONV_TRANSPOSE2D, INT8, conv_transpose2d_s8, 0) \
+    X(CONV_TRANSPOSE2D, INT16, conv_transpose2d_s16, 0) \
+    X(CONV_TRANSPOSE2D, FLOAT32, conv_transpose2d_f32, 0) \
+    X(FULLY_CONNECTED, INT8, fully_connected_s8, 1) \
+    X(FULLY_CONNECTED, INT16, fully_connected_s16, 1) \
+    X(FULLY_CONNECTED, FLOAT32, fully_connected_f32, 0) \
+    X(MAT_MUL, INT8, mat_mul_s8, 0) \
+    X(MAT_MUL, INT16, mat_mul_s16, 0) \
+    X(MAT_MUL, FLOAT32, mat_mul_f32, 0) \
+    X(ADD, INT8, add_s8, 0) \
+    X(ADD, INT16, add_s16, 0) \
+    X(MUL, INT8, mul_s8, 0) \
+    X(MUL, INT16, mul_s16, 0) \
+    X(MIN_MAX, INT8, min_max_s8, 0) \
+    X(MIN_MAX, INT16, min_max_s16, 0) \
+    X(PRELU, INT8, prelu_s8, 0) \
+    X(PRELU, INT16, prelu_s16, 0) \
+    X(LUT, INT8, lut_s8, 0) \
+    X(LUT, INT16, lut_s16, 0) \
+    X(CHANNEL_LUT, INT8, channel_lut_s8, 0) \
+    X(CHANNEL_LUT, INT16, channel_lut_s16, 0) \
+    X(BINARY, FLOAT32, binary_f32, 0) \
+    X(BINARY, INT32, binary_s32, 0) \
+    X(UNARY, FLOAT32, unary_f32, 0) \
+    X(COMPARE, ANY, compare, 0) \
+    X(WHERE, ANY, where, 0) \
+    X(MAX_POOL2D, INT8, max_pool2d_s8, 0) \
+    X(MAX_POOL2D, INT16, max_pool2d_s16, 0) \
+    X(MAX_POOL2D, FLOAT32, max_pool2d_f32, 0) \
+    X(AVG_POOL2D, INT8, avg_pool2d_s8, 0) \
+    X(AVG_POOL2D, INT16, avg_pool2d_s16, 0) \
+    X(AVG_POOL2D, FLOAT32, avg_pool2d_f32, 0) \
+    X(REDUCE, INT8, reduce_s8, 0) \
+    X(REDUCE, INT16, reduce_s16, 0) \
+    X(REDUCE, FLOAT32, reduce_f32, 0) \
+    X(SOFTMAX, INT8, softmax_s8, 0) \
+    X(SOFTMAX, INT16, softmax_s16, 0) \
+    X(SOFTMAX, FLOAT32, softmax_f32, 0) \
+    X(LAYER_NORM, INT8, layer_norm_s8, 0) \
+    X(LAYER_NORM, INT16, layer_norm_s16, 0) \
+    X(LAYER_NORM, FLOAT32, layer_norm_f32, 0) \
+    X(ARG_MAX, INT8, arg_max_s8, 0) \
+    X(ARG_MAX, INT16, arg_max_s16, 0) \
+    X(ARG_MAX, FLOAT32, arg_max_f32, 0) \
+    X(RESIZE, INT8, resize_s8, 0) \
+    X(RESIZE, INT16, resize_s16, 0) \
+    X(RESIZE, FLOAT32, resize_f32, 0) \
+    X(CONCAT, ANY, concat, 0) \
+    X(COPY, ANY, copy, 0) \
+    X(PAD, ANY, pad, 0) \
+    X(GATHER, ANY, gather, 0) \
+    X(CAST, ANY, cast, 0) \
+    X(QUANTIZE, INT8, quantize_s8, 0) \
+    X(QUANTIZE, INT16, quantize_s16, 0) \
+    X(DEQUANTIZE, INT8, dequantize_s8, 0) \
+    X(DEQUANTIZE, INT16, dequantize_s16, 0) \
+    X(REQUANTIZE, ANY, requantize, 0)
 
 #endif

@@ -1,9 +1,9 @@
-/* AddS16: int16 Add and Sub, broadcast. */
+/* int16 Add and Sub, broadcast. */
 #include "broadcast.h"
 
 #define ELEMENT int16_t
 
-typedef ek_fmt_add_s16 params;
+typedef ek_fmt_add params;
 typedef ek_add_s16 terms;
 
 static ek_status check(const ek_node *n)
@@ -11,7 +11,7 @@ static ek_status check(const ek_node *n)
     const params *p = n->params;
     const int64_t ma = p->a_multiplier, mb = p->b_multiplier;
     const bool multipliers = (ma < 0 ? -ma : ma) + (mb < 0 ? -mb : mb) <= 1 << 23;
-    const bool range = p->shift >= 1 && p->shift <= 40 && p->qmin <= p->qmax;
+    const bool range = p->shift >= 1 && p->shift <= 40 && !p->bias && ek_check_q_range16(p->qmin, p->qmax);
     return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT16) ? EK_OK : EK_ERR_CORRUPT;
 }
 

@@ -1,9 +1,9 @@
-/* AddS8: int8 Add and Sub, broadcast. */
+/* int8 Add and Sub, broadcast. */
 #include "broadcast.h"
 
 #define ELEMENT int8_t
 
-typedef ek_fmt_add_s8 params;
+typedef ek_fmt_add params;
 typedef ek_add_s8 terms;
 
 /* The sum stays in 32 bits: it is linear, so its extremes are at the corners. */

@@ -4,15 +4,14 @@
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_avg_pool2d_f32 *p = n->params;
-    return ek_check_pool(n, &p->geometry, EK_DTYPE_FLOAT32) && p->count_include_pad <= 1 ? EK_OK : EK_ERR_CORRUPT;
+    const ek_fmt_avg_pool2d *p = n->params;
+    return ek_check_pool(n, &p->geometry, EK_DTYPE_FLOAT32) && p->counts <= 1 ? EK_OK : EK_ERR_CORRUPT;
 }
 
 /* One run's sums: adding those up, not single elements, keeps large windows exact enough. */
-static uint64_t scratch(const void *params, const ek_kernels *kernels)
+static uint64_t scratch(const ek_node *n)
 {
-    const ek_fmt_avg_pool2d_f32 *p = params;
-    (void)kernels;
+    const ek_fmt_avg_pool2d *p = n->params;
     return (uint64_t)p->geometry.in_c * sizeof(float);
 }
 
@@ -29,11 +28,11 @@ static void add_run(float *restrict sum, float *restrict part, const float *rest
 
 static void window(const ek_node *n, float *out, const float *image, ek_span rows, ek_span columns)
 {
-    const ek_fmt_avg_pool2d_f32 *p = n->params;
+    const ek_fmt_avg_pool2d *p = n->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const ek_runs r = ek_pool_runs(g, rows, columns);
     const uint32_t inside = rows.count * columns.count;
-    const uint32_t divisor = p->count_include_pad ? (uint32_t)g->kernel_h * g->kernel_w : inside;
+    const uint32_t divisor = p->counts ? (uint32_t)g->kernel_h * g->kernel_w : inside;
     const size_t c = g->in_c;
     for (size_t j = 0; j < c; j++) out[j] = 0.0f;
     for (size_t i = 0; i < r.runs; i++) {

@@ -1,4 +1,4 @@
-/* The body of AvgPool2dS8 and AvgPool2dS16, whose files define ELEMENT, TOTAL, the type of sums, and SHIFT,
+/* The body of AvgPool2d on integers, whose files define ELEMENT, TOTAL, the type of sums, and SHIFT,
  * that of the table's shifts; `params`; and, before this,
  *     static bool entry_fits(const params *p, uint64_t count, int32_t multiplier, SHIFT shift)
  *     static void add_up(const ek_node *n, TOTAL *acc, const ELEMENT *in, size_t step, size_t count, size_t c)
@@ -20,10 +20,9 @@ static bool check_table(const ek_node *n)
     return true;
 }
 
-static uint64_t scratch(const void *node_params, const ek_kernels *kernels)
+static uint64_t scratch(const ek_node *n)
 {
-    const params *p = node_params;
-    (void)kernels;
+    const params *p = n->params;
     return (uint64_t)p->geometry.in_c * sizeof(TOTAL);
 }
 

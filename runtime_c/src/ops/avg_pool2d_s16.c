@@ -1,10 +1,11 @@
+#include "heavy_checks.h"
 #include "sums_s16.h"
 
 #define ELEMENT int16_t
 #define TOTAL   int64_t
 #define SHIFT   uint8_t
 
-typedef ek_fmt_avg_pool2d_s16 params;
+typedef ek_fmt_avg_pool2d params;
 
 static bool entry_fits(const params *p, uint64_t count, int32_t multiplier, uint8_t shift)
 {
@@ -30,8 +31,10 @@ static void divide(const params *p, int16_t *out, const int64_t *acc, uint32_t c
 static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
-    return ek_check_pool(n, &p->geometry, EK_DTYPE_INT16) && p->qmin <= p->qmax && check_table(n) ? EK_OK
-                                                                                                  : EK_ERR_CORRUPT;
+    return ek_check_pool(n, &p->geometry, EK_DTYPE_INT16) && !p->input_zero && !p->output_zero &&
+                   ek_check_q_range16(p->qmin, p->qmax) && check_table(n)
+               ? EK_OK
+               : EK_ERR_CORRUPT;
 }
 
 const ek_op ek_op_avg_pool2d_s16 = {

@@ -4,7 +4,7 @@
 #define TOTAL   int32_t
 #define SHIFT   int8_t
 
-typedef ek_fmt_avg_pool2d_s8 params;
+typedef ek_fmt_avg_pool2d params;
 
 static bool entry_fits(const params *p, uint64_t count, int32_t multiplier, int8_t shift)
 {

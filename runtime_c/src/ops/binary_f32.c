@@ -1,11 +1,11 @@
-/* BinaryF32: functions of two float tensors, broadcast, with a fused clamp. */
+/* Functions of two float tensors, broadcast, with a fused clamp. */
 #include <math.h>
 
 #include "broadcast.h"
 
 #define ELEMENT float
 
-typedef ek_fmt_binary_f32 params;
+typedef ek_fmt_binary params;
 
 typedef void row_fn(float *out, const float *a, const float *b, const params *p);
 
@@ -19,7 +19,7 @@ static inline float clamp(float v, float lo, float hi)
     static void name(float *out, const float *a, const float *b, const params *p) \
     {                                                                             \
         const size_t count = p->shape.dims[3];                                    \
-        const float lo = p->min, hi = p->max;                                     \
+        const float lo = ek_f32(p->qmin), hi = ek_f32(p->qmax);                   \
         if (p->shape.a[3] && p->shape.b[3]) {                                     \
             for (size_t i = 0; i < count; i++) {                                  \
                 const float x = a[i], y = b[i];                                   \

@@ -1,9 +1,9 @@
-/* BinaryS32: functions of two int32 tensors, broadcast, modulo 2^32. */
+/* Functions of two int32 tensors, broadcast, modulo 2^32. */
 #include "broadcast.h"
 
 #define ELEMENT int32_t
 
-typedef ek_fmt_binary_s32 params;
+typedef ek_fmt_binary params;
 
 typedef int32_t pair_fn(int32_t x, int32_t y);
 
@@ -47,7 +47,8 @@ static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
     const bool known = p->fn < sizeof(pairs) / sizeof(pairs[0]);
-    return known && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT32) ? EK_OK : EK_ERR_CORRUPT;
+    const bool clamped = p->qmin != INT32_MIN || p->qmax != INT32_MAX;
+    return known && !clamped && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT32) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 static void row(int32_t *out, const int32_t *a, const int32_t *b, const params *p)

@@ -2,7 +2,7 @@
 #ifndef EK_OPS_BROADCAST_H
 #define EK_OPS_BROADCAST_H
 
-#include "../op.h"
+#include "heavy_checks.h"
 
 /* One past the last element that `steps` reach, 0 when that is beyond 32 bits. */
 static inline uint64_t ek_broadcast_reach(const uint32_t *dims, const uint32_t *steps)
@@ -75,11 +75,6 @@ static inline bool ek_rows_next(ek_rows *r, const ek_fmt_broadcast *s)
 static inline bool ek_rows_swap(const ek_fmt_broadcast *s)
 {
     return s->b[3] && !s->a[3];
-}
-
-static inline bool ek_is_s8(int32_t v)
-{
-    return v >= INT8_MIN && v <= INT8_MAX;
 }
 
 #endif

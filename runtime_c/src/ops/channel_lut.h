@@ -1,8 +1,7 @@
-/* What ChannelLutS8 and ChannelLutS16 have in common. */
+/* What ChannelLut of int8 and of int16 have in common. */
 #include "../op.h"
 
-/* ChannelLutS8 and ChannelLutS16 are the same struct. */
-typedef ek_fmt_channel_lut_s8 params;
+typedef ek_fmt_channel_lut params;
 
 enum { MOST_TABLES = 256 };
 

@@ -1,4 +1,4 @@
-/* ChannelLutS16: an interpolated table for each channel, of some that channels share. */
+/* ChannelAn interpolated table for each channel, of some that channels share. */
 #include "channel_lut.h"
 #include "lut_s16.h"
 

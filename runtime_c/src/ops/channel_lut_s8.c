@@ -1,4 +1,4 @@
-/* ChannelLutS8: a table of 256 results for each channel, of some that channels share. */
+/* ChannelA table of 256 results for each channel, of some that channels share. */
 #include "channel_lut.h"
 
 static ek_status check(const ek_node *n)

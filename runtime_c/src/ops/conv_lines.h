@@ -56,8 +56,8 @@ static inline void ek_conv_lines_run(ek_conv *c, const ek_fmt_conv_geometry *g, 
                 ek_conv_copy_line(scratch + (size_t)ky * line, w, top + ky * w->dilation_h, line);
             c->gemm.part_step = line;
         }
-        c->kernels->gemm_s8(c->out + (size_t)y * c->out_row, c->out_pixel, (const int8_t *)a,
-                            (size_t)w->stride_w * w->pixel, (size_t)w->out_w, &c->gemm);
+        ek_gemm_run(c->kernels, c->out + (size_t)y * c->out_row, c->out_pixel, a, (size_t)w->stride_w * w->pixel,
+                    (size_t)w->out_w, &c->gemm);
     }
 }
 

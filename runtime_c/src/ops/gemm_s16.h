@@ -4,6 +4,7 @@
 
 #include "element_s16.h"
 #include "fixed_point.h"
+#include "weights/codec.h"
 
 typedef ek_gemm_s16 ek_gemm;
 
@@ -53,6 +54,31 @@ static inline void ek_gemm_skip(ek_gemm *g, size_t channels)
     g->requant.bias += channels;
     g->requant.multiplier += channels;
     g->requant.shift += channels;
+}
+
+/* Whether these kernels decode and pack weights behind a codec at once: none does. */
+static inline bool ek_gemm_decodes(const ek_kernels *kernels, const ek_codec *codec)
+{
+    (void)kernels, (void)codec;
+    return false;
+}
+
+static inline void ek_gemm_decode(const ek_kernels *kernels, void *packed, const ek_coded *w, size_t first,
+                                  const ek_gemm *g)
+{
+    (void)kernels, (void)packed, (void)w, (void)first, (void)g;
+}
+
+/* Whether rows can be multiplied with weights as the codec stores them; and that. */
+static inline bool ek_gemm_has_row(const ek_codec *codec)
+{
+    return codec->row_s16;
+}
+
+static inline void ek_gemm_row(const ek_kernels *kernels, ek_element *out, const ek_element *a, const ek_coded *w,
+                               const ek_gemm *g)
+{
+    w->codec->row_s16(kernels, out, a, w, &g->requant, g->n);
 }
 
 /* The outputs of an empty sum. */

@@ -4,6 +4,10 @@
 
 #include "element_s8.h"
 #include "fixed_point.h"
+#include "weights/codec.h"
+
+/* Tables may take rows of a in parts: conv_lines.h. */
+#define EK_GEMM_IN_PARTS
 
 typedef ek_gemm_s8 ek_gemm;
 
@@ -54,6 +58,30 @@ static inline void ek_gemm_skip(ek_gemm *g, size_t channels)
     g->requant.bias += channels;
     g->requant.multiplier += channels;
     g->requant.shift += channels;
+}
+
+/* Whether these kernels decode and pack weights behind a codec at once; and that, for the channels from `first` on. */
+static inline bool ek_gemm_decodes(const ek_kernels *kernels, const ek_codec *codec)
+{
+    return codec->packs_s8 && codec->packs_s8(kernels);
+}
+
+static inline void ek_gemm_decode(const ek_kernels *kernels, void *packed, const ek_coded *w, size_t first,
+                                  const ek_gemm *g)
+{
+    w->codec->pack_s8(kernels, packed, w, first, g->requant.bias, g->n);
+}
+
+/* Whether rows can be multiplied with weights as the codec stores them; and that. */
+static inline bool ek_gemm_has_row(const ek_codec *codec)
+{
+    return codec->row_s8;
+}
+
+static inline void ek_gemm_row(const ek_kernels *kernels, ek_element *out, const ek_element *a, const ek_coded *w,
+                               const ek_gemm *g)
+{
+    w->codec->row_s8(kernels, out, a, w, &g->requant, g->n);
 }
 
 /* The outputs of an empty sum. */

@@ -4,9 +4,6 @@
 
 #include "op.h"
 
-/* Blob offset of a bias that is not there (float kinds). */
-#define EK_NO_BIAS UINT32_MAX
-
 static inline uint64_t ek_align16(uint64_t bytes)
 {
     return bytes > UINT64_MAX - 15 ? UINT64_MAX : (bytes + 15) & ~UINT64_C(15);
@@ -26,6 +23,11 @@ static inline bool ek_is_s8(int32_t v)
 static inline uint32_t ek_reach_s8(int32_t zero)
 {
     return (uint32_t)(zero < 0 ? 127 - zero : 128 + zero);
+}
+
+static inline bool ek_check_q_range16(int32_t qmin, int32_t qmax)
+{
+    return qmin >= INT16_MIN && qmin <= qmax && qmax <= INT16_MAX;
 }
 
 static inline bool ek_check_q_range(int32_t zero, int32_t qmin, int32_t qmax)
@@ -49,9 +51,9 @@ static inline ek_requant ek_requant_of(const ek_node *node, const ek_fmt_requant
 }
 
 /* int32 bias[biases], int32 multiplier[n], uint8 shift[n], of int16 operators; likewise. */
-bool ek_check_requant16(const ek_node *node, const ek_fmt_requant16 *r, uint64_t biases, uint64_t n);
+bool ek_check_requant16(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n);
 
-static inline ek_requant16 ek_requant16_of(const ek_node *node, const ek_fmt_requant16 *r, size_t biases, size_t n)
+static inline ek_requant16 ek_requant16_of(const ek_node *node, const ek_fmt_requant *r, size_t biases, size_t n)
 {
     const int32_t *bias = ek_blob(node, r->table);
     return (ek_requant16){ .bias = bias,
@@ -69,12 +71,12 @@ static inline const void *ek_weights_of(const ek_node *node, uint32_t offset)
 
 static inline const float *ek_bias_f32(const ek_node *node, uint32_t offset)
 {
-    return offset == EK_NO_BIAS ? NULL : ek_blob(node, offset);
+    return offset == EK_NO_BLOB ? NULL : ek_blob(node, offset);
 }
 
 static inline bool ek_check_bias_f32(const ek_node *node, uint32_t offset, uint64_t n)
 {
-    return offset == EK_NO_BIAS || ek_check_blob(node, offset, ek_mul64(n, 4), 4);
+    return offset == EK_NO_BLOB || ek_check_blob(node, offset, ek_mul64(n, 4), 4);
 }
 
 /* Product of four 32-bit sizes, saturated. */

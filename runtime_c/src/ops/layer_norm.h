@@ -1,12 +1,11 @@
-/* The body of LayerNormS8 and LayerNormS16, whose files define
+/* The body of LayerNorm on integers, whose files define
  *     ELEMENT, DTYPE   the elements
  *     LARGEST          |element - zero|
  */
 #include "axis.h"
 #include "fixed_point.h"
 
-/* LayerNormS8 and LayerNormS16 are the same struct. */
-typedef ek_fmt_layer_norm_s8 params;
+typedef ek_fmt_layer_norm params;
 
 enum {
     BIAS_BITS = 12,     /* below the output's step */

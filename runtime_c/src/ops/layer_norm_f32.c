@@ -7,7 +7,7 @@ enum { LANES = 16, PART = 64 };
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_layer_norm_f32 *p = n->params;
+    const ek_fmt_layer_norm *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_DTYPE_FLOAT32) &&
                    ek_check_out(n, 0, EK_DTYPE_FLOAT32, ek_mul64(ek_mul64(v->outer, v->axis), v->inner)) &&
@@ -58,12 +58,12 @@ static inline float sum_of(const samples *s, bool square, float mean)
 }
 
 /* out may be in. */
-static inline void line(float *out, const samples *s, const ek_fmt_layer_norm_f32 *p)
+static inline void line(float *out, const samples *s, const ek_fmt_layer_norm *p)
 {
     const float *scale = s->factor - 2 * s->channels, *bias = s->factor - s->channels;
     const float count = (float)s->axis, mean = p->centered ? sum_of(s, false, 0.0f) / count : 0.0f;
-    const float inverse = 1.0f / sqrtf(sum_of(s, true, mean) / count + p->epsilon);
-    const float min = p->min, max = p->max;
+    const float inverse = 1.0f / sqrtf(sum_of(s, true, mean) / count + ek_f32((int32_t)p->epsilon_low));
+    const float min = ek_f32(p->qmin), max = ek_f32(p->qmax);
     for (size_t i = 0; i < s->axis; i++) {
         const size_t c = channel_of(s, i);
         const float y = (sample(s, i) - mean) * inverse * scale[c] + bias[c];
@@ -73,7 +73,7 @@ static inline void line(float *out, const samples *s, const ek_fmt_layer_norm_f3
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_layer_norm_f32 *p = n->params;
+    const ek_fmt_layer_norm *p = n->params;
     const float *table = ek_blob(n, p->table);
     samples s = { .in = ek_in(n, 0),
                   .factor = table + 2 * (size_t)p->channels,

@@ -1,11 +1,11 @@
-/* LutS16: an interpolated table. */
+/* An interpolated table. */
 #include "lut_s16.h"
 
 #include "../op.h"
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_lut_s16 *p = n->params;
+    const ek_fmt_lut *p = n->params;
     const bool fits = ek_check_in(n, 0, EK_DTYPE_INT16, p->count) && ek_check_out(n, 0, EK_DTYPE_INT16, p->count) &&
                       ek_check_blob(n, p->table, LUT_S16_POINTS * sizeof(int16_t), 2);
     return fits ? EK_OK : EK_ERR_CORRUPT;
@@ -13,7 +13,7 @@ static ek_status check(const ek_node *n)
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_lut_s16 *p = n->params;
+    const ek_fmt_lut *p = n->params;
     const int16_t *table = ek_blob(n, p->table), *in = ek_in(n, 0);
     int16_t *out = ek_out(n, 0);
     const size_t count = p->count;

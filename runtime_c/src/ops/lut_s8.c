@@ -1,9 +1,9 @@
-/* LutS8: a table of 256 results. */
+/* A table of 256 results. */
 #include "../op.h"
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_lut_s8 *p = n->params;
+    const ek_fmt_lut *p = n->params;
     const bool fits = ek_check_in(n, 0, EK_DTYPE_INT8, p->count) && ek_check_out(n, 0, EK_DTYPE_INT8, p->count) &&
                       ek_check_blob(n, p->table, 256, 1);
     return fits ? EK_OK : EK_ERR_CORRUPT;
@@ -11,7 +11,7 @@ static ek_status check(const ek_node *n)
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_lut_s8 *p = n->params;
+    const ek_fmt_lut *p = n->params;
     n->kernels->lut_s8(ek_out(n, 0), ek_in(n, 0), p->count, ek_blob(n, p->table));
     return EK_OK;
 }

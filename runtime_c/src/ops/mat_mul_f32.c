@@ -5,26 +5,26 @@
 
 static ek_status check(const ek_node *node)
 {
-    const ek_fmt_mat_mul_f32 *p = node->params;
+    const ek_fmt_mat_mul *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
     return ek_check_mat_mul(node, &m, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 /* b as weights [n][k], unless it lies so. */
-static uint64_t turned_bytes(const ek_fmt_mat_mul_f32 *p)
+static uint64_t turned_bytes(const ek_fmt_mat_mul *p)
 {
     return p->transpose_b ? 0 : ek_align16(ek_mul64((uint64_t)p->n * p->k, sizeof(float)));
 }
 
-static uint64_t scratch(const void *params, const ek_kernels *kernels)
+static uint64_t scratch(const ek_node *node)
 {
-    const ek_fmt_mat_mul_f32 *p = params;
-    return ek_add64(turned_bytes(p), ek_packed_bytes(kernels->packed_gemm_f32, p->n, p->k));
+    const ek_fmt_mat_mul *p = node->params;
+    return ek_add64(turned_bytes(p), ek_packed_bytes(node->kernels->packed_gemm_f32, p->n, p->k));
 }
 
 static const void *weights(const ek_node *node, const float *b)
 {
-    const ek_fmt_mat_mul_f32 *p = node->params;
+    const ek_fmt_mat_mul *p = node->params;
     uint8_t *packed = (uint8_t *)node->scratch + turned_bytes(p);
     if (!p->transpose_b) {
         float *turned = node->scratch;
@@ -39,7 +39,7 @@ static const void *weights(const ek_node *node, const float *b)
 
 static ek_status run(const ek_node *node)
 {
-    const ek_fmt_mat_mul_f32 *p = node->params;
+    const ek_fmt_mat_mul *p = node->params;
     const float *a = ek_in(node, 0), *b = ek_in(node, 1);
     float *out = ek_out(node, 0);
     ek_gemm_f32 gemm = { .min = -INFINITY, .max = INFINITY, .n = p->n, .k = p->k };

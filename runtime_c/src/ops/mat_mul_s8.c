@@ -16,14 +16,14 @@ static bool k_fits(uint64_t k)
 }
 
 /* Nor where the scaling shifts them to the left. Of a checked k and zero points. */
-static bool sum_fits(const ek_fmt_mat_mul_s8 *p)
+static bool sum_fits(const ek_fmt_mat_mul *p)
 {
     const uint64_t most = (uint64_t)p->k * ek_reach_s8(p->a_zero) * ek_reach_s8(p->b_zero);
     return most << (p->shift > 0 ? p->shift : 0) < UINT64_C(1) << 30;
 }
 
 /* |bz * sum(a)| = EK_BIG * quotient + rest; the quotient is spread over int8s. */
-static uint32_t extra(const ek_fmt_mat_mul_s8 *p)
+static uint32_t extra(const ek_fmt_mat_mul *p)
 {
     const int32_t zero = p->b_zero < 0 ? -p->b_zero : p->b_zero;
     if (!zero || !k_fits(p->k) || zero > 128) return 0;
@@ -33,7 +33,7 @@ static uint32_t extra(const ek_fmt_mat_mul_s8 *p)
 
 static ek_status check(const ek_node *node)
 {
-    const ek_fmt_mat_mul_s8 *p = node->params;
+    const ek_fmt_mat_mul *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
     if (!k_fits(p->k) || !ek_is_ratio(p->multiplier, p->shift) || !ek_is_s8(p->a_zero) || !ek_is_s8(p->b_zero) ||
         !sum_fits(p) || !ek_check_q_range(p->output_zero, p->qmin, p->qmax) ||
@@ -47,7 +47,7 @@ typedef struct layout {
     uint64_t rows, bias, multiplier, shift, weights, packed, end;
 } layout;
 
-static layout plan(const ek_fmt_mat_mul_s8 *p, const ek_kernels *kernels)
+static layout plan(const ek_fmt_mat_mul *p, const ek_kernels *kernels)
 {
     const uint32_t more = extra(p), k = p->k + more;
     const bool as_is = p->transpose_b && !more;
@@ -61,13 +61,13 @@ static layout plan(const ek_fmt_mat_mul_s8 *p, const ek_kernels *kernels)
     return l;
 }
 
-static uint64_t scratch(const void *params, const ek_kernels *kernels)
+static uint64_t scratch(const ek_node *node)
 {
-    return plan(params, kernels).end;
+    return plan(node->params, node->kernels).end;
 }
 
 /* b as weights [n][k + extra] and the bias that belongs to it. */
-static const int8_t *turn(const ek_fmt_mat_mul_s8 *p, const int8_t *b, int8_t *turned, int32_t *bias)
+static const int8_t *turn(const ek_fmt_mat_mul *p, const int8_t *b, int8_t *turned, int32_t *bias)
 {
     const size_t more = extra(p), k = p->k, n = p->n;
     const size_t along = p->transpose_b ? 1 : n, across = p->transpose_b ? k : 1;
@@ -86,7 +86,7 @@ static const int8_t *turn(const ek_fmt_mat_mul_s8 *p, const int8_t *b, int8_t *t
 }
 
 /* A row of a, and the elements that stand for -bz * sum(a). */
-static void extend(int8_t *to, const int8_t *a, const ek_fmt_mat_mul_s8 *p)
+static void extend(int8_t *to, const int8_t *a, const ek_fmt_mat_mul *p)
 {
     const uint32_t more = extra(p);
     int32_t sum = 0;
@@ -104,7 +104,7 @@ static void extend(int8_t *to, const int8_t *a, const ek_fmt_mat_mul_s8 *p)
 
 static void multiply(const ek_node *node, int8_t *out, const int8_t *a, const ek_gemm_s8 *gemm)
 {
-    const ek_fmt_mat_mul_s8 *p = node->params;
+    const ek_fmt_mat_mul *p = node->params;
     const ek_kernels *kernels = node->kernels;
     if (gemm->k == p->k) {
         kernels->gemm_s8(out, p->n, a, p->k, p->rows, gemm);
@@ -120,7 +120,7 @@ static void multiply(const ek_node *node, int8_t *out, const int8_t *a, const ek
 
 static ek_status run(const ek_node *node)
 {
-    const ek_fmt_mat_mul_s8 *p = node->params;
+    const ek_fmt_mat_mul *p = node->params;
     const layout l = plan(p, node->kernels);
     uint8_t *base = node->scratch;
     int32_t *bias = (int32_t *)(void *)(base + l.bias), *multiplier = (int32_t *)(void *)(base + l.multiplier);

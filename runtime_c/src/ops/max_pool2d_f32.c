@@ -6,13 +6,13 @@
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_max_pool2d_f32 *p = n->params;
+    const ek_fmt_max_pool2d *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 static void window(const ek_node *n, float *restrict out, const float *restrict image, ek_span rows, ek_span columns)
 {
-    const ek_fmt_max_pool2d_f32 *p = n->params;
+    const ek_fmt_max_pool2d *p = n->params;
     const size_t c = p->geometry.in_c;
     const ek_runs r = ek_pool_runs(&p->geometry, rows, columns);
     for (size_t j = 0; j < c; j++) out[j] = -INFINITY;

@@ -5,13 +5,13 @@
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_max_pool2d_s16 *p = n->params;
+    const ek_fmt_max_pool2d *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_INT16) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 static void window(const ek_node *n, int16_t *out, const int16_t *image, ek_span rows, ek_span columns)
 {
-    const ek_fmt_max_pool2d_s16 *p = n->params;
+    const ek_fmt_max_pool2d *p = n->params;
     const size_t c = p->geometry.in_c;
     const ek_runs r = ek_pool_runs(&p->geometry, rows, columns);
     for (size_t j = 0; j < c; j++) out[j] = EK_LEAST_S16;

@@ -1,15 +1,16 @@
-/* MulS16: int16 Mul, broadcast. */
+/* int16 Mul, broadcast. */
 #include "broadcast.h"
 #include "fixed_point.h"
 
 #define ELEMENT int16_t
 
-typedef ek_fmt_mul_s16 params;
+typedef ek_fmt_mul params;
 
 static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
-    return ek_is_ratio16(p->multiplier, p->shift) && p->qmin <= p->qmax &&
+    const bool zeros = !p->a_zero && !p->b_zero && !p->output_zero;
+    return ek_is_ratio16(p->multiplier, p->shift) && zeros && ek_check_q_range16(p->qmin, p->qmax) &&
                    ek_check_broadcast(n, &p->shape, EK_DTYPE_INT16)
                ? EK_OK
                : EK_ERR_CORRUPT;

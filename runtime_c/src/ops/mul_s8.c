@@ -1,10 +1,10 @@
-/* MulS8: int8 Mul, broadcast. */
+/* int8 Mul, broadcast. */
 #include "broadcast.h"
 #include "fixed_point.h"
 
 #define ELEMENT int8_t
 
-typedef ek_fmt_mul_s8 params;
+typedef ek_fmt_mul params;
 typedef ek_mul_s8 terms;
 
 static ek_status check(const ek_node *n)

@@ -1,4 +1,4 @@
-/* The body of PReluS8 and PReluS16, whose files define
+/* The body of PRelu, whose files define
  *     ELEMENT, DTYPE   the elements
  *     WIDE             holds (element - zero) * multiplier and 2^29
  *     LIMIT            of multipliers
@@ -6,8 +6,7 @@
 #include "axis.h"
 #include "fixed_point.h"
 
-/* PReluS8 and PReluS16 are the same struct. */
-typedef ek_fmt_prelu_s8 params;
+typedef ek_fmt_prelu params;
 
 static bool multiplier_fits(int32_t multiplier)
 {

@@ -1,3 +1,5 @@
+#include "heavy_checks.h"
+
 #define ELEMENT int16_t
 #define DTYPE   EK_DTYPE_INT16
 #define WIDE    int64_t
@@ -7,7 +9,9 @@
 static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
-    return !p->input_zero && !p->output_zero && p->qmin <= p->qmax && check_body(n, p) ? EK_OK : EK_ERR_CORRUPT;
+    return !p->input_zero && !p->output_zero && ek_check_q_range16(p->qmin, p->qmax) && check_body(n, p)
+               ? EK_OK
+               : EK_ERR_CORRUPT;
 }
 
 const ek_op ek_op_prelu_s16 = {

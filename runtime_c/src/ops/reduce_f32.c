@@ -8,7 +8,7 @@ enum { LANES = 16, PART = 64 };
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_reduce_f32 *p = n->params;
+    const ek_fmt_reduce *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_DTYPE_FLOAT32) && p->fn <= EK_REDUCE_FN_L2 &&
                    ek_check_out(n, 0, EK_DTYPE_FLOAT32, ek_mul64(v->outer, v->inner))
@@ -82,7 +82,7 @@ static float reduce_line(const float *in, size_t count, uint32_t fn)
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_reduce_f32 *p = n->params;
+    const ek_fmt_reduce *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
     const float *in = ek_in(n, 0);
     float *out = ek_out(n, 0);

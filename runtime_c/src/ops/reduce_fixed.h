@@ -1,4 +1,4 @@
-/* The body of ReduceS8 and ReduceS16, whose files define ELEMENT, DTYPE, TOTAL, the type of sums, and LANES, how
+/* The body of Reduce on integers, whose files define ELEMENT, DTYPE, TOTAL, the type of sums, and LANES, how
  * many of them a contiguous axis takes; `params`; and, before this,
  *     static bool check_mean(const params *p)
  *     static void mean(const ek_node *n, ELEMENT *out, const ELEMENT *in)
@@ -21,10 +21,9 @@ static ek_status check(const ek_node *n)
     return is_extreme(p) || (is_sum && check_mean(p)) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static uint64_t scratch(const void *node_params, const ek_kernels *kernels)
+static uint64_t scratch(const ek_node *n)
 {
-    const params *p = node_params;
-    (void)kernels;
+    const params *p = n->params;
     return is_extreme(p) ? 0 : sizeof(TOTAL) * (uint64_t)(p->view.inner == 1 ? LANES : p->view.inner);
 }
 

@@ -1,3 +1,4 @@
+#include "heavy_checks.h"
 #include "sums_s16.h"
 
 #define ELEMENT int16_t
@@ -5,11 +6,12 @@
 #define TOTAL   int64_t
 #define LANES   1
 
-typedef ek_fmt_reduce_s16 params;
+typedef ek_fmt_reduce params;
 
 static bool check_mean(const params *p)
 {
-    return p->qmin <= p->qmax && ek_check_sum_s16(p->view.axis, p->multiplier, p->shift);
+    return !p->input_zero && !p->output_zero && p->shift > 0 && ek_check_q_range16(p->qmin, p->qmax) &&
+           ek_check_sum_s16(p->view.axis, p->multiplier, p->shift);
 }
 
 static void mean(const ek_node *n, int16_t *out, const int16_t *in)

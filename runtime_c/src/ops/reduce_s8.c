@@ -5,7 +5,7 @@
 #define TOTAL   int32_t
 #define LANES   16 /* so that kernels have a row to work on */
 
-typedef ek_fmt_reduce_s8 params;
+typedef ek_fmt_reduce params;
 
 static bool check_mean(const params *p)
 {

@@ -5,7 +5,7 @@
 static bool check_range(uint8_t dtype, int32_t zero, int32_t qmin, int32_t qmax)
 {
     if (dtype == EK_DTYPE_INT8) return ek_check_q_range(zero, qmin, qmax);
-    return dtype == EK_DTYPE_INT16 && !zero && qmin <= qmax;
+    return dtype == EK_DTYPE_INT16 && !zero && ek_check_q_range16(qmin, qmax);
 }
 
 static ek_status check(const ek_node *n)

@@ -4,9 +4,7 @@
 
 #include "heavy_checks.h"
 
-/* ResizeS8, ResizeS16 and ResizeF32 are the same struct. */
-typedef ek_fmt_resize_s8 ek_resize;
-_Static_assert(sizeof(ek_resize) == sizeof(ek_fmt_resize_f32), "ResizeF32");
+typedef ek_fmt_resize ek_resize;
 
 /* Output index i lies between inputs lo[i] and hi[i], with weight[i] of the latter. */
 typedef struct ek_sources {

@@ -1,4 +1,4 @@
-/* The body of ResizeS8 and ResizeS16, whose files define
+/* The body of Resize on integers, whose files define
  *     ELEMENT, DTYPE   the elements
  *     WEIGHT_BITS      weights are in 1/2^WEIGHT_BITS; an element times that fits 32 bits
  *     WIDE             an element times the square of that

@@ -4,7 +4,7 @@
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_softmax_f32 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_DTYPE_FLOAT32) && p->log <= 1 &&
                    ek_check_out(n, 0, EK_DTYPE_FLOAT32, ek_mul64(ek_mul64(v->outer, v->axis), v->inner))
@@ -43,7 +43,7 @@ static void log_softmax(float *out, const float *in, size_t axis, size_t step)
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_softmax_f32 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
     const float *in = ek_in(n, 0);
     float *out = ek_out(n, 0);

@@ -10,7 +10,7 @@ typedef struct exponential {
 
 static exponential exponential_of(const ek_node *n)
 {
-    const ek_fmt_softmax_s16 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const uint32_t *high = ek_blob(n, p->table);
     return (exponential){ high, (const uint16_t *)(high + PARTS) };
 }
@@ -21,9 +21,9 @@ static inline uint32_t value(exponential e, uint32_t d)
 }
 
 /* No product and no sum of `axis` exponentials leaves 32 bits, and the largest is not 0. */
-static bool check_table(const ek_node *n, const ek_fmt_softmax_s16 *p)
+static bool check_table(const ek_node *n, const ek_fmt_softmax *p)
 {
-    if (!ek_check_blob(n, p->table, PARTS * (sizeof(uint32_t) + sizeof(uint16_t)), 4)) return false;
+    if (p->log || !ek_check_blob(n, p->table, PARTS * (sizeof(uint32_t) + sizeof(uint16_t)), 4)) return false;
     const exponential e = exponential_of(n);
     for (uint32_t i = 0; i < PARTS; i++) {
         const bool sums = ek_mul64(e.high[i], p->view.axis) <= UINT32_MAX;
@@ -34,7 +34,7 @@ static bool check_table(const ek_node *n, const ek_fmt_softmax_s16 *p)
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_softmax_s16 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_DTYPE_INT16) &&
                    ek_check_out(n, 0, EK_DTYPE_INT16, ek_mul64(ek_mul64(v->outer, v->axis), v->inner)) &&
@@ -58,7 +58,7 @@ static void softmax(int16_t *out, const int16_t *in, size_t axis, size_t step, e
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_softmax_s16 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
     const exponential e = exponential_of(n);
     const int16_t *in = ek_in(n, 0);

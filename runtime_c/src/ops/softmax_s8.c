@@ -3,9 +3,9 @@
 /* Exponentials are at most 2^23, so that 256 times one and half a sum fit 32 bits. */
 #define LARGEST (UINT32_C(1) << 23)
 
-static bool check_table(const ek_node *n, const ek_fmt_softmax_s8 *p)
+static bool check_table(const ek_node *n, const ek_fmt_softmax *p)
 {
-    if (!ek_check_blob(n, p->table, 256 * sizeof(uint32_t), 4)) return false;
+    if (p->log || !ek_check_blob(n, p->table, 256 * sizeof(uint32_t), 4)) return false;
     const uint32_t *e = ek_blob(n, p->table);
     for (uint32_t d = 0; d < 256; d++)
         if (e[d] > LARGEST || ek_mul64(e[d], p->view.axis) >= UINT64_C(1) << 31) return false;
@@ -14,7 +14,7 @@ static bool check_table(const ek_node *n, const ek_fmt_softmax_s8 *p)
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_softmax_s8 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_DTYPE_INT8) &&
                    ek_check_out(n, 0, EK_DTYPE_INT8, ek_mul64(ek_mul64(v->outer, v->axis), v->inner)) &&
@@ -38,7 +38,7 @@ static void softmax(int8_t *out, const int8_t *in, size_t axis, size_t step, con
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_softmax_s8 *p = n->params;
+    const ek_fmt_softmax *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
     const uint32_t *e = ek_blob(n, p->table);
     const int8_t *in = ek_in(n, 0);

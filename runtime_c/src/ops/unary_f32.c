@@ -1,4 +1,4 @@
-/* UnaryF32: functions of one float. alpha and beta are the ONNX attributes in the order that
+/* Functions of one float. alpha and beta are the ONNX attributes in the order that
  * toolkit/ops/unary.py lists them. */
 #include <math.h>
 
@@ -98,7 +98,7 @@ static unary_fn *const functions[] = {
 
 static ek_status check(const ek_node *n)
 {
-    const ek_fmt_unary_f32 *p = n->params;
+    const ek_fmt_unary *p = n->params;
     const bool known = p->fn < sizeof(functions) / sizeof(functions[0]);
     const bool fits = ek_check_in(n, 0, EK_DTYPE_FLOAT32, p->count) && ek_check_out(n, 0, EK_DTYPE_FLOAT32, p->count);
     return known && fits ? EK_OK : EK_ERR_CORRUPT;
@@ -106,7 +106,7 @@ static ek_status check(const ek_node *n)
 
 static ek_status run(const ek_node *n)
 {
-    const ek_fmt_unary_f32 *p = n->params;
+    const ek_fmt_unary *p = n->params;
     functions[p->fn](ek_out(n, 0), ek_in(n, 0), p->count, p->alpha, p->beta);
     return EK_OK;
 }

@@ -140,7 +140,7 @@ static bool set_conv(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *
 
 static bool set_fully_connected(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
 {
-    const ek_fmt_fully_connected_s8 *p = n->params;
+    const ek_fmt_fully_connected *p = n->params;
     *why = "it is too wide";
     if (p->k > UINT16_MAX || p->n > UINT16_MAX) return false;
     const ek_fmt_conv_geometry g = { .in_h = p->rows,
@@ -162,7 +162,7 @@ static bool set_fully_connected(ek_layer *l, const ek_node *n, const ek_opencl_c
 
 static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
 {
-    const ek_fmt_add_s8 *p = n->params;
+    const ek_fmt_add *p = n->params;
     const ek_fmt_tensor *a = ek_in_tensor(n, 0), *b = ek_in_tensor(n, 1), *out = ek_out_tensor(n, 0);
     const uint32_t bytes = ek_out_type(n, 0)->bytes;
     *why = "it broadcasts";
@@ -239,7 +239,7 @@ static bool set_pool(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *
 
 static bool set_mean(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
 {
-    const ek_fmt_avg_pool2d_s8 *p = n->params;
+    const ek_fmt_avg_pool2d *p = n->params;
     if (!set_pool(l, n, &p->geometry, c, why)) return false;
     l->pool.mode = EK_POOL_MEAN;
     l->pool.counts = p->counts;
@@ -252,20 +252,23 @@ static bool set_mean(ek_layer *l, const ek_node *n, const ek_opencl_config *c, c
 
 static bool set_kind(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
 {
+    *why = "the accelerator has no such operator";
+    if (n->op->dtype != EK_DTYPE_INT8) return false;
     switch (n->op->kind) {
-    case EK_OP_CONV2D_S8: {
-        const ek_fmt_conv2d_s8 *p = n->params;
-        return set_conv(l, n, &p->geometry, &p->requant, false, c, why);
+    case EK_OP_CONV2D: {
+        const ek_fmt_conv2d *p = n->params;
+        return !p->codec.id && set_conv(l, n, &p->geometry, &p->requant, false, c, why);
     }
-    case EK_OP_DEPTHWISE_CONV2D_S8: {
-        const ek_fmt_depthwise_conv2d_s8 *p = n->params;
-        return set_conv(l, n, &p->geometry, &p->requant, taps_of(&p->geometry) <= c->taps, c, why);
+    case EK_OP_DEPTHWISE_CONV2D: {
+        const ek_fmt_depthwise_conv2d *p = n->params;
+        return !p->codec.id && set_conv(l, n, &p->geometry, &p->requant, taps_of(&p->geometry) <= c->taps, c, why);
     }
-    case EK_OP_FULLY_CONNECTED_S8: return set_fully_connected(l, n, c, why);
-    case EK_OP_ADD_S8: return set_add(l, n, c, why);
-    case EK_OP_MAX_POOL2D_S8: return set_pool(l, n, &((const ek_fmt_max_pool2d_s8 *)n->params)->geometry, c, why);
-    case EK_OP_AVG_POOL2D_S8: return set_mean(l, n, c, why);
-    default: *why = "the accelerator has no such operator"; return false;
+    case EK_OP_FULLY_CONNECTED:
+        return !((const ek_fmt_fully_connected *)n->params)->codec.id && set_fully_connected(l, n, c, why);
+    case EK_OP_ADD: return set_add(l, n, c, why);
+    case EK_OP_MAX_POOL2D: return set_pool(l, n, &((const ek_fmt_max_pool2d *)n->params)->geometry, c, why);
+    case EK_OP_AVG_POOL2D: return set_mean(l, n, c, why);
+    default: return false;
     }
 }
 

@@ -21,11 +21,11 @@ typedef struct source {
 
 static source source_of(const ek_node *n)
 {
-    if (n->op->kind == EK_OP_FULLY_CONNECTED_S8) {
-        const ek_fmt_fully_connected_s8 *p = n->params;
+    if (n->op->kind == EK_OP_FULLY_CONNECTED) {
+        const ek_fmt_fully_connected *p = n->params;
         return (source){ ek_blob(n, p->weights), &p->requant, 1, 1, p->k, p->n, 1, 1, false };
     }
-    const ek_fmt_conv2d_s8 *p = n->params; /* the struct of depthwise is the same */
+    const ek_fmt_conv2d *p = n->params; /* the struct of depthwise is the same */
     const ek_fmt_conv_geometry *g = &p->geometry;
     return (source){ ek_blob(n, p->weights),
                      &p->requant,
@@ -35,7 +35,7 @@ static source source_of(const ek_node *n)
                      g->out_c,
                      g->groups,
                      g->dilation_w,
-                     n->op->kind == EK_OP_DEPTHWISE_CONV2D_S8 };
+                     n->op->kind == EK_OP_DEPTHWISE_CONV2D };
 }
 
 /* `tap` counts through kernel_h x kernel_w, `i` through the group's inputs; rows go on into the next tap. */
@@ -112,7 +112,7 @@ void ek_layer_pack_quants(int32_t *to, const ek_layer *l, const ek_node *n, cons
 
 void ek_layer_pack_means(int32_t *to, const ek_layer *l, const ek_node *n)
 {
-    const ek_fmt_avg_pool2d_s8 *p = n->params;
+    const ek_fmt_avg_pool2d *p = n->params;
     const int32_t *multiplier = ek_blob(n, p->table);
     const int8_t *shift = (const int8_t *)(multiplier + p->counts);
     for (uint32_t i = 0; i < l->pool.counts; i++) {

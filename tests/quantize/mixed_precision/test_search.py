@@ -198,7 +198,7 @@ def test_what_8_bits_mend_is_not_made_float(net, done, monkeypatch):
     assert len(pack(coarse.graph)) < len(pack(done.graph))
 
     def drop(data):
-        return float(any("W4" in o.kind.name for o in read(data).ops))
+        return float(any(o.is_coded for o in read(data).ops))
 
     found = fit_budget(coarse, Budget(max_drop=0.0), pack, drop, rounding="nearest")
     assert found.mixed.met and "float32" not in found.mixed.nodes.values()

@@ -1,25 +1,27 @@
-/* The body of ArgMaxS8, ArgMaxS16 and ArgMaxF32, whose files define ELEMENT and DTYPE. */
+/* The index of the smallest or largest element along an axis. Built for s8, s16 and f32. */
+#include "element.h"
+
+#include EK_TYPED_HEADER(element)
 #include "axis.h"
 
-/* The three are the same struct. */
-typedef ek_fmt_arg_max_s8 params;
+typedef ek_fmt_arg_max params;
 
 static ek_status check(const ek_node *n)
 {
     const params *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
-    return ek_check_view(n, v, DTYPE) && v->axis <= INT32_MAX && p->is_min <= 1 && p->last <= 1 &&
+    return ek_check_view(n, v, EK_ELEMENT_DTYPE) && v->axis <= INT32_MAX && p->is_min <= 1 && p->last <= 1 &&
                    ek_check_out(n, 0, EK_DTYPE_INT32, ek_mul64(v->outer, v->inner))
                ? EK_OK
                : EK_ERR_CORRUPT;
 }
 
-static int32_t find(const ELEMENT *in, const params *p)
+static int32_t find(const ek_element *in, const params *p)
 {
-    ELEMENT best = in[0];
+    ek_element best = in[0];
     uint32_t found = 0;
     for (uint32_t i = 1; i < p->view.axis; i++) {
-        const ELEMENT x = in[(size_t)i * p->view.inner];
+        const ek_element x = in[(size_t)i * p->view.inner];
         if ((p->is_min ? x < best : x > best) || (p->last && x == best)) {
             best = x;
             found = i;
@@ -31,9 +33,11 @@ static int32_t find(const ELEMENT *in, const params *p)
 static ek_status run(const ek_node *n)
 {
     const params *p = n->params;
-    const ELEMENT *in = ek_in(n, 0);
+    const ek_element *in = ek_in(n, 0);
     int32_t *out = ek_out(n, 0);
     for (size_t o = 0; o < p->view.outer; o++, in += (size_t)p->view.axis * p->view.inner)
         for (size_t j = 0; j < p->view.inner; j++) *out++ = find(in + j, p);
     return EK_OK;
 }
+
+const ek_op EK_TYPED(ek_op_arg_max) = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };

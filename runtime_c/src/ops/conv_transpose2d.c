@@ -1,4 +1,7 @@
-/* The body of conv_transpose2d_*.c, which defines ek_params and EK_OP and includes a gemm_*.h before it. */
+/* Transposed convolution: a convolution for each phase of its stride. Built for s8, s16 and f32. */
+#include "element.h"
+
+#include EK_TYPED_HEADER(gemm)
 #include "conv_gemm.h"
 #include "transpose_phases.h"
 
@@ -9,7 +12,7 @@ static inline uint64_t biases(const ek_fmt_conv_geometry *g)
 
 static ek_status check(const ek_node *node)
 {
-    const ek_params *p = node->params;
+    const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const uint64_t weights = ek_mul64(ek_mul64(ek_conv_k(g), g->out_c), sizeof(ek_weight));
     if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_blob(node, p->weights, weights, sizeof(ek_weight)) ||
@@ -18,10 +21,10 @@ static ek_status check(const ek_node *node)
     return EK_OK;
 }
 
-static uint64_t scratch(const void *params, const ek_kernels *kernels)
+static uint64_t scratch(const ek_node *node)
 {
-    const ek_fmt_conv_geometry *g = &((const ek_params *)params)->geometry;
-    return ek_mul64(ek_phases_most_k(g), ek_gemm_rows(kernels) * sizeof(ek_element));
+    const ek_fmt_conv_geometry *g = &((const ek_fmt_conv_transpose2d *)node->params)->geometry;
+    return ek_mul64(ek_phases_most_k(g), ek_gemm_rows(node->kernels) * sizeof(ek_element));
 }
 
 static uint32_t phase_k(const ek_phases *p)
@@ -37,7 +40,7 @@ static size_t packed_group(const ek_node *node, const ek_phases *p)
 
 static uint64_t packed_bytes(const ek_node *node)
 {
-    const ek_params *p = node->params;
+    const ek_fmt_conv_transpose2d *p = node->params;
     uint64_t bytes = 0;
     for (ek_phases phases = ek_phases_begin(&p->geometry); ek_phases_next(&phases);)
         bytes += (uint64_t)p->geometry.groups * packed_group(node, &phases);
@@ -47,7 +50,7 @@ static uint64_t packed_bytes(const ek_node *node)
 /* The weights and biases of the first group in the file. */
 static ek_gemm product(const ek_node *node, const ek_phases *phases)
 {
-    const ek_params *p = node->params;
+    const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const size_t matrix = (size_t)g->out_c * (g->in_c / g->groups);
     ek_gemm gemm = { .weights = (const ek_weight *)ek_blob(node, p->weights) + ek_phase_weights(phases) * matrix,
@@ -66,7 +69,7 @@ static void next_group(ek_gemm *gemm)
 
 static inline void pack(const ek_node *node, void *packed)
 {
-    const ek_params *p = node->params;
+    const ek_fmt_conv_transpose2d *p = node->params;
     uint8_t *to = packed;
     for (ek_phases phases = ek_phases_begin(&p->geometry); ek_phases_next(&phases);) {
         ek_gemm gemm = product(node, &phases);
@@ -101,7 +104,7 @@ static void run_phase(const ek_node *node, const ek_phases *phases, ek_conv *con
 
 static ek_status run(const ek_node *node)
 {
-    const ek_params *p = node->params;
+    const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const uint8_t *packed = node->packed;
     for (ek_phases phases = ek_phases_begin(g); ek_phases_next(&phases);) {
@@ -125,7 +128,7 @@ static ek_status run(const ek_node *node)
     return EK_OK;
 }
 
-const ek_op EK_OP = {
+const ek_op EK_TYPED(ek_op_conv_transpose2d) = {
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs = 1,
@@ -133,6 +136,6 @@ const ek_op EK_OP = {
     .scratch = scratch,
     .packed_bytes = packed_bytes,
     .pack = EK_OP_PACK(pack),
-    .weights_at = offsetof(ek_params, weights),
+    .weights_at = offsetof(ek_fmt_conv_transpose2d, weights),
     .run = run,
 };

@@ -1,5 +1,0 @@
-#include "conv2d_s8.h"
-
-typedef ek_fmt_conv2d_s8 ek_params;
-#define EK_OP ek_op_conv2d_s8
-#include "conv2d_w8.h"

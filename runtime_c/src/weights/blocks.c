@@ -1,0 +1,52 @@
+/* Built for s8 and s16. */
+#include "element.h"
+
+/* clang-format off */
+#include EK_TYPED_HEADER(ops/gemm)
+/* clang-format on */
+#include "blocks.h"
+
+/* Weights of a block, for kernels that do not say. Those that want it packed get more: they may take many channels
+ * together. */
+enum { BLOCK = 1024, BLOCK_TO_PACK = 8192 };
+
+uint32_t EK_TYPED(ek_block)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least)
+{
+    const uint32_t other = ek_gemm_wants_packed(kernels) ? BLOCK_TO_PACK : BLOCK;
+    const uint32_t most = kernels->gemm_w4_block ? kernels->gemm_w4_block : other;
+    const bool twice = kernels->gemm_w4_block && ek_gemm_wants_packed(kernels) && !ek_gemm_decodes(kernels, codec);
+    const uint32_t fit = k ? (twice ? most / 2 : most) / k / EK_BLOCK_CHANNELS * EK_BLOCK_CHANNELS : 0;
+    return fit > least ? fit : least;
+}
+
+/* Bytes of a block decoded, before it is packed. */
+static uint64_t plain_bytes(const ek_kernels *kernels, const ek_codec *codec, uint32_t block, uint64_t k)
+{
+    return ek_gemm_decodes(kernels, codec) ? 0 : ek_align16(k * block);
+}
+
+uint64_t EK_TYPED(ek_block_scratch)(const ek_kernels *kernels, const ek_codec *codec, uint64_t k, uint32_t least)
+{
+    if (!codec) return UINT64_MAX;
+    if (ek_gemm_wants_packed(kernels) && !ek_gemm_can_pack(kernels) && !ek_gemm_decodes(kernels, codec))
+        return UINT64_MAX;
+    if (k > UINT32_MAX / least) return UINT64_MAX;
+    const uint32_t block = EK_TYPED(ek_block)(kernels, codec, (uint32_t)k, least);
+    return ek_add64(plain_bytes(kernels, codec, block, k), ek_gemm_packed(kernels, block, (uint32_t)k));
+}
+
+void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, const ek_coded *w, size_t first, uint32_t block,
+                             uint8_t *scratch)
+{
+    uint8_t *packed = scratch + plain_bytes(kernels, w->codec, block, w->k);
+    if (ek_gemm_decodes(kernels, w->codec)) {
+        ek_gemm_decode(kernels, packed, w, first, g);
+        g->weights = packed;
+        return;
+    }
+    w->codec->unpack((int8_t *)scratch, w, first, g->n);
+    g->weights = scratch;
+    if (!ek_gemm_wants_packed(kernels)) return;
+    ek_gemm_pack(kernels, packed, g);
+    g->weights = packed;
+}

@@ -1,0 +1,51 @@
+/* Weights behind a codec: stored in fewer bits, int8 once they are decoded. Operators ask the codec for rows of
+ * int8 and know nothing of how they are stored. A codec is one file, and a line in the build's list of them. */
+#ifndef EK_CODEC_H
+#define EK_CODEC_H
+
+#include "op.h"
+
+/* The stored weights of n channels, k each. */
+typedef struct ek_coded {
+    const struct ek_codec *codec;
+    const uint8_t *data, *auxiliary; /* auxiliary: NULL where the codec needs none */
+    uint32_t group, k;
+} ek_coded;
+
+/* Sizes of weights: `rows` of `count` in the order that the file has them, and n channels of k. */
+typedef struct ek_coded_size {
+    uint64_t rows, count, n, k;
+} ek_coded_size;
+
+typedef struct ek_codec {
+    uint32_t id; /* in files */
+
+    /* The stored bytes are in the blob, and whatever they say every weight is an int8. On hostile numbers. */
+    bool (*check)(const ek_node *node, uint32_t weights, const ek_fmt_codec *codec, const ek_coded_size *size);
+    /* Channels [first, first + n) as int8 [n][k]; the rows of the file are channels. */
+    void (*unpack)(int8_t *to, const ek_coded *w, size_t first, size_t n);
+    /* All weights as int8 [k][n]; the rows of the file are taps of n channels. */
+    void (*unpack_taps)(int8_t *to, const ek_coded *w, size_t n);
+
+    /* One row of gemm_s8 or gemm_s16 with weights as they are stored; NULL: only unpacked. */
+    void (*row_s8)(const ek_kernels *kernels, int8_t *out, const int8_t *a, const ek_coded *w, const ek_requant *r,
+                   uint32_t n);
+    void (*row_s16)(const ek_kernels *kernels, int16_t *out, const int16_t *a, const ek_coded *w, const ek_requant16 *r,
+                    uint32_t n);
+    /* NULL, or whether these kernels decode and pack for gemm_s8 at once, and that. */
+    bool (*packs_s8)(const ek_kernels *kernels);
+    void (*pack_s8)(const ek_kernels *kernels, void *packed, const ek_coded *w, size_t first, const int32_t *bias,
+                    uint32_t n);
+} ek_codec;
+
+/* NULL when the build lacks it. */
+const ek_codec *ek_codec_of(const ek_node *node, uint32_t id);
+
+/* The weights at blob offset `weights` of a checked operator, k of each channel. */
+static inline ek_coded ek_coded_of(const ek_node *node, uint32_t weights, const ek_fmt_codec *codec, uint32_t k)
+{
+    return (ek_coded){ ek_codec_of(node, codec->id), ek_blob(node, weights),
+                       codec->auxiliary == EK_NO_BLOB ? NULL : ek_blob(node, codec->auxiliary), codec->group, k };
+}
+
+#endif

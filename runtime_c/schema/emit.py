@@ -1,4 +1,4 @@
-"""Write what C and Python need to know of edge.fbs: `python emit.py` rewrites both files.
+"""Write what C and Python need to know of edge.fbs: `python emit.py` rewrites all three files.
 
 The schema uses a small part of the FlatBuffers language (scalars, fixed arrays, structs, tables,
 enums, a few attributes), and so does this reader. A test checks the result against flatc.
@@ -14,6 +14,7 @@ from pathlib import Path
 NOTICE = "Written by runtime_c/schema/emit.py from edge.fbs: do not edit."
 HERE = Path(__file__).parent
 SCHEMA = HERE / "edge.fbs"
+C_TYPES = HERE.parent / "include" / "edgekit" / "types.h"
 C_HEADER = HERE.parent / "include" / "edgekit" / "format.h"
 PYTHON = HERE.parent.parent / "toolkit" / "format" / "schema.py"
 
@@ -208,6 +209,32 @@ def field_code(s: Schema, struct: str) -> bytes:
     return code + close()
 
 
+# What edgekit.h speaks of: in types.h. All others are in format.h.
+PUBLIC_ENUMS = {
+    "DType": "EK_DTYPE_*: the element type of a tensor.",
+    "OpKind": "EK_OP_*: the kind of an operator.",
+}
+
+
+def c_enum(s: Schema, name: str) -> list[str]:
+    prefix = "EK_OP" if name == "OpKind" else f"EK_{snake(name).upper()}"
+    values = (f"    {prefix}_{snake(k).upper()} = {v}," for k, v in s.enums[name][1].items())
+    return ["enum {", *values, "};", ""]
+
+
+def c_types(s: Schema) -> str:
+    out = [
+        "/* Numbers of the .edge file that the public interface names.",
+        f" * {NOTICE} */",
+        "#ifndef EDGEKIT_TYPES_H",
+        "#define EDGEKIT_TYPES_H",
+        "",
+    ]
+    for name, what in PUBLIC_ENUMS.items():
+        out += [f"/* {what} */", *c_enum(s, name)]
+    return "\n".join([*out, "#endif", ""])
+
+
 def c_header(s: Schema) -> str:
     out = [
         f"/* The .edge file as C sees it. {NOTICE} */",
@@ -216,21 +243,20 @@ def c_header(s: Schema) -> str:
         "",
         "#include <stdint.h>",
         "",
-        "#ifdef __cplusplus",
+        '#include "edgekit/types.h"',
+        "",
+        "#if defined __cplusplus",
         "#define EK_STATIC_ASSERT static_assert",
-        "#else",
+        "#elif __STDC_VERSION__ >= 201112L",
         "#define EK_STATIC_ASSERT _Static_assert",
+        "#else /* C99: an array of -1 elements does not compile */",
+        "#define EK_STATIC_ASSERT(is, text) extern const char ek_static_assert[(is) ? 1 : -1]",
         "#endif",
         "",
     ]
-    for name, (_, values) in s.enums.items():
-        prefix = "EK_OP" if name == "OpKind" else f"EK_{snake(name).upper()}"
-        out += [
-            "enum {",
-            *(f"    {prefix}_{snake(k).upper()} = {v}," for k, v in values.items()),
-            "};",
-            "",
-        ]
+    for name in s.enums:
+        if name not in PUBLIC_ENUMS:
+            out += c_enum(s, name)
     for name, members in s.structs.items():
         size, _ = s.layout(name)
         out.append(f"typedef struct ek_fmt_{snake(name)} {{")
@@ -276,7 +302,16 @@ def c_header(s: Schema) -> str:
         for k in s.enums["OpKind"][1]
         for dtype, name in s.forms(k)
     ]
-    out += [" \\\n".join(forms), "", "#endif", ""]
+    out += [
+        " \\\n".join(forms),
+        "",
+        "/* X(name) of every codec of weights: a file of src/weights. */",
+    ]
+    codecs = [snake(k) for k, v in s.enums["WeightCodec"][1].items() if v]
+    out += [f"#define EK_CODECS(X) {' '.join(f'X({c})' for c in codecs)}"]
+    out += ["", "/* X(kind, name in the schema) of every kind. */", "#define EK_KINDS(X) \\"]
+    names = [f'    X({snake(k).upper()}, "{k}")' for k in s.enums["OpKind"][1]]
+    out += [" \\\n".join(names), "", "#endif", ""]
     return "\n".join(out)
 
 
@@ -357,10 +392,15 @@ def python_module(s: Schema) -> str:
 
 
 def main() -> int:
-    """Write both files; with --check, only say whether they are up to date."""
+    """Write the files; with --check, only say whether they are up to date."""
     schema = read(SCHEMA.read_text())
     stale = 0
-    for path, text in ((C_HEADER, c_header(schema)), (PYTHON, python_module(schema))):
+    written = {
+        C_TYPES: c_types(schema),
+        C_HEADER: c_header(schema),
+        PYTHON: python_module(schema),
+    }
+    for path, text in written.items():
         if "--check" in sys.argv:
             if not path.exists() or path.read_text() != text:
                 print(

@@ -3,7 +3,7 @@
 
 #include "flat.h"
 
-_Static_assert(EK_ALIGN % 8 == 0, "Memory holds a 64-bit field and is read in place");
+EK_STATIC_ASSERT(EK_ALIGN % 8 == 0, "Memory holds a 64-bit field and is read in place");
 
 enum {
     IDENTIFIER_AT = 4,

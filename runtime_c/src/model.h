@@ -58,7 +58,7 @@ enum { EK_PROGRAM_WORD = 4 };
 static inline ek_node ek_node_at(const ek_model *model, uint32_t i, ek_op_record *op)
 {
     (void)ek_read_op(model, i, op);
-    return (ek_node){ .model = model, .op = op, .params = op->params };
+    return (ek_node){ .model = model, .op = op, .params = op->params.bytes };
 }
 
 /* For an executor that runs some operators elsewhere: the others one by one, and their memory. */

@@ -37,7 +37,10 @@ typedef struct ek_op_record {
     const struct ek_op *impl;
     uint8_t kind, inputs, outputs;
     uint8_t dtype; /* that it computes in */
-    _Alignas(4) uint8_t params[EK_PARAMS_BYTES + 4];
+    union {
+        uint32_t word; /* for alignment */
+        uint8_t bytes[EK_PARAMS_BYTES + 4];
+    } params;
 } ek_op_record;
 
 typedef struct ek_node {

@@ -144,7 +144,7 @@ ek_status ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
     if (!form) return op->dtype == EK_DTYPE_ANY ? EK_ERR_CORRUPT : EK_ERR_UNSUPPORTED;
     op->impl = form->op;
     const uint32_t flags = ((const uint8_t *)op->operands)[-1];
-    return read_fields(m, &o, (const uint8_t *)form->code, flags, rest, op->params) ? EK_OK : EK_ERR_CORRUPT;
+    return read_fields(m, &o, (const uint8_t *)form->code, flags, rest, op->params.bytes) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 void ek_read_memory(const ek_model *m, uint32_t i, ek_op_record *op)

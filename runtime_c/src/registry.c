@@ -9,40 +9,54 @@
 #error "a target's flags reached the portable part"
 #endif
 
-/* ek_ops.inc is written by the build: one EK_FORM(KIND, DTYPE, name) a body of an operator kind. */
+/* A build that chooses its parts writes four lists and says so. Without them all operators and codecs are in it,
+ * and no kernel table but the reference. */
+#ifdef EK_CONFIGURED
+#define EK_OPS_INC     "ek_ops.inc"
+#define EK_CODECS_INC  "ek_codecs.inc"
+#define EK_TARGETS_INC "ek_targets.inc"
+#define EK_PLANS_INC   "ek_plans.inc"
+#else
+#define EK_OPS_INC     "default/ops.inc"
+#define EK_CODECS_INC  "default/codecs.inc"
+#define EK_TARGETS_INC "default/targets.inc"
+#define EK_PLANS_INC   "default/plans.inc"
+#endif
+
+/* One EK_FORM(KIND, DTYPE, name) a body of an operator kind. */
 #define EK_FORM(KIND, DTYPE, name) extern const ek_op ek_op_##name;
-#include "ek_ops.inc"
+#include EK_OPS_INC
 #undef EK_FORM
 
 static const ek_form forms[] = {
 #define EK_FORM(KIND, DTYPE, name) { EK_FORM_KEY(EK_OP_##KIND, EK_DTYPE_##DTYPE), &ek_op_##name, EK_CODE_OF_##KIND },
-#include "ek_ops.inc"
+#include EK_OPS_INC
 #undef EK_FORM
     { 0, NULL, NULL },
 };
 
-/* ek_codecs.inc likewise: one EK_CODEC(name) a codec of weights. */
+/* One EK_CODEC(name) a codec of weights. */
 #define EK_CODEC(name) extern const ek_codec ek_codec_##name;
-#include "ek_codecs.inc"
+#include EK_CODECS_INC
 #undef EK_CODEC
 
 static const ek_codec *const codecs[] = {
 #define EK_CODEC(name) &ek_codec_##name,
-#include "ek_codecs.inc"
+#include EK_CODECS_INC
 #undef EK_CODEC
     NULL,
 };
 
 static const ek_registry registry = { forms, codecs };
 
-/* ek_targets.inc is written by the build: one EK_TARGET(name) a kernel table, best last. */
+/* One EK_TARGET(name) a kernel table, best last. */
 #define EK_TARGET(name) extern const ek_target ek_target_##name;
-#include "ek_targets.inc"
+#include EK_TARGETS_INC
 #undef EK_TARGET
 
 static const ek_target *const targets[] = {
 #define EK_TARGET(name) &ek_target_##name,
-#include "ek_targets.inc"
+#include EK_TARGETS_INC
 #undef EK_TARGET
     NULL,
 };
@@ -55,14 +69,14 @@ static const ek_kernels *const reference = &reference_kernels;
 static const ek_kernels *const reference = NULL;
 #endif
 
-/* ek_plans.inc likewise: one EK_PLAN(name) a table of another CPU. */
+/* One EK_PLAN(name) a table of another CPU. */
 #define EK_PLAN(name) extern const ek_kernels ek_plan_##name;
-#include "ek_plans.inc"
+#include EK_PLANS_INC
 #undef EK_PLAN
 
 static const ek_kernels *const plans[] = {
 #define EK_PLAN(name) &ek_plan_##name,
-#include "ek_plans.inc"
+#include EK_PLANS_INC
 #undef EK_PLAN
     NULL,
 };

@@ -22,7 +22,8 @@ struct ek_session {
     bool in_file; /* weights lie packed in the file */
 };
 
-_Static_assert((sizeof(ek_session) + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN <= EK_SESSION_OVERHEAD, "EK_SESSION_OVERHEAD");
+EK_STATIC_ASSERT((sizeof(ek_session) + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN <= EK_SESSION_OVERHEAD,
+                 "EK_SESSION_OVERHEAD");
 
 /* Offsets from the session's start, in this order. */
 typedef struct session_layout {
@@ -199,7 +200,7 @@ static ek_node session_node(const ek_session *s, uint32_t i, ek_op_record *room)
     if (!kept) (void)ek_read_op(s->model, i, room);
     return (ek_node){ .model = s->model,
                       .op = op,
-                      .params = op->params,
+                      .params = op->params.bytes,
                       .kernels = s->kernels,
                       .arena = s->arena,
                       .persistent = s->persistent,

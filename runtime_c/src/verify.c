@@ -161,7 +161,7 @@ static ek_status verify_op(const ek_model *m, uint32_t i)
     ek_op_record op;
     const ek_status status = ek_read_op(m, i, &op);
     if (status) return status;
-    const ek_node n = { .model = m, .op = &op, .params = op.params };
+    const ek_node n = { .model = m, .op = &op, .params = op.params.bytes };
     const ek_op *impl = op.impl;
     if (!verify_operands(&n, impl) || !verify_sharing(&n, impl) || !verify_scratch(&n) || !verify_reads(&n, i))
         return EK_ERR_CORRUPT;

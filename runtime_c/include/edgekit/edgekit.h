@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "edgekit/types.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -44,19 +46,23 @@ typedef enum ek_status {
     EK_ERR_DEVICE = -9,      /* an accelerator failed, or did not answer in time */
 } ek_status;
 
-/* In words; never NULL. */
+/* In words, of any number; never NULL. The text is constant, as all that this header returns as const char *
+ * lies in the library or in the file: nobody frees it. */
 const char *ek_status_str(ek_status status);
 
 /* EK_VERSION_MAJOR * 10000 + EK_VERSION_MINOR * 100 + EK_VERSION_PATCH of the library. */
 uint32_t ek_version(void);
 
-/* The micro-kernels in use. Opaque here; edgekit/kernels.h has them. */
+/* The micro-kernels in use. Opaque here; edgekit/kernels.h has them. Tables are constant and are there as long as
+ * the program: nobody frees them, and any number of sessions and threads share one. */
 typedef struct ek_kernels ek_kernels;
 
-/* The portable C kernels, the meaning of all others; NULL in firmware for files packed beforehand. */
+/* The portable C kernels, the meaning of all others; NULL in firmware for files packed beforehand
+ * (EDGEKIT_PACK_AT_LOAD=OFF). */
 const ek_kernels *ek_kernels_reference(void);
 
-/* The best table that this CPU supports, or the one called `name`; NULL if it cannot run here. */
+/* The best table that this CPU supports where `name` is NULL, or the one called `name`; NULL if it cannot run
+ * here or is not in this build. */
 const ek_kernels *ek_kernels_select(const char *name);
 
 /* For tools that prepare files on a host: geometry and packing of another CPU's table `name`, whose
@@ -66,7 +72,8 @@ const ek_kernels *ek_kernels_plan(const char *name);
 /* Name of the i-th table in this build ("ref" is the first), NULL past the last. */
 const char *ek_kernels_name(size_t i);
 
-/* An opened model. Its fields are private; declared so that callers can place it. */
+/* An opened model. Its fields are private but for those with a comment; declared so that callers can place it.
+ * It holds pointers into the file and owns nothing: nothing closes it. */
 typedef struct ek_model {
     const uint8_t *data;
     size_t bytes;
@@ -80,6 +87,7 @@ typedef struct ek_model {
     uint32_t tensor_count, type_count, op_count, dim_count, program_bytes, blob_bytes;
     uint32_t input_count, output_count, names_bytes;
     uint32_t failed_op; /* after an error: the operator it was found in, UINT32_MAX if none */
+    uint32_t reserved[4];
 } ek_model;
 
 enum {
@@ -88,7 +96,10 @@ enum {
 };
 
 /* Check the `bytes` at `data` once and for all. The data is used in place, must be aligned to
- * EK_ALIGN, and must stay unchanged while the model or a session of it is used. */
+ * EK_ALIGN, and must stay unchanged while the model or a session of it is used; it is the caller's, as *model is,
+ * which needs no initialization. `flags` is EK_OPEN_DEFAULT or EK_OPEN_CHECKSUM. After an error *model is no model,
+ * but its failed_op is set. EK_ERR_ARG, EK_ERR_ALIGN, EK_ERR_CORRUPT, EK_ERR_VERSION, EK_ERR_UNSUPPORTED for an
+ * operator or a codec that this build lacks, EK_ERR_CHECKSUM. */
 ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_t flags);
 
 /* What a caller sees of an input or output. Text and shape point into the file. */
@@ -106,31 +117,43 @@ typedef struct ek_io {
     uint16_t tensor;
 } ek_io;
 
+/* 0 of a model that is NULL or did not open. */
 uint32_t ek_input_count(const ek_model *model);
 uint32_t ek_output_count(const ek_model *model);
+/* Describe input or output `index`, below the count, in the caller's *io; EK_ERR_ARG beyond. */
 ek_status ek_model_input(const ek_model *model, uint32_t index, ek_io *io);
 ek_status ek_model_output(const ek_model *model, uint32_t index, ek_io *io);
 
+/* Name of the kind of operator `op`, as the schema has it ("Conv2d"), for an ek_profiler or ek_op_callback; NULL
+ * beyond the last. Programs that do not call it do not link the names. */
+const char *ek_op_name(const ek_model *model, uint32_t op);
+
+/* A model with memory to run in. It is nothing but the memory that it was made in: nothing closes it. */
 typedef struct ek_session ek_session;
 
-/* Bytes of memory a session of `model` needs with these kernels. */
+/* Bytes of memory a session of `model` needs with these kernels. EK_ERR_UNSUPPORTED for a file packed for another
+ * table, or kernels whose packing is not in this build; EK_ERR_MEMORY for more than a size_t holds. */
 ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size_t *bytes);
 
 /* Make a session in `memory`, aligned to EK_ALIGN, which is then the session's until the caller
- * takes it back. Packs weights if the kernels want that. Persistent memory starts as zeros. */
+ * takes it back. Packs weights if the kernels want that. Persistent memory starts as zeros. The model must
+ * outlive the session, at its address. EK_ERR_ALIGN, EK_ERR_MEMORY for less than ek_session_size says, and its
+ * errors. */
 ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, const ek_model *model,
                           const ek_kernels *kernels);
 
-/* Inputs are written in place before ek_run, outputs read in place after it. An input's bytes
- * may be reused by the run: write all of them before every run. */
+/* Inputs are written in place before ek_run, outputs read in place after it, at io->data in the session's memory,
+ * which stays where it is. An input's bytes may be reused by the run: write all of them before every run. `index` is
+ * below ek_input_count or ek_output_count; EK_ERR_ARG beyond. */
 ek_status ek_session_input(const ek_session *session, uint32_t index, ek_io *io);
 ek_status ek_session_output(const ek_session *session, uint32_t index, ek_io *io);
 
-/* Run all operators; start over if a stepped run was under way. */
+/* Run all operators; start over if a stepped run was under way. EK_ERR_INDEX when the model computes an index that
+ * points outside its tensor: the outputs are undefined then, the next run starts anew. */
 ek_status ek_run(ek_session *session);
 
 /* Run at most `ops` operators and return how many are left in *left; 0 means the outputs are
- * ready and the next call starts a new run. */
+ * ready and the next call starts a new run. 0 operators: only how many are left. Errors as of ek_run. */
 ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left);
 
 /* Set persistent memory back to zeros and forget a run under way. */
@@ -141,10 +164,12 @@ typedef void (*ek_op_callback)(void *context, const ek_session *session, uint32_
 /* Called before (`after` = 0) and after each operator, to time it. */
 typedef void (*ek_profiler)(void *context, uint32_t op, int after);
 
+/* Have `callback` or `profiler` called with `context`, which is the caller's; NULL for no more calls. */
 ek_status ek_session_on_op(ek_session *session, ek_op_callback callback, void *context);
 ek_status ek_session_on_profile(ek_session *session, ek_profiler profiler, void *context);
 
-/* The bytes of output `index` of operator `op`, to be read from within an ek_op_callback. */
+/* The bytes of output `index` of operator `op`, to be read from within an ek_op_callback: *data points into the
+ * session's memory. EK_ERR_ARG for an operator or output that does not exist. */
 ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index, const void **data,
                                uint32_t *bytes);
 
@@ -162,11 +187,11 @@ void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, 
 void ek_quantize_f32_s16(const ek_kernels *kernels, int16_t *q, const float *x, size_t count, float scale);
 void ek_dequantize_s16_f32(float *x, const int16_t *q, size_t count, float scale);
 
-/* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN), or only
- * their size when `packed` is NULL; 0 bytes for an operator that packs nothing. */
+/* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN). When `packed` is NULL,
+ * *bytes is the room that packing takes, the weights and what it works with; 0 for an operator that packs nothing. */
 ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *kernels, void *packed, size_t *bytes);
 
-/* CRC-32 (IEEE 802.3) of `bytes` at `data`, going on from `crc` (0 to start). */
+/* CRC-32 (IEEE 802.3) of `bytes` at `data`, going on from `crc` (0 to start). `data` may be NULL for 0 bytes. */
 uint32_t ek_crc32(uint32_t crc, const void *data, size_t bytes);
 /* [/cdef] */
 

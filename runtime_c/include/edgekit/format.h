@@ -4,19 +4,15 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-#define EK_STATIC_ASSERT static_assert
-#else
-#define EK_STATIC_ASSERT _Static_assert
-#endif
+#include "edgekit/types.h"
 
-enum {
-    EK_DTYPE_FLOAT32 = 0,
-    EK_DTYPE_INT8 = 1,
-    EK_DTYPE_INT16 = 2,
-    EK_DTYPE_INT32 = 3,
-    EK_DTYPE_UINT8 = 4,
-};
+#if defined __cplusplus
+#define EK_STATIC_ASSERT static_assert
+#elif __STDC_VERSION__ >= 201112L
+#define EK_STATIC_ASSERT _Static_assert
+#else /* C99: an array of -1 elements does not compile */
+#define EK_STATIC_ASSERT(is, text) extern const char ek_static_assert[(is) ? 1 : -1]
+#endif
 
 enum {
     EK_PLACE_ARENA = 0,
@@ -95,39 +91,6 @@ enum {
     EK_PAD_MODE_CONSTANT = 0,
     EK_PAD_MODE_REFLECT = 1,
     EK_PAD_MODE_EDGE = 2,
-};
-
-enum {
-    EK_OP_CONV2D = 1,
-    EK_OP_DEPTHWISE_CONV2D = 2,
-    EK_OP_CONV_TRANSPOSE2D = 3,
-    EK_OP_FULLY_CONNECTED = 4,
-    EK_OP_MAT_MUL = 5,
-    EK_OP_ADD = 6,
-    EK_OP_MUL = 7,
-    EK_OP_MIN_MAX = 8,
-    EK_OP_PRELU = 9,
-    EK_OP_LUT = 10,
-    EK_OP_CHANNEL_LUT = 11,
-    EK_OP_BINARY = 12,
-    EK_OP_UNARY = 13,
-    EK_OP_COMPARE = 14,
-    EK_OP_WHERE = 15,
-    EK_OP_MAX_POOL2D = 16,
-    EK_OP_AVG_POOL2D = 17,
-    EK_OP_REDUCE = 18,
-    EK_OP_SOFTMAX = 19,
-    EK_OP_LAYER_NORM = 20,
-    EK_OP_ARG_MAX = 21,
-    EK_OP_RESIZE = 22,
-    EK_OP_CONCAT = 23,
-    EK_OP_COPY = 24,
-    EK_OP_PAD = 25,
-    EK_OP_GATHER = 26,
-    EK_OP_CAST = 27,
-    EK_OP_QUANTIZE = 28,
-    EK_OP_DEQUANTIZE = 29,
-    EK_OP_REQUANTIZE = 30,
 };
 
 typedef struct ek_fmt_conv_geometry {
@@ -647,5 +610,41 @@ enum {
     X(DEQUANTIZE, INT8, dequantize_s8, 0) \
     X(DEQUANTIZE, INT16, dequantize_s16, 0) \
     X(REQUANTIZE, ANY, requantize, 0)
+
+/* X(name) of every codec of weights: a file of src/weights. */
+#define EK_CODECS(X) X(nibbles)
+
+/* X(kind, name in the schema) of every kind. */
+#define EK_KINDS(X) \
+    X(CONV2D, "Conv2d") \
+    X(DEPTHWISE_CONV2D, "DepthwiseConv2d") \
+    X(CONV_TRANSPOSE2D, "ConvTranspose2d") \
+    X(FULLY_CONNECTED, "FullyConnected") \
+    X(MAT_MUL, "MatMul") \
+    X(ADD, "Add") \
+    X(MUL, "Mul") \
+    X(MIN_MAX, "MinMax") \
+    X(PRELU, "PRelu") \
+    X(LUT, "Lut") \
+    X(CHANNEL_LUT, "ChannelLut") \
+    X(BINARY, "Binary") \
+    X(UNARY, "Unary") \
+    X(COMPARE, "Compare") \
+    X(WHERE, "Where") \
+    X(MAX_POOL2D, "MaxPool2d") \
+    X(AVG_POOL2D, "AvgPool2d") \
+    X(REDUCE, "Reduce") \
+    X(SOFTMAX, "Softmax") \
+    X(LAYER_NORM, "LayerNorm") \
+    X(ARG_MAX, "ArgMax") \
+    X(RESIZE, "Resize") \
+    X(CONCAT, "Concat") \
+    X(COPY, "Copy") \
+    X(PAD, "Pad") \
+    X(GATHER, "Gather") \
+    X(CAST, "Cast") \
+    X(QUANTIZE, "Quantize") \
+    X(DEQUANTIZE, "Dequantize") \
+    X(REQUANTIZE, "Requantize")
 
 #endif

@@ -5,11 +5,6 @@
 #include "depthwise_lines.h"
 #include "weights/coded.h"
 
-static inline const ek_fmt_conv_geometry *geometry_of(const ek_node *node)
-{
-    return &((const ek_fmt_depthwise_conv2d *)node->params)->geometry;
-}
-
 static inline uint32_t taps_of(const ek_fmt_conv_geometry *g)
 {
     return (uint32_t)g->kernel_h * g->kernel_w;
@@ -170,6 +165,11 @@ static ek_status run(const ek_node *node)
     return run_plain(&n);
 }
 #else
+static inline const ek_fmt_conv_geometry *geometry_of(const ek_node *node)
+{
+    return &((const ek_fmt_depthwise_conv2d *)node->params)->geometry;
+}
+
 static uint64_t scratch(const ek_node *node)
 {
     return plain_scratch(geometry_of(node), node->kernels);

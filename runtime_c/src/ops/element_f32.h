@@ -12,7 +12,7 @@ typedef float ek_weight;
 /* Of an operator's parameters `p`: the byte that padding is made of; whether bias[biases] and what
  * else belongs to n channels are there; the fields that they become in what kernels get. */
 #define EK_FILL(p)                        0
-#define EK_CHECK_TAIL(node, p, biases, n) ek_check_bias_f32(node, (p)->requant.table, n)
+#define EK_CHECK_TAIL(node, p, biases, n) ((void)(biases), ek_check_bias_f32(node, (p)->requant.table, n))
 #define EK_TAIL(node, p, biases, n) \
     .bias = ek_bias_f32(node, (p)->requant.table), .min = ek_f32((p)->requant.qmin), .max = ek_f32((p)->requant.qmax)
 

@@ -41,12 +41,6 @@ static inline ek_gemm product(const ek_node *node)
                       .k = p->k };
 }
 
-static inline void pack_plain(const ek_node *node, void *packed)
-{
-    const ek_gemm gemm = product(node);
-    ek_gemm_pack(node->kernels, packed, &gemm);
-}
-
 static void multiply(const ek_node *node, size_t first, const ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
@@ -119,6 +113,12 @@ static void run_blocks(const ek_node *node, ek_gemm *gemm)
         multiply(node, first, gemm);
         ek_gemm_skip(gemm, gemm->n);
     }
+}
+#else
+static inline void pack_plain(const ek_node *node, void *packed)
+{
+    const ek_gemm gemm = product(node);
+    ek_gemm_pack(node->kernels, packed, &gemm);
 }
 #endif
 

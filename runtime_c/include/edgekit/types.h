@@ -1,0 +1,49 @@
+/* Numbers of the .edge file that the public interface names.
+ * Written by runtime_c/schema/emit.py from edge.fbs: do not edit. */
+#ifndef EDGEKIT_TYPES_H
+#define EDGEKIT_TYPES_H
+
+/* EK_DTYPE_*: the element type of a tensor. */
+enum {
+    EK_DTYPE_FLOAT32 = 0,
+    EK_DTYPE_INT8 = 1,
+    EK_DTYPE_INT16 = 2,
+    EK_DTYPE_INT32 = 3,
+    EK_DTYPE_UINT8 = 4,
+};
+
+/* EK_OP_*: the kind of an operator. */
+enum {
+    EK_OP_CONV2D = 1,
+    EK_OP_DEPTHWISE_CONV2D = 2,
+    EK_OP_CONV_TRANSPOSE2D = 3,
+    EK_OP_FULLY_CONNECTED = 4,
+    EK_OP_MAT_MUL = 5,
+    EK_OP_ADD = 6,
+    EK_OP_MUL = 7,
+    EK_OP_MIN_MAX = 8,
+    EK_OP_PRELU = 9,
+    EK_OP_LUT = 10,
+    EK_OP_CHANNEL_LUT = 11,
+    EK_OP_BINARY = 12,
+    EK_OP_UNARY = 13,
+    EK_OP_COMPARE = 14,
+    EK_OP_WHERE = 15,
+    EK_OP_MAX_POOL2D = 16,
+    EK_OP_AVG_POOL2D = 17,
+    EK_OP_REDUCE = 18,
+    EK_OP_SOFTMAX = 19,
+    EK_OP_LAYER_NORM = 20,
+    EK_OP_ARG_MAX = 21,
+    EK_OP_RESIZE = 22,
+    EK_OP_CONCAT = 23,
+    EK_OP_COPY = 24,
+    EK_OP_PAD = 25,
+    EK_OP_GATHER = 26,
+    EK_OP_CAST = 27,
+    EK_OP_QUANTIZE = 28,
+    EK_OP_DEQUANTIZE = 29,
+    EK_OP_REQUANTIZE = 30,
+};
+
+#endif

@@ -70,12 +70,14 @@ static bool is_packed(const ek_model *model)
     return !ek_same(model->target, "generic");
 }
 
-/* False for tables that only run files packed beforehand: they keep the packers out of flash. */
-static bool can_pack(const ek_kernels *k)
+/* False for firmware that only runs files packed beforehand: its operators' packing stays out of flash. */
+static bool can_pack(void)
 {
-    return (!k->packed_gemm_s8 || k->pack_gemm_s8) && (!k->packed_gemm_s16 || k->pack_gemm_s16) &&
-           (!k->packed_gemm_f32 || k->pack_gemm_f32) && (!k->packed_depthwise_s8 || k->pack_depthwise_s8) &&
-           (!k->packed_depthwise_s16 || k->pack_depthwise_s16);
+#ifdef EK_NO_PACKERS
+    return false;
+#else
+    return true;
+#endif
 }
 
 static uint32_t weights_offset(const ek_op *impl, const ek_node *n)
@@ -113,7 +115,7 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
         if (room > limit) return EK_ERR_MEMORY;
         if (room && packed + room > packing) packing = packed + room;
     }
-    if (packed && !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
+    if (packed && !can_pack()) return EK_ERR_UNSUPPORTED;
     l->kept = aligned(sizeof(ek_session));
     l->packed = aligned(l->kept + (packed ? model->op_count * sizeof(kept_op) : 0));
     l->arena = l->packed + packed;
@@ -136,7 +138,7 @@ ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size
 ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *kernels, void *packed, size_t *bytes)
 {
     if (!model || !model->data || !kernels || !bytes || op >= model->op_count) return EK_ERR_ARG;
-    if (is_packed(model) || !can_pack(kernels)) return EK_ERR_UNSUPPORTED;
+    if (is_packed(model) || !can_pack()) return EK_ERR_UNSUPPORTED;
     ek_op_record record;
     const ek_node n = packing_node(model, kernels, op, &record);
     const ek_op *impl = record.impl;

@@ -1,5 +1,6 @@
-# Kernel tables of the family; a build takes those that its target.toml names. All have unpack_gemm_w4.
-set(EDGEKIT_UNPACKS_W4 ON)
+# Kernel tables of the family; a build takes those that its target.toml names. All have unpack_gemm_w4,
+# which decodes and packs weights for gemm_s8 at once.
+set(EDGEKIT_DECODES_FOR gemm_s8)
 edgekit_kernels(cortex_m_dsp
   SOURCES dsp/table.c dsp/pack.c dsp/gemm_s8.c dsp/gemm_s8_loops.c dsp/unpack_w4.c dsp/row_w4.c dsp/depthwise_s8.c dsp/depthwise_s8_loops.c
           dsp/elementwise_s8.c dsp/gemm_s16.c dsp/gemm_s16_loops.c dsp/depthwise_s16.c dsp/row_w4_s16.c

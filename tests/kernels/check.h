@@ -8,24 +8,13 @@
 
 #include "edgekit/kernels.h"
 
-/* A family compares every slot it knows of `opt` with `ref`; false after the first difference,
- * which it has printed. It skips slots that hold the reference's own function. */
-typedef bool (*check_fn)(const ek_kernels *ref, const ek_kernels *opt);
-typedef void (*bench_fn)(const ek_kernels *ref, const ek_kernels *opt);
+/* check_NAME of each kernel of kernels.def compares it in `opt` with `ref`; false after the first difference, which
+ * it has printed. It skips a kernel that `opt` lacks or that is the reference's own function. */
+#define EK_CHECK(name, arguments, users) bool check_##name(const ek_kernels *ref, const ek_kernels *opt);
+EK_KERNELS(EK_NOTHING, EK_CHECK, EK_CHECK, EK_NOTHING)
+#undef EK_CHECK
 
-bool check_gemm_s8(const ek_kernels *ref, const ek_kernels *opt);
-bool check_row_w4(const ek_kernels *ref, const ek_kernels *opt);
-bool check_gemm_f32(const ek_kernels *ref, const ek_kernels *opt);
-bool check_depthwise_s8(const ek_kernels *ref, const ek_kernels *opt);
-bool check_depthwise_f32(const ek_kernels *ref, const ek_kernels *opt);
-bool check_gemm_s16(const ek_kernels *ref, const ek_kernels *opt);
-bool check_row_w4_s16(const ek_kernels *ref, const ek_kernels *opt);
-bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt);
-bool check_mat_mul_s16(const ek_kernels *ref, const ek_kernels *opt);
-bool check_depthwise_s16(const ek_kernels *ref, const ek_kernels *opt);
-bool check_elementwise(const ek_kernels *ref, const ek_kernels *opt);
-bool check_quantize_f32(const ek_kernels *ref, const ek_kernels *opt);
-bool check_pool(const ek_kernels *ref, const ek_kernels *opt);
+typedef void (*bench_fn)(const ek_kernels *ref, const ek_kernels *opt);
 
 void bench_gemm(const ek_kernels *ref, const ek_kernels *opt);
 void bench_depthwise(const ek_kernels *ref, const ek_kernels *opt);

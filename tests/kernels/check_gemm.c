@@ -158,7 +158,8 @@ static void parts_gather(int8_t *a, const parts *p, const shape *s)
             a[r * s->k + i] = from[r * p->a_step + i / p->part * p->part_step + i % p->part];
 }
 
-static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
+/* With weights of 4 bits, of the table's own unpacking, or plain ones. */
+static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial, bool w4)
 {
     shape s = pick_shape(trial);
     parts p = { 0 };
@@ -170,7 +171,6 @@ static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t t
         parts_gather(a.data, &p, &s);
     else
         fill_s8(a.data, a_bytes);
-    const bool w4 = opt->unpack_gemm_w4 && trial % 3 == 1;
     nibbles four = { 0 };
     if (w4)
         four = nibbles_make(w.data, s.n, s.k);
@@ -192,7 +192,7 @@ static bool try_gemm_s8(const ek_kernels *ref, const ek_kernels *opt, uint32_t t
                  &g);
     ptrdiff_t where;
     const bool same = output_equal(&want, &got, &where);
-    if (!same) report(w4 ? "gemm_s8 of 4-bit weights" : "gemm_s8", opt, trial, &s, where);
+    if (!same) report(w4 ? "unpack_gemm_w4" : "gemm_s8", opt, trial, &s, where);
 
     output_free(want), output_free(got);
     block_free(a), block_free(w), block_free(bias), block_free(bound), block_free(rw), block_free(ow);
@@ -249,7 +249,15 @@ bool check_gemm_s8(const ek_kernels *ref, const ek_kernels *opt)
     for (uint32_t n = 1; opt->packed_gemm_s8 && n < 70; n++)
         if (!packs_in_16s(opt->packed_gemm_s8(n, 71 - n), opt)) return false;
     for (uint32_t t = 0; t < check_trials; t++)
-        if (!try_gemm_s8(ref, opt, t)) return false;
+        if (!try_gemm_s8(ref, opt, t, false)) return false;
+    return true;
+}
+
+bool check_unpack_gemm_w4(const ek_kernels *ref, const ek_kernels *opt)
+{
+    if (opt->unpack_gemm_w4 == ref->unpack_gemm_w4) return true;
+    for (uint32_t t = 0; t < check_trials; t++)
+        if (!try_gemm_s8(ref, opt, t, true)) return false;
     return true;
 }
 

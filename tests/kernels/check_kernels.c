@@ -11,34 +11,25 @@
 
 #include "check.h"
 
-static const struct family {
-    const char *name;
+typedef bool (*check_fn)(const ek_kernels *ref, const ek_kernels *opt);
+
+static const struct check {
+    const char *kernel;
     check_fn check;
-} families[] = {
-    { "gemm_s8", check_gemm_s8 },
-    { "row_w4", check_row_w4 },
-    { "gemm_f32", check_gemm_f32 },
-    { "depthwise_s8", check_depthwise_s8 },
-    { "depthwise_f32", check_depthwise_f32 },
-    { "gemm_s16", check_gemm_s16 },
-    { "row_w4_s16", check_row_w4_s16 },
-    { "mat_mul_s16", check_mat_mul_s16 },
-    { "add_s16", check_add_s16 },
-    { "depthwise_s16", check_depthwise_s16 },
-    { "elementwise", check_elementwise },
-    { "pool", check_pool },
-    { "quantize_f32", check_quantize_f32 },
+} checks[] = {
+#define EK_CHECKED(name, arguments, users) { #name, check_##name },
+    EK_KERNELS(EK_NOTHING, EK_CHECKED, EK_CHECKED, EK_NOTHING)
 };
 
 static const bench_fn benches[] = { bench_gemm,        bench_depthwise, bench_s16,
                                     bench_elementwise, bench_pool,      bench_quantize_f32 };
 
-static const char *running_table = "", *running_family = "";
+static const char *running_table = "", *running_kernel = "";
 
-/* A kernel that crashes is its family's failure. */
+/* A kernel that crashes is a failure. */
 static void crashed(int number)
 {
-    printf("%s %s: CRASHED (signal %d)\n", running_table, running_family, number);
+    printf("%s %s: CRASHED (signal %d)\n", running_table, running_kernel, number);
     fflush(stdout);
     _Exit(1);
 }
@@ -47,12 +38,12 @@ static bool check_table(const ek_kernels *ref, const ek_kernels *opt, uint32_t s
 {
     bool ok = opt->gemm_s8_rows >= 1 && opt->gemm_s16_rows >= 1 && opt->gemm_f32_rows >= 1;
     if (!ok) printf("%s: a number of rows is 0\n", opt->name);
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         rnd_seed(seed);
         running_table = opt->name;
-        running_family = families[f].name;
-        const bool same = families[f].check(ref, opt);
-        printf("%s %s: %s\n", opt->name, families[f].name, same ? "ok" : "FAILED");
+        running_kernel = checks[i].kernel;
+        const bool same = checks[i].check(ref, opt);
+        printf("%s %s: %s\n", opt->name, checks[i].kernel, same ? "ok" : "FAILED");
         fflush(stdout);
         ok = ok && same;
     }

@@ -110,7 +110,7 @@ set_target_properties(app PROPERTIES LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/l
 
 STACK_BYTES = 0x2000
 
-_OF_TABLES = ("-DEK_OMIT_", "-DEK_TABLES_PACK")  # what a table leaves out or has
+_OF_TABLES = "-DEK_OMIT_"  # what a table leaves out
 INSTANCES = "generated"
 """The build's folder of files that are one for each element type."""
 

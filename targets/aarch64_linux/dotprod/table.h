@@ -6,14 +6,14 @@
 #include "kernels.h"
 
 /* clang-format off */
-#define EK_DOTPROD_KERNELS                                        \
-    EK_NEON_KERNELS,                                              \
-    .gemm_s8 = ek_dotprod_gemm_s8,                                \
-    .packed_gemm_s8 = ek_dotprod_packed_gemm_s8,                  \
-    .pack_gemm_s8 = EK_PACKER(ek_dotprod_pack_gemm_s8),           \
-    .depthwise_s8 = ek_dotprod_depthwise_s8,                      \
-    .packed_depthwise_s8 = ek_dotprod_packed_depthwise_s8,        \
-    .pack_depthwise_s8 = EK_PACKER(ek_dotprod_pack_depthwise_s8)
+#define EK_DOTPROD_KERNELS                                          \
+    EK_NEON_KERNELS,                                                \
+    .gemm_s8 = ek_dotprod_gemm_s8,                                  \
+    .packed_gemm_s8 = ek_dotprod_packed_gemm_s8,                    \
+    .pack_gemm_s8 = EK_SLOT(pack_gemm_s8, ek_dotprod_pack_gemm_s8), \
+    .depthwise_s8 = ek_dotprod_depthwise_s8,                        \
+    .packed_depthwise_s8 = ek_dotprod_packed_depthwise_s8,          \
+    .pack_depthwise_s8 = EK_SLOT(pack_depthwise_s8, ek_dotprod_pack_depthwise_s8)
 /* clang-format on */
 
 #endif

@@ -14,7 +14,7 @@ static const ek_kernels kernels = {
     .name = "aarch64_i8mm",
     .gemm_s8 = ek_i8mm_gemm_s8,
     .packed_gemm_s8 = ek_i8mm_packed_gemm_s8,
-    .pack_gemm_s8 = EK_PACKER(ek_i8mm_pack_gemm_s8),
+    .pack_gemm_s8 = EK_SLOT(pack_gemm_s8, ek_i8mm_pack_gemm_s8),
 };
 
 const ek_target ek_target_aarch64_i8mm = { &kernels, supported };

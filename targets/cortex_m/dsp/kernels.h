@@ -15,7 +15,7 @@ ek_packed_fn ek_dsp_packed_depthwise_s8;
 ek_pack_depthwise_s8_fn ek_dsp_pack_depthwise_s8;
 
 ek_gemm_s8_fn ek_dsp_gemm_s8;
-ek_unpack_w4_fn ek_dsp_unpack_gemm_w4;
+ek_unpack_gemm_w4_fn ek_dsp_unpack_gemm_w4;
 ek_row_w4_fn ek_dsp_row_w4;
 ek_row_w4_s16_fn ek_dsp_row_w4_s16;
 ek_gemm_s16_fn ek_dsp_gemm_s16;

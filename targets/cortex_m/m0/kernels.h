@@ -11,7 +11,7 @@ ek_packed_fn ek_m0_packed_gemm_s8;
 ek_pack_gemm_fn ek_m0_pack_gemm_s8;
 
 ek_gemm_s8_fn ek_m0_gemm_s8;
-ek_unpack_w4_fn ek_m0_unpack_gemm_w4;
+ek_unpack_gemm_w4_fn ek_m0_unpack_gemm_w4;
 ek_row_w4_fn ek_m0_row_w4;
 ek_depthwise_s8_fn ek_m0_depthwise_s8;
 

@@ -82,7 +82,7 @@ ek_packed_fn ek_mve_packed_depthwise_s8;
 ek_pack_depthwise_s8_fn ek_mve_pack_depthwise_s8;
 
 ek_gemm_s8_fn ek_mve_gemm_s8;
-ek_unpack_w4_fn ek_mve_unpack_gemm_w4;
+ek_unpack_gemm_w4_fn ek_mve_unpack_gemm_w4;
 ek_row_w4_fn ek_mve_row_w4;
 ek_row_w4_s16_fn ek_mve_row_w4_s16;
 ek_gemm_s16_fn ek_mve_gemm_s16;

@@ -34,7 +34,8 @@ SCALARS = {
 # How parameters lie in the program. A byte of a kind's code: what, log2 of a field's bytes << 3,
 # number of such fields - 1 << 5. After EQUAL and EQUAL_SIGNED a byte per field says what the field
 # equals: operand << 3 | property. A shared struct lies between OPEN and CLOSE, an optional one
-# behind CLOSE with 1 instead of a size, to the end: its fields equal NOTHING, which is 0.
+# behind CLOSE with 1 instead of a size, and its words of 4 bytes - 1, to the end: its fields equal
+# NOTHING, which is 0.
 CODES = ("END", "OPEN", "CLOSE", "UNSIGNED", "SIGNED", "RAW", "EQUAL", "EQUAL_SIGNED")
 OPERANDS = ("input0", "input1", "output0", "nothing")
 NOTHING = "nothing.zero"
@@ -101,6 +102,11 @@ class Schema:
     def equals(self, struct: str, f: Field) -> str:
         """What the field equals as a rule, or ""."""
         return NOTHING if struct in self.optional else f.equals
+
+    def room(self, struct: str) -> int:
+        """Bytes of a struct whose fields are written as 4 bytes each, the last too."""
+        last = self.flat(struct)[-1][1]
+        return -(-(self.layout(struct)[0] - SCALARS[last][2] + 4) // 4) * 4
 
     def flat(self, struct: str, prefix: str = "") -> list[tuple[str, str, str]]:
         """(name, scalar, equals) of each field, those of nested structs and arrays in place."""
@@ -190,9 +196,8 @@ def field_code(s: Schema, struct: str) -> bytes:
             if f.type in s.optional:
                 if f is not s.structs[struct][-1]:
                     raise ValueError(f"{struct}.{f.name} is optional, so has to come last")
-                if len(inner) != 1 + len(s.structs[f.type]):
-                    raise ValueError(f"{f.type} is optional, so all its fields have one size")
-                inner = bytes([CODES.index("CLOSE") | 1 << 3]) + inner
+                words = s.layout(f.type)[0] // 4
+                inner = bytes([CODES.index("CLOSE") | 1 << 3 | (words - 1) << 5]) + inner
             code += inner
             continue
         letter, size = SCALARS[base][1:]
@@ -282,8 +287,10 @@ def c_header(s: Schema) -> str:
     for prefix, listed in (("EK_CODE", CODES), ("EK_PROPERTY", PROPERTIES)):
         values = (f"    {prefix}_{name.upper()} = {i}," for i, name in enumerate(listed))
         out += ["enum {", *values, "};", ""]
-    most = max(s.layout(k)[0] for k in s.enums["OpKind"][1])
-    out += ["/* Bytes of the largest parameters, and how each kind reads its own. */"]
+    most = max(s.room(k) for k in s.enums["OpKind"][1])
+    out += [
+        "/* Bytes that parameters take while they are read, and how each kind reads its own. */"
+    ]
     out += [f"#define EK_PARAMS_BYTES {most}"]
     for k in s.enums["OpKind"][1]:
         text = "".join(f"\\{b:03o}" for b in field_code(s, k))

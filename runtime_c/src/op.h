@@ -39,7 +39,7 @@ typedef struct ek_op_record {
     uint8_t dtype; /* that it computes in */
     union {
         uint32_t word; /* for alignment */
-        uint8_t bytes[EK_PARAMS_BYTES + 4];
+        uint8_t bytes[EK_PARAMS_BYTES];
     } params;
 } ek_op_record;
 

@@ -66,8 +66,8 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
         uint32_t count = (c >> 5) + 1, value;
         if (what == EK_CODE_CLOSE) {
             const bool optional = bytes > 1;
-            if (optional && !(flags & OPTIONAL)) { /* the last fields, of one kind */
-                memset(to, 0, ((size_t)(*code >> 5) + 1) << (*code >> 3 & 3));
+            if (optional && !(flags & OPTIONAL)) { /* the last fields */
+                memset(to, 0, (size_t)count * 4);
                 return at;
             }
             if (!optional) at = back;

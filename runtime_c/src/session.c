@@ -35,10 +35,9 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN;
 }
 
-static bool outgrows_plan(const ek_op *impl, const ek_node *n, uint64_t *need)
+static uint64_t scratch_of(const ek_op *impl, const ek_node *n)
 {
-    *need = impl->scratch ? impl->scratch(n) : 0;
-    return *need > n->op->scratch_bytes;
+    return impl->scratch ? impl->scratch(n) : 0;
 }
 
 static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, uint32_t i, ek_op_record *op)
@@ -105,9 +104,9 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
         ek_op_record op;
         const ek_node n = packing_node(model, kernels, i, &op);
         const ek_op *impl = op.impl;
-        uint64_t need;
         const uint64_t bytes = packed_bytes(impl, &n);
-        if (outgrows_plan(impl, &n, &need) && need > scratch) scratch = need;
+        const uint64_t need = scratch_of(impl, &n);
+        if (need > op.scratch_bytes && need > scratch) scratch = need;
         if (bytes > limit || need > limit) return EK_ERR_MEMORY;
         if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
         if (!in_file) packed += aligned(bytes);
@@ -215,8 +214,7 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
     ek_op_record room;
     ek_node n = session_node(s, i, &room);
     const ek_op *impl = n.op->impl;
-    uint64_t need;
-    if (outgrows_plan(impl, &n, &need)) n.scratch = s->scratch;
+    if (scratch_of(impl, &n) > n.op->scratch_bytes) n.scratch = s->scratch;
     if (s->in_file && packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
     const ek_status status = impl->run(&n);

@@ -61,8 +61,8 @@ static bool compare(const char *slot, const ek_kernels *opt, uint32_t trial, siz
     ptrdiff_t where;
     const bool same = output_equal(&want, &got, &where);
     if (!same)
-        printf("%s of %s differs in trial %" PRIu32 ": count %lu scale %08" PRIx32 ", at byte %ld\n", slot, opt->name,
-               trial, (unsigned long)count, bits_of(scale), (long)where);
+        printf("%s of %s differs in trial %" PRIu32 ": count %lu scale %08lx, at byte %ld\n", slot, opt->name, trial,
+               (unsigned long)count, (unsigned long)bits_of(scale), (long)where);
     output_free(want), output_free(got);
     return same;
 }

@@ -96,7 +96,7 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path, monkeypatch):
     path = tmp_path / "m.onnx"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(UserError, match=r"m\.onnx: is larger than 1 MiB"):
+    with pytest.raises(UserError, match=r"m\.onnx: is larger than 1,048,576 bytes"):
         load(path)
 
 

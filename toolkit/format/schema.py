@@ -163,13 +163,13 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "Codec": (
-        "<III",
+        "<HHI",
         (
             "id",
             "group",
             "auxiliary",
         ),
-        12,
+        8,
         4,
     ),
     "Broadcast": (
@@ -202,7 +202,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "Conv2d": (
-        "<IIIIHHHHHHHHHHHHIIhhiiIII",
+        "<IIIIHHHHHHHHHHHHIIhhiiHHI",
         (
             "geometry.in_h",
             "geometry.in_w",
@@ -230,11 +230,11 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "codec.group",
             "codec.auxiliary",
         ),
-        72,
+        68,
         4,
     ),
     "DepthwiseConv2d": (
-        "<IIIIHHHHHHHHHHHHIIhhiiIII",
+        "<IIIIHHHHHHHHHHHHIIhhiiHHI",
         (
             "geometry.in_h",
             "geometry.in_w",
@@ -262,7 +262,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "codec.group",
             "codec.auxiliary",
         ),
-        72,
+        68,
         4,
     ),
     "ConvTranspose2d": (
@@ -295,7 +295,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "FullyConnected": (
-        "<IIIIIhhiiIII",
+        "<IIIIIhhiiHHI",
         (
             "rows",
             "k",
@@ -310,7 +310,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "codec.group",
             "codec.auxiliary",
         ),
-        44,
+        40,
         4,
     ),
     "MatMul": (

@@ -123,11 +123,11 @@ typedef struct ek_fmt_requant {
 EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 16, "Requant");
 
 typedef struct ek_fmt_codec {
-    uint32_t id;
-    uint32_t group;
+    uint16_t id;
+    uint16_t group;
     uint32_t auxiliary;
 } ek_fmt_codec;
-EK_STATIC_ASSERT(sizeof(ek_fmt_codec) == 12, "Codec");
+EK_STATIC_ASSERT(sizeof(ek_fmt_codec) == 8, "Codec");
 
 typedef struct ek_fmt_broadcast {
     uint32_t dims[4];
@@ -149,7 +149,7 @@ typedef struct ek_fmt_conv2d {
     ek_fmt_requant requant;
     ek_fmt_codec codec;
 } ek_fmt_conv2d;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d) == 72, "Conv2d");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d) == 68, "Conv2d");
 
 typedef struct ek_fmt_depthwise_conv2d {
     ek_fmt_conv_geometry geometry;
@@ -157,7 +157,7 @@ typedef struct ek_fmt_depthwise_conv2d {
     ek_fmt_requant requant;
     ek_fmt_codec codec;
 } ek_fmt_depthwise_conv2d;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d) == 72, "DepthwiseConv2d");
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d) == 68, "DepthwiseConv2d");
 
 typedef struct ek_fmt_conv_transpose2d {
     ek_fmt_conv_geometry geometry;
@@ -174,7 +174,7 @@ typedef struct ek_fmt_fully_connected {
     ek_fmt_requant requant;
     ek_fmt_codec codec;
 } ek_fmt_fully_connected;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected) == 44, "FullyConnected");
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected) == 40, "FullyConnected");
 
 typedef struct ek_fmt_mat_mul {
     uint32_t batch;
@@ -510,12 +510,12 @@ enum {
     EK_PROPERTY_HIGHEST = 6,
 };
 
-/* Bytes of the largest parameters, and how each kind reads its own. */
+/* Bytes that parameters take while they are read, and how each kind reads its own. */
 #define EK_PARAMS_BYTES 72
-#define EK_CODE_OF_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\012\126\034\034\034"
-#define EK_CODE_OF_DEPTHWISE_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\012\126\034\034\034"
+#define EK_CODE_OF_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\052\056\034\034\026\034"
+#define EK_CODE_OF_DEPTHWISE_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\052\056\034\034\026\034"
 #define EK_CODE_OF_CONV_TRANSPOSE2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026"
-#define EK_CODE_OF_FULLY_CONNECTED "\163\023\057\004\024\067\025\026\012\126\034\034\034"
+#define EK_CODE_OF_FULLY_CONNECTED "\163\023\057\004\024\067\025\026\052\056\034\034\026\034"
 #define EK_CODE_OF_MAT_MUL "\263\024\014\117\004\014\024\067\025\026\023"
 #define EK_CODE_OF_ADD "\001\363\163\002\164\067\025\026"
 #define EK_CODE_OF_MUL "\001\363\163\002\024\014\117\004\014\024\067\025\026"

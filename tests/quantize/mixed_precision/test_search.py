@@ -271,8 +271,9 @@ def test_weights_are_rounded_for_the_mix_rather_than_float(net):
         fit_budget(done, budget, pack, judge.drop, **more)
         for more in ({"rounding": "nearest"}, {}, {"unseen": False})
     )
-    assert plain.mixed.met and "float32" in plain.mixed.nodes.values()
-    assert found.mixed.met and "float32" not in found.mixed.nodes.values()
+    # The noisiest layer; of the small ones float32 may be the form of fewer bytes.
+    assert plain.mixed.met and plain.mixed.nodes["a"] == "float32"
+    assert found.mixed.met and found.mixed.nodes["a"] == "int16"
     assert judge.drop(pack(found.graph)) == found.mixed.chosen.drop
     assert len(pack(found.graph)) < len(pack(plain.graph))
     assert found.options.rounded and not flattered.options.rounded  # these samples round, and judge
@@ -285,8 +286,9 @@ def test_noise_too_is_less_by_rounding_rather_than_float(net):
         fit_budget(done, Budget(min_sqnr=41.0), pack, rounding=rounding)
         for rounding in ("nearest", "auto")
     )
-    assert plain.mixed.met and "float32" in plain.mixed.nodes.values()
-    assert found.mixed.met and "float32" not in found.mixed.nodes.values()
+    # The noisiest layer; of the small ones float32 may be the form of fewer bytes.
+    assert plain.mixed.met and plain.mixed.nodes["a"] == "float32"
+    assert found.mixed.met and found.mixed.nodes["a"] == "int16"
     assert found.held_out and not plain.held_out
     assert len(pack(found.graph)) < len(pack(plain.graph))
     fresh = noisy_samples(64, seed=11)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .numerics import W8A16
 from .ops import ALL
 from .ops._opdef import OpDef
 
@@ -42,7 +43,7 @@ def capabilities() -> list[Capability]:
                 name,
                 op.name,
                 integer or table,
-                op.int16 or (table and not integer and ALL["Lut"].int16),
+                _wide(op) or (table and not integer and _wide(ALL["Lut"])),
                 True,
                 table and not integer,
                 op.exactness,
@@ -51,6 +52,10 @@ def capabilities() -> list[Capability]:
             for name in op.onnx
         ]
     return sorted(rows, key=lambda r: r.onnx)
+
+
+def _wide(op: OpDef) -> bool:
+    return op.float_only is None and W8A16 in op.precisions
 
 
 def _note(op: OpDef) -> str:

@@ -21,7 +21,7 @@ from .accuracy import Judge, Metric, MetricFunction, check_class, check_labels, 
 from .errors import UserError
 from .files import read_file
 from .ir import Array, Graph
-from .onnx_types import numpy_dtype
+from .numerics import numpy_dtype
 from .quantize import Budget, KeptSample
 
 

@@ -10,6 +10,7 @@ from edgekit import targets
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.process import find
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.numerics import W4A16
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._int4 import effective
 
@@ -77,7 +78,7 @@ def _int16(name, folder):
         w = rng.integers(-127, 128, shape).astype(np.int8)
         scales = tuple(rng.uniform(0.3, 1.7, shape[0]) / 90 / np.sqrt(taps))
         b = rng.integers(-(1 << 18), 1 << 18, shape[0]).astype(np.int32)
-        if name == "int16x4" and definition(op).int4:
+        if name == "int16x4" and W4A16 in definition(op).precisions:
             attrs |= {"int4_group": 0}
             w = rng.integers(-7, 8, shape).astype(np.int8)
             if len(nodes) % 2:

@@ -12,6 +12,7 @@ from edgekit.toolkit.format.schema import DType, OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.ir import Graph, QuantParams, TensorType, constant
+from edgekit.toolkit.numerics import W4A16
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._int4 import effective, stored_int8
 from edgekit.toolkit.runtime import Session, kernel_tables
@@ -214,9 +215,9 @@ def test_a_float_has_no_4_bit_weights(integers):
 
 def test_what_may_have_4_bit_weights_on_int16(integers):
     for node in some_of_each(integers.rng, True):
-        assert definition(node.op).int16x4_problem(node) is None
+        assert definition(node.op).problem(node, W4A16) is None
     for name in ("ConvTranspose2d", "MatMul", "Add"):
-        why = definition(name).int16x4_problem(None)
+        why = definition(name).problem(None, W4A16)
         assert why == f"{name} has no 4-bit weights"
 
 

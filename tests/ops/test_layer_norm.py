@@ -7,6 +7,7 @@ import pytest
 
 from edgekit.toolkit.fixed_point import inverse_root
 from edgekit.toolkit.ir import Node, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.numerics import W8A16
 from edgekit.toolkit.ops import definition
 
 BACKEND_OPS = {
@@ -250,7 +251,7 @@ def test_what_has_no_integer_form_says_why(integers):
     x = Value("x", TensorType(np.dtype(np.float32), (2, 1 << 16)))
     long = Node("LayerNorm", [x], [], {"axes": (1,), "epsilon": 1e-5, "centered": True})
     assert NORM.integer_problem(long) is None
-    assert "longer" in NORM.int16_problem(long)
+    assert "longer" in NORM.problem(long, W8A16)
     wild = constant(np.full(1, np.inf, np.float32), "s")
     long.inputs.append(wild)
     assert "finite" in NORM.integer_problem(long)

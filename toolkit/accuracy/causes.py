@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..ir import Array, QuantParams
-from ..quantize.scheme.precision import INT16
+from ..numerics import INT16
 from ..quantize.scheme.qparams import activation_params
 from ..quantize.weights.weight_quantizer import WeightFormat, round_to_nearest
 from .layer_statistics import LayerStatistics

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..ir import Array, Graph, Shape
-from ..onnx_types import numpy_dtype
+from ..numerics import numpy_dtype
 from ..quantize import Keeper
 from .metric import Metric
 

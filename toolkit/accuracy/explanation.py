@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..numerics import INT8, PRECISIONS
+
 WORST = 3
 SHARE = 0.02
 """A layer that makes less of the loss than this is not said to cause any."""
@@ -92,4 +94,5 @@ class Explanation:
 
     def worst_int8(self) -> list[LayerCost]:
         """Those of them whose activations are on 8 bits."""
-        return [c for c in self.worst() if c.dtype in ("int8", "int4")]
+        of_8_bits = {p for p in PRECISIONS.values() if p.activations == INT8}
+        return [c for c in self.worst() if c.dtype in of_8_bits]

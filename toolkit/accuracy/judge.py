@@ -12,7 +12,7 @@ import numpy as np
 from ..build import build_file
 from ..errors import UserError
 from ..ir import Array, Graph
-from ..onnx_types import numpy_dtype
+from ..numerics import numpy_dtype
 from ..quantize import Judged, KeptSample
 from ..runtime import Session
 from .evaluation_set import EvaluationSet, batch_of, check_labels, make_keeper, rows_of

@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..format.model import ABSENT, NUMPY_OF, EdgeModel, OpRecord, TensorRecord
 from ..format.schema import DType, Place
 from ..ir import Array, Graph, Node, QuantParams, Value
+from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..quantize import prepare
@@ -121,7 +122,9 @@ def simulated_model_of(model: EdgeModel, graph: Graph) -> SimulatedModel:
 
 def base_of(name: str) -> str:
     """The tensor of the float graph that a file's tensor holds: X of "X.int8" or "X.for.Y"."""
-    return name.removesuffix(".int8").removesuffix(".int16").split(".for.")[0]
+    for dtype in INTEGERS:
+        name = name.removesuffix(f".{dtype}")
+    return name.split(".for.")[0]
 
 
 def params_of(t: TensorRecord) -> QuantParams:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Array, Graph, Node, Shape, Value
-from ..quantize.scheme.precision import INT16, DType
+from ..numerics import INT16, DType
 from ..quantize.scheme.qparams import LEVELS
 
 Tensors = Mapping[str, Array]

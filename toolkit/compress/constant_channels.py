@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
+from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..ops.conv2d import is_depthwise
 
 Mask = NDArray[np.bool_]
-
-INTEGERS = (np.int8, np.int16)
 
 
 @dataclass(frozen=True)

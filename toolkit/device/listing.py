@@ -7,12 +7,11 @@ from typing import Any
 
 from ... import targets
 from ..errors import UserError
-from ..format.model import NUMPY_OF
-from ..format.schema import FORMS, DType
+from ..format.model import DTYPE_OF
+from ..format.schema import FORMS
+from ..numerics import ACTIVATIONS
 from . import opencl
 from .process import find
-
-_ACTIVATIONS = (DType.Int8, DType.Int16, DType.Float32)
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class TargetInfo:
 def listing() -> list[TargetInfo]:
     """Every target, by name."""
     computed = {element for _, element in FORMS}
-    served = [str(NUMPY_OF[d]) for d in _ACTIVATIONS if d in computed]
+    served = [str(t) for t in ACTIVATIONS if DTYPE_OF[t] in computed]
     rows = []
     for t in map(targets.load, targets.names()):
         host = not t.emulator

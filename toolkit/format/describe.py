@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..numerics import WEIGHT_TYPES, Precision
 from .model import NUMPY_OF, EdgeModel, OpRecord
 from .schema import OpKind, Place
-
-_CODED = {"int8": "int4", "int16": "int16x4"}
-"""What an operator computes in whose weights have 4 bits, by its activations."""
 
 
 def op_type(kind: OpKind) -> str:
@@ -24,8 +22,8 @@ def op_dtype(model: EdgeModel, op: OpRecord) -> str:
     element = model.element(op)
     if element is None:
         return str(NUMPY_OF[model.tensors[op.outputs[0]].dtype])
-    name = str(NUMPY_OF[element])
-    return _CODED[name] if op.is_coded else name
+    bits = next((w.bits for w in WEIGHT_TYPES.values() if w.codec == op.codec.name), 8)
+    return str(Precision(NUMPY_OF[element], bits) if op.is_coded else NUMPY_OF[element])
 
 
 def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Shape
+from ..numerics import ELEMENTS
 from .schema import FORMS, TYPED_BY_OUTPUT, DType, OpKind, Place, WeightCodec
 
 FORMAT_VERSION = 3
@@ -19,13 +20,7 @@ IDENTIFIER = b"EDGE"
 BLOB_ALIGN = 64
 ABSENT = 0xFFFF
 
-NUMPY_OF: dict[DType, np.dtype[Any]] = {
-    DType.Float32: np.dtype(np.float32),
-    DType.Int8: np.dtype(np.int8),
-    DType.Int16: np.dtype(np.int16),
-    DType.Int32: np.dtype(np.int32),
-    DType.UInt8: np.dtype(np.uint8),
-}
+NUMPY_OF: dict[DType, np.dtype[Any]] = {DType[e.in_file]: e.numpy for e in ELEMENTS if e.in_file}
 DTYPE_OF: dict[np.dtype[Any], DType] = {v: k for k, v in NUMPY_OF.items()}
 
 

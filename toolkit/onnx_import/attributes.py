@@ -8,23 +8,12 @@ import numpy as np
 import onnx
 
 from ..ir import Array
+from ..numerics import ELEMENTS
 
 _AP = onnx.AttributeProto
 _TP = onnx.TensorProto
 
-RUNTIME_TYPE: dict[int, np.dtype[Any]] = {
-    _TP.FLOAT: np.dtype(np.float32),
-    _TP.DOUBLE: np.dtype(np.float32),
-    _TP.FLOAT16: np.dtype(np.float32),
-    _TP.BFLOAT16: np.dtype(np.float32),
-    _TP.INT64: np.dtype(np.int32),
-    _TP.INT32: np.dtype(np.int32),
-    _TP.INT16: np.dtype(np.int32),
-    _TP.INT8: np.dtype(np.int32),
-    _TP.UINT16: np.dtype(np.int32),
-    _TP.UINT8: np.dtype(np.uint8),
-    _TP.BOOL: np.dtype(np.uint8),
-}
+RUNTIME_TYPE: dict[int, np.dtype[Any]] = {e.onnx: e.held for e in ELEMENTS if e.held}
 """What each ONNX element type is inside the runtime; others cannot be served."""
 
 PORT_TYPES = frozenset(RUNTIME_TYPE) - {_TP.BFLOAT16}

@@ -14,6 +14,7 @@ from ..format.model import DTYPE_OF
 from ..format.schema import BLOB_FIELDS, FORMS, STRUCTS, OpKind
 from ..format.structs import NO_BLOB, float_bits
 from ..ir import Array, Node, QuantParams, TensorType, Value
+from ..numerics import INT8, Precision, integer_precisions
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,7 @@ class OpDef(ABC):
     bias        input that becomes int32 with scale input_scale * weight_scale[channel]
     real_constants  inputs that are float32 constants on integers too
     shared      all dynamic inputs and the output must have one QuantParams
-    int16       whether it also computes on int16 activations (weights stay int8)
-    int4        whether its weights may also be of 4 bits
+    precisions  the integer ones that its integer form has
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
@@ -133,8 +133,7 @@ class OpDef(ABC):
     bias: int | None = None
     real_constants: tuple[int, ...] = ()
     shared: bool = False
-    int16: bool = False
-    int4: bool = False
+    precisions: frozenset[Precision] = integer_precisions(INT8)
     float_only: str | None = None
     inplace: tuple[int, ...] = ()
 
@@ -147,20 +146,18 @@ class OpDef(ABC):
         """Types of the outputs from inputs and attributes. Raises ValueError on an illegal node."""
 
     def integer_problem(self, node: Node) -> str | None:
-        """Why this float node cannot be int8; None if it can."""
+        """Why this float node cannot be of integers, whatever their precision; None if it can."""
         return self.float_only
 
-    def int16_problem(self, node: Node) -> str | None:
-        """Why this float node cannot be int16; None if it can."""
-        return self.integer_problem(node) if self.int16 else f"{self.name} has no int16 form"
-
-    def int4_problem(self, node: Node) -> str | None:
-        """Why this float node cannot be int8 with weights of 4 bits; None if it can."""
-        return self.integer_problem(node) if self.int4 else f"{self.name} has no 4-bit weights"
-
-    def int16x4_problem(self, node: Node) -> str | None:
-        """Why this float node cannot be int16 with weights of 4 bits; None if it can."""
-        return self.int4_problem(node) or self.int16_problem(node)
+    def problem(self, node: Node, precision: Precision) -> str | None:
+        """Why this float node cannot run at an integer precision; None if it can."""
+        if precision.weight_bits not in {p.weight_bits for p in self.precisions}:
+            return f"{self.name} has no {precision.weight_bits}-bit weights"
+        if type(self).integer is OpDef.integer:
+            return "it has no integer form"
+        if precision not in self.precisions:
+            return f"{self.name} has no {precision.activations} form"
+        return self.integer_problem(node)
 
     def accumulator_problem(self, node: Node) -> str | None:
         """Why an integer node's scales and constants leave the arithmetic; None if they do not."""

@@ -14,6 +14,7 @@ from .. import fixed_point
 from ..format.schema import OpKind, WeightCodec
 from ..format.structs import NO_BLOB
 from ..ir import Array, Node, QuantParams, constant
+from ..numerics import INTEGERS, integer_precisions
 from ._int4 import stored_int8
 from ._opdef import Activation, Blob, OpDef
 
@@ -116,7 +117,7 @@ class WeightedOp(OpDef):
 
     weight = 1
     bias = 2
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     @abstractmethod
     def accumulate(self, node: Node, x: Array) -> Ints:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, computes_in
 from ._views import axis_view, float_input, view_params
 from .movement import axis_of
@@ -19,7 +20,7 @@ class ArgMax(OpDef):
     """
 
     exactness = "exact"
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def __init__(self, name: str) -> None:
         self.name = name

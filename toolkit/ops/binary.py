@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import BinaryFn, OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INT8, INTEGERS, integer_precisions
 from . import _int32
 from ._add_mul import add, add_params, add_params16, mul, mul_params, mul_params16
 from ._broadcast import shape_params, within_reach
@@ -75,7 +76,7 @@ class Binary(OpDef):
                 f"{fn.name} has an int8 form only if one of its inputs is a constant scalar"
             )
         simple = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Min, BinaryFn.Max)
-        self.int16 = fn in simple
+        self.precisions = integer_precisions(*(INTEGERS if fn in simple else (INT8,)))
         self.exactness = "exact" if fn in simple else "rounding"
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:

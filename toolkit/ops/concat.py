@@ -8,6 +8,7 @@ import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
 from .movement import axis_of
 
@@ -21,7 +22,7 @@ class Concat(OpDef):
     onnx = ("Concat",)
     exactness = "exact"
     shared = True
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._conv import (
     Attributes,
     Pads,
@@ -43,7 +44,7 @@ class Conv2d(WeightedOp):
 
     name = "Conv2d"
     onnx = ("Conv",)
-    int4 = True
+    precisions = integer_precisions(*INTEGERS, weight_bits=(8, 4))
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         rank = spatial_rank(node, most=3)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._int4 import add_int4, is_int4
 from ._linear_models import classifier, regressor
 from ._opdef import Blob, Builder, Lowered, OnnxNode
@@ -35,7 +36,7 @@ class FullyConnected(WeightedOp):
 
     name = "FullyConnected"
     onnx = ("Gemm", "ai.onnx.ml.LinearRegressor", "ai.onnx.ml.LinearClassifier")
-    int4 = True
+    precisions = integer_precisions(*INTEGERS, weight_bits=(8, 4))
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         if node.op in LINEAR_MODELS:

@@ -14,6 +14,7 @@ from .. import fixed_point
 from ..format.schema import OpKind
 from ..format.structs import float_bits
 from ..ir import Array, Node, Shape, TensorType, Value
+from ..numerics import INTEGERS, Precision, integer_precisions
 from ._broadcast import broadcast
 from ._opdef import (
     Activation,
@@ -91,7 +92,7 @@ class LayerNorm(OpDef):
     onnx = (
         "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization",
     )  # fmt: skip
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
     inplace = (0,)
     real_constants = (1, 2, 3)
 
@@ -153,8 +154,8 @@ class LayerNorm(OpDef):
     def integer_problem(self, node: Node) -> str | None:
         return self._problem(node, np.dtype(np.int8))
 
-    def int16_problem(self, node: Node) -> str | None:
-        return self._problem(node, np.dtype(np.int16))
+    def problem(self, node: Node, precision: Precision) -> str | None:
+        return super().problem(node, precision) or self._problem(node, precision.activations)
 
     def _problem(self, node: Node, dtype: np.dtype[np.generic]) -> str | None:
         _, axis, _ = axis_view(node.input(0).shape, node.attrs["axes"])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Blob, Lowered, OpDef
 
 Real = NDArray[np.float64]
@@ -89,7 +90,7 @@ class Lut(OpDef):
 
     name = "Lut"
     exactness = "exact"
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
     inplace = (0,)
 
     def infer(self, node: Node) -> list[TensorType]:

@@ -9,6 +9,7 @@ import numpy as np
 from .. import fixed_point
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._einsum import einsum
 from ._matmul import matmul
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef
@@ -30,7 +31,7 @@ class MatMul(OpDef):
 
     name = "MatMul"
     onnx = ("MatMul", "Einsum")
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         if node.op == "Einsum":

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind, PadMode
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .movement import axis_of, ints, take
 
@@ -27,7 +28,7 @@ class Pad(OpDef):
     onnx = ("Pad",)
     exactness = "exact"
     shared = True
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._sums import Table, requantized_sum, sum_problem, sum_table
 from ._views import float_input, from_nhwc, to_nhwc
@@ -142,7 +143,7 @@ def _reduce_windows(x: Array, axis: int, span: Span, fill: int, fn: Callable[...
 class _Pool2d(OpDef):
     """attrs: kernel, stride, dilation, out_hw: (h, w); pads: (top, left, bottom, right)."""
 
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import BinaryFn, OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._broadcast import broadcast
 from ._opdef import Activation, Blob, Builder, Lowered, problem_of
 from .binary import Binary
@@ -26,7 +27,7 @@ class PRelu(Binary):
 
     def __init__(self) -> None:
         super().__init__(BinaryFn.PRelu)
-        self.int16 = True
+        self.precisions = integer_precisions(*INTEGERS)
 
     def _pair(self, b: Builder, x: Value, y: Value) -> Value:
         extra = len(y.shape) - len(x.shape)

@@ -7,9 +7,8 @@ import numpy as np
 from ..fixed_point import multiplier16, scale16
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Blob, Lowered, OpDef, problem_of
-
-INTEGERS = (np.int8, np.int16)
 
 
 def _quant(value: Value) -> QuantParams:
@@ -29,7 +28,7 @@ class Quantize(OpDef):
 
     name = "Quantize"
     exactness = "exact"
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
@@ -50,7 +49,7 @@ class Dequantize(OpDef):
 
     name = "Dequantize"
     exactness = "exact"
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
@@ -75,7 +74,7 @@ class Requantize(OpDef):
 
     name = "Requantize"
     exactness = "exact"
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
     inplace = (0,)
 
     def infer(self, node: Node) -> list[TensorType]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..format.schema import OpKind, ReduceFn
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._sums import Table, requantized_sum, sum_problem, sum_table
 from ._views import axis_view, float_input, from_nhwc, to_nhwc, view_params
@@ -34,6 +35,8 @@ class Reduce(OpDef):
     so that the layout stays NHWC.
     """
 
+    precisions = integer_precisions(*INTEGERS)
+
     def __init__(self, fn: ReduceFn) -> None:
         self.fn = fn
         self.float_only = _FLOAT_ONLY.get(self.fn)
@@ -43,7 +46,6 @@ class Reduce(OpDef):
         self.onnx = (self.name, *composed)
         self.exactness = "exact" if fn in EXTREMA else "rounding"
         self.shared = fn in EXTREMA
-        self.int16 = self.float_only is None
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)

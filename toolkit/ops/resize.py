@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._cubic import matrix, resized
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, computes_in
 from ._views import float_input, from_nhwc, to_nhwc
@@ -106,7 +107,7 @@ class Resize(OpDef):
     name = "Resize"
     onnx = ("Resize", "Upsample")
     shared = True
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, QuantParams, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
 from ._views import axis_view, float_input, view_params
 from .movement import axis_of
@@ -47,13 +48,13 @@ class Softmax(OpDef):
     """
 
     inplace = (0,)
+    precisions = integer_precisions(*INTEGERS)
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.onnx = (name,)
         if name == "LogSoftmax":
             self.float_only = "the logarithm of a small probability needs more range than int8 has"
-        self.int16 = self.float_only is None
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)

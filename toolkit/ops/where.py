@@ -6,6 +6,7 @@ import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
+from ..numerics import INTEGERS, integer_precisions
 from ._broadcast import step_params, within_reach
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
@@ -20,7 +21,7 @@ class Where(OpDef):
     onnx = ("Where",)
     exactness = "exact"
     shared = True
-    int16 = True
+    precisions = integer_precisions(*INTEGERS)
     inplace = (1, 2)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import UserError
-from .scheme.precision import Precision
+from ..numerics import Precision
 
 
 @dataclass(frozen=True)

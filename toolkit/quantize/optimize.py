@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..ir import Array, Graph
+from ..numerics import FLOAT32, W4A8, Precision
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
 from .equalization.cross_layer import Exponents, equalized, find_exponents
@@ -25,7 +26,6 @@ from .scheme.options import (
     RoundedWeights,
 )
 from .scheme.plan import Plan
-from .scheme.precision import Precision
 from .weights.weight_quantizer import WeightFormat
 
 SCALES_GAIN_DB = 0.1
@@ -218,7 +218,7 @@ class _Quantization:
         tail, before = detection_head(self.plan.graph), self.options
         if tail:
             self._consider(replace(before, int16=before.int16 | tail), INT16_TAIL_GAIN_DB)
-            real: dict[str, Precision] = dict.fromkeys(sorted(tail), "float32")
+            real: dict[str, Precision] = dict.fromkeys(sorted(tail), FLOAT32)
             kept = replace(before, precision={**before.precision, **real})
             self._consider(kept, FLOAT_TAIL_GAIN_DB)
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
@@ -253,7 +253,7 @@ class _Quantization:
         if form.bits == 8:
             return
         nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
-        four: dict[str, Precision] = dict.fromkeys(nodes, "int4")
+        four: dict[str, Precision] = dict.fromkeys(nodes, W4A8)
         precision = {**self.options.precision, **four}
         self.options = replace(
             self.options,

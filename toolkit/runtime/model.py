@@ -19,13 +19,10 @@ from ..format.model import NUMPY_OF
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Shape
-from ..onnx_types import NUMPY
+from ..numerics import BY_ONNX, INTEGERS, numpy_dtype
 
 _CACHE_LINE = 64
 _NO_OP = 0xFFFFFFFF
-
-INTEGERS = (np.dtype(np.int8), np.dtype(np.int16))
-"""What quantized tensors are held in."""
 
 _NUMPY_OF: dict[int, Any] = {int(code): dtype for code, dtype in NUMPY_OF.items()}
 
@@ -131,14 +128,14 @@ class Model:
             if (status := get(self.handle, i, io)) != lib.EK_OK:
                 raise UserError(f"{self.source}: {words(status)}")
             name = ffi.string(io.name).decode(errors="replace")
-            if io.onnx_dtype not in NUMPY:
+            if io.onnx_dtype not in BY_ONNX:
                 raise UserError(f"{self.source}: '{name}' has unknown ONNX type {io.onnx_dtype}")
             found.append(
                 IoInfo(
                     name,
                     tuple(io.shape[d] for d in range(io.rank)),
                     _NUMPY_OF[io.dtype],
-                    np.dtype(NUMPY[io.onnx_dtype]),
+                    numpy_dtype(io.onnx_dtype),
                     float(io.scale),
                     int(io.zero_point),
                 )

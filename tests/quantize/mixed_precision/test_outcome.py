@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from edgekit.toolkit.numerics import PRECISIONS, W8A16
 from edgekit.toolkit.quantize.mixed_precision.outcome import decision_of
 from edgekit.toolkit.quantize.mixed_precision.precision_change import PrecisionChange
 
 
 def test_nodes_of_one_step_are_told_by_what_each_is_made():
-    change = PrecisionChange("int16", tuple("abcd"), tuple(("Conv2d", name) for name in "abcd"))
+    change = PrecisionChange(W8A16, tuple("abcd"), tuple(("Conv2d", name) for name in "abcd"))
 
     def told(*precisions):
-        made = dict(zip(change.nodes, precisions, strict=True))
+        made = dict(zip(change.nodes, (PRECISIONS[p] for p in precisions), strict=True))
         return decision_of(change, made, "why")
 
     assert told("int16x4", "int16", "int16x4", "int16").what == "made 16x4, with 2 16x8, 1 others"

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph
+from ...numerics import INT8
 from ..scheme.lookup_chains import Function, LookupChain, find_chains
 from ..scheme.options import Range
-from ..scheme.precision import INT8
 from ..scheme.qparams import LEVELS
 from ..scheme.saturation import POINTS, varying
 from .groups import EqualizationGroup, observe_channels

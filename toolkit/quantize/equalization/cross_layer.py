@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node, constant
+from ...numerics import INT8
 from ...ops import definition
 from ...ops.layer_norm import room_for_shifts
 from ...ops.lut import SIZES
 from ...passes.affine import input_factors
-from ..scheme.precision import INT8
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
 from ..scheme.simulation import Simulation

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Graph, Node, Value
+from ...numerics import INT8
 from ...ops import definition
 from ...passes.affine import input_factors
-from ..scheme.precision import INT8
 from ..scheme.qparams import LEVELS
 from ..weights.weight_quantizer import WeightFormat
 from .channel_ranges import ChannelRanges

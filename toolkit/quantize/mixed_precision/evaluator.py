@@ -10,13 +10,13 @@ import numpy as np
 
 from ...format.reader import read
 from ...ir import Graph
+from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..result import Quantized
 from ..scheme.macs import macs_of
 from ..scheme.plan import Plan
-from ..scheme.precision import Precision
 from .cross_validation import FoldWeights
 from .noise_contributions import Noise, NoiseContributions
 from .precision_change import Configuration, PrecisionAssignment, PrecisionChange, find_changes
@@ -27,14 +27,6 @@ Pack = Callable[[Graph], bytes]
 """The .edge file of a quantized graph, which may be changed by it."""
 Drop = Callable[[bytes], float]
 """What a file loses against the float model by a metric, in the unit of the limit."""
-
-PRECISION_LABELS: dict[Precision, str] = {
-    "int16": "16x8",
-    "int16x4": "16x4",
-    "int4": "with 4-bit weights",
-    "float32": "in float32",
-    "int8": "int8",
-}
 
 
 class Evaluator:
@@ -83,7 +75,7 @@ class Evaluator:
 
     def round_int4(self, group: int) -> None:
         """Round weights of 4 bits, in groups of so many, for what layers make, if that gains."""
-        assignment = self._all("int4", group)
+        assignment = self._all(W4A8, group)
         before = self.score(assignment)
         self.weights.keep_int4(assignment)
         after = self._measured(assignment)
@@ -125,9 +117,9 @@ class Evaluator:
     def _all(self, to: Precision, group: int) -> PrecisionAssignment:
         """The base after all changes to int4, or from it."""
         base = replace(self.base, int4_group=group)
-        if to == "int4":
-            return base.with_changes(m for m in self.changes if m.to == "int4")
-        return replace(base, precision=frozenset(p for p in base.precision if p[1] != "int4"))
+        if to == W4A8:
+            return base.with_changes(m for m in self.changes if m.to == W4A8)
+        return replace(base, precision=frozenset(p for p in base.precision if p[1] != W4A8))
 
     def file(self, plan: Plan) -> bytes:
         return self._pack(plan.emit(self.done.ranges)[0])
@@ -148,14 +140,14 @@ class Evaluator:
         """The noise of what `change` changes of `start`, as before it and after, all else exact."""
         zero = np.zeros(len(self.few.points))
         noise = self._contributions_of(start.int4_group)
-        if change.to == "int16":
+        if change.to == W8A16:
             return noise.of_tensors(change.tensors), zero
         four = start.has_4_bits(change)
-        if change.to == "int8" and not four:
+        if change.to == W8A8 and not four:
             after = self.few.score(self.plan(start.with_changes([change])), self.done.ranges)
             return zero, after.noise.sum(axis=1)
-        before = noise.of_weights(change.tensors, "int4" if four else "int8")
-        if change.to == "float32":
+        before = noise.of_weights(change.tensors, W4A8 if four else W8A8)
+        if change.to == FLOAT32:
             return before + noise.of_tensors(change.side_tensors), zero
         return before, noise.of_weights(change.tensors, change.to)
 
@@ -178,8 +170,7 @@ class Evaluator:
     def _contributions_of(self, group: int) -> NoiseContributions:
         """Those of weights that have groups of so many where they are 4-bit."""
         if group not in self._contributions:
-            both: tuple[Precision, ...] = ("int8", "int4")
-            weights = {p: self.plan(self._all(p, group)) for p in both}
+            weights = {p: self.plan(self._all(p, group)) for p in (W8A8, W4A8)}
             made = NoiseContributions(self.done.plan, weights, self.done.ranges, self.few)
             self._contributions[group] = made
         return self._contributions[group]
@@ -235,10 +226,10 @@ class Evaluator:
 
 def _in_words(plan: Plan) -> str:
     groups = [u for u in plan.groups if u.precision is not None]
-    counts = {p: sum(u.precision == p for u in groups) for p in PRECISION_LABELS}
+    counts = {p: sum(u.precision == p for u in groups) for p in PRECISIONS.values()}
     parts = [
-        f"{'all' if counts[p] == len(groups) else counts[p]} {PRECISION_LABELS[p]}"
-        for p in PRECISION_LABELS
-        if counts[p] and p != "int8"
+        f"{'all' if counts[p] == len(groups) else counts[p]} {p.label}"
+        for p in PRECISIONS.values()
+        if counts[p] and p != W8A8
     ]
     return ", ".join(parts) or "all int8"

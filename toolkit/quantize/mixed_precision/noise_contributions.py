@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, QuantParams, Value
+from ...numerics import INT8, Precision
 from ...ops import definition
 from ..ranges.candidate_evaluation import CandidateEvaluator
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
-from ..scheme.precision import INT8, Precision
 from ..scheme.quantizable_groups import QuantizableGroup
 from ..scheme.simulation import Simulation
 from ..weights.layer_weights import LayerWeights

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...numerics import FLOAT32, W8A8, Precision
 from ..budget import Mixed, pareto
 from ..result import Quantized
 from ..scheme.options import Decision
 from ..scheme.plan import Plan
-from ..scheme.precision import Precision, has
 from .criteria import Criteria
-from .evaluator import PRECISION_LABELS, Evaluator
+from .evaluator import Evaluator
 from .precision_change import Configuration, PrecisionAssignment, PrecisionChange
 
 
@@ -33,7 +33,7 @@ def outcome(
     evaluator.score(base)
     met = criteria.fits(found) and criteria.is_good(found)
     made = {g.label: g.precision for g in plan.groups if g.precision is not None}
-    reported = (decision_of(c, made, reasons[c]) for c in found.changes if c.to != "float32")
+    reported = (decision_of(c, made, reasons[c]) for c in found.changes if c.to != FLOAT32)
     chosen, int8 = evaluator.point(assignment), evaluator.point(base)
     tried = evaluator.scores if criteria.budget.max_drop is None else evaluator.drops
     trials = evaluator.trials.count + evaluator.few.count
@@ -43,7 +43,7 @@ def outcome(
         chosen,
         int8,
         pareto([evaluator.point(a) for a in tried], [int8, chosen]),
-        {name: p for (_, name), p in made.items() if p != "int8"},
+        {name: p for (_, name), p in made.items() if p != W8A8},
         trials,
         evaluator.held_out,
     )
@@ -80,11 +80,11 @@ def decision_of(
     change: PrecisionChange, made: Mapping[tuple[str, str], Precision], why: str
 ) -> Decision | None:
     """What to say of a change, by what the nodes are `made` of; None where others outweigh it."""
-    nodes = [n for n in change.nodes if has(made.get(n, change.to), change.to)]
+    nodes = [n for n in change.nodes if made.get(n, change.to).has(change.to)]
     if not nodes:
         return None
     (op, first), (precision, *others) = nodes[0], [made.get(n, change.to) for n in nodes]
-    alike = {p: "others" if p == precision else PRECISION_LABELS[p] for p in dict.fromkeys(others)}
+    alike = {p: "others" if p == precision else p.label for p in dict.fromkeys(others)}
     listed = ", ".join(f"{others.count(p)} {label}" for p, label in alike.items())
-    what = f"made {PRECISION_LABELS[precision]}" + (f", with {listed}" if listed else "")
+    what = f"made {precision.label}" + (f", with {listed}" if listed else "")
     return Decision(first, op, what, why)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...numerics import FLOAT32, INT8, W4A8, W8A8, W8A16, Precision
 from ...ops import definition
 from ..scheme.options import Options
 from ..scheme.plan import Plan
-from ..scheme.precision import INT8, WITH_INT4_WEIGHTS, Precision
 from ..scheme.quantizable_groups import QuantizableGroup, can_be_int4, problem
 from ..scheme.shared_scales import ScaleGroup
 
@@ -35,20 +35,20 @@ class PrecisionAssignment:
 
     @property
     def has_int4(self) -> bool:
-        return any(p == "int4" for _, p in self.precision)
+        return any(p == W4A8 for _, p in self.precision)
 
     def has_4_bits(self, change: PrecisionChange) -> bool:
         """Whether weights that `change` is about are 4-bit."""
         asked = dict(self.precision)
-        return change.to != "int16" and any(asked.get(t) == "int4" for t in change.tensors)
+        return change.to != W8A16 and any(asked.get(t) == W4A8 for t in change.tensors)
 
     def with_changes(self, changes: Iterable[PrecisionChange]) -> PrecisionAssignment:
         """As it becomes by one change after the other."""
         int16, precision = set(self.int16), dict(self.precision)
         for change in changes:
-            if change.to == "int16":
+            if change.to == W8A16:
                 int16.update(change.tensors)
-            elif change.to == "int8":
+            elif change.to == W8A8:
                 int16.difference_update(change.side_tensors)
                 for name in change.tensors:
                     precision.pop(name, None)
@@ -86,7 +86,7 @@ class Configuration:
 
     @property
     def has_float32(self) -> bool:
-        return any(c.to == "float32" for c in self.changes)
+        return any(c.to == FLOAT32 for c in self.changes)
 
     def plus(self, changes: Iterable[PrecisionChange]) -> Configuration:
         return replace(self, changes=(*self.changes, *changes))
@@ -104,7 +104,7 @@ def _int16_changes(plan: Plan) -> Iterator[PrecisionChange]:
         if scale_group.dtype != INT8:
             continue
         touching = _touching(plan, scale_group)
-        able = [u for u in touching if problem(u, "int16", plan.refused) is None]
+        able = [u for u in touching if problem(u, W8A16, plan.refused) is None]
         members = set(scale_group.members)
         made = members & {v for u in able for v in u.outputs}
         made |= members & {p.value for p in plan.graph.inputs}
@@ -112,7 +112,7 @@ def _int16_changes(plan: Plan) -> Iterator[PrecisionChange]:
         if made and read:
             makers = [u for u in touching if members & set(u.outputs)]
             yield PrecisionChange(
-                "int16",
+                W8A16,
                 tuple(v.name for v in scale_group.members),
                 tuple(u.label for u in makers) or (("input", scale_group.members[0].name),),
             )
@@ -130,26 +130,26 @@ def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
             continue
         names = tuple(v.name for v in group.outputs)
         weighted = group.chain is None and definition(group.node.op).weight is not None
-        if can_be_int4(group, plan.refused) and group.precision not in WITH_INT4_WEIGHTS:
-            yield PrecisionChange("int4", names, (group.label,))
-        if weighted or problem(group, "int16", plan.refused) is not None:
+        if can_be_int4(group, plan.refused) and group.weight_bits != 4:
+            yield PrecisionChange(W4A8, names, (group.label,))
+        if weighted or problem(group, W8A16, plan.refused) is not None:
             side_tensors = (
                 () if weighted else tuple(v.name for v in [*group.inputs, *group.outputs])
             )
-            yield PrecisionChange("float32", names, (group.label,), side_tensors)
+            yield PrecisionChange(FLOAT32, names, (group.label,), side_tensors)
 
 
 def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
     """To int8 what was made otherwise by choice: 4-bit weights node by node, the rest at once."""
     asked = plan.options.precision
     for group in plan.groups:
-        if group.precision in WITH_INT4_WEIGHTS:
-            yield PrecisionChange("int8", tuple(v.name for v in group.outputs), (group.label,))
-    real, wide = sorted(n for n, p in asked.items() if p == "float32"), sorted(plan.options.int16)
+        if group.weight_bits == 4:
+            yield PrecisionChange(W8A8, tuple(v.name for v in group.outputs), (group.label,))
+    real, wide = sorted(n for n, p in asked.items() if p == FLOAT32), sorted(plan.options.int16)
     if real or wide:
         others = {*real, *wide}
         made = [u for u in plan.groups if not others.isdisjoint(v.name for v in u.outputs)]
-        yield PrecisionChange("int8", tuple(real), tuple(u.label for u in made), tuple(wide))
+        yield PrecisionChange(W8A8, tuple(real), tuple(u.label for u in made), tuple(wide))
 
 
 def without(

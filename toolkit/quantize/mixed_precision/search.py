@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...numerics import FLOAT32, W8A8, W8A16
 from ...progress import Progress
 from ..reconstruction.second_moments import SAMPLES
 from ..scheme.macs import macs_of
@@ -72,7 +73,7 @@ class PrecisionSearch:
     def run(self) -> Configuration:
         criteria, evaluator = self.criteria, self.evaluator
         start = Configuration(evaluator.base)
-        for end in start, start.plus(evaluator.changes_to("int16")):
+        for end in start, start.plus(evaluator.changes_to(W8A16)):
             evaluator.score(end.assignment)
         if not criteria.fits(start):
             start, self.reasons = Shrinking(evaluator, criteria).run(start)
@@ -93,8 +94,8 @@ class PrecisionSearch:
     def candidates(self, start: Configuration) -> list[PrecisionChange]:
         """The changes to more bits."""
         evaluator = self.evaluator
-        finer = [c for c in evaluator.changes_to("int8") if start.base.has_4_bits(c)]
-        return [*evaluator.changes_to("int16", "float32"), *finer]
+        finer = [c for c in evaluator.changes_to(W8A8) if start.base.has_4_bits(c)]
+        return [*evaluator.changes_to(W8A16, FLOAT32), *finer]
 
     def rank(self, start: Configuration, candidates: list[PrecisionChange]) -> Ranking:
         """The candidates by what they bring for their bytes: once as a byte of arena counts as much
@@ -126,7 +127,7 @@ class PrecisionSearch:
         if self.rounds_nearest and (not offers or criteria.cheapest(offers).has_float32):
             offers += self._shorter_with_own_weights(start, ranking.orders[-1])
         if not offers:
-            every = [*ranking.orders, self.evaluator.changes_to("int16")]
+            every = [*ranking.orders, self.evaluator.changes_to(W8A16)]
             return criteria.closest([start, *map(start.plus, every)])
         return self.prune(criteria.cheapest(offers), start, ranking)
 
@@ -134,7 +135,7 @@ class PrecisionSearch:
         """Without the changes from `start`, tried kind by kind from the least worth on, that the
         others can do without."""
         steps = [c for c in found.changes if c not in start.changes]
-        kinds = [k for k in ("float32", "int8", "int16") if any(c.to == k for c in steps)]
+        kinds = [k for k in (FLOAT32, W8A8, W8A16) if any(c.to == k for c in steps)]
         tries, last = self._refinements(), len(ranking.place)
         kept = replace(found, changes=start.changes)
         for i, kind in enumerate(kinds):
@@ -156,7 +157,7 @@ class PrecisionSearch:
         self, start: Configuration, order: list[PrecisionChange]
     ) -> Iterator[Configuration]:
         """The fewest first changes, and those of one precision alone, where they do."""
-        some = [[c for c in order if c.to == kind] for kind in ("int8", "int16")]
+        some = [[c for c in order if c.to == kind] for kind in (W8A8, W8A16)]
         for alike in order, *(some if all(some) else ()):
             row = self._shortest(start, alike)
             if row is not None:
@@ -173,7 +174,7 @@ class PrecisionSearch:
     def _of_all(self, start: Configuration, ranking: Ranking) -> Configuration | None:
         """The first changes to int16, or to float32 as well, if all of them fit and are good."""
         of, last = self.evaluator.changes_to, len(ranking.place)
-        for changes in of("int16"), of("int16", "float32"):
+        for changes in of(W8A16), of(W8A16, FLOAT32):
             if self.criteria.fits(start.plus(changes)):
                 order = sorted(changes, key=lambda c: ranking.place.get(c, last))
                 row = self._shortest(start, order)

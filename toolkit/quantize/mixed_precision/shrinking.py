@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import replace
 
+from ...numerics import W4A8, W8A8
 from .criteria import Criteria
 from .evaluator import Evaluator
 from .precision_change import Configuration, PrecisionChange, without
@@ -28,11 +29,11 @@ class Shrinking:
         found: list[tuple[bool, float, Configuration, Reasons]] = []
         for size in (base.int4_group,) if base.has_int4 else INT4_GROUP_SIZES:
             empty = Configuration(replace(base, int4_group=size))
-            saved = {c: self._saving(empty, c) for c in evaluator.changes_to("int4", "int8")}
+            saved = {c: self._saving(empty, c) for c in evaluator.changes_to(W4A8, W8A8)}
             saved = {c: some for c, some in saved.items() if some > 0}
             if not saved:
                 continue
-            to_int4 = evaluator.changes_to("int4")
+            to_int4 = evaluator.changes_to(W4A8)
             if evaluator.held_out and to_int4:
                 evaluator.round_int4(size)
             evaluator.score(empty.plus(to_int4).assignment)

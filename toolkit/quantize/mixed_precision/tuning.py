@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ...numerics import FLOAT32, W8A8, W8A16
+
 # How much may be measured, in multiply-accumulates: by these the model's size decides.
 MEASURING = 4e11
 """For the noise of single changes."""
@@ -28,7 +30,7 @@ NODE_BYTES = 64
 ARENA_WEIGHT = 1 / 16
 """What a byte of arena counts, in bytes of file: every layer uses it again, and max_arena is there
 for those who lack it."""
-PROMOTED_FIRST = ("int8", "int16"), ("float32",)
+PROMOTED_FIRST = (W8A8, W8A16), (FLOAT32,)
 """Changes to float32 come last: an order of all by what they bring for their bytes may reach for
 the most expensive too early."""
 MAX_FITTED = 128

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from ...ir import Array, Graph, Node, Port, Value
+from ...numerics import FLOAT
 from ...ops import definition
-from ..scheme.precision import FLOAT
 
 REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""

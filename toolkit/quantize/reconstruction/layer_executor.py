@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
-from ...onnx_types import NUMPY
+from ...numerics import ELEMENTS
 from ..ranges.calibration import Sample
 
 Reals = NDArray[np.float64]
@@ -20,7 +20,7 @@ for large images, what lies before is run again."""
 
 _FLOAT = 1
 _NOTHING = np.zeros(0)
-_ONNX = {dtype: number for number, dtype in reversed(NUMPY.items())}
+_ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
 
 
 class LayerExecutor:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from ...numerics import FLOAT, INT8, INT16, DType, Precision
 from ...ops import definition
 from ...ops.lut import make_table
 from ..weights.layer_weights import LayerWeights
 from .options import Decision, Range
-from .precision import FLOAT, INT8, DType, Precision
 from .qparams import activation_params, constant_q
 from .quantizable_groups import QuantizableGroup
 from .shared_scales import SharedScales
@@ -135,9 +135,10 @@ class Emitter:
         y = self._define(end, group.dtype)
         assert x.quant is not None and y.quant is not None
         values = np.stack([make_table(f, x.quant, y.quant) for f in group.chain.functions])
-        if group.precision == "int16":
+        if group.dtype == INT16:
             why = self.tables.problem(group.chain, values, x.quant, y.quant)
             if why:
+                assert group.precision is not None
                 self.refused[group.nodes[-1], group.precision] = why
         index, tables = group.chain.index, f"{end.name}.table"
         if index is None:

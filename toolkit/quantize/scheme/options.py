@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....calibration import OBSERVERS as FIXED
+from ...numerics import WEIGHT_TYPES, Precision
 from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
-from .precision import Precision
 
 OBSERVERS: tuple[str, ...] = ("auto", *FIXED)
 
 WEIGHTS: Mapping[str, WeightFormat] = {
-    "int8": WeightFormat(),
-    "int4": WeightFormat(4),
-    "int4-group32": WeightFormat(4, 32),
-    "int4-group16": WeightFormat(4, 16),
+    f"int{w.bits}" + (f"-group{group}" if group else ""): WeightFormat(w.bits, group)
+    for w in WEIGHT_TYPES.values()
+    for group in (0, *w.groups)
 }
 """How the weights of convolutions and FullyConnected may be held."""
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir import Graph, Node, Value
+from ...numerics import INT8, INT16, WEIGHT_TYPES, Precision
 from ...ops import definition
 from ...ops._opdef import Activation
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
 from .emit import Emitter, Quants
 from .options import Decision, Options, Range, Ranges, RoundedWeights
-from .precision import INT8, INT16, WITH_INT4_WEIGHTS, Precision
 from .prepare import prepare
 from .qparams import activation_params, widen
 from .quantizable_groups import QuantizableGroup, find_quantizable_groups
@@ -94,9 +94,8 @@ class Plan:
     def _linear(self, group: QuantizableGroup) -> LayerWeights:
         node, options = group.node, self.options
         group_size = 0 if node.output.name in options.ungrouped else options.int4_group
-        form = (
-            WeightFormat(4, group_size) if group.precision in WITH_INT4_WEIGHTS else WeightFormat()
-        )
+        bits = group.weight_bits
+        form = WeightFormat(bits, group_size if WEIGHT_TYPES[bits].groups else 0)
         if (node, form) not in self._linears:
             means = options.means.get(node.input(0).name)
             self._linears[node, form] = LayerWeights(node, means, options.search_scales, form)

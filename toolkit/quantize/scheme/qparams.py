@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from ...ir import Array, QuantParams
+from ...numerics import INT8, INT16, DType
 from .options import Range
-from .precision import INT8, INT16, DType
 
 LEVELS = {INT8: 255, INT16: 2 * 32767}
 MIN_SCALE = 2.0**-60

@@ -12,22 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir import Graph, Node, Value
+from ...numerics import (
+    FLOAT,
+    FLOAT32,
+    INT8,
+    INT16,
+    INTEGERS,
+    PRECISIONS,
+    W8A16,
+    DType,
+    Precision,
+)
 from ...ops import definition
-from ...ops._opdef import OpDef
 from ...passes.fold_affine_forward import MAX_SPREAD
 from .lookup_chains import LookupChain, find_chains
 from .options import Options
-from .precision import ACTIVATION_DTYPE, FLOAT, INT8, INT16, WITH_INT4_WEIGHTS, DType, Precision
 
 Refused = Mapping[tuple[Node, Precision], str]
-
-_NEXT: Mapping[Precision, tuple[Precision, ...]] = {
-    "int16x4": ("int16", "int4", "int8"),
-    "int16": ("int8",),
-    "int4": ("int8",),
-    "int8": (),
-}
-"""What comes next to a precision that a group cannot have, before float32."""
 
 
 @dataclass(eq=False)
@@ -45,11 +46,16 @@ class QuantizableGroup:
     @property
     def dtype(self) -> DType | None:
         """Of the activations."""
-        return None if self.precision is None else ACTIVATION_DTYPE[self.precision]
+        return None if self.precision is None else self.precision.activations
+
+    @property
+    def weight_bits(self) -> int:
+        """0 of what has no integer weights."""
+        return 0 if self.precision is None else self.precision.weight_bits
 
     @property
     def integer(self) -> bool:
-        return self.dtype in (INT8, INT16)
+        return self.dtype in INTEGERS
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -139,13 +145,13 @@ def _wide(groups: list[QuantizableGroup], asked: Collection[str]) -> set[Value]:
 
 
 def _wanted(group: QuantizableGroup, wide: set[Value], asked: Mapping[str, Precision]) -> Precision:
-    of_outputs = {asked.get(v.name) for n in group.nodes for v in n.outputs}
-    if "float32" in of_outputs:
-        return "float32"
+    names = [v.name for n in group.nodes for v in n.outputs]
+    of_outputs = [PRECISIONS[asked[name]] for name in names if name in asked]
+    if FLOAT32 in of_outputs:
+        return FLOAT32
     narrow = wide.isdisjoint(group.inputs + group.outputs)
-    if "int4" in of_outputs:
-        return "int4" if narrow else "int16x4"
-    return "int8" if narrow else "int16"
+    bits = min((p.weight_bits for p in of_outputs), default=8)
+    return Precision(INT8 if narrow else INT16, bits)
 
 
 def _possible(
@@ -154,24 +160,24 @@ def _possible(
     """`wanted`, or what comes next to it, and why."""
     if not group.inputs and not group.outputs:
         return None, ""
-    if wanted == "float32":
-        return "float32", "it loses too much in integers"
+    if wanted == FLOAT32:
+        return FLOAT32, "it loses too much in integers"
     if not group.inputs and not _picks_constants(group):
-        return "float32", "it reads no float tensor"
+        return FLOAT32, "it reads no float tensor"
     for v in group.inputs + group.outputs:
         if v.name not in known:
-            return "float32", f"the range of '{v.name}' is not known"
+            return FLOAT32, f"the range of '{v.name}' is not known"
     first = problem(group, wanted, refused)
     if first is None:
         return wanted, ""
-    if group.chain and wanted == "int16":  # int8's steps are no finer than the table's
-        return "float32", first
+    if group.chain and wanted.activations != INT8:  # int8's steps are no finer than the table's
+        return FLOAT32, first
     why: str | None = first
-    for other in _NEXT[wanted]:
+    for other in wanted.next:
         why = problem(group, other, refused)
         if why is None:
             return other, first
-    return "float32", why or first
+    return FLOAT32, why or first
 
 
 def _picks_constants(group: QuantizableGroup) -> bool:
@@ -184,20 +190,14 @@ def problem(group: QuantizableGroup, precision: Precision, refused: Refused) -> 
     """Why `group` cannot run at the integer `precision`; None if it can."""
     if why := refused.get((group.nodes[-1], precision)):
         return why
-    op = definition(group.node.op)
-    if precision in WITH_INT4_WEIGHTS:
-        wide = precision == "int16x4"
-        return op.int16x4_problem(group.node) if wide else op.int4_problem(group.node)
-    if type(op).integer is OpDef.integer:
-        return "it has no integer form"
-    return op.integer_problem(group.node) if precision == "int8" else op.int16_problem(group.node)
+    return definition(group.node.op).problem(group.node, precision)
 
 
 def can_be_int4(group: QuantizableGroup, refused: Refused) -> bool:
     """Whether 4-bit weights are a choice for an integer group."""
-    weighted = group.chain is None and definition(group.node.op).weight is not None
-    wanted: Precision = "int16x4" if group.dtype == INT16 else "int4"
-    return group.integer and weighted and problem(group, wanted, refused) is None
+    if group.dtype not in INTEGERS or group.chain or definition(group.node.op).weight is None:
+        return False
+    return problem(group, Precision(group.dtype, 4), refused) is None
 
 
 def _is_light(group: QuantizableGroup) -> bool:
@@ -225,11 +225,11 @@ def _avoid_crossings(groups: list[QuantizableGroup], refused: Refused) -> None:
     while changed:
         changed = False
         for u in light:
-            fewest = conversions(u, ACTIVATION_DTYPE[u.precision or "float32"])
-            others: list[Precision] = ["int16", "float32"] if u.dtype == INT8 else ["float32"]
+            fewest = conversions(u, (u.precision or FLOAT32).activations)
+            others = [W8A16, FLOAT32] if u.dtype == INT8 else [FLOAT32]
             for precision in others if u.integer else ():
-                count = conversions(u, ACTIVATION_DTYPE[precision])
-                possible = precision == "float32" or problem(u, precision, refused) is None
+                count = conversions(u, precision.activations)
+                possible = precision == FLOAT32 or problem(u, precision, refused) is None
                 if count < fewest and possible:
                     fewest, changed = count, True
                     u.precision, u.why = precision, f"its neighbours are {precision}"

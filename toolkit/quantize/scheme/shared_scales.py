@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...ir import QuantParams, Value
+from ...numerics import INT8, INT16, DType
 from ...ops import definition
 from .options import Range, Ranges
-from .precision import INT8, INT16, DType
 from .qparams import widen, width
 from .quantizable_groups import QuantizableGroup
 

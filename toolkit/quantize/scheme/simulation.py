@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
-from .precision import FLOAT
+from ...numerics import FLOAT
 from .prepare import copy_graph
 
 

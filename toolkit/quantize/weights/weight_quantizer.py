@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array
+from ...numerics import WEIGHT_TYPES
 
 Reals = NDArray[np.float64]
 
-LIMITS = {8: 127, 4: 7}
-"""The largest weight by bits; the range is symmetric."""
 MAX_MULTIPLIER = 16
 
 
@@ -32,7 +31,7 @@ class WeightFormat:
 
     @property
     def limit(self) -> int:
-        return LIMITS[self.bits]
+        return WEIGHT_TYPES[self.bits].limit
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,158 @@
+"""Every numeric type: the element types of tensors, and the precisions that a network runs in.
+
+A new one is an entry here. The runtime's side of an element type is a DType of edge.fbs, of weights
+a codec there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+DType = np.dtype[Any]
+
+FLOAT, INT8, INT16, INT32, UINT8 = (
+    np.dtype(t) for t in (np.float32, np.int8, np.int16, np.int32, np.uint8)
+)
+BOOL = np.dtype(np.bool_)
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element type of ONNX.
+
+    onnx   TensorProto.DataType
+    name   what ONNX calls it
+    numpy  what users give and get
+    held   what the runtime has for it; None: it cannot be served
+    in_file  its DType in edge.fbs; "": the file has none
+    """
+
+    onnx: int
+    name: str
+    numpy: DType
+    held: DType | None = None
+    in_file: str = ""
+
+
+ELEMENTS: tuple[Element, ...] = (
+    Element(1, "float32", FLOAT, FLOAT, "Float32"),
+    Element(2, "uint8", UINT8, UINT8, "UInt8"),
+    Element(3, "int8", INT8, INT32, "Int8"),
+    Element(4, "uint16", np.dtype(np.uint16), INT32),
+    Element(5, "int16", INT16, INT32, "Int16"),
+    Element(6, "int32", INT32, INT32, "Int32"),
+    Element(7, "int64", np.dtype(np.int64), INT32),
+    Element(9, "bool", BOOL, UINT8),
+    Element(10, "float16", np.dtype(np.float16), FLOAT),
+    Element(11, "float64", np.dtype(np.float64), FLOAT),
+    Element(12, "uint32", np.dtype(np.uint32)),
+    Element(13, "uint64", np.dtype(np.uint64)),
+    Element(16, "bfloat16", FLOAT, FLOAT),  # numpy lacks it
+)
+BY_ONNX: Mapping[int, Element] = {e.onnx: e for e in ELEMENTS}
+"""The element types by TensorProto.DataType."""
+
+
+def numpy_dtype(onnx_dtype: int) -> DType:
+    """The element type users see; float32 for the kinds of float that numpy lacks."""
+    return BY_ONNX[onnx_dtype].numpy if onnx_dtype in BY_ONNX else FLOAT
+
+
+ACTIVATIONS: tuple[DType, ...] = (INT8, INT16, FLOAT)
+"""What activations are computed in, the coarsest first."""
+INTEGERS: tuple[DType, ...] = tuple(t for t in ACTIVATIONS if t.kind == "i")
+"""What quantized tensors are held in."""
+
+
+@dataclass(frozen=True)
+class WeightType:
+    """How the integers of weights are stored.
+
+    limit   the largest; the range is symmetric
+    groups  so many in a row may share a multiplier, the coarsest first
+    codec   its WeightCodec in edge.fbs
+    """
+
+    bits: int
+    limit: int
+    groups: tuple[int, ...] = ()
+    codec: str = "Plain"
+
+
+WEIGHT_TYPES: Mapping[int, WeightType] = {
+    w.bits: w for w in (WeightType(8, 127), WeightType(4, 7, (32, 16), "Nibbles"))
+}
+"""By bits."""
+
+
+class Precision(str):
+    """What a node runs on: its activations, and the bits of its weights, 0 for real ones.
+
+    As text it is its name: "int16" has int16 activations and 8-bit weights, "int4" int8 activations
+    and 4-bit weights, "int16x4" both.
+    """
+
+    activations: DType
+    weight_bits: int
+
+    def __new__(cls, activations: DType, weight_bits: int = 8) -> Precision:
+        name = str(activations)
+        if weight_bits in WEIGHT_TYPES and weight_bits != 8:
+            name = f"int{weight_bits}" if activations == INT8 else f"{name}x{weight_bits}"
+        made = super().__new__(cls, name)
+        made.activations, made.weight_bits = activations, weight_bits
+        return made
+
+    def __getnewargs__(self) -> tuple[DType, int]:  # type: ignore[override]
+        return self.activations, self.weight_bits
+
+    @property
+    def label(self) -> str:
+        """What it is called to people, behind "made"."""
+        if self.activations == FLOAT:
+            return f"in {self}"
+        if self.activations != INT8:
+            return f"{self.activations.itemsize * 8}x{self.weight_bits}"
+        return str(self) if self.weight_bits == 8 else f"with {self.weight_bits}-bit weights"
+
+    @property
+    def next(self) -> tuple[Precision, ...]:
+        """What comes next where a group cannot have it, before float32: first more bits for its
+        weights, then fewer for its activations."""
+        of_activations = dict.fromkeys((self.activations, INT8))
+        of_weights = dict.fromkeys((self.weight_bits, 8))
+        return tuple(PRECISIONS[Precision(*p)] for p in product(of_activations, of_weights))[1:]
+
+    def has(self, part: Precision) -> bool:
+        """Whether it is `part`, or has what that has beyond int8: int16x4 has int16 and int4."""
+        if part == W8A8:
+            return self == part
+        return part.activations in (INT8, self.activations) and part.weight_bits in (
+            8,
+            self.weight_bits,
+        )
+
+
+PRECISIONS: Mapping[str, Precision] = {
+    p: p
+    for p in (
+        *(Precision(a, w) for a, w in product(reversed(INTEGERS), WEIGHT_TYPES)),
+        Precision(FLOAT, 0),
+    )
+}
+"""By name: the integer ones with the widest activations first, then float32."""
+
+FLOAT32 = PRECISIONS["float32"]
+W8A8, W8A16, W4A8, W4A16 = (PRECISIONS[p] for p in ("int8", "int16", "int4", "int16x4"))
+
+
+def integer_precisions(
+    *activations: DType, weight_bits: tuple[int, ...] = (8,)
+) -> frozenset[Precision]:
+    """Those with one of these activations and of these weights."""
+    return frozenset(Precision(a, w) for a, w in product(activations, weight_bits))

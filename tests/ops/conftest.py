@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session, kernel_tables
 
 from .. import fixed_point_oracle as oracle
+from ..conformance.cases import all_cases
 
 _ONNX_CODE = {"float32": 1, "int32": 6, "int16": 5, "int8": 3, "uint8": 2}
 _SERVED = {onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL}
@@ -55,20 +54,11 @@ class BackendCase:
             np.testing.assert_allclose(got, want, rtol, atol)
 
 
-@cache
-def _node_cases() -> list[Any]:
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they divide by zero on purpose
-        return list(load_model_tests(kind="node"))
-
-
 def _cases(
     ops: set[str], parameters: Mapping[str, int], refused: Mapping[str, str]
 ) -> Iterator[BackendCase]:
-    for case in _node_cases():
-        if case.model is None or len(case.model.graph.node) != 1:
+    for case in all_cases():
+        if case.suite != "node" or len(case.model.graph.node) != 1:
             continue
         model = onnx.ModelProto()
         model.CopyFrom(case.model)

@@ -115,11 +115,11 @@ def _port(model: EdgeModel, io: IoRecord) -> PortInfo:
 
 def _ops(model: EdgeModel) -> list[OpInfo]:
     found = []
-    for op in model.ops:
+    for name, op in zip(model.op_names, model.ops, strict=True):
         out = model.tensors[op.outputs[0]]
         found.append(
             OpInfo(
-                op.name,
+                name,
                 op_type(op.kind),
                 op_dtype(model, op),
                 macs(op.kind, op.params),
@@ -152,18 +152,21 @@ def _memory_map(model: EdgeModel) -> list[MemoryRow]:
     names = {io.tensor: io.name for io in (*model.outputs, *model.inputs)}
     first = {io.tensor: 0 for io in model.inputs}
     last = {io.tensor: len(model.ops) + 1 for io in model.outputs}
+    op_names = model.op_names
     for step, op in enumerate(model.ops, 1):
         for i in (*op.inputs, *op.outputs):
             first.setdefault(i, step)
             last[i] = max(last.get(i, 0), step)
-        names.setdefault(op.outputs[0], op.name)
+        names.setdefault(op.outputs[0], op_names[step - 1])
     rows = [
         MemoryRow(name, t.offset, t.nbytes, first.get(i, 0), last.get(i, 0))
         for i, t in ((i, model.tensors[i]) for i in arena_tensors(model))
         for name in [names[i] if i in names else _view_name(model, i, names, first)]
     ]
     rows += [
-        MemoryRow(f"scratch of {op.name}", op.scratch_offset, op.scratch_bytes, step, step)
+        MemoryRow(
+            f"scratch of {op_names[step - 1]}", op.scratch_offset, op.scratch_bytes, step, step
+        )
         for step, op in enumerate(model.ops, 1)
         if op.scratch_bytes
     ]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from .. import targets
 from .format.reader import read
+from .format.strip import stripped
+from .format.writer import write
 from .quantize import Budget
 from .retarget import retarget
 
@@ -35,7 +37,8 @@ def needs(data: bytes, budget: Budget) -> list[Need]:
     for target in map(targets.load, targets.names()):
         if target.emulator:  # others are this machine
             by_plan.setdefault(target.plan, []).append(target.name)
-    generic = read(data)
+    generic = stripped(read(data))
+    data = write(generic)
     found = []
     for plan, names in sorted(by_plan.items()):
         file = retarget(data, generic, plan) if plan else data

@@ -27,6 +27,7 @@ from .errors import UserError
 from .files import write_atomically
 from .format.describe import op_counts
 from .format.reader import read
+from .format.strip import strip as stripped_bytes
 from .ir import Graph
 from .judging import input_specs, others_of
 from .model_files import Shapes, load, output_path, plain_shapes, provenance_of
@@ -57,16 +58,22 @@ class Converted:
 
 
 def convert(
-    model: str | Path, output: str | Path | None = None, *, shapes: Shapes | None = None
+    model: str | Path,
+    output: str | Path | None = None,
+    *,
+    shapes: Shapes | None = None,
+    strip: bool = False,
 ) -> Converted:
     """Write `model` (an ONNX file) as a float32 .edge file, by default beside it.
 
-    Raises UserError for a bad model or an output that cannot be written; then nothing is written.
+    `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
+    bad model or an output that cannot be written; then nothing is written.
     """
     started = perf_counter()
     path = output_path(model, output)
     graph = load(model, shapes)
     data = build_file(graph, provenance_of(model, "", {"shapes": plain_shapes(shapes)}))
+    data = stripped_bytes(data) if strip else data
     prove(data)
     write_atomically(path, data)
     ops = op_counts(read(data))
@@ -100,6 +107,11 @@ def check(
     CalibrationError.
     """
     session = Session(edge, kernels, max_memory)
+    if layers and not any(op.name for op in read(session.model.data.tobytes()).ops):
+        raise UserError(
+            f"{session.model.source}: names of operators were left out (--strip, or edgekit "
+            "build): no layers can be compared; give the file with names, or compare without layers"
+        )
     graph = load(model, _shapes_of(session, model), finite=True)
     specs, batch = input_specs(graph), batch_of(graph)
     samples = open_samples(data, specs, image or ImageOptions(), limit=limit)

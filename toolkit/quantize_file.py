@@ -16,6 +16,7 @@ from .errors import UserError
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
+from .format.strip import strip
 from .ir import Graph
 from .judging import Judging, input_specs
 from .model_files import Shapes, as_text, load, output_path, plain_shapes, provenance_of
@@ -44,6 +45,7 @@ class QuantizeRequest:
                   function as docs/quantization.md describes
     labels        the key in the samples' .npz of what a named metric compares with; by default the
                   float model's answers
+    strip         leave out provenance and names of operators (format/strip.py)
     """
 
     model: str | Path
@@ -60,6 +62,7 @@ class QuantizeRequest:
     evaluation: SampleSource | None = None
     labels: str | None = None
     metric: str | Path | MetricFunction | None = None
+    strip: bool = False
     progress: Progress = field(default=silent, compare=False)
 
 
@@ -72,10 +75,12 @@ class Quantized:
     where weights are the nearest.
     `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
     of the samples. `targets` is what the file takes on each, with a budget of bytes.
+    `counted_bytes` is the file without provenance and names of operators, as budgets count it.
     """
 
     output: str
     file_bytes: int
+    counted_bytes: int
     ops: dict[str, dict[str, int]]
     observer: str
     samples: int
@@ -117,6 +122,7 @@ class _Run:
     graph: Graph
     done: QuantizedModel
     data: bytes
+    written: bytes
     explanation: Explanation
     judge: Judge | None = None
 
@@ -196,10 +202,11 @@ class _Run:
         """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
         request, judge = self.request, self.judge
         drop, many = (None, 0) if judge is None else (judge.drop, judge.evaluation_set.samples)
+        pack = self._packer(done)
         done = fit_budget(
             done,
             budget,
-            self._packer(done),
+            lambda graph: strip(pack(graph)),
             drop,
             request.progress,
             rounding=request.rounding,
@@ -266,13 +273,15 @@ class _Run:
                 needed=self.needed,
             )
             write_atomically(request.report, page.encode())
-        write_atomically(self.path, self.data)
+        self.written = strip(self.data) if request.strip else self.data
+        write_atomically(self.path, self.written)
 
     def result(self) -> Quantized:
-        request, done, written = self.request, self.done, read(self.data)
+        request, done, written = self.request, self.done, read(self.written)
         return Quantized(
             output=str(self.path),
-            file_bytes=len(self.data),
+            file_bytes=len(self.written),
+            counted_bytes=len(strip(self.data)),
             ops=op_counts(written),
             observer=request.observer,
             samples=done.samples * self.batch,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .. import pipeline
-from .options import json_option, model_argument, shape_option
+from .options import json_option, model_argument, shape_option, strip_option
 from .output import kib, people, print_json
 
 
@@ -15,12 +15,19 @@ from .output import kib, people, print_json
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
 @shape_option
+@strip_option
 @json_option
 def convert(
-    model: Path, output: Path | None, shapes: tuple[tuple[str, tuple[int, ...]], ...], as_json: bool
+    model: Path,
+    output: Path | None,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    strip: bool,
+    as_json: bool,
 ) -> None:
     """Write MODEL.onnx as a float32 .edge file, without quantizing it."""
-    done = pipeline.convert(model, output or model.with_suffix(".edge"), shapes=dict(shapes))
+    done = pipeline.convert(
+        model, output or model.with_suffix(".edge"), shapes=dict(shapes), strip=strip
+    )
     if as_json:
         print_json(done.to_json())
         return

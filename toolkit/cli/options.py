@@ -188,7 +188,8 @@ def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--max-bytes",
             type=BytesOption(),
-            help="Let the file be at most so large: weights of 4 bits where they harm least.",
+            help="Let the file, without provenance and names, be at most so large: weights of 4 "
+            "bits where they harm least.",
         ),
         click.option(
             "--min-sqnr",
@@ -204,6 +205,15 @@ def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def strip_option(f: F) -> F:
+    return click.option(
+        "--strip",
+        is_flag=True,
+        help="Leave out provenance and names of operators, as `build` always does; no budget "
+        "counts them. `check --layers` needs them.",
+    )(f)
 
 
 def metric_option(f: F) -> F:

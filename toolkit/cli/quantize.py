@@ -21,6 +21,7 @@ from .options import (
     metric_option,
     model_argument,
     shape_option,
+    strip_option,
 )
 from .output import kib, people, print_json, progress, table
 
@@ -85,6 +86,7 @@ EXIT_BUDGET = 3
 )
 @metric_option
 @image_options
+@strip_option
 @json_option
 def quantize(
     model: Path,
@@ -165,7 +167,7 @@ def _tell_mixed(mixed: Mixed) -> None:
         for point in mixed.pareto
     ]
     table(
-        f"Pareto front ({mixed.trials} configurations evaluated)",
+        f"Pareto front ({mixed.trials} configurations evaluated), files as `build` strips them",
         ("", ">file", ">arena", ">SQNR", *lost, "operators"),
         rows,
     )

@@ -77,8 +77,8 @@ def cost(device: Device, ran: Emulation) -> Cost:
         stack_bytes=ran.stack_bytes,
         flash={"text": size.text, "rodata": size.rodata, "model": device.model_bytes},
         ops=[
-            OpCost(op.name, op_type(op.kind), n, macs(op.kind, op.params))
-            for op, n in zip(found.ops, ran.op_instructions, strict=True)
+            OpCost(name, op_type(op.kind), n, macs(op.kind, op.params))
+            for name, op, n in zip(found.op_names, found.ops, ran.op_instructions, strict=True)
         ],
     )
 

@@ -18,6 +18,8 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format.model import EdgeModel
 from ..format.reader import read
+from ..format.strip import stripped
+from ..format.writer import write
 from ..retarget import retarget
 from .deploy import link_deployment
 from .folder import check_folder, install
@@ -186,18 +188,18 @@ def build(
 ) -> Built:
     """Write what a firmware project needs of `model` on a target into the folder `output`.
 
-    libNAME.a (or, with `sources`, the C files it is made of), headers, the model as .edge and as a
-    C array, CMakeLists.txt and main.c that build as they stand, size.json. Files and symbols that
-    are the model's begin with `name`, by default that of its file, so that several models link into
-    one program.
+    libNAME.a (or, with `sources`, the C files it is made of), headers, the model without provenance
+    and names of operators as .edge and as a C array, CMakeLists.txt and main.c that build as they
+    stand, size.json. Files and symbols that are the model's begin with `name`, by default that of
+    its file, so that several models link into one program.
 
     What an earlier build wrote is replaced; a main.c that was edited since is kept, and any other
     file that would be lost is refused. `force` overwrites both. Raises UserError; then the folder
     is as it was.
     """
     target = load_target(target_name)
-    data = prepare(read_edge(model), target, str(model))
-    parsed = read(data, str(model))
+    parsed = stripped(read(prepare(read_edge(model), target, str(model)), str(model)))
+    data = write(parsed)
     out = Path(output)
     check_folder(out)
     names = Names.of(target, name or Path(model).stem)

@@ -17,6 +17,8 @@ from ...targets import Target
 from ..errors import UserError
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.reader import read
+from ..format.strip import stripped
+from ..format.writer import write
 from ..ir import Array
 from .build import Archive, compile_runtime, prepare
 from .process import ProgramFailedError, require, run
@@ -75,7 +77,9 @@ class Device:
     ) -> None:
         _check_choice(target, cpu, kernels)
         data = prepare(data, target)
-        self.target, self.model, self.model_bytes = target, read(data), len(data)
+        self.target, self.model = target, read(data)
+        data = write(stripped(self.model))
+        self.model_bytes = len(data)
         self.cpu = cpu or (target.cpus[-1] if target.cpus else None)
         self._emulator = require(
             target.emulator, target.emulator_package, f"running for {target.name}"

@@ -12,6 +12,7 @@ from typing import Any
 from ... import runtime_c, targets
 from ..files import read_edge
 from ..format.reader import read
+from ..format.strip import strip
 from ..fpga.config import HEADER, KERNELS, Config
 from ..fpga.estimate import Estimate, estimate
 from ..fpga.partition import Placed, boundaries, partition
@@ -59,7 +60,7 @@ def build_for_fpga(
         staged.mkdir()
         shutil.copy(KERNELS, staged)
         (staged / HEADER).write_text(config.header())
-        (staged / "model.edge").write_bytes(data)
+        (staged / "model.edge").write_bytes(strip(data))
         (staged / "estimate.json").write_text(json.dumps(found.to_json(), indent=2) + "\n")
         shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "compile.sh", staged)
         shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "main.c", staged)

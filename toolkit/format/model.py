@@ -132,3 +132,8 @@ class EdgeModel:
     def element(self, op: OpRecord) -> DType | None:
         """The element type that `op` computes in; None for a kind that takes any."""
         return op.element(self.tensors)
+
+    @property
+    def op_names(self) -> list[str]:
+        """What people call each operator; "#0" and so on in a file without names."""
+        return [op.name or f"#{i}" for i, op in enumerate(self.ops)]

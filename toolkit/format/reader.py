@@ -93,7 +93,7 @@ class _Reader:
         ops = program.decode(
             self._bytes(self.root, "Model", "program", 1),
             begins,
-            names.decode(self._bytes(self.root, "Model", "names", 1)) or [""] * len(begins),
+            self._names() or [""] * len(begins),
             tensors,
         )
         used = {i for op in ops for i in (*op.inputs, *op.outputs)} - {ABSENT}
@@ -157,10 +157,19 @@ class _Reader:
             for t in self._tables(field)
         ]
 
+    def _has(self, field: str) -> bool:
+        """Whether the file has a section that may be left out."""
+        return bool(self.root.Offset(4 + 2 * SLOTS["Model"][field]))
+
+    def _names(self) -> list[str]:
+        return (
+            names.decode(self._bytes(self.root, "Model", "names", 1)) if self._has("names") else []
+        )
+
     def _pruned(self) -> dict[int, tuple[bool, ...]]:
         found: dict[int, tuple[bool, ...]] = {}
-        if not self.root.Offset(4 + 2 * SLOTS["Model"]["pruned"]):
-            return found  # files of before there was such a field
+        if not self._has("pruned"):
+            return found
         for t in self._tables("pruned"):
             op, channels = (
                 self._scalar(t, "Pruned", f, number_types.Uint16Flags) for f in ("op", "channels")
@@ -171,11 +180,13 @@ class _Reader:
         return found
 
     def _placement(self) -> tuple[bool, ...]:
-        if not self.root.Offset(4 + 2 * SLOTS["Model"]["placement"]):
+        if not self._has("placement"):
             return ()
         return tuple(bool(b) for b in self._bytes(self.root, "Model", "placement", 1))
 
     def _provenance(self) -> Provenance:
+        if not self._has("provenance"):
+            return Provenance()
         table = Table(self.data, self.root.Indirect(self._at(self.root, "Model", "provenance")))
         found = Provenance(*(self._string(table, "Provenance", f) for f in SLOTS["Provenance"]))
         _ = found.settings  # which raises where there is no sense in them

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir import Shape
 from . import names, program
-from .model import BLOB_ALIGN, IDENTIFIER, EdgeModel, IoRecord, TensorRecord
+from .model import BLOB_ALIGN, IDENTIFIER, EdgeModel, IoRecord, Provenance, TensorRecord
 from .schema import SLOTS, STRUCTS
 from .structs import Number, pack
 
@@ -50,13 +50,17 @@ def write(model: EdgeModel) -> bytes:
         "types": _vector(b, types, STRUCTS["TensorType"][2], STRUCTS["TensorType"][3]),
         "dims": _vector(b, np.array(dims, "<u4").tobytes(), 4, 4),
         "ops": _vector(b, np.array(begins, "<u2").tobytes(), 2, 2),
-        "names": _vector(b, names.encode([op.name for op in model.ops]), 1, 1),
         "inputs": _ios(b, model.inputs),
         "outputs": _ios(b, model.outputs),
         "target": b.CreateString(model.target),
-        "pruned": _pruned(b, model.pruned),
-        "provenance": _table(b, "Provenance", _strings(b, model.provenance.__dict__)),
     }
+    if any(op.name for op in model.ops):
+        vectors["names"] = _vector(b, names.encode([op.name for op in model.ops]), 1, 1)
+    if model.pruned:
+        vectors["pruned"] = _pruned(b, model.pruned)
+    if model.provenance != Provenance():
+        made = _strings(b, model.provenance.__dict__)
+        vectors["provenance"] = _table(b, "Provenance", made)
     if model.placement:
         vectors["placement"] = _vector(b, bytes(model.placement), 1, 1)
     b.StartObject(len(SLOTS["Model"]))

@@ -91,16 +91,16 @@ def resources(c: Config) -> Resources:
 def estimate(model: EdgeModel, config: Config) -> Estimate:
     """Cycles of each operator of `model` on `config`."""
     rows = []
-    for op in model.ops:
+    for name, op in zip(model.op_names, model.ops, strict=True):
         layer = layer_of(model, op, config)
         if isinstance(layer, str):
-            rows.append(LayerCycles(op.name, op.kind.name, 0, "", 0, 0.0, layer))
+            rows.append(LayerCycles(name, op.kind.name, 0, "", 0, 0.0, layer))
             continue
         stages = stage_cycles(layer)
         bound = max(stages, key=lambda s: stages[s])
         cycles = stages[bound] + FILL_CYCLES
         rate = round(layer.macs / cycles, 2)
-        rows.append(LayerCycles(op.name, op.kind.name, cycles, bound, layer.macs, rate, ""))
+        rows.append(LayerCycles(name, op.kind.name, cycles, bound, layer.macs, rate, ""))
     cycles, macs = sum(r.cycles for r in rows), sum(r.macs for r in rows)
     rate = round(macs / max(1, cycles), 2)
     return Estimate(asdict(config), resources(config), cycles, macs, rate, rows)

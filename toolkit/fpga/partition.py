@@ -34,10 +34,10 @@ def partition(model: EdgeModel, config: Config) -> tuple[bytes, list[Placed]]:
 def on_accelerator(model: EdgeModel, config: Config) -> list[Placed]:
     """The decision for each operator, in order."""
     found = []
-    for op in model.ops:
+    for name, op in zip(model.op_names, model.ops, strict=True):
         layer = layer_of(model, op, config)
         reason = layer if isinstance(layer, str) else ""
-        found.append(Placed(op.name, op.kind.name, not reason, reason))
+        found.append(Placed(name, op.kind.name, not reason, reason))
     return found
 
 

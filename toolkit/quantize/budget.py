@@ -18,7 +18,7 @@ class Budget:
     max_drop   what may be lost against the float model: "0.5%" of the size of its metric, or 0.5 in
                the metric's own unit; of top-1 both are points (of 100)
     min_sqnr   SQNR in dB that the outputs must keep, averaged over them as Score.mean_db
-    max_bytes  of the file
+    max_bytes  of the file, without provenance and names of operators, which no device gets
     max_arena  of the memory for activations, in bytes
     """
 

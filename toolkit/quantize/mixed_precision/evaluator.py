@@ -24,7 +24,8 @@ from .sensitivity import Gain, measure_gains
 from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
 
 Pack = Callable[[Graph], bytes]
-"""The .edge file of a quantized graph, which may be changed by it."""
+"""The .edge file of a quantized graph, which may be changed by it, as budgets count it: without
+provenance and names."""
 Drop = Callable[[bytes], float]
 """What a file loses against the float model by a metric, in the unit of the limit."""
 

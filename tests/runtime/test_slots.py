@@ -39,11 +39,12 @@ def users_of():
 def bodies():
     """(name, file, flags) of all that an operator is compiled to."""
     format_h = (INCLUDE / "format.h").read_text()
+    files = {file.stem: file for file in (SOURCE / "src" / "ops").glob("*/*.c")}
     for form, may_be_coded in re.findall(r"X\(\w+, \w+, (\w+), ([01])\)", format_h):
-        source, flags = SOURCE / "src" / "ops" / f"{form}.c", []
-        if not source.exists():
+        source, flags = files.get(form), []
+        if source is None:
             base, _, element = form.rpartition("_")
-            source, flags = source.with_stem(base), [f"-DEK_ELEMENT={element}"]
+            source, flags = files[base], [f"-DEK_ELEMENT={element}"]
         yield form, source, flags
         if may_be_coded == "1":
             yield f"{form}_coded", source, [*flags, "-DEK_CODED"]

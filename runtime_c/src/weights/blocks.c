@@ -2,7 +2,7 @@
 #include "element.h"
 
 /* clang-format off */
-#include EK_TYPED_HEADER(ops/gemm)
+#include EK_TYPED_HEADER(ops/matmul/gemm)
 /* clang-format on */
 #include "blocks.h"
 

@@ -1,0 +1,221 @@
+/* Convolution: windows of an image times the weights of each group. Built for s8, s16 and f32. */
+#include "element.h"
+
+/* clang-format off */
+#include EK_TYPED_HEADER(ops/matmul/gemm)
+/* clang-format on */
+#include "conv_gemm.h"
+#include "weights/coded.h"
+#ifdef EK_GEMM_IN_PARTS
+#include "conv_lines.h"
+#endif
+#ifdef EK_CODED
+#include "weights/blocks.h"
+#endif
+
+static inline const ek_fmt_conv_geometry *geometry_of(const ek_node *node)
+{
+    return &((const ek_fmt_conv2d *)node->params)->geometry;
+}
+static inline uint32_t group_in(const ek_fmt_conv_geometry *g)
+{
+    return g->in_c / (uint32_t)g->groups;
+}
+static inline uint32_t group_out(const ek_fmt_conv_geometry *g)
+{
+    return g->out_c / (uint32_t)g->groups;
+}
+
+static ek_status check(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    const ek_fmt_conv_geometry *g = &p->geometry;
+    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !EK_CHECK_TAIL(node, p, g->out_c, g->out_c))
+        return EK_ERR_CORRUPT;
+    const ek_coded_size size = { g->out_c, ek_conv_k(g), g->out_c, ek_conv_k(g) };
+    return ek_check_weights(node, p->weights, &p->codec, &size, sizeof(ek_weight));
+}
+
+/* Of windows, with weights that are there. */
+static uint64_t plain_scratch(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
+{
+#ifdef EK_GEMM_IN_PARTS
+    if (ek_conv_in_lines(g, kernels)) return ek_conv_lines_scratch(g);
+#endif
+    return ek_window_needs_no_rows(g) ? 0 : ek_mul64(ek_conv_k(g), ek_gemm_rows(kernels) * sizeof(ek_element));
+}
+
+static uint64_t scratch(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    const uint64_t plain = plain_scratch(&p->geometry, node->kernels);
+#ifdef EK_CODED
+    if (ek_is_coded(&p->codec)) {
+        const ek_codec *codec = ek_codec_of(node, p->codec.id);
+        const uint64_t k = ek_conv_k(&p->geometry);
+        return ek_add64(ek_align16(plain), EK_TYPED(ek_block_scratch)(node->kernels, codec, k, EK_BLOCK_CONV_CHANNELS));
+    }
+#endif
+    return plain;
+}
+
+static size_t packed_group(const ek_node *node)
+{
+    const ek_fmt_conv_geometry *g = geometry_of(node);
+    return ek_gemm_packed(node->kernels, group_out(g), (uint32_t)ek_conv_k(g));
+}
+
+static uint64_t packed_plain(const ek_node *node)
+{
+    return (uint64_t)geometry_of(node)->groups * packed_group(node);
+}
+
+static uint64_t packed_bytes(const ek_node *node)
+{
+#ifdef EK_CODED
+    const ek_fmt_conv2d *p = node->params;
+    if (ek_is_coded(&p->codec))
+        return ek_coded_kept(node, packed_plain(node), ek_align16(ek_conv_k(&p->geometry) * p->geometry.out_c));
+#endif
+    return packed_plain(node);
+}
+
+/* The group's weights in the file, or decoded. */
+static inline ek_gemm product(const ek_node *node, size_t group)
+{
+    const ek_fmt_conv2d *p = node->params;
+    const ek_fmt_conv_geometry *g = &p->geometry;
+    const uint32_t k = (uint32_t)ek_conv_k(g), n = group_out(g);
+    ek_gemm gemm = { .weights = (const ek_weight *)ek_weights_of(node, p->weights) + group * n * k,
+                     EK_TAIL(node, p, g->out_c, g->out_c),
+                     .n = n,
+                     .k = k };
+    ek_gemm_skip(&gemm, group * n);
+    return gemm;
+}
+
+static inline void pack_plain(const ek_node *node, void *packed)
+{
+    const size_t bytes = packed_group(node);
+    for (size_t group = 0; group < geometry_of(node)->groups; group++) {
+        const ek_gemm gemm = product(node, group);
+        ek_gemm_pack(node->kernels, (uint8_t *)packed + group * bytes, &gemm);
+    }
+}
+
+static inline void run_image(ek_conv *conv, const ek_fmt_conv_geometry *g, const ek_window *w, void *rows)
+{
+#ifdef EK_GEMM_IN_PARTS
+    if (ek_conv_in_lines(g, conv->kernels)) {
+        ek_conv_lines_run(conv, g, w, rows);
+        return;
+    }
+#endif
+    (void)g;
+    ek_conv_run(conv, w, rows);
+}
+
+/* Output channels `first` and on of a group, in all images. */
+static void run_channels(const ek_node *node, size_t group, size_t first, const ek_gemm *gemm)
+{
+    const ek_fmt_conv2d *p = node->params;
+    const ek_fmt_conv_geometry *g = &p->geometry;
+    const ek_element *in = ek_in(node, 0);
+    ek_element *out = ek_out(node, 0);
+    const size_t in_image = (size_t)g->in_h * g->in_w * g->in_c, out_image = (size_t)g->out_h * g->out_w * g->out_c;
+    ek_window window = ek_conv_window(g, sizeof(ek_element), EK_FILL(p));
+    ek_conv conv = {
+        .kernels = node->kernels, .gemm = *gemm, .out_pixel = g->out_c, .out_row = (size_t)g->out_w * g->out_c
+    };
+    for (size_t image = 0; image < g->batch; image++) {
+        window.in = (const uint8_t *)(in + image * in_image + group * group_in(g));
+        conv.out = out + image * out_image + group * group_out(g) + first;
+        run_image(&conv, g, &window, node->scratch);
+    }
+}
+
+static ek_status run_plain(const ek_node *node)
+{
+    const size_t groups = geometry_of(node)->groups;
+    for (size_t group = 0; group < groups; group++) {
+        ek_gemm gemm = product(node, group);
+        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * packed_group(node);
+        run_channels(node, group, 0, &gemm);
+    }
+    return EK_OK;
+}
+
+#ifdef EK_CODED
+static ek_coded weights_of(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    return ek_coded_of(node, p->weights, &p->codec, (uint32_t)ek_conv_k(&p->geometry));
+}
+
+/* To decode them before they are packed. */
+static inline uint64_t pack_room(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    return ek_is_coded(&p->codec) && ek_gemm_wants_packed(node->kernels)
+               ? ek_align16(ek_conv_k(&p->geometry) * p->geometry.out_c)
+               : 0;
+}
+
+static inline void pack(const ek_node *node, void *packed)
+{
+    const ek_fmt_conv2d *p = node->params;
+    if (!ek_is_coded(&p->codec)) {
+        pack_plain(node, packed);
+        return;
+    }
+    const ek_coded w = weights_of(node);
+    int8_t *plain = (int8_t *)packed + packed_plain(node);
+    const ek_node n = ek_decoded(node, plain);
+    w.codec->unpack(plain, &w, 0, p->geometry.out_c);
+    if (ek_gemm_wants_packed(node->kernels)) pack_plain(&n, packed);
+}
+
+static ek_status run_blocks(const ek_node *node)
+{
+    const ek_fmt_conv_geometry *g = geometry_of(node);
+    const ek_coded w = weights_of(node);
+    const uint32_t all = group_out(g), block = EK_TYPED(ek_block)(node->kernels, w.codec, w.k, EK_BLOCK_CONV_CHANNELS);
+    uint8_t *room = (uint8_t *)node->scratch + ek_align16(plain_scratch(g, node->kernels));
+    for (size_t group = 0; group < g->groups; group++) {
+        ek_gemm gemm = product(node, group);
+        for (uint32_t first = 0; first < all; first += gemm.n) {
+            gemm.n = all - first < block ? all - first : block;
+            EK_TYPED(ek_block_load)(&gemm, node->kernels, &w, group * all + first, block, room);
+            run_channels(node, group, first, &gemm);
+            ek_gemm_skip(&gemm, gemm.n);
+        }
+    }
+    return EK_OK;
+}
+
+static ek_status run(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    if (!ek_is_coded(&p->codec)) return run_plain(node);
+    if (!node->packed) return run_blocks(node);
+    const ek_node n = ek_decoded(node, node->packed);
+    return run_plain(ek_gemm_wants_packed(node->kernels) ? node : &n);
+}
+#endif
+
+const ek_op EK_CODED_OP(conv2d) = {
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs = 1,
+    .check = check,
+    .scratch = scratch,
+    .packed_bytes = packed_bytes,
+#ifdef EK_CODED
+    EK_OP_PACK_IN(pack_room, pack),
+    .run = run,
+#else
+    .pack = EK_OP_PACK(pack_plain),
+    .run = run_plain,
+#endif
+    .weights_at = offsetof(ek_fmt_conv2d, weights),
+};

@@ -1,0 +1,50 @@
+/* Requantize: one integer quantization to another, where a table of 256 entries does not serve. */
+#include "fixed_point.h"
+#include "ops/heavy_checks.h"
+
+static bool check_range(uint8_t dtype, int32_t zero, int32_t qmin, int32_t qmax)
+{
+    if (dtype == EK_DTYPE_INT8) return ek_check_q_range(zero, qmin, qmax);
+    return dtype == EK_DTYPE_INT16 && !zero && ek_check_q_range16(qmin, qmax);
+}
+
+static ek_status check(const ek_node *n)
+{
+    const ek_fmt_requantize *p = n->params;
+    const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
+    if (in->dtype == EK_DTYPE_INT8 && out->dtype == EK_DTYPE_INT8) return EK_ERR_CORRUPT;
+    const bool ranges =
+        check_range(in->dtype, p->input_zero, 0, 0) && check_range(out->dtype, p->output_zero, p->qmin, p->qmax);
+    const bool fits = ek_check_in(n, 0, in->dtype, p->count) && ek_check_out(n, 0, out->dtype, p->count);
+    return ranges && fits && ek_is_ratio16(p->multiplier, p->shift) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+#define REQUANTIZE(name, from, to)                                                                     \
+    static void name(to *out, const from *in, const ek_fmt_requantize *p)                              \
+    {                                                                                                  \
+        const ek_fmt_requantize r = *p;                                                                \
+        for (size_t i = 0; i < r.count; i++) {                                                         \
+            const int32_t q = ek_scale16(in[i] - r.input_zero, r.multiplier, r.shift) + r.output_zero; \
+            out[i] = (to)ek_clamp(q, r.qmin, r.qmax);                                                  \
+        }                                                                                              \
+    }
+
+REQUANTIZE(s8_s16, int8_t, int16_t)
+REQUANTIZE(s16_s8, int16_t, int8_t)
+REQUANTIZE(s16_s16, int16_t, int16_t)
+
+static ek_status run(const ek_node *n)
+{
+    const ek_fmt_requantize *p = n->params;
+    if (ek_in_type(n, 0)->dtype == EK_DTYPE_INT8)
+        s8_s16(ek_out(n, 0), ek_in(n, 0), p);
+    else if (ek_out_type(n, 0)->dtype == EK_DTYPE_INT8)
+        s16_s8(ek_out(n, 0), ek_in(n, 0), p);
+    else
+        s16_s16(ek_out(n, 0), ek_in(n, 0), p);
+    return EK_OK;
+}
+
+const ek_op ek_op_requantize = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
+};

@@ -1,0 +1,16 @@
+#include "ops/heavy_checks.h"
+
+#define ELEMENT int16_t
+#define DTYPE   EK_DTYPE_INT16
+#define LARGEST 32768
+#include "layer_norm.h"
+
+static ek_status check(const ek_node *n)
+{
+    const params *p = n->params;
+    return !p->input_zero && ek_check_q_range16(p->qmin, p->qmax) && check_body(n, p) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+const ek_op ek_op_layer_norm_s16 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
+};

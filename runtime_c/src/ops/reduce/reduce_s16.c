@@ -1,0 +1,40 @@
+#include "ops/heavy_checks.h"
+#include "ops/sums_s16.h"
+
+#define ELEMENT int16_t
+#define DTYPE   EK_DTYPE_INT16
+#define TOTAL   int64_t
+#define LANES   1
+
+typedef ek_fmt_reduce params;
+
+static bool check_mean(const params *p)
+{
+    return !p->input_zero && !p->output_zero && p->shift > 0 && ek_check_q_range16(p->qmin, p->qmax) &&
+           ek_check_sum_s16(p->view.axis, p->multiplier, p->shift);
+}
+
+static void mean(const ek_node *n, int16_t *out, const int16_t *in)
+{
+    const params *p = n->params;
+    const size_t axis = p->view.axis, inner = p->view.inner;
+    int64_t *acc = n->scratch;
+    memset(acc, 0, inner * sizeof *acc);
+    if (inner == 1)
+        for (size_t i = 0; i < axis; i++) acc[0] += in[i];
+    else
+        ek_sum_s16(acc, in, inner, axis, inner);
+    for (size_t j = 0; j < inner; j++) out[j] = ek_requantize16(acc[j], p->multiplier, p->shift, p->qmin, p->qmax);
+}
+
+static void maximum(const ek_node *n, int16_t *out, const int16_t *in, size_t count, size_t c)
+{
+    (void)n;
+    ek_max_s16(out, in, c, count, c);
+}
+
+#include "reduce_fixed.h"
+
+const ek_op ek_op_reduce_s16 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
+};

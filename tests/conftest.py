@@ -1,9 +1,15 @@
 """What many tests need: the demo's network and its samples."""
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# Many tests compile the same sources with the same flags.
+if shutil.which("ccache"):
+    os.environ.setdefault("CMAKE_C_COMPILER_LAUNCHER", "ccache")
 
 DIGITS = Path(__file__).parent.parent / "docs" / "examples" / "digits"
 

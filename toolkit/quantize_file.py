@@ -25,7 +25,9 @@ from .progress import Progress, silent
 from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
+from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
+from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .report import report_page
 
@@ -45,6 +47,8 @@ class QuantizeRequest:
                   function as docs/quantization.md describes
     labels        the key in the samples' .npz of what a named metric compares with; by default the
                   float model's answers
+    on_low_accuracy  below the floor of quantize/quality.py, without a budget: "promote" mixes
+                  precisions, "warn" and "fail" do not; result.below_floor says what is left
     strip         leave out provenance and names of operators (format/strip.py)
     """
 
@@ -62,6 +66,7 @@ class QuantizeRequest:
     evaluation: SampleSource | None = None
     labels: str | None = None
     metric: str | Path | MetricFunction | None = None
+    on_low_accuracy: OnLowAccuracy = "promote"
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)
 
@@ -74,7 +79,10 @@ class Quantized:
     rounded for the other; False: with those of the file, which are rounded for all of them; None
     where weights are the nearest.
     `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
-    of the samples. `targets` is what the file takes on each, with a budget of bytes.
+    of the samples. `targets` is what the file takes on each, with a budget of bytes. `quality` is
+    the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
+    `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
+    that are unlike all others.
     `counted_bytes` is the file without provenance and names of operators, as budgets count it.
     """
 
@@ -92,12 +100,21 @@ class Quantized:
     decisions: list[Decision]
     notes: list[str]
     explanation: Explanation
+    quality: Quality
     report: str | None = None
     mixed: Mixed | None = None
     targets: list[Need] = field(default_factory=list)
+    promotion: Promotion | None = None
+    on_low_accuracy: OnLowAccuracy = "promote"
+    below_floor: bool = False
+    suspects: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"mixed": None if self.mixed is None else self.mixed.to_json()}
+        return asdict(self) | {
+            "mixed": None if self.mixed is None else self.mixed.to_json(),
+            "quality": self.quality.to_json(),
+            "promotion": None if self.promotion is None else self.promotion.to_json(),
+        }
 
 
 def quantize(
@@ -124,9 +141,16 @@ class _Run:
     data: bytes
     written: bytes
     explanation: Explanation
+    quality: Quality
     judge: Judge | None = None
+    promotion: Promotion | None = None
 
     def __init__(self, request: QuantizeRequest) -> None:
+        if request.on_low_accuracy not in ON_LOW_ACCURACY:
+            raise UserError(
+                f"on_low_accuracy is '{request.on_low_accuracy}'; give one of "
+                + ", ".join(ON_LOW_ACCURACY)
+            )
         self.request, self.started = request, perf_counter()
         self.image = request.image or ImageOptions()
         self.judging = Judging.of(
@@ -218,6 +242,31 @@ class _Run:
         said = judge.judged(done.mixed.chosen.drop)
         return replace(done, mixed=replace(done.mixed, judged=said))
 
+    def keep_floor(self) -> None:
+        """How good it is; without a budget, precisions are mixed where it is below the floor.
+
+        Where that is not enough, it is tried from a plain start as well, as for a budget.
+        """
+        request, start = self.request, self.done
+        if request.budget is not None or request.on_low_accuracy != "promote":
+            self.quality = quality_of(start, self._packer(start), request.progress)
+            return
+        self._promote(start)
+        if self.quality.level == "broken" and (start.exponents or start.options.rounded):
+            first = self.done, self.promotion, self.quality
+            plain = optimize(
+                self.graph, start.given, request.observer, request.progress, **self.how, plain=True
+            )
+            self._promote(plain)
+            if self.quality.loss >= first[2].loss:
+                self.done, self.promotion, self.quality = first
+
+    def _promote(self, start: QuantizedModel) -> None:
+        request = self.request
+        self.done, self.promotion, self.quality = keep_floor(
+            start, self._packer(start), request.progress, rounding=request.rounding
+        )
+
     def _packer(self, done: QuantizedModel) -> Callable[[Graph], bytes]:
         how = dict(self.options)
         if done.exponents:
@@ -293,9 +342,15 @@ class _Run:
             decisions=done.decisions,
             notes=self.notes,
             explanation=self.explanation,
+            quality=self.quality,
             report=None if request.report is None else str(request.report),
             mixed=done.mixed,
             targets=self.needed,
+            promotion=self.promotion,
+            on_low_accuracy=request.on_low_accuracy,
+            below_floor=request.budget is None
+            and request.on_low_accuracy != "warn"
+            and self.quality.level == "broken",
         )
 
 
@@ -313,6 +368,7 @@ STEPS: tuple[Callable[[_Run], None], ...] = (
     _Run.open_judge,
     _Run.quantize,
     _Run.meet_budget,
+    _Run.keep_floor,
     _Run.pack,
     _Run.explain,
     _Run.write,

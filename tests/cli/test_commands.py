@@ -230,8 +230,8 @@ def test_the_samples_that_the_sqnr_is_of_are_told(
     told = run_json(capsys, *words)
     assert told["samples"] == 384 and told["kept_samples"] == 192
     assert told["held_out"] == held_out
-    score, file = run(capsys, *words).err.splitlines()[1:3]
-    assert score.endswith(f" dB on 192 of the 384 calibration samples{judged}")
+    verdict, _, file = run(capsys, *words).err.splitlines()[:3]
+    assert verdict.endswith(f" on 192 of the 384 calibration samples{judged})")
     assert file.startswith("Written file on 32 of these samples: ") and file.count(" dB") == 3
 
 
@@ -244,7 +244,8 @@ def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tm
     told = run_json(capsys, *words)
     assert told["samples"] == told["kept_samples"] == told["explanation"]["samples"] == 40
     assert read(edge.read_bytes()).provenance.settings["samples"] == 40
-    assert "on the 40 calibration samples; weights only " in run(capsys, *words).err
+    verdict, _, figures = run(capsys, *words).err.splitlines()[:3]
+    assert verdict.endswith(" on the 40 calibration samples)") and "; weights only " in figures
     page = (tmp_path / "r.html").read_text()
     assert "<b>40</b><span>calibration samples" in page and "on 40 calibration samples" in page
     words = ["check", edge, "--float", model, "--data", tmp_path / "c.npz", "--layers"]
@@ -341,7 +342,7 @@ def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):
              "--observer", "minmax", "--max-bytes", "1K"]  # fmt: skip
     assert main([str(w) for w in words]) == 3
     told = capsys.readouterr().err
-    assert "calibration samples, cross-validated\n" in told
+    assert "calibration samples, cross-validated)\n" in told
     assert "NOT met (a file of at most 1,024 bytes)" in told and out.exists()
     size = len(strip(out.read_bytes()))
     assert f"(file {size:,} bytes, {size - 1024:,} too many)" in told and " lost" not in told

@@ -19,6 +19,7 @@ from .options import (
     target_options,
 )
 from .output import people, print_json, progress, table
+from .verdict import tell_checked
 
 
 @click.command()
@@ -90,6 +91,7 @@ def check(
     if as_json:
         print_json(report.to_json())
         return
+    tell_checked(report)
     table(
         f"{report.samples} samples on {report.target}, against {report.oracle}",
         ("~output", ">SQNR", ">cosine", ">largest error"),

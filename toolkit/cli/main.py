@@ -50,8 +50,9 @@ for command in (quantize, convert, run, check, inspect, build, bench, targets, o
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status.
 
-    0; 2 for the user's mistakes, 3 for a budget that is not met, 70 for mistakes of ours, 130
-    after Ctrl-C. Output that nobody reads any more, as behind `| head`, is no mistake.
+    0; 2 for the user's mistakes, 3 for a budget that is not met or accuracy below the floor, 70
+    for mistakes of ours, 130 after Ctrl-C. Output that nobody reads any more, as behind `| head`,
+    is no mistake.
     """
     try:
         return _run(argv)

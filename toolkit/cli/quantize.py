@@ -13,6 +13,7 @@ from .. import pipeline
 from ..accuracy import costs, parts
 from ..decibels import in_words
 from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
+from ..quantize.quality import ON_LOW_ACCURACY
 from .options import (
     budget_options,
     image_options,
@@ -24,9 +25,10 @@ from .options import (
     strip_option,
 )
 from .output import kib, people, print_json, progress, table
+from .verdict import tell_verdict
 
-EXIT_BUDGET = 3
-"""The file is written, but it is not within the budget."""
+EXIT_MISSED = 3
+"""The file is written, but it is not within the budget, or its accuracy is below the floor."""
 
 
 @click.command()
@@ -85,6 +87,14 @@ EXIT_BUDGET = 3
     "for top1, a mask for miou, values for mae. Without, what the float model answers is right.",
 )
 @metric_option
+@click.option(
+    "--on-low-accuracy",
+    type=click.Choice(ON_LOW_ACCURACY),
+    default="promote",
+    show_default=True,
+    help="Without a budget, where int8 alone is broken (SQNR below 15 dB or wrong answers): "
+    "promote layers to int16 or float32, only warn, or fail with exit status 3.",
+)
 @image_options
 @strip_option
 @json_option
@@ -98,7 +108,9 @@ def quantize(
     """Quantize MODEL.onnx to int8 with the samples of --calib, and say what it cost.
 
     With a budget (--max-drop, --min-sqnr, --max-bytes, --max-arena) precisions are mixed to meet
-    it. Where no mix does, the best that was found is written, and the exit status is 3.
+    it. Where no mix does, the best that was found is written, and the exit status is 3. Without a
+    budget, layers are promoted to int16 or float32 where int8 alone is broken; exit status 3 if the
+    file still is.
     """
     with progress() as show:
         done = pipeline.quantize(model, shapes=dict(shapes), image=image, progress=show, **options)
@@ -106,12 +118,13 @@ def quantize(
         print_json(done.to_json())
     else:
         _tell(done, model, image)
-    if done.mixed is not None and not done.mixed.met:
-        raise click.exceptions.Exit(EXIT_BUDGET)
+    if done.below_floor or (done.mixed is not None and not done.mixed.met):
+        raise click.exceptions.Exit(EXIT_MISSED)
 
 
 def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
     """The few lines that matter; all of it is in the report and in --json."""
+    tell_verdict(done, _judging(done))
     real = sum(counts.get("float32", 0) for counts in done.ops.values())
     total = sum(n for counts in done.ops.values() for n in counts.values())
     kept = "all integer" if not real else f"{real} of them in float32"
@@ -121,12 +134,8 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
     )
     told = done.explanation
     same = told.samples == done.kept_samples and not done.held_out
-    people.print(
-        f"SQNR {in_words(done.sqnr_db)} on {_judging(done)}{f'; {parts(told)}' if same else ''}"
-    )
-    if not same:
-        some = f"on {told.samples} of these samples"
-        people.print(f"Written file {some}: {in_words(told.sqnr_db)}; {parts(told)}")
+    where = "SQNR" if same else f"Written file on {told.samples} of these samples:"
+    people.print(f"{where} {in_words(done.sqnr_db if same else told.sqnr_db)}; {parts(told)}")
     for line in costs(told):
         people.print(f"  {line}")
     for line in grouped(done.decisions):

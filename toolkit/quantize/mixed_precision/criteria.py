@@ -28,6 +28,10 @@ class Criteria:
             return True
         return self.budget.holds(*self.evaluator.size(assignment))
 
+    def remember(self, configuration: Configuration) -> None:
+        """Let it be one of those that `closest` looks at."""
+        self._tried.setdefault(configuration.assignment, configuration)
+
     def is_good(self, configuration: Configuration) -> bool:
         """Whether the outputs lose no more than they may."""
         return self.loss(configuration) <= 1.0
@@ -36,7 +40,7 @@ class Criteria:
         """What the outputs lose, as a part of what they may: in amplitude of noise, or where that
         is good, of the metric if it is more."""
         assignment, wanted = configuration.assignment, self.budget
-        self._tried.setdefault(assignment, configuration)
+        self.remember(configuration)
         loss = 0.0
         if wanted.min_sqnr is not None:
             lack = wanted.min_sqnr - self.evaluator.score(assignment).mean_db
@@ -57,7 +61,7 @@ class Criteria:
     def closest(self, configurations: Iterable[Configuration]) -> Configuration:
         """The best that fits of these and of what was tried, none of it good."""
         for configuration in configurations:
-            self._tried.setdefault(configuration.assignment, configuration)
+            self.remember(configuration)
         return self._tried[min(filter(self._fits, self._tried), key=self._distance)]
 
     def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:

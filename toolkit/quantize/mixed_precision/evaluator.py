@@ -13,9 +13,11 @@ from ...ir import Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point
+from ..quality import Quality
+from ..ranges.answers import Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..result import Quantized
-from ..scheme.macs import macs_of
+from ..scheme.macs import macs_of, work_of
 from ..scheme.plan import Plan
 from .cross_validation import FoldWeights
 from .noise_contributions import Noise, NoiseContributions
@@ -54,6 +56,9 @@ class Evaluator:
         self.words: dict[PrecisionAssignment, str] = {}
         self.scores: dict[PrecisionAssignment, Score] = {}
         self.drops: dict[PrecisionAssignment, float] = {}
+        self.answers = Answers(done.plan.graph, self.trials.points, self.trials.kept)
+        self._qualities: dict[PrecisionAssignment, Quality] = {}
+        self._works: dict[PrecisionAssignment, int] = {}
         self._known: dict[bytes, float] = {}
         self._rounded: set[tuple[PrecisionAssignment, bool]] = set()
         self._contributions: dict[int, NoiseContributions] = {}
@@ -111,9 +116,13 @@ class Evaluator:
         self._rounded |= {(before, anew), (at, False), (at, anew)}
         return replace(found, base=replace(found.base, weights=at.weights))
 
-    def final(self, assignment: PrecisionAssignment) -> Plan:
-        """The plan of an assignment, its weights rounded for all samples."""
-        return self.done.plan if assignment == self.base else self.weights.final(assignment)
+    def final(self, assignment: PrecisionAssignment, as_done: bool = False) -> Plan:
+        """The plan of an assignment, its weights rounded for all samples; `as_done`: for int8."""
+        if assignment == self.base:
+            return self.done.plan
+        if as_done:
+            return self.plan(assignment).with_rounded(self.done.options.rounded)
+        return self.weights.final(assignment)
 
     def _all(self, to: Precision, group: int) -> PrecisionAssignment:
         """The base after all changes to int4, or from it."""
@@ -131,6 +140,17 @@ class Evaluator:
             plan = self.plan(assignment)
             self._note(assignment, plan, self.file(plan))
         return self.sizes[assignment]
+
+    def work(self, assignment: PrecisionAssignment) -> int:
+        """Instructions, in those of an int8 multiply-accumulate (scheme/macs.py)."""
+        if assignment not in self._works:
+            graph, _ = self.plan(assignment).emit(self.done.ranges)
+            self._works[assignment] = work_of(graph)
+        return self._works[assignment]
+
+    def is_float(self, assignment: PrecisionAssignment) -> bool:
+        """Whether nothing is quantized."""
+        return all(u.precision in (None, FLOAT32) for u in self.plan(assignment).groups)
 
     def _note(self, assignment: PrecisionAssignment, plan: Plan, data: bytes) -> None:
         """Keep what the file `data` of a plan takes and has; packing may have changed the plan."""
@@ -197,6 +217,20 @@ class Evaluator:
             graph, _ = self.weights.plan(assignment, i).emit(ranges)
             score.noise[:, judging] = self.trials.noise(graph, judging)
         return score
+
+    def quality(self, assignment: PrecisionAssignment) -> Quality:
+        """How good its outputs and answers are, each sample by weights not rounded for it."""
+        if assignment not in self._qualities:
+            score, plan = self.score(assignment), self.plan(assignment)
+            rows = np.zeros((len(self.trials.kept), 3))
+            for i, (_, judging) in enumerate(self.weights.folds):
+                graph, _ = self.weights.plan(assignment, i).emit(self.done.ranges)
+                rows[judging] = self.answers.measure(graph, judging)
+            found = Quality.of(
+                score, self.trials.points, self.answers.loss(rows), self.weights.differ(plan)
+            )
+            self._qualities[assignment] = found
+        return self._qualities[assignment]
 
     def drop(self, assignment: PrecisionAssignment) -> float:
         if assignment not in self.drops:

@@ -20,10 +20,13 @@ def outcome(
     criteria: Criteria,
     found: Configuration,
     reasons: Mapping[PrecisionChange, str],
+    *,
+    as_done: bool = False,
 ) -> Quantized:
-    """The quantization in the configuration `found`, its weights rounded for all samples."""
+    """The quantization in the configuration `found`, its weights rounded for all samples; with
+    `as_done` they stay those of int8."""
     done, assignment, base = evaluator.done, found.assignment, evaluator.base
-    plan = _final_plan(evaluator, criteria, assignment)
+    plan = _final_plan(evaluator, criteria, assignment, as_done)
     graph, decisions = plan.emit(done.ranges)
     held_out = evaluator.weights.differ(plan)
     if assignment == base and done.held_out:  # as without a budget
@@ -60,14 +63,16 @@ def outcome(
     )
 
 
-def _final_plan(evaluator: Evaluator, criteria: Criteria, assignment: PrecisionAssignment) -> Plan:
+def _final_plan(
+    evaluator: Evaluator, criteria: Criteria, assignment: PrecisionAssignment, as_done: bool
+) -> Plan:
     """The plan with weights rounded for all samples, if its file is within limits as well."""
 
     def is_within() -> bool:
         lost = evaluator.drops.get(assignment, 0.0)
         return criteria.budget.holds(*evaluator.size(assignment)) and lost <= criteria.max_drop
 
-    plan, rounded = evaluator.plan(assignment), evaluator.final(assignment)
+    plan, rounded = evaluator.plan(assignment), evaluator.final(assignment, as_done)
     was_within = is_within()
     evaluator.settle(assignment, rounded)
     if plan.options.rounded and was_within and not is_within():

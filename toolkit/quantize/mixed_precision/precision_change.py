@@ -124,7 +124,7 @@ def _touching(plan: Plan, scale_group: ScaleGroup) -> list[QuantizableGroup]:
 
 
 def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
-    """Weights of fewer bits; float32 where weights, or a lack of int16, may be what costs."""
+    """Weights of fewer bits, and float32, which an int16 form may not be fine enough to replace."""
     for group in plan.groups:
         if not group.integer:
             continue
@@ -132,11 +132,8 @@ def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
         weighted = group.chain is None and definition(group.node.op).weight is not None
         if can_be_int4(group, plan.refused) and group.weight_bits != 4:
             yield PrecisionChange(W4A8, names, (group.label,))
-        if weighted or problem(group, W8A16, plan.refused) is not None:
-            side_tensors = (
-                () if weighted else tuple(v.name for v in [*group.inputs, *group.outputs])
-            )
-            yield PrecisionChange(FLOAT32, names, (group.label,), side_tensors)
+        side_tensors = () if weighted else tuple(v.name for v in [*group.inputs, *group.outputs])
+        yield PrecisionChange(FLOAT32, names, (group.label,), side_tensors)
 
 
 def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:

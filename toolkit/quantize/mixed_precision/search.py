@@ -124,6 +124,9 @@ class PrecisionSearch:
         offers = [c for order in ranking.orders for c in self._shortest_rows(start, order)]
         if not offers and (row := self._of_all(start, ranking)) is not None:
             offers = [row]
+        floats = start.plus(self.evaluator.changes_to(FLOAT32))
+        if not offers and criteria.fits(floats) and criteria.is_good(floats):
+            return floats
         if self.rounds_nearest and (not offers or criteria.cheapest(offers).has_float32):
             offers += self._shorter_with_own_weights(start, ranking.orders[-1])
         if not offers:

@@ -1,0 +1,80 @@
+"""The first line says whether the file is any good; a broken one is mended, or the status is 3."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgekit.toolkit.cli import main
+from edgekit.toolkit.pipeline import quantize
+
+
+@pytest.fixture(scope="module")
+def cancelling(tmp_path_factory):
+    """A network whose output is a small signal that rides on a large one for a while."""
+    folder = tmp_path_factory.mktemp("cancelling")
+    rng = np.random.default_rng(3)
+    weights = {n: rng.normal(size=(8, 8)) for n in ("ws", "wl", "wy")} | {"k": np.array(40.0)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "ws"], ["small"]),
+        helper.make_node("MatMul", ["x", "wl"], ["unit"]),
+        helper.make_node("Mul", ["unit", "k"], ["large"]),
+        helper.make_node("Add", ["small", "large"], ["both"]),
+        helper.make_node("Sub", ["both", "large"], ["left"]),
+        helper.make_node("MatMul", ["left", "wy"], ["y"]),
+    ]
+    inits = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in weights.items()]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 8]) for n in "xy")
+    graph = helper.make_graph(nodes, "g", [x], [y], inits)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "m.onnx")
+    np.savez(folder / "calib.npz", x=rng.normal(size=(32, 8)).astype(np.float32))
+    return folder
+
+
+def run(capsys, folder, *words):
+    status = main(
+        ["quantize", str(folder / "m.onnx"), "--calib", str(folder / "calib.npz"),
+         "-o", str(folder / "m.edge"), "--observer", "minmax", "--rounding", "nearest", *words]
+    )  # fmt: skip
+    return status, capsys.readouterr()
+
+
+def test_by_default_it_is_mended_and_the_cost_is_said(capsys, cancelling):
+    status, said = run(capsys, cancelling)
+    first, second = said.err.splitlines()[:2]
+    assert status == 0 and first.startswith("good: it answers as the float model does (SQNR ")
+    assert "32 calibration samples" in first
+    assert second.startswith("promoted operators: ") and "bytes of arena" in second
+    assert "instructions; int8 alone: broken, SQNR " in second
+
+
+@pytest.mark.parametrize(("how", "status"), [("warn", 0), ("fail", 3)])
+def test_what_is_not_to_be_mended_is_called_broken(capsys, cancelling, how, status):
+    done, said = run(capsys, cancelling, "--on-low-accuracy", how)
+    assert done == status
+    assert said.err.startswith("broken: it does not answer as the float model does; do not use it")
+    assert "\ncause: " in said.err and "--on-low-accuracy promote" in said.err
+
+
+def test_the_json_has_verdict_and_cost(capsys, cancelling):
+    _, said = run(capsys, cancelling, "--json")
+    told = json.loads(said.out)
+    assert told["quality"]["level"] == "good" and told["below_floor"] is False
+    assert told["promotion"]["before"]["level"] == "broken"
+    assert told["promotion"]["chosen"]["file_bytes"] == told["file_bytes"]
+    assert set(told["quality"]["sqnr_db"]) == {"y"}
+
+
+def test_check_gives_the_verdict_first(capsys, cancelling):
+    edge = cancelling / "c.edge"
+    done = quantize(
+        cancelling / "m.onnx", cancelling / "calib.npz", edge,
+        observer="minmax", rounding="nearest", on_low_accuracy="warn",
+    )  # fmt: skip
+    assert done.quality.level == "broken" and not done.below_floor
+    words = ["check", edge, "--float", cancelling / "m.onnx", "--data", cancelling / "calib.npz"]
+    assert main([str(w) for w in words]) == 0
+    assert capsys.readouterr().err.startswith("broken: it does not answer")

@@ -1,0 +1,103 @@
+"""Without a budget what is good stays int8; what is broken is promoted by as little as mends it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.progress import silent
+from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
+    FREE,
+    REPAIR,
+    Growth,
+    keep_floor,
+    quality_of,
+)
+from edgekit.toolkit.quantize.quality import FLOOR_DB, GOOD_DB
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def pack(graph):
+    return build_file(graph, None, remove_constant_channels(graph))
+
+
+def samples(*shape, count=24, seed=5):
+    rng = np.random.default_rng(seed)
+    return [{"x": rng.normal(size=shape).astype(np.float32)} for _ in range(count)]
+
+
+def cancelling(g, scale):
+    """A small signal that rides on a large one, which is taken away again."""
+    x = g.input("x", 1, 8, 8, 3)
+    small = g.conv(x, 4, name="small")
+    large = g.emit("Mul", g.conv(x, 4, name="large"), g.const([scale]), name="scaled", **NONE)
+    both = g.emit("Add", small, large, name="both", **NONE)
+    left = g.emit("Sub", both, large, name="left", **NONE)
+    return g.output(g.conv(left, 4, name="y"))
+
+
+def fast(graph, feeds):
+    return quantize_model(graph, feeds, "minmax", rounding="nearest")
+
+
+def kept(done):
+    return keep_floor(done, pack, silent, rounding="nearest")
+
+
+def test_what_is_good_is_not_touched(g):
+    x = g.input("x", 1, 8, 8, 3)
+    done = fast(g.output(g.conv(x, 4)), samples(1, 8, 8, 3))
+    found, promotion, quality = kept(done)
+    assert found is done and promotion is None and quality.level == "good"
+    assert quality.worst[1] == pytest.approx(done.sqnr_db, abs=0.01)
+
+
+def test_a_broken_one_is_mended_by_the_fewest_changes(g):
+    done = fast(cancelling(g, 30.0), samples(1, 8, 8, 3))
+    before = quality_of(done, pack, silent)
+    assert before.level == "broken" and before.worst[1] < FLOOR_DB
+    found, promotion, quality = kept(done)
+    assert quality.level == "good" and found.sqnr_db >= GOOD_DB
+    assert promotion.before == before and promotion.after == quality
+    assert "float32" not in promotion.nodes and promotion.nodes["int16"] < len(found.graph.nodes)
+    assert len(pack(found.graph)) == promotion.chosen.file_bytes
+    cost = promotion.chosen.file_bytes - promotion.int8.file_bytes
+    assert cost <= max(REPAIR.least_bytes, REPAIR.file * promotion.int8.file_bytes)
+
+
+def test_where_int16_is_too_coarse_float32_is_taken(g):
+    done = fast(cancelling(g, 30_000.0), samples(1, 8, 8, 3))
+    _, promotion, quality = kept(done)
+    assert quality.level == "good" and "float32" in promotion.nodes
+
+
+def test_what_cannot_be_mended_within_the_limits_stays_below(g, monkeypatch):
+    floor = "edgekit.toolkit.quantize.mixed_precision.accuracy_floor"
+    monkeypatch.setattr(f"{floor}.REPAIR", Growth(0.0, 0.0, 0.0, 0, 0, 0))
+    _, promotion, quality = kept(fast(cancelling(g, 30.0), samples(1, 8, 8, 3)))
+    assert promotion is None and quality.level == "broken"
+
+
+def classifier(g, gap):
+    """Classes in pairs that differ by less than a step of int8."""
+    x = g.input("x", 1, 16)
+    w = g.rng.normal(size=(5, 16))
+    rows = np.concatenate([w, w + gap * g.rng.normal(size=w.shape)])
+    logits = g.emit("FullyConnected", x, g.const(rows), None, name="logits", **NONE)
+    return g.output(g.emit("Softmax", logits, axis=1, name="p"))
+
+
+def test_ties_of_answers_are_broken_by_outputs_on_int16(g):
+    done = fast(classifier(g, 0.02), samples(1, 16, count=100))
+    before = quality_of(done, pack, silent)
+    assert before.answers.tied + before.answers.changed > 0.1
+    found, promotion, quality = kept(done)
+    assert quality.answers.in_doubt < 0.5 * before.answers.in_doubt
+    assert {n.output.dtype.name for n in found.graph.nodes if n.op == "Softmax"} == {"int16"}
+    extra = promotion.chosen.file_bytes - promotion.int8.file_bytes
+    assert extra <= max(FREE.least_bytes, FREE.file * promotion.int8.file_bytes)
+    assert promotion.chosen.arena_bytes <= promotion.int8.arena_bytes + FREE.least_arena

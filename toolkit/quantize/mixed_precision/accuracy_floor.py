@@ -1,0 +1,235 @@
+"""The floor that a quantization keeps by default: below it precisions are mixed, within limits.
+
+A good quantization (quality.py) stays as it is. First the tensors that the outputs are made of are
+tried on int16, where that takes next to nothing. A broken one gets the cheapest mix that is good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ...numerics import W8A16
+from ...progress import Progress
+from ..budget import Budget
+from ..quality import Quality
+from ..result import Quantized
+from ..scheme.macs import macs_of
+from .criteria import Criteria
+from .evaluator import Evaluator, Pack
+from .outcome import outcome
+from .precision_change import Configuration, PrecisionAssignment, PrecisionChange
+from .search import PrecisionSearch
+
+MOST_OUTPUT_STEPS = 5
+"""Changes from the outputs back that are tried on int16 without need of a search."""
+LEAST_DOUBT = 0.01
+"""The share of answers that must be in doubt no more for an output to be on int16."""
+SMALL_WORK = 1_000_000
+"""A model of so little work is searched where it is usable, too: that takes a second."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What promotion may add to int8: shares of its bytes, arena and work, and as much as is
+    nothing."""
+
+    file: float
+    arena: float
+    work: float
+    least_bytes: int
+    least_arena: int
+    least_work: int
+
+    def limits(self, file: int, arena: int, work: int) -> tuple[int, int, int]:
+        return (
+            file + max(int(self.file * file), self.least_bytes),
+            arena + max(int(self.arena * arena), self.least_arena),
+            work + max(int(self.work * work), self.least_work),
+        )
+
+    def in_words(self) -> str:
+        return (
+            f"at most {self.file:.0%} more bytes, {self.work:.0%} more instructions and "
+            f"{self.arena:.0%} more arena"
+        )
+
+
+FREE = Growth(0.02, 0.0, 0.02, 1 << 10, 256, 5_000)
+REPAIR = Growth(0.5, 1.0, 1.0, 4 << 10, 4 << 10, 1_000_000)
+"""What a quantization may take that is not good, and one that is broken."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bytes of file and arena, and instructions in those of an int8 multiply-accumulate."""
+
+    file_bytes: int
+    arena_bytes: int
+    work: int
+
+    def over(self, other: Cost) -> str:
+        """What this takes more than `other`, in words."""
+        return (
+            f"{self.file_bytes - other.file_bytes:+,} bytes of file "
+            f"({_percent(self.file_bytes, other.file_bytes)}), "
+            f"{self.arena_bytes - other.arena_bytes:+,} bytes of arena "
+            f"({_percent(self.arena_bytes, other.arena_bytes)}), "
+            f"about {_percent(self.work, other.work)} instructions"
+        )
+
+
+def _percent(now: int, before: int) -> str:
+    return f"{100 * (now - before) / max(before, 1):+.1f} %"
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """What was taken off int8 for the floor: the quality before and after, and what it costs.
+
+    `nodes` are how many operators are on other than int8, by precision. `limits` says what it might
+    cost at most.
+    """
+
+    before: Quality
+    after: Quality
+    int8: Cost
+    chosen: Cost
+    nodes: dict[str, int]
+    limits: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As documented for --json."""
+        qualities = {"before": self.before.to_json(), "after": self.after.to_json()}
+        return asdict(self) | qualities
+
+    def __str__(self) -> str:
+        total = ", ".join(f"{n} to {precision}" for precision, n in self.nodes.items())
+        return f"promoted operators: {total}; cost: {self.chosen.over(self.int8)}"
+
+
+class FloorCriteria(Criteria):
+    """Good by quality.py, within `growth` of what the base of `evaluator` takes.
+
+    A whole float file that is no larger than int8's may take the arena and time that it does: it is
+    exact.
+    """
+
+    def __init__(self, evaluator: Evaluator, growth: Growth) -> None:
+        base = evaluator.base
+        self.file, self.arena, self.work = growth.limits(
+            *evaluator.size(base), evaluator.work(base)
+        )
+        super().__init__(Budget(), evaluator)
+
+    def _fits(self, assignment: PrecisionAssignment) -> bool:
+        evaluator = self.evaluator
+        file, arena = evaluator.size(assignment)
+        if evaluator.is_float(assignment):
+            return file <= evaluator.size(evaluator.base)[0]
+        within = file <= self.file and arena <= self.arena
+        return within and evaluator.work(assignment) <= self.work
+
+    def loss(self, configuration: Configuration) -> float:
+        self.remember(configuration)
+        return self.evaluator.quality(configuration.assignment).loss
+
+    def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:
+        quality = self.evaluator.quality(assignment)
+        return quality.loss, -self.evaluator.score(assignment).mean_db
+
+
+def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
+    """That of a quantization as it is."""
+    evaluator = _evaluator(done, pack, progress)
+    return evaluator.quality(evaluator.base)
+
+
+def _evaluator(done: Quantized, pack: Pack, progress: Progress) -> Evaluator:
+    """Which knows what `done` has, and judges each half by weights rounded for the other if it
+    does."""
+    evaluator = Evaluator(done, pack, None, done.held_out, progress)
+    evaluator.know(evaluator.base, done.score)
+    return evaluator
+
+
+def keep_floor(
+    done: Quantized, pack: Pack, progress: Progress, *, rounding: str = "auto"
+) -> tuple[Quantized, Promotion | None, Quality]:
+    """`done`, or what was promoted of it to be good, and how good that is.
+
+    Where nothing within the limits is, the best that was found is taken if it is better.
+    """
+    evaluator = _evaluator(done, pack, progress)
+    start = Configuration(evaluator.base)
+    before = evaluator.quality(start.assignment)
+    found, growth = _outputs_on_int16(evaluator, start), FREE
+    reasons = dict.fromkeys(found.changes, "answers are decided by less than a step of int8")
+    quality = evaluator.quality(found.assignment)
+    small = macs_of(done.floats) <= SMALL_WORK
+    searched = quality.level == "broken" or (quality.loss > 1.0 and small)
+    if searched:
+        growth = REPAIR if quality.level == "broken" else FREE
+        criteria = FloorCriteria(evaluator, growth)
+        criteria.remember(found)
+        search = PrecisionSearch(evaluator, criteria, 0, rounding != "nearest", progress)
+        found = search.run()
+        reasons |= search.reasons
+    if not found.changes:
+        return done, None, before
+    criteria = FloorCriteria(evaluator, growth)
+    whole = outcome(evaluator, criteria, found, reasons, as_done=not searched)
+    after = evaluator.quality(found.assignment)
+    nodes = dict[str, int]()
+    assert whole.mixed is not None
+    for precision in whole.mixed.nodes.values():
+        nodes[precision] = nodes.get(precision, 0) + 1
+    promotion = Promotion(
+        before,
+        after,
+        _cost(evaluator, start),
+        _cost(evaluator, found),
+        nodes,
+        growth.in_words(),
+    )
+    return replace(whole, mixed=None), promotion, after
+
+
+def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
+    assignment = configuration.assignment
+    return Cost(*evaluator.size(assignment), evaluator.work(assignment))
+
+
+def _outputs_on_int16(evaluator: Evaluator, start: Configuration) -> Configuration:
+    """The tensors that the outputs are made of on int16, from the outputs back, while answers that
+    are in doubt become fewer and it takes next to nothing."""
+    answers = evaluator.quality(start.assignment).answers
+    if answers is None or answers.in_doubt < LEAST_DOUBT:
+        return start
+    criteria, best, least = FloorCriteria(evaluator, FREE), start, answers.in_doubt
+    row = list[PrecisionChange]()
+    for change in output_changes(evaluator)[:MOST_OUTPUT_STEPS]:
+        row.append(change)
+        tried = start.plus(row)
+        if not criteria.fits(tried):
+            break
+        now = evaluator.quality(tried.assignment)
+        if now.answers is not None and now.answers.in_doubt <= least - LEAST_DOUBT:
+            best, least = tried, now.answers.in_doubt
+    return best
+
+
+def output_changes(evaluator: Evaluator) -> list[PrecisionChange]:
+    """The changes to int16 of the outputs, and of what they are made of, nearest first."""
+    graph = evaluator.done.plan.graph
+    made_by, waiting = graph.producers(), [p.value for p in graph.outputs]
+    place: dict[str, int] = {}
+    while waiting:
+        v = waiting.pop(0)
+        if v.name not in place:
+            place[v.name] = len(place)
+            waiting += made_by[v].dynamic_inputs if v in made_by else []
+    changes = evaluator.changes_to(W8A16)
+    first = {c: min((place[t] for t in c.tensors if t in place), default=None) for c in changes}
+    known = [(at, i) for i, c in enumerate(changes) if (at := first[c]) is not None]
+    return [changes[i] for _, i in sorted(known)]

@@ -1,0 +1,103 @@
+"""How good a quantization is, without labels: good, usable or broken, and the figure that says so.
+
+docs/quantization.md has what these figures were on real models beside what their metrics lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..decibels import in_words, ratio_db
+from .ranges.answers import AnswerLoss
+from .ranges.candidate_evaluation import Score
+from .ranges.evaluation_points import EvaluationPoint
+
+Level = Literal["good", "usable", "broken"]
+OnLowAccuracy = Literal["promote", "warn", "fail"]
+ON_LOW_ACCURACY: tuple[OnLowAccuracy, ...] = get_args(OnLowAccuracy)
+"""What is done below the floor: precisions are mixed, it is only said, or the command fails."""
+
+GOOD_DB = 20.0
+"""SQNR that every output of a good quantization has: an error of a tenth. With as much the metric
+of no real model that was tried lost 2 %."""
+FLOOR_DB = 15.0
+"""Below, errors are a sixth or more of the signal, and the model is called broken: the worst output
+of a real model that lost nothing has 17 dB."""
+GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
+"""The expected loss of right answers, as a share of them."""
+GOOD_CHANGED = 0.02
+"""The share of answers that may be others than the float model's."""
+
+
+def level_of(db: float | None, changed: float = 0.0, expected: float = 0.0) -> Level:
+    """What a model is with this SQNR at its worst output, None without any, this share of answers
+    changed and this expected loss of right ones."""
+    if expected > FLOOR_LOSS or (db is not None and db < FLOOR_DB):
+        return "broken"
+    if max(expected / GOOD_LOSS, changed / GOOD_CHANGED) > 1.0 or (db is not None and db < GOOD_DB):
+        return "usable"
+    return "good"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """`sqnr_db` of each output, by the name of the tensor that it is judged by (ranges/
+    evaluation_points.py): the least of its points. `answers` where the model compares classes.
+
+    On `samples` calibration samples; `held_out`: on each half with weights rounded for the other.
+    """
+
+    sqnr_db: dict[str, float]
+    answers: AnswerLoss | None
+    samples: int
+    held_out: bool
+
+    @staticmethod
+    def of(
+        score: Score,
+        points: Sequence[EvaluationPoint],
+        answers: AnswerLoss | None,
+        held_out: bool,
+    ) -> Quality:
+        levels: dict[str, float] = {}
+        for point, signal, noise in zip(points, score.signal, score.noise, strict=True):
+            db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
+            levels[point.tensor] = min(levels.get(point.tensor, np.inf), db)
+        known = {name: round(db, 2) for name, db in levels.items() if np.isfinite(db)}
+        return Quality(known, answers, score.noise.shape[1], held_out)
+
+    @property
+    def worst(self) -> tuple[str, float] | None:
+        """The output with the least SQNR; None without outputs of floats."""
+        return min(self.sqnr_db.items(), key=lambda item: item[1], default=None)
+
+    @property
+    def level(self) -> Level:
+        a = self.answers
+        changed, expected = (a.changed, a.expected) if a else (0.0, 0.0)
+        return level_of(self.worst[1] if self.worst else None, changed, expected)
+
+    @property
+    def loss(self) -> float:
+        """What a good quantization may lose is 1: in amplitude of noise, or of right answers."""
+        lack = 0.0 if self.worst is None else 10 ** ((GOOD_DB - self.worst[1]) / 20)
+        return max(lack, self.answers.expected / GOOD_LOSS if self.answers else 0.0)
+
+    def in_words(self) -> str:
+        """The figures that the level is judged by."""
+        told = []
+        if self.worst is not None:
+            name, db = self.worst
+            several = f" at '{name}', the worst output" if len(self.sqnr_db) > 1 else ""
+            told.append(f"SQNR {in_words(db)}{several}")
+        if self.answers is not None:
+            told.append(f"{self.answers.changed:.1%} of the answers differ from the float model's")
+        return ", ".join(told) or "no output of floats to judge"
+
+    def to_json(self) -> dict[str, Any]:
+        """As documented for --json."""
+        return asdict(self) | {"level": self.level}

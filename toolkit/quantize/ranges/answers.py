@@ -1,0 +1,87 @@
+"""Which class a quantized model answers, against the float model: no labels are needed.
+
+SQNR does not see that two classes have become equal, nor that an error of 30 dB decides between
+two that are as likely. Counted where a softmax or an arg-max compares classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from ...build import open_once
+from ...ir import Array, Graph
+from .calibration import KeptSample
+from .evaluation_points import EvaluationPoint, with_evaluation_points
+
+
+@dataclass(frozen=True)
+class AnswerLoss:
+    """Of the rows in which classes are compared, on average over the samples: the share whose best
+    class is another than the float model's (`changed`), or one of several that are equal (`tied`).
+
+    `expected` is what the share of right answers loses if the float model's probabilities are
+    right: that of its best class less that of the one answered.
+    """
+
+    changed: float
+    tied: float
+    expected: float
+
+    @property
+    def in_doubt(self) -> float:
+        """The share of answers that are others, or others by luck."""
+        return self.changed + self.tied
+
+
+class Answers:
+    """The classes that `graph`, a float graph as a Plan prepares it, tells apart on `kept`."""
+
+    def __init__(
+        self, graph: Graph, points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]
+    ) -> None:
+        self.kept = kept
+        softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if n.op == "Softmax"}
+        axes = {p.tensor: p.axis for p in points if p.axis is not None}
+        self.compared = [(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
+        self._points = [EvaluationPoint(n) for t, made, _ in self.compared for n in (t, made)]
+
+    def measure(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
+        """[samples at `at`, 3] of a quantized graph: changed, tied and expected of each."""
+        samples = self.kept[at]
+        found = np.zeros((len(samples), 3))
+        if not self.compared:
+            return found
+        session = open_once(with_evaluation_points(graph, self._points))
+        for i, sample in enumerate(samples):
+            got = session.run(sample.inputs)
+            rows = [
+                _row(sample.at_points[t], got.get(made, got.get(t)), axis)
+                for t, made, axis in self.compared
+            ]
+            found[i] = np.mean(rows, axis=0)
+        return found
+
+    def loss(self, rows: NDArray[np.float64]) -> AnswerLoss | None:
+        """The mean of `measure`; None where no classes are compared."""
+        if not self.compared or not len(rows):
+            return None
+        changed, tied, expected = (float(x) for x in rows.mean(axis=0))
+        return AnswerLoss(changed, tied, expected)
+
+
+def _row(logits: Array, got: Array | None, axis: int) -> tuple[float, float, float]:
+    """(changed, tied, expected) of one sample; `got` are what the quantized model compares."""
+    if got is None:
+        return 0.0, 0.0, 0.0
+    likely = softmax(logits.astype(np.float64), axis=axis)
+    found = got.reshape(likely.shape)
+    best, now = (np.expand_dims(a.argmax(axis=axis), axis) for a in (likely, found))
+    same = best == now
+    tied = (found == found.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True) > 1
+    lost = np.take_along_axis(likely, best, axis) - np.take_along_axis(likely, now, axis)
+    return float(1 - same.mean()), float((tied & same).mean()), float(lost.mean())

@@ -24,6 +24,7 @@ from edgekit.toolkit.runtime.kernels import table
 from edgekit.toolkit.runtime.model import aligned as aligned_memory
 
 sys.path.insert(0, str(Path(__file__).parent))
+from classical import forests
 from file_maker import CASES, FORMS, FileMaker, geometry, indexed, long_chain, shapes, view
 
 S16 = {"qmin": -32767, "qmax": 32767}
@@ -351,6 +352,7 @@ def elementwise(f, form):
 
 
 MAKERS = {
+    forests: (OpKind.TreeEnsemble,),
     convolutions: (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.ConvTranspose2d),
     pools: (OpKind.MaxPool2d, OpKind.AvgPool2d),
     products: (OpKind.FullyConnected, OpKind.MatMul),

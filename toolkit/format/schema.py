@@ -86,6 +86,13 @@ class WeightCodec(IntEnum):
     Nibbles = 1
 
 
+class TreeAggregate(IntEnum):
+    Sum = 0
+    Average = 1
+    Min = 2
+    Max = 3
+
+
 class PadMode(IntEnum):
     Constant = 0
     Reflect = 1
@@ -123,6 +130,7 @@ class OpKind(IntEnum):
     Quantize = 28
     Dequantize = 29
     Requantize = 30
+    TreeEnsemble = 31
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -758,6 +766,32 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         24,
         4,
     ),
+    "TreeEnsemble": (
+        "<IIIIIIIIIIIfBBBBBBH",
+        (
+            "rows",
+            "features",
+            "targets",
+            "trees",
+            "nodes",
+            "leaves",
+            "leaf_rows",
+            "entries",
+            "columns",
+            "cuts",
+            "table",
+            "scale",
+            "node_bytes",
+            "rank_bits",
+            "column_bits",
+            "leaf_bytes",
+            "aggregate",
+            "tree_targets",
+            "reserved",
+        ),
+        56,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -928,6 +962,11 @@ EQUALS: dict[str, dict[str, str]] = {
         "qmin": "output0.lowest",
         "qmax": "output0.highest",
     },
+    "TreeEnsemble": {
+        "rows": "input0.dim0",
+        "features": "input0.dim1",
+        "targets": "output0.dim1",
+    },
 }
 
 # operator kind -> the field that is a struct which operators share
@@ -997,6 +1036,9 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
         "table",
     ),
     "Resize": (
+        "table",
+    ),
+    "TreeEnsemble": (
         "table",
     ),
 }
@@ -1069,6 +1111,7 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.Dequantize, DType.Int8): "dequantize_s8",
     (OpKind.Dequantize, DType.Int16): "dequantize_s16",
     (OpKind.Requantize, None): "requantize",
+    (OpKind.TreeEnsemble, DType.Float32): "tree_ensemble_f32",
 }
 
 # table name -> field -> slot number

@@ -24,6 +24,7 @@ from . import (
     reduce,
     resize,
     softmax,
+    tree_ensemble,
     unary,
     where,
 )
@@ -49,6 +50,7 @@ _MODULES = (
     pad,
     gather,
     arg_max,
+    tree_ensemble,
     compare,
     where,
     cast,

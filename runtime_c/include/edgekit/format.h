@@ -88,6 +88,13 @@ enum {
 };
 
 enum {
+    EK_TREE_AGGREGATE_SUM = 0,
+    EK_TREE_AGGREGATE_AVERAGE = 1,
+    EK_TREE_AGGREGATE_MIN = 2,
+    EK_TREE_AGGREGATE_MAX = 3,
+};
+
+enum {
     EK_PAD_MODE_CONSTANT = 0,
     EK_PAD_MODE_REFLECT = 1,
     EK_PAD_MODE_EDGE = 2,
@@ -417,6 +424,29 @@ typedef struct ek_fmt_requantize {
 } ek_fmt_requantize;
 EK_STATIC_ASSERT(sizeof(ek_fmt_requantize) == 24, "Requantize");
 
+typedef struct ek_fmt_tree_ensemble {
+    uint32_t rows;
+    uint32_t features;
+    uint32_t targets;
+    uint32_t trees;
+    uint32_t nodes;
+    uint32_t leaves;
+    uint32_t leaf_rows;
+    uint32_t entries;
+    uint32_t columns;
+    uint32_t cuts;
+    uint32_t table;
+    float scale;
+    uint8_t node_bytes;
+    uint8_t rank_bits;
+    uint8_t column_bits;
+    uint8_t leaf_bytes;
+    uint8_t aggregate;
+    uint8_t tree_targets;
+    uint16_t reserved;
+} ek_fmt_tree_ensemble;
+EK_STATIC_ASSERT(sizeof(ek_fmt_tree_ensemble) == 56, "TreeEnsemble");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -542,6 +572,7 @@ enum {
 #define EK_CODE_OF_QUANTIZE "\023\025\024"
 #define EK_CODE_OF_DEQUANTIZE "\023\025\024"
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
+#define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\363\025\243\013"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -609,7 +640,8 @@ enum {
     X(QUANTIZE, INT16, quantize_s16, 0) \
     X(DEQUANTIZE, INT8, dequantize_s8, 0) \
     X(DEQUANTIZE, INT16, dequantize_s16, 0) \
-    X(REQUANTIZE, ANY, requantize, 0)
+    X(REQUANTIZE, ANY, requantize, 0) \
+    X(TREE_ENSEMBLE, FLOAT32, tree_ensemble_f32, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles)
@@ -645,6 +677,7 @@ enum {
     X(CAST, "Cast") \
     X(QUANTIZE, "Quantize") \
     X(DEQUANTIZE, "Dequantize") \
-    X(REQUANTIZE, "Requantize")
+    X(REQUANTIZE, "Requantize") \
+    X(TREE_ENSEMBLE, "TreeEnsemble")
 
 #endif

@@ -44,6 +44,7 @@ enum {
     EK_OP_QUANTIZE = 28,
     EK_OP_DEQUANTIZE = 29,
     EK_OP_REQUANTIZE = 30,
+    EK_OP_TREE_ENSEMBLE = 31,
 };
 
 #endif

@@ -1,0 +1,387 @@
+/* Forests. Features become ranks among the cuts that the forest compares them with, so that a node compares small
+ * integers and decides as the floats would. Children lie behind their parent: a walk ends within the tree. */
+#include "op.h"
+
+typedef ek_fmt_tree_ensemble params;
+
+enum {
+    FAR_IS_LEAF = 1,
+    BOTH_ARE_LEAVES = 2,
+    FLAGS = 2, /* bits */
+    FEATURE_BITS = 16,
+    COUNT_BITS = 13,
+    COLUMN_MEMBERS = 29,
+    COLUMN_NAN_LOW = 30,
+    COLUMN_MIRROR = 31,
+    NARROW_CUTS = 255, /* of a column whose ranks are bytes */
+    NAN_KEY = 0x7f800000
+};
+
+/* Where each section begins, in bytes from the blob's start. */
+typedef struct sections {
+    uint64_t cuts, base, trees, targets, values, entry_targets, firsts, leaf_rows, nodes, end;
+} sections;
+
+static bool is_wide(const params *p)
+{
+    return p->node_bytes == 8;
+}
+
+static uint64_t behind(uint64_t at, uint32_t count, uint32_t bytes)
+{
+    return (at + (uint64_t)count * bytes + 3) & ~(uint64_t)3;
+}
+
+/* Of counts of 32 bits and elements of at most 8 bytes: no sum leaves 64 bits. */
+static sections lay_out(const params *p)
+{
+    const bool rows = p->leaf_rows > 0;
+    sections s;
+    s.cuts = behind(p->table, p->columns, 4);
+    s.base = behind(s.cuts, p->cuts, 4);
+    s.trees = behind(s.base, p->targets, 4);
+    s.targets = behind(s.trees, p->trees, is_wide(p) ? 8 : 4);
+    s.values = behind(s.targets, p->tree_targets ? p->trees : 0, 2);
+    s.entry_targets = behind(s.values, rows ? p->entries : p->leaves, p->leaf_bytes);
+    s.firsts = behind(s.entry_targets, rows ? p->entries : 0, 2);
+    s.leaf_rows = behind(s.firsts, rows ? p->leaf_rows : 0, 4) + (rows ? 4 : 0);
+    s.nodes = behind(s.leaf_rows, rows ? p->leaves : 0, 2);
+    s.end = s.nodes + (uint64_t)p->nodes * p->node_bytes;
+    return s;
+}
+
+static const uint8_t *at(const ek_node *n, uint64_t offset)
+{
+    return n->model->blob + (size_t)offset;
+}
+
+static uint32_t u16_at(const uint8_t *table, uint32_t i)
+{
+    return ((const uint16_t *)(const void *)table)[i];
+}
+
+static uint32_t u32_at(const uint8_t *table, uint32_t i)
+{
+    return ((const uint32_t *)(const void *)table)[i];
+}
+
+/* A node's first word, of three bytes where a node has no more. */
+static inline uint32_t word_of(const uint8_t *node, uint32_t bytes)
+{
+    if (bytes == 3) return node[0] | (uint32_t)node[1] << 8 | (uint32_t)node[2] << 16;
+    return *(const uint32_t *)(const void *)node;
+}
+
+/* The number of nodes and of leaves of tree t. */
+static void sizes_of(const params *p, const uint8_t *trees, uint32_t t, uint32_t *nodes, uint32_t *leaves)
+{
+    *nodes = is_wide(p) ? u32_at(trees, 2 * t) : u16_at(trees, 2 * t);
+    *leaves = is_wide(p) ? u32_at(trees, 2 * t + 1) : u16_at(trees, 2 * t + 1);
+}
+
+static bool check_columns(const params *p, const uint8_t *columns)
+{
+    uint64_t cuts = 0;
+    for (uint32_t c = 0; c < p->columns; c++) {
+        const uint32_t column = u32_at(columns, c), count = column >> FEATURE_BITS & ((1u << COUNT_BITS) - 1);
+        const bool mirror = column >> COLUMN_MIRROR;
+        if (mirror ? c == 0 : (column & 0xffff) >= p->features) return false;
+        if (!mirror && !is_wide(p) && count > NARROW_CUTS) return false;
+        if (!mirror) cuts += count;
+    }
+    return cuts == p->cuts;
+}
+
+static bool check_leaves(const params *p, const sections *s, const ek_node *n)
+{
+    if (!p->leaf_rows) return true;
+    const uint8_t *targets = at(n, s->entry_targets), *firsts = at(n, s->firsts), *rows = at(n, s->leaf_rows);
+    for (uint32_t e = 0; e < p->entries; e++)
+        if (u16_at(targets, e) >= p->targets) return false;
+    for (uint32_t r = 0; r < p->leaf_rows; r++)
+        if (u32_at(firsts, r) > u32_at(firsts, r + 1)) return false;
+    if (u32_at(firsts, p->leaf_rows) > p->entries) return false;
+    for (uint32_t i = 0; i < p->leaves; i++)
+        if (u16_at(rows, i) >= p->leaf_rows) return false;
+    return true;
+}
+
+typedef struct fields {
+    uint32_t flags, column, link;
+} fields;
+
+static fields fields_of(const params *p, const uint8_t *node)
+{
+    const uint32_t bits = FLAGS + (uint32_t)p->rank_bits + p->column_bits, w = word_of(node, p->node_bytes);
+    if (is_wide(p)) return (fields){ w & 3, word_of(node + 4, 4) & 0xffff, w >> FLAGS };
+    return (fields){ w & 3, w >> (FLAGS + p->rank_bits) & ((1u << p->column_bits) - 1), w >> bits };
+}
+
+/* Nodes `from` to `to` are a tree with leaves from `leaf` on. */
+static bool check_nodes(const params *p, const uint8_t *nodes, uint32_t from, uint32_t to, uint32_t leaf)
+{
+    for (uint32_t i = from; i < to; i++) {
+        const fields f = fields_of(p, nodes + (size_t)i * p->node_bytes);
+        const bool both = f.flags & BOTH_ARE_LEAVES, far_leaf = f.flags & FAR_IS_LEAF;
+        if (f.column >= p->columns || (both && !far_leaf)) return false;
+        if (!both && i + 1 >= to) return false;
+        if (far_leaf ? (uint64_t)leaf + f.link + both >= p->leaves : !f.link || f.link >= to - i) return false;
+    }
+    return true;
+}
+
+static bool check_trees(const ek_node *n, const params *p, const sections *s)
+{
+    const uint8_t *trees = at(n, s->trees), *nodes = at(n, s->nodes);
+    uint32_t node = 0, leaf = 0;
+    for (uint32_t t = 0; t < p->trees; t++) {
+        uint32_t node_count, leaf_count;
+        sizes_of(p, trees, t, &node_count, &leaf_count);
+        if (!node_count || node_count > p->nodes - node || leaf_count > p->leaves - leaf) return false;
+        if (!check_nodes(p, nodes, node, node + node_count, leaf)) return false;
+        if (p->tree_targets && u16_at(at(n, s->targets), t) >= p->targets) return false;
+        node += node_count;
+        leaf += leaf_count;
+    }
+    return node == p->nodes;
+}
+
+static bool check_widths(const params *p)
+{
+    const uint32_t bits = FLAGS + (uint32_t)p->rank_bits + p->column_bits;
+    switch (p->node_bytes) {
+    case 3: return p->rank_bits <= 8 && p->column_bits <= 8 && bits < 24;
+    case 4: return p->rank_bits == 8 && p->column_bits == 8;
+    case 8: return p->rank_bits == 16 && p->column_bits == 16;
+    default: return false;
+    }
+}
+
+static ek_status check(const ek_node *n)
+{
+    const params *p = n->params;
+    const bool counts = p->rows && p->features && p->targets && p->trees && p->nodes && p->leaves && p->columns &&
+                        p->features <= 0xffff + 1u && p->targets <= 0xffff && p->aggregate <= EK_TREE_AGGREGATE_MAX &&
+                        p->tree_targets <= 1 && !p->reserved;
+    const bool leaves = p->leaf_bytes == 4 || p->leaf_bytes == 2 || p->leaf_bytes == 1;
+    if (!counts || !leaves || !check_widths(p) || (p->columns > 256 && !is_wide(p)) ||
+        !ek_check_in(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, p->features)) ||
+        !ek_check_out(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, p->targets)))
+        return EK_ERR_CORRUPT;
+    const sections s = lay_out(p);
+    if (!ek_check_blob(n, p->table, s.end - p->table, 4)) return EK_ERR_CORRUPT;
+    return check_columns(p, at(n, p->table)) && check_leaves(p, &s, n) && check_trees(n, p, &s) ? EK_OK
+                                                                                                : EK_ERR_CORRUPT;
+}
+
+static uint64_t rank_bytes(const params *p)
+{
+    return ((uint64_t)p->columns * (is_wide(p) ? 2 : 1) + 3) & ~(uint64_t)3;
+}
+
+/* Ranks, then sums of integer leaves. */
+static uint64_t scratch(const ek_node *n)
+{
+    const params *p = n->params;
+    return rank_bytes(p) + (p->leaf_bytes < 4 ? (uint64_t)p->targets * 4 : 0);
+}
+
+/* Integers in the order of the floats, 0 and -0 alike. */
+static int32_t key_of(const float *x, bool *nan)
+{
+    int32_t bits;
+    memcpy(&bits, x, sizeof bits);
+    const int32_t size = bits & 0x7fffffff;
+    *nan = size > NAN_KEY;
+    return bits < 0 ? -size : size;
+}
+
+static uint32_t count_below(const int32_t *cuts, uint32_t count, int32_t key)
+{
+    const int32_t *first = cuts;
+    while (count) {
+        const uint32_t half = count >> 1;
+        const bool below = cuts[half] < key;
+        cuts += below ? half + 1 : 0;
+        count = below ? count - half - 1 : half;
+    }
+    return (uint32_t)(cuts - first);
+}
+
+/* The rank of x in a column of `count` cuts. */
+static uint32_t rank_of(uint32_t column, const int32_t *cuts, uint32_t count, const float *x)
+{
+    const bool members = column >> COLUMN_MEMBERS & 1;
+    bool nan;
+    const int32_t key = key_of(x, &nan);
+    if (nan) return column >> COLUMN_NAN_LOW & 1 ? 0 : members ? 1 : count;
+    const uint32_t below = count_below(cuts, count, key);
+    return members ? below == count || cuts[below] != key : below;
+}
+
+static void rank_features(const ek_node *n, const params *p, const float *x)
+{
+    const uint32_t *columns = (const uint32_t *)(const void *)at(n, p->table);
+    const int32_t *cuts = (const int32_t *)(const void *)(columns + p->columns);
+    uint8_t *narrow = n->scratch;
+    uint16_t *wide = n->scratch;
+    uint32_t count = 0, rank = 0;
+    for (uint32_t c = 0; c < p->columns; c++) {
+        const uint32_t column = columns[c];
+        if (column >> COLUMN_MIRROR) {
+            rank = count - rank;
+        } else {
+            count = column >> FEATURE_BITS & ((1u << COUNT_BITS) - 1);
+            rank = rank_of(column, cuts, count, x + (column & 0xffff));
+            cuts += count;
+            count = column >> COLUMN_MEMBERS & 1 ? 1 : count;
+        }
+        if (is_wide(p))
+            wide[c] = (uint16_t)rank;
+        else
+            narrow[c] = (uint8_t)rank;
+    }
+}
+
+/* The leaf that a tree of nodes of three or four bytes comes to, counted from the tree's first. */
+static inline uint32_t walk(const uint8_t *node, const uint8_t *ranks, uint32_t bytes, uint32_t rank_bits,
+                            uint32_t column_bits)
+{
+    const uint32_t column_at = FLAGS + rank_bits, link_at = column_at + column_bits;
+    const uint32_t columns = (1u << column_bits) - 1, limits = (1u << rank_bits) - 1;
+    for (;;) {
+        const uint32_t w = word_of(node, bytes), link = w >> link_at;
+        const bool far = ranks[w >> column_at & columns] > (w >> FLAGS & limits);
+        if (!far && !(w & BOTH_ARE_LEAVES)) {
+            node += bytes;
+        } else {
+            if (w & FAR_IS_LEAF) return link + (far && w & BOTH_ARE_LEAVES);
+            node += (size_t)link * bytes;
+        }
+    }
+}
+
+/* Nodes of eight bytes: flags and link, limit and column. */
+static uint32_t walk_wide(const uint8_t *node, const uint16_t *ranks)
+{
+    for (;;) {
+        const uint32_t w = word_of(node, 8), test = word_of(node + 4, 8), link = w >> FLAGS;
+        const bool far = ranks[test & 0xffff] > test >> 16;
+        if (!far && !(w & BOTH_ARE_LEAVES)) {
+            node += 8;
+        } else {
+            if (w & FAR_IS_LEAF) return link + (far && w & BOTH_ARE_LEAVES);
+            node += (size_t)link * 8;
+        }
+    }
+}
+
+static uint32_t leaf_of(const params *p, const uint8_t *node, const void *ranks)
+{
+    if (p->node_bytes == 4) return walk(node, ranks, 4, 8, 8);
+    if (p->node_bytes == 3) return walk(node, ranks, 3, p->rank_bits, p->column_bits);
+    return walk_wide(node, ranks);
+}
+
+static void add_float(float *sum, float value, uint32_t aggregate)
+{
+    if (aggregate <= EK_TREE_AGGREGATE_AVERAGE)
+        *sum += value;
+    else if (aggregate == EK_TREE_AGGREGATE_MIN ? value < *sum : value > *sum)
+        *sum = value;
+}
+
+static void add_integer(int32_t *sum, int32_t value, uint32_t aggregate)
+{
+    if (aggregate <= EK_TREE_AGGREGATE_AVERAGE)
+        *sum = (int32_t)((uint32_t)*sum + (uint32_t)value);
+    else if (aggregate == EK_TREE_AGGREGATE_MIN ? value < *sum : value > *sum)
+        *sum = value;
+}
+
+static void add_value(const params *p, const uint8_t *values, uint32_t i, void *sums, uint32_t target)
+{
+    if (p->leaf_bytes == 4)
+        add_float((float *)sums + target, ((const float *)(const void *)values)[i], p->aggregate);
+    else if (p->leaf_bytes == 2)
+        add_integer((int32_t *)sums + target, ((const int16_t *)(const void *)values)[i], p->aggregate);
+    else
+        add_integer((int32_t *)sums + target, ((const int8_t *)values)[i], p->aggregate);
+}
+
+static void start(const params *p, float *floats, int32_t *integers)
+{
+    const bool min = p->aggregate == EK_TREE_AGGREGATE_MIN, max = p->aggregate == EK_TREE_AGGREGATE_MAX;
+    const int32_t infinite = min ? NAN_KEY : max ? (int32_t)(NAN_KEY | INT32_MIN) : 0;
+    for (uint32_t t = 0; t < p->targets; t++) {
+        if (p->leaf_bytes == 4)
+            memcpy(floats + t, &infinite, sizeof infinite);
+        else
+            integers[t] = min ? INT32_MAX : max ? INT32_MIN : 0;
+    }
+}
+
+/* A target that no leaf has scored has the score 0. */
+static void finish(const params *p, const float *base, float *out, const int32_t *integers)
+{
+    const bool extreme = p->aggregate > EK_TREE_AGGREGATE_AVERAGE;
+    for (uint32_t t = 0; t < p->targets; t++) {
+        float score;
+        if (p->leaf_bytes == 4) {
+            bool nan;
+            score = out[t];
+            const int32_t key = key_of(&score, &nan);
+            if (extreme && (key == NAN_KEY || key == -NAN_KEY)) score = 0.0f;
+        } else {
+            const bool unset = extreme && (integers[t] == INT32_MAX || integers[t] == INT32_MIN);
+            score = unset ? 0.0f : (float)integers[t] * p->scale;
+        }
+        if (p->aggregate == EK_TREE_AGGREGATE_AVERAGE) score /= (float)p->trees;
+        out[t] = score + base[t];
+    }
+}
+
+static void add_leaf(const ek_node *n, const params *p, const sections *s, void *sums, uint32_t leaf, uint32_t target)
+{
+    const uint8_t *values = at(n, s->values);
+    if (!p->leaf_rows) {
+        add_value(p, values, leaf, sums, target);
+        return;
+    }
+    const uint8_t *targets = at(n, s->entry_targets), *firsts = at(n, s->firsts);
+    const uint32_t row = u16_at(at(n, s->leaf_rows), leaf), end = u32_at(firsts, row + 1);
+    for (uint32_t e = u32_at(firsts, row); e < end; e++) add_value(p, values, e, sums, u16_at(targets, e));
+}
+
+static ek_status run(const ek_node *n)
+{
+    const params *p = n->params;
+    const sections s = lay_out(p);
+    const uint8_t *trees = at(n, s.trees), *targets = at(n, s.targets);
+    const float *x = ek_in(n, 0), *base = (const float *)(const void *)at(n, s.base);
+    float *out = ek_out(n, 0);
+    int32_t *integers = (int32_t *)(void *)((uint8_t *)n->scratch + rank_bytes(p));
+    void *sums = p->leaf_bytes == 4 ? (void *)out : integers;
+    for (uint32_t r = 0; r < p->rows; r++, x += p->features, out += p->targets) {
+        const uint8_t *node = at(n, s.nodes);
+        uint32_t leaf = 0, turn = 0;
+        if (p->leaf_bytes == 4) sums = out;
+        rank_features(n, p, x);
+        start(p, out, integers);
+        for (uint32_t t = 0; t < p->trees; t++) {
+            uint32_t node_count, leaf_count;
+            const uint32_t target = p->tree_targets ? u16_at(targets, t) : turn;
+            sizes_of(p, trees, t, &node_count, &leaf_count);
+            add_leaf(n, p, &s, sums, leaf + leaf_of(p, node, n->scratch), target);
+            node += (size_t)node_count * p->node_bytes;
+            leaf += leaf_count;
+            turn = turn + 1 < p->targets ? turn + 1 : 0;
+        }
+        finish(p, base, out, integers);
+    }
+    return EK_OK;
+}
+
+const ek_op ek_op_tree_ensemble_f32 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
+};

@@ -1,0 +1,33 @@
+"""Operators of classical models, for the corpus."""
+
+import numpy as np
+
+from edgekit.toolkit.format.schema import DType, TreeAggregate
+from edgekit.toolkit.ops._forest import Forest, Question, Split, Tree
+from edgekit.toolkit.ops._forest_table import encode
+
+
+def forests(f, form):
+    """Nodes of all sizes, leaves of one target, of several, and integers."""
+    question = Question(0, False, 5)
+    splits = [
+        Split(question, 1, ~0),
+        Split(question._replace(feature=2, nan_low=True, cut=-7), ~1, 2),
+        Split(Question(1, False, 0, (3, 1 << 30)), ~2, 3),
+        Split(question._replace(feature=2, cut=9), ~1, ~0),
+    ]
+    trees = [Tree(splits, 0), Tree((), ~1), Tree(splits[3:], 0)]
+    rows = {
+        1: [((0, 0.5),), ((0, -1.5),), ((0, 2.0),)],
+        3: [((0, 1.0), (2, -2.0)), ((1, 3.0),), ()],
+    }
+    for size, targets in ((3, 1), (4, 3), (8, 1), (8, 3), (3, 3)):
+        step, bits = (0.25, 8 * (size % 3)) if size != 3 else (0.0, 32)
+        for aggregate in TreeAggregate:
+            base = np.arange(targets, dtype=np.float32)
+            forest = Forest(3, targets, trees, rows[targets], base, aggregate, step, bits)
+            table = encode(forest, [size])
+            p = {"rows": 2, "features": 3, "targets": targets, "aggregate": aggregate}
+            p |= {"scale": step, "table": f.constant(np.frombuffer(table.data, np.uint8))}
+            x = f.input(DType.Float32, 2, 3)
+            f.output(f.op(form, [x], DType.Float32, 2, targets, **p, **table.fields))

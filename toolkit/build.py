@@ -26,6 +26,7 @@ from .format.writer import write
 from .ir import Array, Graph, Node, Value
 from .ops import definition
 from .ops._opdef import Lowered
+from .ops.fake_quantize import spelled_out
 from .plan import TRIES, Buffer, place, schedule
 from .plan.buffers import assign, runs_nothing
 from .runtime import Model, OpForm, Session, scratch_bytes
@@ -79,8 +80,9 @@ class _Tensors:
                 f"tensor '{value.name}' {list(value.shape)} has {len(value.shape)} dimensions; at "
                 f"most {MAX_RANK} are supported: merge some with Reshape"
             )
-        scale = 0.0 if value.quant is None else float(np.float32(value.quant.scalar))
-        zero = 0 if value.quant is None else value.quant.zero_point
+        quant = None if value.dtype.kind == "f" else value.quant
+        scale = 0.0 if quant is None else float(np.float32(quant.scalar))
+        zero = 0 if quant is None else quant.zero_point
         return TensorRecord(value.shape, DTYPE_OF[value.dtype], where, offset, scale, zero)
 
 
@@ -131,7 +133,7 @@ def build_model(
     compact: bool = True,
 ) -> EdgeModel:
     """As build_file, before serialization."""
-    provenance, kept = provenance or Provenance(), kept or {}
+    provenance, kept, graph = provenance or Provenance(), kept or {}, spelled_out(graph)
     orders = [list(graph.nodes)]
     if not compact:
         return _plan(graph, orders[0], provenance, kept, 0)

@@ -87,6 +87,7 @@ _HEAD = """\
 Printed by `edgekit ops --markdown`; do not edit. {count} ONNX operators are read, of every opset
 from 7 on, and of older ones unless the operator changed. Others that ONNX defines as functions of
 these are expanded, and what depends on constants alone is computed, whatever the operator.
+Operators of quantized models are in docs/quantized-models.md.
 
 - **int8**: `yes` has an integer kernel; `table` is a table of 256 entries, where one tensor goes in
   (a chain of such operators is one table); what is left empty folds into its neighbours or stays

@@ -33,7 +33,7 @@ from .judging import input_specs, others_of
 from .model_files import Shapes, load, output_path, plain_shapes, provenance_of
 from .onnx_import import input_names
 from .progress import Progress, silent
-from .quantize import Keeper
+from .quantize import Decision, Keeper, as_given
 from .quantize.equalization.bias_absorption import absorbed
 from .quantize.equalization.bias_absorption import from_text as shifts_from_text
 from .quantize.equalization.cross_layer import equalized, from_text
@@ -45,13 +45,15 @@ __all__ = ["Converted", "Quantized", "check", "convert", "load", "quantize"]
 
 @dataclass(frozen=True)
 class Converted:
-    """What `convert` made. `notes` are what to know of how the model was read."""
+    """What `convert` made. `notes` are what to know of how the model was read, `decisions` say what
+    of a quantized model is not in integers."""
 
     output: str
     file_bytes: int
     ops: dict[str, dict[str, int]]
     seconds: float
     notes: list[str]
+    decisions: list[Decision]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -64,20 +66,24 @@ def convert(
     shapes: Shapes | None = None,
     strip: bool = False,
 ) -> Converted:
-    """Write `model` (an ONNX file) as a float32 .edge file, by default beside it.
+    """Write `model` (an ONNX file) as an .edge file, by default beside it.
+
+    A float model stays float32. One that is quantized keeps its scales, zero points and weights,
+    and runs in integers where it says on which grid tensors are; `decisions` names the rest.
 
     `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
     bad model or an output that cannot be written; then nothing is written.
     """
     started = perf_counter()
     path = output_path(model, output)
-    graph = load(model, shapes)
+    graph, decisions = as_given(load(model, shapes))
     data = build_file(graph, provenance_of(model, "", {"shapes": plain_shapes(shapes)}))
     data = stripped_bytes(data) if strip else data
     prove(data)
     write_atomically(path, data)
     ops = op_counts(read(data))
-    return Converted(str(path), len(data), ops, round(perf_counter() - started, 3), graph.notes)
+    seconds = round(perf_counter() - started, 3)
+    return Converted(str(path), len(data), ops, seconds, graph.notes, decisions)
 
 
 def check(

@@ -1,12 +1,15 @@
-"""`edgekit convert`: a float32 .edge file."""
+"""`edgekit convert`: an .edge file in the numbers of the ONNX model."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from .. import pipeline
+from ..numerics import INTEGERS
+from ..quantize import grouped
 from .options import json_option, model_argument, shape_option, strip_option
 from .output import kib, people, print_json
 
@@ -24,13 +27,30 @@ def convert(
     strip: bool,
     as_json: bool,
 ) -> None:
-    """Write MODEL.onnx as a float32 .edge file, without quantizing it."""
+    """Write MODEL.onnx as an .edge file, without quantizing it.
+
+    A float model stays float32. A quantized one (QDQ, QOperator) keeps its scales, zero points and
+    weights.
+    """
     done = pipeline.convert(
         model, output or model.with_suffix(".edge"), shapes=dict(shapes), strip=strip
     )
     if as_json:
         print_json(done.to_json())
         return
-    people.print(f"{done.output}: {kib(done.file_bytes)}, float32")
+    people.print(f"{done.output}: {kib(done.file_bytes)}, {_arithmetic(done.ops)}")
+    for line in grouped(done.decisions):
+        people.print(f"  {line}")
     for note in done.notes:
         people.print(f"note: {note}")
+
+
+def _arithmetic(ops: Mapping[str, Mapping[str, int]]) -> str:
+    """float32, or how many operators run in what."""
+    count: dict[str, int] = {}
+    for of_kind in ops.values():
+        for dtype, n in of_kind.items():
+            count[dtype] = count.get(dtype, 0) + n
+    if not count.keys() & set(map(str, INTEGERS)):
+        return "float32"
+    return ", ".join(f"{n} operators in {dtype}" for dtype, n in sorted(count.items()))

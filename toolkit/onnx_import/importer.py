@@ -23,9 +23,11 @@ from .attributes import (
 )
 from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
+from .grids import Quantized
 from .limits import MAX_RANK
 from .narrow import ARITHMETIC, Narrow, doubles
 from .onnx_process import OnnxError
+from .quantized import QuantizedOperators
 from .refusals import display_name, refusal
 from .source import OnnxModel, sentence
 from .upgrade import OLDEST, RENAMED, refuse_changed, upgrade
@@ -36,7 +38,7 @@ class _Lost:
     """What stands for a value whose node was refused, so that the walk finds all problems."""
 
 
-Binding = Value | _Lost
+Binding = Value | Quantized | _Lost
 Scope = dict[str, Binding]
 
 
@@ -56,6 +58,7 @@ class Importer:
         self._elements: dict[str, int] = {}
         self._named: set[Value] = set()
         self._narrow = Narrow()
+        self._quantized = QuantizedOperators(self._build)
 
     def run(self, shapes: Mapping[str, Shape]) -> Graph:
         """The graph, or UnsupportedError with all problems."""
@@ -117,7 +120,10 @@ class Importer:
             if node.op_type == "If" and self._inline_if(node, inputs, scope):
                 return
             self._refuse_changed(node)
-            folded = self._fold(node, inputs)
+            if self._visit_quantized(node, inputs, scope):
+                return
+            plain = [v.integers if isinstance(v, Quantized) else v for v in inputs]
+            folded = self._fold(node, plain)
             if folded is not None:
                 for name, array in zip(node.output, folded, strict=True):
                     if name:
@@ -126,8 +132,8 @@ class Importer:
             name = qualified(node)
             if name not in FROM_ONNX and name not in RENAMED and name not in STATIC:
                 raise _Refused(refusal(node))
-            known = [v for v in inputs if not isinstance(v, _Lost)]
-            if len(known) < len(inputs):
+            known = [v for v in plain if not isinstance(v, _Lost)]
+            if len(known) < len(plain):
                 raise _Refused(None)
             for name, value in zip(node.output, self._convert(node, known), strict=False):
                 if name and value.type.size:
@@ -152,6 +158,22 @@ class Importer:
                 Problem(display_name(node), qualified(node), text, "export the model again"),
                 node, scope,
             )  # fmt: skip
+
+    def _visit_quantized(
+        self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope
+    ) -> bool:
+        """Whether the node is about quantized tensors, and is in the graph now."""
+        known = [v for v in inputs if not isinstance(v, _Lost)]
+        if len(known) < len(inputs):
+            return False
+        self._build.scope = next((name for name in node.output if name), node.name)
+        found = self._quantized.visit(node, known, lambda values: self._convert(node, values))
+        for name, made in zip(node.output, found or (), strict=False):
+            if name:
+                scope[name] = made
+                if isinstance(made, Value):
+                    self._settle(made, name)
+        return found is not None
 
     def _as_in_onnx(self, node: onnx.NodeProto, name: str, value: Value) -> Value:
         if value.dtype != np.int32 or node.op_type not in (*ARITHMETIC, "Cast"):
@@ -190,7 +212,9 @@ class Importer:
         key = f"{domain}.{plain.op}" if domain else plain.op
         return finish(FROM_ONNX[key].from_onnx(self._build, plain))
 
-    def _fold(self, node: onnx.NodeProto, inputs: Sequence[Binding | None]) -> list[Array] | None:
+    def _fold(
+        self, node: onnx.NodeProto, inputs: Sequence[Value | _Lost | None]
+    ) -> list[Array] | None:
         if node.op_type in STATIC and isinstance(inputs[0], Value):
             shape = np.array(inputs[0].shape, np.int64)
             if node.op_type == "Size":
@@ -252,6 +276,8 @@ class Importer:
         value = scope[info.name]
         if isinstance(value, _Lost):
             return None
+        if isinstance(value, Quantized):
+            value = value.integers
         element = info.type.tensor_type.elem_type
         if not info.type.HasField("tensor_type") or element not in PORT_TYPES:
             self._problems.append(Problem(info.name, "output", "its type is not supported"))

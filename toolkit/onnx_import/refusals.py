@@ -7,10 +7,6 @@ import onnx
 from ..errors import Problem
 from .attributes import qualified
 
-_QUANTIZED = {
-    "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul",
-    "ConvInteger", "MatMulInteger",
-}  # fmt: skip
 _CONTROL = {"If", "Loop", "Scan"}
 _TEXT = {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit"}
 _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
@@ -34,8 +30,6 @@ def _reason(node: onnx.NodeProto) -> tuple[str, str]:
     op = node.op_type
     if "training" in node.domain or op.endswith(("Gradient", "Grad")) or op in ("Adam", "Momentum"):
         return "it is an operator of training", "export the model for inference"
-    if op in _QUANTIZED:
-        return "the model is already quantized", "give the float model"
     if op in _CONTROL:
         return (
             "control flow that depends on the input is not supported",

@@ -11,6 +11,7 @@ from . import (
     concat,
     conv2d,
     conv_transpose2d,
+    fake_quantize,
     fully_connected,
     gather,
     layer_norm,
@@ -55,6 +56,7 @@ _MODULES = (
     where,
     cast,
     quantize,
+    fake_quantize,
 )
 
 ALL: dict[str, OpDef] = {op.name: op for module in _MODULES for op in module.OPS}

@@ -11,7 +11,8 @@ from ..ir import Node, Shape, Value
 Attrs = dict[str, Any]
 Perm = tuple[int, ...]
 
-UNARY = frozenset(fn.name for fn in UnaryFn) | {"Cast", "Quantize", "Dequantize", "Lut"}
+UNARY = frozenset(fn.name for fn in UnaryFn)
+UNARY |= {"Cast", "Quantize", "Dequantize", "FakeQuantize", "Lut"}
 BROADCASTING = frozenset(fn.name for fn in (*BinaryFn, *CompareFn)) | {"Where"}
 OVER_NEIGHBOURS = frozenset(f"Reduce{fn.name}" for fn in ReduceFn) | {"LayerNorm"}
 

@@ -13,7 +13,7 @@ from .ranges.evaluation_points import (
 from .result import Quantized
 from .scheme.macs import macs_of
 from .scheme.options import OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range, Ranges, grouped
-from .scheme.plan import Plan, quantize_graph
+from .scheme.plan import Plan, as_given, quantize_graph
 from .scheme.prepare import prepare
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Ranges",
     "Sample",
     "Score",
+    "as_given",
     "calibrate",
     "find_evaluation_points",
     "fit_budget",

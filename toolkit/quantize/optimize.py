@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..errors import UserError
 from ..ir import Array, Graph
 from ..numerics import FLOAT32, W4A8, Precision
+from ..ops.fake_quantize import arrives_quantized
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
 from .equalization.cross_layer import Exponents, equalized, find_exponents
@@ -111,6 +113,12 @@ class _Quantization:
         progress: Progress | None,
     ) -> None:
         self.request, self.given, self.progress = request, calibration, progress
+        self.kept = arrives_quantized(graph)  # weights and the ranges of marked tensors
+        if self.kept and request.form.bits < 8:
+            raise UserError(
+                f"the model is quantized already, and its weights are not rounded again to "
+                f"{request.weights}; leave out weights={request.weights}, or give the float model"
+            )
         self.source = _Source.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
@@ -143,8 +151,9 @@ class _Quantization:
 
     @property
     def _tells_channels(self) -> bool:
-        """Whether there is more than one sample, which does not tell what others have in them."""
-        return len(self.trials.kept) > 1
+        """Whether there is more than one sample, which does not tell what others have in them, and
+        channels are not those of quantized weights."""
+        return len(self.trials.kept) > 1 and not self.kept
 
     def choose_start(self) -> None:
         """Weight scales by squared error, with the best observer to search from, or the one that
@@ -216,6 +225,8 @@ class _Quantization:
     def choose_options(self) -> None:
         """The steps that change more than ranges, each measured."""
         tail, before = detection_head(self.plan.graph), self.options
+        if self.kept:
+            return
         if tail:
             self._consider(replace(before, int16=before.int16 | tail), INT16_TAIL_GAIN_DB)
             real: dict[str, Precision] = dict.fromkeys(sorted(tail), FLOAT32)
@@ -266,7 +277,7 @@ class _Quantization:
 
     def round_weights(self) -> None:
         """Weights rounded for what they make; of `auto` unless the outputs lose."""
-        if not self.request.may_round:
+        if not self.request.may_round or self.kept:
             return
         held_out: Score | None = None
         if self.request.rounding == "auto" and (held_out := self._judged_by_halves()) is None:

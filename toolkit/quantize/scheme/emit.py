@@ -11,6 +11,7 @@ from ...numerics import FLOAT, INT8, INT16, DType, Precision
 from ...ops import definition
 from ...ops.lut import make_table
 from ..weights.layer_weights import LayerWeights
+from .given import given_range, grid_quant, is_given
 from .options import Decision, Range
 from .qparams import activation_params, constant_q
 from .quantizable_groups import QuantizableGroup
@@ -40,6 +41,7 @@ class Emitter:
         self.decisions: list[Decision] = []
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.quants: Quants = {}
+        self.given = is_given(graph)
 
     def run(self, quants: Quants) -> Graph:
         self.quants = quants
@@ -61,11 +63,13 @@ class Emitter:
             read = {u.dtype or FLOAT for u in self.groups if v in u.node.dynamic_inputs}
             whole = v.dtype == FLOAT and read and FLOAT not in read
             dtype = max(read, key=lambda t: t.itemsize) if whole else v.dtype
+            if v.quant is not None:
+                dtype = v.quant.dtype
             value = self._define(v, dtype)
             self.made.inputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
 
     def _value(self, v: Value, dtype: DType, name: str) -> Value:
-        quant = None if dtype == FLOAT else self.quants[v, dtype]
+        quant = None if dtype == FLOAT else self.quants.get((v, dtype), v.quant)
         return Value(name, TensorType(dtype, v.shape), None, quant)
 
     def _define(self, v: Value, dtype: DType) -> Value:
@@ -73,6 +77,38 @@ class Emitter:
         made = self._value(v, dtype, v.name) if v.dtype == FLOAT else Value(v.name, v.type)
         self.forms[v] = {made.dtype: made}
         return made
+
+    def _define_all(self, node: Node, dtype: DType) -> list[Value]:
+        """What `node` makes, as `dtype`; on its way to the grids that the model gives of others."""
+        return [
+            self._define(v, dtype)
+            if v.quant is None or v.quant.dtype == dtype
+            else self._raw(v, v.quant, dtype)
+            for v in node.outputs
+        ]
+
+    def _raw(self, v: Value, quant: QuantParams, dtype: DType) -> Value:
+        wide = None
+        if dtype != FLOAT:
+            wide = QuantParams.int16(max(map(abs, given_range(quant))) / 32767)
+        return Value(f"{v.name}.raw", TensorType(dtype, v.shape), None, wide)
+
+    def _put_on_grids(self, node: Node, made: list[Value]) -> None:
+        """Convert what `_define_all` left raw."""
+        for v, raw in zip(node.outputs, made, strict=True):
+            if v not in self.forms:
+                self._convert(raw, self._define(v, v.quant.dtype if v.quant else v.dtype))
+
+    def _convert(self, x: Value, y: Value) -> Value:
+        """`y` holds what `x` does; both are integers, or one."""
+        if x.dtype == y.dtype == INT8:
+            assert x.quant is not None and y.quant is not None
+            values = make_table(lambda real: real, x.quant, y.quant)
+            return self._append("Lut", [x, constant(values, f"{y.name}.table")], y, y.name)
+        op = "Requantize"
+        if FLOAT in (x.dtype, y.dtype):
+            op = "Dequantize" if y.dtype == FLOAT else "Quantize"
+        return self._append(op, [x], y, y.name)
 
     def _made(self, v: Value) -> Value:
         return next(iter(self.forms[v].values()))
@@ -85,23 +121,25 @@ class Emitter:
         """`v` as `dtype`, converted if it is made in another."""
         forms = self.forms[v]
         if dtype not in forms:
-            source = self._made(v)
-            op = "Dequantize" if dtype == FLOAT else "Requantize"
-            if source.dtype == FLOAT:
-                op = "Quantize"
             name = f"{v.name}.{'float' if dtype == FLOAT else dtype.name}"
-            forms[dtype] = self._append(op, [source], self._value(v, dtype, name), name)
+            forms[dtype] = self._convert(self._made(v), self._value(v, dtype, name))
         return forms[dtype]
 
     def _float_group(self, group: QuantizableGroup) -> None:
         for node in group.nodes:
             if any(v in self.forms for v in node.outputs):  # a chain ends here, another goes on
                 continue
+            if node.op == "FakeQuantize":
+                y = node.output
+                assert y.quant is not None
+                self._convert(self._made(node.input(0)), self._define(y, y.quant.dtype))
+                continue
             inputs = [
                 v if v is None or v.const is not None else self._as(v, v.dtype) for v in node.inputs
             ]
-            outputs = [self._define(v, FLOAT) for v in node.outputs]
+            outputs = self._define_all(node, FLOAT)
             self.made.nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
+            self._put_on_grids(node, outputs)
         if group.why:
             self._decide(group, "kept float", group.why)
 
@@ -118,12 +156,13 @@ class Emitter:
         assert group.dtype is not None
         node = group.node
         inputs: list[Value | None] = [self._input(group, i, v) for i, v in enumerate(node.inputs)]
-        outputs = [self._define(v, group.dtype) for v in node.outputs]
+        outputs = self._define_all(node, group.dtype)
         attrs = dict(node.attrs)
         if node in self.linear:
             attrs |= self._linear(node, inputs, outputs[0])
         made = Node(node.op, inputs, outputs, attrs, node.name)
         self.made.nodes.append(made)
+        self._put_on_grids(node, outputs)
         why = definition(node.op).accumulator_problem(made)
         if why:
             assert group.precision is not None
@@ -132,7 +171,7 @@ class Emitter:
     def _chain(self, group: QuantizableGroup) -> None:
         assert group.chain is not None and group.dtype is not None
         x, end = self._as(group.chain.root, group.dtype), group.chain.end
-        y = self._define(end, group.dtype)
+        (y,) = self._define_all(group.node, group.dtype)
         assert x.quant is not None and y.quant is not None
         values = np.stack([make_table(f, x.quant, y.quant) for f in group.chain.functions])
         if group.dtype == INT16:
@@ -146,6 +185,7 @@ class Emitter:
         else:
             operands = [constant(values, tables), constant(index, f"{end.name}.index")]
         self._append("Lut", [x, *operands], y, group.node.name)
+        self._put_on_grids(group.node, [y])
 
     def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
         """Operand `i` of an integer node; weight and bias are left for `_linear`."""
@@ -169,6 +209,8 @@ class Emitter:
             return v
         if group.shared:
             quant = self.quants[group.node.output, group.dtype]
+        elif self.given and (grid := grid_quant(v.const, group.dtype)):
+            quant = grid
         else:
             low, high = float(v.const.min()), float(v.const.max())
             if group.node.op == "Add":
@@ -180,8 +222,8 @@ class Emitter:
         """The part of a summand's range beyond which every sum saturates."""
         assert group.dtype is not None
         (x,), y = group.inputs, group.node.output
-        x_low, x_high = _reals(self.quants[x, group.dtype])
-        y_low, y_high = _reals(self.quants[y, group.dtype])
+        x_low, x_high = given_range(self.quants[x, group.dtype])
+        y_low, y_high = given_range(self.quants[y, group.dtype])
         told = np.clip((low, high), y_low - x_high, y_high - x_low)
         return float(told[0]), float(told[1])
 
@@ -193,12 +235,9 @@ class Emitter:
             return self.requantized[name]
         y = Value(name, TensorType(group.dtype, v.shape), None, self.quants[out, group.dtype])
         self.requantized[name] = y
-        self._decide(group, f"requantized input '{v.name}'", "it has finer steps elsewhere")
-        if group.dtype != INT8:
-            return self._append("Requantize", [x], y, name)
-        assert x.quant is not None and y.quant is not None
-        values = make_table(lambda real: real, x.quant, y.quant)
-        return self._append("Lut", [x, constant(values, f"{name}.table")], y, name)
+        if v.quant is None or out.quant is None:
+            self._decide(group, f"requantized input '{v.name}'", "it has finer steps elsewhere")
+        return self._convert(x, y)
 
     def _linear(self, node: Node, inputs: list[Value | None], out: Value) -> dict[str, Any]:
         """Put weight and bias among the inputs; returns what the attributes say of them."""
@@ -211,9 +250,3 @@ class Emitter:
             inputs += [None] * (op.bias + 1 - len(inputs))
             inputs[op.bias] = bias
         return self.linear[node].attributes(x.quant, out.quant)
-
-
-def _reals(quant: QuantParams) -> Range:
-    """What the least and the largest integer stand for."""
-    low, high = ((q - quant.zero_point) * quant.scalar for q in (quant.qmin, quant.qmax))
-    return low, high

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...format.schema import BinaryFn, CompareFn
-from ...ir import Graph, Node, Value
+from ...ir import Graph, Node, QuantParams, Value
 from ...ops import definition
 from ...ops._opdef import Activation
 from ...ops.binary import FUNCTIONS
@@ -72,8 +72,19 @@ class LookupChain:
 
         with np.errstate(all="ignore"):
             for node in self.nodes:
-                known[node.output] = _apply(node, operand)
+                y = _apply(node, operand)
+                inside = node.output is not self.end
+                known[node.output] = _rounded(y, node.output.quant) if inside else y
         return known[self.end]
+
+
+def _rounded(y: Reals, quant: QuantParams | None) -> Reals:
+    """`y` on the grid that the model gives the tensor, if it does."""
+    if quant is None:
+        return y
+    q = np.clip(np.rint(y / quant.scalar) + quant.zero_point, quant.qmin, quant.qmax)
+    real: Reals = (q - quant.zero_point) * quant.scalar
+    return real
 
 
 def _classes(nodes: Iterable[Node]) -> NDArray[np.intp] | None:

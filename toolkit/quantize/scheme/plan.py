@@ -11,9 +11,11 @@ from ...ir import Graph, Node, Value
 from ...numerics import INT8, INT16, WEIGHT_TYPES, Precision
 from ...ops import definition
 from ...ops._opdef import Activation
+from ...ops.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
 from .emit import Emitter, Quants
+from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
 from .qparams import activation_params, widen
@@ -35,6 +37,9 @@ class Plan:
     ) -> None:
         self.options = options
         self.graph = prepare(graph)
+        self.fixed = given_ranges(self.graph)
+        ranges = {**ranges, **self.fixed}
+        self.given = is_given(self.graph)
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.wide = ranges
         self.tables = TableAccuracy(seen or ranges)
@@ -71,7 +76,8 @@ class Plan:
             u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
         }
         narrow, wide = (
-            without_masks(self.groups, self.readers, self.outputs, r) for r in (ranges, self.wide)
+            without_masks(self.groups, self.readers, self.outputs, r)
+            for r in ({**ranges, **self.fixed}, self.wide)
         )
         for scale_group in self.scales.groups:
             total: Range | None = None
@@ -98,9 +104,19 @@ class Plan:
         form = WeightFormat(bits, group_size if WEIGHT_TYPES[bits].groups else 0)
         if (node, form) not in self._linears:
             means = options.means.get(node.input(0).name)
-            self._linears[node, form] = LayerWeights(node, means, options.search_scales, form)
+            steps = self._given_steps(node) if form.bits == 8 else None
+            self._linears[node, form] = LayerWeights(
+                node, means, options.search_scales, form, steps
+            )
         rounded = options.rounded.get((node.output.name, form.bits))
         return self._linears[node, form].with_rounded(rounded)
+
+    def _given_steps(self, node: Node) -> Steps | None:
+        """Of weights that the model brought as integers."""
+        weight = node.input(definition(node.op).weight or 0).const
+        if not self.given or weight is None:
+            return None
+        return grid_steps(weight.reshape(len(weight), -1), WEIGHT_TYPES[8].limit)
 
     @property
     def has_rounded(self) -> bool:
@@ -144,3 +160,14 @@ def quantize_graph(
     """
     ranges = {k: (float(np.float32(a)), float(np.float32(b))) for k, (a, b) in ranges.items()}
     return Plan(graph, ranges, options or Options()).emit(ranges)
+
+
+def as_given(graph: Graph) -> tuple[Graph, list[Decision]]:
+    """The graph in integers as far as the model says on which grids its tensors are, and the
+    decisions; a graph that says nothing is left as it is.
+
+    Scales, zero points and weights stay what they are. What has no quantization stays float32.
+    """
+    if not arrives_quantized(graph):
+        return graph, []
+    return quantize_graph(graph, {})

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from ...ir import Graph, Node, Port, Value
+from .given import is_given, mark_given
+from .wide_weights import split_wide_weights
 
 ORDER_KEEPING = ("Softmax", "LogSoftmax")
 
 
 def prepare(graph: Graph) -> Graph:
-    """A copy in which an arg-max reads what its softmax reads."""
+    """A copy in which an arg-max reads what its softmax reads, and values have the quantizations
+    that the model gives them."""
     copy = copy_graph(graph)
+    mark_given(copy)
+    if is_given(copy):
+        split_wide_weights(copy)
     made_by = copy.producers()
     for node in copy.nodes:
         _skip_softmax(node, made_by)
@@ -24,7 +30,7 @@ def copy_graph(graph: Graph) -> Graph:
     def value(v: Value) -> Value:
         if v.const is not None:
             return v
-        return new.setdefault(v, Value(v.name, v.type))
+        return new.setdefault(v, Value(v.name, v.type, None, v.quant))
 
     inputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
     nodes = [

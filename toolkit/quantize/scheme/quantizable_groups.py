@@ -24,6 +24,7 @@ from ...numerics import (
     Precision,
 )
 from ...ops import definition
+from ...ops.fake_quantize import given_quantization
 from ...passes.fold_affine_forward import MAX_SPREAD
 from .lookup_chains import LookupChain, find_chains
 from .options import Options
@@ -52,6 +53,12 @@ class QuantizableGroup:
     def weight_bits(self) -> int:
         """0 of what has no integer weights."""
         return 0 if self.precision is None else self.precision.weight_bits
+
+    @property
+    def made_in(self) -> DType | None:
+        """As dtype; of a FakeQuantize that of its grid."""
+        quant = given_quantization(self.node)
+        return self.dtype if quant is None else quant.dtype
 
     @property
     def integer(self) -> bool:
@@ -103,7 +110,8 @@ def find_quantizable_groups(
             groups.append(QuantizableGroup(table, chain))
         elif node not in inside:
             groups.append(QuantizableGroup(node))
-    wide = _wide(groups, {*options.int16, *_unscaled(graph)})
+    given = {v.name for v in graph.values() if v.quant is not None and v.quant.dtype == INT16}
+    wide = _wide(groups, {*options.int16, *_unscaled(graph), *given})
     for group in groups:
         wanted = _wanted(group, wide, options.precision)
         group.precision, group.why = _possible(group, wanted, known, refused)
@@ -133,7 +141,8 @@ def _unscaled(graph: Graph) -> Iterator[str]:
 
 def _wide(groups: list[QuantizableGroup], asked: Collection[str]) -> set[Value]:
     """The tensors to be int16: those asked for, and those that share a quantization with them."""
-    wide = {v for u in groups for v in u.inputs + u.outputs if v.name in asked}
+    asked_for = (v for u in groups for v in u.inputs + u.outputs if v.name in asked)
+    wide = {v for v in asked_for if v.quant is None or v.quant.dtype == INT16}
     moved = [u for u in groups if u.shared and len(u.inputs) == len(u.outputs) == 1]
     known = -1
     while len(wide) > known:
@@ -162,6 +171,8 @@ def _possible(
         return None, ""
     if wanted == FLOAT32:
         return FLOAT32, "it loses too much in integers"
+    if given_quantization(group.node) is not None:
+        return FLOAT32, ""
     if not group.inputs and not _picks_constants(group):
         return FLOAT32, "it reads no float tensor"
     for v in group.inputs + group.outputs:
@@ -205,6 +216,11 @@ def _is_light(group: QuantizableGroup) -> bool:
     return group.chain is not None or not heavy
 
 
+def _is_given(group: QuantizableGroup) -> bool:
+    """Whether the model itself says on which grids all of it is."""
+    return all(v.quant is not None for v in group.inputs + group.outputs)
+
+
 def _avoid_crossings(groups: list[QuantizableGroup], refused: Refused) -> None:
     """Turn cheap groups int16 or float while that lowers the number of conversions."""
     made_by = {v: u for u in groups for v in u.outputs}
@@ -214,13 +230,13 @@ def _avoid_crossings(groups: list[QuantizableGroup], refused: Refused) -> None:
             readers.setdefault(v, []).append(u)
 
     def conversions(u: QuantizableGroup, dtype: DType) -> int:
-        sources = {v: made_by[v].dtype for v in u.inputs if v in made_by}
-        sinks = [[r.dtype for r in readers.get(v, ())] for v in u.outputs]
+        sources = {v: made_by[v].made_in for v in u.inputs if v in made_by}
+        sinks = [[r.made_in for r in readers.get(v, ())] for v in u.outputs]
         return sum(s != dtype for s in sources.values()) + sum(
             any(r != dtype for r in rs) for rs in sinks
         )
 
-    light = [u for u in groups if u.integer and _is_light(u)]
+    light = [u for u in groups if u.integer and _is_light(u) and not _is_given(u)]
     changed = True
     while changed:
         changed = False

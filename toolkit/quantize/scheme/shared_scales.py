@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ...ir import QuantParams, Value
 from ...numerics import INT8, INT16, DType
 from ...ops import definition
+from .given import given_as
 from .options import Range, Ranges
 from .qparams import widen, width
 from .quantizable_groups import QuantizableGroup
@@ -87,13 +88,16 @@ class _Solver:
             quant = None if u.chain else definition(u.node.op).fixed_output(u.node, self.dtype)
             if quant is not None:
                 self.fixed[u.node.output] = quant
-        for u in self.groups:
-            if u.shared and u.outputs and len(u.inputs) == 1:
+        for v in self.values:
+            if v.quant is not None:
+                self.fixed[v] = given_as(v.quant, self.dtype)
+        shared = [u for u in self.groups if u.shared and u.outputs]
+        for u in shared:
+            if len(u.inputs) == 1 and not self.at_odds(u.inputs[0], u.outputs[0]):
                 self.union(u.inputs[0], u.outputs[0])
-        for u in self.groups:
-            if u.shared and u.outputs and len(u.inputs) > 1:
-                for v in dict.fromkeys(u.inputs):
-                    self.join(u, v)
+        for u in shared:
+            for v in dict.fromkeys(u.inputs):
+                self.join(u, v)
         return self.result()
 
     def union(self, a: Value, b: Value) -> None:
@@ -101,6 +105,10 @@ class _Solver:
         self.sets.union(a, b)
         if fixed is not None:
             self.fixed[self.sets.find(a)] = fixed
+
+    def at_odds(self, a: Value, b: Value) -> bool:
+        """Whether they have two quantizations that nobody may change."""
+        return len({self.fixed_of(a), self.fixed_of(b)} - {None}) == 2
 
     def fixed_of(self, v: Value) -> QuantParams | None:
         return self.fixed.get(self.sets.find(v))
@@ -117,8 +125,10 @@ class _Solver:
 
     def may_share(self, group: QuantizableGroup, v: Value, out: Value) -> bool:
         fixed = {self.fixed_of(v), self.fixed_of(out)} - {None}
-        if len(fixed) == 2:
+        if self.at_odds(v, out):
             return False
+        if v.quant is not None and out.quant is not None:
+            return True
         mine, its = self.range_of(v, without=group), self.range_of(out)
         if its is None:
             its = self.ranges[out.name]

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from ...ir import Node, QuantParams, Value, constant
 from ...ops import definition
 from .bias_correction import mean_output
-from .weight_quantizer import QuantizedWeights, WeightFormat, make_weight_quantizer, target_scales
+from .weight_quantizer import (
+    QuantizedWeights,
+    WeightFormat,
+    WeightQuantizer,
+    make_weight_quantizer,
+    target_scales,
+)
 
 Reals = NDArray[np.float64]
 
@@ -25,7 +31,8 @@ class LayerWeights:
     """The constants of a node with weights, quantized for any scales of its input and output.
 
     Weights are the nearest unless others are given (with_rounded). Then, with `means` of its
-    input's channels, the mean error of the rounded weights is taken out of the bias.
+    input's channels, the mean error of the rounded weights is taken out of the bias. Weights that
+    are whole multiples of `steps` [n] already (0 for a channel of zeros) stay what they are.
     """
 
     def __init__(
@@ -34,6 +41,7 @@ class LayerWeights:
         means: Reals | None,
         search_scales: bool,
         form: WeightFormat | None = None,
+        steps: Reals | None = None,
     ) -> None:
         op = definition(node.op)
         assert op.weight is not None
@@ -48,6 +56,7 @@ class LayerWeights:
         self.wanted = target_scales(self.rows, self.form, search_scales)
         bias = None if self.bias is None else self.bias.const
         self.real_bias = np.zeros(len(self.real)) if bias is None else bias.astype(np.float64)
+        self.steps = steps
         self.given: QuantizedWeights | None = None
         self._nearest: QuantizedWeights | None = None
 
@@ -92,6 +101,11 @@ class LayerWeights:
         """The weights given, where their scales are no less than `floor`, else the nearest."""
         if self.given is not None and np.all(self.given.grid.scales >= floor):
             return self.given
+        if self.steps is not None:
+            scales = np.where(self.steps > 0, self.steps, floor)
+            if np.all(scales >= floor):
+                kept = WeightQuantizer(WeightFormat(), self.rows.shape[1], scales)
+                return QuantizedWeights(kept, kept.nearest(self.rows), self.real_bias)
         grid = make_weight_quantizer(self.wanted, self.form, self.rows.shape[1], floor)
         if self._nearest is None or not np.array_equal(self._nearest.grid.scales, grid.scales):
             z, bias = grid.nearest(self.rows), self.real_bias

@@ -1,0 +1,259 @@
+"""Models that arrive quantized: QuantizeLinear and DequantizeLinear in, integers out.
+
+The truth is onnxruntime on the same file, without its optimizations: it then computes each
+operator in float between the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.describe import op_counts
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.model_files import load
+from edgekit.toolkit.quantize import as_given
+from edgekit.toolkit.runtime import Session
+
+RNG = np.random.default_rng(3)
+
+
+class Maker:
+    """A small ONNX model, node by node."""
+
+    def __init__(self, opset: int = 17) -> None:
+        self.opset = opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+
+    def input(self, *shape: int, dtype: int = TensorProto.FLOAT) -> str:
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
+        return name
+
+    def const(self, array: Any, dtype: Any = np.float32) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(array, dtype), name))
+        return name
+
+    def node(self, op: str, *inputs: str, domain: str = "", outputs: int = 1, **attrs: Any) -> str:
+        names = [f"{op}{len(self.nodes)}.{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, domain=domain, **attrs))
+        return names[0]
+
+    def qdq(self, x: str, scale: Any, zero: Any, dtype: Any = np.uint8, **attrs: Any) -> str:
+        s, z = self.const(scale), self.const(zero, dtype)
+        q = self.node("QuantizeLinear", x, s, z, **attrs)
+        return self.node("DequantizeLinear", q, s, z, **attrs)
+
+    def weights(self, shape: tuple[int, ...], scale: Any, zero: Any, dtype: Any, **a: Any) -> str:
+        info = ml_dtypes.iinfo(dtype)
+        q = RNG.integers(max(info.min, -127), info.max + 1, shape).astype(dtype)
+        inputs = self.const(q, dtype), self.const(scale), self.const(zero, dtype)
+        return self.node("DequantizeLinear", *inputs, **a)
+
+    def model(self, *outputs: str, dtype: int = TensorProto.FLOAT) -> onnx.ModelProto:
+        outs = [helper.make_tensor_value_info(name, dtype, None) for name in outputs]
+        graph = helper.make_graph(self.nodes, "g", self.inputs, outs, self.constants)
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+class Ran:
+    """A model through `convert` and the C runtime beside onnxruntime."""
+
+    def __init__(self, model: onnx.ModelProto, feed: dict[str, Any]) -> None:
+        graph, self.decisions = as_given(load(model.SerializeToString()))
+        data = build_file(graph)
+        self.ops = op_counts(read(data))
+        self.ours = list(Session(data).run(feed).values())
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        self.theirs = session.run(None, feed)
+
+    def within(self, step: float, part: float) -> Ran:
+        """No value is off by more than a step, and at most this part of them by one."""
+        for ours, theirs in zip(self.ours, self.theirs, strict=True):
+            assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+            off = np.rint(np.abs(ours.astype(np.float64) - theirs) / step)
+            assert off.max() <= 1
+            assert np.mean(off > 0) <= part
+        return self
+
+    def integers(self) -> Ran:
+        """Nothing runs in float."""
+        assert not [op for op, of in self.ops.items() if "float32" in of], self.ops
+        return self
+
+
+def image(*shape: int) -> dict[str, Any]:
+    return {"x0": RNG.normal(size=shape).astype(np.float32)}
+
+
+def network(dtype: Any, zero: int, weight: Any, weight_zero: Any, per_channel: bool) -> Maker:
+    """Conv, MaxPool, depthwise Conv, Add and Gemm, each on a grid."""
+    m = Maker(21)
+    axis = {"axis": 0} if per_channel else {}
+
+    def scales(n: int) -> Any:
+        return RNG.uniform(0.002, 0.01, n) if per_channel else np.float32(0.004)
+
+    def zeros(n: int) -> Any:
+        return np.full(n, weight_zero) if per_channel else weight_zero
+
+    def bias(n: int, unit: Any) -> str:
+        q = RNG.integers(-500, 500, n)
+        inputs = m.const(q, np.int32), m.const(unit), m.const(np.zeros_like(unit), np.int32)
+        return m.node("DequantizeLinear", *inputs, **axis)
+
+    x = m.qdq(m.input(1, 3, 9, 9), 0.03, zero, dtype)
+    s = scales(6)
+    w = m.weights((6, 3, 3, 3), s, zeros(6), weight, **axis)
+    y = m.node("Conv", x, w, bias(6, np.float32(0.03) * s), pads=[1, 1, 1, 1])
+    y = m.qdq(m.node("Relu", y), 0.02, zero, dtype)
+    y = m.qdq(m.node("MaxPool", y, kernel_shape=[2, 2]), 0.02, zero, dtype)
+    w = m.weights((6, 1, 3, 3), scales(6), zeros(6), weight, **axis)
+    z = m.qdq(m.node("Conv", y, w, group=6, pads=[1, 1, 1, 1]), 0.025, zero, dtype)
+    y = m.qdq(m.node("Add", y, z), 0.03, zero, dtype)
+    y = m.node("Flatten", y)
+    w = m.weights((10, 384), scales(10), zeros(10), weight, **axis)
+    m.qdq(m.node("Gemm", y, w, transB=1), 0.2, zero, dtype)
+    return m
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "zero", "weight", "weight_zero"),
+    [
+        (np.uint8, 120, np.int8, 0),
+        (np.int8, -4, np.int8, 0),
+        (np.uint8, 120, np.uint8, 128),
+        (np.uint8, 120, np.uint8, 101),
+        (np.int16, 0, np.int8, 0),
+        (np.uint16, 32768, np.int8, 0),
+    ],
+)
+def test_a_qdq_network_runs_in_integers(
+    dtype: Any, zero: int, weight: Any, weight_zero: int, per_channel: bool
+) -> None:
+    m = network(dtype, zero, weight, weight_zero, per_channel)
+    ran = Ran(m.model(m.nodes[-1].output[0]), image(1, 3, 9, 9)).integers()
+    assert not ran.decisions
+    for ours, theirs in zip(ran.ours, ran.theirs, strict=True):
+        assert np.abs(ours - theirs).max() < 2.5 * 0.2
+
+
+@pytest.mark.parametrize("op", ["Conv", "Gemm", "MatMul"])
+@pytest.mark.parametrize(("weight", "zero"), [(np.int8, 0), (np.uint8, 128), (np.uint8, 90)])
+def test_each_weighted_operator_is_within_one_step(op: str, weight: Any, zero: int) -> None:
+    m = Maker()
+    x = m.qdq(m.input(2, 4, 8, 8) if op == "Conv" else m.input(64, 24), 0.03, 120)
+    shape = (5, 4, 3, 3) if op == "Conv" else (24, 5)
+    y = m.node(op, x, m.weights(shape, np.float32(0.004), zero, weight))
+    model = m.model(m.qdq(y, 0.05, 110))
+    feed = image(2, 4, 8, 8) if op == "Conv" else image(64, 24)
+    Ran(model, feed).within(0.05, 0.02).integers()
+
+
+@pytest.mark.parametrize("op", ["Sigmoid", "Tanh", "LeakyRelu", "HardSwish", "Clip", "Softmax"])
+def test_functions_are_on_the_grids_of_the_model(op: str) -> None:
+    m = Maker()
+    x = m.qdq(m.input(4, 64), 0.03, 120)
+    y = m.qdq(m.node(op, x), 0.01, 100)
+    # A softmax is rounded to its own grid first.
+    part = 0.1 if op == "Softmax" else 0.03
+    Ran(m.model(y), image(4, 64)).within(0.01, part).integers()
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "MatMul"])
+def test_two_tensors_of_other_grids(op: str) -> None:
+    m = Maker()
+    a, b = m.qdq(m.input(32, 32), 0.0313, 120), m.qdq(m.input(32, 32), 0.0207, 3, np.int8)
+    model = m.model(m.qdq(m.node(op, a, b), 0.1, 128))
+    feed = {n: RNG.normal(size=(32, 32)).astype(np.float32) for n in ("x0", "x1")}
+    Ran(model, feed).within(0.1, 0.02).integers()
+
+
+def test_concat_requantizes_what_is_on_another_grid() -> None:
+    m = Maker()
+    a, b = m.qdq(m.input(4, 8), 0.03, 120), m.qdq(m.input(4, 8), 0.02, 100)
+    model = m.model(m.qdq(m.node("Concat", a, b, axis=1), 0.03, 120))
+    feed = {n: RNG.normal(size=(4, 8)).astype(np.float32) for n in ("x0", "x1")}
+    Ran(model, feed).within(0.03, 0.01).integers()
+
+
+def test_integers_are_moved_between_quantize_and_dequantize() -> None:
+    m = Maker()
+    s, z = m.const(0.03), m.const(120, np.uint8)
+    q = m.node("QuantizeLinear", m.input(1, 4, 6, 6), s, z)
+    q = m.node("MaxPool", q, kernel_shape=[2, 2], strides=[2, 2])
+    q = m.node("Transpose", q, perm=[0, 2, 3, 1])
+    q = m.node("Reshape", q, m.const([4, 9], np.int64))
+    y = m.node("DequantizeLinear", q, s, z)
+    Ran(m.model(y), image(1, 4, 6, 6)).within(0.03, 0).integers()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_quantized_ports_hold_integers(dtype: Any) -> None:
+    m = Maker()
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    x = m.node("DequantizeLinear", m.input(4, 8, dtype=code), m.const(0.02), m.const(7, dtype))
+    w = m.weights((8, 3), np.float32(0.01), 0, np.int8)
+    y = m.node("QuantizeLinear", m.node("MatMul", x, w), m.const(0.05), m.const(9, dtype))
+    feed = {"x0": RNG.integers(0, 100, (4, 8)).astype(dtype)}
+    Ran(m.model(y, dtype=code), feed).within(1, 0.1)
+
+
+@pytest.mark.parametrize("opset", [10, 13, 19, 21, 23])
+def test_weights_fold_in_every_opset(opset: int) -> None:
+    m = Maker(opset)
+    w = m.weights((8, 4), np.float32(0.01), 3, np.uint8)
+    Ran(m.model(m.node("MatMul", m.input(2, 8), w)), image(2, 8)).within(1e-5, 0)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
+def test_blocks_of_four_bit_weights_fold(dtype: Any) -> None:
+    m = Maker(21)
+    scale = RNG.uniform(0.01, 0.02, (4, 6)).astype(np.float32)
+    w = m.weights((16, 6), scale, np.ones((4, 6), dtype), dtype, axis=0, block_size=4)
+    Ran(m.model(m.node("MatMul", m.input(2, 16), w)), image(2, 16)).within(1e-4, 0)
+
+
+def test_what_has_no_grid_stays_float_and_is_named() -> None:
+    m = Maker()
+    x = m.qdq(m.input(4, 8), 0.03, 120)
+    y = m.node("MatMul", x, m.weights((8, 3), np.float32(0.01), 0, np.int8))
+    y = m.node("Exp", y)
+    ran = Ran(m.model(m.qdq(y, 0.05, 9)), image(4, 8)).within(0.05, 0.05)
+    assert any("kept float" in d.what for d in ran.decisions)
+
+
+def test_a_grid_per_channel_of_an_activation_is_rounded_to() -> None:
+    m = Maker()
+    x = m.qdq(m.input(4, 3, 5, 5), [0.03, 0.1, 0.4], [0, 8, 200], axis=1)
+    Ran(m.model(x), image(4, 3, 5, 5)).within(0.03, 0)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan])
+def test_a_scale_that_is_none_is_refused(scale: float) -> None:
+    m = Maker()
+    with pytest.raises(UserError, match="scale must be a positive number"):
+        load(m.model(m.qdq(m.input(4, 8), scale, 0)).SerializeToString())
+
+
+def test_a_relu_that_is_left_to_the_zero_point_clips() -> None:
+    m = Maker()
+    x = m.qdq(m.input(4, 8), 0.03, 120)
+    y = m.node("MatMul", x, m.weights((8, 3), np.float32(0.01), 0, np.int8))
+    ran = Ran(m.model(m.qdq(y, 0.05, 0)), image(4, 8)).within(0.05, 0.1).integers()
+    assert ran.ours[0].min() == 0

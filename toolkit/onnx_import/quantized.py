@@ -1,0 +1,238 @@
+"""Operators of quantized models: QuantizeLinear, DequantizeLinear, and what moves integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ..ir import Array, TensorType, Value
+from ..ops import FROM_ONNX
+from ..ops._opdef import Builder, OnnxNode, Unsupported
+from .attributes import python_attributes, qualified, type_name
+from .grids import (
+    LIMITS,
+    Grid,
+    Quantized,
+    dequantized_array,
+    element_of,
+    quant_params,
+    quantized_array,
+    spread,
+)
+from .upgrade import upgrade
+
+_TP = onnx.TensorProto
+
+Operand = Value | Quantized | None
+
+MOVING = frozenset((
+    "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "ReduceMax",
+    "ReduceMin", "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose",
+    "Unsqueeze",
+))  # fmt: skip
+"""Operators that give numbers that their first input holds: integers stay on its grid."""
+
+
+def in_float32(array: Array) -> Array:
+    """The array as the runtime computes with it: float32, or the integers that it holds."""
+    return array if array.dtype.kind in "iub" else array.astype(np.float32)
+
+
+class QuantizedOperators:
+    """Reads the operators of READ, and those of MOVING on quantized tensors, with one builder."""
+
+    def __init__(self, build: Builder) -> None:
+        self.build = build
+
+    def visit(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[Operand],
+        convert: Callable[[list[Value | None]], list[Value]],
+    ) -> list[Value | Quantized] | None:
+        """The outputs of a node that is about quantized tensors; None if it is not.
+
+        `convert` reads the node on real numbers.
+        """
+        name = qualified(node)
+        attrs = python_attributes(node)
+        if name in READ:
+            found = READ[name](self, list(inputs), attrs)
+            return found if isinstance(found, list) else [found]
+        if node.op_type == "Cast" and isinstance(inputs[0], Quantized):
+            return [inputs[0].floats] if attrs["to"] in (_TP.FLOAT, _TP.FLOAT16) else None
+        if node.op_type in MOVING and not node.domain:
+            return self._moved(node, inputs, convert)
+        return None
+
+    def _moved(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[Operand],
+        convert: Callable[[list[Value | None]], list[Value]],
+    ) -> list[Value | Quantized] | None:
+        data = list(inputs) if node.op_type == "Concat" else list(inputs[:1])
+        first = next((v for v in data if isinstance(v, Quantized)), None)
+        if first is None or not first.grid.is_per_tensor:
+            return None
+        if any(not isinstance(v, Quantized) or not v.grid.equals(first.grid) for v in data):
+            return None
+        reals = [v.real if isinstance(v, Quantized) else v for v in inputs]
+        values = convert(reals)[: len(node.output)]
+        if any(v.dtype != np.float32 for v in values):
+            return None
+        return [Quantized(first.grid, self.apply, real=v) for v in values]
+
+    def apply(self, op: str, *inputs: Value | None, **attrs: Any) -> Value:
+        """The first output of an ONNX operator of the default domain."""
+        version = int(attrs.pop("opset", 21))
+        scope = getattr(self.build, "scope", "")
+        node = OnnxNode(op, "", version, scope, list(inputs), [scope], attrs)
+        node, finish = upgrade(self.build, node)
+        return finish(FROM_ONNX[op].from_onnx(self.build, node))[0]
+
+    def constant(self, array: Array | float) -> Value:
+        return self.build.constant(np.asarray(array, np.float32))
+
+    def grid(
+        self,
+        scale: Operand,
+        zero: Operand,
+        element: int,
+        shape: tuple[int, ...],
+        axis: int = 1,
+        block: int = 0,
+    ) -> Grid:
+        """Of a tensor of this shape; element is the type of the integers."""
+        s, z = self._real(scale, "scale"), self.floats(zero)
+        if s.const is None or (z is not None and z.const is None):
+            if s.type.size != 1 or (z is not None and z.type.size != 1):
+                raise Unsupported(
+                    "its scales are computed at run time, and more than one",
+                    "make them constants",
+                )
+            one = [None if v is None else self.build.reshape(v, ()) for v in (s, z)]
+            assert one[0] is not None
+            return Grid(one[0], one[1], element)
+        quant = quant_params(s.const, None if z is None else z.const, element) if (
+            element in LIMITS
+        ) else None  # fmt: skip
+        s = self.constant(spread(s.const, shape, axis, block))
+        if z is not None and z.const is not None:
+            z = self.constant(spread(z.const, shape, axis, block)) if z.const.any() else None
+        return Grid(s, z, element, quant)
+
+    def _real(self, v: Operand, what: str) -> Value:
+        if not isinstance(v, Value):
+            raise Unsupported(f"it has no {what}")
+        if v.const is None:
+            return v
+        array = v.const.astype(np.float32)
+        return Value(v.name, TensorType(array.dtype, array.shape), array)
+
+    def floats(self, v: Operand) -> Value | None:
+        """The numbers of an integer tensor, in float32."""
+        if v is None:
+            return None
+        if isinstance(v, Quantized):
+            return v.floats
+        if v.const is not None:
+            array = v.const.astype(np.float32)
+            return Value(v.name, TensorType(array.dtype, array.shape), array)
+        return v if v.dtype == np.float32 else self.apply("Cast", v, to=_TP.FLOAT)
+
+    def quantize(self, x: Value, grid: Grid) -> Quantized:
+        """`x` on the grid: as FakeQuantize where the runtime has it, in float arithmetic else."""
+        low, high = LIMITS[grid.element]
+        if grid.quant is not None:
+            z = 0 if grid.zero is None or grid.zero.const is None else int(grid.zero.const)
+            if high - low < 255:
+                ends = [(end - z) * grid.quant.scalar for end in (low, high)]
+                x = self.apply("Clip", x, *map(self.constant, ends))
+            real = self.build.emit("FakeQuantize", [x], quant=grid.quant)
+            return Quantized(grid, self.apply, real=real)
+        q = self.apply("Round", self.apply("Div", x, grid.scale))
+        if grid.zero is None:
+            centered = self.apply("Clip", q, self.constant(low), self.constant(high))
+        else:
+            whole = self.apply("Add", q, grid.zero)
+            whole = self.apply("Clip", whole, self.constant(low), self.constant(high))
+            centered = self.apply("Sub", whole, grid.zero)
+        return Quantized(grid, self.apply, centered=centered)
+
+    def dequantize(
+        self, q: Operand, scale: Operand, zero: Operand, axis: int = 1, block: int = 0
+    ) -> Value:
+        """The real numbers of an integer tensor; a constant's are a constant."""
+        if q is None:
+            raise Unsupported("it has no input")
+        if isinstance(q, Value) and q.const is not None and _known(scale) and _known(zero):
+            s, z = _array(scale), _array(zero)
+            assert s is not None
+            shape = q.shape
+            wide = None if z is None else spread(z, shape, axis, block)
+            return self.build.constant(
+                in_float32(dequantized_array(q.const, spread(s, shape, axis, block), wide)), q.name
+            )
+        if isinstance(q, Quantized):
+            shape = (q.centered if q.grid.quant is None else q.real).shape
+            grid = self.grid(scale, zero, q.grid.element, shape, axis, block)
+            if grid.equals(q.grid):
+                return q.real
+        else:
+            grid = self.grid(scale, zero, _TP.INT32, q.shape, axis, block)
+        whole = self.floats(q)
+        centered = whole if grid.zero is None else self.apply("Sub", whole, grid.zero)
+        return self.apply("Mul", centered, grid.scale)
+
+    def quantize_linear(self, inputs: list[Operand], attrs: dict[str, Any]) -> Value | Quantized:
+        x, scale, zero = [*inputs, None][:3]
+        element = int(attrs.get("output_dtype", 0)) or self.element(zero)
+        if element not in LIMITS:
+            raise Unsupported(
+                f"it quantizes to {type_name(element)}", "int4 to uint16 are supported"
+            )
+        axis, block = int(attrs.get("axis", 1)), int(attrs.get("block_size", 0))
+        if isinstance(x, Value) and x.const is not None and _known(scale) and _known(zero):
+            s, z = _array(scale), _array(zero)
+            assert s is not None
+            wide = None if z is None else spread(z, x.shape, axis, block)
+            array = quantized_array(x.const, spread(s, x.shape, axis, block), wide, element)
+            return Value(x.name, TensorType(array.dtype, array.shape), array)
+        real = self.floats(x)
+        if real is None:
+            raise Unsupported("it has no input")
+        return self.quantize(real, self.grid(scale, zero, element, real.shape, axis, block))
+
+    def element(self, zero: Operand) -> int:
+        """The type of a zero point, which is that of the integers; uint8 without."""
+        if zero is None:
+            return int(_TP.UINT8)
+        return zero.grid.element if isinstance(zero, Quantized) else element_of(zero.dtype)
+
+    def dequantize_linear(self, inputs: list[Operand], attrs: dict[str, Any]) -> Value:
+        q, scale, zero = [*inputs, None][:3]
+        axis, block = int(attrs.get("axis", 1)), int(attrs.get("block_size", 0))
+        return self.dequantize(q, scale, zero, axis, block)
+
+
+def _known(v: Operand) -> bool:
+    return v is None or (isinstance(v, Value) and v.const is not None)
+
+
+def _array(v: Operand) -> Array | None:
+    return v.const if isinstance(v, Value) else None
+
+
+Reader = Callable[
+    [QuantizedOperators, list[Operand], dict[str, Any]], "Value | Quantized | list[Value|Quantized]"
+]
+
+READ: dict[str, Reader] = {
+    "QuantizeLinear": QuantizedOperators.quantize_linear,
+    "DequantizeLinear": QuantizedOperators.dequantize_linear,
+}
+"""By ONNX name."""

@@ -1,0 +1,179 @@
+"""Quantizations that a model brings along: scales and zero points are kept as they are.
+
+A FakeQuantize says on which grid its output is. What makes its input makes it on that grid, where
+nothing else reads the input; the value's `quant` is the mark of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Array, Graph, Node, QuantParams, Value
+from ...numerics import INT8, INT16, DType
+from ...ops import definition
+from ...ops._opdef import Activation
+from ...ops.fake_quantize import given_quantization
+from ...passes.fuse_activation import FUSING
+from .options import Range
+
+Steps = NDArray[np.float64]
+
+EXACT_MOVES = frozenset((
+    "Concat", "Copy", "Expand", "Gather", "MaxPool2d", "ReduceMax", "ReduceMin", "Reshape", "Slice",
+    "Transpose",
+))  # fmt: skip
+"""Operators that give what they are given: to round before or behind them is the same."""
+
+
+def given_range(quant: QuantParams) -> Range:
+    """What the least and the largest integer stand for."""
+    low, high = ((q - quant.zero_point) * quant.scalar for q in (quant.qmin, quant.qmax))
+    return low, high
+
+
+def given_as(quant: QuantParams, dtype: DType) -> QuantParams:
+    """A given quantization where its tensor is read as `dtype`: as int16 it keeps the steps."""
+    return quant if quant.dtype == dtype else QuantParams.int16(quant.scalar)
+
+
+def given_ranges(graph: Graph) -> dict[str, Range]:
+    """Ranges by name: of marked tensors and those that operators fix; none without marks."""
+    if not is_given(graph):
+        return {}
+    fixed = {n.output.name: definition(n.op).fixed_output(n, INT8) for n in graph.nodes}
+    found = {name: given_range(quant) for name, quant in fixed.items() if quant is not None}
+    marked = (v for v in graph.values() if v.const is None)
+    return found | {v.name: given_range(v.quant) for v in marked if v.quant is not None}
+
+
+def mark_given(graph: Graph) -> None:
+    """Mark the values that FakeQuantize nodes put on grids; nodes that say no more than a mark
+    are taken out."""
+    _absorb(graph)
+    made_by = graph.producers()
+    changed = True
+    while changed:
+        readers = graph.consumers()
+        changed = any([_spread(node, graph, made_by, readers) for node in graph.nodes])
+
+
+def _absorb(graph: Graph) -> None:
+    made_by, readers, outputs = graph.producers(), graph.consumers(), graph.output_values()
+    stands_for: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        node.inputs = [None if v is None else stands_for.get(v, v) for v in node.inputs]
+        quant = given_quantization(node)
+        if quant is None:
+            kept.append(node)
+            continue
+        x, y = node.input(0), node.output
+        alone = len(readers[x]) == 1 if x in readers else False
+        if alone and x not in outputs and x.quant is None and _takes(made_by.get(x), quant):
+            _mark(x, quant, made_by.get(x))
+            stands_for[y] = x
+            readers[x] = readers.get(y, [])
+            if y in outputs:
+                x.name = y.name
+                outputs.add(x)
+        else:
+            y.quant = quant
+            kept.append(node)
+    graph.nodes = kept
+    for port in graph.outputs:
+        port.value = stands_for.get(port.value, port.value)
+
+
+def _mark(x: Value, quant: QuantParams, maker: Node | None) -> None:
+    """Put `x` on the grid. Its ends clamp also where nothing is rounded: they stand for a ReLU."""
+    x.quant = quant
+    if maker is not None and maker.op in FUSING:
+        (low, high), act = given_range(quant), Activation.of(maker)
+        maker.attrs["act_min"] = max(act.low, low)
+        maker.attrs["act_max"] = min(act.high, high)
+
+
+def _takes(maker: Node | None, quant: QuantParams) -> bool:
+    """Whether the output of `maker` may have this quantization."""
+    if maker is None:
+        return True
+    if maker.op == "FakeQuantize":
+        return False
+    fixed = definition(maker.op).fixed_output(maker, quant.dtype)
+    return fixed is None or fixed == quant
+
+
+def _spread(
+    node: Node, graph: Graph, made_by: dict[Value, Node], readers: dict[Value, list[Node]]
+) -> bool:
+    """Let the marks of `node`'s input and output be each other's; whether one was new."""
+    if node.op not in EXACT_MOVES or len(node.outputs) > 1 or node.output.dtype != np.float32:
+        return False
+    data, y = node.dynamic_inputs[:1] if node.op == "Gather" else node.dynamic_inputs, node.output
+    if any(v.dtype != np.float32 for v in data):
+        return False
+    if y.quant is None and len(data) == 1 and data[0].quant is not None:
+        if any(v is not None and v.const is not None and v.dtype == np.float32
+               for v in node.inputs):  # fmt: skip
+            return False
+        y.quant = data[0].quant
+        return True
+    if y.quant is None:
+        return False
+    outputs, found = graph.output_values(), False
+    for x in data:
+        alone = x.quant is None and len(readers[x]) == 1 and x not in outputs
+        if alone and _takes(made_by.get(x), y.quant):
+            _mark(x, y.quant, made_by.get(x))
+            found = True
+    return found
+
+
+def is_given(graph: Graph) -> bool:
+    """Whether the model brought quantizations along."""
+    return any(v.quant is not None for v in graph.values() if v.const is None)
+
+
+def grid_quant(x: Array, dtype: DType) -> QuantParams | None:
+    """The quantization of a constant whose numbers are whole multiples of a step already."""
+    steps = grid_steps(x.reshape(1, -1), 255)
+    if steps is None or not steps[0]:
+        return None
+    if dtype == INT16:
+        return QuantParams.int16(float(steps[0]))
+    low, high = (round(float(end) / float(steps[0])) for end in (min(x.min(), 0), max(x.max(), 0)))
+    return QuantParams((float(np.float32(steps[0])),), -128 - low) if high - low <= 255 else None
+
+
+TOLERANCE = 1e-3
+"""Of a step: float32 holds 255 steps to 1e-5 of one."""
+FEW = 8
+"""Numbers of a row that are tried first."""
+
+
+def grid_steps(rows: Array, most: int) -> Steps | None:
+    """The largest step of each row [n, k] of which all its numbers are whole multiples, up to
+    `most`; 0 for a row of zeros. None if a row has none.
+
+    It is that of the integers that the row was dequantized from, times what they have in common.
+    """
+    real = np.asarray(rows, np.float64)
+    top = np.abs(real).max(axis=1, initial=0.0)
+    steps = np.zeros(len(real))
+    left = top > 0
+    for k in range(1, most + 1):
+        if not left.any():
+            break
+        rest = np.flatnonzero(left)
+        scale = top[rest] / k
+        few = real[rest][:, :FEW] / scale[:, None]
+        hopeful = (np.abs(few - np.rint(few)) < TOLERANCE).all(axis=1)
+        parts = real[rest[hopeful]] / scale[hopeful, None]
+        whole = np.rint(parts)
+        fits = (np.abs(parts - whole) < TOLERANCE).all(axis=1)
+        at, q = rest[hopeful][fits], whole[fits]
+        # The mean over the row is nearer to the scale than its largest number alone.
+        steps[at] = (real[at] * q).sum(axis=1) / (q * q).sum(axis=1)
+        left[at] = False
+    return None if left.any() else steps

@@ -57,7 +57,7 @@ typedef struct ek_node {
 enum { EK_INPUT_0 = 1, EK_INPUT_1 = 2, EK_INPUT_2 = 4 };
 
 typedef struct ek_op {
-    uint8_t inputs_min, inputs_max, outputs;
+    uint8_t inputs_min, inputs_max, outputs; /* outputs: at most, and at least one */
     uint8_t in_place; /* EK_INPUT_*: with all kernels the output may take over the memory of these inputs */
     ek_status (*check)(const ek_node *node);
     /* Bytes of scratch that run needs with these kernels, by the parameters alone; NULL: none. They may be hostile:

@@ -53,7 +53,8 @@ static bool verify_operands(const ek_node *n, const ek_op *impl)
     const ek_model *m = n->model;
     const ek_op_record *op = n->op;
     const uint32_t count = (uint32_t)op->inputs + op->outputs;
-    if (op->inputs < impl->inputs_min || op->inputs > impl->inputs_max || op->outputs != impl->outputs) return false;
+    if (op->inputs < impl->inputs_min || op->inputs > impl->inputs_max) return false;
+    if (op->outputs - 1u >= impl->outputs) return false;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t id = op->operands[i];
         const bool optional = i >= impl->inputs_min && i < op->inputs;

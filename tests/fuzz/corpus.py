@@ -26,6 +26,7 @@ from edgekit.toolkit.runtime.model import aligned as aligned_memory
 sys.path.insert(0, str(Path(__file__).parent))
 from classical import forests
 from file_maker import CASES, FORMS, FileMaker, geometry, indexed, long_chain, shapes, view
+from recurrent_layers import recurrent
 
 S16 = {"qmin": -32767, "qmax": 32767}
 F32 = {"qmin": float_bits(-1e30), "qmax": float_bits(1e30)}
@@ -360,6 +361,7 @@ MAKERS = {
     choices: (OpKind.Compare, OpKind.Where),
     prelus: (OpKind.PRelu,),
     layer_norms: (OpKind.LayerNorm,),
+    recurrent: (OpKind.Recurrent,),
     resizes: (OpKind.Resize,),
     along_axis: (OpKind.Reduce, OpKind.Softmax, OpKind.ArgMax),
     movements: (OpKind.Concat, OpKind.Copy, OpKind.Pad, OpKind.Gather),

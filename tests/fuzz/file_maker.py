@@ -94,8 +94,10 @@ class FileMaker:
         self.inputs.append(IoRecord(f"x{len(self.inputs)}", t, onnx or ONNX[dtype], shape))
         return t
 
-    def op(self, form, inputs, dtype, *shape, quant=(0.0, 0), **params):
+    def op(self, form, inputs, dtype, *shape, quant=(0.0, 0), more=(), **params):
+        """The first output; `more` are the shapes of others, which are outputs of the file too."""
         out = self.tensor(dtype, *shape, scale=quant[0], zero=quant[1])
+        others = [self.tensor(dtype, *other) for other in more]
         kind = form.kind
         params = dict(Lowered(kind, params, []).params)  # what is not given has no use
         packed = pack(kind.name, params)
@@ -103,10 +105,13 @@ class FileMaker:
         name = f"op{len(self.ops)}"
         self.ops.append(
             OpRecord(
-                kind, name, tuple(inputs), (out,), params, self.arena if scratch else 0, scratch
+                kind, name, tuple(inputs), (out, *others), params,
+                self.arena if scratch else 0, scratch,
             )
-        )
+        )  # fmt: skip
         self.arena += aligned(scratch)
+        for other in others:
+            self.output(other)
         return out
 
     def output(self, tensor, onnx=None):

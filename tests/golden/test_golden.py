@@ -13,7 +13,7 @@ from edgekit.toolkit.runtime import Model, Session, kernel_tables
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.npz"))
-LIMIT = 110_000
+LIMIT = 125_000
 
 
 def file_of(recorded):

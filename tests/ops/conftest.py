@@ -168,7 +168,8 @@ class Integers:
     ) -> Node:
         y = Value("out", inputs[0].type, quant=out or inputs[0].quant)
         node = Node(op, list(inputs), [y], attrs, op)
-        y.type = definition(op).infer(node)[0]
+        y.type, *more = definition(op).infer(node)
+        node.outputs += [Value(f"out{i}", kind, quant=y.quant) for i, kind in enumerate(more, 1)]
         return node
 
     def data(self, v: Value) -> Array:
@@ -181,16 +182,17 @@ class Integers:
         return np.where(self.rng.random(v.shape) < 0.25, edge, q).astype(v.dtype)
 
     def agree(self, node: Node, feed: dict[Value, Array] | None = None) -> Array:
-        """The result, which all agree on."""
+        """The result, of several the first, which all agree on."""
         data = feed or {v: self.data(v) for v in dict.fromkeys(node.dynamic_inputs)}
         operands = [None if v is None else v.const if v.const is not None else data[v]
                     for v in node.inputs]  # fmt: skip
-        want = definition(node.op).integer(node, operands)[0]
+        wanted = definition(node.op).integer(node, operands)
         file = build_file(graph_of(node))
         for table in kernel_tables():
-            got = Session(file, table).run_raw({v.name: a for v, a in data.items()})["out"]
-            np.testing.assert_array_equal(got, want, err_msg=f"kernels {table}")
-        return want
+            got = Session(file, table).run_raw({v.name: a for v, a in data.items()})
+            for v, want in zip(node.outputs, wanted, strict=True):
+                np.testing.assert_array_equal(got[v.name], want, err_msg=f"kernels {table}")
+        return wanted[0]
 
 
 def activation(shape: tuple[int, ...], zero: int, wide: bool) -> Value:
@@ -225,4 +227,4 @@ def graph_of(node: Node) -> Graph:
         return Port(name, v, _ONNX_CODE[v.dtype.name], v.shape)
 
     inputs = [port(v.name, v) for v in dict.fromkeys(node.dynamic_inputs)]
-    return Graph([node], inputs, [port("out", node.output)])
+    return Graph([node], inputs, [port(v.name, v) for v in node.outputs])

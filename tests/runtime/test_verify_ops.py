@@ -67,7 +67,7 @@ def test_multipliers_and_shifts_of_a_table(corpus, form, wide):
     if "counts" in p:
         table, biases, n = p["table"], 0, p["counts"]
     else:
-        n = p["n"] if "n" in p else p["geometry.out_c"]
+        n = next(p[k] for k in ("n", "hidden", "geometry.out_c") if k in p)  # hidden: of an RNN
         phases = p["geometry.stride_h"] * p["geometry.stride_w"] if "transpose" in form else 1
         table, biases = p["requant.table"], n if wide else n * phases
     rules = INT16 if wide else INT8
@@ -243,8 +243,7 @@ def test_multipliers_of_groups_are_1_to_16(corpus, form):
 
 
 @pytest.mark.parametrize("form", CASES)
-def test_every_operator_has_one_output(corpus, form):
-    """So outputs of an operator cannot lie over each other."""
+def test_an_operator_has_the_outputs_that_it_says(corpus, form):
     model = corpus.one_operator(form)
     op = model.ops[0]
     for outputs in ((), (*op.outputs, *op.outputs), (*op.outputs, model.ops[-1].outputs[0])):

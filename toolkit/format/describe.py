@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..numerics import WEIGHT_TYPES, Precision
 from .model import NUMPY_OF, EdgeModel, OpRecord
-from .schema import OpKind, Place
+from .schema import OpKind, Place, RecurrentCell
 
 
 def op_type(kind: OpKind) -> str:
@@ -49,6 +49,11 @@ def macs(kind: OpKind, params: Mapping[str, int | float]) -> int:
         return p["rows"] * p["k"] * p["n"]
     if kind == OpKind.MatMul:
         return p["batch"] * p["rows"] * p["k"] * p["n"]
+    if kind == OpKind.Recurrent:
+        gates = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 3, RecurrentCell.Lstm: 4}[
+            RecurrentCell(p["cell"])
+        ]
+        return p["steps"] * p["batch"] * gates * p["hidden"] ** 2
     return 0
 
 

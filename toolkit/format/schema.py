@@ -93,6 +93,41 @@ class TreeAggregate(IntEnum):
     Max = 3
 
 
+class RecurrentCell(IntEnum):
+    Rnn = 0
+    Gru = 1
+    Lstm = 2
+
+
+class RecurrentFn(IntEnum):
+    Sigmoid = 0
+    Tanh = 1
+    Relu = 2
+    Affine = 3
+    LeakyRelu = 4
+    ThresholdedRelu = 5
+    ScaledTanh = 6
+    HardSigmoid = 7
+    Elu = 8
+    Softsign = 9
+    Softplus = 10
+
+
+class RecurrentOutput(IntEnum):
+    Hidden = 1
+    LastHidden = 2
+    LastCell = 4
+    Cells = 8
+    Gates = 16
+
+
+class RecurrentFlag(IntEnum):
+    Reverse = 1
+    ResetAfter = 2
+    Coupled = 4
+    Peepholes = 8
+
+
 class PadMode(IntEnum):
     Constant = 0
     Reflect = 1
@@ -131,6 +166,7 @@ class OpKind(IntEnum):
     Dequantize = 29
     Requantize = 30
     TreeEnsemble = 31
+    Recurrent = 32
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -792,6 +828,27 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         56,
         4,
     ),
+    "Recurrent": (
+        "<IIIIIIhhiiIHBB",
+        (
+            "steps",
+            "batch",
+            "hidden",
+            "weights",
+            "table",
+            "requant.table",
+            "requant.input_zero",
+            "requant.output_zero",
+            "requant.qmin",
+            "requant.qmax",
+            "functions",
+            "flags",
+            "cell",
+            "gives",
+        ),
+        44,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -967,6 +1024,12 @@ EQUALS: dict[str, dict[str, str]] = {
         "features": "input0.dim1",
         "targets": "output0.dim1",
     },
+    "Recurrent": {
+        "requant.input_zero": "input0.zero",
+        "requant.output_zero": "output0.zero",
+        "requant.qmin": "output0.lowest",
+        "requant.qmax": "output0.highest",
+    },
 }
 
 # operator kind -> the field that is a struct which operators share
@@ -1041,6 +1104,11 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "TreeEnsemble": (
         "table",
     ),
+    "Recurrent": (
+        "weights",
+        "table",
+        "requant.table",
+    ),
 }
 
 # kinds whose element type is that of output 0, not of input 0
@@ -1112,6 +1180,8 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.Dequantize, DType.Int16): "dequantize_s16",
     (OpKind.Requantize, None): "requantize",
     (OpKind.TreeEnsemble, DType.Float32): "tree_ensemble_f32",
+    (OpKind.Recurrent, DType.Int16): "recurrent_s16",
+    (OpKind.Recurrent, DType.Float32): "recurrent_f32",
 }
 
 # table name -> field -> slot number

@@ -24,19 +24,26 @@ class GraphBuilder:
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
         """Append a node with one output. Constants get the runtime's element types."""
+        return self.emit_all(op, inputs, name, **attrs)[0]
+
+    def emit_all(
+        self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any
+    ) -> list[Value]:
+        """As `emit`, of an operator with several outputs."""
         given = [self._served(_within(op, v)) for v in inputs]
         node = Node(op, given, [], attrs)
-        kind = definition(op).infer(node)[0]
+        kinds = definition(op).infer(node)
+        kind = max(kinds, key=lambda k: k.size)
         if kind.size > TENSOR_ELEMENTS:
             raise Unsupported(
                 f"its output {list(kind.shape)} has {kind.size} elements; the limit is "
                 f"{TENSOR_ELEMENTS}",
                 "give smaller shapes with --shape",
             )
-        unique = self.unique(name or self.scope)
-        node.name, node.outputs = unique, [Value(unique, kind)]
+        names = [self.unique(name or self.scope) for _ in kinds]
+        node.name, node.outputs = names[0], [Value(*v) for v in zip(names, kinds, strict=True)]
         self.graph.nodes.append(node)
-        return node.output
+        return node.outputs
 
     def constant(self, array: Array, name: str = "") -> Value:
         return constant(np.asarray(array), self.unique(name or f"{self.scope}.const"))

@@ -11,7 +11,6 @@ _CONTROL = {"If", "Loop", "Scan"}
 _TEXT = {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit"}
 _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 _RANDOM |= {"RandomUniformLike"}
-_RECURRENT = {"GRU", "LSTM", "RNN"}
 _DYNAMIC = {"NonZero", "Unique", "Compress", "NonMaxSuppression"}
 
 
@@ -34,11 +33,6 @@ def _reason(node: onnx.NodeProto) -> tuple[str, str]:
         return (
             "control flow that depends on the input is not supported",
             "export the model without it (unrolled, or with constant conditions)",
-        )
-    if op in _RECURRENT:
-        return (
-            "recurrent layers are not supported",
-            "write one step of it with Gemm, Sigmoid and Tanh, its state an input and an output",
         )
     if op.startswith(("Sequence", "Optional", "ConcatFromSequence", "SplitToSequence")):
         return "sequences and optional values are not supported", "export the model without them"

@@ -133,7 +133,7 @@ _BROADCAST = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "G
 _UNCHANGED = frozenset((
     "Abs", "Ceil", "Clip", "Elu", "Exp", "Floor", "Gemm", "HardSigmoid", "InstanceNormalization",
     "LeakyRelu", "Log", "Max", "Mean", "Min", "Neg", "Reciprocal", "Relu", "Reshape", "Sigmoid",
-    "Sqrt", "Sum", "Tanh", "AveragePool", "GlobalLpPool", "Selu",
+    "Sqrt", "Sum", "Tanh", "AveragePool", "GlobalLpPool", "Selu", "LSTM", "GRU", "RNN",
 ))  # fmt: skip
 """Changed before OLDEST, but for the better: more types, consumed_inputs gone, attributes that
 became inputs, defaults that are the same."""

@@ -58,6 +58,11 @@ class Builder(Protocol):
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
         """Append a node with one output, its type inferred; `name` is a hint for the output's."""
 
+    def emit_all(
+        self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any
+    ) -> list[Value]:
+        """As `emit`, of an operator with several outputs: all of them."""
+
     def constant(self, array: Array, name: str = "") -> Value: ...
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:

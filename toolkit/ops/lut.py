@@ -55,11 +55,11 @@ def table_errors(
     first, last = np.clip(np.ceil(low / x.scalar), *_INT16), np.clip(high // x.scalar, *_INT16)
     q = np.arange(int(first), int(last) + 1)
     wanted = np.clip(_steps(fn, q, x, y), y.qmin, y.qmax)
-    return q, np.abs(_interpolated(q, table) - wanted)
+    return q, np.abs(interpolated(q, table) - wanted)
 
 
-def _interpolated(q: Array, tables: Array, k: Array | int = 0) -> Array:
-    """Of the table, or of int16[K, 513] the `k`-th, which broadcasts to `q`."""
+def interpolated(q: Array, tables: Array, k: Array | int = 0) -> Array:
+    """Of the table, or of int16[K, 513] the `k`-th, which broadcasts to int16 `q`; int64."""
     u, t = q.astype(np.int64) + 32768, np.atleast_2d(tables).astype(np.int64)
     i, f = u // STEP, u % STEP
     values: Array = t[k, i] + (((t[k, i + 1] - t[k, i]) * f + STEP // 2) >> 7)
@@ -112,7 +112,7 @@ class Lut(OpDef):
             k = inputs[2].astype(np.int64)
         if x.dtype == np.int8:
             return [np.atleast_2d(tables)[k, x.astype(np.int64) + 128]]
-        return [_interpolated(x, tables, k).astype(np.int16)]
+        return [interpolated(x, tables, k).astype(np.int16)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, table, index = node.input(0), node.input(1), _index(node)

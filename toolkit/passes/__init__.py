@@ -30,10 +30,16 @@ from .scale_layer_norm import ScaleLayerNorm
 from .softmax import SoftmaxParts
 from .unit_axes import UnitReshapes, UnitTransposes
 from .unless_nan import UnlessNan
+from .unread_outputs import UnreadOutputs
 
 __all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "Pass", "UntilQuiet", "run_passes"]
 
-_CLEANING: tuple[Pass, ...] = (DeadCode(), CommonSubexpressions(), FoldConstants())
+_CLEANING: tuple[Pass, ...] = (
+    DeadCode(),
+    UnreadOutputs(),
+    CommonSubexpressions(),
+    FoldConstants(),
+)
 
 DEFAULT: tuple[Pass, ...] = (
     UntilQuiet(

@@ -95,6 +95,41 @@ enum {
 };
 
 enum {
+    EK_RECURRENT_CELL_RNN = 0,
+    EK_RECURRENT_CELL_GRU = 1,
+    EK_RECURRENT_CELL_LSTM = 2,
+};
+
+enum {
+    EK_RECURRENT_FN_SIGMOID = 0,
+    EK_RECURRENT_FN_TANH = 1,
+    EK_RECURRENT_FN_RELU = 2,
+    EK_RECURRENT_FN_AFFINE = 3,
+    EK_RECURRENT_FN_LEAKY_RELU = 4,
+    EK_RECURRENT_FN_THRESHOLDED_RELU = 5,
+    EK_RECURRENT_FN_SCALED_TANH = 6,
+    EK_RECURRENT_FN_HARD_SIGMOID = 7,
+    EK_RECURRENT_FN_ELU = 8,
+    EK_RECURRENT_FN_SOFTSIGN = 9,
+    EK_RECURRENT_FN_SOFTPLUS = 10,
+};
+
+enum {
+    EK_RECURRENT_OUTPUT_HIDDEN = 1,
+    EK_RECURRENT_OUTPUT_LAST_HIDDEN = 2,
+    EK_RECURRENT_OUTPUT_LAST_CELL = 4,
+    EK_RECURRENT_OUTPUT_CELLS = 8,
+    EK_RECURRENT_OUTPUT_GATES = 16,
+};
+
+enum {
+    EK_RECURRENT_FLAG_REVERSE = 1,
+    EK_RECURRENT_FLAG_RESET_AFTER = 2,
+    EK_RECURRENT_FLAG_COUPLED = 4,
+    EK_RECURRENT_FLAG_PEEPHOLES = 8,
+};
+
+enum {
     EK_PAD_MODE_CONSTANT = 0,
     EK_PAD_MODE_REFLECT = 1,
     EK_PAD_MODE_EDGE = 2,
@@ -447,6 +482,20 @@ typedef struct ek_fmt_tree_ensemble {
 } ek_fmt_tree_ensemble;
 EK_STATIC_ASSERT(sizeof(ek_fmt_tree_ensemble) == 56, "TreeEnsemble");
 
+typedef struct ek_fmt_recurrent {
+    uint32_t steps;
+    uint32_t batch;
+    uint32_t hidden;
+    uint32_t weights;
+    uint32_t table;
+    ek_fmt_requant requant;
+    uint32_t functions;
+    uint16_t flags;
+    uint8_t cell;
+    uint8_t gives;
+} ek_fmt_recurrent;
+EK_STATIC_ASSERT(sizeof(ek_fmt_recurrent) == 44, "Recurrent");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -573,6 +622,7 @@ enum {
 #define EK_CODE_OF_DEQUANTIZE "\023\025\024"
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
 #define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\363\025\243\013"
+#define EK_CODE_OF_RECURRENT "\223\023\057\004\024\067\025\026\023\013\043"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -641,7 +691,9 @@ enum {
     X(DEQUANTIZE, INT8, dequantize_s8, 0) \
     X(DEQUANTIZE, INT16, dequantize_s16, 0) \
     X(REQUANTIZE, ANY, requantize, 0) \
-    X(TREE_ENSEMBLE, FLOAT32, tree_ensemble_f32, 0)
+    X(TREE_ENSEMBLE, FLOAT32, tree_ensemble_f32, 0) \
+    X(RECURRENT, INT16, recurrent_s16, 0) \
+    X(RECURRENT, FLOAT32, recurrent_f32, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles)
@@ -678,6 +730,7 @@ enum {
     X(QUANTIZE, "Quantize") \
     X(DEQUANTIZE, "Dequantize") \
     X(REQUANTIZE, "Requantize") \
-    X(TREE_ENSEMBLE, "TreeEnsemble")
+    X(TREE_ENSEMBLE, "TreeEnsemble") \
+    X(RECURRENT, "Recurrent")
 
 #endif

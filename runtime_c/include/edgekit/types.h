@@ -45,6 +45,7 @@ enum {
     EK_OP_DEQUANTIZE = 29,
     EK_OP_REQUANTIZE = 30,
     EK_OP_TREE_ENSEMBLE = 31,
+    EK_OP_RECURRENT = 32,
 };
 
 #endif

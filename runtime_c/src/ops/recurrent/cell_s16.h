@@ -1,0 +1,118 @@
+/* What recurrent layers do to their gates and states, in int16 (docs/arithmetic.md, "Recurrent layers"). */
+#ifndef EK_CELL_S16_H
+#define EK_CELL_S16_H
+
+#include "fixed_point.h"
+#include "ops/lookup/lut_s16.h"
+#include "op.h"
+
+enum {
+    EK_CELL_GIVES = EK_RECURRENT_OUTPUT_HIDDEN | EK_RECURRENT_OUTPUT_LAST_HIDDEN | EK_RECURRENT_OUTPUT_LAST_CELL,
+    EK_CELL_NUMBERS = 11,
+    EK_CELL_ONE_BITS = 15, /* 1.0 is 2^15, of which 2^15 - 1 is the nearest there is */
+};
+
+typedef struct ek_cell {
+    ek_add_s16 gates;
+    const int32_t *hidden, *cell, *start_hidden, *start_cell; /* a multiplier and a shift each */
+    const int16_t *tables;
+} ek_cell;
+
+static ek_cell ek_cell_of(const ek_node *node, const ek_fmt_recurrent *p)
+{
+    const int32_t *numbers = ek_blob(node, p->table);
+    return (ek_cell){ .gates = { numbers[0], numbers[1], numbers[2], -INT16_MAX, INT16_MAX },
+                      .hidden = numbers + 3,
+                      .cell = numbers + 5,
+                      .start_hidden = numbers + 7,
+                      .start_cell = numbers + 9,
+                      .tables = (const int16_t *)(numbers + EK_CELL_NUMBERS) };
+}
+
+static bool ek_cell_check(const ek_node *node, const ek_fmt_recurrent *p)
+{
+    const uint32_t most = 1 << 23, bytes = EK_CELL_NUMBERS * 4 + 3 * LUT_S16_POINTS * 2;
+    if (p->flags & EK_RECURRENT_FLAG_PEEPHOLES || !ek_check_blob(node, p->table, bytes, 4)) return false;
+    const ek_cell c = ek_cell_of(node, p);
+    const int64_t a = c.gates.a_multiplier, b = c.gates.b_multiplier;
+    const bool gates = (a < 0 ? -a : a) + (b < 0 ? -b : b) <= most && c.gates.shift >= 1 && c.gates.shift <= 40;
+    const bool cell = c.cell[0] >= 0 && (uint32_t)c.cell[0] <= most && c.cell[1] >= EK_CELL_ONE_BITS && c.cell[1] <= 38;
+    return gates && cell && ek_is_ratio16(c.hidden[0], c.hidden[1]) &&
+           ek_is_ratio16(c.start_hidden[0], c.start_hidden[1]) && ek_is_ratio16(c.start_cell[0], c.start_cell[1]);
+}
+
+static inline int16_t ek_cell_clamp(int64_t v)
+{
+    return (int16_t)(v < -INT16_MAX ? -INT16_MAX : v > INT16_MAX ? INT16_MAX : v);
+}
+
+static void ek_cell_scale(int16_t *out, const int16_t *in, size_t count, const int32_t *by)
+{
+    for (size_t i = 0; i < count; i++) out[i] = ek_requantize16(in[i], by[0], (uint32_t)by[1], -INT16_MAX, INT16_MAX);
+}
+
+static void ek_cell_start(const ek_cell *cell, int16_t *state, const int16_t *given, size_t count, bool of_cell)
+{
+    if (given)
+        ek_cell_scale(state, given, count, of_cell ? cell->start_cell : cell->start_hidden);
+    else
+        memset(state, 0, count * sizeof *state);
+}
+
+static void ek_cell_sum(const ek_cell *cell, const ek_kernels *kernels, int16_t *gates, const int16_t *in, size_t count)
+{
+    kernels->add_s16(gates, in, gates, 1, count, &cell->gates);
+}
+
+/* `check` refuses peepholes. */
+static void ek_cell_peep(const ek_cell *cell, int16_t *gate, const int16_t *state, size_t which, size_t count)
+{
+    (void)cell, (void)gate, (void)state, (void)which, (void)count;
+}
+
+static void ek_cell_apply(const ek_cell *cell, uint32_t which, int16_t *v, size_t count)
+{
+    const int16_t *table = cell->tables + which * LUT_S16_POINTS;
+    for (size_t i = 0; i < count; i++) v[i] = lut_s16(table, v[i]);
+}
+
+/* a * b, a of scale 2^-15. */
+static void ek_cell_multiply(int16_t *out, const int16_t *a, const int16_t *b, size_t count)
+{
+    const int32_t half = 1 << (EK_CELL_ONE_BITS - 1);
+    for (size_t i = 0; i < count; i++) out[i] = ek_cell_clamp((a[i] * b[i] + half) >> EK_CELL_ONE_BITS);
+}
+
+static void ek_cell_complement(int16_t *out, const int16_t *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) out[i] = ek_cell_clamp((1 << EK_CELL_ONE_BITS) - in[i]);
+}
+
+static void ek_cell_blend(int16_t *hidden, const int16_t *update, const int16_t *next, size_t count)
+{
+    const int64_t one = 1 << EK_CELL_ONE_BITS;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t sum = (one - update[i]) * next[i] + update[i] * hidden[i];
+        hidden[i] = ek_cell_clamp((sum + one / 2) >> EK_CELL_ONE_BITS);
+    }
+}
+
+/* One rounding, half up, of both products: below 2^53 + 2^54. */
+static void ek_cell_update(const ek_cell *cell, int16_t *state, const int16_t *i, const int16_t *f, const int16_t *g,
+                           size_t count)
+{
+    const int64_t multiplier = cell->cell[0], one = INT64_C(1) << (cell->cell[1] - EK_CELL_ONE_BITS);
+    const int64_t half = INT64_C(1) << (cell->cell[1] - 1);
+    for (size_t j = 0; j < count; j++) {
+        const int64_t sum = f[j] * state[j] * one + (int64_t)(i[j] * g[j]) * multiplier;
+        state[j] = ek_cell_clamp((sum + half) >> cell->cell[1]);
+    }
+}
+
+static void ek_cell_output(const ek_cell *cell, int16_t *hidden, const int16_t *o, const int16_t *h, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hidden[i] = ek_requantize16(o[i] * h[i], cell->hidden[0], (uint32_t)cell->hidden[1], -INT16_MAX, INT16_MAX);
+}
+
+#endif

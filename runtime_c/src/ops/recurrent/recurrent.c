@@ -1,0 +1,323 @@
+/* One direction of an RNN, GRU or LSTM layer. Built for s16 and f32: what the gates do is in cell_s16.h and cell_f32.h.
+ */
+#include "element.h"
+
+/* clang-format off */
+#include EK_TYPED_HEADER(ops/matmul/gemm)
+#include EK_TYPED_HEADER(cell)
+/* clang-format on */
+
+typedef ek_fmt_recurrent params;
+
+enum { GATES, LENGTHS, HIDDEN, CELL, INPUTS };
+enum { F, G, H }; /* functions, as ONNX calls them */
+
+static inline uint32_t gates_of(const params *p)
+{
+    return p->cell == EK_RECURRENT_CELL_LSTM ? 4 : p->cell == EK_RECURRENT_CELL_GRU ? 3 : 1;
+}
+
+/* GRU multiplies the hidden state by its reset gate before the last product. */
+static inline bool resets_before(const params *p)
+{
+    return p->cell == EK_RECURRENT_CELL_GRU && !(p->flags & EK_RECURRENT_FLAG_RESET_AFTER);
+}
+
+/* Elements of the states [batch][hidden]. */
+static inline uint64_t states(const params *p)
+{
+    return (uint64_t)p->batch * p->hidden;
+}
+
+static bool check_inputs(const ek_node *node)
+{
+    const params *p = node->params;
+    const uint64_t gates = ek_mul64(ek_mul64(states(p), p->steps), gates_of(p));
+    if (node->op->inputs != INPUTS || !ek_check_in(node, GATES, EK_ELEMENT_DTYPE, gates)) return false;
+    if (ek_operand(node, LENGTHS) && !ek_check_in(node, LENGTHS, EK_DTYPE_INT32, p->batch)) return false;
+    if (ek_operand(node, HIDDEN) && !ek_check_in(node, HIDDEN, EK_ELEMENT_DTYPE, states(p))) return false;
+    if (!ek_operand(node, CELL)) return true;
+    return p->cell == EK_RECURRENT_CELL_LSTM && ek_check_in(node, CELL, EK_ELEMENT_DTYPE, states(p));
+}
+
+static bool check_output(const ek_node *node, uint32_t i, uint64_t elements)
+{
+    return i < node->op->outputs && ek_check_out(node, i, EK_ELEMENT_DTYPE, elements);
+}
+
+static bool check_outputs(const ek_node *node)
+{
+    const params *p = node->params;
+    const uint32_t of_cells = EK_RECURRENT_OUTPUT_LAST_CELL | EK_RECURRENT_OUTPUT_CELLS;
+    const uint64_t all = ek_mul64(states(p), p->steps);
+    const uint64_t elements[] = { all, states(p), states(p), all, ek_mul64(all, gates_of(p)) };
+    uint32_t count = 0;
+    if (p->gives & ~(uint32_t)EK_CELL_GIVES || (p->gives & of_cells && p->cell != EK_RECURRENT_CELL_LSTM)) return false;
+    for (uint32_t bit = 0; bit < sizeof elements / sizeof *elements; bit++)
+        if (p->gives >> bit & 1 && !check_output(node, count++, elements[bit])) return false;
+    return count == node->op->outputs;
+}
+
+static ek_status check(const ek_node *node)
+{
+    const params *p = node->params;
+    const uint32_t known = EK_RECURRENT_FLAG_REVERSE | EK_RECURRENT_FLAG_RESET_AFTER | EK_RECURRENT_FLAG_COUPLED |
+                           EK_RECURRENT_FLAG_PEEPHOLES;
+    if (!p->steps || !p->batch || !p->hidden || p->cell > EK_RECURRENT_CELL_LSTM || p->flags & ~known)
+        return EK_ERR_CORRUPT;
+    const uint64_t rows = (uint64_t)gates_of(p) * p->hidden;
+    const bool weights =
+        ek_check_blob(node, p->weights, ek_mul64(rows, p->hidden * (uint64_t)sizeof(ek_weight)), sizeof(ek_weight));
+    const bool fits = weights && EK_CHECK_TAIL(node, p, rows, rows) && check_inputs(node) && check_outputs(node);
+    return fits && ek_cell_check(node, p) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+/* The products' shares of the gates; the hidden state; the cell state of LSTM, what GRU resets. */
+static uint64_t scratch(const ek_node *node)
+{
+    const params *p = node->params;
+    return ek_mul64(ek_mul64(states(p), gates_of(p) + 2), sizeof(ek_element));
+}
+
+/* Rows of weights in the product of a step; the others follow in a second one. */
+static inline uint32_t first_rows(const params *p)
+{
+    return resets_before(p) ? 2 * p->hidden : gates_of(p) * p->hidden;
+}
+
+static uint64_t packed_first(const ek_node *node)
+{
+    const params *p = node->params;
+    return ek_align16(ek_gemm_packed(node->kernels, first_rows(p), p->hidden));
+}
+
+static uint64_t packed_bytes(const ek_node *node)
+{
+    const params *p = node->params;
+    const uint64_t second = resets_before(p) ? ek_gemm_packed(node->kernels, p->hidden, p->hidden) : 0;
+    return ek_add64(packed_first(node), second);
+}
+
+static ek_gemm first_product(const ek_node *node)
+{
+    const params *p = node->params;
+    const uint32_t rows = gates_of(p) * p->hidden;
+    return (ek_gemm){ .weights = node->packed ? node->packed : ek_blob(node, p->weights),
+                      EK_TAIL(node, p, rows, rows),
+                      .n = first_rows(p),
+                      .k = p->hidden };
+}
+
+static ek_gemm second_product(const ek_node *node)
+{
+    const params *p = node->params;
+    const size_t first = first_rows(p);
+    ek_gemm gemm = first_product(node);
+    ek_gemm_skip(&gemm, first);
+    gemm.n = p->hidden;
+    gemm.weights = node->packed ? (const uint8_t *)node->packed + packed_first(node)
+                                : (const void *)((const ek_weight *)ek_blob(node, p->weights) + first * p->hidden);
+    return gemm;
+}
+
+static inline void pack(const ek_node *node, void *packed)
+{
+    const ek_gemm first = first_product(node);
+    ek_gemm_pack(node->kernels, packed, &first);
+    if (!resets_before(node->params)) return;
+    const ek_gemm second = second_product(node);
+    ek_gemm_pack(node->kernels, (uint8_t *)packed + packed_first(node), &second);
+}
+
+/* A layer as it runs. */
+typedef struct layer {
+    const ek_node *node;
+    const params *p;
+    ek_cell cell;
+    ek_element *gates;  /* [batch][gates][hidden] */
+    ek_element *hidden; /* [batch][hidden] */
+    ek_element *other;  /* [batch][hidden]: the cell state, what was reset */
+    ek_element *out[5]; /* by bit of `gives`, or NULL */
+} layer;
+
+/* What is made of one sample in one step: where its gates, states and inputs are. */
+typedef struct sample {
+    const ek_element *in;
+    ek_element *gates, *hidden, *other;
+    size_t batch, time;
+} sample;
+
+static layer layer_of(const ek_node *node)
+{
+    const params *p = node->params;
+    const size_t count = (size_t)states(p);
+    layer l = { .node = node, .p = p, .cell = ek_cell_of(node, p), .gates = node->scratch };
+    l.hidden = l.gates + gates_of(p) * count;
+    l.other = l.hidden + count;
+    for (uint32_t bit = 0, i = 0; bit < 5; bit++) l.out[bit] = p->gives >> bit & 1 ? ek_out(node, i++) : NULL;
+    const bool hidden = ek_operand(node, HIDDEN), cell = ek_operand(node, CELL);
+    ek_cell_start(&l.cell, l.hidden, hidden ? ek_in(node, HIDDEN) : NULL, count, false);
+    ek_cell_start(&l.cell, l.other, cell ? ek_in(node, CELL) : NULL, count, true);
+    return l;
+}
+
+/* Sum `count` gates from the `first` element on, of a sample. */
+static void sum(const layer *l, const sample *s, size_t first, size_t count)
+{
+    ek_cell_sum(&l->cell, l->node->kernels, s->gates + first, s->in + first, count);
+}
+
+/* For whom watches: what the functions are applied to. */
+static void show_gates(const layer *l, const sample *s, size_t first, size_t count)
+{
+    const size_t gates = (size_t)gates_of(l->p) * l->p->hidden;
+    ek_element *out = l->out[4];
+    if (out) memcpy(out + (s->time * l->p->batch + s->batch) * gates + first, s->gates + first, count * sizeof *out);
+}
+
+static void step_rnn(const layer *l, const sample *s)
+{
+    const size_t n = l->p->hidden;
+    sum(l, s, 0, n);
+    show_gates(l, s, 0, n);
+    ek_cell_apply(&l->cell, F, s->gates, n);
+    memcpy(s->hidden, s->gates, n * sizeof *s->hidden);
+}
+
+/* Up to the product with what is reset. */
+static void open_gru(const layer *l, const sample *s)
+{
+    const size_t n = l->p->hidden;
+    sum(l, s, 0, 2 * n);
+    show_gates(l, s, 0, 2 * n);
+    ek_cell_apply(&l->cell, F, s->gates, 2 * n);
+    const ek_element *reset = s->gates + n;
+    if (resets_before(l->p))
+        ek_cell_multiply(s->other, reset, s->hidden, n);
+    else
+        ek_cell_multiply(s->gates + 2 * n, reset, s->gates + 2 * n, n);
+}
+
+static void close_gru(const layer *l, const sample *s)
+{
+    const size_t n = l->p->hidden;
+    sum(l, s, 2 * n, n);
+    show_gates(l, s, 2 * n, n);
+    ek_cell_apply(&l->cell, G, s->gates + 2 * n, n);
+    ek_cell_blend(s->hidden, s->gates, s->gates + 2 * n, n);
+}
+
+static void step_lstm(const layer *l, const sample *s)
+{
+    const size_t n = l->p->hidden;
+    ek_element *i = s->gates, *o = i + n, *f = o + n, *c = f + n;
+    sum(l, s, 0, 4 * n);
+    if (l->p->flags & EK_RECURRENT_FLAG_PEEPHOLES) {
+        ek_cell_peep(&l->cell, i, s->other, 0, n);
+        ek_cell_peep(&l->cell, f, s->other, 2, n);
+    }
+    show_gates(l, s, 0, 4 * n);
+    ek_cell_apply(&l->cell, F, i, n);
+    if (l->p->flags & EK_RECURRENT_FLAG_COUPLED)
+        ek_cell_complement(f, i, n);
+    else
+        ek_cell_apply(&l->cell, F, f, n);
+    ek_cell_apply(&l->cell, G, c, n);
+    ek_cell_update(&l->cell, s->other, i, f, c, n);
+    if (l->p->flags & EK_RECURRENT_FLAG_PEEPHOLES) ek_cell_peep(&l->cell, o, s->other, 1, n);
+    ek_cell_apply(&l->cell, F, o, n);
+    memcpy(i, s->other, n * sizeof *i);
+    ek_cell_apply(&l->cell, H, i, n);
+    ek_cell_output(&l->cell, s->hidden, o, i, n);
+}
+
+static size_t length_of(const layer *l, size_t batch)
+{
+    const int32_t *lengths = ek_operand(l->node, LENGTHS) ? ek_in(l->node, LENGTHS) : NULL;
+    if (!lengths) return l->p->steps;
+    return lengths[batch] < 0 ? 0 : (uint32_t)lengths[batch] < l->p->steps ? (size_t)lengths[batch] : l->p->steps;
+}
+
+/* Sample `batch` in the `step`-th step; false past its end. */
+static bool sample_at(const layer *l, size_t step, size_t batch, sample *s)
+{
+    const size_t n = l->p->hidden, gates = gates_of(l->p) * n, length = length_of(l, batch);
+    if (step >= length) return false;
+    const size_t time = l->p->flags & EK_RECURRENT_FLAG_REVERSE ? length - 1 - step : step;
+    const ek_element *in = ek_in(l->node, GATES);
+    *s = (sample){ .in = in + (time * l->p->batch + batch) * gates,
+                   .gates = l->gates + batch * gates,
+                   .hidden = l->hidden + batch * n,
+                   .other = l->other + batch * n,
+                   .batch = batch,
+                   .time = time };
+    return true;
+}
+
+static void keep(const layer *l, const sample *s)
+{
+    const size_t n = l->p->hidden, at = (s->time * l->p->batch + s->batch) * n;
+    if (l->out[0]) memcpy(l->out[0] + at, s->hidden, n * sizeof(ek_element));
+    if (l->out[3]) memcpy(l->out[3] + at, s->other, n * sizeof(ek_element));
+}
+
+/* What lies past a sample's end is zero. */
+static void clear(const layer *l, size_t step, size_t batch)
+{
+    const size_t n = l->p->hidden, at = step * l->p->batch + batch, gates = gates_of(l->p) * n;
+    if (l->out[0]) memset(l->out[0] + at * n, 0, n * sizeof(ek_element));
+    if (l->out[3]) memset(l->out[3] + at * n, 0, n * sizeof(ek_element));
+    if (l->out[4]) memset(l->out[4] + at * gates, 0, gates * sizeof(ek_element));
+}
+
+static void run_step(const layer *l, size_t step)
+{
+    const params *p = l->p;
+    const size_t n = p->hidden, gates = gates_of(p) * n;
+    const ek_kernels *kernels = l->node->kernels;
+    sample s;
+    const ek_gemm product = first_product(l->node);
+    ek_gemm_run(kernels, l->gates, gates, l->hidden, n, p->batch, &product);
+    if (p->cell == EK_RECURRENT_CELL_GRU)
+        for (size_t b = 0; b < p->batch; b++)
+            if (sample_at(l, step, b, &s)) open_gru(l, &s);
+    if (resets_before(p)) {
+        const ek_gemm second = second_product(l->node);
+        ek_gemm_run(kernels, l->gates + 2 * n, gates, l->other, n, p->batch, &second);
+    }
+    for (size_t b = 0; b < p->batch; b++) {
+        if (!sample_at(l, step, b, &s)) {
+            clear(l, step, b);
+            continue;
+        }
+        if (p->cell == EK_RECURRENT_CELL_LSTM)
+            step_lstm(l, &s);
+        else if (p->cell == EK_RECURRENT_CELL_GRU)
+            close_gru(l, &s);
+        else
+            step_rnn(l, &s);
+        keep(l, &s);
+    }
+}
+
+static ek_status run(const ek_node *node)
+{
+    const layer l = layer_of(node);
+    const size_t bytes = (size_t)states(l.p) * sizeof(ek_element);
+    for (size_t step = 0; step < l.p->steps; step++) run_step(&l, step);
+    if (l.out[1]) memcpy(l.out[1], l.hidden, bytes);
+    if (l.out[2]) memcpy(l.out[2], l.other, bytes);
+    return EK_OK;
+}
+
+const ek_op EK_TYPED(ek_op_recurrent) = {
+    .inputs_min = 1,
+    .inputs_max = INPUTS,
+    .outputs = 5,
+    .check = check,
+    .scratch = scratch,
+    .packed_bytes = packed_bytes,
+    .pack = EK_OP_PACK(pack),
+    .weights_at = offsetof(ek_fmt_recurrent, weights),
+    .run = run,
+};

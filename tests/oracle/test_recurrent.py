@@ -1,0 +1,58 @@
+"""Recurrent layers: the runtime gives the bytes of docs/arithmetic.md, written once more."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.format.schema import RecurrentCell, RecurrentFn, RecurrentOutput
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from edgekit.toolkit.ops._recurrent_fixed import fixed_of
+from edgekit.toolkit.ops._recurrent_functions import CellFunction
+from edgekit.toolkit.runtime import Session
+
+CASES = [
+    (RecurrentCell.Rnn, 1, {}),
+    (RecurrentCell.Gru, 3, {}),
+    (RecurrentCell.Gru, 3, {"reset_after": True, "reverse": True}),
+    (RecurrentCell.Lstm, 4, {"reverse": True}),
+    (RecurrentCell.Lstm, 4, {"coupled": True}),
+]
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    """The module arithmetic.py beside this file."""
+    path = Path(__file__).parent / "arithmetic.py"
+    spec = importlib.util.spec_from_file_location("oracle_arithmetic", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("cell", "gates", "attrs"), CASES)
+def test_the_oracle_agrees(oracle, cell, gates, attrs, seed):
+    rng, hidden = np.random.default_rng(seed), 7 + seed
+    x = Value("x", TensorType(np.dtype(np.int16), (6, 2, gates * hidden)))
+    x.quant = QuantParams.int16(3.0 ** -(5 + seed))
+    real = rng.normal(0, 0.3, (gates * hidden, hidden)).astype(np.float32)
+    bias = np.zeros(gates * hidden, np.float32)
+    if attrs.get("reset_after"):
+        bias[2 * hidden :] = rng.normal(0, 0.5, hidden)
+    operands = [constant(real, "r"), constant(bias, "b") if bias.any() else None, None]
+    y = Value("y", TensorType(x.dtype, (6, 2, hidden)), quant=QuantParams.int16(2.0**-15))
+    functions = (RecurrentFn.Sigmoid, RecurrentFn.Tanh, RecurrentFn.Tanh)
+    count = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 2, RecurrentCell.Lstm: 3}[cell]
+    given = {"reverse": False, "reset_after": False, "coupled": False, "clip": 0.0}
+    given |= {"gate_quant": QuantParams.int16(7.3 / 32767), "gives": (RecurrentOutput.Hidden,)}
+    if cell == RecurrentCell.Lstm:
+        given["cell_quant"] = QuantParams.int16(2.7 / 32767)
+    given |= {"cell": cell, "functions": tuple(map(CellFunction, functions[-count:]))}
+    node = Node("Recurrent", [x, None, None, None, *operands], [y], {**given, **attrs}, "y")
+    q = rng.integers(-32767, 32768, x.shape).astype(np.int16)
+    graph = Graph([node], [Port("x", x, 5, x.shape)], [Port("y", y, 5, y.shape)])
+    found = Session(build_file(graph)).run_raw({"x": q})["y"]
+    np.testing.assert_array_equal(found, oracle.recurrent(node, q, fixed_of(node).tables))

@@ -1,7 +1,8 @@
 """Arrays in, ranges out: samples to feed a model, and what its tensors were seen to hold."""
 
-from .dataset import Feed, Samples, SampleSource, load_labels, load_others, open_samples
+from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
+from .labels import Labels, find_labels, load_labels, load_others
 from .least_error import quantization_error
 from .observers import TensorStats
 from .ranges import (
@@ -23,12 +24,14 @@ __all__ = [
     "Feed",
     "ImageOptions",
     "InputSpec",
+    "Labels",
     "Range",
     "SampleSource",
     "Samples",
     "TensorStats",
     "candidates",
     "entropy",
+    "find_labels",
     "load_array",
     "load_arrays",
     "load_labels",

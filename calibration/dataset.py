@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from .conform import check_names, conform
 from .errors import CalibrationError
-from .readers.arrays import array_names, load_arrays
-from .readers.reader import Request, check_file, readable
-from .sources import Source, open_source
+from .readers.reader import Request
+from .sources import Files, Source, open_source
 from .specs import ImageOptions, InputSpec
 
 Feed = dict[str, NDArray[Any]]
@@ -40,12 +39,16 @@ class Samples:
     Attributes:
         description: where the samples come from, in words.
         reiterable: False over a generator, which can be read only once.
+        origin: what `open_samples` was given.
         notes: what the user should know of what was read so far.
     """
 
-    def __init__(self, source: Source, request: Request, limit: int | None = None) -> None:
+    def __init__(
+        self, source: Source, request: Request, limit: int | None = None, origin: Any = None
+    ) -> None:
         self.description = source.description
         self.reiterable = source.reiterable
+        self.origin = origin
         self.notes: list[str] = []
         self._source = source
         self._request = request
@@ -79,6 +82,24 @@ class Samples:
     def ignored(self) -> list[str]:
         """The names, sorted, of the arrays read so far that are no inputs."""
         return sorted(self._request.ignored)
+
+    @property
+    def request(self) -> Request:
+        """What is read from the source, and how."""
+        return self._request
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of samples of a folder or path, in order.
+
+        Empty for other sources, and where each input has files of its own.
+        """
+        return list(self._source.files) if isinstance(self._source, Files) else []
+
+    def samples_of(self, file: Path) -> int:
+        """How many samples one of `files` holds. Raises CalibrationError."""
+        assert isinstance(self._source, Files)
+        return self._source.kind.count(file, self._request)
 
     @property
     def total(self) -> int | None:
@@ -191,11 +212,13 @@ def open_samples(
     specs: Sequence[InputSpec],
     image: ImageOptions | None = None,
     limit: int | None = None,
+    labels: str | None = None,
 ) -> Samples:
     """The samples of a source, for these inputs; the top of this module lists the sources.
 
     limit is the most feeds to give: from a folder, files spread evenly over it; from anything
-    else, the first. Arrays that are no inputs, such as labels, are ignored.
+    else, the first. Arrays that are no inputs, such as labels, are ignored; `labels` names the
+    column of a .csv that has them (`load_labels`).
     Raises CalibrationError if the source holds no samples for these inputs; a fault within a
     sample is raised when the iteration comes to it.
     """
@@ -203,76 +226,5 @@ def open_samples(
         raise CalibrationError("the model has no inputs, so there is nothing to take samples for")
     if limit is not None and limit < 1:
         raise CalibrationError(f"limit is {limit}; it must be 1 or more, or None for all samples")
-    request = Request(tuple(specs), image or ImageOptions())
-    return Samples(open_source(source, request, limit), request, limit)
-
-
-def load_others(source: Any, specs: Sequence[InputSpec]) -> dict[str, NDArray[Any]]:
-    """The arrays beside the inputs, whole, of an .npz or a dict of arrays; else none.
-
-    Raises CalibrationError for an array that cannot be read, one of Python objects among them.
-    """
-    inputs = {spec.name for spec in specs}
-    if isinstance(source, Mapping):
-        return {name: np.asarray(a) for name, a in source.items() if name not in inputs}
-    if not isinstance(source, str | os.PathLike) or Path(source).suffix.lower() != ".npz":
-        return {}
-    check_file(Path(source), "an .npz file", None)
-    with readable(str(source), "an .npz file"), open(source, "rb") as file:
-        return load_arrays(file, str(source), lambda name: name not in inputs)
-
-
-def load_labels(source: Any, key: str) -> NDArray[np.int64]:
-    """The class labels int64 [samples] under a key of an .npz or of a dict of arrays.
-
-    Raises CalibrationError if the file or key is missing, or the array is not one whole number a
-    sample.
-    """
-    if isinstance(source, str | os.PathLike):
-        return _class_numbers(_labels_of_file(source, key), f"{source}, labels '{key}'")
-    if not isinstance(source, Mapping):
-        raise CalibrationError(
-            f"labels '{key}' lie beside the samples in an .npz or a dict of arrays; give one of "
-            f"these as the data, not a {type(source).__name__}"
-        )
-    if key not in source:
-        found = ", ".join(f"'{name}'" for name in source) or "none"
-        raise CalibrationError(f"labels '{key}': no such array; found: {found}")
-    return _class_numbers(np.asarray(source[key]), f"labels '{key}'")
-
-
-def _labels_of_file(path: str | os.PathLike[str], key: str) -> NDArray[Any]:
-    if not Path(path).is_file():
-        what = "is no file" if Path(path).exists() else "does not exist"
-        raise CalibrationError(f"'{path}' {what}; labels are read from an .npz file")
-    with readable(str(path), "an .npz file of labels"), open(path, "rb") as file:
-        if file.read(2) != b"PK":
-            raise CalibrationError(f"'{path}' is not an .npz file; save labels with np.savez(...)")
-        names = array_names(file, str(path))
-        if key not in names:
-            found = ", ".join(f"'{name}'" for name in names) or "none"
-            raise CalibrationError(f"{path}, labels '{key}': no such array; found: {found}")
-        return load_arrays(file, str(path), lambda name: name == key)[key]
-
-
-def _class_numbers(labels: NDArray[Any], where: str) -> NDArray[np.int64]:
-    if labels.ndim and not len(labels):
-        raise CalibrationError(f"{where}: holds 0 labels; at least 1 is needed")
-    if labels.ndim == 0 or labels.size != len(labels):
-        raise CalibrationError(
-            f"{where}: shape {labels.shape}; expected one class number a sample, (samples,); "
-            "of one-hot labels or scores save the argmax"
-        )
-    labels = labels.reshape(-1)
-    expected = "expected one class number a sample: save the classes' numbers .astype(np.int64)"
-    if labels.dtype.kind not in "biuf":
-        raise CalibrationError(f"{where}: wrong dtype {labels.dtype}; {expected}")
-    with np.errstate(invalid="ignore"):
-        numbers = labels.astype(np.int64)
-    wrong = numbers != labels
-    if wrong.any():
-        raise CalibrationError(
-            f"{where}: {int(wrong.sum())} of {labels.size} are no whole numbers of 64 bits, first "
-            f"{labels[wrong][0]}; {expected}"
-        )
-    return numbers
+    request = Request(tuple(specs), image or ImageOptions(), labels)
+    return Samples(open_source(source, request, limit), request, limit, source)

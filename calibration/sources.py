@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +13,9 @@ from .conform import check_dtype, check_names
 from .errors import CalibrationError
 from .readers import NPZ, SUFFIXES, Kind, Raw, Request, kind_of
 from .readers.arrays import check_counts, rows_of
+
+LABELS = "labels.csv"
+"""The file beside samples of another kind that names the class of each."""
 
 FORMS = f"a folder of samples ({SUFFIXES}), an .npz of arrays by input name, or an iterable"
 
@@ -164,9 +168,7 @@ def _open_folder(path: Path, request: Request, limit: int | None) -> Source:
             names = [inputs[name].name if name in inputs else name for name in entries]
             request.ignored.update(check_names(names, request.specs, str(path)))
             sources = {
-                spec.name: _files_in(
-                    path / name, Request((spec,), request.image, request.ignored), limit
-                )
+                spec.name: _files_in(path / name, replace(request, specs=(spec,)), limit)
                 for name, spec in inputs.items()
             }
             return Parallel(sources, str(path))
@@ -179,6 +181,9 @@ def _files_in(folder: Path, request: Request, limit: int | None) -> Files:
     if not files:
         raise CalibrationError(f"folder '{folder}' is empty; put samples in it ({SUFFIXES})")
     kinds = {file: kind for file in files if (kind := kind_of(file)) is not None}
+    if len({kind.name for kind in kinds.values()}) > 1:
+        kinds.pop(folder / LABELS, None)
+        kinds.pop(folder / (request.labels or LABELS), None)
     if not kinds:
         found = Counter(file.suffix.lower() or "no suffix" for file in files)
         raise CalibrationError(

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ..calibration import (
+    CalibrationError,
     ImageOptions,
     InputSpec,
     Samples,
     SampleSource,
+    find_labels,
     load_labels,
     load_others,
     open_samples,
@@ -85,8 +87,8 @@ class Judging:
             return None, {}
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
         specs = input_specs(graph)
-        samples = open_samples(data, specs, image, limit=most)
-        others = others_of(data, graph, self.metric, samples.total)
+        samples = open_samples(data, specs, image, limit=most, labels=self.metric.labels)
+        others = others_of(samples, graph, self.metric)
         judge = Judge(
             graph, samples, self.metric, percent=self.percent, others=others, total=samples.total
         )
@@ -98,23 +100,37 @@ class Judging:
         return Judge(graph, [s.inputs for s in kept], self.metric, percent=self.percent)
 
 
-def others_of(
-    data: SampleSource, graph: Graph, metric: Metric, total: int | None
-) -> Mapping[str, Array]:
+def others_of(samples: Samples, graph: Graph, metric: Metric) -> Mapping[str, Array]:
     """The arrays beside the inputs that the metric gets; labels of top-1 are whole numbers.
 
     Raises UserError unless labels are as many as the samples in all, where that is known, and for
     one of top-1 that is no class of the graph's.
     """
+    data = samples.origin
     others, where = load_others(data, input_specs(graph)), None
     if isinstance(data, str | Path):
         where = data
-    if metric.in_points and metric.labels is not None:
-        others[metric.labels] = load_labels(data, metric.labels)
-        check_class(graph, metric.labels, others, where)
-    if total is not None:
-        check_labels(metric, others, total, where)
+    if metric.labels is not None and (metric.in_points or metric.labels not in others):
+        labels = load_labels(samples, metric.labels)
+        others[metric.labels] = labels.classes
+        if metric.in_points:
+            check_class(graph, metric.labels, others, where, labels.names)
+    if samples.total is not None:
+        check_labels(metric, others, samples.total, where)
     return others
+
+
+def known_labels(samples: Samples, graph: Graph) -> str | None:
+    """The key of labels that lie where everybody puts them and are classes of the graph's."""
+    key = find_labels(samples)
+    if key is None:
+        return None
+    try:
+        others_of(samples, graph, open_metric(None, key))
+    except (UserError, CalibrationError) as why:
+        samples.notes.append(f"labels are not used: {why}")
+        return None
+    return key
 
 
 def _said_of(metric: Metric) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .format.describe import op_counts
 from .format.reader import read
 from .format.strip import strip as stripped_bytes
 from .ir import Graph
-from .judging import input_specs, others_of
+from .judging import input_specs, known_labels, others_of
 from .model_files import Shapes, load, output_path, plain_shapes, provenance_of
 from .onnx_import import input_names
 from .progress import Progress, silent
@@ -105,7 +105,8 @@ def check(
     """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
 
     `data` is as calibration samples are; arrays that are no inputs are passed over. `labels` is the
-    key in it (an .npz) of one class per sample, for top-1, or what a named `metric` compares with;
+    key of one class per sample, for top-1, or of what a named `metric` compares with, as
+    `calibration.load_labels` has it; by default those that `calibration.find_labels` finds.
     `metric` is as for quantize, and adds what the file loses by it. `layers` adds the SQNR of every
     tensor, and for a generic file attributes the loss.
     `target` lets that target's emulator answer (`cpu` is its -cpu), else this machine does, with
@@ -120,11 +121,13 @@ def check(
         )
     graph = load(model, _shapes_of(session, model), finite=True)
     specs, batch = input_specs(graph), batch_of(graph)
-    samples = open_samples(data, specs, image or ImageOptions(), limit=limit)
+    samples = open_samples(data, specs, image or ImageOptions(), limit=limit, labels=labels)
+    if labels is None and metric is None:
+        labels = known_labels(samples, graph)
     meter = None
     if metric is not None or labels is not None:
         judging = open_metric(metric, labels)
-        others = others_of(data, graph, judging, samples.total)
+        others = others_of(samples, graph, judging)
         meter = make_meter(graph, judging, others, samples.total)
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(session, graph) if layers else graph
@@ -143,6 +146,7 @@ def check(
     )
     if metric is None and isinstance(meter, ClassMeter):
         report = replace(report, top1=meter.counted, metric=None)
+    report = replace(report, notes=samples.notes)
     data_of = session.model.data.tobytes()
     if layers and read(data_of).target == "generic":
         inputs = [k.inputs for k in keeper.kept]

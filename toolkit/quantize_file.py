@@ -176,7 +176,11 @@ class _Run:
     def open_samples(self) -> None:
         request = self.request
         self.samples = open_samples(
-            request.calib, input_specs(self.graph), self.image, limit=request.limit
+            request.calib,
+            input_specs(self.graph),
+            self.image,
+            limit=request.limit,
+            labels=request.labels,
         )
         if request.report is not None and not self.samples.reiterable:
             raise UserError("a report reads the samples once more: give a list, not a generator")

@@ -17,10 +17,14 @@ Raw = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted from a file: these inputs, in this way. `ignored`: arrays that were none."""
+    """What is wanted from a file: these inputs, in this way. `ignored`: arrays that were none.
+
+    `labels` names the column of a table that is no part of a sample.
+    """
 
     specs: tuple[InputSpec, ...]
     image: ImageOptions = field(default_factory=ImageOptions)
+    labels: str | None = None
     ignored: set[str] = field(default_factory=set)
 
     @property

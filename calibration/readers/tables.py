@@ -1,5 +1,7 @@
-""".csv: numbers separated by commas, semicolons or tabs; a first row without numbers is skipped.
+""".csv: numbers separated by commas, semicolons or tabs; a first row without numbers is a header.
 
+One column may hold labels: the one that is named, else the only one of text, else one that the
+header calls label, class, target or y where a row has one value more than a sample.
 A file is many samples, one a row, if a sample is one-dimensional and a row has its length. Else
 it is one sample, whose values stand in row-major order: a sample [49, 10, 1] as 49 rows of 10.
 """
@@ -17,10 +19,12 @@ from ..errors import CalibrationError
 from ..specs import InputSpec
 from .reader import Kind, Raw, Request, check_file, readable
 
+_USUAL_NAMES = ("label", "labels", "class", "target", "y")
+
 
 def _read(path: Path, request: Request) -> Iterator[Raw]:
     spec = request.only
-    rows = _rows(path)
+    rows = _rows(path, request)
     first = next(rows, None)
     if first is None:
         raise CalibrationError(f"{path}: holds 0 samples, no row has numbers; write it again")
@@ -52,7 +56,7 @@ def _misfit(shape: tuple[int, int], spec: InputSpec) -> str:
         return shape_message(shape, spec)
     return (
         f"wrong shape {shape}: rows have {shape[1]} values, the input takes {takes}; "
-        "is one column a label?"
+        "is one column a label? Name it in a first row: label, class, target or y"
     )
 
 
@@ -67,8 +71,51 @@ def _ragged(path: Path, line: int, row: list[float], first: list[float]) -> Cali
     )
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[float]]]:
-    """The line number and the numbers of each row that is neither blank nor the header."""
+def _rows(path: Path, request: Request) -> Iterator[tuple[int, list[float]]]:
+    """The line number and the numbers of each row, without the column of labels."""
+    column = None
+    for at, (line, cells) in enumerate(_cells(path)):
+        if at == 0:
+            header, cells = cells, []
+        elif at == 1:
+            column = _label_column(header, cells, request)
+        if cells:
+            if column is not None:
+                cells = cells[:column] + cells[column + 1 :]
+            yield line, _numbers(cells, path, line)
+
+
+def label_cells(path: Path, request: Request) -> tuple[str, list[str]] | None:
+    """The name of the column of labels and its cells, a sample each; None if there is none."""
+    rows = _cells(path)
+    _, header = next(rows)
+    _, first = next(rows, (0, list[str]()))
+    column = _label_column(header, first, request)
+    if column is None:
+        return None
+    cells = [first[column].strip()]
+    for line, row in rows:
+        if len(row) <= column:
+            raise CalibrationError(f"{path}, line {line}: has no column {column + 1}, the label")
+        cells.append(row[column].strip())
+    return header[column].strip() if header else f"column {column + 1}", cells
+
+
+def _label_column(header: list[str], first: list[str], request: Request) -> int | None:
+    """Which column is no part of the samples, by the header ([] for none) and a first row."""
+    names = [cell.strip() for cell in header]
+    if request.labels in names[: len(first)]:
+        return names.index(request.labels)
+    text = [i for i, cell in enumerate(first) if not _is_number(cell)]
+    takes = math.prod(request.only.sample)
+    if len(first) != takes + 1 or len(text) > 1:
+        return None
+    usual = [i for i, name in enumerate(names) if name.lower() in _USUAL_NAMES]
+    return text[0] if text else usual[0] if len(usual) == 1 else None
+
+
+def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells: of the header, [] where there is none, then of each row not blank."""
     check_file(path, "a .csv file")
     with readable(str(path), "a .csv file"):
         file = path.open(encoding="utf-8-sig", newline="")
@@ -83,12 +130,15 @@ def _rows(path: Path) -> Iterator[tuple[int, list[float]]]:
             with readable(str(path), "a .csv file"):
                 cells = next(reader, None)
             if cells is None:
+                if header_possible:
+                    yield 0, []
                 return
             if not any(cell.strip() for cell in cells):
                 continue
-            if not (header_possible and not any(map(_is_number, cells))):
-                yield reader.line_num, _numbers(cells, path, reader.line_num)
+            if header_possible and any(map(_is_number, cells)):
+                yield 0, []
             header_possible = False
+            yield reader.line_num, cells
 
 
 def _numbers(cells: list[str], path: Path, line: int) -> list[float]:
@@ -96,7 +146,7 @@ def _numbers(cells: list[str], path: Path, line: int) -> list[float]:
         if not _is_number(cell):
             raise CalibrationError(
                 f"{path}, line {line}, column {column}: '{cell[:40]}' is not a number; "
-                "leave only the input's values in the file"
+                "leave only the input's values in the file, and at most one column of labels"
             )
     return [float(cell) for cell in cells]
 
@@ -110,7 +160,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _count(path: Path, request: Request) -> int:
-    rows = _rows(path)
+    rows = _rows(path, request)
     first = next(rows, None)
     if first is None or not _row_is_sample(first[1], request.only):
         return 1

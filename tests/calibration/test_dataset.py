@@ -244,38 +244,42 @@ def test_extra_arrays_are_ignored_and_named(tmp_path):
         assert samples.ignored == ["ref_0", "y"]
 
 
+def _labels(source, key):
+    return load_labels(open_samples(source, [_SPEC]), key).classes
+
+
 def test_labels_are_class_numbers(tmp_path):
     path = _npz(tmp_path / "e.npz", y=np.arange(4.0)[:, None], p=np.zeros((4, 3)), h=[0.5, 1.0])
-    labels = load_labels(path, "y")
+    labels = _labels(path, "y")
     assert labels.dtype == np.int64 and labels.tolist() == [0, 1, 2, 3]
     with pytest.raises(CalibrationError, match="labels 'z': no such array; found: 'y', 'p', 'h'"):
-        load_labels(path, "z")
-    with pytest.raises(CalibrationError, match="is no file; labels are read from"):
-        load_labels(path.parent, "y")
+        _labels(path, "z")
+    with pytest.raises(CalibrationError, match=r"of a folder labels are 'folders'"):
+        _labels(path.parent, "y")
     with pytest.raises(CalibrationError, match="expected one class number a sample"):
-        load_labels(path, "p")
+        _labels(path, "p")
     with pytest.raises(CalibrationError, match="1 of 2 are no whole numbers"):
-        load_labels(path, "h")
+        _labels(path, "h")
     with pytest.raises(CalibrationError, match=r"'.*none\.npz' does not exist"):
-        load_labels(tmp_path / "none.npz", "y")
+        _labels(tmp_path / "none.npz", "y")
 
 
 def test_labels_lie_in_a_dict_of_arrays_too():
     arrays = {"x": _X, "y": np.arange(4.0)[:, None], "p": np.zeros((4, 3))}
-    assert load_labels(arrays, "y").tolist() == [0, 1, 2, 3]
+    assert _labels(arrays, "y").tolist() == [0, 1, 2, 3]
     with pytest.raises(CalibrationError, match="labels 'z': no such array; found: 'x', 'y', 'p'"):
-        load_labels(arrays, "z")
+        _labels(arrays, "z")
     with pytest.raises(CalibrationError, match=r"labels 'p': shape .* one class number a sample"):
-        load_labels(arrays, "p")
+        _labels(arrays, "p")
     with pytest.raises(CalibrationError, match=r"labels 'y' lie beside the samples .* not a list"):
-        load_labels([{"x": _X}], "y")
+        _labels([{"x": _X}], "y")
 
 
 @pytest.mark.parametrize(
     "labels, says",
     [
         (np.zeros(0), "holds 0 labels"),
-        (np.array(["cat", "dog"]), "wrong dtype <U3; expected one class number"),
+        (np.array([["cat"], ["dog"]]), "wrong dtype <U3; expected one class number"),
         (np.array([1.0, 0.5, np.nan]), "2 of 3 are no whole numbers of 64 bits, first 0.5"),
         (np.array([1e30, np.inf]), "2 of 2 are no whole numbers"),
         (np.array([2**64 - 1, 1], np.uint64), "1 of 2 are no whole numbers of 64 bits, first 1844"),
@@ -285,19 +289,21 @@ def test_labels_that_name_no_class(tmp_path, labels, says):
     """They are not samples: nothing is said of what the model takes."""
     np.savez(tmp_path / "d.npz", y=labels)
     with pytest.raises(CalibrationError, match="labels 'y': " + re.escape(says)):
-        load_labels(tmp_path / "d.npz", "y")
+        _labels(tmp_path / "d.npz", "y")
 
 
 def test_labels_come_only_from_sound_npz_files(tmp_path):
     np.save(tmp_path / "y.npy", np.arange(3))
-    with pytest.raises(CalibrationError, match=r"not an \.npz file; save labels with np\.savez"):
-        load_labels(tmp_path / "y.npy", "y")
+    with pytest.raises(
+        CalibrationError, match=r"y\.npy, labels 'y': there are none; labels lie in"
+    ):
+        _labels(tmp_path / "y.npy", "y")
     (tmp_path / "bad.npz").write_bytes(b"PK\3\4 and no more")
     with pytest.raises(CalibrationError, match="corrupt, truncated"):
-        load_labels(tmp_path / "bad.npz", "y")
+        _labels(tmp_path / "bad.npz", "y")
     _npz(tmp_path / "object.npz", y=np.array([{}, {}], object))
     with pytest.raises(CalibrationError, match="cannot be read"):
-        load_labels(tmp_path / "object.npz", "y")
+        _labels(tmp_path / "object.npz", "y")
 
 
 def test_class_folders_of_pictures_are_one_data_set(tmp_path):

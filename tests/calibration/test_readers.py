@@ -400,7 +400,7 @@ def test_arrays_beside_the_inputs_are_held_against_a_limit(tmp_path):
     spec = InputSpec("x", (1, 3), np.float32)
     for load in (
         lambda: load_others(tmp_path / "x.npz", [spec]),
-        lambda: load_labels(tmp_path / "x.npz", "label"),
+        lambda: load_labels(open_samples(tmp_path / "x.npz", [spec]), "label"),
     ):
         with pytest.raises(CalibrationError, match=r"array 'label'.*at most 1,073,741,824"):
             load()

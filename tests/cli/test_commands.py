@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from PIL import Image
 
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.cli import main
@@ -382,6 +383,40 @@ def test_quantize_and_check_by_a_metric_of_the_users_own(capsys, digits, tmp_pat
     assert "mine.py:likelihood on 900 samples" in " ".join(run(capsys, *words).err.split())
     first = run_json(capsys, *words, "--limit", 50)["metric"]
     assert first["samples"] == first["of"] == 50
+
+
+def test_class_folders_are_labels(capsys, digits, digits_edge, tmp_path):
+    """Pictures in a folder a class give top-1 unasked, as the same arrays with labels do."""
+    data = np.load(digits / "eval.npz")
+    pixels = np.rint(data["image"][:60, 0] * 255).astype(np.uint8)
+    order = []
+    for label in range(10):
+        (tmp_path / "digits" / str(label)).mkdir(parents=True)
+    for at, (picture, label) in enumerate(zip(pixels, data["label"], strict=False)):
+        Image.fromarray(picture).save(tmp_path / "digits" / str(label) / f"{at:02}.png")
+        order.append((label, at))
+    rows = [at for _, at in sorted(order)]
+    np.savez(
+        tmp_path / "same.npz",
+        image=pixels[rows, None].astype(np.float32) / 255,
+        label=data["label"][rows],
+    )
+    words = ("check", digits_edge, "--float", digits / "digits.onnx", "--data")
+    folders = run_json(capsys, *words, tmp_path / "digits")
+    arrays = run_json(capsys, *words, tmp_path / "same.npz", "--labels", "label")
+    assert folders["top1"] == arrays["top1"]
+    assert folders["samples"] == 60 and folders["top1"]["float"] > 0.9
+
+
+def test_folders_that_are_no_classes_are_said_not_to_be(capsys, digits, digits_edge, tmp_path):
+    for name in ("monday", "tuesday"):
+        (tmp_path / name).mkdir()
+        Image.fromarray(np.zeros((8, 8), np.uint8)).save(tmp_path / name / "a.png")
+    words = ("check", digits_edge, "--float", digits / "digits.onnx", "--data", tmp_path)
+    told = run_json(capsys, *words)
+    assert "top1" not in told
+    (note,) = told["notes"]
+    assert "2 names (monday, tuesday)" in note and "tells 10 classes apart" in note
 
 
 def test_labels_of_a_dict_are_those_of_the_file(capsys, digits, digits_edge):

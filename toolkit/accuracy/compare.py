@@ -49,7 +49,7 @@ class Report:
     """What `edgekit check` says. `layers` have the least SQNR first, without counterpart last.
 
     `explanation` attributes the loss, where that was asked for; `extremes` are the least and the
-    largest value of the float model's tensors.
+    largest value of the float model's tensors; `notes` say what to know of the samples.
     """
 
     outputs: list[OutputReport]
@@ -61,6 +61,7 @@ class Report:
     extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     metric: Judged | None = None
     top1: Top1 | None = None
+    notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `check --json`; `top1`, `metric` and `layers` only where asked for."""
@@ -69,6 +70,7 @@ class Report:
             "samples": self.samples,
             "oracle": self.oracle,
             "target": self.target,
+            "notes": self.notes,
         }
         if self.top1 is not None:
             told["top1"] = self.top1.to_json()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -178,10 +178,12 @@ def check_class(
     key: str | None = None,
     others: Mapping[str, Array] | None = None,
     where: str | Path | None = None,
+    names: Sequence[str] = (),
 ) -> None:
     """Raises UserError where the output that top-1 is of does not name one class a sample.
 
-    Or where a label, of those under `key` of `others` of the file `where`, is none of its classes.
+    Or where a label, of those under `key` of `others` of the file `where`, is none of its classes,
+    or where classes that have `names` are not as many.
     """
     outputs = {p.name: np.empty(p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.outputs}
     first = rows_of(outputs, batch_of(graph))[0]
@@ -197,6 +199,12 @@ def check_class(
     if labels is None or (classes == 1 and first[name].dtype.kind in "iub"):
         return
     classes = max(classes, 2)
+    if names and len(names) != classes:
+        raise UserError(
+            f"{'' if where is None else f'{where}: '}labels '{key}' have {len(names)} names "
+            f"({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}), and output '{name}' "
+            f"tells {classes} classes apart; name them by the model's numbers, 0 to {classes - 1}"
+        )
     beyond = (labels < 0) | (labels >= classes)
     if beyond.any():
         file = "" if where is None else f"{where}: "

@@ -42,7 +42,9 @@ from .verdict import tell_checked
 @click.option(
     "--labels",
     metavar="KEY",
-    help="Key in --data of one class per sample, for top-1, or of what --metric compares with.",
+    help="What is right, for top-1 or --metric: an array of the .npz, a column of the .csv, "
+    "'folders' (one a class), or a .csv of files and classes in the folder. "
+    "[default: folders, labels.csv or a column named label, where they are the model's classes]",
 )
 @metric_option
 @click.option("--layers", is_flag=True, help="Also what every layer loses, and why.")
@@ -108,6 +110,8 @@ def check(
         )
     if report.metric is not None:
         people.print(f"{report.metric}")
+    for note in report.notes:
+        people.print(f"note: {note}", style="yellow")
     if report.explanation is not None:
         _explain(report, report.explanation)
     elif layers:

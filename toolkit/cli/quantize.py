@@ -83,8 +83,8 @@ EXIT_MISSED = 3
 @click.option(
     "--labels",
     metavar="KEY",
-    help="Key in --eval, else in --calib, of what is right, for --max-drop: one class per sample "
-    "for top1, a mask for miou, values for mae. Without, what the float model answers is right.",
+    help="What is right, for --max-drop, as for check: in --eval, else in --calib; a mask for "
+    "miou, values for mae. Without, what the float model answers is right.",
 )
 @metric_option
 @click.option(

@@ -12,7 +12,7 @@ first axis is samples.
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,21 @@ class Samples:
         if self.length is None:
             raise TypeError(f"{self.description} have no length before they are read")
         return self.length
+
+    def names(self, wanted: Collection[int]) -> dict[int, str]:
+        """Where the feeds at these places come from; of a batch, its first part. Costs a pass.
+
+        Nothing of a generator.
+        """
+        if not self.reiterable or not wanted:
+            return {}
+        parts, found = 1, dict[int, str]()
+        for i, (where, raw) in enumerate(self._source.raws()):
+            if i == 0:
+                parts = self._parts(self._conform(where, raw), where, 0)
+            if i % parts == 0 and i // parts in wanted:
+                found[i // parts] = where
+        return found
 
     def fingerprint(self) -> str:
         """The SHA-256, in hex, of all feeds: names, types, shapes and values, in order.

@@ -30,6 +30,7 @@ from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .report import report_page
+from .sample_checks import check_scale
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class QuantizeRequest:
                   float model's answers
     on_low_accuracy  below the floor of quantize/quality.py, without a budget: "promote" mixes
                   precisions, "warn" and "fail" do not; result.below_floor says what is left
+    any_scale     takes samples that look wrongly scaled for the model
     strip         leave out provenance and names of operators (format/strip.py)
     """
 
@@ -67,6 +69,7 @@ class QuantizeRequest:
     labels: str | None = None
     metric: str | Path | MetricFunction | None = None
     on_low_accuracy: OnLowAccuracy = "promote"
+    any_scale: bool = False
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)
 
@@ -142,6 +145,8 @@ class _Run:
     written: bytes
     explanation: Explanation
     quality: Quality
+    suspects: list[str]
+    scale_notes: list[str]
     judge: Judge | None = None
     promotion: Promotion | None = None
 
@@ -184,6 +189,9 @@ class _Run:
         )
         if request.report is not None and not self.samples.reiterable:
             raise UserError("a report reads the samples once more: give a list, not a generator")
+
+    def check_samples(self) -> None:
+        self.scale_notes = check_scale(self.graph, self.samples, self.request.any_scale)
 
     def open_judge(self) -> None:
         """Who judges by samples of their own, before any work."""
@@ -300,7 +308,12 @@ class _Run:
             unseen=False,
             progress=self.request.progress,
         )
+        outliers = self.done.outliers
+        names = self.samples.names([o.index for o in outliers])
+        self.suspects = [o.in_words(names.get(o.index)) for o in outliers]
         self.notes = [
+            *self.suspects,
+            *self.scale_notes,
             *self.graph.notes,
             *self.samples.notes,
             *calibration_warnings(known, self.batch),
@@ -351,6 +364,7 @@ class _Run:
             mixed=done.mixed,
             targets=self.needed,
             promotion=self.promotion,
+            suspects=self.suspects,
             on_low_accuracy=request.on_low_accuracy,
             below_floor=request.budget is None
             and request.on_low_accuracy != "warn"
@@ -369,6 +383,7 @@ STEPS: tuple[Callable[[_Run], None], ...] = (
     _Run.check_paths,
     _Run.import_model,
     _Run.open_samples,
+    _Run.check_samples,
     _Run.open_judge,
     _Run.quantize,
     _Run.meet_budget,

@@ -336,3 +336,14 @@ def test_no_bytes_raise_anything_but_a_calibration_error(tmp_path_factory, data,
         list(samples)
     except CalibrationError as error:
         assert str(path) in str(error) or "input 'x'" in str(error)
+
+
+def test_places_of_feeds_have_names(tmp_path):
+    for i in range(5):
+        np.save(tmp_path / f"{i}.npy", np.full((2,), i, np.float32))
+    alone = open_samples(tmp_path, [InputSpec("x", (1, 2), np.float32)])
+    assert {i: n.endswith(f"{i}.npy") for i, n in alone.names([1, 4]).items()} == {1: True, 4: True}
+    batches = open_samples(tmp_path, [InputSpec("x", (2, 2), np.float32)])
+    assert batches.names([1])[1].endswith("2.npy") and batches.names([]) == {}
+    generator = open_samples(({"x": np.zeros(2)} for _ in range(3)), [alone._request.specs[0]])
+    assert generator.names([0]) == {}

@@ -166,7 +166,8 @@ def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
     np.savez(tmp_path / "bytes.npz", image=(image[:8] * 255).astype(np.uint8))
     captured = run(
         capsys, "quantize", digits / "digits.onnx", "--calib", tmp_path / "bytes.npz",
-        "-o", tmp_path / "d.edge", "--observer", "minmax",
+        "-o", tmp_path / "d.edge", "--observer", "minmax", "--any-scale",
+        "--on-low-accuracy", "warn",
     )  # fmt: skip
     assert "note: input 'image': uint8 values" in " ".join(captured.err.split())
 

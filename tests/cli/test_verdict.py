@@ -78,3 +78,33 @@ def test_check_gives_the_verdict_first(capsys, cancelling):
     words = ["check", edge, "--float", cancelling / "m.onnx", "--data", cancelling / "calib.npz"]
     assert main([str(w) for w in words]) == 0
     assert capsys.readouterr().err.startswith("broken: it does not answer")
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory, digits):
+    folder = tmp_path_factory.mktemp("pictures")
+    np.savez(folder / "pixels.npz", image=np.rint(np.load(digits / "calib.npz")["image"] * 255))
+    one = np.load(digits / "calib.npz")["image"]
+    one[17] *= 100
+    np.savez(folder / "one.npz", image=one)
+    return folder
+
+
+def test_pixels_that_were_not_divided_are_refused(capsys, digits, pictures, tmp_path):
+    words = ["quantize", digits / "digits.onnx", "--calib", pictures / "pixels.npz"]
+    words += ["-o", tmp_path / "d.edge", "--observer", "minmax"]
+    assert main([str(w) for w in words]) == 2
+    said = capsys.readouterr().err
+    assert "divide them by 255" in said and "--any-scale" in said and "pixels.npz" in said
+    assert not (tmp_path / "d.edge").exists()
+    assert main([str(w) for w in [*words, "--any-scale"]]) in (0, 3)
+    assert "note: input 'image' looks wrongly scaled" in capsys.readouterr().err
+
+
+def test_an_outlier_sample_is_named(capsys, digits, pictures, tmp_path):
+    words = ["quantize", digits / "digits.onnx", "--calib", pictures / "one.npz"]
+    words += ["-o", tmp_path / "d.edge", "--observer", "minmax", "--rounding", "nearest"]
+    assert main([str(w) for w in words]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("good: ") and "127 calibration samples" in said.splitlines()[0]
+    assert "one.npz, sample 17 drives '" in said and "ranges leave it out" in said

@@ -95,6 +95,9 @@ EXIT_MISSED = 3
     help="Without a budget, where int8 alone is broken (SQNR below 15 dB or wrong answers): "
     "promote layers to int16 or float32, only warn, or fail with exit status 3.",
 )
+@click.option(
+    "--any-scale", is_flag=True, help="Take samples that look wrongly scaled for the model."
+)
 @image_options
 @strip_option
 @json_option

@@ -16,6 +16,7 @@ from .equalization.cross_layer import Exponents, equalized, find_exponents
 from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
+from .ranges.sample_outliers import without_outliers
 from .reconstruction.layer_rounding import round_weights
 from .request import QuantizeOptions
 from .result import Quantized
@@ -54,7 +55,10 @@ def quantize_model(
     that do not fit, CalibrationError for values that are not finite.
     """
     request = QuantizeOptions(observer, **options)
-    return _run(request, graph, calibrate(graph, samples, progress), progress)
+    calibration, outliers = without_outliers(
+        graph, samples, calibrate(graph, samples, progress), progress
+    )
+    return replace(_run(request, graph, calibration, progress), outliers=outliers)
 
 
 def optimize(

@@ -11,6 +11,7 @@ from .equalization.bias_absorption import Shifts
 from .equalization.cross_layer import Exponents
 from .ranges.calibration import Calibration
 from .ranges.candidate_evaluation import Score
+from .ranges.sample_outliers import SampleOutlier
 from .scheme.options import METHODS, Decision, Options, Range, RoundedWeights
 from .scheme.plan import Plan
 
@@ -27,7 +28,7 @@ class Quantized:
 
     `held_out` says whether `score` is, on each half (ranges/calibration.py) of the kept samples, of
     weights rounded for the other half; `by_halves` are those of the quantization to int8, if it was
-    so.
+    so. `outliers` are samples unlike all others.
     """
 
     graph: Graph
@@ -48,6 +49,7 @@ class Quantized:
     rounding: str = METHODS[0]
     by_halves: Sequence[RoundedWeights] = ()
     held_out: bool = False
+    outliers: Sequence[SampleOutlier] = ()
 
     @property
     def sqnr_db(self) -> float:

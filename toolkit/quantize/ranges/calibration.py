@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -50,12 +51,14 @@ def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
 
 @dataclass
 class Calibration:
-    """What the samples showed: statistics by tensor name, and some samples spread evenly."""
+    """What the samples showed: statistics by tensor name, and some samples spread evenly. `reach`
+    is the largest magnitude of a tensor on each sample."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
     points: list[EvaluationPoint]
     samples: int
+    reach: dict[str, array[float]] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
 
     def observed(self, observer: str, tensor: str) -> Range:
@@ -130,22 +133,23 @@ def calibrate(
     weighed = views(graph, read_by_weights(graph))
     watched = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
+    reach = {name: array("f") for name in stats}
     keeper = Keeper()
     for sample in samples:
         kept = KeptSample({k: np.array(v) for k, v in sample.items()})
 
-        def see(name: str, array: Array, kept: KeptSample = kept) -> None:
+        def see(name: str, x: Array, kept: KeptSample = kept) -> None:
             if name in stats:
-                stats[name].update(array)
+                reach[name].append(stats[name].update(x))
             for reader, shape in weighed.get(name, ()):
-                kept.means[reader] = channel_means(array.reshape(shape))
+                kept.means[reader] = channel_means(x.reshape(shape))
             for reader, shape in watched.get(name, ()):
-                kept.at_points[reader] = array.reshape(shape).copy()
+                kept.at_points[reader] = x.reshape(shape).copy()
 
         for port in graph.inputs:
             if port.name in sample:
                 see(port.value.name, np.asarray(sample[port.name]))
-        session.run_layers(sample, lambda _, name, array: see(name, array))
+        session.run_layers(sample, lambda _, name, x: see(name, x))
         if keeper.wants():
             keeper.add(kept)
         keeper.seen += 1
@@ -155,7 +159,8 @@ def calibrate(
         raise UserError("there are no calibration samples; give at least one")
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
-    return Calibration(stats, keeper.kept, points, keeper.seen)
+    seen = {name: sizes for name, sizes in reach.items() if len(sizes) == keeper.seen}
+    return Calibration(stats, keeper.kept, points, keeper.seen, seen)
 
 
 def _length(samples: Iterable[Sample]) -> int:

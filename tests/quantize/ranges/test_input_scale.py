@@ -1,0 +1,59 @@
+"""Inputs that are plainly too large or too small for the first layer are told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.quantize.ranges.input_scale import wrong_scale
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def pixels(count=8, scale=1.0, shape=(1, 8, 8, 3)):
+    rng = np.random.default_rng(3)
+    some = rng.integers(0, 256, size=(count, *shape))
+    some[:, ..., 0] = 255
+    return [{"x": (x * scale).astype(np.float32)} for x in some]
+
+
+@pytest.fixture
+def net(g):
+    """Made for 0 to 1: biases are of the size of what the first layer makes of that."""
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.conv(g.emit("Transpose", x, perm=(0, 2, 1, 3)), 8, act_min=0.0, act_max=6.0, name="a")
+    return g.output(g.emit("Softmax", g.conv(a, 4, name="b"), axis=3))
+
+
+def test_inputs_on_the_right_scale(net):
+    assert wrong_scale(net, pixels(scale=1 / 255)) is None
+    assert wrong_scale(net, pixels(scale=2 / 255)) is None
+
+
+def test_pixels_that_were_not_divided(net):
+    found = wrong_scale(net, pixels())
+    assert found.pixels and found.plain and found.layer == "a" and found.ratio > 100
+    assert "divide them by 255" in str(found)
+
+
+def test_inputs_divided_twice(net):
+    found = wrong_scale(net, pixels(scale=1e-6))
+    assert found.ratio < 0.04 and not found.pixels and "too small" in str(found)
+
+
+def test_a_scale_that_makes_no_difference(g):
+    """A network without biases but one that hardly counts answers alike on any scale."""
+    x = g.input("x", 1, 8, 8, 3)
+    w = g.const(g.rng.normal(size=(4, 3, 3, 3)))
+    given = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "pads": (1,) * 4, **NONE}
+    y = g.emit("Conv2d", x, w, g.const(np.full(4, 1e-6)), name="y", **given)
+    assert wrong_scale(g.output(y), pixels()) is None
+
+
+def test_features_of_a_table_may_have_any_scale(g):
+    x = g.input("x", 1, 6)
+    a = g.emit("FullyConnected", x, g.const(g.rng.normal(size=(8, 6))), g.const(np.ones(8)),
+               name="a", act_min=0.0, act_max=6.0)  # fmt: skip
+    net = g.output(g.emit("Softmax", a, axis=1))
+    found = wrong_scale(net, pixels(shape=(1, 6)))
+    assert found is None or not found.plain

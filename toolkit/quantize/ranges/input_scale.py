@@ -1,0 +1,134 @@
+"""Whether samples are on the scale that the model was trained for.
+
+A layer that reads the inputs has a bias of the size of what it makes of them: training, or a
+normalization folded into it, sees to that. Of 15 real models whose first layer has a bias, what it
+sums is 0.4 to 15 times as large. Pixels that were not divided by 255, or divided twice, are off by
+more than that, and answers hang on it; of a network without biases they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...build import open_once
+from ...ir import Array, Graph, Node, Port, Value
+from ...ops import definition
+from ..scheme.prepare import copy_graph
+
+LOOKED_AT = 8
+"""Samples."""
+LARGEST, SMALLEST = 60.0, 0.04
+"""What a first layer sums over its bias, beyond which something is wrong."""
+STEP = 255.0
+"""By which inputs are often off, and by which it is tried whether the scale matters."""
+ALIKE = 0.9
+"""Correlation of answers over the samples, above which the scale does not matter."""
+
+
+@dataclass(frozen=True)
+class WrongScale:
+    """Inputs `ratio` times as large as the layer `layer` expects, or as small.
+
+    `plain`: an image, sound or spectrum; a table of features may have any scale.
+    """
+
+    name: str
+    layer: str
+    ratio: float
+    largest: float
+    pixels: bool
+    plain: bool
+
+    def __str__(self) -> str:
+        size = f"{self.ratio:,.0f}" if self.ratio > 1 else f"{self.ratio:.2g}"
+        wrong = "large" if self.ratio > 1 else "small"
+        seen = (
+            f"input '{self.name}' looks wrongly scaled: its values (up to {self.largest:.4g}) are "
+            f"too {wrong} for the model, whose first layer '{self.layer}' makes {size} times its "
+            "bias of them (trained models: 0.4 to 15 times), and the answers depend on it"
+        )
+        if self.pixels:
+            return f"{seen}; these are pixels from 0 to 255: divide them by 255, or give --scale"
+        return f"{seen}; prepare samples as for training (scale, mean, deviation)"
+
+
+def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongScale | None:
+    """The first input of the float `graph` whose samples are plainly too large or too small."""
+    for port in graph.inputs:
+        first = _first_layer(graph, port)
+        if first is None:
+            continue
+        layer, bias = first
+        inputs = [s[port.name] for s in samples]
+        made = [next(iter(open_once(layer).run({port.name: x}).values())) for x in inputs]
+        ratio = float(_rms(np.stack(made)) / _rms(bias))
+        if SMALLEST < ratio < LARGEST or not ratio:
+            continue
+        factor = 1 / STEP if ratio > 1 else STEP
+        if _alike(graph, samples, port, factor):
+            continue
+        largest = max(float(np.abs(x).max()) for x in inputs)
+        whole = all(bool(np.all(x == np.rint(x)) and x.min() >= 0) for x in inputs)
+        pixels = ratio > 1 and whole and 127 < largest <= 255
+        plain = len(port.shape) > 2
+        return WrongScale(port.name, layer.nodes[-1].name, ratio, largest, pixels, plain)
+    return None
+
+
+def _rms(x: NDArray[np.floating]) -> float:
+    return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
+
+
+def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array] | None:
+    """The first node with weights that reads the input, without bias and clamp, and its bias."""
+    moved, readers = [port.value], graph.consumers()
+    path: list[Node] = []
+    while len(users := readers.get(moved[-1], [])) == 1:
+        node = users[0]
+        op = definition(node.op)
+        if op.weight is not None:
+            bias = _constant(node, op.bias)
+            if bias is None or not bias.any() or node.input(0) is not moved[-1]:
+                return None
+            bare = _bare(node, op.bias)
+            made = Port(bare.output.name, bare.output, port.onnx_dtype, bare.output.shape)
+            return copy_graph(Graph([*path, bare], [port], [made])), bias
+        if not (op.shared and len(node.dynamic_inputs) == len(node.outputs) == 1):
+            return None
+        path.append(node)
+        moved.append(node.output)
+    return None
+
+
+def _constant(node: Node, at: int | None) -> Array | None:
+    v: Value | None = node.inputs[at] if at is not None and at < len(node.inputs) else None
+    return None if v is None else v.const
+
+
+def _bare(node: Node, bias: int | None) -> Node:
+    clamp = {"act_min": -np.inf, "act_max": np.inf}
+    attrs = {k: clamp.get(k, v) for k, v in node.attrs.items()}
+    inputs = [None if i == bias else v for i, v in enumerate(node.inputs)]
+    return Node(node.op, inputs, [node.output], attrs, node.name)
+
+
+def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, factor: float) -> bool:
+    """Whether the outputs vary over the samples as they do with the input times `factor`."""
+    session = open_once(graph)
+
+    def answers(by: float) -> NDArray[np.float64]:
+        rows = []
+        for s in samples:
+            scaled = np.asarray(s[port.name] * np.float32(by), np.float32)
+            got = session.run({**s, port.name: scaled})
+            rows.append(np.concatenate([a.astype(np.float64).reshape(-1) for a in got.values()]))
+        found = np.stack(rows)
+        return np.asarray(found - found.mean(axis=0))
+
+    a, b = answers(1.0), answers(factor)
+    power = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))
+    return power > 0 and float(np.sum(a * b)) / power > ALIKE

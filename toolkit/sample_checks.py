@@ -1,0 +1,25 @@
+"""Samples looked at before any work: those that are plainly not the model's are refused."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from ..calibration import Samples
+from .errors import UserError
+from .ir import Graph
+from .quantize.ranges.input_scale import LOOKED_AT, wrong_scale
+
+
+def check_scale(graph: Graph, samples: Samples, any_scale: bool) -> list[str]:
+    """What to note of the scale of the first samples; nothing of a generator's.
+
+    Raises UserError where they are plainly on another scale than the model's, unless `any_scale`.
+    """
+    if not samples.reiterable:
+        return []
+    wrong = wrong_scale(graph, list(islice(samples, LOOKED_AT)))
+    if wrong is None:
+        return []
+    if wrong.plain and not any_scale:
+        raise UserError(f"{samples.description}: {wrong}. If they are right, give --any-scale")
+    return [str(wrong)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 DType = np.dtype[Any]
@@ -46,20 +47,43 @@ ELEMENTS: tuple[Element, ...] = (
     Element(4, "uint16", np.dtype(np.uint16), INT32),
     Element(5, "int16", INT16, INT32, "Int16"),
     Element(6, "int32", INT32, INT32, "Int32"),
-    Element(7, "int64", np.dtype(np.int64), INT32),
+    Element(7, "int64", np.dtype(np.int64), INT32, "Int64"),
     Element(9, "bool", BOOL, UINT8),
-    Element(10, "float16", np.dtype(np.float16), FLOAT),
-    Element(11, "float64", np.dtype(np.float64), FLOAT),
+    Element(10, "float16", np.dtype(np.float16), FLOAT, "Float16"),
+    Element(11, "float64", np.dtype(np.float64), FLOAT, "Float64"),
     Element(12, "uint32", np.dtype(np.uint32)),
-    Element(13, "uint64", np.dtype(np.uint64)),
-    Element(16, "bfloat16", FLOAT, FLOAT),  # numpy lacks it
+    Element(13, "uint64", np.dtype(np.uint64), None, "UInt64"),
+    Element(16, "bfloat16", np.dtype(ml_dtypes.bfloat16), FLOAT),
+    Element(17, "float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), FLOAT),
+    Element(18, "float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), FLOAT),
+    Element(19, "float8e5m2", np.dtype(ml_dtypes.float8_e5m2), FLOAT),
+    Element(20, "float8e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), FLOAT),
+    Element(21, "uint4", np.dtype(ml_dtypes.uint4), INT32),
+    Element(22, "int4", np.dtype(ml_dtypes.int4), INT32),
+    Element(23, "float4e2m1", np.dtype(ml_dtypes.float4_e2m1fn), FLOAT),
+    Element(25, "uint2", np.dtype(ml_dtypes.uint2), INT32),
+    Element(26, "int2", np.dtype(ml_dtypes.int2), INT32),
 )
 BY_ONNX: Mapping[int, Element] = {e.onnx: e for e in ELEMENTS}
 """The element types by TensorProto.DataType."""
 
 
+OF_NUMPY: Mapping[DType, Element] = {e.numpy: e for e in ELEMENTS}
+"""The element types by what users have."""
+
+
+def is_real(dtype: DType) -> bool:
+    """Whether it is a kind of float, one of those included that numpy lacks."""
+    return dtype.kind == "f" or (dtype in OF_NUMPY and OF_NUMPY[dtype].held == FLOAT)
+
+
+def is_whole(dtype: DType) -> bool:
+    """Whether it is a kind of integer, those of 4 and 2 bits included."""
+    return dtype.kind in "iu" or (dtype in OF_NUMPY and OF_NUMPY[dtype].held == INT32)
+
+
 def numpy_dtype(onnx_dtype: int) -> DType:
-    """The element type users see; float32 for the kinds of float that numpy lacks."""
+    """The element type users see; float32 for those that are not known."""
     return BY_ONNX[onnx_dtype].numpy if onnx_dtype in BY_ONNX else FLOAT
 
 

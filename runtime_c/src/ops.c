@@ -27,18 +27,17 @@ void *ek_tensor_data(const ek_node *n, const ek_fmt_tensor *t)
 
 uint32_t ek_dtype_bytes(uint8_t dtype)
 {
-    switch (dtype) {
-    case EK_DTYPE_FLOAT32:
-    case EK_DTYPE_INT32: return 4;
-    case EK_DTYPE_INT16: return 2;
-    case EK_DTYPE_INT8:
-    case EK_DTYPE_UINT8: return 1;
-    default: return 0;
-    }
+    static const uint8_t bytes[] = {
+        [EK_DTYPE_FLOAT32] = 4, [EK_DTYPE_INT8] = 1,  [EK_DTYPE_INT16] = 2,
+        [EK_DTYPE_INT32] = 4,   [EK_DTYPE_UINT8] = 1, [EK_DTYPE_FLOAT16] = 2,
+        [EK_DTYPE_FLOAT64] = 8, [EK_DTYPE_INT64] = 8, [EK_DTYPE_UINT64] = 8,
+    };
+    return dtype < sizeof bytes ? bytes[dtype] : 0;
 }
 
-static bool matches(const ek_node *n, const ek_fmt_tensor *t, uint8_t dtype, uint64_t elements)
+static bool matches(const ek_node *n, uint32_t operand, uint8_t dtype, uint64_t elements)
 {
+    const ek_fmt_tensor *t = ek_operand(n, operand);
     if (!t) return false;
     const ek_fmt_tensor_type *type = ek_type_of(n->model, t);
     return type->dtype == dtype && type->bytes == ek_mul64(elements, ek_dtype_bytes(dtype));
@@ -46,12 +45,12 @@ static bool matches(const ek_node *n, const ek_fmt_tensor *t, uint8_t dtype, uin
 
 bool ek_check_in(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements)
 {
-    return i < n->op->inputs && matches(n, ek_in_tensor(n, i), dtype, elements);
+    return i < n->op->inputs && matches(n, i, dtype, elements);
 }
 
 bool ek_check_out(const ek_node *n, uint32_t i, uint8_t dtype, uint64_t elements)
 {
-    return i < n->op->outputs && matches(n, ek_out_tensor(n, i), dtype, elements);
+    return i < n->op->outputs && matches(n, n->op->inputs + i, dtype, elements);
 }
 
 bool ek_check_blob(const ek_node *n, uint64_t offset, uint64_t bytes, uint32_t align)

@@ -119,13 +119,19 @@ def attempt(case: Case) -> Outcome:
     return Outcome("passed")
 
 
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    """What a case gives: element types that numpy lacks come as TensorProto."""
+    is_proto = isinstance(value, onnx.TensorProto)
+    return numpy_helper.to_array(value) if is_proto else np.asarray(value)
+
+
 def _difference(
     case: Case, session: edgekit.Session, inputs: Sequence[Any], outputs: Sequence[Any]
 ) -> str:
-    feed = {p.name: np.asarray(v) for p, v in zip(_fed(case.model), inputs, strict=True)}
+    feed = {p.name: _array(v) for p, v in zip(_fed(case.model), inputs, strict=True)}
     found = session.run(feed)
     for p, value in zip(case.model.graph.output, outputs, strict=True):
-        got, want = found[p.name], np.asarray(value)
+        got, want = found[p.name], _array(value)
         if got.dtype != want.dtype or got.shape != want.shape:
             return f"{p.name} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
         if want.dtype.kind == "V":  # element types of ml_dtypes, which numpy cannot compare

@@ -333,6 +333,11 @@ def elementwise(f, form):
         ]:
             x = f.input(a, 5)
             f.output(f.op(form, [x], b, 5, **{"count": 5, "from": a, "to": b}))
+    elif form == FORMS["convert"]:
+        for a, b, element in CONVERTED:
+            n = 66 if element == 22 else 3
+            x = f.input(a, n)
+            f.output(f.op(form, [x], b, n, count=n, element=element, saturate=1))
     elif form == FORMS["quantize_s16"]:
         f.output(f.op(form, [f.input(DType.Float32, 9)], DType.Int16, 9, count=9, scale=0.1))
     elif form == FORMS["dequantize_s16"]:
@@ -351,6 +356,15 @@ def elementwise(f, form):
     else:
         f.output(f.op(form, [f.input(DType.Int8, 9)], DType.Float32, 9, count=9, scale=0.1, zero=4))
 
+
+CONVERTED = (
+    (DType.Float32, DType.Int32, 22), (DType.Int32, DType.Int32, 5), (DType.Int32, DType.UInt8, 9),
+    (DType.UInt8, DType.Float32, 1), (DType.UInt64, DType.Float32, 16),
+    (DType.Float32, DType.Float16, 10), (DType.Float16, DType.Float32, 17),
+    (DType.Float32, DType.Float64, 11), (DType.Float64, DType.Int64, 7),
+    (DType.Int64, DType.UInt64, 13),
+)  # fmt: skip
+"""Element types of Convert: of the input, of the output, and of ONNX."""
 
 MAKERS = {
     forests: (OpKind.TreeEnsemble,),

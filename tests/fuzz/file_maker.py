@@ -6,13 +6,21 @@ from typing import NamedTuple
 import numpy as np
 
 from edgekit.toolkit.format import schema
-from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
+from edgekit.toolkit.format.model import (
+    NUMPY_OF,
+    EdgeModel,
+    IoRecord,
+    Memory,
+    OpRecord,
+    TensorRecord,
+)
 from edgekit.toolkit.format.schema import DType, OpKind, Place, WeightCodec
 from edgekit.toolkit.format.structs import pack
+from edgekit.toolkit.numerics import OF_NUMPY
 from edgekit.toolkit.ops._opdef import Lowered
 from edgekit.toolkit.runtime import OpForm, scratch_bytes
 
-ONNX = {DType.Float32: 1, DType.Int8: 3, DType.Int16: 5, DType.Int32: 6, DType.UInt8: 2}
+ONNX = {dtype: OF_NUMPY[NUMPY_OF[dtype]].onnx for dtype in DType}
 
 
 class Form(NamedTuple):

@@ -132,8 +132,10 @@ def some(info, rng):
         return (rng.integers(-24, 25, info.shape) / 8).astype(np.float32)
     if info.dtype == np.uint8:
         return rng.integers(0, 2, info.shape).astype(np.uint8)
-    if info.dtype == np.int32:
-        return rng.integers(-5, 5, info.shape).astype(np.int32)
+    if info.dtype.itemsize >= 4 and info.dtype.kind in "iu":
+        return rng.integers(-5 if info.dtype.kind == "i" else 0, 5, info.shape).astype(info.dtype)
+    if info.dtype.kind == "f":
+        return rng.normal(size=info.shape).astype(info.dtype)
     limits = np.iinfo(info.dtype)
     choices = [
         rng.integers(limits.min, limits.max + 1, info.shape),

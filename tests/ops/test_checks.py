@@ -136,6 +136,10 @@ CASES = [
         {"outer": 0}, {"inner_bytes": BIG, "outer": BIG},
     ]),
     (node("Cast", [X], to=np.dtype(np.int32)), [{"count": 23}, {"from": 3}, {"to": 1}, {"to": 9}]),
+    (node("Cast", [X], to=np.dtype(np.int32), element=5), [
+        {"count": 23}, {"element": 0}, {"element": 8}, {"element": 10}, {"element": 7},
+        {"element": 24}, {"element": 27}, {"element": BIG & 0xFFFF}, {"saturate": 2},
+    ]),
     (node("Quantize", [X]), [
         {"count": 25}, {"scale": 0.0}, {"scale": float("nan")}, {"zero": 128},
     ]),

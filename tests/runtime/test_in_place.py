@@ -16,6 +16,7 @@ from .conftest import CASES
 
 # Kinds that are not called as the operator of the graph that becomes them.
 GRAPH = {
+    "Convert": "Cast",
     "DepthwiseConv2d": "Conv2d",
     "MinMax": "Min",
     "Binary": "Add",

@@ -11,6 +11,10 @@ class DType(IntEnum):
     Int16 = 2
     Int32 = 3
     UInt8 = 4
+    Float16 = 5
+    Float64 = 6
+    Int64 = 7
+    UInt64 = 8
 
 
 class Place(IntEnum):
@@ -167,6 +171,7 @@ class OpKind(IntEnum):
     Requantize = 30
     TreeEnsemble = 31
     Recurrent = 32
+    Convert = 33
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -768,6 +773,16 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
+    "Convert": (
+        "<IHH",
+        (
+            "count",
+            "element",
+            "saturate",
+        ),
+        8,
+        4,
+    ),
     "Quantize": (
         "<Ifi",
         (
@@ -1182,6 +1197,7 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.TreeEnsemble, DType.Float32): "tree_ensemble_f32",
     (OpKind.Recurrent, DType.Int16): "recurrent_s16",
     (OpKind.Recurrent, DType.Float32): "recurrent_f32",
+    (OpKind.Convert, None): "convert",
 }
 
 # table name -> field -> slot number

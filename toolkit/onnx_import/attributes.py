@@ -8,16 +8,13 @@ import numpy as np
 import onnx
 
 from ..ir import Array
-from ..numerics import ELEMENTS
+from ..numerics import ELEMENTS, is_real, is_whole
 
 _AP = onnx.AttributeProto
 _TP = onnx.TensorProto
 
 RUNTIME_TYPE: dict[int, np.dtype[Any]] = {e.onnx: e.held for e in ELEMENTS if e.held}
 """What each ONNX element type is inside the runtime; others cannot be served."""
-
-PORT_TYPES = frozenset(RUNTIME_TYPE) - {_TP.BFLOAT16}
-"""Element types of inputs and outputs: those that numpy has, too."""
 
 
 def type_name(onnx_dtype: int) -> str:
@@ -62,7 +59,8 @@ def runtime_array(array: Array) -> Array:
         return array
     if kind == "b":
         return array.astype(np.uint8)
-    if kind in "iu":
+    if is_whole(array.dtype):
+        array = array.astype(np.int32) if kind == "V" else array
         limits = np.iinfo(np.int32)
         beyond = (array < limits.min) | (array > limits.max)
         if np.any(beyond):
@@ -71,7 +69,7 @@ def runtime_array(array: Array) -> Array:
                 "runtime computes"
             )
         return array.astype(np.int32)
-    if kind in "fV":  # V: bfloat16 and float8 of ml_dtypes
+    if is_real(array.dtype):
         with np.errstate(over="ignore"):
             single = array.astype(np.float32)
         beyond = np.isfinite(array) & ~np.isfinite(single)

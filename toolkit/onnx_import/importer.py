@@ -10,11 +10,11 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
+from ..numerics import OF_NUMPY, is_real
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
 from .attributes import (
-    PORT_TYPES,
     RUNTIME_TYPE,
     python_attributes,
     qualified,
@@ -85,7 +85,7 @@ class Importer:
             self._problems.append(Problem(info.name, "input", why, "give tensors"))
             return _Lost()
         element = info.type.tensor_type.elem_type
-        if element not in PORT_TYPES:
+        if element not in RUNTIME_TYPE:
             why = f"an input of type {type_name(element)} is not supported"
             self._problems.append(
                 Problem(info.name, "input", why, "do this step outside the model")
@@ -93,6 +93,7 @@ class Importer:
             return _Lost()
         value = Value(info.name, TensorType(RUNTIME_TYPE[element], shapes[info.name]))
         self._graph.inputs.append(Port(info.name, value, element, value.shape))
+        self._elements[info.name] = element
         self._named.add(value)
         return value
 
@@ -181,9 +182,16 @@ class Importer:
         if node.op_type == "Cast":
             element: int | None = next((a.i for a in node.attribute if a.name == "to"), None)
         else:
-            self._inferred_type(name)
-            element = self._elements.get(name)
+            element = self._element(name, None)
         return self._narrow.result(self._build, node, value, element)
+
+    def _element(self, name: str, value: Value | None) -> int | None:
+        """The element type that ONNX has of a tensor; None if nobody knows it."""
+        if value is not None and value.const is not None:
+            return OF_NUMPY[value.dtype].onnx if value.dtype in OF_NUMPY else None
+        if name not in self._elements:
+            self._inferred_type(name)
+        return self._elements.get(name)
 
     def _refuse_changed(self, node: onnx.NodeProto) -> None:
         if node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type):
@@ -205,6 +213,7 @@ class Importer:
         plain = OnnxNode(
             node.op_type, domain, self._opsets.get(domain, 1), node.name,
             [_in_float32(v) for v in inputs], list(node.output), python_attributes(node),
+            lambda i: self._element(node.input[i], inputs[i]),
         )  # fmt: skip
         self._build.scope = next((name for name in node.output if name), node.name)
         plain, finish = upgrade(self._build, plain)
@@ -269,7 +278,8 @@ class Importer:
     def _inferred_type(self, name: str) -> TensorType | None:
         """The type of a refused node's output, if ONNX can tell it."""
         if self._inferred is None:
-            self._inferred, self._elements = _infer_types(self._source)
+            self._inferred, elements = _infer_types(self._source)
+            self._elements = elements | self._elements
         return self._inferred.get(name)
 
     def _output(self, info: onnx.ValueInfoProto, scope: Scope) -> Port | None:
@@ -279,7 +289,7 @@ class Importer:
         if isinstance(value, Quantized):
             value = value.integers
         element = info.type.tensor_type.elem_type
-        if not info.type.HasField("tensor_type") or element not in PORT_TYPES:
+        if not info.type.HasField("tensor_type") or element not in RUNTIME_TYPE:
             self._problems.append(Problem(info.name, "output", "its type is not supported"))
             return None
         if len(value.shape) > MAX_RANK:
@@ -334,7 +344,7 @@ class _Refused(Exception):  # noqa: N818 - a verdict, not a fault
 
 def _in_float32(v: Value | None) -> Value | None:
     """Constants of other float types become float32; integers keep 64 bits (axes, limits)."""
-    if v is None or v.const is None or v.dtype.kind not in "fV" or v.dtype == np.float32:
+    if v is None or v.const is None or not is_real(v.dtype) or v.dtype == np.float32:
         return v
     array = runtime_array(v.const)
     return Value(v.name, TensorType(array.dtype, array.shape), array)

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from ..ir import Value
+from ..numerics import INT32
 from ..ops._opdef import Builder
 
 _TP = onnx.TensorProto
@@ -16,7 +17,7 @@ ARITHMETIC = frozenset(
 )
 """Operators whose results on integers may need more bits than their operands."""
 
-_SHIFT = {_TP.INT8: 24, _TP.INT16: 16, _TP.UINT16: 16}
+_BELOW_32_BITS = frozenset((_TP.INT8, _TP.INT16, _TP.UINT16))
 
 
 class Narrow:
@@ -35,8 +36,8 @@ class Narrow:
             return value
         computes = node.op_type in ARITHMETIC
         from_float = node.op_type == "Cast" and element in (_TP.INT64, None)
-        if computes and element is not None and element in _SHIFT:
-            return _wrapped(b, value, element)
+        if computes and element is not None and element in _BELOW_32_BITS:
+            return b.emit("Cast", [value], to=INT32, element=element)
         if (computes or from_float) and element in (_TP.INT64, None):
             self._long.append(node.name or node.output[0])
         return value
@@ -55,20 +56,6 @@ class Narrow:
         if self._double:
             found.append(f"float64 (tensor '{self._double}' first) is computed in float32")
         return found
-
-
-def _wrapped(b: Builder, x: Value, element: int) -> Value:
-    """`x` modulo 2^8 or 2^16: multiplication wraps at 32 bits, and the division is exact."""
-
-    def by(op: str, v: Value, k: int) -> Value:
-        return b.emit(op, [v, b.constant(np.array(k, np.int32))])
-
-    high = 1 << _SHIFT[element]
-    low = by("Div", by("Mul", x, high), high)
-    if element != _TP.UINT16:
-        return low
-    above = by("Add", low, high)
-    return b.emit("Sub", [above, by("Mul", by("Div", above, high), high)])
 
 
 def doubles(ports: Sequence[onnx.ValueInfoProto]) -> list[str]:

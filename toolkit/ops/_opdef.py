@@ -23,7 +23,8 @@ class OnnxNode:
 
     Attributes are int, float, str, list of those, or ndarray for tensors. An absent optional
     input is None. `version` is the opset of the node's domain (the importer has upgraded the model
-    to the newest that it could). All shapes are static.
+    to the newest that it could). All shapes are static. `element(i)` is the TensorProto.DataType
+    that input `i` has in ONNX, None if nobody knows.
     """
 
     op: str
@@ -33,6 +34,7 @@ class OnnxNode:
     inputs: list[Value | None]
     outputs: list[str]
     attrs: dict[str, Any]
+    element: Callable[[int], int | None] = lambda _: None
 
     def const(self, i: int) -> Array | None:
         """The constant at input `i`; None when absent. Raises Unsupported when it is computed."""

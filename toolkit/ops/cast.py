@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..format.schema import DType, OpKind
+from ..format.model import DTYPE_OF
+from ..format.schema import OpKind
 from ..ir import Node, TensorType, Value
+from ..numerics import (
+    BOOL,
+    BY_ONNX,
+    ELEMENTS,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    OF_NUMPY,
+    UINT8,
+    Element,
+)
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
-BOOL = 0xFFFF
+_BOOL = 0xFFFF
 """Cast.to for bool: uint8, 1 where the input is not zero."""
 
-_DTYPES: dict[np.dtype[Any], DType] = {
-    np.dtype(np.float32): DType.Float32,
-    np.dtype(np.int32): DType.Int32,
-    np.dtype(np.uint8): DType.UInt8,
-}
-
-# TensorProto.DataType -> what the runtime holds. The small integers would have to wrap.
-_HALF = {10: "float16", 16: "bfloat16"}
-_FROM_ONNX: dict[int, type[np.generic]] = {
-    1: np.float32, 11: np.float32,
-    2: np.uint8, 6: np.int32, 7: np.int32, 9: np.bool_,
-}  # fmt: skip
+_CAST = frozenset((FLOAT, INT32, UINT8))
+"""Between these the kind Cast serves; whatever else is a Convert."""
+_OWN = {FLOAT: 1, UINT8: 2, INT32: 6}
+"""Element types of ONNX whose values are all that the runtime's type has."""
 
 
 class Cast(OpDef):
-    """ONNX Cast-6..25, CastLike-15..25, between float32, int32, uint8 and bool. attrs: to (dtype).
+    """ONNX Cast-6..25, CastLike-15..25, between all element types but strings and float8e8m0.
 
-    float64 is float32 here and int64 is int32; nothing is rounded to 16-bit floats. Floats are
-    truncated towards zero and saturate, NaN is 0; an int32 gives its lowest byte to uint8. To bool:
-    1 where not zero, in uint8.
+    attrs: to (dtype), the type that holds the result; element, the type of ONNX that values are
+    brought to, if that has fewer; saturate. float64 is float32 here and int64 is int32. Floats are
+    truncated towards zero and saturate, NaN is 0; those beyond 4 and 2 bits wrap, as integers do.
+    To bool: 1 where not zero, in uint8. Floats are rounded to nearest, half to even.
     """
 
     name = "Cast"
@@ -45,46 +49,63 @@ class Cast(OpDef):
         assert x is not None
         if node.op == "Cast":
             code = int(node.attrs["to"])
-            if code in _HALF:
-                raise Unsupported(
-                    f"it casts to {_HALF[code]}, and the runtime computes in float32",
-                    "export the model in float32, or leave the cast out",
-                )
-            if code not in _FROM_ONNX:
-                raise Unsupported(
-                    f"it casts to ONNX element type {code}",
-                    "float32, float64, int32, int64, uint8 and bool are supported",
-                )
-            to: np.dtype[Any] = np.dtype(_FROM_ONNX[code])
         else:
             like = node.inputs[1]
             assert like is not None
-            to = _held(like)
-        if x.dtype not in _DTYPES:
-            raise Unsupported(f"it casts from {x.dtype}")
-        return [x if x.dtype == to else b.emit("Cast", [x], to=to)]
+            code = _element_like(like, node.element(1))
+        if code not in BY_ONNX or BY_ONNX[code].held is None:
+            name = BY_ONNX[code].name if code in BY_ONNX else f"element type {code}"
+            raise Unsupported(
+                f"it casts to {name}",
+                f"{', '.join(e.name for e in ELEMENTS if e.held)} are supported",
+            )
+        saturate = int(node.attrs.get("saturate", 1))
+        return [cast_to(b, x, code, saturate)]
 
     def infer(self, node: Node) -> list[TensorType]:
         x, to = node.input(0), np.dtype(node.attrs["to"])
-        held = np.dtype(np.uint8) if to == np.bool_ else to
-        if x.dtype not in _DTYPES or held not in _DTYPES:
+        held = UINT8 if to == BOOL else to
+        if x.dtype in (INT8, INT16) or x.dtype not in DTYPE_OF or held not in DTYPE_OF:
             raise ValueError(f"cannot cast {x.dtype} to {to}")
         return [TensorType(held, x.shape)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x, to = node.input(0), np.dtype(node.attrs["to"])
-        code = BOOL if to == np.bool_ else int(_DTYPES[to])
-        params = {"count": x.type.size, "from": int(_DTYPES[x.dtype]), "to": code}
-        return Lowered(OpKind.Cast, params, [x])
+        element, count = node.attrs.get("element"), x.type.size
+        if element is None and x.dtype in _CAST and (to in _CAST or to == BOOL):
+            code = _BOOL if to == BOOL else int(DTYPE_OF[to])
+            params = {"count": count, "from": int(DTYPE_OF[x.dtype]), "to": code}
+            return Lowered(OpKind.Cast, params, [x])
+        own = OF_NUMPY[to].onnx if element is None else element
+        params = {"count": count, "element": own, "saturate": node.attrs.get("saturate", 1)}
+        return Lowered(OpKind.Convert, params, [x])
 
 
-def _held(like: Value) -> np.dtype[Any]:
-    """The element type that the runtime has for CastLike's second input."""
-    if like.dtype == np.uint8 and like.const is None:
+def cast_to(b: Builder, x: Value, code: int, saturate: int = 1) -> Value:
+    """`x` as an element type of ONNX, by its number, in what the runtime holds that in."""
+    element = BY_ONNX[code]
+    assert element.held is not None
+    if element.numpy == BOOL:
+        return b.emit("Cast", [x], to=BOOL)
+    narrower = _narrower(element)
+    if not narrower:
+        return x if x.dtype == element.held else b.emit("Cast", [x], to=element.held)
+    return b.emit("Cast", [x], to=element.held, element=code, saturate=saturate)
+
+
+def _narrower(element: Element) -> bool:
+    """Whether the runtime's type has values that the element type of ONNX has not."""
+    own = {FLOAT: (1, 11), INT32: (6, 7), UINT8: (2,)}
+    return element.held is not None and element.onnx not in own.get(element.held, (element.onnx,))
+
+
+def _element_like(like: Value, element: int | None) -> int:
+    """The element type of CastLike's second input."""
+    if element is not None:
+        return element
+    if like.dtype == UINT8:
         raise Unsupported("it may cast to uint8 or to bool", "use Cast, which says which")
-    if like.dtype.kind == "f":
-        return np.dtype(np.float32)
-    return np.dtype(np.int32) if like.dtype == np.int64 else like.dtype
+    return _OWN[like.dtype]
 
 
 OPS: tuple[OpDef, ...] = (Cast(),)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from ..ir import Array
+from ..numerics import is_real, is_whole
 from .model import IoInfo
 
 
@@ -20,14 +21,14 @@ def write_input(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
     """
     if io.is_quantized and x.dtype == io.dtype:
         target[...] = x
-    elif io.onnx_dtype.kind == "f" and x.dtype.kind == "f":
+    elif is_real(io.onnx_dtype) and is_real(x.dtype):
         if io.is_quantized:
             _quantize(io, target, x, kernels)
         else:
             _write_floats(io, target, x)
     elif io.onnx_dtype.kind == "b" and (x.dtype == np.bool_ or x.dtype == np.uint8):
         target[...] = x != 0
-    elif io.onnx_dtype.kind in "iu" and x.dtype.kind in "iu":
+    elif is_whole(io.onnx_dtype) and is_whole(x.dtype):
         _write_integers(io, target, x)
     else:
         also = f" (or {io.dtype}, quantized)" if io.is_quantized else ""
@@ -73,6 +74,7 @@ def _write_floats(io: IoInfo, target: Array, x: Array) -> None:
 
 def _write_integers(io: IoInfo, target: Array, x: Array) -> None:
     limits = np.iinfo(target.dtype)
+    x = x if x.dtype.kind in "iu" else x.astype(target.dtype)
     if x.size and (x.min() < limits.min or x.max() > limits.max):
         raise UserError(
             f"input '{io.name}': values from {x.min()} to {x.max()} do not fit {target.dtype}, "

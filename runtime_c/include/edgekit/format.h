@@ -434,6 +434,13 @@ typedef struct ek_fmt_cast {
 } ek_fmt_cast;
 EK_STATIC_ASSERT(sizeof(ek_fmt_cast) == 8, "Cast");
 
+typedef struct ek_fmt_convert {
+    uint32_t count;
+    uint16_t element;
+    uint16_t saturate;
+} ek_fmt_convert;
+EK_STATIC_ASSERT(sizeof(ek_fmt_convert) == 8, "Convert");
+
 typedef struct ek_fmt_quantize {
     uint32_t count;
     float scale;
@@ -623,6 +630,7 @@ enum {
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
 #define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\363\025\243\013"
 #define EK_CODE_OF_RECURRENT "\223\023\057\004\024\067\025\026\023\013\043"
+#define EK_CODE_OF_CONVERT "\023\053"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -693,7 +701,8 @@ enum {
     X(REQUANTIZE, ANY, requantize, 0) \
     X(TREE_ENSEMBLE, FLOAT32, tree_ensemble_f32, 0) \
     X(RECURRENT, INT16, recurrent_s16, 0) \
-    X(RECURRENT, FLOAT32, recurrent_f32, 0)
+    X(RECURRENT, FLOAT32, recurrent_f32, 0) \
+    X(CONVERT, ANY, convert, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles)
@@ -731,6 +740,7 @@ enum {
     X(DEQUANTIZE, "Dequantize") \
     X(REQUANTIZE, "Requantize") \
     X(TREE_ENSEMBLE, "TreeEnsemble") \
-    X(RECURRENT, "Recurrent")
+    X(RECURRENT, "Recurrent") \
+    X(CONVERT, "Convert")
 
 #endif

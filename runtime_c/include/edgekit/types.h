@@ -10,6 +10,10 @@ enum {
     EK_DTYPE_INT16 = 2,
     EK_DTYPE_INT32 = 3,
     EK_DTYPE_UINT8 = 4,
+    EK_DTYPE_FLOAT16 = 5,
+    EK_DTYPE_FLOAT64 = 6,
+    EK_DTYPE_INT64 = 7,
+    EK_DTYPE_UINT64 = 8,
 };
 
 /* EK_OP_*: the kind of an operator. */
@@ -46,6 +50,7 @@ enum {
     EK_OP_REQUANTIZE = 30,
     EK_OP_TREE_ENSEMBLE = 31,
     EK_OP_RECURRENT = 32,
+    EK_OP_CONVERT = 33,
 };
 
 #endif

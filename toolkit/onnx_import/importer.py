@@ -27,6 +27,7 @@ from .grids import Quantized
 from .limits import MAX_RANK
 from .narrow import ARITHMETIC, Narrow, doubles
 from .onnx_process import OnnxError
+from .qoperators import READ
 from .quantized import QuantizedOperators
 from .refusals import display_name, refusal
 from .source import OnnxModel, sentence
@@ -58,7 +59,7 @@ class Importer:
         self._elements: dict[str, int] = {}
         self._named: set[Value] = set()
         self._narrow = Narrow()
-        self._quantized = QuantizedOperators(self._build)
+        self._quantized = QuantizedOperators(self._build, READ)
 
     def run(self, shapes: Mapping[str, Shape]) -> Graph:
         """The graph, or UnsupportedError with all problems."""
@@ -95,6 +96,7 @@ class Importer:
         self._graph.inputs.append(Port(info.name, value, element, value.shape))
         self._elements[info.name] = element
         self._named.add(value)
+        self._quantized.elements[value] = element
         return value
 
     def _walk(self, graph: onnx.GraphProto, scope: Scope) -> None:
@@ -131,7 +133,7 @@ class Importer:
                         self._bind_constant(scope, name, array)
                 return
             name = qualified(node)
-            if name not in FROM_ONNX and name not in RENAMED and name not in STATIC:
+            if not any(name in known for known in (FROM_ONNX, READ, RENAMED, STATIC)):
                 raise _Refused(refusal(node))
             known = [v for v in plain if not isinstance(v, _Lost)]
             if len(known) < len(plain):
@@ -169,11 +171,8 @@ class Importer:
             return False
         self._build.scope = next((name for name in node.output if name), node.name)
         found = self._quantized.visit(node, known, lambda values: self._convert(node, values))
-        for name, made in zip(node.output, found or (), strict=False):
-            if name:
-                scope[name] = made
-                if isinstance(made, Value):
-                    self._settle(made, name)
+        for name, made in (found or {}).items():
+            scope[name] = self._settle(made, name) if isinstance(made, Value) else made
         return found is not None
 
     def _as_in_onnx(self, node: onnx.NodeProto, name: str, value: Value) -> Value:

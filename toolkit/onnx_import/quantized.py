@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ from .upgrade import upgrade
 _TP = onnx.TensorProto
 
 Operand = Value | Quantized | None
+Result = Value | Quantized | list[Operand]
+Reader = Callable[["QuantizedOperators", list[Operand], dict[str, Any]], Result]
+"""What reads a node: its inputs and attributes to its outputs; None for one that is not there."""
 
 MOVING = frozenset((
     "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "ReduceMax",
@@ -42,38 +45,48 @@ def in_float32(array: Array) -> Array:
 
 
 class QuantizedOperators:
-    """Reads the operators of READ, and those of MOVING on quantized tensors, with one builder."""
+    """Reads the operators of a table, and those of MOVING on quantized tensors.
 
-    def __init__(self, build: Builder) -> None:
-        self.build = build
+    `elements` says the ONNX types of integers that the runtime holds in another one.
+    """
+
+    def __init__(self, build: Builder, table: Mapping[str, Reader]) -> None:
+        self.build, self.table = build, table
+        self.elements: dict[Value, int] = {}
 
     def visit(
         self,
         node: onnx.NodeProto,
         inputs: Sequence[Operand],
         convert: Callable[[list[Value | None]], list[Value]],
-    ) -> list[Value | Quantized] | None:
+    ) -> dict[str, Value | Quantized] | None:
         """The outputs of a node that is about quantized tensors; None if it is not.
 
         `convert` reads the node on real numbers.
         """
         name = qualified(node)
-        attrs = python_attributes(node)
-        if name in READ:
-            found = READ[name](self, list(inputs), attrs)
-            return found if isinstance(found, list) else [found]
-        if node.op_type == "Cast" and isinstance(inputs[0], Quantized):
-            return [inputs[0].floats] if attrs["to"] in (_TP.FLOAT, _TP.FLOAT16) else None
-        if node.op_type in MOVING and not node.domain:
-            return self._moved(node, inputs, convert)
-        return None
+        found: list[Operand] | None = None
+        if name in self.table:
+            made = self.table[name](self, list(inputs), python_attributes(node))
+            found = made if isinstance(made, list) else [made]
+        elif name == "Cast" and isinstance(inputs[0], Quantized):
+            to_float = python_attributes(node)["to"] in (_TP.FLOAT, _TP.FLOAT16)
+            found = [inputs[0].floats] if to_float else None
+        elif name in MOVING:
+            found = self._moved(node, inputs, convert)
+        if found is None:
+            return None
+        named = {n: v for n, v in zip(node.output, found, strict=False) if n}
+        if lacking := [n for n, v in named.items() if v is None]:
+            raise Unsupported(f"its output '{lacking[0]}' is not computed")
+        return {n: v for n, v in named.items() if v is not None}
 
     def _moved(
         self,
         node: onnx.NodeProto,
         inputs: Sequence[Operand],
         convert: Callable[[list[Value | None]], list[Value]],
-    ) -> list[Value | Quantized] | None:
+    ) -> list[Operand] | None:
         data = list(inputs) if node.op_type == "Concat" else list(inputs[:1])
         first = next((v for v in data if isinstance(v, Quantized)), None)
         if first is None or not first.grid.is_per_tensor:
@@ -109,14 +122,9 @@ class QuantizedOperators:
         """Of a tensor of this shape; element is the type of the integers."""
         s, z = self._real(scale, "scale"), self.floats(zero)
         if s.const is None or (z is not None and z.const is None):
-            if s.type.size != 1 or (z is not None and z.type.size != 1):
-                raise Unsupported(
-                    "its scales are computed at run time, and more than one",
-                    "make them constants",
-                )
-            one = [None if v is None else self.build.reshape(v, ()) for v in (s, z)]
-            assert one[0] is not None
-            return Grid(one[0], one[1], element)
+            wide = [None if v is None else self._spread(v, shape, axis, block) for v in (s, z)]
+            assert wide[0] is not None
+            return Grid(wide[0], wide[1], element)
         quant = quant_params(s.const, None if z is None else z.const, element) if (
             element in LIMITS
         ) else None  # fmt: skip
@@ -124,6 +132,22 @@ class QuantizedOperators:
         if z is not None and z.const is not None:
             z = self.constant(spread(z.const, shape, axis, block)) if z.const.any() else None
         return Grid(s, z, element, quant)
+
+    def _spread(self, v: Value, shape: tuple[int, ...], axis: int, block: int) -> Value:
+        """Scales or zero points computed at run time, as `grids.spread` does."""
+        if v.const is not None or v.type.size == 1 or not block:
+            like = np.zeros(v.shape, np.float32) if v.const is None else v.const
+            wide = spread(like, shape, axis, block)
+            return self.build.reshape(v, wide.shape) if v.const is None else self.constant(wide)
+        axis += len(shape) if axis < 0 else 0
+        before, after = v.shape[: axis + 1], v.shape[axis + 1 :]
+        wide_v = self.build.reshape(v, (*before, 1, *after))
+        whole = self.build.constant(np.array((*before, block, *after), np.int64))
+        wide_v = self.build.reshape(
+            self.apply("Expand", wide_v, whole), (*v.shape[:axis], v.shape[axis] * block, *after)
+        )
+        ends = [self.build.constant(np.array([n], np.int64)) for n in (0, shape[axis], axis)]
+        return self.apply("Slice", wide_v, *ends)
 
     def _real(self, v: Operand, what: str) -> Value:
         if not isinstance(v, Value):
@@ -211,7 +235,9 @@ class QuantizedOperators:
         """The type of a zero point, which is that of the integers; uint8 without."""
         if zero is None:
             return int(_TP.UINT8)
-        return zero.grid.element if isinstance(zero, Quantized) else element_of(zero.dtype)
+        if isinstance(zero, Quantized):
+            return zero.grid.element
+        return self.elements.get(zero) or element_of(zero.dtype)
 
     def dequantize_linear(self, inputs: list[Operand], attrs: dict[str, Any]) -> Value:
         q, scale, zero = [*inputs, None][:3]
@@ -225,14 +251,3 @@ def _known(v: Operand) -> bool:
 
 def _array(v: Operand) -> Array | None:
     return v.const if isinstance(v, Value) else None
-
-
-Reader = Callable[
-    [QuantizedOperators, list[Operand], dict[str, Any]], "Value | Quantized | list[Value|Quantized]"
-]
-
-READ: dict[str, Reader] = {
-    "QuantizeLinear": QuantizedOperators.quantize_linear,
-    "DequantizeLinear": QuantizedOperators.dequantize_linear,
-}
-"""By ONNX name."""

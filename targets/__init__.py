@@ -27,7 +27,7 @@ class Target:
     plan: str = ""  # the table that files are packed and planned for; empty: they stay generic
     alignment: int = 16  # bytes, of a model and of a session's memory
     bare_metal: bool = False
-    accelerator: str = ""  # "opencl": operators run on a device of that interface, the rest here
+    backend: str = ""  # an accelerator's module in the folder, as toolkit/device/backend.py has it
     project: tuple[str, ...] = ()  # what its folder deploy/ makes; empty: no such folder
     world: tuple[str, ...] = ()  # sources of a program beside main.c: start-up, io, C library
     headers: tuple[str, ...] = ()  # that they and deploy/ include

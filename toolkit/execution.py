@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
@@ -52,23 +52,25 @@ def run(
     kernels: str | None = None,
     target: str | None = None,
     cpu: str | None = None,
+    settings: Mapping[str, str] | None = None,
     max_memory: int | None = MAX_MEMORY,
     progress: Progress = silent,
 ) -> Ran:
     """Run `model` on the samples of `inputs` ("FILE.npz" or "NAME=FILE.npy", one per input).
 
     `output` is an .npz to write, arrays by ONNX name. With `target` the samples run on its emulator
-    (`cpu` is its -cpu). `max_memory` is as for a Session. Raises UserError.
+    or accelerator (`cpu` is its -cpu or device, `settings` are the target's own). `max_memory` is
+    as for a Session. Raises UserError.
     """
     if output is not None:
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
     session = Session(model, kernels, max_memory)
     feeds, batch = split(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session
-    if cpu is not None and target is None:
-        raise UserError("--cpu is an emulator's: it goes with --target")
     if target is not None:
-        runner = session_on(model, load_target(target), feeds, cpu, max_memory)
+        runner = session_on(model, load_target(target), feeds, cpu, max_memory, settings)
+    elif cpu is not None or settings:
+        raise UserError(f"--{'set' if cpu is None else 'cpu'} requires --target")
     results: list[dict[str, Array]] = []
     for i, feed in enumerate(feeds, 1):
         results.append(runner.run(feed))

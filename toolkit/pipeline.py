@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -99,6 +100,7 @@ def check(
     kernels: str | None = None,
     target: str | None = None,
     cpu: str | None = None,
+    settings: Mapping[str, str] | None = None,
     max_memory: int | None = MAX_MEMORY,
     progress: Progress = silent,
 ) -> Report:
@@ -109,8 +111,9 @@ def check(
     `calibration.load_labels` has it; by default those that `calibration.find_labels` finds.
     `metric` is as for quantize, and adds what the file loses by it. `layers` adds the SQNR of every
     tensor, and for a generic file attributes the loss.
-    `target` lets that target's emulator answer (`cpu` is its -cpu), else this machine does, with
-    the kernel table `kernels`. `max_memory` is as for a Session. Raises UserError or
+    `target` lets that target's emulator or accelerator answer (`cpu` is its -cpu or device,
+    `settings` are the target's own), else this machine does, with the kernel table `kernels`.
+    `max_memory` is as for a Session. Raises UserError or
     CalibrationError.
     """
     session = Session(edge, kernels, max_memory)
@@ -134,7 +137,7 @@ def check(
     report = compare(
         session
         if target is None
-        else session_on(edge, load_target(target), samples, cpu, max_memory),
+        else session_on(edge, load_target(target), samples, cpu, max_memory, settings),
         make_oracle(model, graph),
         keeper.passing(samples) if layers else samples,
         batch=batch,

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from edgekit.targets.fpga_opencl.config import Config
+from edgekit.targets.fpga_opencl.partition import boundaries, partition
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.bench import bench
 from edgekit.toolkit.device.build import compile_runtime, prepare
@@ -10,8 +12,6 @@ from edgekit.toolkit.device.process import run
 from edgekit.toolkit.device.session import EmulatedSession
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.strip import strip
-from edgekit.toolkit.fpga import Config, partition
-from edgekit.toolkit.fpga.partition import boundaries
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.runtime import Session
 

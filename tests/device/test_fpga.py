@@ -16,17 +16,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgekit.targets.fpga_opencl import opencl
+from edgekit.targets.fpga_opencl.accelerator import AcceleratedSession, Accelerator
+from edgekit.targets.fpga_opencl.build import build_for_fpga
+from edgekit.targets.fpga_opencl.config import KERNELS, Config
+from edgekit.targets.fpga_opencl.estimate import estimate
+from edgekit.targets.fpga_opencl.partition import on_accelerator, partition
 from edgekit.toolkit.cli import main
-from edgekit.toolkit.device import opencl
-from edgekit.toolkit.device.fpga_build import build_for_fpga
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read, read_file
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.fpga import Config, on_accelerator, partition
-from edgekit.toolkit.fpga.config import KERNELS
-from edgekit.toolkit.fpga.estimate import estimate
 from edgekit.toolkit.runtime import Session
-from edgekit.toolkit.runtime.accelerator import AcceleratedSession, Accelerator
 
 from . import fpga_layers
 from .conftest import MLPERF
@@ -151,7 +151,7 @@ def test_a_wrong_placement_is_refused(model_file):
 
 
 def test_no_driver_is_said(tmp_path):
-    code = "from edgekit.toolkit.device.opencl import devices; devices()"
+    code = "from edgekit.targets.fpga_opencl.opencl import devices; devices()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "OCL_ICD_VENDORS": str(tmp_path)},
@@ -195,10 +195,10 @@ def test_a_device_that_is_too_slow_is_given_up():
 import numpy as np, os, sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 import fpga_layers
-from edgekit.toolkit.device import opencl
-from edgekit.toolkit.fpga import Config, partition
-from edgekit.toolkit.fpga.config import KERNELS
-from edgekit.toolkit.runtime.accelerator import AcceleratedSession, Accelerator
+from edgekit.targets.fpga_opencl import opencl
+from edgekit.targets.fpga_opencl.accelerator import AcceleratedSession, Accelerator
+from edgekit.targets.fpga_opencl.config import KERNELS, Config
+from edgekit.targets.fpga_opencl.partition import partition
 device = opencl.choose("pocl")
 slow = KERNELS.read_bytes().replace(b"uint received = 0;", b"uint received = 0;"
     b" for (volatile long i = 0; i < 3000000000000; i++) {{ }}", 1)
@@ -224,8 +224,9 @@ def test_check_and_bench_run_on_a_device(model_file, digits, capsys):
     assert main(["bench", str(path), *where, "--json"]) == 0
     assert '"same_bytes": true' in capsys.readouterr().out
     data = [str(digits / "digits.onnx"), "--data", str(digits / "eval.npz"), "--limit", "3"]
-    assert main(["check", str(path), "--float", *data, *where]) == 0
-    assert main(["bench", str(path), *where, "--vec", "3"]) == 2
+    assert main(["check", str(path), "--float", *data, *where, "--set", "vec=4"]) == 0
+    assert main(["bench", str(path), *where, "--set", "lanes=16", "--json"]) == 0
+    assert '"lanes": 16' in capsys.readouterr().out
 
 
 def test_build_leaves_a_project_that_builds_and_runs(model_file, tmp_path):

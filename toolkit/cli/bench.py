@@ -7,46 +7,45 @@ from pathlib import Path
 import click
 
 from ..device import bench as device_bench
+from ..device.backend import backend_of, settings_of
 from ..device.build import load_target
-from .fpga import bench_report, config_of
-from .options import edge_argument, fpga_options, json_option
-from .output import kib, people, print_json, table
+from ..errors import UserError
+from .options import device_option, edge_argument, json_option, settings_option
+from .output import findings, kib, people, print_json, table
 
 
 @click.command()
 @edge_argument
 @click.option("--target", required=True, metavar="TARGET", help="As `edgekit targets` lists them.")
-@click.option(
-    "--cpu",
-    "--device",
-    "cpu",
-    help="The emulator's -cpu, for targets that choose kernels at run time; or the OpenCL device.",
-)
+@device_option
 @click.option("--kernels", default="", help="Kernel table to use; the best by default.")
-@fpga_options
+@settings_option
 @json_option
 def bench(
     model: Path,
     target: str,
     cpu: str | None,
     kernels: str,
-    vec: int | None,
-    lanes: int | None,
+    settings: dict[str, str],
     as_json: bool,
 ) -> None:
     """Run MODEL.edge on the target's emulator and count instructions, RAM and flash.
 
-    Instructions are exact and the same at every run; they are not cycles.
+    Instructions are exact and the same at every run; they are not cycles. Of an accelerator: where
+    operators run, and what crosses.
     """
-    config = config_of(load_target(target), vec, lanes)
-    if config is not None:
-        bench_report(model, cpu, config, as_json)
+    found = load_target(target)
+    chosen, backend = settings_of(found, settings), backend_of(found)
+    if backend is not None:
+        if kernels:
+            raise UserError(f"--kernels: {target} has no kernel tables to choose from")
+        findings(backend.bench(model, cpu, chosen), as_json)
         return
     cost = device_bench.bench(model, target, cpu, kernels)
     if as_json:
         print_json(cost.to_json())
         return
-    total, counted = cost.instructions_per_inference, load_target(target).counted
+    total, counted = cost.instructions_per_inference, found.counted
     table(
         f"{model} on {cost.target}{f' ({cost.cpu})' if cost.cpu else ''}",
         ("~name", "operator", f">{counted}", ">share", ">MACs", ">per MAC"),

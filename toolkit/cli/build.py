@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from ..device import build as device_build
+from ..device.backend import backend_of, settings_of
 from ..device.build import load_target
 from ..errors import UserError
-from .fpga import build_report, config_of, tell_kept
-from .options import edge_argument, fpga_options, json_option
-from .output import kib, people, print_json, table
+from .options import edge_argument, json_option, settings_option
+from .output import findings, kib, people, print_json, table, tell_kept
 
 
 @click.command()
@@ -25,7 +25,7 @@ from .output import kib, people, print_json, table
     "--name", help="Prefix of the C symbols and file names of the model. [default: MODEL]"
 )
 @click.option("--force", is_flag=True, help="Overwrite files that changed since the last build.")
-@fpga_options
+@settings_option
 @json_option
 def build(
     model: Path,
@@ -34,16 +34,17 @@ def build(
     sources: bool,
     name: str | None,
     force: bool,
-    vec: int | None,
-    lanes: int | None,
+    settings: dict[str, str],
     as_json: bool,
 ) -> None:
     """Cross-compile the runtime for a target, with the operators that MODEL.edge uses."""
-    config = config_of(load_target(target), vec, lanes)
-    if config is not None:
-        if name is not None:
-            raise UserError("--name is for targets that are cross-compiled")
-        build_report(model, output, config, sources, force, as_json)
+    found = load_target(target)
+    chosen, backend = settings_of(found, settings), backend_of(found)
+    if backend is not None:
+        if sources or name is not None:
+            option = "--sources" if sources else "--name"
+            raise UserError(f"{option} applies to targets that are cross-compiled, not to {target}")
+        findings(backend.build(model, output, chosen, force=force), as_json)
         return
     done = device_build.build(model, target, output, sources=sources, name=name, force=force)
     if as_json:

@@ -69,6 +69,7 @@ def check(
     kernels: str | None,
     target: str | None,
     cpu: str | None,
+    settings: dict[str, str],
     max_memory: int,
     image: ImageOptions,
     as_json: bool,
@@ -87,6 +88,7 @@ def check(
             kernels=kernels,
             target=target,
             cpu=cpu,
+            settings=settings,
             max_memory=max_memory,
             progress=show,
         )

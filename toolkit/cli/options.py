@@ -151,17 +151,41 @@ def memory_option(f: F) -> F:
     )(f)
 
 
-def target_options(f: F) -> F:
-    f = click.option(
+def device_option(f: F) -> F:
+    return click.option(
         "--cpu",
         "--device",
         "cpu",
-        help="With --target: the emulator's -cpu; or the OpenCL device: auto, pocl, "
-        "intel-fpga-emulator, or a part of its name.",
+        help="The emulator's CPU model or the accelerator's device. [default: the best there is]",
     )(f)
+
+
+def settings_option(f: F) -> F:
+    def by_name(ctx: Any, option: Any, given: tuple[str, ...]) -> dict[str, str]:
+        pairs = {}
+        for text in given:
+            name, equals, value = text.partition("=")
+            if not (name and equals):
+                raise click.BadParameter(f"'{text}': write it as KEY=VALUE", ctx, option)
+            pairs[name] = value
+        return pairs
+
     return click.option(
-        "--target", metavar="TARGET", help="Run on this target's emulator; see `edgekit targets`."
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=by_name,
+        help="Setting of the target, as `edgekit targets` lists them; may be repeated.",
     )(f)
+
+
+def target_options(f: F) -> F:
+    return click.option(
+        "--target",
+        metavar="TARGET",
+        help="Run on this target's emulator or accelerator; see `edgekit targets`.",
+    )(device_option(settings_option(f)))
 
 
 def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,13 +248,6 @@ def metric_option(f: F) -> F:
         "is run in this process with three dicts of arrays, samples first: outputs, references "
         "(the float model's outputs) and all arrays of the samples' .npz. In mae.py, say: "
         'def metric(outputs, references, data): return -abs(outputs["y"] - data["truth"]).mean()',
-    )(f)
-
-
-def fpga_options(f: F) -> F:
-    f = click.option("--lanes", type=int, help="FPGA: output channels at a time. [default: 8]")(f)
-    return click.option(
-        "--vec", type=int, help="FPGA: products that a lane adds up in a cycle. [default: 8]"
     )(f)
 
 

@@ -17,6 +17,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..device.backend import Findings
 from ..errors import UserError
 from ..progress import Progress as Show
 
@@ -115,6 +116,24 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     if people.is_terminal and needed > room:
         t.box, t.padding, t.width = None, (0, 1, 0, 0), room
     people.print(t)
+
+
+def findings(found: Findings, as_json: bool) -> None:
+    """What an accelerator's backend found or wrote."""
+    if as_json:
+        print_json(found.json)
+        return
+    for one in found.tables:
+        table(one.title, one.columns, one.rows)
+    for line in found.lines:
+        people.print(line)
+    tell_kept(found.kept)
+
+
+def tell_kept(kept: Sequence[str]) -> None:
+    """Which files of the user's a build left alone."""
+    if kept:
+        people.print(f"kept, because it was edited: {', '.join(kept)} (--force overwrites it)")
 
 
 def _table(

@@ -34,6 +34,7 @@ def run(
     kernels: str | None,
     target: str | None,
     cpu: str | None,
+    settings: dict[str, str],
     max_memory: int,
     as_json: bool,
 ) -> None:
@@ -46,6 +47,7 @@ def run(
             kernels=kernels,
             target=target,
             cpu=cpu,
+            settings=settings,
             max_memory=max_memory,
             progress=report,
         )

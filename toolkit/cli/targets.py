@@ -27,5 +27,9 @@ def targets(as_json: bool) -> None:
             for r in rows
         ],
     )
+    for r in rows:
+        if r.settings:
+            defaults = ", ".join(f"{name}={s['default']}" for name, s in r.settings.items())
+            people.print(f"Settings of {r.name} (--set KEY=VALUE), with defaults: {defaults}")
     tested = [r.name for r in rows if r.hardware != "never"]
     people.print(f"Tested on hardware: {', '.join(tested)}. All others run in emulators only.")

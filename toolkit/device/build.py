@@ -27,7 +27,7 @@ from .naming import Names, own_symbols
 from .process import ProgramFailedError, find, require, run
 from .project import write_project
 
-# Flash is what firmware is short of; a Linux or a DSP is not.
+# Flash is what firmware is short of; devices with an operating system are not.
 BUILD_TYPE = {True: "MinSizeRel", False: "Release"}
 
 CALLED_BY_USERS = (

@@ -14,9 +14,7 @@ from .process import require, run
 
 def write_deployment(folder: Path, target: Target, runtime: str) -> None:
     """Copy it into `folder`; `runtime` are the lines of CMake that give `app` the runtime."""
-    own = target.folder / "deploy"
-    shutil.copytree(own, folder / "dsp", ignore=shutil.ignore_patterns("CMakeLists.txt"))
-    shutil.copy(own / "CMakeLists.txt", folder)
+    shutil.copytree(target.folder / "deploy", folder, dirs_exist_ok=True)
     (folder / "runtime.cmake").write_text(runtime + "\n")
     shutil.copytree(target.folder / "include", folder / "include", dirs_exist_ok=True)
     for source in target.world:

@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..format.model import DTYPE_OF
 from ..format.schema import FORMS
 from ..numerics import ACTIVATIONS
-from . import opencl
+from .backend import Backend, backend_of
 from .process import find
 
 
@@ -19,7 +19,7 @@ class TargetInfo:
     """A target; `toolchain` and `emulator` are "found", "not needed", or how to install them.
 
     `dtypes` are those of activations: every target executes all operators, by portable kernels
-    where its own do less.
+    where its own do less. `settings` are those of --set, by name: help and default.
     """
 
     name: str
@@ -30,6 +30,7 @@ class TargetInfo:
     toolchain: str
     emulator: str
     hardware: str
+    settings: dict[str, dict[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -41,7 +42,7 @@ def listing() -> list[TargetInfo]:
     served = [str(t) for t in ACTIVATIONS if DTYPE_OF[t] in computed]
     rows = []
     for t in map(targets.load, targets.names()):
-        host = not t.emulator
+        host, backend = not t.emulator, backend_of(t)
         rows.append(
             TargetInfo(
                 t.name,
@@ -50,21 +51,24 @@ def listing() -> list[TargetInfo]:
                 served,
                 list(t.tables),
                 "not needed" if host else _state(t.compiler, t.packages),
-                _devices()
-                if t.accelerator
+                _devices(backend)
+                if backend
                 else "not needed"
                 if host
                 else _state(t.emulator, t.emulator_package),
-                "yes" if host and not t.accelerator else t.hardware or "never",
+                "yes" if host and not backend else t.hardware or "never",
+                {s.name: {"help": s.help, "default": s.default} for s in backend.settings}
+                if backend
+                else {},
             )
         )
     return rows
 
 
-def _devices() -> str:
-    """The OpenCL devices of this machine, or why there is none."""
+def _devices(backend: Backend) -> str:
+    """The accelerator's devices on this machine, or why there is none."""
     try:
-        return "; ".join(d.name for d in opencl.devices())
+        return backend.devices()
     except UserError as why:
         return str(why)
 

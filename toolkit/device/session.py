@@ -11,8 +11,8 @@ from ...targets import Target
 from ..errors import UserError
 from ..ir import Array
 from ..runtime import MAX_MEMORY, IoInfo, Session
+from .backend import Answering, backend_of, settings_of
 from .emulate import Device
-from .opencl import OpenClSession
 
 
 class EmulatedSession:
@@ -60,13 +60,16 @@ def session_on(
     source: str | Path,
     target: Target,
     samples: Iterable[Mapping[str, Array]],
-    cpu: str | None = None,
+    device: str | None = None,
     max_memory: int | None = MAX_MEMORY,
-) -> EmulatedSession | OpenClSession:
-    """What answers to `samples` on a target: an OpenCL device (`cpu` names it), or an emulator.
+    settings: Mapping[str, str] | None = None,
+) -> Answering:
+    """What answers to `samples` on a target: an accelerator's `device`, or an emulator of which
+    `device` is the CPU.
 
-    `max_memory` is as for a Session.
+    `settings` are the target's own, `max_memory` is as for a Session. Raises UserError.
     """
-    if target.accelerator:
-        return OpenClSession(source, cpu, max_memory=max_memory)
-    return EmulatedSession(source, target, samples, cpu, max_memory)
+    chosen, backend = settings_of(target, settings), backend_of(target)
+    if backend is not None:
+        return backend.session(source, device, chosen, max_memory)
+    return EmulatedSession(source, target, samples, device, max_memory)

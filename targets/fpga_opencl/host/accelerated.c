@@ -154,15 +154,16 @@ static ek_status make_step(ek_accelerated *a, uint32_t i, ek_opencl_error *error
 {
     ek_op_record op;
     const ek_node n = ek_node_at(a->model, i, &op);
-    const char *why;
+    ek_opencl_error why;
     step *s = &a->steps[i];
     s->layer = malloc(sizeof *s->layer);
     if (!s->layer) return out_of_memory(error);
     if (!ek_layer_of(s->layer, &n, &a->opencl->config, &why))
-        return ek_opencl_fail(error, EK_ERR_UNSUPPORTED,
-                              "operator %u is placed on the accelerator, which cannot run it: %s; place it anew for "
-                              "this program",
-                              (unsigned)i, why);
+        return ek_opencl_fail(
+            error, EK_ERR_UNSUPPORTED,
+            "operator %u is placed on the accelerator, which cannot run it: %.2000s; place it anew for "
+            "this program",
+            (unsigned)i, why.text);
     s->stats.on_device = 1;
     if (s->layer->link_bytes > a->link_bytes) a->link_bytes = s->layer->link_bytes;
     return upload_step(a, s, &n, error);

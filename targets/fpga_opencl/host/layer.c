@@ -1,8 +1,12 @@
 #include "layer.h"
 
+#include "device.h"
 #include "edgekit/format.h"
 
 enum { LIMIT = 1 << 30 };
+
+/* False, and `why` said. */
+#define REFUSE(...) (ek_opencl_fail(why, EK_ERR_UNSUPPORTED, __VA_ARGS__), false)
 
 static uint32_t ceil_div(uint64_t a, uint32_t b)
 {
@@ -47,7 +51,7 @@ static void set_requant(ek_layer *l, const ek_fmt_requant *r)
 }
 
 /* The ring of input lines: rows that one output row reads, and those that the next brings. */
-static bool set_lines(ek_layer *l, const ek_fmt_conv_geometry *g, const ek_opencl_config *c)
+static bool set_lines(ek_layer *l, const ek_fmt_conv_geometry *g, const ek_opencl_config *c, ek_opencl_error *why)
 {
     const uint64_t line = (uint64_t)g->in_w * g->in_c, span = (uint64_t)(g->kernel_h - 1) * g->dilation_h + 1;
     const int64_t end = (int64_t)(g->out_h - 1) * g->stride_h + (int64_t)span - g->pad_top;
@@ -67,8 +71,12 @@ static bool set_lines(ek_layer *l, const ek_fmt_conv_geometry *g, const ek_openc
     l->read.row_step = (uint32_t)line;
     l->read.parts = w->line_words;
     l->read.part_step = word_of(c);
-    return line < LIMIT && w->slots >= span + g->stride_h &&
-           ((uint64_t)g->out_w * g->stride_w + (uint64_t)g->kernel_w * g->dilation_w + g->pad_left) * g->in_c < LIMIT;
+    if (w->slots < span + g->stride_h)
+        return REFUSE("its input lines take %u words and %u of them are needed at a time; the line buffer has %u "
+                      "(EK_LINE_WORDS)",
+                      (unsigned)w->line_words, (unsigned)(span + g->stride_h), (unsigned)c->line_words);
+    const uint64_t reach = (uint64_t)g->out_w * g->stride_w + (uint64_t)g->kernel_w * g->dilation_w + g->pad_left;
+    return line < LIMIT && reach * g->in_c < LIMIT ? true : REFUSE("it is too large");
 }
 
 static uint64_t taps_of(const ek_fmt_conv_geometry *g)
@@ -115,21 +123,18 @@ static bool set_dense(ek_layer *l, const ek_fmt_conv_geometry *g, const ek_openc
 }
 
 static bool set_conv(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *g, const ek_fmt_requant *r,
-                     bool depthwise, const ek_opencl_config *c, const char **why)
+                     bool depthwise, const ek_opencl_config *c, ek_opencl_error *why)
 {
-    *why = "its input lines do not fit the accelerator's line buffer (EK_LINE_WORDS)";
-    if (!set_lines(l, g, c)) return false;
+    if (!set_lines(l, g, c, why)) return false;
     set_places(l, n, g, depthwise ? g->out_c : g->out_c / g->groups);
     set_requant(l, r);
-    *why = "its weights are too large";
     if (depthwise)
         set_depthwise(l, g, c);
     else if (!set_dense(l, g, c))
-        return false;
+        return REFUSE("its weights are too large");
     const uint64_t emits = (uint64_t)l->window.columns * g->kernel_h * l->window.segments * l->window.parts;
     const uint64_t lines = (uint64_t)g->batch * g->out_h;
-    *why = "it is too large";
-    if (lines * g->out_w >= LIMIT || emits >= LIMIT) return false;
+    if (lines * g->out_w >= LIMIT || emits >= LIMIT) return REFUSE("it is too large");
     l->mac.lines = (uint32_t)lines;
     l->mac.pixels = g->out_w;
     l->requant.count = l->mac.lines * l->mac.pixels;
@@ -138,11 +143,10 @@ static bool set_conv(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *
     return true;
 }
 
-static bool set_fully_connected(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
+static bool set_fully_connected(ek_layer *l, const ek_node *n, const ek_opencl_config *c, ek_opencl_error *why)
 {
     const ek_fmt_fully_connected *p = n->params;
-    *why = "it is too wide";
-    if (p->k > UINT16_MAX || p->n > UINT16_MAX) return false;
+    if (p->k > UINT16_MAX || p->n > UINT16_MAX) return REFUSE("it is too wide");
     const ek_fmt_conv_geometry g = { .in_h = p->rows,
                                      .in_w = 1,
                                      .out_h = p->rows,
@@ -160,14 +164,12 @@ static bool set_fully_connected(ek_layer *l, const ek_node *n, const ek_opencl_c
     return set_conv(l, n, &g, &p->requant, false, c, why);
 }
 
-static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
+static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, ek_opencl_error *why)
 {
     const ek_fmt_add *p = n->params;
     const ek_fmt_tensor *a = ek_in_tensor(n, 0), *b = ek_in_tensor(n, 1), *out = ek_out_tensor(n, 0);
     const uint32_t bytes = ek_out_type(n, 0)->bytes;
-    *why = "it broadcasts";
-    if (ek_in_type(n, 0)->bytes != bytes || ek_in_type(n, 1)->bytes != bytes) return false;
-    *why = "EK_VEC is 1";
+    if (ek_in_type(n, 0)->bytes != bytes || ek_in_type(n, 1)->bytes != bytes) return REFUSE("it broadcasts");
     const uint32_t count = ceil_div(bytes, c->lanes);
     l->tiles = 1;
     l->read = (ek_read_arguments){ .at = a->offset,
@@ -198,12 +200,14 @@ static bool set_add(ek_layer *l, const ek_node *n, const ek_opencl_config *c, co
 }
 
 static bool set_pool(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *g, const ek_opencl_config *c,
-                     const char **why)
+                     ek_opencl_error *why)
 {
     const uint64_t span = (uint64_t)(g->kernel_h - 1) * g->dilation_h + 1, pixels = (uint64_t)g->in_h * g->in_w;
-    *why = "its lines do not fit the accelerator's pooling buffer (EK_POOL_WORDS)";
     const uint32_t slots = c->pool_words / g->in_w;
-    if (slots < span || slots < g->stride_h || pixels * g->batch >= LIMIT) return false;
+    if (slots < span || slots < g->stride_h)
+        return REFUSE("its lines of %u pixels do not fit, %u at a time, the pooling buffer of %u (EK_POOL_WORDS)",
+                      (unsigned)g->in_w, (unsigned)(span > g->stride_h ? span : g->stride_h), (unsigned)c->pool_words);
+    if (pixels * g->batch >= LIMIT) return REFUSE("it is too large");
     set_places(l, n, g, g->in_c);
     l->tiles = l->write.group_tiles = ceil_div(g->in_c, c->lanes);
     l->read.tile_step = c->lanes;
@@ -237,7 +241,7 @@ static bool set_pool(ek_layer *l, const ek_node *n, const ek_fmt_conv_geometry *
     return true;
 }
 
-static bool set_mean(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
+static bool set_mean(ek_layer *l, const ek_node *n, const ek_opencl_config *c, ek_opencl_error *why)
 {
     const ek_fmt_avg_pool2d *p = n->params;
     if (!set_pool(l, n, &p->geometry, c, why)) return false;
@@ -250,33 +254,45 @@ static bool set_mean(ek_layer *l, const ek_node *n, const ek_opencl_config *c, c
     return true;
 }
 
-static bool set_kind(ek_layer *l, const ek_node *n, const ek_opencl_config *c, const char **why)
+static bool set_kind(ek_layer *l, const ek_node *n, const ek_opencl_config *c, ek_opencl_error *why)
 {
-    *why = "the accelerator has no such operator";
-    if (n->op->dtype != EK_DTYPE_INT8) return false;
     switch (n->op->kind) {
     case EK_OP_CONV2D: {
         const ek_fmt_conv2d *p = n->params;
-        return !p->codec.id && set_conv(l, n, &p->geometry, &p->requant, false, c, why);
+        return set_conv(l, n, &p->geometry, &p->requant, false, c, why);
     }
     case EK_OP_DEPTHWISE_CONV2D: {
         const ek_fmt_depthwise_conv2d *p = n->params;
-        return !p->codec.id && set_conv(l, n, &p->geometry, &p->requant, taps_of(&p->geometry) <= c->taps, c, why);
+        return set_conv(l, n, &p->geometry, &p->requant, taps_of(&p->geometry) <= c->taps, c, why);
     }
-    case EK_OP_FULLY_CONNECTED:
-        return !((const ek_fmt_fully_connected *)n->params)->codec.id && set_fully_connected(l, n, c, why);
+    case EK_OP_FULLY_CONNECTED: return set_fully_connected(l, n, c, why);
     case EK_OP_ADD: return set_add(l, n, c, why);
     case EK_OP_MAX_POOL2D: return set_pool(l, n, &((const ek_fmt_max_pool2d *)n->params)->geometry, c, why);
-    case EK_OP_AVG_POOL2D: return set_mean(l, n, c, why);
+    default: return set_mean(l, n, c, why);
+    }
+}
+
+/* Weights behind a codec stay on the host, which unpacks them. */
+static bool has_kind(const ek_node *n)
+{
+    if (n->op->dtype != EK_DTYPE_INT8) return false;
+    switch (n->op->kind) {
+    case EK_OP_CONV2D: return !((const ek_fmt_conv2d *)n->params)->codec.id;
+    case EK_OP_DEPTHWISE_CONV2D: return !((const ek_fmt_depthwise_conv2d *)n->params)->codec.id;
+    case EK_OP_FULLY_CONNECTED: return !((const ek_fmt_fully_connected *)n->params)->codec.id;
+    case EK_OP_ADD:
+    case EK_OP_MAX_POOL2D:
+    case EK_OP_AVG_POOL2D: return true;
     default: return false;
     }
 }
 
-bool ek_layer_of(ek_layer *layer, const ek_node *node, const ek_opencl_config *config, const char **why)
+bool ek_layer_of(ek_layer *layer, const ek_node *node, const ek_opencl_config *config, ek_opencl_error *why)
 {
     memset(layer, 0, sizeof *layer);
-    *why = "its operands are not all in the arena";
-    if (!in_arena(node) || !set_kind(layer, node, config, why)) return false;
+    if (!has_kind(node)) return REFUSE("the accelerator has no such operator");
+    if (!in_arena(node)) return REFUSE("its operands are not all in the arena");
+    if (!set_kind(layer, node, config, why)) return false;
     const uint64_t sums = (uint64_t)layer->requant.count * config->lanes * sizeof(int32_t);
     if (sums > layer->link_bytes) layer->link_bytes = sums;
     layer->weights.steps = layer->mac.steps;

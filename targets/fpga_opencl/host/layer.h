@@ -58,7 +58,7 @@ typedef struct ek_layer {
 } ek_layer;
 
 /* The arguments for all tiles. False, and `why` said, when the accelerator cannot run the operator. */
-bool ek_layer_of(ek_layer *layer, const ek_node *node, const ek_opencl_config *config, const char **why);
+bool ek_layer_of(ek_layer *layer, const ek_node *node, const ek_opencl_config *config, ek_opencl_error *why);
 /* Let it run the tiles [first, end) only. */
 void ek_layer_slice(ek_layer *layer, uint32_t first, uint32_t end);
 

@@ -4,8 +4,8 @@
  * when a device is asked for. Nothing of OpenCL is needed to build it or to run without it.
  *
  * A session runs as ever, but operators that the file places on the accelerator (Model.placement)
- * run there. Tensors cross only where the file's placement changes sides; ek_accelerated_crossing
- * lists where. Results are the host's to the bit.
+ * run there. Tensors cross only where the file's placement changes sides. Results are the host's to
+ * the bit.
  *
  * No call waits longer for the device than `seconds` of its settings. After EK_ERR_DEVICE the
  * device may still be at work: what belongs to it is leaked, not waited for.
@@ -58,6 +58,16 @@ void ek_opencl_close(ek_opencl *opencl);
 void ek_opencl_get_config(const ek_opencl *opencl, ek_opencl_config *config);
 /* The built program, for a later open; only its size when `binary` is NULL. */
 ek_status ek_opencl_binary(const ek_opencl *opencl, void *binary, size_t *bytes, ek_opencl_error *error);
+
+/* How often the innermost loop of each stage turns for one operator, all tiles together. */
+typedef struct ek_opencl_loops {
+    uint64_t read, window, weights, mac, requant, pool, write;
+} ek_opencl_loops;
+
+/* Needs no device. EK_ERR_UNSUPPORTED, and why in `error`, for an operator that the accelerator with these sizes
+ * cannot run; EK_ERR_ARG for an operator that the model does not have, and sizes of 0. */
+ek_status ek_opencl_loops_of(ek_opencl_loops *loops, const ek_model *model, uint32_t op, const ek_opencl_config *config,
+                             ek_opencl_error *error);
 
 /* Both the device and the session must outlive it; the session is not to be run otherwise. */
 ek_status ek_accelerated_open(ek_accelerated **accelerated, ek_opencl *opencl, ek_session *session,

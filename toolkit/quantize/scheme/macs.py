@@ -8,7 +8,7 @@ from ...ops import definition
 
 TYPE_WORK = {INT16: 2, FLOAT: 4}
 """Instructions of a multiply-accumulate against one of int8, about: loads are as wide as the type,
-and a Cortex-M4 multiplies two int8 or int16 at a time, but one float."""
+and a small core multiplies two int8 or int16 at a time, but one float."""
 
 
 def macs_of(graph: Graph) -> int:

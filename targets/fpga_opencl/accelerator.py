@@ -1,4 +1,4 @@
-"""The FPGA accelerator (targets/fpga_opencl) through the C host backend: devices and runs."""
+"""The accelerator through the C of host/: devices, programs on them, sessions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...runtime_c._ffi import ffi, lib
-from ..errors import UserError
-from .model import Model
-from .session import MAX_MEMORY, Session, Turn
+from ...toolkit.errors import UserError
+from ...toolkit.runtime import MAX_MEMORY, Model, Session
+from ...toolkit.runtime.session import Turn
 
 SECONDS = 60.0
 """Time that one layer may take on a device before it is given up."""
@@ -40,10 +40,17 @@ class OpStats:
     seconds: float
 
 
+def require_host() -> None:
+    """Raises UserError where the C of host/ is not in the runtime of this process."""
+    if not hasattr(lib, "ek_opencl_open"):
+        raise UserError(
+            "this build of edgekit cannot drive the FPGA accelerator (EDGEKIT_BACKENDS)"
+        )
+
+
 def opencl_devices() -> list[OpenClDevice]:
     """Every device of every OpenCL driver here. Raises UserError that says why there is none."""
-    if not hasattr(lib, "ek_opencl_device_info"):
-        raise UserError("this build of edgekit has no OpenCL backend (EDGEKIT_OPENCL)")
+    require_host()
     info, error = ffi.new("ek_opencl_info *"), ffi.new("ek_opencl_error *")
     found: list[OpenClDevice] = []
     while (status := lib.ek_opencl_device_info(len(found), info, error)) == lib.EK_OK:

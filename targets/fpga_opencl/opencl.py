@@ -8,13 +8,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from ..errors import UserError
-from ..files import read_edge, read_file
-from ..format.reader import read
-from ..fpga import Config, partition
-from ..fpga.config import KERNELS
-from ..runtime import MAX_MEMORY, Model
-from ..runtime.accelerator import AcceleratedSession, Accelerator, OpenClDevice, opencl_devices
+from ...toolkit.errors import UserError
+from ...toolkit.files import read_edge, read_file
+from ...toolkit.format.reader import read
+from ...toolkit.runtime import MAX_MEMORY, Model
+from .accelerator import AcceleratedSession, Accelerator, OpenClDevice, opencl_devices
+from .config import KERNELS, Config
+from .partition import partition
 
 _KNOWN = {"pocl": "Portable Computing Language", "intel-fpga-emulator": "FPGA Emulation"}
 _VENDORS = Path("/etc/OpenCL/vendors")

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files import read_edge
-from ..format.reader import read
-from ..fpga.config import Config
-from ..fpga.estimate import Estimate, estimate
-from .bench import random_inputs
+from ...toolkit.device.bench import random_inputs
+from ...toolkit.files import read_edge
+from ...toolkit.format.reader import read
+from ...toolkit.runtime import Session
+from .config import Config
+from .estimate import Estimate, estimate
 from .opencl import OpenClSession
 
 
@@ -44,8 +45,6 @@ class FpgaCost:
 
 def bench_on_fpga(model: str | Path, device: str | None, config: Config) -> FpgaCost:
     """Run one inference on random inputs of a fixed seed. Raises UserError."""
-    from ..runtime import Session
-
     parsed = read(read_edge(model), str(model))
     with OpenClSession(model, device, config) as session:
         host = Session(model)
@@ -63,14 +62,14 @@ def bench_on_fpga(model: str | Path, device: str | None, config: Config) -> Fpga
             stats[-1].to_host_bytes,
             [
                 OpTime(
-                    op.name,
+                    name,
                     op.kind.name,
                     s.on_device,
                     s.to_device_bytes,
                     s.to_host_bytes,
                     s.seconds,
                 )
-                for op, s in zip(parsed.ops, stats, strict=False)
+                for name, op, s in zip(parsed.op_names, parsed.ops, stats, strict=False)
             ],
             estimate(parsed, session.config),
         )

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..format.model import EdgeModel
+from ...toolkit.format.describe import macs
+from ...toolkit.format.model import EdgeModel
 from .config import Config
-from .shape import Layer, layer_of
+from .loops import loops_of
 
 FILL_CYCLES = 200
 """From a layer's first word read to its first byte written, beside what the loops count."""
@@ -56,19 +57,6 @@ class Estimate:
         return asdict(self)
 
 
-def stage_cycles(layer: Layer) -> dict[str, int]:
-    """Cycles of each stage alone; with channels all run at once, and the slowest sets the pace."""
-    return {
-        "read": layer.tiles * layer.read_words,
-        "window": layer.tiles * layer.window_cycles,
-        "weights": layer.weight_words,
-        "mac": layer.tiles * layer.mac_cycles,
-        "requant": layer.tiles * layer.sums,
-        "pool": layer.tiles * layer.pool_cycles,
-        "write": layer.tiles * layer.written,
-    }
-
-
 def resources(c: Config) -> Resources:
     """DSP blocks: int8 products two a block; per lane two blocks for each of the 64-bit products of
     requant and pool, and two for the products of Add."""
@@ -91,19 +79,18 @@ def resources(c: Config) -> Resources:
 def estimate(model: EdgeModel, config: Config) -> Estimate:
     """Cycles of each operator of `model` on `config`."""
     rows = []
-    for name, op in zip(model.op_names, model.ops, strict=True):
-        layer = layer_of(model, op, config)
-        if isinstance(layer, str):
-            rows.append(LayerCycles(name, op.kind.name, 0, "", 0, 0.0, layer))
+    for name, op, stages in zip(model.op_names, model.ops, loops_of(model, config), strict=True):
+        if isinstance(stages, str):
+            rows.append(LayerCycles(name, op.kind.name, 0, "", 0, 0.0, stages))
             continue
-        stages = stage_cycles(layer)
+        # With channels all stages run at once, and the slowest sets the pace.
         bound = max(stages, key=lambda s: stages[s])
-        cycles = stages[bound] + FILL_CYCLES
-        rate = round(layer.macs / cycles, 2)
-        rows.append(LayerCycles(name, op.kind.name, cycles, bound, layer.macs, rate, ""))
-    cycles, macs = sum(r.cycles for r in rows), sum(r.macs for r in rows)
-    rate = round(macs / max(1, cycles), 2)
-    return Estimate(asdict(config), resources(config), cycles, macs, rate, rows)
+        cycles, products = stages[bound] + FILL_CYCLES, macs(op.kind, op.params)
+        rate = round(products / cycles, 2)
+        rows.append(LayerCycles(name, op.kind.name, cycles, bound, products, rate, ""))
+    cycles, total = sum(r.cycles for r in rows), sum(r.macs for r in rows)
+    rate = round(total / max(1, cycles), 2)
+    return Estimate(asdict(config), resources(config), cycles, total, rate, rows)
 
 
-__all__ = ["Estimate", "Resources", "estimate", "resources", "stage_cycles"]
+__all__ = ["Estimate", "Resources", "estimate", "resources"]

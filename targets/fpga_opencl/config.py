@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from ... import targets
-from ..errors import UserError
+from ...toolkit.errors import UserError
 
-KERNELS = targets.FOLDER / "fpga_opencl" / "edgekit.cl"
+FOLDER = Path(__file__).parent
+KERNELS = FOLDER / "edgekit.cl"
+SIZES = (2, 4, 8, 16, 32, 64)
+"""What `vec` and `lanes` may be."""
 HEADER = "edgekit_config.h"
 EMULATED_DEPTH = 65536
 """Channel depth under emulation, where a shallow channel makes stages wait for each other."""
@@ -32,8 +35,8 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, value in (("vec", self.vec), ("lanes", self.lanes)):
-            if value not in (2, 4, 8, 16, 32, 64):
-                raise UserError(f"--{name} {value}: give 2, 4, 8, 16, 32 or 64")
+            if value not in SIZES:
+                raise UserError(f"{name} {value}: must be one of {', '.join(map(str, SIZES))}")
         for name, value in asdict(self).items():
             if value < 1:
                 raise UserError(f"{name} {value}: must be positive")
@@ -73,4 +76,4 @@ class Config:
         )
 
 
-__all__ = ["EMULATED_DEPTH", "HEADER", "KERNELS", "Config"]
+__all__ = ["EMULATED_DEPTH", "FOLDER", "HEADER", "KERNELS", "SIZES", "Config"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..format.model import ABSENT, EdgeModel, TensorRecord
-from ..format.schema import Place
-from ..format.writer import write
+from ...toolkit.format.model import ABSENT, EdgeModel, TensorRecord
+from ...toolkit.format.schema import Place
+from ...toolkit.format.writer import write
 from .config import Config
-from .shape import layer_of
+from .loops import loops_of
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,8 @@ def partition(model: EdgeModel, config: Config) -> tuple[bytes, list[Placed]]:
 def on_accelerator(model: EdgeModel, config: Config) -> list[Placed]:
     """The decision for each operator, in order."""
     found = []
-    for name, op in zip(model.op_names, model.ops, strict=True):
-        layer = layer_of(model, op, config)
-        reason = layer if isinstance(layer, str) else ""
+    for name, op, loops in zip(model.op_names, model.ops, loops_of(model, config), strict=True):
+        reason = loops if isinstance(loops, str) else ""
         found.append(Placed(name, op.kind.name, not reason, reason))
     return found
 

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ... import runtime_c, targets
-from ..files import read_edge
-from ..format.reader import read
-from ..format.strip import strip
-from ..fpga.config import HEADER, KERNELS, Config
-from ..fpga.estimate import Estimate, estimate
-from ..fpga.partition import Placed, boundaries, partition
-from .folder import check_folder, install
-from .process import require, run
-
-_HOST = Path(__file__).parents[2] / "targets" / "fpga_opencl" / "host"
+from ...toolkit.device.folder import check_folder, install
+from ...toolkit.device.process import require, run
+from ...toolkit.files import read_edge
+from ...toolkit.format.reader import read
+from ...toolkit.format.strip import strip
+from .config import FOLDER, HEADER, KERNELS, Config
+from .estimate import Estimate, estimate
+from .partition import Placed, boundaries, partition
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,10 @@ def build_for_fpga(
         (staged / HEADER).write_text(config.header())
         (staged / "model.edge").write_bytes(strip(data))
         (staged / "estimate.json").write_text(json.dumps(found.to_json(), indent=2) + "\n")
-        shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "compile.sh", staged)
-        shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "main.c", staged)
-        shutil.copy(targets.FOLDER / "fpga_opencl" / "deploy" / "CMakeLists.txt", staged)
+        for name in ("compile.sh", "main.c", "CMakeLists.txt"):
+            shutil.copy(FOLDER / "deploy" / name, staged)
         shutil.copytree(runtime_c.SOURCE / "include" / "edgekit", staged / "include" / "edgekit")
-        shutil.copy(_HOST / "opencl.h", staged / "include")
+        shutil.copy(FOLDER / "host" / "opencl.h", staged / "include")
         _archive(Path(temporary) / "host", staged)
         kept = install(staged, out, force=force, own=("main.c",))
         files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
@@ -77,8 +74,9 @@ def _archive(work: Path, staged: Path) -> None:
     """libedgekit.a for this machine, with all operators and the OpenCL backend."""
     cmake = require("cmake", "cmake", "building the host's side")
     require("cc", "gcc", "building the host's side")
-    command: list[str | Path] = [cmake, "-S", runtime_c.SOURCE, "-B", work, "-DEDGEKIT_OPENCL=ON"]
-    run([*command, f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}"], "configuring the host's side")
+    command: list[str | Path] = [cmake, "-S", runtime_c.SOURCE, "-B", work]
+    command += [f"-DEDGEKIT_BACKENDS={FOLDER.name}", f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}"]
+    run(command, "configuring the host's side")
     run([cmake, "--build", work, "--parallel", "2"], "compiling the host's side")
     shutil.copy(work / "libedgekit.a", staged)
 

@@ -1,0 +1,1 @@
+"""The FPGA accelerator: its backend (backend.py), which the toolkit finds through target.toml."""

@@ -1,0 +1,114 @@
+"""What the toolkit asks of the FPGA accelerator, as toolkit/device/backend.py has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...toolkit.device.backend import Findings, Setting, Settings, Table
+from .bench import bench_on_fpga
+from .build import build_for_fpga
+from .config import SIZES, Config
+from .estimate import Estimate
+from .opencl import OpenClSession, devices
+
+
+def _size(word: str) -> int:
+    if word not in map(str, SIZES):
+        raise ValueError(f"must be one of {', '.join(map(str, SIZES))}")
+    return int(word)
+
+
+class _Backend:
+    settings = (
+        Setting("vec", "multiply-accumulates per lane and cycle", 8, _size),
+        Setting("lanes", "output channels per cycle", 8, _size),
+    )
+
+    def devices(self) -> str:
+        return "; ".join(d.name for d in devices())
+
+    def session(
+        self, source: str | Path, device: str | None, settings: Settings, max_memory: int | None
+    ) -> OpenClSession:
+        return OpenClSession(source, device, Config.sized(**settings), max_memory=max_memory)
+
+    def bench(self, model: str | Path, device: str | None, settings: Settings) -> Findings:
+        cost = bench_on_fpga(model, device, Config.sized(**settings))
+        rows = [
+            (
+                op.name,
+                op.operator,
+                "device" if op.on_device else "host",
+                f"{op.to_device_bytes:,}",
+                f"{op.to_host_bytes:,}",
+                f"{op.seconds * 1e3:.2f}",
+                f"{layer.cycles:,}" if layer.cycles else "",
+            )
+            for op, layer in zip(cost.ops, cost.estimate.layers, strict=True)
+        ]
+        columns = (
+            "~name", "operator", "where", ">to device", ">to host", ">ms here", ">est. cycles",
+        )  # fmt: skip
+        same = "Outputs match the host bit for bit" if cost.same_bytes else "MISMATCH with the host"
+        return Findings(
+            cost.to_json(),
+            (Table(f"{model} on {cost.device}", columns, rows),),
+            (
+                f"{same}; {cost.seconds * 1e3:.1f} ms on {cost.device}, without compiling the "
+                "kernels (not FPGA time)",
+                f"Estimated {cost.estimate.cycles:,} cycles per inference, "
+                f"{cost.estimate.macs_per_cycle:.1f} MAC per cycle",
+            ),
+        )
+
+    def build(
+        self, model: str | Path, output: str | Path, settings: Settings, *, force: bool
+    ) -> Findings:
+        config = Config.sized(**settings)
+        done = build_for_fpga(model, output, config, force=force)
+        crossing = sum(c["bytes"] for c in done.crossings)
+        title = f"{done.output}: {config.vec} x {config.lanes}"
+        return Findings(
+            done.to_json(),
+            (_cycles(title, done.estimate),),
+            (
+                *_costs(done.estimate),
+                f"{sum(p.on_accelerator for p in done.placed)} of {len(done.placed)} operators on "
+                f"the accelerator; {len(done.crossings)} tensors cross, {crossing:,} bytes",
+                "compile.sh has the aoc and v++ command lines (untested)",
+            ),
+            done.kept,
+        )
+
+
+def _cycles(title: str, found: Estimate) -> Table:
+    columns = (
+        "~name", "operator", ">est. cycles", "bound by", ">MACs", ">per cycle",
+        "on the host because",
+    )  # fmt: skip
+    rows = [
+        (
+            layer.name,
+            layer.operator,
+            f"{layer.cycles:,}" if layer.cycles else "",
+            layer.bound,
+            f"{layer.macs:,}" if layer.macs else "",
+            f"{layer.macs_per_cycle:.1f}" if layer.macs else "",
+            layer.host,
+        )
+        for layer in found.layers
+    ]
+    return Table(title, columns, rows)
+
+
+def _costs(found: Estimate) -> tuple[str, str]:
+    r = found.resources
+    return (
+        f"{found.cycles:,} cycles for {found.macs:,} MACs: {found.macs_per_cycle:.1f} of "
+        f"{r.macs_per_cycle} a cycle",
+        f"{r.dsp_blocks} DSP blocks, {r.memory_bits:,} bits on chip ({r.m20k_blocks} M20K); "
+        "estimates, see docs/deploy-fpga.md",
+    )
+
+
+BACKEND = _Backend()

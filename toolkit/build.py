@@ -23,7 +23,7 @@ from .format.model import (
 from .format.schema import FORMS, TYPED_BY_OUTPUT, Place
 from .format.structs import pack
 from .format.writer import write
-from .ir import Array, Graph, Node, Value
+from .ir import Array, Graph, Node, Port, Value
 from .ops import definition
 from .ops._opdef import Lowered
 from .ops.fake_quantize import spelled_out
@@ -122,7 +122,9 @@ def prove(data: bytes) -> None:
 
 def open_once(graph: Graph) -> Session:
     """A session of `graph` for a few runs, opened fast."""
-    return Session(Model(build_file(graph, compact=False), checksum=False), max_memory=None)
+    return Session(
+        Model(build_file(graph, compact=False), checksum=False), max_memory=None, numbers=True
+    )
 
 
 def build_model(
@@ -142,6 +144,10 @@ def build_model(
         orders.append(better)
     models = [_plan(graph, order, provenance, kept, TRIES) for order in orders]
     return min(models, key=lambda m: m.memory.arena_bytes)
+
+
+def _io(port: Port, index: _Tensors) -> IoRecord:
+    return IoRecord(port.name, index(port.value), port.onnx_dtype, port.shape, port.labels)
 
 
 def _form(node: Node, lowered: Lowered) -> OpForm:
@@ -171,7 +177,7 @@ def _plan(
     layout = place(buffers, ARENA_ALIGN, tries)
 
     index = _Tensors(blob, {v: layout.offsets[i] for v, i in buffer_of.items()})
-    inputs = [IoRecord(p.name, index(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
+    inputs = [_io(p, index) for p in graph.inputs]
     ops = [
         OpRecord(
             step.lowered.kind,
@@ -184,7 +190,7 @@ def _plan(
         )
         for at, step in steps.items()
     ]
-    outputs = [IoRecord(p.name, index(p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
+    outputs = [_io(p, index) for p in graph.outputs]
     memory = Memory(
         macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
         arena_bytes=layout.total,

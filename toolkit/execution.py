@@ -18,17 +18,19 @@ from .ir import Array
 from .progress import Progress, silent
 from .runtime import MAX_MEMORY, IoInfo, Session
 from .runtime.batches import join, split
+from .runtime.convert import texts_of
 
 
 @dataclass(frozen=True)
 class OutputSummary:
-    """An output over all samples."""
+    """An output over all samples; of strings, `min` and `max` are numbers of `labels`."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     min: float
     max: float
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def run(
     """
     if output is not None:
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
-    session = Session(model, kernels, max_memory)
+    session = Session(model, kernels, max_memory, numbers=True)
     feeds, batch = split(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session
     if target is not None:
@@ -76,6 +78,13 @@ def run(
         results.append(runner.run(feed))
         progress("running", i, len(feeds))
     arrays = {io.name: join([r[io.name] for r in results], batch) for io in session.outputs}
+    labels = {io.name: io.labels for io in session.outputs}
+    ranges = {
+        n: (float(a.min()), float(a.max())) if a.size else (0.0, 0.0) for n, a in arrays.items()
+    }
+    for io in session.outputs:
+        if io.is_text:
+            arrays[io.name] = texts_of(io, arrays[io.name])
     if output is not None:
         write_atomically(output, npz(arrays))
     return Ran(
@@ -87,8 +96,8 @@ def run(
                 name,
                 str(a.dtype),
                 a.shape,
-                float(a.min()) if a.size else 0.0,
-                float(a.max()) if a.size else 0.0,
+                *ranges[name],
+                labels[name],
             )
             for name, a in arrays.items()
         ],

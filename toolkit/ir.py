@@ -136,6 +136,8 @@ class Port:
     value: Value
     onnx_dtype: int  # TensorProto.DataType
     shape: Shape
+    labels: tuple[str, ...] = ()
+    """Of strings: what each number stands for. Of floats: names of the last axis, if any."""
 
 
 @dataclass(eq=False)

@@ -16,6 +16,9 @@ import numpy as np
 
 DType = np.dtype[Any]
 
+STRING = 8
+"""TensorProto.STRING: numbers of labels."""
+
 FLOAT, INT8, INT16, INT32, UINT8 = (
     np.dtype(t) for t in (np.float32, np.int8, np.int16, np.int32, np.uint8)
 )
@@ -48,6 +51,7 @@ ELEMENTS: tuple[Element, ...] = (
     Element(5, "int16", INT16, INT32, "Int16"),
     Element(6, "int32", INT32, INT32, "Int32"),
     Element(7, "int64", np.dtype(np.int64), INT32, "Int64"),
+    Element(STRING, "string", np.dtype(np.int64), INT32),  # numbers of labels
     Element(9, "bool", BOOL, UINT8),
     Element(10, "float16", np.dtype(np.float16), FLOAT, "Float16"),
     Element(11, "float64", np.dtype(np.float64), FLOAT, "Float64"),
@@ -68,7 +72,7 @@ BY_ONNX: Mapping[int, Element] = {e.onnx: e for e in ELEMENTS}
 """The element types by TensorProto.DataType."""
 
 
-OF_NUMPY: Mapping[DType, Element] = {e.numpy: e for e in ELEMENTS}
+OF_NUMPY: Mapping[DType, Element] = {e.numpy: e for e in ELEMENTS if e.onnx != STRING}
 """The element types by what users have."""
 
 

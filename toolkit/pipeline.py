@@ -116,7 +116,7 @@ def check(
     `max_memory` is as for a Session. Raises UserError or
     CalibrationError.
     """
-    session = Session(edge, kernels, max_memory)
+    session = Session(edge, kernels, max_memory, numbers=True)
     if layers and not any(op.name for op in read(session.model.data.tobytes()).ops):
         raise UserError(
             f"{session.model.source}: names of operators were left out (--strip, or edgekit "

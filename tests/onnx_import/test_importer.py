@@ -71,16 +71,6 @@ def test_problems_of_one_cause_are_one_line(make_model):
     assert lines[2].startswith("  - NonZero 'other': ")
 
 
-def test_zip_map_is_answered_with_the_option_of_the_exporter(make_model):
-    zipped = node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[0, 1])
-    model = make_model([zipped], {"x": (1, 2)}, ["y"], infer=False)
-    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
-    kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(1, None))
-    model.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(kind))
-    (problem,) = problems(model)
-    assert "ZipMap is not supported" in problem.why and "'zipmap': False" in problem.remedy
-
-
 @pytest.mark.parametrize("op", ["Pad", "Relu"])
 def test_what_onnx_takes_and_we_cannot_read_is_a_bug_of_ours(make_model, monkeypatch, op):
     """A node that onnx refuses is the user's; any other fault is not put on them."""

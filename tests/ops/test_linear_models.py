@@ -23,7 +23,7 @@ def test_values_are_predicted(run_onnx, targets):
     run_onnx("LinearRegressor", {"x": X}, targets=targets, **attrs, **ML).agree()
 
 
-@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
 @pytest.mark.parametrize("labels", [[0, 1, 2], [7, -1, 4]])
 def test_classes_are_told(run_onnx, transform, labels):
     attrs = {"coefficients": ROWS, "intercepts": ROWS[:3], "classlabels_ints": labels}
@@ -31,16 +31,19 @@ def test_classes_are_told(run_onnx, transform, labels):
     run_onnx("LinearClassifier", {"x": X}, outputs=2, **attrs, **ML).agree()
 
 
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
+@pytest.mark.parametrize("labels", [[0, 1], [7, -1]])
+def test_one_score_tells_two_classes(run_onnx, transform, labels):
+    attrs = {"coefficients": ROWS[:5], "intercepts": ROWS[:1], "classlabels_ints": labels}
+    run_onnx(
+        "LinearClassifier", {"x": X}, outputs=2, post_transform=transform, **attrs, **ML
+    ).agree()
+
+
 @pytest.mark.parametrize("norm", ["L1", "L2"])
 def test_rows_are_normalized(run_onnx, norm):
     x = np.concatenate([X, np.zeros((1, 5), np.float32)])
     run_onnx("Normalizer", {"x": x}, norm=norm, **ML).agree()
-
-
-def test_classes_of_strings_are_refused(run_onnx):
-    attrs = {"coefficients": ROWS, "intercepts": ROWS[:3], "classlabels_strings": ["a", "b", "c"]}
-    with pytest.raises(UnsupportedError, match="classes are strings"):
-        run_onnx("LinearClassifier", {"x": X}, outputs=2, **attrs, **ML)
 
 
 def test_labels_beyond_int32_are_refused(run_onnx):

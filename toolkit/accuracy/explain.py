@@ -73,7 +73,7 @@ def explain(
     """
     simulated_model = simulated_model_of(read(data), graph)
     activations = ActivationStatistics(
-        Session(data, max_memory=None), simulated_model, inputs, progress
+        Session(data, max_memory=None, numbers=True), simulated_model, inputs, progress
     )
     for name, statistics in activations.statistics.items():
         if extremes and base_of(name) in extremes:

@@ -42,7 +42,8 @@ class Judge:
         self.metric = open_metric(None) if metric is None else metric
         if self.metric.in_points:
             check_class(graph, self.metric.labels, others or {})
-        session, keeper = Session(build_file(graph), max_memory=None), make_keeper(graph)
+        keeper = make_keeper(graph)
+        session = Session(build_file(graph), max_memory=None, numbers=True)
         for _ in keeper.passing(samples):
             pass
         if not keeper.seen:
@@ -76,7 +77,7 @@ class Judge:
         )
 
     def _answers(self, data: bytes) -> dict[str, Array]:
-        run = Session(data, max_memory=None).run
+        run = Session(data, max_memory=None, numbers=True).run
         return self.evaluation_set.together(map(run, self.evaluation_set.feeds))
 
 

@@ -26,8 +26,11 @@ class Oracle(Protocol):
 class OnnxRuntime:
     """onnxruntime on the CPU, single-threaded and without fast approximations."""
 
-    def __init__(self, model: str | Path | bytes) -> None:
+    def __init__(self, model: str | Path | bytes, graph: Graph) -> None:
         import onnxruntime
+
+        self._labels = {p.name: p.labels for p in graph.outputs if p.labels}
+        self._texts = {p.name: np.array(p.labels) for p in graph.inputs if p.labels}
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -44,10 +47,28 @@ class OnnxRuntime:
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         try:
-            results = self._session.run(self._outputs, dict(feed))
+            results = self._session.run(
+                self._outputs, {k: self._given(k, v) for k, v in feed.items()}
+            )
         except Exception as why:  # as above
             raise UserError(f"onnxruntime cannot run the float model: {why}") from why
-        return {n: np.asarray(r) for n, r in zip(self._outputs, results, strict=True)}
+        return {n: self._numbers(n, r) for n, r in zip(self._outputs, results, strict=True)}
+
+    def _given(self, name: str, array: Array) -> Array:
+        if name not in self._texts or array.dtype.kind not in "iu":
+            return array
+        return np.append(self._texts[name], "")[array].astype(object)
+
+    def _numbers(self, name: str, result: Any) -> Array:
+        """Strings as the numbers of their labels, maps as rows of their values."""
+        labels = self._labels.get(name)
+        if labels is None:
+            return np.asarray(result)
+        if isinstance(result, list):
+            rows = [{str(k): v for k, v in row.items()} for row in result]
+            return np.array([[row[label] for label in labels] for row in rows], np.float32)
+        known = {label: i for i, label in enumerate(labels)}
+        return np.array([known.get(t, -1) for t in result.ravel()], np.int64).reshape(result.shape)
 
 
 class OwnRuntime:
@@ -56,7 +77,7 @@ class OwnRuntime:
     name = "edgekit float32"
 
     def __init__(self, graph: Graph) -> None:
-        self._session = Session(build_file(graph), max_memory=None)
+        self._session = Session(build_file(graph), max_memory=None, numbers=True)
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         return self._session.run(feed)
@@ -66,7 +87,7 @@ def make_oracle(model: str | Path | bytes | None, graph: Graph) -> Oracle:
     """onnxruntime on `model` where both are there, else our runtime on `graph`."""
     if model is not None:
         try:
-            return OnnxRuntime(model)
+            return OnnxRuntime(model, graph)
         except ImportError:
             pass
     return OwnRuntime(graph)

@@ -62,5 +62,9 @@ def run(
             for o in done.outputs
         ],
     )
+    for o in done.outputs:
+        if o.labels:
+            what = "columns" if o.dtype.startswith("float") else "labels"
+            people.print(f"{what} of {o.name}: {', '.join(o.labels)}")
     if output is not None:
         people.print(f"written to {output}")

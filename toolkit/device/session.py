@@ -30,7 +30,7 @@ class EmulatedSession:
         cpu: str | None = None,
         max_memory: int | None = MAX_MEMORY,
     ) -> None:
-        self._host = Session(source, max_memory=max_memory)
+        self._host = Session(source, max_memory=max_memory, numbers=True)
         raw = [self._host.to_raw(sample) for sample in samples]
         with Device(self._host.model.data.tobytes(), target, cpu) as device:
             answers = device.run(raw).outputs

@@ -82,6 +82,7 @@ class IoRecord:
     tensor: int
     onnx_dtype: int
     shape: Shape
+    labels: tuple[str, ...] = ()  # ir.Port.labels
 
 
 @dataclass(frozen=True)

@@ -153,9 +153,15 @@ class _Reader:
                 self._scalar(t, "Io", "tensor", number_types.Uint16Flags),
                 self._scalar(t, "Io", "onnx_dtype", number_types.Uint16Flags),
                 tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist()),
+                self._labels(t),
             )
             for t in self._tables(field)
         ]
+
+    def _labels(self, io: Table) -> tuple[str, ...]:
+        if not io.Offset(4 + 2 * SLOTS["Io"]["labels"]):
+            return ()
+        return tuple(self._bytes(io, "Io", "labels", 1).decode().split("\0")[:-1])
 
     def _has(self, field: str) -> bool:
         """Whether the file has a section that may be left out."""

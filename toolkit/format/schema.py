@@ -1207,6 +1207,7 @@ SLOTS: dict[str, dict[str, int]] = {
         "tensor": 1,
         "onnx_dtype": 2,
         "shape": 3,
+        "labels": 4,
     },
     "Provenance": {
         "producer": 0,

@@ -21,6 +21,7 @@ class GraphBuilder:
         self.graph = graph
         self.scope = "const"
         self._taken = set(reserved)
+        self._labels: dict[Value, tuple[str, ...]] = {}
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
         """Append a node with one output. Constants get the runtime's element types."""
@@ -63,6 +64,18 @@ class GraphBuilder:
         if x.const is not None:
             return self.constant(x.const.reshape(shape), x.name)
         return self.emit("Reshape", [x], shape=shape)
+
+    def label(self, x: Value, labels: Sequence[str]) -> Value:
+        given = tuple(labels)
+        for text in given:
+            if "\0" in text:
+                raise Unsupported(f"the label {text!r} holds a NUL", "rename it")
+        named = self.emit("Reshape", [x], shape=x.shape)  # a value of its own, which passes remove
+        self._labels[named] = given
+        return named
+
+    def labels_of(self, x: Value) -> tuple[str, ...] | None:
+        return self._labels.get(x)
 
     def unique(self, base: str) -> str:
         """A name nobody has: `base`, or `base` with a number."""

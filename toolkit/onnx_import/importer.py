@@ -10,7 +10,7 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
-from ..numerics import OF_NUMPY, is_real
+from ..numerics import OF_NUMPY, STRING, is_real
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
@@ -24,6 +24,7 @@ from .attributes import (
 from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
 from .grids import Quantized
+from .labels import vocabulary
 from .limits import MAX_RANK
 from .narrow import ARITHMETIC, Narrow, doubles
 from .onnx_process import OnnxError
@@ -97,7 +98,15 @@ class Importer:
         self._elements[info.name] = element
         self._named.add(value)
         self._quantized.elements[value] = element
-        return value
+        if element != STRING:
+            return value
+        texts = vocabulary(self._model.graph)
+        if not texts:
+            why = "the model names no strings that its input could hold"
+            self._problems.append(Problem(info.name, "input", why, "encode them before the model"))
+            return _Lost()
+        self._graph.inputs[-1].labels = texts
+        return self._build.label(value, texts)
 
     def _walk(self, graph: onnx.GraphProto, scope: Scope) -> None:
         for tensor in graph.initializer:
@@ -138,7 +147,11 @@ class Importer:
             known = [v for v in plain if not isinstance(v, _Lost)]
             if len(known) < len(plain):
                 raise _Refused(None)
-            for name, value in zip(node.output, self._convert(node, known), strict=False):
+            made = self._convert(node, known)
+            if node.op_type in KEEPS_LABELS:
+                texts = self._labels(known)
+                made = [v if texts is None else self._build.label(v, texts) for v in made]
+            for name, value in zip(node.output, made, strict=False):
                 if name and value.type.size:
                     scope[name] = self._settle(self._as_in_onnx(node, name, value), name)
                 elif name:  # there is nothing to compute
@@ -174,6 +187,12 @@ class Importer:
         for name, made in (found or {}).items():
             scope[name] = self._settle(made, name) if isinstance(made, Value) else made
         return found is not None
+
+    def _labels(self, inputs: Sequence[Value | None]) -> tuple[str, ...] | None:
+        """The labels that all inputs of strings have."""
+        found = {None if v is None else self._build.labels_of(v) for v in inputs}
+        first = None if inputs[0] is None else self._build.labels_of(inputs[0])
+        return first if found <= {first, None} else None
 
     def _as_in_onnx(self, node: onnx.NodeProto, name: str, value: Value) -> Value:
         if value.dtype != np.int32 or node.op_type not in (*ARITHMETIC, "Cast"):
@@ -287,8 +306,14 @@ class Importer:
             return None
         if isinstance(value, Quantized):
             value = value.integers
-        element = info.type.tensor_type.elem_type
-        if not info.type.HasField("tensor_type") or element not in RUNTIME_TYPE:
+        element, labels = info.type.tensor_type.elem_type, self._build.labels_of(value)
+        if info.type.HasField("sequence_type") and labels is not None:  # a ZipMap's maps
+            element = onnx.TensorProto.FLOAT
+        elif element == STRING and labels is None:
+            why = "its strings are not labels that the model names"
+            self._problems.append(Problem(info.name, "output", why, "leave it out"))
+            return None
+        elif not info.type.HasField("tensor_type") or element not in RUNTIME_TYPE:
             self._problems.append(Problem(info.name, "output", "its type is not supported"))
             return None
         if len(value.shape) > MAX_RANK:
@@ -305,7 +330,8 @@ class Importer:
             except ValueError as why:
                 self._problems.append(Problem(info.name, "output", str(why)))
                 return None
-        return Port(info.name, value, element, value.shape)
+        of_text = element == STRING or info.type.HasField("sequence_type")
+        return Port(info.name, value, element, value.shape, labels or () if of_text else ())
 
     def _copied(self, value: Value, name: str) -> Value:
         """A value of its own for an output that is an input or a constant."""
@@ -328,6 +354,12 @@ class Importer:
                 port.value.name = port.name
                 renamed.add(port.value)
 
+
+KEEPS_LABELS = frozenset(
+    ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Gather",
+     "Slice", "ArrayFeatureExtractor")
+)  # fmt: skip
+"""Operators that move strings as they are."""
 
 STATIC = ("Shape", "Size")
 """Operators that need only the type of their input."""

@@ -45,11 +45,6 @@ def _reason(node: onnx.NodeProto) -> tuple[str, str]:
             "the shape of its output depends on the values of its input",
             "cut the model before it and do this step outside",
         )
-    if op == "ZipMap":
-        return (
-            "ZipMap is not supported",
-            "export with to_onnx(..., options={'zipmap': False})",
-        )
     if node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
         return f"operators of domain '{node.domain}' are unknown", "export with standard operators"
     return "the operator is not supported", "see docs/supported-ops.md"

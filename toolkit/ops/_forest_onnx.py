@@ -45,12 +45,28 @@ def read_listed(node: OnnxNode, features: int, targets: int, prefix: str) -> For
     if aggregate in (TreeAggregate.Sum, TreeAggregate.Average):  # a sum is the same without zeros
         rows = {k: [e for e in row if e[1]] if len(row) > 1 else row for k, row in rows.items()}
 
+    def same_answer(k: int) -> int | None:
+        """The false node of an equality that asks its feature for another value to the same end.
+
+        So converters write that a feature is in a set, and share the end.
+        """
+        f = at.get((trees[k], columns["falsenodeids"][k]))
+        if f is None or f == k:
+            return None
+        alike = modes[k] == modes[f] == "BRANCH_EQ" and tracks[k] == tracks[f]
+        names = ("featureids", "truenodeids")
+        same = alike and all(columns[name][k] == columns[name][f] for name in names)
+        return f if same else None
+
     def visit(k: int) -> tuple[Any, ...] | int:
         if modes[k] == "LEAF":
             return leaves(tuple(rows.get((trees[k], ids[k]), ())))
         _check(modes[k], columns["featureids"][k], features)
-        q, swapped = question(modes[k], columns["featureids"][k], [values[k]], bool(tracks[k]))
-        ends = [at.get((trees[k], columns[name][k])) for name in ("truenodeids", "falsenodeids")]
+        limits, last = [values[k]], k
+        while len(limits) < len(ids) and (follower := same_answer(last)) is not None:
+            limits, last = [*limits, values[follower]], follower
+        q, swapped = question(modes[k], columns["featureids"][k], limits, bool(tracks[k]))
+        ends = [at.get((trees[k], columns[name][last])) for name in ("truenodeids", "falsenodeids")]
         if None in ends:
             raise Unsupported(f"tree {trees[k]} lacks a node that another names")
         return q, *(ends[::-1] if swapped else ends)

@@ -72,6 +72,12 @@ class Builder(Protocol):
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value: ...
 
+    def label(self, x: Value, labels: Sequence[str]) -> Value:
+        """`x` as a new value with labels: of int32 what a number stands for, else its columns."""
+
+    def labels_of(self, x: Value) -> tuple[str, ...] | None:
+        """The labels that `x` was given; None without."""
+
 
 class Blob(Protocol):
     """Where `lower` puts constants. Identical arrays share their bytes."""

@@ -85,22 +85,23 @@ def above(b: Builder, x: Value, limit: float) -> Value:
     return b.emit("Cast", [b.emit("Less", [_number(b, limit), x])], to=np.dtype(np.int32))
 
 
-def class_labels(node: OnnxNode) -> list[int]:
-    """The classes' labels. Raises Unsupported for strings."""
+def class_labels(node: OnnxNode) -> list[int] | list[str]:
+    """The classes' labels."""
     for name in ("classlabels_int64s", "classlabels_ints"):
         if node.attrs.get(name):
             return [int(v) for v in node.attrs[name]]
     if node.attrs.get("classlabels_strings"):
-        raise Unsupported("its classes are strings", "export it with integer classes")
+        return [str(v) for v in node.attrs["classlabels_strings"]]
     raise Unsupported("it has no class labels", "export the model again")
 
 
-def labelled(b: Builder, index: Value, labels: Sequence[int]) -> Value:
-    """The label of each class index."""
-    named = b.constant(np.array(labels, np.int64))
+def labelled(b: Builder, index: Value, labels: Sequence[int] | Sequence[str]) -> Value:
+    """The label of each class index; strings stay numbers, with the labels."""
+    if isinstance(labels[0], str):
+        return b.label(index, [str(text) for text in labels])
     if list(labels) == list(range(len(labels))):
         return index
-    return b.emit("Gather", [named, index], axis=0)
+    return b.emit("Gather", [b.constant(np.array(labels, np.int64)), index], axis=0)
 
 
 def best_of(b: Builder, scores: Value) -> Value:

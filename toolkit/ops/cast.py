@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..format.model import DTYPE_OF
@@ -16,6 +18,7 @@ from ..numerics import (
     INT16,
     INT32,
     OF_NUMPY,
+    STRING,
     UINT8,
     Element,
 )
@@ -49,11 +52,13 @@ class Cast(OpDef):
         assert x is not None
         if node.op == "Cast":
             code = int(node.attrs["to"])
+            if (texts := b.labels_of(x)) is not None and x.dtype == INT32:
+                return [_cast_text(b, x, texts, code)]
         else:
             like = node.inputs[1]
             assert like is not None
             code = _element_like(like, node.element(1))
-        if code not in BY_ONNX or BY_ONNX[code].held is None:
+        if code not in BY_ONNX or BY_ONNX[code].held is None or code == STRING:
             name = BY_ONNX[code].name if code in BY_ONNX else f"element type {code}"
             raise Unsupported(
                 f"it casts to {name}",
@@ -106,6 +111,19 @@ def _element_like(like: Value, element: int | None) -> int:
     if like.dtype == UINT8:
         raise Unsupported("it may cast to uint8 or to bool", "use Cast, which says which")
     return _OWN[like.dtype]
+
+
+def _cast_text(b: Builder, x: Value, texts: Sequence[str], code: int) -> Value:
+    """Strings, as strings or as the numbers that they spell."""
+    if code == STRING:
+        return x
+    try:
+        numbers = np.array([float(t) for t in texts])
+    except ValueError:
+        why = f"it casts strings to numbers, and {texts} are no numbers"
+        raise Unsupported(why, "encode them with a LabelEncoder") from None
+    held = BY_ONNX[code].held if code in BY_ONNX else None
+    return b.emit("Gather", [b.constant(numbers.astype(held or FLOAT)), x], axis=0)
 
 
 OPS: tuple[OpDef, ...] = (Cast(),)

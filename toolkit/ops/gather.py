@@ -39,6 +39,12 @@ class Gather(OpDef):
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x, indices = node.inputs[0], node.inputs[1]
         assert x is not None and indices is not None
+        if (
+            node.op == "ArrayFeatureExtractor"
+            and x.const is not None
+            and x.const.dtype.kind in "OSU"
+        ):
+            return [_named(b, x.const, indices)]
         if node.op == "ArrayFeatureExtractor":
             picked = self._take(b, x, b.reshape(indices, (indices.type.size,)), len(x.shape) - 1)
             lead = x.shape[:-1] if len(x.shape) > 1 else (1,)
@@ -121,6 +127,14 @@ class Gather(OpDef):
             "count": indices.type.size,
         }
         return Lowered(OpKind.Gather, params, [x, indices])
+
+
+def _named(b: Builder, texts: Array, indices: Value) -> Value:
+    """Of constant strings those at the indices: the indices themselves, with these labels."""
+    words = [t.decode() if isinstance(t, bytes) else str(t) for t in texts.ravel()]
+    if len(words) != texts.shape[-1]:
+        raise Unsupported("it picks from several rows of strings", "give one row")
+    return b.label(b.reshape(indices, (1, indices.type.size)), words)
 
 
 def _rows(at: Array, shape: Shape, batch: int) -> NDArray[np.int64]:

@@ -87,7 +87,7 @@ def _classified(b: Builder, node: OnnxNode, x: Value) -> list[Value]:
 
 
 def _classified_by_one(
-    b: Builder, node: OnnxNode, x: Value, labels: list[int], transform: str
+    b: Builder, node: OnnxNode, x: Value, labels: list[int] | list[str], transform: str
 ) -> list[Value]:
     """Of two classes, whose leaves score one alone."""
     weights = [float(v) for v in np.ravel(_weights(node))]

@@ -36,7 +36,7 @@ def report_page(
     """
     found = describe(data, str(model))
     compared = compare(
-        Session(data, max_memory=None),
+        Session(data, max_memory=None, numbers=True),
         OwnRuntime(done.floats),
         samples,
         batch=batch,

@@ -19,7 +19,9 @@ def write_input(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
 
     Raises UserError for a wrong type.
     """
-    if io.is_quantized and x.dtype == io.dtype:
+    if io.is_text and x.dtype.kind in "OSU":
+        target[...] = codes(io, x)
+    elif io.is_quantized and x.dtype == io.dtype:
         target[...] = x
     elif is_real(io.onnx_dtype) and is_real(x.dtype):
         if io.is_quantized:
@@ -47,6 +49,19 @@ def to_user(io: IoInfo, raw: Array) -> Array:
         q = _pointer("int8_t *", raw)
         lib.ek_dequantize_s8_f32(x, q, out.size, io.scale, io.zero_point)
     return out.astype(io.onnx_dtype, copy=False)
+
+
+def codes(io: IoInfo, texts: Array) -> NDArray[np.int32]:
+    """The numbers of labels; of a text that is none of them, one more than the last."""
+    known = {label: i for i, label in enumerate(io.labels)}
+    words = (t.decode() if isinstance(t, bytes) else str(t) for t in texts.ravel())
+    found = np.array([known.get(word, len(known)) for word in words], np.int32)
+    return found.reshape(texts.shape)
+
+
+def texts_of(io: IoInfo, numbers: Array) -> Array:
+    """The labels that the numbers of an output stand for."""
+    return np.array(io.labels)[numbers]
 
 
 def _quantize(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:

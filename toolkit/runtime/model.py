@@ -19,7 +19,7 @@ from ..format.model import NUMPY_OF
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Shape
-from ..numerics import BY_ONNX, INTEGERS, numpy_dtype
+from ..numerics import BY_ONNX, INTEGERS, STRING, numpy_dtype
 
 _CACHE_LINE = 64
 _NO_OP = 0xFFFFFFFF
@@ -31,7 +31,9 @@ _NUMPY_OF: dict[int, Any] = {int(code): dtype for code, dtype in NUMPY_OF.items(
 class IoInfo:
     """An input or output: `dtype` is what the runtime holds, `onnx_dtype` what the user sees.
 
-    `shape` is in ONNX layout. real = scale * (q - zero_point); scale 0: not quantized.
+    `labels`: of strings (`is_text`) what the numbers that the runtime holds stand for; of floats
+    names of the last axis. `shape` is in ONNX layout. real = scale * (q - zero_point);
+    scale 0: not quantized.
     """
 
     name: str
@@ -40,6 +42,8 @@ class IoInfo:
     onnx_dtype: np.dtype[Any]
     scale: float
     zero_point: int
+    labels: tuple[str, ...] = ()
+    is_text: bool = False
 
     @property
     def is_quantized(self) -> bool:
@@ -95,8 +99,12 @@ class Model:
         )
         if status != lib.EK_OK:
             raise UserError(f"{self.source}: {self._explain(status)}")
-        self.inputs = self._ios(lib.ek_input_count(self.handle), lib.ek_model_input)
-        self.outputs = self._ios(lib.ek_output_count(self.handle), lib.ek_model_output)
+        self.inputs = self._ios(
+            lib.ek_input_count(self.handle), lib.ek_model_input, lib.ek_input_labels
+        )
+        self.outputs = self._ios(
+            lib.ek_output_count(self.handle), lib.ek_model_output, lib.ek_output_labels
+        )
         self._names = self._op_names()
         self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
 
@@ -121,8 +129,8 @@ class Model:
         kind_name = OpKind(kind).name if kind in set(OpKind) else f"kind {kind}"
         return f"operator {op} ({kind_name}{f' {name!r}' if name else ''})"
 
-    def _ios(self, count: int, get: Any) -> tuple[IoInfo, ...]:
-        io = ffi.new("ek_io *")
+    def _ios(self, count: int, get: Any, labels: Any) -> tuple[IoInfo, ...]:
+        io, size = ffi.new("ek_io *"), ffi.new("uint32_t *")
         found = []
         for i in range(count):
             if (status := get(self.handle, i, io)) != lib.EK_OK:
@@ -130,6 +138,8 @@ class Model:
             name = ffi.string(io.name).decode(errors="replace")
             if io.onnx_dtype not in BY_ONNX:
                 raise UserError(f"{self.source}: '{name}' has unknown ONNX type {io.onnx_dtype}")
+            texts = labels(self.handle, i, size)
+            text = bytes(ffi.buffer(texts, size[0])).decode(errors="replace") if size[0] else ""
             found.append(
                 IoInfo(
                     name,
@@ -138,6 +148,8 @@ class Model:
                     numpy_dtype(io.onnx_dtype),
                     float(io.scale),
                     int(io.zero_point),
+                    tuple(text.split("\0")[:-1]),
+                    io.onnx_dtype == STRING,
                 )
             )
         return tuple(found)

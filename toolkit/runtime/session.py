@@ -16,7 +16,7 @@ from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from ..ir import Array, Shape
 from .batches import Feed, join, only, split
-from .convert import to_user, write_input
+from .convert import texts_of, to_user, write_input
 from .kernels import name_of, table
 from .model import IoInfo, Model, OpOutput, aligned, words
 
@@ -53,7 +53,8 @@ class Session:
 
     `source` is a path, the file's bytes, or a Model to be shared. `kernels` names a table of
     `kernel_tables()`; None takes the best for this CPU. `max_memory` limits the bytes for
-    activations, state and packed weights; None is no limit. Raises UserError for a bad file or
+    activations, state and packed weights; None is no limit. With `numbers`, outputs of strings are
+    the numbers of their labels. Raises UserError for a bad file or
     name, and for a model that needs more memory.
     """
 
@@ -62,7 +63,9 @@ class Session:
         source: str | Path | bytes | Model,
         kernels: str | None = None,
         max_memory: int | None = MAX_MEMORY,
+        numbers: bool = False,
     ) -> None:
+        self._numbers = numbers
         self.model = source if isinstance(source, Model) else Model(source)
         self._table = chosen = table(kernels)
         needed = ffi.new("size_t *")
@@ -115,7 +118,7 @@ class Session:
         may be missing; N samples along the first axis give the outputs of all, along theirs.
         Raises UserError otherwise.
         """
-        return self._run(feed, lambda: [to_user(*pair) for pair in self._pairs()])
+        return self._run(feed, lambda: [self._told(*pair) for pair in self._pairs()])
 
     def run_raw(self, feed: Feed | Array) -> dict[str, Array]:
         """As `run`, but outputs as the runtime holds them: quantized ones stay integers."""
@@ -142,7 +145,7 @@ class Session:
         with self._turn:
             self._write(only(feed, self.inputs))
             self._steps(show)
-            return {io.name: to_user(io, view) for io, view in self._pairs()}
+            return {io.name: self._told(io, view) for io, view in self._pairs()}
 
     def to_raw(self, feed: Feed | Array) -> list[Array]:
         """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
@@ -152,7 +155,7 @@ class Session:
 
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
         """What `run` returns, from outputs in order as the runtime holds them."""
-        return {io.name: to_user(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
+        return {io.name: self._told(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
 
     def profile(self, feed: Feed | Array) -> list[float]:
         """Seconds spent in each operator of a single run, in order.
@@ -201,6 +204,11 @@ class Session:
                 if left[0]:
                     lib.ek_step(self._session, left[0], left)
                 raise
+
+    def _told(self, io: IoInfo, raw: Array) -> Array:
+        if io.is_text and not self._numbers:
+            return texts_of(io, raw)
+        return to_user(io, raw)
 
     def _pairs(self) -> list[tuple[IoInfo, Array]]:
         return list(zip(self.outputs, self._outputs, strict=True))

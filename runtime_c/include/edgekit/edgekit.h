@@ -124,6 +124,14 @@ uint32_t ek_output_count(const ek_model *model);
 ek_status ek_model_input(const ek_model *model, uint32_t index, ek_io *io);
 ek_status ek_model_output(const ek_model *model, uint32_t index, ek_io *io);
 
+/* The labels of input or output `index`: *bytes of texts, each with its NUL, which point into the file. Of strings
+ * (onnx_dtype 8) they say what the numbers 0, 1, ... in the tensor stand for; of floats they name the last axis. NULL
+ * and 0 bytes without any. Programs that do not call these do not link them. */
+const char *ek_input_labels(const ek_model *model, uint32_t index, uint32_t *bytes);
+const char *ek_output_labels(const ek_model *model, uint32_t index, uint32_t *bytes);
+/* Label `i` of those; NULL beyond the last. */
+const char *ek_label(const char *labels, uint32_t bytes, uint32_t i);
+
 /* Name of the kind of operator `op`, as the schema has it ("Conv2d"), for an ek_profiler or ek_op_callback; NULL
  * beyond the last. Programs that do not call it do not link the names. */
 const char *ek_op_name(const ek_model *model, uint32_t op);

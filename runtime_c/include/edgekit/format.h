@@ -541,6 +541,7 @@ enum {
     EK_SLOT_IO_TENSOR = 6,
     EK_SLOT_IO_ONNX_DTYPE = 8,
     EK_SLOT_IO_SHAPE = 10,
+    EK_SLOT_IO_LABELS = 12,
 };
 
 enum {

@@ -53,7 +53,9 @@ class Emitter:
                 self._float_group(group)
         for port in self.graph.outputs:
             value = port.value if port.value.const is not None else self._made(port.value)
-            self.made.outputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
+            self.made.outputs.append(
+                Port(port.name, value, port.onnx_dtype, port.shape, port.labels)
+            )
         return self.made
 
     def _inputs(self) -> None:
@@ -66,7 +68,9 @@ class Emitter:
             if v.quant is not None:
                 dtype = v.quant.dtype
             value = self._define(v, dtype)
-            self.made.inputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
+            self.made.inputs.append(
+                Port(port.name, value, port.onnx_dtype, port.shape, port.labels)
+            )
 
     def _value(self, v: Value, dtype: DType, name: str) -> Value:
         quant = None if dtype == FLOAT else self.quants.get((v, dtype), v.quant)

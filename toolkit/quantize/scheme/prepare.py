@@ -32,7 +32,7 @@ def copy_graph(graph: Graph) -> Graph:
             return v
         return new.setdefault(v, Value(v.name, v.type, None, v.quant))
 
-    inputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape) for p in graph.inputs]
+    inputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape, p.labels) for p in graph.inputs]
     nodes = [
         Node(
             n.op,
@@ -43,7 +43,7 @@ def copy_graph(graph: Graph) -> Graph:
         )
         for n in graph.nodes
     ]
-    outputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape) for p in graph.outputs]
+    outputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape, p.labels) for p in graph.outputs]
     return Graph(nodes, inputs, outputs)
 
 

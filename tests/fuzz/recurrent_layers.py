@@ -18,6 +18,7 @@ def recurrent(f, form):
     wide = dtype is DType.Int16
     gates = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 3, RecurrentCell.Lstm: 4}
     numbers = [2**20, -(2**21), 22, 2**22, 37, 2**19, 38, 2**22, 22, 2**22 + 5, 23]
+    numbers += [2**22, 22, 2**22 + 3, 22, 2**23 - 1, 23]
     curve = np.rint(32767 * np.tanh(np.linspace(-4, 4, 513))).astype(np.int16)
     words = [np.array(numbers, np.int32).view(np.int16), curve, -curve, curve]
     tables = f.constant(np.concatenate(words)) if wide else 0

@@ -219,7 +219,7 @@ def integer_node(integers, cell, sizes, functions, lengths, states, spread=0.1, 
         **flags,
     )  # fmt: skip
     for bit, v in zip(gives, node.outputs, strict=True):
-        v.quant = QuantParams.int16(5.0 / 32767 if bit == RecurrentOutput.LastCell else 2.0**-15)
+        v.quant = QuantParams.int16(4.0 / 32767 if bit == RecurrentOutput.LastCell else 2.0**-15)
     return node
 
 

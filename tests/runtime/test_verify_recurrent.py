@@ -119,6 +119,8 @@ NUMBERS = {
     "start": (7, [(2**22, True), (2**22 - 1, False), (2**23, False), (0, False)]),
     "start shift": (8, [(1, True), (0, False), (62, True), (63, False)]),
     "start cell": (9, [(2**22, True), (2**22 - 1, False), (2**23, False), (0, False)]),
+    "output": (11, [(2**22, True), (2**22 - 1, False), (2**23, False), (0, False)]),
+    "last output shift": (16, [(1, True), (0, False), (62, True), (63, False)]),
     "start cell shift": (10, [(1, True), (0, False), (62, True), (63, False)]),
 }
 

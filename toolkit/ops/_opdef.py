@@ -180,6 +180,15 @@ class OpDef(ABC):
         """The output quantization of `dtype`, int8 or int16, that the operator dictates, if any."""
         return None
 
+    def inside(self, node: Node) -> dict[str, Node]:
+        """What integers need ranges of besides inputs and outputs: float nodes whose outputs are
+        that, by the attribute that its QuantParams become."""
+        return {}
+
+    def alone(self, node: Node, i: int) -> Node:
+        """A node whose only output is the i-th of a node with several."""
+        raise NotImplementedError(f"{self.name} has one output")
+
     def table(self, node: Node) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
         """For a unary function: itself in double, to be made a 256-entry table on int8."""
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import fixed_point
-from ..format.schema import RecurrentCell, RecurrentOutput
+from ..format.schema import RecurrentCell, RecurrentFn, RecurrentOutput
 from ..ir import Array, Node, QuantParams
 from ._opdef import Blob
 from ._recurrent_functions import CellFunction
@@ -22,8 +22,12 @@ ONE_BITS = 15
 """1.0 is 2^15 in gates."""
 
 MOST = 32767
+GATE_LIMIT = 12.0
+"""A Sigmoid of it is within 2^-17 of 1."""
+
 ADD_MULTIPLIERS, ADD_SHIFT, CELL_SHIFT = 1 << 23, 40, 38
-STATES = (RecurrentOutput.Hidden, RecurrentOutput.LastHidden)
+STATES = (RecurrentOutput.Hidden, RecurrentOutput.LastHidden, RecurrentOutput.LastCell)
+"""The outputs that integers have."""
 
 
 @dataclass(frozen=True)
@@ -37,42 +41,25 @@ class Fixed:
     cell: tuple[int, int]
     start_hidden: tuple[int, int]
     start_cell: tuple[int, int]
+    outputs: tuple[tuple[int, int], ...]  # of the states among the outputs that there may be
     tables: NDArray[np.int16]  # [3, 513]
 
     def fields(self, blob: Blob) -> dict[str, int | float]:
         """Fields of the file's operator."""
         numbers = [*self.gates, *self.hidden, *self.cell, *self.start_hidden, *self.start_cell]
+        numbers += [number for pair in self.outputs for number in pair]
         table = blob.add(np.array(numbers, "<i4"), self.tables.astype("<i2"))
         return {
             "weights": blob.add(self.weights), "table": table, **self.products.fields(blob, 0),
         }  # fmt: skip
 
 
-def hidden_quant(node: Node) -> QuantParams:
-    """Of the hidden state."""
-    for bit, v in zip(node.attrs["gives"], node.outputs, strict=True):
-        if bit in STATES and v.quant is not None:
-            return v.quant
-    found: QuantParams = node.attrs.get("hidden_quant", QuantParams.int16(2.0**-ONE_BITS))
-    return found
-
-
-def cell_quant(node: Node) -> QuantParams:
-    """Of the cell state: that of the output which has it, if any has."""
-    for bit, v in zip(node.attrs["gives"], node.outputs, strict=True):
-        if bit == RecurrentOutput.LastCell and v.quant is not None:
-            return v.quant
-    found: QuantParams = node.attrs["cell_quant"]
-    return found
-
-
 def fixed_of(node: Node) -> Fixed:
     """Raises ValueError for scales that leave the arithmetic."""
-    x, hidden, gates = node.input(0).quant, hidden_quant(node), node.attrs["gate_quant"]
+    x, one, gates = node.input(0).quant, QuantParams.int16(2.0**-ONE_BITS), _gate_quant(node)
     assert x is not None
+    hidden, cell = (node.attrs.get(f"{state}_quant", one) for state in ("hidden", "cell"))
     weights, products, unit = _products(node, hidden)
-    one, lstm = QuantParams.int16(2.0**-ONE_BITS), node.attrs["cell"] == RecurrentCell.Lstm
-    cell = cell_quant(node) if lstm else one
     return Fixed(
         weights,
         products,
@@ -81,8 +68,18 @@ def fixed_of(node: Node) -> Fixed:
         _cell(one.scalar**2 / cell.scalar),
         _start(node, 2, hidden),
         _start(node, 3, cell),
+        tuple(_output(node, bit, cell if bit == STATES[2] else hidden) for bit in STATES),
         _tables(node, gates, cell, hidden),
     )
+
+
+def _gate_quant(node: Node) -> QuantParams:
+    """Of gates: where Sigmoid and Tanh give their limits, no further."""
+    found: QuantParams = node.attrs["gate_quant"]
+    functions: tuple[CellFunction, ...] = node.attrs["functions"][:2]
+    if all(f.fn in (RecurrentFn.Sigmoid, RecurrentFn.Tanh) for f in functions):
+        return QuantParams.int16(min(found.scalar, GATE_LIMIT / MOST))
+    return found
 
 
 def _products(node: Node, hidden: QuantParams) -> tuple[Array, Requantization16, float]:
@@ -126,6 +123,12 @@ def _start(node: Node, i: int, state: QuantParams) -> tuple[int, int]:
     v = node.inputs[i]
     given = state if v is None or v.quant is None else v.quant
     return fixed_point.multiplier16(given.scalar / state.scalar)
+
+
+def _output(node: Node, bit: RecurrentOutput, state: QuantParams) -> tuple[int, int]:
+    outputs = dict(zip(node.attrs["gives"], node.outputs, strict=True))
+    quant = outputs[bit].quant if bit in outputs else None
+    return fixed_point.multiplier16(state.scalar / (quant or state).scalar)
 
 
 def _tables(
@@ -174,7 +177,8 @@ def integer_meaning(node: Node, inputs: list[Array | None]) -> list[Array]:
         RecurrentOutput.Hidden: every, RecurrentOutput.LastHidden: layer.hidden,
         RecurrentOutput.LastCell: layer.cell,
     }  # fmt: skip
-    return [results[bit].astype(np.int16) for bit in node.attrs["gives"]]
+    ratios = dict(zip(STATES, layer.fixed.outputs, strict=True))
+    return [_scaled(results[bit], ratios[bit]).astype(np.int16) for bit in node.attrs["gives"]]
 
 
 def _clamped(v: Ints) -> Ints:

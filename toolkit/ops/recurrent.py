@@ -9,7 +9,7 @@ import numpy as np
 from ..format.schema import OpKind, RecurrentCell, RecurrentFlag, RecurrentOutput
 from ..format.structs import NO_BLOB
 from ..ir import Array, Node, QuantParams, TensorType, Value
-from ..numerics import INT16, integer_precisions
+from ..numerics import INT16, Precision, integer_precisions
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, problem_of
 from ._recurrent_fixed import fixed_of, integer_meaning
 from ._recurrent_functions import CellFunction
@@ -37,7 +37,7 @@ class Recurrent(OpDef):
     peepholes [3 * hidden]. All but the first and the weights may be absent; those behind the fourth
     are constant float32, on integers too. attrs: cell (RecurrentCell), gives (RecurrentOutput, in
     order), functions (f, g, h as ONNX calls them), clip (0: none), reverse, reset_after, coupled;
-    of integers gate_quant and cell_quant besides.
+    of integers gate_quant besides, cell_quant (LSTM), and hidden_quant unless it is UNIT.
 
     Integers are int16: 16-bit states and gates, 8-bit weights.
     """
@@ -84,13 +84,36 @@ class Recurrent(OpDef):
             return f"its activation {functions[1].fn.name} or {functions[2].fn.name} is not bounded"
         return None
 
+    def problem(self, node: Node, precision: Precision) -> str | None:
+        return self.integer_problem(node) or super().problem(node, precision)
+
     def accumulator_problem(self, node: Node) -> str | None:
         return problem_of(fixed_of, node)
 
     def fixed_output(self, node: Node, dtype: np.dtype[Any]) -> QuantParams | None:
         """Hidden states within [-1, 1] are of scale 2^-15."""
-        last = node.attrs["functions"][-1]
-        return UNIT if dtype == np.int16 and last.within(-1, 1) else None
+        hidden = node.attrs["gives"][0] != RecurrentOutput.LastCell
+        return UNIT if dtype == np.int16 and hidden and _bounded(node) else None
+
+    def inside(self, node: Node) -> dict[str, Node]:
+        shown = {"gate_quant": RecurrentOutput.Gates}
+        if node.attrs["cell"] == RecurrentCell.Lstm:
+            shown["cell_quant"] = RecurrentOutput.Cells
+        if not _bounded(node):
+            shown["hidden_quant"] = RecurrentOutput.Hidden
+        return {
+            attr: self._giving(node, bit, f"{node.output.name}.{attr.removesuffix('_quant')}")
+            for attr, bit in shown.items()
+        }
+
+    def alone(self, node: Node, i: int) -> Node:
+        return self._giving(node, node.attrs["gives"][i], node.outputs[i].name)
+
+    def _giving(self, node: Node, bit: RecurrentOutput, name: str) -> Node:
+        """The same layer with this output alone, called so."""
+        made = Node(node.op, node.inputs, [], {**node.attrs, "gives": (bit,)}, name)
+        made.outputs = [Value(name, kind) for kind in self.infer(made)]
+        return made
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         return integer_meaning(node, inputs[:OPERANDS])
@@ -125,6 +148,12 @@ class Recurrent(OpDef):
         }  # fmt: skip
         limits = {f"requant.{k}": v for k, v in Activation().limits(None).items()}
         return Lowered(OpKind.Recurrent, params | limits, operands)
+
+
+def _bounded(node: Node) -> bool:
+    """Whether hidden states are within [-1, 1]."""
+    functions: tuple[CellFunction, ...] = node.attrs["functions"]
+    return functions[-1].within(-1, 1)
 
 
 OPS = (Recurrent(),)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ....calibration import OBSERVERS, TensorStats, candidates
 from ...build import open_once
 from ...errors import UserError
-from ...ir import Array, Graph, Shape, Value
+from ...ir import Array, Graph, Node, Shape, Value
 from ...ops import definition
 from ...progress import Progress
 from ..scheme.options import Range
+from ..scheme.prepare import copy_graph
 from .evaluation_points import EvaluationPoint, find_evaluation_points
 
 Sample = Mapping[str, Array]
@@ -125,13 +126,14 @@ def calibrate(
     Raises UserError when there are no samples, or one does not fit the inputs; CalibrationError
     when a tensor holds NaN or infinity.
     """
-    session = open_once(graph)
-    names = {v.name for v in graph.values() if v.const is None and v.dtype == np.float32}
+    watched = _watched(graph)
+    session = open_once(watched)
+    names = {v.name for v in watched.values() if v.const is None and v.dtype == np.float32}
     stats = {name: TensorStats(name=name) for name in sorted(names)}
     points = find_evaluation_points(graph)
     at_points = {p.tensor for p in points}
     weighed = views(graph, read_by_weights(graph))
-    watched = views(graph, [v for v in graph.values() if v.name in at_points])
+    evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
     reach = {name: array("f") for name in stats}
     keeper = Keeper()
@@ -143,7 +145,7 @@ def calibrate(
                 reach[name].append(stats[name].update(x))
             for reader, shape in weighed.get(name, ()):
                 kept.means[reader] = channel_means(x.reshape(shape))
-            for reader, shape in watched.get(name, ()):
+            for reader, shape in evaluated.get(name, ()):
                 kept.at_points[reader] = x.reshape(shape).copy()
 
         for port in graph.inputs:
@@ -161,6 +163,24 @@ def calibrate(
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
     seen = {name: sizes for name, sizes in reach.items() if len(sizes) == keeper.seen}
     return Calibration(stats, keeper.kept, points, keeper.seen, seen)
+
+
+def _watched(graph: Graph) -> Graph:
+    """The graph, and in it all that has a range: what is inside nodes, and each output of those
+    with several, of which the runtime shows the first."""
+    copy = copy_graph(graph)
+    nodes: list[Node] = []
+    for node in copy.nodes:
+        op, outputs = definition(node.op), node.outputs
+        nodes += op.inside(node).values()
+        if len(outputs) == 1:
+            nodes.append(node)
+            continue
+        for i, v in enumerate(outputs):
+            nodes.append(op.alone(node, i))
+            nodes[-1].outputs = [v]
+    copy.nodes = nodes
+    return copy
 
 
 def _length(samples: Iterable[Sample]) -> int:

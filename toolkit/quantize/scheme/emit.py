@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from .quantizable_groups import QuantizableGroup
 from .shared_scales import SharedScales
 from .table_accuracy import TableAccuracy
 
+ROOM_INSIDE = 2.0
+"""States of recurrent layers may grow so much beyond what samples show; it takes a bit of 16."""
+
 Quants = dict[tuple[Value, DType], QuantParams]
 """The quantization of a float tensor on int8, and on int16."""
 
@@ -32,9 +36,10 @@ class Emitter:
         sharing: SharedScales,
         linear: dict[Node, LayerWeights],
         tables: TableAccuracy,
+        inside: Mapping[str, Range],
     ) -> None:
         self.graph, self.groups, self.scales = graph, groups, sharing
-        self.linear, self.tables = linear, tables
+        self.linear, self.tables, self.inside = linear, tables, inside
         self.made = Graph()
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
         self.requantized: dict[str, Value] = {}
@@ -164,6 +169,10 @@ class Emitter:
         attrs = dict(node.attrs)
         if node in self.linear:
             attrs |= self._linear(node, inputs, outputs[0])
+        for attr, shown in definition(node.op).inside(node).items():
+            low, high = self.inside[shown.output.name]
+            room = ROOM_INSIDE * low, ROOM_INSIDE * high
+            attrs[attr] = activation_params(*room, group.dtype)
         made = Node(node.op, inputs, outputs, attrs, node.name)
         self.made.nodes.append(made)
         self._put_on_grids(node, outputs)

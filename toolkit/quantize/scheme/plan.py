@@ -138,7 +138,9 @@ class Plan:
         precision: the plan changes then.
         """
         while True:
-            emitter = Emitter(self.graph, self.groups, self.scales, self.linear, self.tables)
+            emitter = Emitter(
+                self.graph, self.groups, self.scales, self.linear, self.tables, self.wide
+            )
             graph = emitter.run(self.params(ranges))
             if not emitter.refused:
                 return graph, emitter.decisions

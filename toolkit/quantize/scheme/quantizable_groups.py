@@ -19,6 +19,7 @@ from ...numerics import (
     INT16,
     INTEGERS,
     PRECISIONS,
+    W8A8,
     W8A16,
     DType,
     Precision,
@@ -111,7 +112,8 @@ def find_quantizable_groups(
         elif node not in inside:
             groups.append(QuantizableGroup(node))
     given = {v.name for v in graph.values() if v.quant is not None and v.quant.dtype == INT16}
-    wide = _wide(groups, {*options.int16, *_unscaled(graph), *given})
+    narrowest = {*options.int16, *_unscaled(graph), *given, *_shares_of_gates(graph)}
+    wide = _wide(groups, narrowest)
     for group in groups:
         wanted = _wanted(group, wide, options.precision)
         group.precision, group.why = _possible(group, wanted, known, refused)
@@ -139,6 +141,19 @@ def _unscaled(graph: Graph) -> Iterator[str]:
             v = node.output
 
 
+def _shares_of_gates(graph: Graph) -> Iterator[str]:
+    """What nodes read first that int8 does not do for: their weights are in front of them."""
+    for node in graph.nodes:
+        if _is_wide(node):
+            yield node.input(0).name
+
+
+def _is_wide(node: Node) -> bool:
+    """Whether it is int16 or float32."""
+    found = definition(node.op).precisions
+    return W8A16 in found and W8A8 not in found
+
+
 def _wide(groups: list[QuantizableGroup], asked: Collection[str]) -> set[Value]:
     """The tensors to be int16: those asked for, and those that share a quantization with them."""
     asked_for = (v for u in groups for v in u.inputs + u.outputs if v.name in asked)
@@ -158,7 +173,7 @@ def _wanted(group: QuantizableGroup, wide: set[Value], asked: Mapping[str, Preci
     of_outputs = [PRECISIONS[asked[name]] for name in names if name in asked]
     if FLOAT32 in of_outputs:
         return FLOAT32
-    narrow = wide.isdisjoint(group.inputs + group.outputs)
+    narrow = wide.isdisjoint(group.inputs + group.outputs) and not _is_wide(group.node)
     bits = min((p.weight_bits for p in of_outputs), default=8)
     return Precision(INT8 if narrow else INT16, bits)
 
@@ -175,7 +190,8 @@ def _possible(
         return FLOAT32, ""
     if not group.inputs and not _picks_constants(group):
         return FLOAT32, "it reads no float tensor"
-    for v in group.inputs + group.outputs:
+    inside = [n.output for n in definition(group.node.op).inside(group.node).values()]
+    for v in group.inputs + group.outputs + inside:
         if v.name not in known:
             return FLOAT32, f"the range of '{v.name}' is not known"
     first = problem(group, wanted, refused)

@@ -8,13 +8,14 @@
 
 enum {
     EK_CELL_GIVES = EK_RECURRENT_OUTPUT_HIDDEN | EK_RECURRENT_OUTPUT_LAST_HIDDEN | EK_RECURRENT_OUTPUT_LAST_CELL,
-    EK_CELL_NUMBERS = 11,
+    EK_CELL_NUMBERS = 17,
     EK_CELL_ONE_BITS = 15, /* 1.0 is 2^15, of which 2^15 - 1 is the nearest there is */
 };
 
 typedef struct ek_cell {
     ek_add_s16 gates;
     const int32_t *hidden, *cell, *start_hidden, *start_cell; /* a multiplier and a shift each */
+    const int32_t *outputs; /* of all hidden states, of the last, of the last cell state */
     const int16_t *tables;
 } ek_cell;
 
@@ -26,6 +27,7 @@ static ek_cell ek_cell_of(const ek_node *node, const ek_fmt_recurrent *p)
                       .cell = numbers + 5,
                       .start_hidden = numbers + 7,
                       .start_cell = numbers + 9,
+                      .outputs = numbers + 11,
                       .tables = (const int16_t *)(numbers + EK_CELL_NUMBERS) };
 }
 
@@ -37,6 +39,8 @@ static bool ek_cell_check(const ek_node *node, const ek_fmt_recurrent *p)
     const int64_t a = c.gates.a_multiplier, b = c.gates.b_multiplier;
     const bool gates = (a < 0 ? -a : a) + (b < 0 ? -b : b) <= most && c.gates.shift >= 1 && c.gates.shift <= 40;
     const bool cell = c.cell[0] >= 0 && (uint32_t)c.cell[0] <= most && c.cell[1] >= EK_CELL_ONE_BITS && c.cell[1] <= 38;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!ek_is_ratio16(c.outputs[2 * i], c.outputs[2 * i + 1])) return false;
     return gates && cell && ek_is_ratio16(c.hidden[0], c.hidden[1]) &&
            ek_is_ratio16(c.start_hidden[0], c.start_hidden[1]) && ek_is_ratio16(c.start_cell[0], c.start_cell[1]);
 }
@@ -57,6 +61,12 @@ static void ek_cell_start(const ek_cell *cell, int16_t *state, const int16_t *gi
         ek_cell_scale(state, given, count, of_cell ? cell->start_cell : cell->start_hidden);
     else
         memset(state, 0, count * sizeof *state);
+}
+
+/* A state in the scale of output `which` of those that have states. */
+static void ek_cell_give(const ek_cell *cell, int16_t *out, const int16_t *state, size_t count, size_t which)
+{
+    ek_cell_scale(out, state, count, cell->outputs + 2 * which);
 }
 
 static void ek_cell_sum(const ek_cell *cell, const ek_kernels *kernels, int16_t *gates, const int16_t *in, size_t count)

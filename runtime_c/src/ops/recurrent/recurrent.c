@@ -257,7 +257,7 @@ static bool sample_at(const layer *l, size_t step, size_t batch, sample *s)
 static void keep(const layer *l, const sample *s)
 {
     const size_t n = l->p->hidden, at = (s->time * l->p->batch + s->batch) * n;
-    if (l->out[0]) memcpy(l->out[0] + at, s->hidden, n * sizeof(ek_element));
+    if (l->out[0]) ek_cell_give(&l->cell, l->out[0] + at, s->hidden, n, 0);
     if (l->out[3]) memcpy(l->out[3] + at, s->other, n * sizeof(ek_element));
 }
 
@@ -303,10 +303,10 @@ static void run_step(const layer *l, size_t step)
 static ek_status run(const ek_node *node)
 {
     const layer l = layer_of(node);
-    const size_t bytes = (size_t)states(l.p) * sizeof(ek_element);
+    const size_t count = (size_t)states(l.p);
     for (size_t step = 0; step < l.p->steps; step++) run_step(&l, step);
-    if (l.out[1]) memcpy(l.out[1], l.hidden, bytes);
-    if (l.out[2]) memcpy(l.out[2], l.other, bytes);
+    if (l.out[1]) ek_cell_give(&l.cell, l.out[1], l.hidden, count, 1);
+    if (l.out[2]) ek_cell_give(&l.cell, l.out[2], l.other, count, 2);
     return EK_OK;
 }
 

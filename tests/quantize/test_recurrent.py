@@ -1,0 +1,117 @@
+"""Recurrent layers through the quantizer: integer only, close to the float model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.interpret import interpret
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.passes import DEFAULT, FINITE, run_passes
+from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.runtime import Session, kernel_tables
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+STEPS, INPUTS, HIDDEN = 12, 6, 16
+
+
+def layer(op, directions, outputs, read, more=(), **attrs):
+    """A layer, and a Gemm of what it ends with; `more` are inputs besides x."""
+    rng = np.random.default_rng(3)
+    rows = GATES[op] * HIDDEN
+    constants = {
+        "w": rng.normal(0, 0.4, (directions, rows, INPUTS)),
+        "r": rng.normal(0, 0.25, (directions, rows, HIDDEN)),
+        "b": rng.normal(0, 0.2, (directions, 2 * rows)),
+        "last": rng.normal(0, 0.3, (HIDDEN, 5)),
+    }
+    order = ["x", "w", "r", "b", "", *more]
+    nodes = [
+        helper.make_node(op, order, outputs, hidden_size=HIDDEN, **attrs),
+        helper.make_node("MatMul", [outputs[1], "last"], ["logits"]),
+    ]
+    state = (directions, 1, HIDDEN)
+    shapes = {"x": (STEPS, 1, INPUTS)} | {name: state for name in more if name}
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info(n, 1, s) for n, s in shapes.items()],
+        [helper.make_tensor_value_info(n, 1, None) for n in ("logits", *read)],
+        [numpy_helper.from_array(a.astype(np.float32), n) for n, a in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8), shapes
+
+
+def quantized(model, shapes, count=32):
+    rng = np.random.default_rng(1)
+    samples = [
+        {n: np.tanh(rng.normal(0, 1.5, s)).astype(np.float32) for n, s in shapes.items()}
+        for _ in range(2 * count)
+    ]
+    graph = load(model)
+    run_passes(graph, (*DEFAULT, *FINITE))
+    found = quantize_model(graph, samples[:count])
+    return graph, found, samples[count:]
+
+
+def sqnr_db(graph, made, samples):
+    floats, integers = Session(build_file(graph)), Session(build_file(made))
+    found = {}
+    for name in floats.run(samples[0]):
+        pairs = [(floats.run(s)[name], integers.run(s)[name]) for s in samples]
+        noise = sum(float(((a - b) ** 2).sum()) for a, b in pairs)
+        found[name] = 10 * np.log10(sum(float((a**2).sum()) for a, _ in pairs) / noise)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("op", "directions", "outputs", "read", "more", "attrs"),
+    [
+        ("RNN", 1, ["y", "h"], [], [], {}),
+        ("GRU", 1, ["", "h"], [], [], {}),
+        ("GRU", 1, ["y", "h"], ["y"], [], {"linear_before_reset": 1}),
+        ("GRU", 2, ["y", "h"], ["y"], [], {"direction": "bidirectional"}),
+        ("LSTM", 1, ["", "h", "c"], ["c"], [], {}),
+        ("LSTM", 1, ["y", "h", "c"], ["y", "h", "c"], ["h0", "c0"], {}),
+        ("LSTM", 1, ["y", "h"], ["y"], ["h0"], {"direction": "reverse", "clip": 3.0}),
+        ("RNN", 1, ["y", "h"], ["y"], ["h0"], {"activations": ["Relu"]}),
+    ],
+)
+def test_it_is_integer_and_close(op, directions, outputs, read, more, attrs):
+    model, shapes = layer(op, directions, outputs, read, more, **attrs)
+    graph, found, fresh = quantized(model, shapes)
+    dtypes = {v.dtype.name for n in found.graph.nodes if n.op == "Recurrent" for v in n.outputs}
+    assert dtypes == {"int16"}, found.decisions
+    assert not any(v.dtype == np.float32 for n in found.graph.nodes for v in n.outputs)
+    for name, db in sqnr_db(graph, found.graph, fresh).items():
+        assert db > (40 if name in "yc" else 25), (name, db)  # others are int8
+    feed = {
+        p.name: p.value.quant.quantize(fresh[0][p.name]).reshape(p.value.shape)
+        for p in found.graph.inputs
+    }
+    wanted = interpret(found.graph, feed)
+    for table in kernel_tables():
+        got = Session(build_file(found.graph), table).run_raw(feed)
+        for port in found.graph.outputs:
+            array = wanted[port.name].reshape(port.shape)
+            np.testing.assert_array_equal(got[port.name], array, err_msg=table)
+
+
+def test_what_has_no_integers_stays_float_and_says_so():
+    model, shapes = layer("LSTM", 1, ["", "h"], [], activations=["Sigmoid", "Relu", "Tanh"])
+    graph, found, fresh = quantized(model, shapes)
+    (why,) = (d.why for d in found.decisions if d.op == "Recurrent")
+    assert "Relu" in why
+    assert sqnr_db(graph, found.graph, fresh)["logits"] > 30
+
+
+def test_states_of_all_steps_have_room():
+    """Cell states have room beyond those of the last step, which is all that an output shows."""
+    model, shapes = layer("LSTM", 1, ["", "h", "c"], ["c"])
+    graph, found, fresh = quantized(model, shapes)
+    (node,) = (n for n in found.graph.nodes if n.op == "Recurrent")
+    assert node.attrs["cell_quant"].scalar > node.outputs[1].quant.scalar
+    assert sqnr_db(graph, found.graph, fresh)["c"] > 40

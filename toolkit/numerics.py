@@ -51,7 +51,6 @@ ELEMENTS: tuple[Element, ...] = (
     Element(5, "int16", INT16, INT32, "Int16"),
     Element(6, "int32", INT32, INT32, "Int32"),
     Element(7, "int64", np.dtype(np.int64), INT32, "Int64"),
-    Element(STRING, "string", np.dtype(np.int64), INT32),  # numbers of labels
     Element(9, "bool", BOOL, UINT8),
     Element(10, "float16", np.dtype(np.float16), FLOAT, "Float16"),
     Element(11, "float64", np.dtype(np.float64), FLOAT, "Float64"),
@@ -68,11 +67,14 @@ ELEMENTS: tuple[Element, ...] = (
     Element(25, "uint2", np.dtype(ml_dtypes.uint2), INT32),
     Element(26, "int2", np.dtype(ml_dtypes.int2), INT32),
 )
-BY_ONNX: Mapping[int, Element] = {e.onnx: e for e in ELEMENTS}
+TEXT = Element(STRING, "string", np.dtype(np.int64), INT32)
+"""Strings, which tensors hold as numbers of labels."""
+
+BY_ONNX: Mapping[int, Element] = {e.onnx: e for e in (*ELEMENTS, TEXT)}
 """The element types by TensorProto.DataType."""
 
 
-OF_NUMPY: Mapping[DType, Element] = {e.numpy: e for e in ELEMENTS if e.onnx != STRING}
+OF_NUMPY: Mapping[DType, Element] = {e.numpy: e for e in ELEMENTS}
 """The element types by what users have."""
 
 

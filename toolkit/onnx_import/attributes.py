@@ -8,12 +8,12 @@ import numpy as np
 import onnx
 
 from ..ir import Array
-from ..numerics import ELEMENTS, is_real, is_whole
+from ..numerics import BY_ONNX, is_real, is_whole
 
 _AP = onnx.AttributeProto
 _TP = onnx.TensorProto
 
-RUNTIME_TYPE: dict[int, np.dtype[Any]] = {e.onnx: e.held for e in ELEMENTS if e.held}
+RUNTIME_TYPE: dict[int, np.dtype[Any]] = {e.onnx: e.held for e in BY_ONNX.values() if e.held}
 """What each ONNX element type is inside the runtime; others cannot be served."""
 
 

@@ -22,7 +22,7 @@ STRING = 8
 FLOAT, INT8, INT16, INT32, UINT8 = (
     np.dtype(t) for t in (np.float32, np.int8, np.int16, np.int32, np.uint8)
 )
-BOOL = np.dtype(np.bool_)
+BOOL, HALF = np.dtype(np.bool_), np.dtype(np.float16)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ ELEMENTS: tuple[Element, ...] = (
     Element(6, "int32", INT32, INT32, "Int32"),
     Element(7, "int64", np.dtype(np.int64), INT32, "Int64"),
     Element(9, "bool", BOOL, UINT8),
-    Element(10, "float16", np.dtype(np.float16), FLOAT, "Float16"),
+    Element(10, "float16", HALF, FLOAT, "Float16"),
     Element(11, "float64", np.dtype(np.float64), FLOAT, "Float64"),
     Element(12, "uint32", np.dtype(np.uint32)),
     Element(13, "uint64", np.dtype(np.uint64), None, "UInt64"),

@@ -10,8 +10,8 @@ from .schema import OpKind, Place, RecurrentCell
 
 
 def op_type(kind: OpKind) -> str:
-    """The operator's name for people: "Lut" of ChannelLut too."""
-    return kind.name.removeprefix("Channel")
+    """The operator's name for people: "Lut" of ChannelLut too, "Cast" of Convert."""
+    return "Cast" if kind == OpKind.Convert else kind.name.removeprefix("Channel")
 
 
 def op_dtype(model: EdgeModel, op: OpRecord) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Node, Value
+from ..numerics import FLOAT, HALF, INTEGERS
 from ._opdef import Builder, OnnxNode, Unsupported
 
 Pair = tuple[int, int]
@@ -133,7 +134,7 @@ def check_geometry(node: Node) -> None:
     x, w, groups = node.input(0), node.input(1), node.attrs["groups"]
     if len(x.shape) != 4 or len(w.shape) != 4:
         raise ValueError(f"{node.op}: input {x} and weights {w} are not both of rank 4")
-    if x.dtype not in (np.float32, np.int8, np.int16):
+    if x.dtype not in (FLOAT, HALF, *INTEGERS):
         raise ValueError(f"{node.op} of {x.dtype}; it takes float32")
     if x.shape[3] != w.shape[3] * groups or w.shape[0] % groups:
         raise ValueError(

@@ -14,7 +14,7 @@ from ..format.model import DTYPE_OF
 from ..format.schema import BLOB_FIELDS, FORMS, STRUCTS, OpKind
 from ..format.structs import NO_BLOB, float_bits
 from ..ir import Array, Node, QuantParams, TensorType, Value
-from ..numerics import INT8, Precision, integer_precisions
+from ..numerics import FLOAT, INT8, DType, Precision, integer_precisions
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class OpDef(ABC):
     real_constants  inputs that are float32 constants on integers too
     shared      all dynamic inputs and the output must have one QuantParams
     precisions  the integer ones that its integer form has
+    reals       the floats that it computes in; whatever else is cast to float32 before it
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
     """
@@ -147,6 +148,7 @@ class OpDef(ABC):
     real_constants: tuple[int, ...] = ()
     shared: bool = False
     precisions: frozenset[Precision] = integer_precisions(INT8)
+    reals: tuple[DType, ...] = (FLOAT,)
     float_only: str | None = None
     inplace: tuple[int, ...] = ()
 

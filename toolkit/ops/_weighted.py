@@ -207,7 +207,7 @@ class WeightedOp(OpDef):
     def add_tail(self, node: Node, blob: Blob) -> dict[str, int | float]:
         """The fields behind the weights: of the struct Requant."""
         x = node.input(0)
-        if x.dtype == np.float32:
+        if x.dtype.kind == "f":
             return _float_tail(node, blob)
         if problem := self.accumulator_problem(node):
             raise ValueError(f"{self.name} '{node.name}': {problem}")
@@ -216,8 +216,9 @@ class WeightedOp(OpDef):
 
 
 def file_weights(node: Node) -> Array:
-    """The weights in the element type that the file holds: int8, or float32 of float nodes."""
-    return weights_of(node).astype("<f4" if node.input(0).dtype == np.float32 else "i1")
+    """The weights in the element type that the file holds: int8, or that of float nodes."""
+    dtype = node.input(0).dtype
+    return weights_of(node).astype(dtype if dtype.kind == "f" else "i1")
 
 
 def _float_tail(node: Node, blob: Blob) -> dict[str, int | float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ..numerics import INTEGERS, integer_precisions
+from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
 from .movement import axis_of
 
@@ -23,6 +23,7 @@ class Concat(OpDef):
     exactness = "exact"
     shared = True
     precisions = integer_precisions(*INTEGERS)
+    reals = (FLOAT, HALF)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
-from ..numerics import INTEGERS, integer_precisions
+from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .movement import COPY_DIMS, as_copy, axis_of, take
 
@@ -35,6 +35,7 @@ class Gather(OpDef):
     exactness = "exact"
     shared = True
     precisions = integer_precisions(*INTEGERS)
+    reals = (FLOAT, HALF)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x, indices = node.inputs[0], node.inputs[1]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
-from ..numerics import INTEGERS, integer_precisions
+from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
 COPY_DIMS = 6
@@ -122,6 +122,7 @@ class Movement(OpDef):
     exactness = "exact"
     shared = True
     precisions = integer_precisions(*INTEGERS)
+    reals = (FLOAT, HALF)
 
     def integer_problem(self, node: Node) -> str | None:
         dims = collapse(*view(node)[:2])[0]

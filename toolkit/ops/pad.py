@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..format.schema import OpKind, PadMode
 from ..ir import Array, Node, TensorType, Value
-from ..numerics import INTEGERS, integer_precisions
+from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .movement import axis_of, ints, take
 
@@ -29,6 +29,7 @@ class Pad(OpDef):
     exactness = "exact"
     shared = True
     precisions = integer_precisions(*INTEGERS)
+    reals = (FLOAT, HALF)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]

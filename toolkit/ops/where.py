@@ -6,7 +6,7 @@ import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ..numerics import INTEGERS, integer_precisions
+from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._broadcast import step_params, within_reach
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
@@ -22,6 +22,7 @@ class Where(OpDef):
     exactness = "exact"
     shared = True
     precisions = integer_precisions(*INTEGERS)
+    reals = (FLOAT, HALF)
     inplace = (1, 2)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:

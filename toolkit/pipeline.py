@@ -26,6 +26,7 @@ from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
 from .files import write_atomically
+from .float16 import halved
 from .format.describe import op_counts
 from .format.reader import read
 from .format.strip import strip as stripped_bytes
@@ -66,19 +67,24 @@ def convert(
     *,
     shapes: Shapes | None = None,
     strip: bool = False,
+    float16: bool = False,
 ) -> Converted:
     """Write `model` (an ONNX file) as an .edge file, by default beside it.
 
     A float model stays float32. One that is quantized keeps its scales, zero points and weights,
     and runs in integers where it says on which grid tensors are; `decisions` names the rest.
 
+    `float16` stores the float32 tensors of a model as float16 and computes in float32.
     `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
     bad model or an output that cannot be written; then nothing is written.
     """
     started = perf_counter()
     path = output_path(model, output)
     graph, decisions = as_given(load(model, shapes))
-    data = build_file(graph, provenance_of(model, "", {"shapes": plain_shapes(shapes)}))
+    options: dict[str, Any] = {"shapes": plain_shapes(shapes)}
+    if float16:
+        graph, options = halved(graph), options | {"float16": True}
+    data = build_file(graph, provenance_of(model, "", options))
     data = stripped_bytes(data) if strip else data
     prove(data)
     write_atomically(path, data)

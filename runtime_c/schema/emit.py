@@ -19,7 +19,7 @@ C_HEADER = HERE.parent / "include" / "edgekit" / "format.h"
 PYTHON = HERE.parent.parent / "toolkit" / "format" / "schema.py"
 
 # Element types as the schema and the names of C files say them -> DType.
-TYPES = {"f32": "Float32", "s8": "Int8", "s16": "Int16", "s32": "Int32"}
+TYPES = {"f32": "Float32", "f16": "Float16", "s8": "Int8", "s16": "Int16", "s32": "Int32"}
 # FlatBuffers scalar -> C type, struct.pack code, bytes
 SCALARS = {
     "ubyte": ("uint8_t", "B", 1),
@@ -79,7 +79,8 @@ class Schema:
 
     def may_be_coded(self, kind: str, dtype: str) -> bool:
         """Whether a body's weights may be behind a codec: those of integers."""
-        return bool(self.field_in(kind, self.optional)) and dtype != TYPES["f32"]
+        floats = (TYPES["f32"], TYPES["f16"])
+        return bool(self.field_in(kind, self.optional)) and dtype not in floats
 
     def scalar(self, name: str) -> str | None:
         if name in SCALARS:

@@ -79,8 +79,9 @@ def convolution(f, form, g, weights):
         p = {"weights": f.weights(weights), **requant16_params(f.requant16(out[-1]))}
         f.output(f.op(form, [f.input(DType.Int16, *into)], DType.Int16, *out, **g, **p))
     else:
-        p = {"weights": f.floats(weights), **float_params(f.floats(out[-1]))}
-        f.output(f.op(form, [f.input(DType.Float32, *into)], DType.Float32, *out, **g, **p))
+        p = {"weights": f.floats(weights, dtype=form.element)}
+        p |= float_params(f.floats(out[-1]))
+        f.output(f.op(form, [f.input(form.element, *into)], form.element, *out, **g, **p))
 
 
 def convolutions(f, form):
@@ -124,10 +125,11 @@ def products(f, form):
         sizes = {"rows": 3, "k": 7, "n": 5}
         p = {**sizes, "weights": f.weights(5, 7), **requant16_params(f.requant16(5))}
         f.output(f.op(form, [f.input(DType.Int16, 3, 7)], DType.Int16, 3, 5, **p))
-    elif form == FORMS["fully_connected_f32"]:
-        limits = {"qmin": float_bits(0.0), "qmax": float_bits(6.0)}
-        p = {"rows": 3, "k": 7, "n": 5, "weights": f.floats(5, 7), **float_params(NO_BLOB, limits)}
-        f.output(f.op(form, [f.input(DType.Float32, 3, 7)], DType.Float32, 3, 5, **p))
+    elif form.kind == OpKind.FullyConnected:
+        dtype, limits = form.element, {"qmin": float_bits(0.0), "qmax": float_bits(6.0)}
+        p = {"rows": 3, "k": 7, "n": 5, "weights": f.floats(5, 7, dtype=dtype)}
+        p |= float_params(NO_BLOB, limits)
+        f.output(f.op(form, [f.input(dtype, 3, 7)], dtype, 3, 5, **p))
     else:
         sizes = {"batch": 2, "rows": 3, "k": 4, "n": 5, "a_step": 12, "b_step": 20}
         for transpose in (0, 1):

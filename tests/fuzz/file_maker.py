@@ -37,7 +37,7 @@ CODED = {
     (name := f"{form.name}-{codec.name.lower()}"): form._replace(name=name, codec=codec)
     for form in FORMS.values()
     for codec in list(WeightCodec)[1:]
-    if form.kind.name in schema.OPTIONAL and form.element is not DType.Float32
+    if form.kind.name in schema.OPTIONAL and form.element not in (DType.Float32, DType.Float16)
 }
 CASES = {**FORMS, **CODED}
 
@@ -68,8 +68,8 @@ class FileMaker:
         """Of groups of 4-bit weights."""
         return self.constant(self.rng.integers(1, 17, shape).astype(np.uint8))
 
-    def floats(self, *shape):
-        return self.constant(self.rng.normal(size=shape).astype(np.float32))
+    def floats(self, *shape, dtype=DType.Float32):
+        return self.constant(self.rng.normal(size=shape).astype(NUMPY_OF[dtype]))
 
     def requant(self, n, biases=None):
         """A table of `n` channels: bias, multiplier, shift."""

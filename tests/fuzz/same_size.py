@@ -29,12 +29,13 @@ def pool(c, f, form):
 
 
 def fully_connected(c, f, form):
-    dtype, p = DType.Float32, c.float_params(c.NO_BLOB)
-    if form.element is not DType.Float32:
+    dtype, p = form.element, c.float_params(c.NO_BLOB)
+    if dtype not in (DType.Float32, DType.Float16):
         dtype, p = c.activations(f, form, 6)
     if form.codec:
         p |= c.nibbles(0, c.NO_BLOB)
-    weights = f.floats(6, 6) if dtype is DType.Float32 else f.weights(6, 6)
+    real = dtype in (DType.Float32, DType.Float16)
+    weights = f.floats(6, 6, dtype=dtype) if real else f.weights(6, 6)
     p |= {"rows": 5, "k": 6, "n": 6, "weights": weights}
     f.output(f.op(form, [f.input(dtype, 5, 6)], dtype, 5, 6, **p))
 

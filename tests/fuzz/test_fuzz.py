@@ -91,7 +91,7 @@ def integers(corpus, tmp_path_factory):
     paths = []
     for name, data in found.items():
         model = read(data)
-        floats = any(t.dtype is DType.Float32 for t in model.tensors)
+        floats = any(t.dtype in (DType.Float32, DType.Float16) for t in model.tensors)
         if model.target == "generic" and not floats:
             paths.append(folder / f"{name}.edge")
             paths[-1].write_bytes(data)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .. import pipeline
-from ..numerics import INTEGERS
+from ..numerics import HALF, INTEGERS
 from ..quantize import grouped
 from .options import json_option, model_argument, shape_option, strip_option
 from .output import kib, people, print_json
@@ -18,12 +18,14 @@ from .output import kib, people, print_json
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
 @shape_option
+@click.option("--float16", is_flag=True, help="Store tensors and weights as float16.")
 @strip_option
 @json_option
 def convert(
     model: Path,
     output: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    float16: bool,
     strip: bool,
     as_json: bool,
 ) -> None:
@@ -33,7 +35,11 @@ def convert(
     weights.
     """
     done = pipeline.convert(
-        model, output or model.with_suffix(".edge"), shapes=dict(shapes), strip=strip
+        model,
+        output or model.with_suffix(".edge"),
+        shapes=dict(shapes),
+        strip=strip,
+        float16=float16,
     )
     if as_json:
         print_json(done.to_json())
@@ -46,11 +52,11 @@ def convert(
 
 
 def _arithmetic(ops: Mapping[str, Mapping[str, int]]) -> str:
-    """float32, or how many operators run in what."""
+    """float32, float16, or how many operators run in what."""
     count: dict[str, int] = {}
     for of_kind in ops.values():
         for dtype, n in of_kind.items():
             count[dtype] = count.get(dtype, 0) + n
     if not count.keys() & set(map(str, INTEGERS)):
-        return "float32"
+        return "float16" if str(HALF) in count else "float32"
     return ", ".join(f"{n} operators in {dtype}" for dtype, n in sorted(count.items()))

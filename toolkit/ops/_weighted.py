@@ -14,7 +14,7 @@ from .. import fixed_point
 from ..format.schema import OpKind, WeightCodec
 from ..format.structs import NO_BLOB
 from ..ir import Array, Node, QuantParams, constant
-from ..numerics import INTEGERS, integer_precisions
+from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._int4 import stored_int8
 from ._opdef import Activation, Blob, OpDef
 
@@ -118,6 +118,7 @@ class WeightedOp(OpDef):
     weight = 1
     bias = 2
     precisions = integer_precisions(*INTEGERS)
+    reals = (FLOAT, HALF)
 
     @abstractmethod
     def accumulate(self, node: Node, x: Array) -> Ints:

@@ -640,15 +640,19 @@ enum {
     X(CONV2D, INT8, conv2d_s8, 1) \
     X(CONV2D, INT16, conv2d_s16, 1) \
     X(CONV2D, FLOAT32, conv2d_f32, 0) \
+    X(CONV2D, FLOAT16, conv2d_f16, 0) \
     X(DEPTHWISE_CONV2D, INT8, depthwise_conv2d_s8, 1) \
     X(DEPTHWISE_CONV2D, INT16, depthwise_conv2d_s16, 1) \
     X(DEPTHWISE_CONV2D, FLOAT32, depthwise_conv2d_f32, 0) \
+    X(DEPTHWISE_CONV2D, FLOAT16, depthwise_conv2d_f16, 0) \
     X(CONV_TRANSPOSE2D, INT8, conv_transpose2d_s8, 0) \
     X(CONV_TRANSPOSE2D, INT16, conv_transpose2d_s16, 0) \
     X(CONV_TRANSPOSE2D, FLOAT32, conv_transpose2d_f32, 0) \
+    X(CONV_TRANSPOSE2D, FLOAT16, conv_transpose2d_f16, 0) \
     X(FULLY_CONNECTED, INT8, fully_connected_s8, 1) \
     X(FULLY_CONNECTED, INT16, fully_connected_s16, 1) \
     X(FULLY_CONNECTED, FLOAT32, fully_connected_f32, 0) \
+    X(FULLY_CONNECTED, FLOAT16, fully_connected_f16, 0) \
     X(MAT_MUL, INT8, mat_mul_s8, 0) \
     X(MAT_MUL, INT16, mat_mul_s16, 0) \
     X(MAT_MUL, FLOAT32, mat_mul_f32, 0) \

@@ -195,10 +195,25 @@ static void convert(block *b, bool from_float, const ek_fmt_convert *p, size_t c
     }
 }
 
+/* Between float32 and float16, which models that store float16 do often: without doubles, which small cores lack. */
+static bool convert_half(const ek_fmt_convert *p, uint8_t from, uint8_t to, const void *in, void *out)
+{
+    if (from == EK_DTYPE_FLOAT32 && to == EK_DTYPE_FLOAT16 && elements[p->element].largest == 65504.0f) {
+        for (size_t i = 0; i < p->count; i++) ((uint16_t *)out)[i] = ek_half_of_float(((const float *)in)[i]);
+        return true;
+    }
+    if (from == EK_DTYPE_FLOAT16 && to == EK_DTYPE_FLOAT32 && p->element == ONNX_FLOAT) {
+        for (size_t i = 0; i < p->count; i++) ((float *)out)[i] = ek_half_to_float(((const uint16_t *)in)[i]);
+        return true;
+    }
+    return false;
+}
+
 static ek_status run(const ek_node *n)
 {
     const ek_fmt_convert *p = n->params;
     const uint8_t from = ek_in_type(n, 0)->dtype, to = ek_out_type(n, 0)->dtype;
+    if (convert_half(p, from, to, ek_in(n, 0), ek_out(n, 0))) return EK_OK;
     const uint8_t *in = ek_in(n, 0);
     uint8_t *out = ek_out(n, 0);
     const size_t in_bytes = ek_dtype_bytes(from), out_bytes = ek_dtype_bytes(to);

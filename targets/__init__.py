@@ -39,9 +39,11 @@ class Target:
     packages: str = ""  # the distribution's packages that hold the compiler
     emulator: str = ""  # empty: runs on this machine
     emulator_package: str = ""
+    emulator_arguments: tuple[str, ...] = ()
     counted: str = "instructions"  # what the emulator counts; never cycles
     hardware: str = ""  # where it ran on real hardware
     machine: str = ""  # of the emulator
+    also: tuple[str, ...] = ()  # cores and chips that it serves, by what their names begin with
     cpus: tuple[str, ...] = ()  # that the emulator runs it as
     memory: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # region: (address, bytes)
 
@@ -68,15 +70,33 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Target:
-    """The target of that name. Raises ValueError that names those that exist."""
-    for found, path, facts in _entries():
-        if found == name:
-            return _target(name, path, facts)
-    known = names()
-    spelled = name.lower().replace("-", "_").replace(" ", "_")
-    close = get_close_matches(spelled, known, n=1, cutoff=0.75)
+    """The target of that name, or the one that serves a core or chip of that name.
+
+    Case, hyphens and spaces do not count: "Cortex-M4", "STM32F411" and "cortex_m4" are one.
+    Raises ValueError that names those that exist.
+    """
+    spelled = "".join(c if c.isalnum() else "_" for c in name.lower())
+    entries = list(_entries())
+    serves = [(n, path, facts) for n, path, facts in entries if _squeezed(n) == _squeezed(spelled)]
+    if not serves:
+        serves = [
+            (alias, path, {**facts, "name": n})
+            for n, path, facts in entries
+            for alias in facts.get("also", ())
+            if _squeezed(spelled).startswith(_squeezed(alias))
+        ]
+    if serves:
+        found, path, facts = max(serves, key=lambda entry: len(entry[0]))
+        return _target(facts.pop("name", found), path, facts)
+    known = [n for n, _, _ in entries]
+    aliases = {alias: n for n, _, facts in entries for alias in facts.get("also", ())}
+    close = get_close_matches(spelled, [*known, *aliases], n=1, cutoff=0.75)
     hint = f"did you mean '{close[0]}'? T" if close else "t"
-    raise ValueError(f"no target '{name}'; {hint}here are: {', '.join(known)}")
+    raise ValueError(f"no target '{name}'; {hint}here are: {', '.join(sorted(known))}")
+
+
+def _squeezed(name: str) -> str:
+    return name.replace("_", "")
 
 
 def _target(name: str, path: Path, facts: dict[str, Any]) -> Target:

@@ -4,7 +4,8 @@
 set -eu
 wanted="gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-aarch64-linux-gnu libc6-dev-arm64-cross
         gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
-        qemu-user qemu-system-arm clang-19 lld-19 llvm-19 pocl-opencl-icd ocl-icd-libopencl1 ccache"
+        gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
+        qemu-user qemu-system-arm qemu-system-misc clang-19 lld-19 llvm-19 pocl-opencl-icd ocl-icd-libopencl1 ccache"
 missing=""
 for package in $wanted; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

@@ -49,7 +49,7 @@ enum { ADD_U64 = 0, NO_REGS = 0 };
 
 static uint64_t executed; /* whole translation blocks, counted as they are entered */
 static FILE *out;
-static bool hexagon;
+static bool hexagon, riscv;
 
 /* A marker's block was counted whole on entry: `after` of its instructions are not executed yet. */
 typedef struct {
@@ -70,6 +70,7 @@ static const char *marker_kind(const struct qemu_plugin_insn *insn)
     uint32_t code = 0;
     memcpy(&code, qemu_plugin_insn_data(insn), size < 4 ? size : 4);
     if (hexagon) return size != 4 ? NULL : code == 0xf11cdc1c ? "begin" : code == 0xf13cdc1c ? "end" : NULL;
+    if (riscv) return size != 4 ? NULL : code == 0x06000013 ? "begin" : code == 0x06100013 ? "end" : NULL;
     if (size == 2) return code == 0xbf70 ? "begin" : code == 0xbf80 ? "end" : NULL; /* Thumb: hint 7, 8 */
     if (code == 0xd5032c1f || code == 0xe320f060) return "begin";                   /* A64, A32: hint 0x60 */
     if (code == 0xd5032c3f || code == 0xe320f061) return "end";                     /* A64, A32: hint 0x61 */
@@ -103,6 +104,7 @@ static void at_end(qemu_plugin_id_t id, void *data)
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     hexagon = !strcmp(info->target_name, "hexagon");
+    riscv = !strncmp(info->target_name, "riscv", 5);
     for (int i = 0; i < argc; i++)
         if (!strncmp(argv[i], "out=", 4)) out = fopen(argv[i] + 4, "w");
     if (!out) return -1;

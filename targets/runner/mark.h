@@ -14,6 +14,9 @@
 #elif defined(__hexagon__)
 #define MARK_BEGIN() __asm__ volatile("{ r28 = and(r28, r28) }" ::: "memory")
 #define MARK_END()   __asm__ volatile("{ r28 = or(r28, r28) }" ::: "memory")
+#elif defined(__riscv)
+#define MARK_BEGIN() __asm__ volatile(".4byte 0x06000013" ::: "memory") /* addi zero, zero, 0x60 */
+#define MARK_END()   __asm__ volatile(".4byte 0x06100013" ::: "memory")
 #else
 #define MARK_BEGIN() ((void)0)
 #define MARK_END()   ((void)0)

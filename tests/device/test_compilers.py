@@ -12,11 +12,17 @@ from edgekit.toolkit.device.process import find
 from edgekit.toolkit.format.reader import read
 
 CROSS = [n for n in targets.names() if targets.load(n).compiler.endswith("-gcc")]
+PICOLIBC = "/usr/lib/picolibc/riscv64-unknown-elf"
 CLANG = {
     "cortex_m": ["--target=arm-none-eabi", "-isystem", "/usr/lib/arm-none-eabi/include"],
     "aarch64_linux": ["--target=aarch64-linux-gnu"],
     "armv7_linux": ["--target=arm-linux-gnueabihf"],
+    "riscv64_linux": ["--target=riscv64-linux-gnu"],
+    "riscv32_imc": [
+        *("--target=riscv32-unknown-elf", "-march=rv32imc", "-isystem", f"{PICOLIBC}/include")
+    ],
 }
+GCC = {"riscv32_imc": ["-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"]}
 GCC_ONLY = "-fno-schedule-insns"
 
 
@@ -46,14 +52,14 @@ def test_the_sources_of_a_target_compile_without_a_warning(ready, model_file, na
     family = targets.FOLDER / target.kernels
     first = next(n for n in CROSS if targets.load(n).kernels == target.kernels)
     sources = [s for s in archive.sources if family in s[0].parents or name == first]
-    assert len(sources) >= 8 or name == "armv7_linux"
-    command = [target.compiler]
+    assert len(sources) >= 8 or name == "armv7_linux" or not target.tables
+    command = [target.compiler, *GCC.get(name, [])]
     if compiler == "clang":
         if not find("clang-19"):
             pytest.skip("clang-19 is not installed (package clang-19)")
         if target.kernels == "cortex_m" and not Path("/usr/lib/arm-none-eabi/include").is_dir():
             pytest.skip("newlib's headers are not where Debian has them")
-        command = ["clang-19", *CLANG[target.kernels]]
+        command = ["clang-19", *CLANG.get(name, CLANG.get(target.kernels, []))]
         sources = [(path, [f for f in flags if f != GCC_ONLY]) for path, flags in sources]
     assert not compile_all(command, archive, sources)
 

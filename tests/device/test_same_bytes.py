@@ -23,8 +23,11 @@ DEVICES = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("name", "cpu"), DEVICES)
+# What runs the portable code alone need not run all models.
+@pytest.mark.parametrize(
+    ("name", "cpu", "model"),
+    [(*d, m) for d in DEVICES for m in (MODELS if targets.load(d[0]).tables else MODELS[:4])],
+)
 def test_a_device_answers_with_the_hosts_bytes(ready, model_file, name, cpu, model):
     target = ready(name)
     path, feeds = model_file(model)
@@ -44,7 +47,7 @@ def test_a_device_answers_with_the_hosts_bytes(ready, model_file, name, cpu, mod
         assert 0 < ran.stack_bytes < 2048
 
 
-@pytest.mark.parametrize("name", sorted({n for n, _ in DEVICES if not targets.load(n).bare_metal}))
+@pytest.mark.parametrize("name", ["aarch64_linux", "armv7_linux"])
 def test_nibbles_that_are_packed_twice_the_size_of_the_file_have_room(ready, name):
     rng = np.random.default_rng(0)
     kind = TensorType(np.dtype(np.int8), (1, 1024))

@@ -36,7 +36,7 @@ _SAMPLES, _ANSWERS, _COUNTER, _COUNTS = "in.bin", "out.bin", "count.so", "counts
 
 _MEMORY = """#include "edgekit/edgekit.h"
 enum {{ BYTES = EK_SESSION_OVERHEAD + {session} }};
-#define IN_SESSION section(".session,\\"aw\\",%nobits//")
+#define IN_SESSION section(".session,\\"aw\\",%nobits\\n#")
 uint8_t ek_session_memory[BYTES] __attribute__((aligned(EK_ALIGN), IN_SESSION));
 const uint32_t ek_session_bytes = BYTES;
 const char ek_kernel_table[] = "{kernels}";
@@ -205,6 +205,7 @@ class Device:
                 self._emulator,
                 "-M",
                 self.target.machine,
+                *self.target.emulator_arguments,
                 *("-display", "none", "-monitor", "none", "-serial", "none"),
                 "-semihosting-config",
                 f"enable=on,target=native,{arguments}",

@@ -31,6 +31,7 @@ class TargetInfo:
     emulator: str
     hardware: str
     settings: dict[str, dict[str, Any]]
+    also: list[str]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,6 +61,7 @@ def listing() -> list[TargetInfo]:
                 {s.name: {"help": s.help, "default": s.default} for s in backend.settings}
                 if backend
                 else {},
+                list(t.also),
             )
         )
     return rows

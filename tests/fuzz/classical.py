@@ -2,9 +2,22 @@
 
 import numpy as np
 
-from edgekit.toolkit.format.schema import DType, TreeAggregate
+from edgekit.toolkit.format.schema import DistanceFn, DType, OpKind, TreeAggregate
 from edgekit.toolkit.ops._forest import Forest, Question, Split, Tree
 from edgekit.toolkit.ops._forest_table import encode
+
+
+def kernels(f, form):
+    """Distances by every function, or pairs of classes coupled."""
+    if form.kind == OpKind.Distance:
+        for fn in DistanceFn:
+            ab = [f.input(DType.Float32, 3, 4), f.input(DType.Float32, 5, 4)]
+            p = {"rows": 3, "columns": 5, "features": 4, "fn": fn}
+            f.output(f.op(form, ab, DType.Float32, 3, 5, **p))
+    else:
+        for classes in (2, 4):
+            x = f.input(DType.Float32, 2, classes * (classes - 1) // 2)
+            f.output(f.op(form, [x], DType.Float32, 2, classes, rows=2, classes=classes))
 
 
 def forests(f, form):

@@ -24,7 +24,7 @@ from edgekit.toolkit.runtime.kernels import table
 from edgekit.toolkit.runtime.model import aligned as aligned_memory
 
 sys.path.insert(0, str(Path(__file__).parent))
-from classical import forests
+from classical import forests, kernels
 from file_maker import CASES, FORMS, FileMaker, geometry, indexed, long_chain, shapes, view
 from recurrent_layers import recurrent
 
@@ -370,6 +370,7 @@ CONVERTED = (
 
 MAKERS = {
     forests: (OpKind.TreeEnsemble,),
+    kernels: (OpKind.Distance, OpKind.PairwiseCoupling),
     convolutions: (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.ConvTranspose2d),
     pools: (OpKind.MaxPool2d, OpKind.AvgPool2d),
     products: (OpKind.FullyConnected, OpKind.MatMul),

@@ -40,7 +40,7 @@ def test_one_score_tells_two_classes(run_onnx, transform, labels):
     ).agree()
 
 
-@pytest.mark.parametrize("norm", ["L1", "L2"])
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
 def test_rows_are_normalized(run_onnx, norm):
     x = np.concatenate([X, np.zeros((1, 5), np.float32)])
     run_onnx("Normalizer", {"x": x}, norm=norm, **ML).agree()

@@ -90,6 +90,12 @@ class WeightCodec(IntEnum):
     Nibbles = 1
 
 
+class DistanceFn(IntEnum):
+    SquaredEuclidean = 0
+    Euclidean = 1
+    Manhattan = 2
+
+
 class TreeAggregate(IntEnum):
     Sum = 0
     Average = 1
@@ -172,6 +178,8 @@ class OpKind(IntEnum):
     TreeEnsemble = 31
     Recurrent = 32
     Convert = 33
+    Distance = 34
+    PairwiseCoupling = 35
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -864,6 +872,26 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         44,
         4,
     ),
+    "Distance": (
+        "<IIII",
+        (
+            "rows",
+            "columns",
+            "features",
+            "fn",
+        ),
+        16,
+        4,
+    ),
+    "PairwiseCoupling": (
+        "<II",
+        (
+            "rows",
+            "classes",
+        ),
+        8,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -1202,6 +1230,8 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.Recurrent, DType.Int16): "recurrent_s16",
     (OpKind.Recurrent, DType.Float32): "recurrent_f32",
     (OpKind.Convert, None): "convert",
+    (OpKind.Distance, DType.Float32): "distance_f32",
+    (OpKind.PairwiseCoupling, DType.Float32): "pairwise_coupling_f32",
 }
 
 # table name -> field -> slot number

@@ -23,6 +23,7 @@ from .attributes import (
 )
 from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
+from .distances import as_distances
 from .grids import Quantized
 from .labels import vocabulary
 from .limits import MAX_RANK
@@ -130,6 +131,10 @@ class Importer:
         inputs = [scope[name] if name else None for name in node.input]
         try:
             if node.op_type == "If" and self._inline_if(node, inputs, scope):
+                return
+            if node.op_type == "Scan" and (simpler := as_distances(node)) is not None:
+                for each in simpler:
+                    self._visit(each, scope)
                 return
             self._refuse_changed(node)
             if self._visit_quantized(node, inputs, scope):

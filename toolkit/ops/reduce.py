@@ -152,10 +152,16 @@ def _result_shape(x: Value, axes: Sequence[int], keepdims: bool) -> tuple[int, .
 
 
 def _normalized(b: Builder, node: OnnxNode, x: Value) -> Value:
-    """Rows over the sum of their magnitudes, or the root of that of their squares; 0 stays 0."""
+    """Rows over their largest element, the sum of their magnitudes, or the root of that of their
+    squares; what would be divided by 0 stays."""
     norm, last = str(node.attrs.get("norm", "MAX")), len(x.shape) - 1
-    if norm not in ("L1", "L2"):
-        raise Unsupported(f"its norm is {norm}", "use L1 or L2")
+    if norm not in ("MAX", "L1", "L2"):
+        raise Unsupported(f"its norm is {norm}", "use MAX, L1 or L2")
+    if norm == "MAX":
+        most = b.emit("ReduceMax", [x], axes=(last,), keepdims=True)
+        none = b.emit("Equal", [most, b.constant(np.array(0, np.float32))])
+        by = b.emit("Where", [none, b.constant(np.array(1, np.float32)), most])
+        return b.emit("Div", [x, by])
     sizes = b.emit("Abs", [x]) if norm == "L1" else b.emit("Mul", [x, x])
     total = b.emit("ReduceSum", [sizes], axes=(last,), keepdims=True)
     total = b.emit("Sqrt", [total]) if norm == "L2" else total

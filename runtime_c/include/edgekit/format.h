@@ -88,6 +88,12 @@ enum {
 };
 
 enum {
+    EK_DISTANCE_FN_SQUARED_EUCLIDEAN = 0,
+    EK_DISTANCE_FN_EUCLIDEAN = 1,
+    EK_DISTANCE_FN_MANHATTAN = 2,
+};
+
+enum {
     EK_TREE_AGGREGATE_SUM = 0,
     EK_TREE_AGGREGATE_AVERAGE = 1,
     EK_TREE_AGGREGATE_MIN = 2,
@@ -503,6 +509,20 @@ typedef struct ek_fmt_recurrent {
 } ek_fmt_recurrent;
 EK_STATIC_ASSERT(sizeof(ek_fmt_recurrent) == 44, "Recurrent");
 
+typedef struct ek_fmt_distance {
+    uint32_t rows;
+    uint32_t columns;
+    uint32_t features;
+    uint32_t fn;
+} ek_fmt_distance;
+EK_STATIC_ASSERT(sizeof(ek_fmt_distance) == 16, "Distance");
+
+typedef struct ek_fmt_pairwise_coupling {
+    uint32_t rows;
+    uint32_t classes;
+} ek_fmt_pairwise_coupling;
+EK_STATIC_ASSERT(sizeof(ek_fmt_pairwise_coupling) == 8, "PairwiseCoupling");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -632,6 +652,8 @@ enum {
 #define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\363\025\243\013"
 #define EK_CODE_OF_RECURRENT "\223\023\057\004\024\067\025\026\023\013\043"
 #define EK_CODE_OF_CONVERT "\023\053"
+#define EK_CODE_OF_DISTANCE "\163"
+#define EK_CODE_OF_PAIRWISE_COUPLING "\063"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -707,7 +729,9 @@ enum {
     X(TREE_ENSEMBLE, FLOAT32, tree_ensemble_f32, 0) \
     X(RECURRENT, INT16, recurrent_s16, 0) \
     X(RECURRENT, FLOAT32, recurrent_f32, 0) \
-    X(CONVERT, ANY, convert, 0)
+    X(CONVERT, ANY, convert, 0) \
+    X(DISTANCE, FLOAT32, distance_f32, 0) \
+    X(PAIRWISE_COUPLING, FLOAT32, pairwise_coupling_f32, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles)
@@ -746,6 +770,8 @@ enum {
     X(REQUANTIZE, "Requantize") \
     X(TREE_ENSEMBLE, "TreeEnsemble") \
     X(RECURRENT, "Recurrent") \
-    X(CONVERT, "Convert")
+    X(CONVERT, "Convert") \
+    X(DISTANCE, "Distance") \
+    X(PAIRWISE_COUPLING, "PairwiseCoupling")
 
 #endif

@@ -51,6 +51,8 @@ enum {
     EK_OP_TREE_ENSEMBLE = 31,
     EK_OP_RECURRENT = 32,
     EK_OP_CONVERT = 33,
+    EK_OP_DISTANCE = 34,
+    EK_OP_PAIRWISE_COUPLING = 35,
 };
 
 #endif

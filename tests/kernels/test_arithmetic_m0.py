@@ -10,7 +10,7 @@ import pytest
 
 from edgekit import targets
 from edgekit.toolkit.device.process import find
-from edgekit.toolkit.device.project import linker_script
+from edgekit.toolkit.device.project import write_linker_script
 
 CC = "arm-none-eabi-gcc"
 M0 = targets.FOLDER / "cortex_m" / "m0"
@@ -79,7 +79,7 @@ def cases(by_zero):
 def program(request, tmp_path_factory):
     """The test linked with our functions, or with a signed division of libgcc's as well."""
     folder = tmp_path_factory.mktemp("arithmetic")
-    (folder / "link.ld").write_text(linker_script(targets.load("cortex_m0plus")))
+    write_linker_script(folder, targets.load("cortex_m0plus"))
     alone = request.param == "alone"
     rows = (
         f"{{{FUNCTIONS.index(f)}, {a}u, {b}u, {w}u}},\n".replace("u", "ull")

@@ -7,7 +7,7 @@ import pytest
 
 from edgekit import targets
 from edgekit.toolkit.device.process import find
-from edgekit.toolkit.device.project import linker_script
+from edgekit.toolkit.device.project import write_linker_script
 
 ROOT = Path(__file__).parents[2]  # the harness lies beside the sources, not in the package
 FAMILY = targets.FOLDER / "cortex_m"
@@ -38,8 +38,7 @@ def must(command):
 def board(request, tmp_path_factory):
     """A target and check_kernels compiled for it."""
     target, folder = targets.load(request.param), tmp_path_factory.mktemp(request.param)
-    script = folder / "link.ld"
-    script.write_text(linker_script(target))
+    script = write_linker_script(folder, target)
     libraries = "-nostartfiles --specs=nano.specs --specs=nosys.specs -Wl,--gc-sections"
     must(
         [

@@ -12,10 +12,9 @@ from ...targets import Target
 from .process import require, run
 
 
-def write_deployment(folder: Path, target: Target, runtime: str) -> None:
-    """Copy it into `folder`; `runtime` are the lines of CMake that give `app` the runtime."""
+def write_deployment(folder: Path, target: Target) -> None:
+    """Copy it into `folder`; its CMakeLists.txt includes runtime.cmake, which adds the runtime."""
     shutil.copytree(target.folder / "deploy", folder, dirs_exist_ok=True)
-    (folder / "runtime.cmake").write_text(runtime + "\n")
     shutil.copytree(target.folder / "include", folder / "include", dirs_exist_ok=True)
     for source in target.world:
         _copy_below(folder / "world", target.folder, target.folder / source)

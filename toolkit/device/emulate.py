@@ -22,7 +22,8 @@ from ..format.writer import write
 from ..ir import Array
 from .build import Archive, compile_runtime, prepare
 from .process import ProgramFailedError, require, run
-from .project import linker_script, model_source
+from .project import write_linker_script, write_model_source
+from .templates import render
 
 RUNNER = targets.FOLDER / "runner"
 COUNTER = targets.FOLDER / "emulation" / "count.c"
@@ -33,22 +34,6 @@ which are packed as if they had many. What is not needed is never touched."""
 
 
 _SAMPLES, _ANSWERS, _COUNTER, _COUNTS = "in.bin", "out.bin", "count.so", "counts.txt"
-
-_MEMORY = """#include "edgekit/edgekit.h"
-enum {{ BYTES = EK_SESSION_OVERHEAD + {session} }};
-#define IN_SESSION section(".session,\\"aw\\",%nobits\\n#")
-uint8_t ek_session_memory[BYTES] __attribute__((aligned(EK_ALIGN), IN_SESSION));
-const uint32_t ek_session_bytes = BYTES;
-const char ek_kernel_table[] = "{kernels}";
-"""
-
-_PROJECT = """cmake_minimum_required(VERSION 3.20)
-project(run C)
-add_executable(run {sources})
-target_include_directories(run PRIVATE {includes})
-target_link_options(run PRIVATE {options})
-target_link_libraries(run PRIVATE {library}{libm})
-"""
 
 
 @dataclass(frozen=True)
@@ -137,26 +122,27 @@ class Device:
 
     def _link(self, data: bytes, kernels: str) -> Path:
         folder, target = self.folder, self.target
-        (folder / "model.h").write_text("#include <stdint.h>\n")
-        (folder / "model.c").write_text(model_source(data))
+        render("runner/model.h", folder)
+        write_model_source(folder, data)
         memory = self.model.memory
         reserve = 0 if target.bare_metal else len(data) * _WEIGHTS + _RESERVE
         session = memory.arena_bytes + memory.persistent_bytes + reserve
-        (folder / "memory.c").write_text(_MEMORY.format(session=session, kernels=kernels))
+        render("runner/memory.c", folder, session_bytes=session, kernels=kernels)
         sources = [folder / "model.c", folder / "memory.c", RUNNER / "runner.c"]
         if target.world:
             sources += [target.folder / source for source in target.world]
         else:
             start = target.folder / "start.c"
             sources.append(start if target.bare_metal else RUNNER / "io_linux.c")
-        (folder / "CMakeLists.txt").write_text(
-            _PROJECT.format(
-                sources=_quoted(*sources),
-                includes=_quoted(folder, RUNNER, runtime_c.SOURCE / "include"),
-                options=_quoted(*self._link_options()),
-                library=_quoted(self.archive.library),
-                libm="" if target.world else " m",
-            )
+        script = [write_linker_script(folder, target)] if target.bare_metal else []
+        render(
+            "runner/CMakeLists.txt",
+            folder,
+            sources=sources,
+            includes=[folder, RUNNER, runtime_c.SOURCE / "include"],
+            options=[f"-T{path}" for path in script],
+            library=self.archive.library,
+            libm=not target.world,
         )
         cmake = require("cmake", "cmake", f"building for {target.name}")
         toolchain = target.folder / "toolchain.cmake"
@@ -185,13 +171,6 @@ class Device:
                 f"{int(over[2]):,} bytes of {region} too little for this model"
             ) from why
         return folder / "run" / "run"
-
-    def _link_options(self) -> list[str]:
-        if not self.target.bare_metal:
-            return []
-        script = self.folder / "link.ld"
-        script.write_text(linker_script(self.target))
-        return [f"-T{script}"]
 
     def _command(self, count: bool) -> list[str | Path]:
         """Started in `folder`: emulators and plugins cut long names at spaces and commas."""
@@ -235,11 +214,6 @@ def _check_choice(target: Target, cpu: str | None, kernels: str) -> None:
     if kernels and kernels not in ("ref", *target.tables):
         known = ", ".join(("ref", *target.tables))
         raise UserError(f"{target.name} has no kernels '{kernels}'; there are: {known}")
-
-
-def _quoted(*paths: str | Path) -> str:
-    """Arguments of a CMake command, as they are: with spaces, dollars and all."""
-    return " ".join(f"[==[{path}]==]" for path in paths)
 
 
 def _parse(model: EdgeModel, data: bytes, at: int) -> tuple[list[Array], int]:

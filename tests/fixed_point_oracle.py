@@ -20,6 +20,8 @@ def parts(ratio, bits):
 def multiplier(ratio):
     """`(m, shift)` of int8's requantization."""
     m, e = parts(ratio, 31)
+    if -12 <= e < 0:
+        return round(Fraction(float(ratio)) * 2**31), 0
     return (m, e) if e >= -30 else (2**30, -30)
 
 

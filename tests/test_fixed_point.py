@@ -23,8 +23,11 @@ def test_multipliers_at_both_sides_of_a_power_of_two():
     ):
         m, shift = of_array(ratios)
         assert [*zip(m.tolist(), shift.tolist(), strict=True)] == [of_one(r) for r in ratios]
-    m, shift = fp.multipliers(np.nextafter(2.0 ** np.arange(-30, 30), 0))
-    assert (m == 1 << 30).all() and shift.tolist() == [*range(-29, 31)]
+    powers = np.arange(-30, 30)
+    m, shift = fp.multipliers(np.nextafter(2.0**powers, 0))
+    once = (powers < -1) & (powers >= -13)
+    assert (m == np.where(once, 2.0 ** (powers + 31), 1 << 30)).all()
+    assert shift.tolist() == np.where(once, 0, powers + 1).tolist()
 
 
 def test_int8_is_rounded_half_up_twice():
@@ -32,11 +35,22 @@ def test_int8_is_rounded_half_up_twice():
     for shift in range(fp.MIN_SHIFT, fp.MAX_SHIFT + 1):
         most = (1 << 30 - max(shift, 0)) - 1
         acc = np.array([0, 1, -1, most, -most, *rng.integers(-most, most + 1, 20)])
-        for m in (1 << 30, (1 << 31) - 1, int(rng.integers(1 << 30, 1 << 31))):
+        for m in (1, 1 << 30, (1 << 31) - 1, int(rng.integers(1, 1 << 31))):
             want = [oracle.scaled(int(a), m, shift) for a in acc]
             assert fp.scale(acc, m, shift).tolist() == want
             got = fp.requantize(acc, m, shift, 5, -100, 90)
             assert got.tolist() == [min(max(v + 5, -100), 90) for v in want]
+
+
+def test_int8_is_rounded_once_between_2_to_the_minus_13_and_1():
+    """Half up, and as far from the ratio as 2^-32."""
+    rng = np.random.default_rng(5)
+    ratios = np.exp2(rng.uniform(-13, 0, 400))
+    m, shift = fp.multipliers(ratios)
+    assert (shift == 0).all() and (np.abs(m - np.ldexp(ratios, 31)) <= 0.5).all()
+    acc = rng.integers(-(2**20), 2**20, 400)
+    want = [(int(a) * int(k) * 2 + 2**31) // 2**32 for a, k in zip(acc, m, strict=True)]
+    assert fp.scale(acc, m, shift).tolist() == want
 
 
 def test_multipliers_are_nearest_in_23_bits():

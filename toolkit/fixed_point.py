@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 MIN_SHIFT, MAX_SHIFT = -30, 30
+MOST_ONCE = 12
+"""Up to this shift to the right a second rounding does more harm than a multiplier of as many bits
+less, which is 2^-13 of a step at most."""
 
 
 def multiplier(ratio: float) -> tuple[int, int]:
-    """`(m, shift)` with ratio = m * 2^(shift - 31) and m in [2^30, 2^31).
+    """`(m, shift)` with ratio = m * 2^(shift - 31), m in [1, 2^31), for one rounding if possible.
 
-    A ratio below 2^-31 gives the smallest one there is. Raises ValueError for ratios that are not
+    From 2^-13 to 1 shift is 0, elsewhere m is in [2^30, 2^31). A ratio below 2^-31 gives the
+    smallest one there is. Raises ValueError for ratios that are not
     positive and finite, or not below 2^30.
     """
     m, shift = multipliers(np.array([ratio]))
@@ -27,6 +31,9 @@ def multipliers(ratios: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     m, shift = _split(ratios.ravel(), 31, MAX_SHIFT)
     tiny = shift < MIN_SHIFT
     m, shift = np.where(tiny, 1 << 30, m), np.where(tiny, MIN_SHIFT, shift)
+    once = (shift < 0) & (shift >= -MOST_ONCE)
+    m = np.where(once, np.rint(np.ldexp(ratios.ravel(), 31)), m)
+    shift = np.where(once, 0, shift)
     return m.astype(np.int32), shift.astype(np.int8)
 
 

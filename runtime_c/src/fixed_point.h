@@ -10,8 +10,8 @@ static inline int32_t ek_clamp(int32_t v, int32_t lo, int32_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* acc * multiplier * 2^(shift - 31), half up twice. The toolkit proves |acc << left| < 2^30; numbers of
- * a hostile file wrap, hence the unsigned sums. */
+/* acc * multiplier * 2^(shift - 31), half up twice, or once where shift is not below 0. The toolkit proves |acc <<
+ * left| < 2^30; numbers of a hostile file wrap, hence the unsigned sums. */
 static inline int32_t ek_scale(int32_t acc, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift > 0 ? shift : 0, right = shift < 0 ? -shift : 0;
@@ -23,7 +23,7 @@ static inline int32_t ek_scale(int32_t acc, int32_t multiplier, int32_t shift)
 /* What ek_scale asks of them. */
 static inline bool ek_is_ratio(int32_t multiplier, int32_t shift)
 {
-    return multiplier >= 1 << 30 && shift >= -30 && shift <= 30;
+    return multiplier > 0 && shift >= -30 && shift <= 30;
 }
 
 static inline int8_t ek_requantize(int32_t acc, int32_t multiplier, int32_t shift, int32_t zero_point, int32_t qmin,

@@ -169,7 +169,10 @@ requant_data requant_make(const int64_t *bound, size_t n)
     const size_t lone = rnd() % n;   /* 4, 5: but for this one */
     for (size_t j = 0; j < n; j++) {
         const uint32_t pick = rnd() % 6;
-        m[j] = pick == 0 ? 1 << 30 : pick == 1 ? INT32_MAX : rnd_between(1 << 30, INT32_MAX);
+        m[j] = pick == 0   ? 1 << 30
+               : pick == 1 ? INT32_MAX
+               : pick == 2 ? rnd_between(1, INT32_MAX) >> rnd() % 13 | 1
+                           : rnd_between(1 << 30, INT32_MAX);
         int32_t most = 0;
         while (most < 30 && (bound[j] << (most + 1)) < (INT64_C(1) << 30)) most++;
         s[j] = (int8_t)(kind == 0   ? rnd_between(-30, 0)

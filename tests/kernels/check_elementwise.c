@@ -119,7 +119,7 @@ static ek_mul_s8 mul_params(void)
     p.b_zero = rnd() & 1 ? rnd_between(-128, 127) : (rnd() & 1 ? -128 : 127);
     p.zero_point = rnd_between(-128, 127);
     const uint32_t pick = rnd() % 6;
-    p.multiplier = pick == 0 ? 1 << 30 : pick == 1 ? INT32_MAX : rnd_between(1 << 30, INT32_MAX);
+    p.multiplier = pick == 0 ? 1 << 30 : pick == 1 ? INT32_MAX : rnd_between(pick == 2 ? 1 : 1 << 30, INT32_MAX);
     p.shift = rnd() & 1 ? rnd_between(-30, 14) : rnd_between(-12, 0);
     range(&p.qmin, &p.qmax);
     return p;

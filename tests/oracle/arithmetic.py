@@ -46,6 +46,8 @@ def requantized(acc, ratio, quant, attrs):
         m, e = split(ratio, 23)
         return clamped(half_up(Fraction(acc * m, 1 << (23 - e))), quant, attrs)
     m, shift = split(ratio, 31)
+    if -12 <= shift < 0:
+        m, shift = nearest(Fraction(ratio) * (1 << 31)), 0
     h = half_up(Fraction((acc << max(shift, 0)) * m, 1 << 31))
     r = half_up(Fraction(h, 1 << max(-shift, 0)))
     return clamped(r + quant.zero_point, quant, attrs)

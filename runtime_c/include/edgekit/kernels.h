@@ -21,7 +21,7 @@ extern "C" {
  * zero point folded in: acc = bias[n] + sum(w * x) over raw x. */
 typedef struct ek_requant {
     const int32_t *bias;
-    const int32_t *multiplier; /* each in [2^30, 2^31) */
+    const int32_t *multiplier; /* each positive */
     const int8_t *shift;       /* left when positive, right when negative; in [-30, 30] */
     int32_t zero_point, qmin, qmax;
 } ek_requant;

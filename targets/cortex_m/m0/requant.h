@@ -5,7 +5,7 @@
 #include "edgekit/kernels.h"
 #include "fixed_point.h"
 
-/* (a * m + 2^30) >> 31 from products of halves; m in [2^30, 2^31). */
+/* (a * m + 2^30) >> 31 from products of halves; m is positive. */
 static inline int32_t ek_m0_scale(int32_t a, int32_t m)
 {
     const uint32_t a_low = (uint32_t)a & 0xffff, m_low = (uint32_t)m & 0xffff, m_high = (uint32_t)m >> 16;

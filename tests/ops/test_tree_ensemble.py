@@ -10,11 +10,13 @@ import onnxruntime
 import pytest
 from onnx import helper
 
+import edgekit
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.format.schema import TreeAggregate
 from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value
 from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops._forest import (
     Forest,
     LeafRow,
@@ -26,6 +28,7 @@ from edgekit.toolkit.ops._forest import (
     scores,
 )
 from edgekit.toolkit.ops._forest_table import NODE_BYTES, encode
+from edgekit.toolkit.ops.tree_ensemble import LEAST_LEAF_DB
 from edgekit.toolkit.runtime import Session
 
 ML = {"domain": "ai.onnx.ml"}
@@ -294,3 +297,41 @@ LEAF = ("LEAF", 0, 0.0, 0, 0, 0)
 def test_damaged_forests_are_refused(nodes, changed, why):
     with pytest.raises(UnsupportedError, match=why):
         load(graph_of(nodes, **changed))
+
+
+def test_a_quantized_model_has_integer_leaves_and_exact_thresholds(tmp_path):
+    rng = np.random.default_rng(4)
+    limits = [float(v) for v in rng.normal(size=40).astype(np.float32)]
+    trees = [grown(rng, 6, MODES[:1], limits=limits) for _ in range(30)]
+    attrs = attributes(rng, trees, "class", 3)
+    node = helper.make_node("TreeEnsembleClassifier", ["x"], ["label", "p"], **ML,
+                            classlabels_int64s=[0, 1, 2], **attrs)  # fmt: skip
+    x = rng.normal(size=(64, 4)).astype(np.float32)
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [node], "g", [info("x", 1, ["N", 4])], [info("label", 7, ["N"]), info("p", 1, ["N", 3])]
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
+    np.savez(tmp_path / "calib.npz", x=x)
+    made = edgekit.quantize(tmp_path / "m.onnx", tmp_path / "calib.npz", tmp_path / "m.edge")
+    (told,) = [d for d in made.decisions if d.op == "TreeEnsemble"]
+    assert told.what.startswith("given int16 leaves") and "thresholds exact" in told.what
+    assert made.sqnr_db > LEAST_LEAF_DB
+    edgekit.convert(tmp_path / "m.onnx", tmp_path / "float.edge")
+    floats, integers = (Session(tmp_path / f"{n}.edge").run({"x": x}) for n in ("float", "m"))
+    np.testing.assert_array_equal(floats["label"], integers["label"])
+    assert (tmp_path / "m.edge").stat().st_size < (tmp_path / "float.edge").stat().st_size
+
+
+def test_leaves_of_very_different_sizes_are_int16():
+    def forest(last):
+        tree = Tree([Split(Question(0, False, 0), ~0, ~1)], 0)
+        rows_: list[LeafRow] = [((0, 0.011),), ((0, -0.013),), ((0, last),)]
+        return Forest(1, 1, [tree] * 9 + [Tree((), ~2)], rows_, np.zeros(1, np.float32))
+
+    v = Value("x", TensorType(np.dtype(np.float32), (1, 1)))
+    for last, bits in ((0.013, 8), (5.0, 16)):
+        node = Node("TreeEnsemble", [v], [v], {"forest": forest(last)})
+        compacted = definition("TreeEnsemble").compacted(node)
+        assert compacted is not None and compacted[0]["forest"].leaf_bits == bits

@@ -150,11 +150,33 @@ def _is_yes(q: Question, key: NDArray[np.int64], nan: NDArray[np.bool_]) -> bool
     return bool(key[q.feature] <= q.cut)
 
 
+def leaf_sqnr_db(forest: Forest, bits: int) -> float:
+    """Variance of the scores over that of the rounding of leaves, as if trees and leaves were
+    independent and every leaf of a tree alike; infinite if nothing is rounded."""
+    signal = noise = 0.0
+    step = _step(forest, bits)
+    for tree in forest.trees:
+        ends = [~c for s in tree.splits for c in (s.low, s.high) if c < 0]
+        ends = ends or [~tree.root]
+        by_target: dict[int, list[float]] = {}
+        for target, value in (entry for i in ends for entry in forest.leaves[i]):
+            by_target.setdefault(target, []).append(value)
+        for values in by_target.values():
+            spread = np.array([*values, *[0.0] * (len(ends) - len(values))])
+            signal += float(spread.var())
+            noise += float(((spread - np.rint(spread / step) * step) ** 2).mean())
+    return 10 * float(np.log10(signal / noise)) if noise and signal else np.inf
+
+
+def _step(forest: Forest, bits: int) -> float:
+    """What an integer leaf stands for."""
+    most = max((abs(v) for row in forest.leaves for _, v in row), default=0.0)
+    return float(np.float32(most / ((1 << (bits - 1)) - 1))) or 1.0
+
+
 def quantized(forest: Forest, bits: int) -> Forest:
     """The forest with leaf values as integers of `bits`, in steps of the largest of them."""
-    most = max((abs(v) for row in forest.leaves for _, v in row), default=0.0)
-    top = (1 << (bits - 1)) - 1
-    step = float(np.float32(most / top)) if most else 1.0
+    step, top = _step(forest, bits), (1 << (bits - 1)) - 1
     rows: list[LeafRow] = [
         tuple((t, float(np.clip(round(v / step), -top, top))) for t, v in row)
         for row in forest.leaves

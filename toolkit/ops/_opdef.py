@@ -195,6 +195,11 @@ class OpDef(ABC):
         """For a unary function: itself in double, to be made a 256-entry table on int8."""
         return None
 
+    def compacted(self, node: Node) -> tuple[dict[str, Any], str] | None:
+        """Of a node that a quantized model keeps on float tensors: attributes with integers inside,
+        and what a user is told. None if it has none."""
+        return None
+
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         """The meaning on integers, in plain numpy: what every kernel must match bit for bit."""
         raise NotImplementedError(f"{self.name} has no integer form")

@@ -11,6 +11,9 @@ from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._views import float_input
 from .movement import axis_of
 
+LARGEST = float(np.finfo(np.float32).max)
+"""What is taken counts as this far off: calibration refuses infinities."""
+
 MOST = 32
 """Each of the k is an arg-max over what is left."""
 
@@ -33,7 +36,7 @@ class TopK(OpDef):
         if not 0 < k <= min(MOST, x.shape[-1]):
             raise Unsupported(f"its k is {k}", f"at most {MOST} of {x.shape[-1]} are supported")
         largest = bool(node.attrs.get("largest", 1))
-        op, worst = ("ArgMax", -np.inf) if largest else ("ArgMin", np.inf)
+        op, worst = ("ArgMax", -LARGEST) if largest else ("ArgMin", LARGEST)
         places = b.constant(np.arange(x.shape[-1], dtype=np.int64))
         extreme = "ReduceMax" if largest else "ReduceMin"
         values, indices = [], []

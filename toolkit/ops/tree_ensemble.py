@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..format.schema import OpKind
 from ..ir import Array, Node, TensorType, Value
-from ._forest import Forest, scores
+from ._forest import Forest, leaf_sqnr_db, quantized, scores
 from ._forest_onnx import read_indexed, read_listed
 from ._forest_table import encode
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
@@ -19,6 +21,9 @@ from ._scores import (
     transformed,
     two_classes,
 )
+
+LEAST_LEAF_DB = 50.0
+"""Of scores with int8 leaves, over what their rounding adds; with less, leaves are int16."""
 
 
 class TreeEnsemble(OpDef):
@@ -56,6 +61,15 @@ class TreeEnsemble(OpDef):
         if x.dtype != np.float32 or len(x.shape) != 2 or x.shape[1] != forest.features:
             raise ValueError(f"a forest of {forest.features} features has the input {x.type}")
         return [TensorType(x.dtype, (x.shape[0], forest.targets))]
+
+    def compacted(self, node: Node) -> tuple[dict[str, Any], str] | None:
+        """Leaves of 8 bits, or 16 where their rounding would show in the scores."""
+        forest: Forest = node.attrs["forest"]
+        if forest.step:
+            return None
+        bits = 8 if leaf_sqnr_db(forest, 8) >= LEAST_LEAF_DB else 16
+        what = f"given int{bits} leaves, its {forest.split_count} thresholds exact"
+        return {"forest": quantized(forest, bits)}, what
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         assert inputs[0] is not None

@@ -147,8 +147,13 @@ class Emitter:
                 v if v is None or v.const is not None else self._as(v, v.dtype) for v in node.inputs
             ]
             outputs = self._define_all(node, FLOAT)
-            self.made.nodes.append(Node(node.op, inputs, outputs, dict(node.attrs), node.name))
+            smaller = definition(node.op).compacted(node)
+            attrs = node.attrs if smaller is None else node.attrs | smaller[0]
+            self.made.nodes.append(Node(node.op, inputs, outputs, dict(attrs), node.name))
             self._put_on_grids(node, outputs)
+            if smaller is not None:
+                self._decide(group, smaller[1], group.why)
+                return
         if group.why:
             self._decide(group, "kept float", group.why)
 

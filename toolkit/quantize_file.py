@@ -270,7 +270,7 @@ class _Run:
                 self.graph, start.given, request.observer, request.progress, **self.how, plain=True
             )
             self._promote(plain)
-            if self.quality.loss >= first[2].loss:
+            if self.quality.loss() >= first[2].loss():
                 self.done, self.promotion, self.quality = first
 
     def _promote(self, start: QuantizedModel) -> None:

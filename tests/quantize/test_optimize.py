@@ -10,8 +10,10 @@ from edgekit.toolkit.accuracy import OwnRuntime, compare
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.quantize import OBSERVERS, calibrate, quantize_model
+from edgekit.toolkit.quantize.optimize import _Quantization
 from edgekit.toolkit.quantize.ranges.calibration import KEPT_SAMPLES
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
+from edgekit.toolkit.quantize.request import QuantizeOptions
 from edgekit.toolkit.runtime import Session
 
 
@@ -143,3 +145,15 @@ def test_memory_does_not_grow_with_the_number_of_samples(digits):
         assert int(told[0]) == count
         peaks.append(int(told[1]))
     assert peaks[1] < peaks[0] + 4096, f"{peaks} KiB"
+
+
+def test_what_is_searched_for_gives_way_to_plain_ranges_unless_it_is_better(net):
+    calib = samples_for(1, 8, 8, 3)
+    run = _Quantization(QuantizeOptions(), net, calibrate(net, calib), None)
+    plain, wider = dict(run.ranges), {n: (2 * a, 2 * b) for n, (a, b) in run.ranges.items()}
+    run.ranges = wider  # as good, by its score
+    run.prefer_plain()
+    assert run.ranges == plain
+    run.ranges, run.score = wider, Score(0.5 * run.score.noise, run.score.signal)
+    run.prefer_plain()
+    assert run.ranges == wider

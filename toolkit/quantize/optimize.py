@@ -13,6 +13,7 @@ from ..ops.fake_quantize import arrives_quantized
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
 from .equalization.cross_layer import Exponents, equalized, find_exponents
+from .quality import Quality
 from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
@@ -21,6 +22,7 @@ from .reconstruction.layer_rounding import round_weights
 from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
+from .scheme.front_end import front_end
 from .scheme.int4_layers import choose_int4_layers
 from .scheme.macs import macs_of
 from .scheme.options import (
@@ -129,6 +131,7 @@ class _Quantization:
         self.plan = self.source.plan(self.options)
         self.trials = CandidateEvaluator(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
+        self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []
         self._search: RangeSearch | None = None
 
@@ -228,15 +231,22 @@ class _Quantization:
 
     def choose_options(self) -> None:
         """The steps that change more than ranges, each measured."""
-        tail, before = detection_head(self.plan.graph), self.options
         if self.kept:
             return
-        if tail:
-            self._consider(replace(before, int16=before.int16 | tail), INT16_TAIL_GAIN_DB)
-            real: dict[str, Precision] = dict.fromkeys(sorted(tail), FLOAT32)
-            kept = replace(before, precision={**before.precision, **real})
-            self._consider(kept, FLOAT_TAIL_GAIN_DB)
+        self._consider_wider(detection_head(self.plan.graph))
+        if Quality.of(self.score, self.trials.points).level != "good":
+            self._consider_wider(*front_end(self.plan.graph))
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
+
+    def _consider_wider(self, made: frozenset[str], read: frozenset[str] = frozenset()) -> None:
+        """What makes these tensors on int16, or on float32; on int16 in any case what is `read`."""
+        if not made:
+            return
+        before = self.options
+        self._consider(replace(before, int16=before.int16 | made | read), INT16_TAIL_GAIN_DB)
+        real: dict[str, Precision] = dict.fromkeys(sorted(made), FLOAT32)
+        kept = replace(before, int16=before.int16 | read, precision={**before.precision, **real})
+        self._consider(kept, FLOAT_TAIL_GAIN_DB)
 
     def _prefer(self, source: _Source | None, margin: float) -> None:
         """Another float graph if the outputs gain by it, sample by sample and in all.
@@ -312,6 +322,24 @@ class _Quantization:
         self.by_halves = found
         return score
 
+    def prefer_plain(self) -> None:
+        """Min-max ranges and the nearest weights, unless what was searched for is better, each half
+        of the samples with weights rounded for the other."""
+        source, plan, ranges, score = self.first
+        changed = self.plan is not plan or self.ranges != ranges
+        automatic = self.request.searches and self.request.rounding in ("auto", "nearest")
+        if (
+            self.kept
+            or not changed
+            or not automatic
+            or self.request.form.bits != 8
+            or not score.noise.size
+        ):
+            return
+        if not self.score.surpasses(score, 0.0, 0.0):
+            self.source, self.plan, self.ranges, self.score = source, plan, dict(ranges), score
+            self.options, self.by_halves = plan.options, []
+
     def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
         inputs = [s.inputs for s in samples]
         found = round_weights(self.plan, self.ranges, inputs, self.progress, self.request.method)
@@ -349,5 +377,6 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.search_ranges,
     _Quantization.use_int4_weights,
     _Quantization.round_weights,
+    _Quantization.prefer_plain,
 )
 """The order of a quantization."""

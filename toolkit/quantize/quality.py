@@ -60,8 +60,8 @@ class Quality:
     def of(
         score: Score,
         points: Sequence[EvaluationPoint],
-        answers: AnswerLoss | None,
-        held_out: bool,
+        answers: AnswerLoss | None = None,
+        held_out: bool = False,
     ) -> Quality:
         levels: dict[str, float] = {}
         for point, signal, noise in zip(points, score.signal, score.noise, strict=True):
@@ -81,11 +81,14 @@ class Quality:
         changed, expected = (a.changed, a.expected) if a else (0.0, 0.0)
         return level_of(self.worst[1] if self.worst else None, changed, expected)
 
-    @property
-    def loss(self) -> float:
-        """What a good quantization may lose is 1: in amplitude of noise, or of right answers."""
+    def loss(self, strict: bool = False) -> float:
+        """What a good quantization may lose is 1: in amplitude of noise, of right answers, and if
+        `strict` of those that differ from the float model's."""
         lack = 0.0 if self.worst is None else 10 ** ((GOOD_DB - self.worst[1]) / 20)
-        return max(lack, self.answers.expected / GOOD_LOSS if self.answers else 0.0)
+        if self.answers is None:
+            return lack
+        changed = self.answers.changed / GOOD_CHANGED if strict else 0.0
+        return max(lack, self.answers.expected / GOOD_LOSS, changed)
 
     def in_words(self) -> str:
         """The figures that the level is judged by."""

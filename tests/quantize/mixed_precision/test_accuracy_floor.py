@@ -18,6 +18,7 @@ from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
 )
 from edgekit.toolkit.quantize.quality import FLOOR_DB, GOOD_DB
 
+FLOOR = "edgekit.toolkit.quantize.mixed_precision.accuracy_floor"
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 
 
@@ -76,8 +77,7 @@ def test_where_int16_is_too_coarse_float32_is_taken(g):
 
 
 def test_what_cannot_be_mended_within_the_limits_stays_below(g, monkeypatch):
-    floor = "edgekit.toolkit.quantize.mixed_precision.accuracy_floor"
-    monkeypatch.setattr(f"{floor}.REPAIR", Growth(0.0, 0.0, 0.0, 0, 0, 0))
+    monkeypatch.setattr(f"{FLOOR}.REPAIR", Growth(0.0, 0.0, 0.0, 0, 0, 0))
     _, promotion, quality = kept(fast(cancelling(g, 30.0), samples(1, 8, 8, 3)))
     assert promotion is None and quality.level == "broken"
 
@@ -91,7 +91,8 @@ def classifier(g, gap):
     return g.output(g.emit("Softmax", logits, axis=1, name="p"))
 
 
-def test_ties_of_answers_are_broken_by_outputs_on_int16(g):
+def test_ties_of_answers_are_broken_by_outputs_on_int16(g, monkeypatch):
+    monkeypatch.setattr(f"{FLOOR}.SMALL_WORK", 0)
     done = fast(classifier(g, 0.02), samples(1, 16, count=100))
     before = quality_of(done, pack, silent)
     assert before.answers.tied + before.answers.changed > 0.1
@@ -101,3 +102,11 @@ def test_ties_of_answers_are_broken_by_outputs_on_int16(g):
     extra = promotion.chosen.file_bytes - promotion.int8.file_bytes
     assert extra <= max(FREE.least_bytes, FREE.file * promotion.int8.file_bytes)
     assert promotion.chosen.arena_bytes <= promotion.int8.arena_bytes + FREE.least_arena
+
+
+def test_a_small_model_is_searched_until_its_answers_are_those_of_the_float_model(g):
+    done = fast(classifier(g, 0.02), samples(1, 16, count=100))
+    found, promotion, quality = kept(done)
+    assert quality.level == "good" and quality.answers.changed <= 0.02
+    floats = promotion.nodes.get("float32", 0)
+    assert floats == len(found.graph.nodes) and len(pack(found.graph)) <= len(pack(done.graph))

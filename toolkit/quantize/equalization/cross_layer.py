@@ -36,6 +36,7 @@ from ...ops.lut import SIZES
 from ...passes.affine import input_factors
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
+from ..scheme.shared_weights import sharing_weights
 from ..scheme.simulation import Simulation
 from ..weights.weight_quantizer import WeightFormat
 from .channel_factors import ChannelFactors
@@ -72,10 +73,14 @@ def find_exponents(
     """Of each group the exponents that lose least, by an estimate (noise_estimate.py). `forms` are
     of weights that will not have 8 bits, by what they make.
 
-    Groups that gain nothing are left out, and those that need tables if the outputs gain little by
+    Groups are left out whose weights other layers share, for these would be held several times;
+    those that gain nothing, and those that need tables if the outputs gain little by
     them: `part` says of a graph that rounds some tensors what part of all noise its outputs have.
     """
-    groups = find_equalization_groups(graph)
+    shared = sharing_weights(graph)
+    groups = [
+        g for g in find_equalization_groups(graph) if shared.isdisjoint([*g.makers, *g.readers])
+    ]
     sizes = channel_ranges_of(graph, groups, samples)
     candidates = [
         _Candidate.best(group, estimate, sizes)

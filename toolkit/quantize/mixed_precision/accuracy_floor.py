@@ -26,7 +26,8 @@ MOST_OUTPUT_STEPS = 5
 LEAST_DOUBT = 0.01
 """The share of answers that must be in doubt no more for an output to be on int16."""
 SMALL_WORK = 1_000_000
-"""A model of so little work is searched where it is usable, too: that takes a second."""
+"""A model of so little work is searched where it is usable, too, and until few answers differ: that
+takes a second."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Growth:
 
     def in_words(self) -> str:
         return (
-            f"at most {self.file:.0%} more bytes, {self.work:.0%} more instructions and "
-            f"{self.arena:.0%} more arena"
+            f"at most {self.file:.0%} more bytes ({self.least_bytes:,} of a small file), "
+            f"{self.arena:.0%} more arena ({self.least_arena:,} bytes of a small one), "
+            f"{self.work:.0%} more instructions ({self.least_work:,} of a short run)"
         )
 
 
@@ -109,13 +111,15 @@ class Promotion:
 
 
 class FloorCriteria(Criteria):
-    """Good by quality.py, within `growth` of what the base of `evaluator` takes.
+    """Good by quality.py, within `growth` of what the base of `evaluator` takes; `strict`: with few
+    answers that differ, too.
 
     A whole float file that is no larger than int8's may take the arena and time that it does: it is
     exact.
     """
 
-    def __init__(self, evaluator: Evaluator, growth: Growth) -> None:
+    def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
+        self.strict = strict
         base = evaluator.base
         self.file, self.arena, self.work = growth.limits(
             *evaluator.size(base), evaluator.work(base)
@@ -132,11 +136,11 @@ class FloorCriteria(Criteria):
 
     def loss(self, configuration: Configuration) -> float:
         self.remember(configuration)
-        return self.evaluator.quality(configuration.assignment).loss
+        return self.evaluator.quality(configuration.assignment).loss(self.strict)
 
     def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:
         quality = self.evaluator.quality(assignment)
-        return quality.loss, -self.evaluator.score(assignment).mean_db
+        return quality.loss(self.strict), -self.evaluator.score(assignment).mean_db
 
 
 def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
@@ -167,10 +171,10 @@ def keep_floor(
     reasons = dict.fromkeys(found.changes, "answers are decided by less than a step of int8")
     quality = evaluator.quality(found.assignment)
     small = macs_of(done.floats) <= SMALL_WORK
-    searched = quality.level == "broken" or (quality.loss > 1.0 and small)
+    searched = quality.level == "broken" or (quality.level == "usable" and small)
     if searched:
         growth = REPAIR if quality.level == "broken" else FREE
-        criteria = FloorCriteria(evaluator, growth)
+        criteria = FloorCriteria(evaluator, growth, strict=small)
         criteria.remember(found)
         search = PrecisionSearch(evaluator, criteria, 0, rounding != "nearest", progress)
         found = search.run()

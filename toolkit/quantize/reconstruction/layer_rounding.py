@@ -18,6 +18,7 @@ from ...ops._opdef import Activation
 from ...progress import Progress
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
+from ..scheme.shared_weights import sharing_weights
 from ..weights import adaround, gptq
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import (
@@ -64,13 +65,19 @@ def round_weights(
     """The weights of every node of `plan` that has quantized ones, by what they make and
     their bits; `method` is "gptq" or "adaround".
 
-    The same plan, ranges and samples give the same integers.
+    Layers that share weights keep the nearest, and so share them still. The same plan, ranges and
+    samples give the same integers.
     """
     through = method == "adaround"
     few = spread_evenly(samples)
     runs = LayerExecutor(few), LayerExecutor(few)
     found: dict[tuple[str, int], QuantizedWeights] = {}
-    nodes = [n for n, u in plan.linear.items() if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST]
+    shared = sharing_weights(plan.graph)
+    nodes = [
+        n
+        for n, u in plan.linear.items()
+        if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST and n not in shared
+    ]
     for i, node in enumerate(nodes):
         if progress:
             progress("rounding weights", i, len(nodes))

@@ -51,8 +51,9 @@ def varying(r: Range, functions: Iterable[tuple[Function, float]]) -> Range:
 def _varying(r: Range, function: Function, step: float) -> Range | None:
     x = np.linspace(r[0], r[1], POINTS)
     y, seen = function(x), step * TOLERANCE
-    from_low = np.flatnonzero(~(np.abs(y - y[0]) <= seen))
-    from_high = np.flatnonzero(~(np.abs(y - y[-1]) <= seen))
+    with np.errstate(invalid="ignore"):  # a logarithm of 0 differs from what is beside it
+        from_low = np.flatnonzero(~(np.abs(y - y[0]) <= seen))
+        from_high = np.flatnonzero(~(np.abs(y - y[-1]) <= seen))
     if not len(from_low):
         return None
     low, high = float(x[max(from_low[0] - 1, 0)]), float(x[min(from_high[-1] + 1, POINTS - 1)])

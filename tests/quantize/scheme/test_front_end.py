@@ -1,0 +1,60 @@
+"""Signal processing in front of a network is found, and kept on finer steps where that gains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.quantize.quality import GOOD_DB
+from edgekit.toolkit.quantize.scheme.front_end import front_end
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def behind(g, x):
+    """A network whose weights are nearly all of the work."""
+    a = g.conv(x, 32, act_min=0.0, name="body1")
+    return g.output(g.conv(a, 32, name="body2"))
+
+
+@pytest.fixture
+def spectrum(g):
+    """Filters, squares, their sum, its root and logarithm."""
+    x = g.input("x", 1, 8, 8, 4)
+    filtered = g.conv(x, 4, kernel=1, name="filters")
+    power = g.emit("Mul", filtered, filtered, name="power", **NONE)
+    some = g.emit("Add", power, g.const(np.full((1, 8, 8, 4), 1e-4)), name="some", **NONE)
+    return behind(g, g.emit("Log", g.emit("Sqrt", some, name="root"), name="log"))
+
+
+def test_what_leads_to_a_logarithm_is_a_front_end(spectrum):
+    made, read = front_end(spectrum)
+    assert made == {"power", "some", "root", "log"} and read == {"x", "filters"}
+
+
+def test_inputs_that_it_reads_belong_to_it(g):
+    x = g.input("x", 1, 8, 8, 4)
+    made, read = front_end(behind(g, g.emit("Log", x, name="log")))
+    assert made == {"log"} and read == {"x"}
+
+
+def test_functions_behind_much_of_the_work_are_no_front_end(g):
+    a = g.conv(g.conv(g.input("x", 1, 8, 8, 4), 32), 32, name="a")
+    assert front_end(behind(g, g.emit("Exp", a)))[0] == set()
+    assert front_end(g.output(g.emit("Log", g.input("z", 1, 4))))[0] == set()
+
+
+def test_scales_of_channels_are_no_front_end(g):
+    x = g.input("x", 1, 8, 8, 4)
+    assert front_end(behind(g, g.emit("Mul", x, g.const([1, 2, 3, 4]), **NONE)))[0] == set()
+
+
+def test_it_leaves_int8_where_that_gains(spectrum):
+    rng = np.random.default_rng(0)
+    sizes = np.float32(10) ** np.linspace(-1, 0.5, 16)
+    noise = [s * rng.normal(size=(1, 8, 8, 4)) for s in rng.permutation(sizes)]
+    samples = [{"x": x.astype(np.float32)} for x in noise]
+    done = quantize_model(spectrum, samples, "minmax", rounding="nearest")
+    assert "log" in done.options.int16 | set(done.options.precision)
+    assert done.sqnr_db > GOOD_DB

@@ -1,0 +1,60 @@
+"""Signal processing in front of the network: magnitudes, logarithms, normalization by statistics.
+
+Squares, roots, logarithms and quotients of sums hold values over many powers of ten, of which the
+steps of int8 show two. What they make is no larger than the network's input, so int16 or float32
+costs little there.
+"""
+
+from __future__ import annotations
+
+from ...ir import Graph, Node, Value
+from ...ops import definition
+from .macs import macs_of
+
+SPECTRAL = frozenset({"Log", "Sqrt", "Exp", "Div", "Pow", "ReduceMean", "ReduceSumSquare"})
+PART = 0.1
+"""Of the multiply-accumulates may lie in front of it (filters of a spectrum): behind more of them
+it is no front end."""
+
+
+def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
+    """What the nodes of the front end make, and what that is made of: filters' outputs, and inputs;
+    nothing where there is none, or no weights behind it."""
+    most = PART * macs_of(graph)
+    made_by, feeds = graph.producers(), set[Value]()
+    for node in reversed(graph.nodes):
+        if definition(node.op).weight is not None or not feeds.isdisjoint(node.outputs):
+            feeds.update(node.dynamic_inputs)
+    work: dict[Value, dict[Node, int]] = {}
+    found: set[Node] = set()
+    for node in graph.nodes:
+        before = {n: m for v in node.dynamic_inputs for n, m in work.get(v, {}).items()}
+        macs = macs_of(Graph([node], [], []))
+        if macs:
+            before[node] = macs
+        if sum(before.values()) > most:
+            continue
+        work.update(dict.fromkeys(node.outputs, before))
+        early = all(v in work or v not in made_by for v in node.dynamic_inputs)
+        if early and not feeds.isdisjoint(node.outputs) and _is_spectral(node):
+            found |= _leading_to(node, made_by)
+    bare = {n for n in found if definition(n.op).weight is None}
+    names = frozenset(v.name for n in bare for v in n.outputs)
+    return names, frozenset(v.name for n in found for v in n.dynamic_inputs) - names
+
+
+def _is_spectral(node: Node) -> bool:
+    square = node.op == "Mul" and node.inputs[0] is node.inputs[1]
+    quotient = node.op == "Div" and len(node.dynamic_inputs) == 2
+    return square or quotient or (node.op in SPECTRAL and node.op != "Div")
+
+
+def _leading_to(node: Node, made_by: dict[Value, Node]) -> set[Node]:
+    """A node, and all that it depends on."""
+    found, todo = set[Node](), [node]
+    while todo:
+        n = todo.pop()
+        if n not in found:
+            found.add(n)
+            todo += [made_by[v] for v in n.dynamic_inputs if v in made_by]
+    return found

@@ -1,18 +1,19 @@
-"""docs/benchmarks.md: the part of it that a script writes, between its two marks."""
+"""A page of docs/: the part of it that a script writes, between its two marks."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def write_part(script, text):
+def write_part(script, text, page="benchmarks.md"):
     """Replace what `script` wrote there last."""
+    path = DOCS / page
     begin, end = f"<!-- {script}: begin -->", f"<!-- {script}: end -->"
-    before, _, rest = PAGE.read_text().partition(begin)
+    before, _, rest = path.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        sys.exit(f"{PAGE}: has no lines '{begin}' and '{end}' to write between")
-    PAGE.write_text(f"{before}{begin}\n{text.rstrip()}\n{end}{after}")
+        sys.exit(f"{path}: has no lines '{begin}' and '{end}' to write between")
+    path.write_text(f"{before}{begin}\n{text.rstrip()}\n{end}{after}")

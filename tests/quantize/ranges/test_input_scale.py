@@ -57,3 +57,8 @@ def test_features_of_a_table_may_have_any_scale(g):
     net = g.output(g.emit("Softmax", a, axis=1))
     found = wrong_scale(net, pixels(shape=(1, 6)))
     assert found is None or not found.plain
+
+
+def test_one_sample_or_the_same_again_says_nothing(net):
+    assert wrong_scale(net, pixels(1)) is None
+    assert wrong_scale(net, pixels(1) * 8) is None

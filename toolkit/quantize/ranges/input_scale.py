@@ -130,5 +130,7 @@ def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, fac
         return np.asarray(found - found.mean(axis=0))
 
     a, b = answers(1.0), answers(factor)
+    if not b.any():  # one sample, or all alike: that says nothing
+        return True
     power = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))
     return power > 0 and float(np.sum(a * b)) / power > ALIKE

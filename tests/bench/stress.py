@@ -1,0 +1,246 @@
+"""What default quantization makes of models and samples that are made hard: verdict and metric.
+
+    python tests/bench/stress.py [MODEL ...] [--cases a10,b1,f] [--markdown] [-- QUANTIZE OPTIONS]
+
+MODEL is a folder of the collection ($EDGEKIT_MODELS), or its short name; without any, kws and ic,
+and the models made here. Cases (stress_models.py makes the models):
+
+    plain      as it is                                         every model
+    a10, a100  one of its samples 10 or 100 times as large      every model
+    b1 b4 b8   so many samples                                  every model
+    c          samples that the model puts into one class       classifiers
+    d+ d-      inputs times 255, or divided by 255              every model: to be refused
+    e:norm     a standardization of each sample in front        every model
+    e:mag      a magnitude (squares, Sqrt) in front             inputs that are not negative
+    e:log      a Log in front, of exponentials                  every model
+    f          a channel times 100 and its inverse behind ReLU  models with Conv, ReLU, Conv
+    g          outputs of sizes 0.01, 1 and 100 in one Concat   classifiers
+    h          30 features from 0.01 to 10,000 behind a scaler  made here
+    i          ten convolutions on one kernel                   made here
+    j          each class beside one closer than a step         classifiers, and one made here
+
+The metric is the collection's own where labels serve, else the share of answers that are the float
+model's. A row whose verdict is good although the metric lost more than 2 % is marked WRONG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import stress_models
+from accuracy import EDGEKIT, MODELS, SHORT
+from page import write_part
+from scoring import scored
+
+import edgekit
+
+REFUSED, MISSED = 2, 3
+CASES = (
+    *("plain", "a10", "a100", "b1", "b4", "b8", "c", "d+", "d-", "e:norm", "e:mag", "e:log"),
+    *("f", "g", "h", "i", "j"),
+)
+SHOWN_DROP = 2.0
+"""Percent of the metric that a good file may lose."""
+
+
+@dataclass
+class Case:
+    """A model, the samples that it is calibrated with and judged on, and who judges: the float
+    model's answers and those in question, lists of arrays, to a number, higher is better."""
+
+    name: str
+    model: onnx.ModelProto
+    calib: dict
+    evaluation: dict
+    metric: Callable
+
+
+def collection():
+    spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
+    library = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(library)
+    return library
+
+
+def agreement(reference, answers):
+    """The share of rows whose largest value is the float model's, in percent."""
+    a, b = (x[0].reshape(len(x[0]), -1) for x in (reference, answers))
+    return 100 * float(np.mean(a.argmax(1) == b.argmax(1)))
+
+
+def by_collection(library, folder):
+    labels = library.load_labels(str(folder))
+    inputs = library.load_inputs(str(folder), "eval")
+
+    def metric(_, answers):
+        found = scored(library, folder, answers, labels, inputs)
+        name = next(iter(found))
+        return 100 * found[name] if name != "mae_vs_float" else -found[name]
+
+    return metric
+
+
+def float_answers(model, arrays):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    shapes = {
+        i.name: [d if isinstance(d, int) else 1 for d in i.shape] for i in session.get_inputs()
+    }
+    rows = []
+    for i in range(len(next(iter(arrays.values())))):
+        feed = {n: np.asarray(arrays[n][i]).reshape(s) for n, s in shapes.items()}
+        rows.append(session.run(None, feed))
+    return [np.concatenate(column) for column in zip(*rows, strict=True)]
+
+
+def edge_answers(path, arrays, names):
+    session = edgekit.Session(path)
+    rows = []
+    for i in range(len(next(iter(arrays.values())))):
+        feed = {io.name: np.asarray(arrays[io.name][i]).reshape(io.shape) for io in session.inputs}
+        answers = session.run(feed)
+        rows.append([answers[n] for n in names])
+    return [np.concatenate([np.asarray(a)[None] if a.ndim == 0 else a for a in column])
+            for column in zip(*rows, strict=True)]  # fmt: skip
+
+
+def classes_of(model, arrays):
+    """The class of each sample by the float model; None of a model without a softmax."""
+    if not any(n.op_type == "Softmax" for n in model.graph.node):
+        return None
+    answers = float_answers(model, arrays)[0]
+    return answers.reshape(len(answers), -1).argmax(1)
+
+
+def cases_of(folder, wanted):
+    """The cases of one model of the collection."""
+    library = collection()
+    model = onnx.load(folder / "model.onnx")
+    names = [i.name for i in model.graph.input]
+    calib, evaluation = (
+        {n: np.asarray(a, np.float32) for n, a in library.load_inputs(str(folder), s).items()}
+        for s in ("calib", "eval")
+    )
+    if set(calib) != set(names):
+        return
+    metric = by_collection(library, folder)
+    for name in wanted:
+        changed = dict(calib)
+        if name == "plain":
+            yield Case(name, model, calib, evaluation, metric)
+        elif name in ("a10", "a100"):
+            changed = {n: a.copy() for n, a in calib.items()}
+            for a in changed.values():
+                a[np.abs(a).reshape(len(a), -1).max(axis=1).argmax()] *= float(name[1:])
+            yield Case(name, model, changed, evaluation, metric)
+        elif name[0] == "b":
+            yield Case(name, model, {n: a[: int(name[1:])] for n, a in calib.items()}, evaluation,
+                       metric)  # fmt: skip
+        elif name == "c" and (classes := classes_of(model, calib)) is not None:
+            most = classes == np.bincount(classes).argmax()
+            yield Case(name, model, {n: a[most] for n, a in calib.items()}, evaluation, metric)
+        elif name[0] == "d":
+            by = np.float32(255.0 if name == "d+" else 1 / 255)
+            scaled = [{n: a * by for n, a in x.items()} for x in (calib, evaluation)]
+            yield Case(name, model, *scaled, metric)
+        elif name[:2] in ("e:", "f", "g", "j"):
+            made = stress_models.changed(name, model, calib, evaluation)
+            if made is not None:
+                yield Case(name, *made, metric if name[0] in "ef" else agreement)
+
+
+def run(case, options):
+    """What the command says and writes of a case: a row of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, edge, calib = (Path(folder) / n for n in ("m.onnx", "m.edge", "calib.npz"))
+        onnx.save(case.model, model)
+        np.savez(calib, **case.calib)
+        command = [*EDGEKIT, "quantize", model, "--calib", calib, "-o", edge, "--json", *options]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if done.returncode not in (0, MISSED):
+            why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
+            kind = "refused" if done.returncode == REFUSED else "FAILED"
+            return {"case": case.name, "verdict": kind, "why": why}
+        told = json.loads(done.stdout[done.stdout.index("{") :])
+        reference = float_answers(case.model, case.evaluation)
+        names = [o.name for o in case.model.graph.output]
+        answers = edge_answers(edge, case.evaluation, names)
+    real, mine = (case.metric(reference, a) for a in (reference, answers))
+    return {
+        "case": case.name,
+        "verdict": told["quality"]["level"],
+        "db": min(told["quality"]["sqnr_db"].values(), default=None),
+        "float": real,
+        "edge": mine,
+        "lost": 100 * (real - mine) / abs(real) if real else 0.0,
+        "promotion": told["promotion"],
+        "file_bytes": told["file_bytes"],
+        "suspects": told["suspects"],
+    }
+
+
+def cells(model, row):
+    """One line of the table."""
+    if "float" not in row:
+        return [model, row["case"], row["verdict"], "", "", "", row["why"][-70:]]
+    done, verdict = row["promotion"], row["verdict"]
+    cost = ""
+    if done is not None:
+        a, b = done["int8"], done["chosen"]
+        nodes = ", ".join(f"{n} {p}" for p, n in done["nodes"].items())
+        cost = (
+            f"{nodes}: {b['file_bytes'] - a['file_bytes']:+,} bytes, "
+            f"{b['arena_bytes'] - a['arena_bytes']:+,} arena, "
+            f"{100 * (b['work'] / a['work'] - 1):+.1f} % instructions"
+        )
+    if row["suspects"]:
+        cost = "; ".join([*filter(None, [cost]), f"{len(row['suspects'])} outlier named"])
+    if verdict == "good" and row["lost"] > SHOWN_DROP:
+        verdict += " WRONG"
+    db = "" if row["db"] is None else f"{row['db']:.1f}"
+    return [model, row["case"], verdict, db, f"{row['float']:.4g}", f"{row['lost']:.2f}", cost]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--cases", help="names with commas between")
+    parser.add_argument("--markdown", action="store_true", help="write docs/quantization.md")
+    own, options = sys.argv[1:], []
+    if "--" in own:
+        at = own.index("--")
+        own, options = own[:at], own[at + 1 :]
+    given = parser.parse_args(own)
+    wanted = given.cases.split(",") if given.cases else CASES
+    lines = [["model", "case", "verdict", "dB", "float", "lost, %", "promoted, and its cost"]]
+    for name in given.models or ["kws", "ic", "made"]:
+        if name == "made":
+            cases = (Case(c, *made, agreement) for c, made in stress_models.made_here(wanted))
+        else:
+            cases = cases_of(MODELS / SHORT.get(name, name), wanted)
+        for case in cases:
+            lines.append(cells(name, run(case, options)))
+            print(" | ".join(lines[-1]), flush=True)
+    if given.markdown:
+        table = [f"| {' | '.join(line)} |" for line in lines]
+        table.insert(1, "| --- | --- | --- | ---: | ---: | ---: | --- |")
+        write_part("stress.py", "\n".join(table), page="quantization.md")
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """Arrays in, ranges out: samples to feed a model, and what its tensors were seen to hold."""
 
+from .array_shapes import array_shapes
 from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
 from .labels import Labels, find_labels, load_labels, load_others
@@ -29,6 +30,7 @@ __all__ = [
     "SampleSource",
     "Samples",
     "TensorStats",
+    "array_shapes",
     "candidates",
     "entropy",
     "find_labels",

@@ -149,6 +149,8 @@ class Graph:
     outputs: list[Port] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What a user should know of how the model was read."""
+    constant_inputs: dict[str, Array] = field(default_factory=dict)
+    """Inputs of the ONNX model that were made constants, as it takes them."""
 
     def producers(self) -> dict[Value, Node]:
         return {v: n for n in self.nodes for v in n.outputs}

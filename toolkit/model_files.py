@@ -16,14 +16,24 @@ from .onnx_import import load as import_onnx
 from .passes import DEFAULT, FINITE, run_passes
 
 Shapes = Mapping[str, Sequence[int]]
+Constants = Mapping[str, Sequence[float]]
 
 
-def load(model: str | Path | bytes, shapes: Shapes | None = None, *, finite: bool = False) -> Graph:
-    """The optimized float graph of an ONNX model; `finite` in the form that is quantized.
+def load(
+    model: str | Path | bytes,
+    shapes: Shapes | None = None,
+    *,
+    finite: bool = False,
+    arrays: Shapes | None = None,
+    constants: Constants | None = None,
+) -> Graph:
+    """The optimized float graph of an ONNX model; `finite` in the form that is quantized. `arrays`
+    are shapes of arrays of samples, which say what the model and `shapes` leave open; `constants`
+    are values of inputs that are not to be fed.
 
     Raises UserError or UnsupportedError.
     """
-    graph = import_onnx(model, shapes)
+    graph = import_onnx(model, shapes, arrays, constants)
     run_passes(graph, (*DEFAULT, *FINITE) if finite else DEFAULT)
     return graph
 
@@ -38,6 +48,12 @@ def output_path(model: str | Path, output: str | Path | None, *read: str | Path)
 
 def plain_shapes(shapes: Shapes | None) -> dict[str, list[int]]:
     return {k: [int(d) for d in v] for k, v in (shapes or {}).items()}
+
+
+def plain_constants(constants: Constants | None) -> dict[str, dict[str, list[float]]]:
+    """What provenance says of inputs that were made constants; nothing where there are none."""
+    found = {k: [float(v) for v in values] for k, values in (constants or {}).items()}
+    return {"constants": found} if found else {}
 
 
 def provenance_of(model: str | Path, calibration: str, options: dict[str, Any]) -> Provenance:

@@ -32,7 +32,15 @@ from .format.reader import read
 from .format.strip import strip as stripped_bytes
 from .ir import Graph
 from .judging import input_specs, known_labels, others_of
-from .model_files import Shapes, load, output_path, plain_shapes, provenance_of
+from .model_files import (
+    Constants,
+    Shapes,
+    load,
+    output_path,
+    plain_constants,
+    plain_shapes,
+    provenance_of,
+)
 from .onnx_import import input_names
 from .progress import Progress, silent
 from .quantize import Decision, Keeper, as_given
@@ -66,6 +74,7 @@ def convert(
     output: str | Path | None = None,
     *,
     shapes: Shapes | None = None,
+    constants: Constants | None = None,
     strip: bool = False,
     float16: bool = False,
 ) -> Converted:
@@ -74,14 +83,15 @@ def convert(
     A float model stays float32. One that is quantized keeps its scales, zero points and weights,
     and runs in integers where it says on which grid tensors are; `decisions` names the rest.
 
+    `constants` are values of inputs that are not to be fed.
     `float16` stores the float32 tensors of a model as float16 and computes in float32.
     `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
     bad model or an output that cannot be written; then nothing is written.
     """
     started = perf_counter()
     path = output_path(model, output)
-    graph, decisions = as_given(load(model, shapes))
-    options: dict[str, Any] = {"shapes": plain_shapes(shapes)}
+    graph, decisions = as_given(load(model, shapes, constants=constants))
+    options: dict[str, Any] = {"shapes": plain_shapes(shapes), **plain_constants(constants)}
     if float16:
         graph, options = halved(graph), options | {"float16": True}
     data = build_file(graph, provenance_of(model, "", options))
@@ -128,7 +138,9 @@ def check(
             f"{session.model.source}: names of operators were left out (--strip, or edgekit "
             "build): no layers can be compared; give the file with names, or compare without layers"
         )
-    graph = load(model, _shapes_of(session, model), finite=True)
+    constants = _constants_of(session)
+    shapes = _shapes_of(session, model, constants)
+    graph = load(model, shapes, finite=True, constants=constants)
     specs, batch = input_specs(graph), batch_of(graph)
     samples = open_samples(data, specs, image or ImageOptions(), limit=limit, labels=labels)
     if labels is None and metric is None:
@@ -182,10 +194,17 @@ def _layer_reference(session: Session, graph: Graph) -> Graph:
     return graph
 
 
-def _shapes_of(session: Session, model: str | Path) -> Shapes:
+def _constants_of(session: Session) -> Constants:
+    """The inputs of the ONNX model that were made constants, as the file's provenance has them."""
+    file = read(session.model.data.tobytes(), session.model.source)
+    found: Constants = file.provenance.settings.get("constants", {})
+    return found
+
+
+def _shapes_of(session: Session, model: str | Path, constants: Constants) -> Shapes:
     """The shapes of the file's inputs, for an ONNX model that must have the same."""
     mine = {io.name for io in session.inputs}
-    theirs = input_names(model)
+    theirs = input_names(model) - set(constants)
     if mine != theirs:
         raise UserError(
             f"{model}: its inputs are {', '.join(sorted(theirs))}, and those of "

@@ -8,8 +8,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ..calibration import ImageOptions, SampleSource, open_samples
-from .accuracy import SAMPLES, Explanation, Judge, MetricFunction, batch_of, explain
+from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
+from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
 from .build import build_file, prove
 from .compress import remove_constant_channels
 from .errors import UserError
@@ -19,9 +19,15 @@ from .format.reader import read
 from .format.strip import strip
 from .ir import Graph
 from .judging import Judging, input_specs
-from .model_files import Shapes, as_text, load, output_path, plain_shapes, provenance_of
+from .model_files import (
+    as_text,
+    load,
+    output_path,
+    plain_constants,
+    plain_shapes,
+    provenance_of,
+)
 from .needs import Need, needs
-from .progress import Progress, silent
 from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
@@ -29,49 +35,9 @@ from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, qual
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
+from .quantize_request import QuantizeRequest
 from .report import report_page
 from .sample_checks import check_scale
-
-
-@dataclass(frozen=True)
-class QuantizeRequest:
-    """What `quantize` is asked for.
-
-    model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
-    output        the file to write, by default beside the model
-    observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
-    limit         takes the first so many samples
-    report        an HTML file to write
-    budget        limits, for which precisions are mixed
-    evaluation    the samples that max_drop is judged on, by default those of `calib`
-    metric        what judges: a name of accuracy.NAMED (default: top1), FILE.py:FUNCTION, or a
-                  function as docs/quantization.md describes
-    labels        the key in the samples' .npz of what a named metric compares with; by default the
-                  float model's answers
-    on_low_accuracy  below the floor of quantize/quality.py, without a budget: "promote" mixes
-                  precisions, "warn" and "fail" do not; result.below_floor says what is left
-    any_scale     takes samples that look wrongly scaled for the model
-    strip         leave out provenance and names of operators (format/strip.py)
-    """
-
-    model: str | Path
-    calib: SampleSource
-    output: str | Path | None = None
-    shapes: Shapes | None = None
-    observer: str = "auto"
-    weights: str = "int8"
-    rounding: str = "auto"
-    image: ImageOptions | None = None
-    limit: int | None = None
-    report: str | Path | None = None
-    budget: Budget | None = None
-    evaluation: SampleSource | None = None
-    labels: str | None = None
-    metric: str | Path | MetricFunction | None = None
-    on_low_accuracy: OnLowAccuracy = "promote"
-    any_scale: bool = False
-    strip: bool = False
-    progress: Progress = field(default=silent, compare=False)
 
 
 @dataclass(frozen=True)
@@ -175,7 +141,11 @@ class _Run:
             check_writable(request.report, [self.path, request.model, *read_too])
 
     def import_model(self) -> None:
-        self.graph = load(self.request.model, self.request.shapes, finite=True)
+        request = self.request
+        arrays = array_shapes(request.calib)
+        self.graph = load(
+            request.model, request.shapes, finite=True, arrays=arrays, constants=request.constants
+        )
         self.batch = batch_of(self.graph)
 
     def open_samples(self) -> None:
@@ -213,6 +183,7 @@ class _Run:
             "limit": request.limit,
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
+            **plain_constants(request.constants),
         }
         if request.budget is not None:
             options |= {"budget": request.budget.given(), **self.judged}

@@ -143,6 +143,24 @@ def load_arrays(
     return found
 
 
+def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays of an .npz by name, of an .npy under ""; nothing of other files.
+
+    Raises OSError, ValueError or zipfile.BadZipFile for what is damaged.
+    """
+    if path.suffix.lower() == ".npy":
+        with path.open("rb") as file:
+            return {"": _header(file)[0]}
+    if path.suffix.lower() != ".npz":
+        return {}
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for name, member in _members(archive).items():
+            with archive.open(member) as stream:
+                found[name] = _header(stream)[0]
+    return found
+
+
 def load_array(file: IO[bytes], size: int, where: str) -> NDArray[Any]:
     """The array of an open .npy of `size` bytes, MOST_WHOLE at most. Raises CalibrationError."""
     return _Stream(file, size, where).whole(MOST_WHOLE)

@@ -94,3 +94,24 @@ def test_a_fixed_dimension_cannot_be_changed(image):
 
 def test_dimensions_are_positive(image):
     assert "1 or more" in message(image("N", 3), {"image": (0, 3)})
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [{"image": (20, 3, 8, 9)}, {"": (20, 3, 8, 9)}, {"image": (20, 1, 3, 8, 9), "label": (20,)}],
+)
+def test_what_is_open_comes_from_arrays_of_samples(image, arrays):
+    graph = load(image("N", 3, "h", "w"), {}, arrays)
+    assert graph.inputs[0].shape == (1, 3, 8, 9)
+    assert any("has the shape of the samples: 1,3,8,9" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize("arrays", [{}, {"x": (9, 3, 8, 8)}, {"image": (9, 8, 8, 3)}, {"": ()}])
+def test_arrays_that_do_not_fit_say_nothing(image, arrays):
+    with pytest.raises(UserError, match="--shape image=1,3,H,W"):
+        load(image("N", 3, "h", "w"), {}, arrays)
+
+
+def test_a_given_shape_goes_before_that_of_samples(image):
+    graph = load(image("N", 3, "h", "w"), {"image": (1, 3, 4, 4)}, {"image": (20, 3, 8, 9)})
+    assert graph.inputs[0].shape == (1, 3, 4, 4)

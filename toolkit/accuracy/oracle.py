@@ -43,13 +43,13 @@ class OnnxRuntime:
         except Exception as why:  # onnxruntime's errors have no common base but this
             raise UserError(f"onnxruntime cannot load the float model: {why}") from why
         self.name = f"onnxruntime {onnxruntime.__version__}"
+        self._constants = dict(graph.constant_inputs)
         self._outputs = [o.name for o in self._session.get_outputs()]
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         try:
-            results = self._session.run(
-                self._outputs, {k: self._given(k, v) for k, v in feed.items()}
-            )
+            given = {k: self._given(k, v) for k, v in feed.items()}
+            results = self._session.run(self._outputs, given | self._constants)
         except Exception as why:  # as above
             raise UserError(f"onnxruntime cannot run the float model: {why}") from why
         return {n: self._numbers(n, r) for n, r in zip(self._outputs, results, strict=True)}

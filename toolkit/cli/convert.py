@@ -10,7 +10,7 @@ import click
 from .. import pipeline
 from ..numerics import HALF, INTEGERS
 from ..quantize import grouped
-from .options import json_option, model_argument, shape_option, strip_option
+from .options import constant_option, json_option, model_argument, shape_option, strip_option
 from .output import kib, people, print_json
 
 
@@ -18,6 +18,7 @@ from .output import kib, people, print_json
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
 @shape_option
+@constant_option
 @click.option("--float16", is_flag=True, help="Store tensors and weights as float16.")
 @strip_option
 @json_option
@@ -25,6 +26,7 @@ def convert(
     model: Path,
     output: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    constants: tuple[tuple[str, tuple[float, ...]], ...],
     float16: bool,
     strip: bool,
     as_json: bool,
@@ -38,6 +40,7 @@ def convert(
         model,
         output or model.with_suffix(".edge"),
         shapes=dict(shapes),
+        constants=dict(constants),
         strip=strip,
         float16=float16,
     )

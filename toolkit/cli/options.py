@@ -135,6 +135,34 @@ def shape_option(f: F) -> F:
     )(f)
 
 
+class ConstantOption(click.ParamType[tuple[str, tuple[float, ...]]]):
+    """NAME=16000 or NAME=0,0,1"""
+
+    name = "NAME=N[,N...]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[float, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, _, numbers = value.rpartition("=")
+        try:
+            found = tuple(float(v) for v in numbers.split(","))
+        except ValueError:
+            found = ()
+        if not name or not found:
+            self.fail(f"'{value}': write it as NAME=16000, or NAME=0,0,1", param, ctx)
+        return name, found
+
+
+def constant_option(f: F) -> F:
+    return click.option(
+        "--constant",
+        "constants",
+        type=ConstantOption(),
+        multiple=True,
+        help="Fix an input to a value, so that it is not fed; may be repeated.",
+    )(f)
+
+
 def json_option(f: F) -> F:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print the result as JSON on stdout."

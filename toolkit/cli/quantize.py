@@ -16,6 +16,7 @@ from ..quantize import OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
 from ..quantize.quality import ON_LOW_ACCURACY
 from .options import (
     budget_options,
+    constant_option,
     image_options,
     image_words,
     json_option,
@@ -42,6 +43,7 @@ EXIT_MISSED = 3
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
 @shape_option
+@constant_option
 @click.option(
     "--observer",
     type=click.Choice(OBSERVERS),
@@ -104,6 +106,7 @@ EXIT_MISSED = 3
 def quantize(
     model: Path,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    constants: tuple[tuple[str, tuple[float, ...]], ...],
     image: ImageOptions,
     as_json: bool,
     **options: Any,
@@ -116,7 +119,14 @@ def quantize(
     file still is.
     """
     with progress() as show:
-        done = pipeline.quantize(model, shapes=dict(shapes), image=image, progress=show, **options)
+        done = pipeline.quantize(
+            model,
+            shapes=dict(shapes),
+            constants=dict(constants),
+            image=image,
+            progress=show,
+            **options,
+        )
     if as_json:
         print_json(done.to_json())
     else:

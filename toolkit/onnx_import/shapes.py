@@ -14,9 +14,15 @@ from .limits import MAX_RANK, TENSOR_ELEMENTS
 from .source import OnnxModel
 
 
-def fix_input_shapes(model: OnnxModel, given: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
+def fix_input_shapes(
+    model: OnnxModel,
+    given: Mapping[str, Sequence[int]],
+    arrays: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, Shape]:
     """The shape of each input, from the model and `given`; also written into the model.
 
+    What both leave open comes from `arrays`: the shapes of arrays of samples, by input name, or of
+    one without a name. The model's notes say so.
     A symbol bound by one given shape holds for all inputs; one that is only ever a first axis else
     becomes 1, which the model's notes say.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
@@ -45,6 +51,8 @@ def fix_input_shapes(model: OnnxModel, given: Mapping[str, Sequence[int]]) -> di
             shapes[name] = tuple(int(v) for v in given[name])
         else:
             known = _known_dims(info, symbols)
+            if known is not None and None in known:
+                known = _of_samples(info.name, known, arrays or {}, len(inputs) == 1, model.notes)
             if known is None or None in known:
                 missing.append(_how_to_give(info, known))
             else:
@@ -94,6 +102,27 @@ def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[i
         else:
             known.append(1 if axis == 0 and not dim.dim_param else None)
     return known
+
+
+def _of_samples(
+    name: str,
+    known: list[int | None],
+    arrays: Mapping[str, Sequence[int]],
+    alone: bool,
+    notes: list[str],
+) -> list[int | None]:
+    """`known` with what arrays of samples say of the rest; as it is if they do not fit."""
+    array = tuple(arrays.get(name) or (arrays.get("", ()) if alone else ()))
+    row = array[1:] if len(array) == len(known) + 1 else (known[0] or 1, *array[1:])
+    if not array or len(row) != len(known) or min(row) < 1:
+        return known
+    if any(k not in (None, d) for k, d in zip(known, row, strict=True)):
+        return known
+    notes.append(
+        f"input '{name}' has the shape of the samples: {','.join(map(str, row))}; another is given "
+        f"by --shape {name}=..."
+    )
+    return list(row)
 
 
 def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> str:

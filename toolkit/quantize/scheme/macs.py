@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...ir import Graph, Node
-from ...numerics import FLOAT, INT16
+from ...numerics import FLOAT, HALF, INT16
 from ...ops import definition
 
-TYPE_WORK = {INT16: 2, FLOAT: 4}
+TYPE_WORK = {INT16: 2, FLOAT: 4, HALF: 4}
 """Instructions of a multiply-accumulate against one of int8, about: loads are as wide as the type,
 and a small core multiplies two int8 or int16 at a time, but one float."""
 

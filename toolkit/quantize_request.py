@@ -1,0 +1,56 @@
+"""What `quantize` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..calibration import ImageOptions, SampleSource
+from .accuracy import MetricFunction
+from .model_files import Constants, Shapes
+from .progress import Progress, silent
+from .quantize import Budget
+from .quantize.quality import OnLowAccuracy
+
+
+@dataclass(frozen=True)
+class QuantizeRequest:
+    """What `quantize` is asked for.
+
+    model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
+    output        the file to write, by default beside the model
+    observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
+    limit         takes the first so many samples
+    report        an HTML file to write
+    budget        limits, for which precisions are mixed
+    evaluation    the samples that max_drop is judged on, by default those of `calib`
+    metric        what judges: a name of accuracy.NAMED (default: top1), FILE.py:FUNCTION, or a
+                  function as docs/quantization.md describes
+    labels        the key in the samples' .npz of what a named metric compares with; by default the
+                  float model's answers
+    on_low_accuracy  below the floor of quantize/quality.py, without a budget: "promote" mixes
+                  precisions, "warn" and "fail" do not; result.below_floor says what is left
+    constants     values of inputs that are not to be fed, by name
+    any_scale     takes samples that look wrongly scaled for the model
+    strip         leave out provenance and names of operators (format/strip.py)
+    """
+
+    model: str | Path
+    calib: SampleSource
+    output: str | Path | None = None
+    shapes: Shapes | None = None
+    observer: str = "auto"
+    weights: str = "int8"
+    rounding: str = "auto"
+    image: ImageOptions | None = None
+    limit: int | None = None
+    report: str | Path | None = None
+    budget: Budget | None = None
+    evaluation: SampleSource | None = None
+    labels: str | None = None
+    metric: str | Path | MetricFunction | None = None
+    on_low_accuracy: OnLowAccuracy = "promote"
+    any_scale: bool = False
+    constants: Constants | None = None
+    strip: bool = False
+    progress: Progress = field(default=silent, compare=False)

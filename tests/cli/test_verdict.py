@@ -78,6 +78,8 @@ def test_check_gives_the_verdict_first(capsys, cancelling):
     words = ["check", edge, "--float", cancelling / "m.onnx", "--data", cancelling / "calib.npz"]
     assert main([str(w) for w in words]) == 0
     assert capsys.readouterr().err.startswith("broken: it does not answer")
+    assert main([str(w) for w in [*words, "--json"]]) == 0
+    assert json.loads(capsys.readouterr().out)["level"] == "broken"
 
 
 @pytest.fixture(scope="module")

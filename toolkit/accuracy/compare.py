@@ -16,6 +16,7 @@ from ..format.reader import read
 from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
+from ..quantize.quality import Level, level_of
 from ..runtime import IoInfo, Session
 from .explanation import Explanation, LayerCost
 from .judge import Meter
@@ -63,9 +64,25 @@ class Report:
     top1: Top1 | None = None
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def worst(self) -> OutputReport | None:
+        """The output with the least SQNR."""
+        return min(self.outputs, key=lambda o: o.sqnr_db, default=None)
+
+    @property
+    def changed(self) -> float | None:
+        """The share of answers that are not the float model's; None where none were compared."""
+        return None if self.top1 is None else 1.0 - self.top1.to_json()["agreement"]
+
+    @property
+    def level(self) -> Level:
+        """The verdict on these samples, as on those of calibration (quantize/quality.py)."""
+        return level_of(None if self.worst is None else self.worst.sqnr_db, self.changed or 0.0)
+
     def to_json(self) -> dict[str, Any]:
         """As documented for `check --json`; `top1`, `metric` and `layers` only where asked for."""
         told: dict[str, Any] = {
+            "level": self.level,
             "outputs": [asdict(o) for o in self.outputs],
             "samples": self.samples,
             "oracle": self.oracle,

@@ -6,7 +6,7 @@ from ..accuracy import Report
 from ..accuracy.formatting import sentence
 from ..decibels import in_words
 from ..quantize.mixed_precision.accuracy_floor import REPAIR
-from ..quantize.quality import Level, level_of
+from ..quantize.quality import Level
 from ..quantize_file import Quantized
 from .output import people
 
@@ -48,15 +48,14 @@ def _remedies(done: Quantized) -> str:
 
 def tell_checked(report: Report) -> None:
     """The verdict of `check`."""
-    known = [o for o in report.outputs if o.sqnr_db is not None]
-    worst = min(known, key=lambda o: o.sqnr_db, default=None)
-    changed = 0.0 if report.top1 is None else 1.0 - report.top1.to_json()["agreement"]
-    level = level_of(None if worst is None else worst.sqnr_db, changed)
-    figures = [] if worst is None else [f"SQNR {in_words(worst.sqnr_db)} at '{worst.name}'"]
-    if report.top1 is not None:
-        figures.append(f"{changed:.1%} of the answers differ from the float model's")
+    figures = []
+    if report.worst is not None:
+        name = f" at '{report.worst.name}'" if len(report.outputs) > 1 else ""
+        figures.append(f"SQNR {in_words(report.worst.sqnr_db)}{name}")
+    if report.changed is not None:
+        figures.append(f"{report.changed:.1%} of the answers differ from the float model's")
     if figures:
-        _tell(level, f"{', '.join(figures)} on {report.samples} samples")
+        _tell(report.level, f"{', '.join(figures)} on {report.samples} samples")
 
 
 def _tell(level: Level, figures: str) -> None:

@@ -448,28 +448,3 @@ def test_arrays_that_are_no_inputs_are_ignored_and_noted(capsys, digits, tmp_pat
     assert notes[0] == "ignored arrays 'label', 'y': not inputs of the model"
     told = run_json(capsys, *words, "--max-drop", "100%", "--labels", "label")["notes"]
     assert told == notes[1:]
-
-
-def test_a_constant_input_holds_for_quantize_and_check(capsys, tmp_path):
-    rng = np.random.default_rng(0)
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["a"]),
-        helper.make_node("Cast", ["rate"], ["r"], to=TensorProto.FLOAT),
-        helper.make_node("Mul", ["a", "r"], ["y"]),
-    ]
-    w = onnx.numpy_helper.from_array(rng.normal(size=(4, 4)).astype(np.float32), "w")
-    rate = helper.make_tensor_value_info("rate", TensorProto.INT64, [])
-    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in "xy")
-    graph = helper.make_graph(nodes, "g", [x, rate], [y], [w])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, tmp_path / "m.onnx")
-    np.savez(tmp_path / "c.npz", x=rng.normal(size=(16, 4)).astype(np.float32))
-    words = ["quantize", tmp_path / "m.onnx", "--calib", tmp_path / "c.npz"]
-    run(capsys, *words, "-o", tmp_path / "m.edge", "--constant", "rate=3")
-    told = run_json(
-        capsys, "check", tmp_path / "m.edge", "--float", tmp_path / "m.onnx",
-        "--data", tmp_path / "c.npz",
-    )  # fmt: skip
-    assert told["outputs"][0]["sqnr_db"] > 20
-    assert main(["quantize", *map(str, words[1:]), "--constant", "rate"]) == 2
-    assert "NAME=16000" in capsys.readouterr().err

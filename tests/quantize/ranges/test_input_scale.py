@@ -62,3 +62,19 @@ def test_features_of_a_table_may_have_any_scale(g):
 def test_one_sample_or_the_same_again_says_nothing(net):
     assert wrong_scale(net, pixels(1)) is None
     assert wrong_scale(net, pixels(1) * 8) is None
+
+
+def test_features_behind_a_scaler_are_on_one_scale(g):
+    x = g.input("x", 1, 6)
+    sizes = np.geomspace(1, 1000, 6)
+    offset = g.emit("Add", x, g.const(-3 * sizes), name="offset", **NONE)
+    scaled = g.emit("Mul", offset, g.const(1 / sizes), name="scaled", **NONE)
+    w, b = g.rng.normal(size=(8, 6)), g.rng.normal(size=8)
+    a = g.emit("FullyConnected", scaled, g.const(w), g.const(b), name="a", act_min=0.0,
+               act_max=np.inf)  # fmt: skip
+    net = g.output(g.emit("Softmax", a, axis=1))
+    rng = np.random.default_rng(0)
+    right = [(sizes * (3 + rng.normal(size=(1, 6)))).astype(np.float32) for _ in range(8)]
+    assert wrong_scale(net, [{"x": x} for x in right]) is None
+    found = wrong_scale(net, [{"x": 255 * x} for x in right])
+    assert found.plain and found.layer == "a"

@@ -33,7 +33,8 @@ ALIKE = 0.9
 class WrongScale:
     """Inputs `ratio` times as large as the layer `layer` expects, or as small.
 
-    `plain`: an image, sound or spectrum; a table of features may have any scale.
+    `plain`: an image, sound or spectrum, or the network begins with a scaler; a table of features
+    may have any scale else.
     """
 
     name: str
@@ -62,7 +63,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         first = _first_layer(graph, port)
         if first is None:
             continue
-        layer, bias = first
+        layer, bias, scaled = first
         inputs = [s[port.name] for s in samples]
         made = [next(iter(open_once(layer).run({port.name: x}).values())) for x in inputs]
         ratio = float(_rms(np.stack(made)) / _rms(bias))
@@ -74,7 +75,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         largest = max(float(np.abs(x).max()) for x in inputs)
         whole = all(bool(np.all(x == np.rint(x)) and x.min() >= 0) for x in inputs)
         pixels = ratio > 1 and whole and 127 < largest <= 255
-        plain = len(port.shape) > 2
+        plain = len(port.shape) > 2 or scaled
         return WrongScale(port.name, layer.nodes[-1].name, ratio, largest, pixels, plain)
     return None
 
@@ -83,9 +84,13 @@ def _rms(x: NDArray[np.floating]) -> float:
     return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
 
 
-def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array] | None:
-    """The first node with weights that reads the input, without bias and clamp, and its bias."""
-    moved, readers = [port.value], graph.consumers()
+_SCALES = frozenset({"Add", "Sub", "Mul", "Div"})
+
+
+def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
+    """The first node with weights that reads the input, without bias and clamp, and its bias;
+    whether constants scale the input before."""
+    moved, readers, scaled = [port.value], graph.consumers(), False
     path: list[Node] = []
     while len(users := readers.get(moved[-1], [])) == 1:
         node = users[0]
@@ -96,9 +101,10 @@ def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array] | None:
                 return None
             bare = _bare(node, op.bias)
             made = Port(bare.output.name, bare.output, port.onnx_dtype, bare.output.shape)
-            return copy_graph(Graph([*path, bare], [port], [made])), bias
-        if not (op.shared and len(node.dynamic_inputs) == len(node.outputs) == 1):
+            return copy_graph(Graph([*path, bare], [port], [made])), bias, scaled
+        if len(node.dynamic_inputs) != 1 or not (op.shared or node.op in _SCALES):
             return None
+        scaled = scaled or node.op in _SCALES
         path.append(node)
         moved.append(node.output)
     return None

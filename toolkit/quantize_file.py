@@ -28,6 +28,7 @@ from .model_files import (
     provenance_of,
 )
 from .needs import Need, needs
+from .ops.fake_quantize import arrives_quantized
 from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
@@ -117,7 +118,7 @@ class _Run:
     promotion: Promotion | None = None
 
     def __init__(self, request: QuantizeRequest) -> None:
-        if request.on_low_accuracy not in ON_LOW_ACCURACY:
+        if request.on_low_accuracy not in (None, *ON_LOW_ACCURACY):
             raise UserError(
                 f"on_low_accuracy is '{request.on_low_accuracy}'; give one of "
                 + ", ".join(ON_LOW_ACCURACY)
@@ -225,13 +226,20 @@ class _Run:
         said = judge.judged(done.mixed.chosen.drop)
         return replace(done, mixed=replace(done.mixed, judged=said))
 
+    @property
+    def on_low_accuracy(self) -> OnLowAccuracy:
+        """What is asked for, or fits what is asked for besides."""
+        asked = self.request.on_low_accuracy
+        as_asked = self.request.weights == "int8" and not arrives_quantized(self.graph)
+        return asked or ("promote" if as_asked else "warn")
+
     def keep_floor(self) -> None:
         """How good it is; without a budget, precisions are mixed where it is below the floor.
 
         Where that is not enough, it is tried from a plain start as well, as for a budget.
         """
         request, start = self.request, self.done
-        if request.budget is not None or request.on_low_accuracy != "promote":
+        if request.budget is not None or self.on_low_accuracy != "promote":
             self.quality = quality_of(start, self._packer(start), request.progress)
             return
         self._promote(start)
@@ -336,9 +344,9 @@ class _Run:
             targets=self.needed,
             promotion=self.promotion,
             suspects=self.suspects,
-            on_low_accuracy=request.on_low_accuracy,
+            on_low_accuracy=self.on_low_accuracy,
             below_floor=request.budget is None
-            and request.on_low_accuracy != "warn"
+            and self.on_low_accuracy != "warn"
             and self.quality.level == "broken",
         )
 

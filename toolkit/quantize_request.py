@@ -29,8 +29,9 @@ class QuantizeRequest:
     labels        the key in the samples' .npz of what a named metric compares with; by default the
                   float model's answers
     on_low_accuracy  below the floor of quantize/quality.py, without a budget: "promote" mixes
-                  precisions, "warn" and "fail" do not; result.below_floor says what is left
-    constants     values of inputs that are not to be fed, by name
+                  precisions, "warn" and "fail" do not; result.below_floor says what is left. None:
+                  "promote", but "warn" of weights of less than 8 bits, and of a model that arrives
+                  quantized
     any_scale     takes samples that look wrongly scaled for the model
     strip         leave out provenance and names of operators (format/strip.py)
     """
@@ -49,7 +50,7 @@ class QuantizeRequest:
     evaluation: SampleSource | None = None
     labels: str | None = None
     metric: str | Path | MetricFunction | None = None
-    on_low_accuracy: OnLowAccuracy = "promote"
+    on_low_accuracy: OnLowAccuracy | None = None
     any_scale: bool = False
     constants: Constants | None = None
     strip: bool = False

@@ -58,7 +58,7 @@ def test_the_report_has_the_keys_of_check(sides):
     truth = [int(np.tanh(s["x"] @ WEIGHT.T).argmax()) for s in SAMPLES]
     meter = of_classes(graph, truth)
     told = compare(edge, OwnRuntime(graph), SAMPLES, meter=meter).to_json()
-    assert told.keys() == {"level", "outputs", "samples", "oracle", "target", "metric"}
+    assert told.keys() == {"level", "outputs", "samples", "oracle", "target", "metric", "notes"}
     (output,) = told["outputs"]
     assert output.keys() == {"name", "sqnr_db", "cosine", "max_abs_error"}
     assert output["name"] == "z" and output["sqnr_db"] > 25 and output["cosine"] > 0.99

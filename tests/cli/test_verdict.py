@@ -59,6 +59,13 @@ def test_what_is_not_to_be_mended_is_called_broken(capsys, cancelling, how, stat
     assert "\ncause: " in said.err and "--on-low-accuracy promote" in said.err
 
 
+def test_weights_of_4_bits_are_promoted_if_that_is_asked_for(capsys, cancelling):
+    status, said = run(capsys, cancelling, "--weights", "int4")
+    assert status == 0 and said.err.startswith("broken: ")
+    status, said = run(capsys, cancelling, "--weights", "int4", "--on-low-accuracy", "promote")
+    assert "\npromoted operators: " in said.err
+
+
 def test_the_json_has_verdict_and_cost(capsys, cancelling):
     _, said = run(capsys, cancelling, "--json")
     told = json.loads(said.out)

@@ -92,10 +92,9 @@ EXIT_MISSED = 3
 @click.option(
     "--on-low-accuracy",
     type=click.Choice(ON_LOW_ACCURACY),
-    default="promote",
-    show_default=True,
     help="Without a budget, where int8 alone is broken (SQNR below 15 dB or wrong answers): "
-    "promote layers to int16 or float32, only warn, or fail with exit status 3.",
+    "promote layers to int16 or float32, only warn, or fail with exit status 3. [default: promote; "
+    "warn with --weights int4..., or if the model arrives quantized]",
 )
 @click.option(
     "--any-scale", is_flag=True, help="Take samples that look wrongly scaled for the model."

@@ -144,16 +144,6 @@ def test_an_if_with_a_known_condition_is_its_branch(make_model, agree, condition
     )
 
 
-def test_an_if_with_a_computed_condition_is_refused(make_model):
-    nodes = [
-        node("If", ["c"], ["y"], then_branch=branch("a", "Abs"), else_branch=branch("b", "Neg"))
-    ]
-    model = make_model(
-        nodes, {"x": (4,), "c": ()}, ["y"], types={"c": TensorProto.BOOL}
-    )  # fmt: skip
-    assert "control flow" in problems(model)[0].why
-
-
 def test_recurrent_layers_with_computed_weights_are_refused(make_model):
     nodes = [node("GRU", ["x", "w", "r"], ["y"], name="cell", hidden_size=2)]
     constants = {"w": np.zeros((1, 6, X.shape[-1]), np.float32)}

@@ -23,6 +23,7 @@ from .attributes import (
 )
 from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
+from .control_flow import CONTROL, ControlFlow
 from .distances import as_distances
 from .grids import Quantized
 from .labels import vocabulary
@@ -61,6 +62,8 @@ class Importer:
         self._elements: dict[str, int] = {}
         self._named: set[Value] = set()
         self._narrow = Narrow()
+        self._control = ControlFlow(self._build, self._walk)
+        self._names: set[str] = set()
         self._quantized = QuantizedOperators(self._build, READ)
 
     def run(self, shapes: Mapping[str, Shape]) -> Graph:
@@ -78,7 +81,7 @@ class Importer:
         self._name_outputs()
         for name in doubles([*self._model.graph.input, *self._model.graph.output]):
             self._narrow.double(name)
-        self._graph.notes = [*self._source.notes, *self._narrow.notes()]
+        self._graph.notes = [*self._source.notes, *self._narrow.notes(), *self._control.notes]
         return self._graph
 
     def _input(self, info: onnx.ValueInfoProto, shapes: Mapping[str, Shape]) -> Binding:
@@ -130,8 +133,6 @@ class Importer:
     def _visit(self, node: onnx.NodeProto, scope: Scope) -> None:
         inputs = [scope[name] if name else None for name in node.input]
         try:
-            if node.op_type == "If" and self._inline_if(node, inputs, scope):
-                return
             if node.op_type == "Scan" and (simpler := as_distances(node)) is not None:
                 for each in simpler:
                     self._visit(each, scope)
@@ -147,6 +148,9 @@ class Importer:
                         self._bind_constant(scope, name, array)
                 return
             name = qualified(node)
+            if name in CONTROL:
+                self._expand(node, plain, scope)
+                return
             if not any(name in known for known in (FROM_ONNX, READ, RENAMED, STATIC)):
                 raise _Refused(refusal(node))
             known = [v for v in plain if not isinstance(v, _Lost)]
@@ -264,24 +268,20 @@ class Importer:
             return None
         return fold(self._source.engine, node, self._model.opset_import, arrays)
 
-    def _inline_if(
-        self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope
-    ) -> bool:
-        condition = inputs[0]
-        if not isinstance(condition, Value) or condition.const is None:
-            return False
-        wanted = "then_branch" if bool(condition.const.ravel()[0]) else "else_branch"
-        branch = next(a.g for a in node.attribute if a.name == wanted)
-        inner = dict(scope)
-        self._walk(branch, inner)
-        for name, out in zip(node.output, branch.output, strict=True):
-            scope[name] = inner[out.name]
-        return True
+    def _expand(self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope) -> None:
+        """Control flow: its bodies' nodes take its place."""
+        known = [v for v in inputs if v is None or isinstance(v, Value)]
+        if len(known) < len(inputs):
+            raise _Refused(None)
+        for name, value in self._control.expand(node, known, scope).items():
+            computed = isinstance(value, Value) and value.const is None
+            scope[name] = self._settle(value, name) if computed else value
 
     def _settle(self, value: Value, name: str) -> Value:
         """Give a new value its ONNX tensor's name, and its form in another layout a kindred one."""
         if value.const is None and value not in self._named:
-            value.name = name
+            value.name = name if name not in self._names else self._build.unique(name)
+            self._names.add(name)
             self._named.add(value)
             node = next((n for n in reversed(self._graph.nodes) if n.output is value), None)
             if node is not None and node.op in ("Transpose", "Reshape"):

@@ -1,0 +1,203 @@
+"""If, Loop and Scan become the nodes that they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.errors import UnsupportedError
+from edgekit.toolkit.onnx_import import control_flow, load
+from edgekit.toolkit.passes import DEFAULT, run_passes
+from edgekit.toolkit.runtime import Session
+
+FLOAT, BOOL, INT64 = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64
+
+
+def info(name, shape=None, element=FLOAT):
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def const(name, value):
+    return numpy_helper.from_array(np.array(value), name)
+
+
+def body(nodes, inputs, outputs, constants=()):
+    return helper.make_graph(nodes, "body", inputs, outputs, list(constants))
+
+
+def model(nodes, inputs, outputs, constants=(), opset=17):
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(constants))
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def agree(made, feed):
+    """With onnxruntime; the graph that runs."""
+    graph = load(made)
+    run_passes(graph, DEFAULT)
+    found = Session(build_file(graph)).run(feed)
+    runtime = onnxruntime.InferenceSession(made.SerializeToString())
+    for name, want in zip(found, runtime.run(list(found), feed), strict=True):
+        assert found[name].shape == want.shape
+        np.testing.assert_allclose(found[name], want, 1e-5, 1e-6)
+    return graph
+
+
+def if_of(then, other, **more):
+    branches = {
+        "then_branch": body(then, [], [info("t")]), "else_branch": body(other, [], [info("e")])
+    }  # fmt: skip
+    return helper.make_node("If", ["go"], ["y"], **branches, **more)
+
+
+X = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("go", [True, False])
+def test_an_if_that_an_input_decides_is_both_branches_and_a_choice(go):
+    nodes = [
+        if_of(
+            [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("Neg", ["a"], ["t"])],
+            [helper.make_node("Abs", ["x"], ["e"])],
+            name="choice",
+        )
+    ]
+    made = model(nodes, [info("x", (2, 3)), info("go", (), BOOL)], [info("y", (2, 3))])
+    graph = agree(made, {"x": X, "go": np.array(go)})
+    assert [n.op for n in graph.nodes].count("Where") == 1
+    assert any("'choice'" in note and "both" in note for note in graph.notes)
+
+
+def test_ifs_inside_of_ifs():
+    inner = if_of([helper.make_node("Sqrt", ["p"], ["t"])], [helper.make_node("Neg", ["p"], ["e"])])
+    inner.output[0] = "t"
+    outer = if_of([helper.make_node("Abs", ["x"], ["p"]), inner],
+                  [helper.make_node("Exp", ["x"], ["e"])])  # fmt: skip
+    made = model([outer], [info("x", (2, 3)), info("go", (), BOOL)], [info("y", (2, 3))])
+    for go in (True, False):
+        agree(made, {"x": X, "go": np.array(go)})
+
+
+def test_branches_of_several_shapes_are_refused():
+    nodes = [
+        if_of(
+            [helper.make_node("ReduceSum", ["x"], ["t"])], [helper.make_node("Abs", ["x"], ["e"])]
+        )
+    ]
+    made = model(nodes, [info("x", (2, 3)), info("go", (), BOOL)], [info("y")])
+    with pytest.raises(UnsupportedError, match="in the shapes"):
+        load(made)
+
+
+def loop(trips, condition, again, outputs=2):
+    """s = s * x + i and a row s of each step, while s[0] is known to go on."""
+    nodes = [
+        helper.make_node("Cast", ["i"], ["f"], to=FLOAT),
+        helper.make_node("Mul", ["s", "x"], ["m"]),
+        helper.make_node("Add", ["m", "f"], ["s_out"]),
+        helper.make_node("Identity", ["s_out"], ["row"]),
+        again,
+    ]
+    made = body(
+        nodes,
+        [info("i", (), INT64), info("c", (), BOOL), info("s", (2, 3))],
+        [info("c_out", (), BOOL), info("s_out", (2, 3)), info("row", (2, 3))][: outputs + 1],
+    )
+    return helper.make_node("Loop", [trips, condition, "x"], ["last", "rows"][:outputs], body=made)
+
+
+SAME = helper.make_node("Identity", ["c"], ["c_out"])
+
+
+@pytest.mark.parametrize("condition", ["", "go"])
+@pytest.mark.parametrize("trips", [1, 4])
+def test_a_loop_of_a_known_length_is_unrolled(trips, condition):
+    made = model(
+        [loop("n", condition, SAME)],
+        [info("x", (2, 3))],
+        [info("last", (2, 3)), info("rows", (trips, 2, 3))],
+        [const("n", trips), const("go", True)],
+    )
+    agree(made, {"x": X})
+
+
+def test_a_loop_ends_where_its_condition_is_known_to_fail():
+    two = helper.make_node("Less", ["i", "two"], ["c_out"])
+    made = model(
+        [loop("", "go", two)],
+        [info("x", (2, 3))],
+        [info("last", (2, 3)), info("rows", (3, 2, 3))],
+        [const("go", True), const("two", 2)],
+    )
+    agree(made, {"x": X})
+
+
+def test_a_loop_that_does_not_begin_gives_what_it_was_given():
+    made = model(
+        [loop("n", "", SAME, outputs=1), helper.make_node("Neg", ["last"], ["y"])],
+        [info("x", (2, 3))],
+        [info("y", (2, 3))],
+        [const("n", 0)],
+    )
+    agree(made, {"x": X})
+
+
+@pytest.mark.parametrize(("what", "elements"), [("n", INT64), ("go", BOOL)])
+def test_what_the_model_computes_of_a_loop_is_refused(what, elements):
+    constants = [const("n", 3), const("go", True)]
+    made = model(
+        [loop("n", "go", SAME)],
+        [info("x", (2, 3)), info(what, (), elements)],
+        [info("last", (2, 3)), info("rows")],
+        [c for c in constants if c.name != what],
+    )
+    with pytest.raises(UnsupportedError, match="computed by the model"):
+        load(made)
+
+
+def test_long_loops_are_refused():
+    for trips, again in ((10**9, SAME), (None, SAME)):
+        made = model(
+            [loop("n" if trips else "", "go", again)],
+            [info("x", (2, 3))],
+            [info("last", (2, 3)), info("rows")],
+            [const("n", trips or 0), const("go", True)],
+        )
+        with pytest.raises(UnsupportedError, match=str(control_flow.MOST_STEPS)):
+            load(made)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (1, 2), (-1, -2)])
+@pytest.mark.parametrize("directions", [(0, 0), (1, 0), (0, 1)])
+def test_a_scan_is_unrolled(axes, directions):
+    """A sum that runs along an axis, and its squares."""
+    shape = (4, 5)
+    rest = tuple(d for i, d in enumerate(shape) if i != axes[0] % 2)
+    nodes = [
+        helper.make_node("Add", ["s", "v"], ["s_out"]),
+        helper.make_node("Mul", ["s_out", "s_out"], ["a"]),
+        helper.make_node("Reshape", ["a", "to"], ["row"]),
+    ]
+    made_body = body(
+        nodes,
+        [info("s", rest), info("v", rest)],
+        [info("s_out", rest), info("row", (*rest, 1))],
+        [const("to", [*rest, 1])],
+    )
+    scan = helper.make_node(
+        "Scan", ["zero", "x"], ["last", "rows"], num_scan_inputs=1, body=made_body,
+        scan_input_axes=[axes[0]], scan_output_axes=[axes[1]],
+        scan_input_directions=[directions[0]], scan_output_directions=[directions[1]],
+    )  # fmt: skip
+    made = model(
+        [scan],
+        [info("x", shape)],
+        [info("last", rest), info("rows")],
+        [const("zero", np.zeros(rest, np.float32))],
+    )
+    made = onnx.shape_inference.infer_shapes(made)
+    agree(made, {"x": np.random.default_rng(1).normal(size=shape).astype(np.float32)})

@@ -1,0 +1,186 @@
+"""If, Loop and Scan -> the nodes that they stand for.
+
+What is known when the model is read folds away; a Loop and a Scan of a known length are unrolled;
+an If whose condition the model computes becomes both of its branches, one of which is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ..ir import Array, TensorType, Value
+from ..ops import FROM_ONNX
+from ..ops._opdef import OnnxNode, Unsupported
+from ..ops.movement import axis_of, take
+from .attributes import python_attributes
+from .builder import GraphBuilder
+from .refusals import display_name
+
+CONTROL = ("If", "Loop", "Scan")
+
+MOST_STEPS = 1024
+MOST_NODES = 20_000
+"""Of an unrolled Loop or Scan."""
+
+Scope = dict[str, Any]
+Walk = Callable[[onnx.GraphProto, Scope], None]
+
+
+class ControlFlow:
+    """`walk` reads a body into a scope. `notes` say what a user should know."""
+
+    def __init__(self, build: GraphBuilder, walk: Walk) -> None:
+        self._build, self._walk, self.notes = build, walk, list[str]()
+
+    def expand(
+        self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
+    ) -> Mapping[str, Any]:
+        """What the outputs are by name. Raises Unsupported."""
+        read = {"If": self._if, "Loop": self._loop, "Scan": self._scan}[node.op_type]
+        found = read(node, inputs, scope)
+        return {n: v for n, v in zip(node.output, found, strict=False) if n}
+
+    def _if(self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope) -> list[Any]:
+        (condition,) = inputs
+        assert condition is not None
+        if condition.const is not None:
+            name = "then_branch" if bool(condition.const.ravel()[0]) else "else_branch"
+            return self._results(_body(node, name), scope)
+        both = [self._results(_body(node, f"{b}_branch"), scope) for b in ("then", "else")]
+        self.notes.append(
+            f"If '{display_name(node)}' depends on an input: both of its branches are computed, "
+            "and one is chosen"
+        )
+        return [
+            self._chosen(name, condition, a, b)
+            for name, a, b in zip(node.output, both[0], both[1], strict=True)
+        ]
+
+    def _results(self, body: onnx.GraphProto, scope: Scope) -> list[Any]:
+        inner = dict(scope)
+        self._walk(body, inner)
+        return [inner[out.name] for out in body.output]
+
+    def _chosen(self, name: str, condition: Value, a: Any, b: Any) -> Any:
+        if not isinstance(a, Value) or not isinstance(b, Value):
+            return b if isinstance(a, Value) else a  # it was refused
+        if a is b:
+            return a
+        if a.shape != b.shape:
+            raise Unsupported(
+                f"its branches give '{name}' in the shapes {list(a.shape)} and {list(b.shape)}",
+                "export the model for one of them",
+            )
+        self._build.scope = name
+        plain = OnnxNode("Where", "", 16, name, [condition, a, b], [name], {})
+        return FROM_ONNX["Where"].from_onnx(self._build, plain)[0]
+
+    def _loop(
+        self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
+    ) -> list[Any]:
+        trips, condition = [*inputs, None, None][:2]
+        body = _body(node, "body")
+        most = MOST_STEPS + 1 if trips is None else int(_known(trips, "its trip count").ravel()[0])
+        go = condition is None or bool(_known(condition, "its condition").ravel()[0])
+        states: list[Any] = list(inputs[2:])
+        rows: list[list[Any]] = [[] for _ in body.output[1 + len(states) :]]
+        step = 0
+        while go and step < most:
+            self._bound(body, step + 1 if trips is None else most)
+            inner = dict(scope)
+            given = [_constant(np.array(step)), _constant(np.array(True)), *states]
+            inner.update(zip((i.name for i in body.input), given, strict=True))
+            self._walk(body, inner)
+            again, *found = [inner[out.name] for out in body.output]
+            states = found[: len(states)]
+            for row, value in zip(rows, found[len(states) :], strict=True):
+                row.append(value)
+            go = bool(_known(again, "the condition to go on").ravel()[0])
+            step += 1
+        return [*states, *(self._stacked(row, 0) for row in rows)]
+
+    def _scan(
+        self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
+    ) -> list[Any]:
+        attrs, body = python_attributes(node), _body(node, "body")
+        count = int(attrs["num_scan_inputs"])
+        if "directions" in attrs or len(node.input) > len(body.input):
+            raise Unsupported(
+                "version 8 of the operator is not supported", "convert the model to opset 9"
+            )
+        states: list[Any] = list(inputs[: len(inputs) - count])
+        scanned = [v for v in inputs[len(inputs) - count :] if v is not None]
+        axes = [
+            axis_of(int(a), len(v.shape))
+            for a, v in zip(attrs.get("scan_input_axes", [0] * count), scanned, strict=True)
+        ]
+        backwards = attrs.get("scan_input_directions", [0] * count)
+        steps = scanned[0].shape[axes[0]]
+        self._bound(body, steps)
+        rows: list[list[Any]] = [[] for _ in body.output[len(states) :]]
+        for step in range(steps):
+            at = [steps - 1 - step if back else step for back in backwards]
+            slices = [self._slice(v, a, i) for v, a, i in zip(scanned, axes, at, strict=True)]
+            inner = dict(scope)
+            inner.update(zip((i.name for i in body.input), [*states, *slices], strict=True))
+            self._walk(body, inner)
+            found = [inner[out.name] for out in body.output]
+            states = found[: len(states)]
+            for row, value in zip(rows, found[len(states) :], strict=True):
+                row.append(value)
+        back = attrs.get("scan_output_directions", [0] * len(rows))
+        to = attrs.get("scan_output_axes", [0] * len(rows))
+        ordered = [row[::-1] if b else row for row, b in zip(rows, back, strict=True)]
+        return [*states, *(self._stacked(r, int(a)) for r, a in zip(ordered, to, strict=True))]
+
+    def _bound(self, body: onnx.GraphProto, steps: int) -> None:
+        if steps > MOST_STEPS or steps * len(body.node) > MOST_NODES:
+            raise Unsupported(
+                f"unrolled it has more than {MOST_STEPS} steps or {MOST_NODES} nodes",
+                "give shorter inputs with --shape",
+            )
+
+    def _slice(self, v: Value, axis: int, i: int) -> Value:
+        if v.const is not None:
+            return _constant(v.const.take(i, axis))
+        ranges = [range(i, i + 1) if a == axis else range(d) for a, d in enumerate(v.shape)]
+        shape = (*v.shape[:axis], *v.shape[axis + 1 :])
+        return self._build.reshape(take(self._build, v, ranges), shape)
+
+    def _stacked(self, row: list[Any], axis: int) -> Any:
+        """The results of all steps along a new axis."""
+        lost = [v for v in row if not isinstance(v, Value)]
+        if lost:
+            return lost[0]
+        if not row:
+            raise Unsupported("it has no steps", "remove it")
+        if all(v.const is not None for v in row):
+            return _constant(np.stack([v.const for v in row], axis))
+        axis = axis_of(axis, len(row[0].shape) + 1)
+        shape = (*row[0].shape[:axis], 1, *row[0].shape[axis:])
+        views = [self._build.reshape(v, shape) for v in row]
+        if len(views) == 1:
+            return views[0]
+        plain = OnnxNode("Concat", "", 13, "", list(views), [""], {"axis": axis})
+        return FROM_ONNX["Concat"].from_onnx(self._build, plain)[0]
+
+
+def _body(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
+    return next(a.g for a in node.attribute if a.name == name)
+
+
+def _constant(array: Array) -> Value:
+    return Value("", TensorType(array.dtype, array.shape), array)
+
+
+def _known(v: Any, what: str) -> Array:
+    if not isinstance(v, Value) or v.const is None:
+        raise Unsupported(
+            f"{what} is computed by the model",
+            "export the model with a fixed number of steps, or unrolled",
+        )
+    return v.const

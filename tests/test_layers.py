@@ -21,7 +21,7 @@ FOLDERS = {
 targets/FAMILY may import the toolkit besides, which finds it by target.toml alone."""
 
 ALONE = {
-    "onnx": {"onnx_import"},
+    "onnx": {"onnx_import", "onnx_export"},
     "google.protobuf": {"onnx_import"},
     "flatbuffers": {"format"},
     "onnxruntime": {"accuracy"},

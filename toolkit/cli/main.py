@@ -15,6 +15,7 @@ from .bench import bench
 from .build import build
 from .check import check
 from .convert import convert
+from .export import export
 from .inspect import inspect
 from .ops import ops
 from .output import ReaderGoneError, abandon_unwritten, tell, writing
@@ -43,7 +44,7 @@ def cli() -> None:
     """Quantize ONNX models and run them, bit for bit the same, on small devices."""
 
 
-for command in (quantize, convert, run, check, inspect, build, bench, targets, ops):
+for command in (quantize, convert, run, check, inspect, build, bench, export, targets, ops):
     cli.add_command(command)
 
 

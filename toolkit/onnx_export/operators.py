@@ -1,0 +1,244 @@
+"""The kinds of a file as ONNX operators between DequantizeLinear and QuantizeLinear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import permutations
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import fixed_point
+from ..format.model import OpRecord
+from ..format.schema import DType, OpKind, ReduceFn, WeightCodec
+from ..ir import Array
+from ..ops._int4 import stored_int8
+
+if TYPE_CHECKING:
+    from .network import Network
+
+Params = Mapping[str, int | float]
+
+
+def _geometry(p: Params) -> dict[str, int]:
+    return {k.partition(".")[2]: int(v) for k, v in p.items() if k.startswith("geometry.")}
+
+
+def _window(g: Mapping[str, int]) -> dict[str, Any]:
+    """Attributes of a window over an image; what is behind the last one is cut or padded."""
+    after = [
+        max((g[f"out_{a}"] - 1) * g[f"stride_{a}"] + (g[f"kernel_{a}"] - 1) * g[f"dilation_{a}"] + 1
+            - g[f"in_{a}"] - g[pad], 0)
+        for a, pad in (("h", "pad_top"), ("w", "pad_left"))
+    ]  # fmt: skip
+    found = {
+        "kernel_shape": [g["kernel_h"], g["kernel_w"]],
+        "strides": [g["stride_h"], g["stride_w"]],
+        "pads": [g["pad_top"], g["pad_left"], *after],
+    }
+    dilations = [g["dilation_h"], g["dilation_w"]]
+    return found if dilations == [1, 1] else {**found, "dilations": dilations}
+
+
+def _image(net: Network, op: OpRecord, g: Mapping[str, int]) -> str:
+    t = op.inputs[0]
+    shape = (g["batch"], g["in_h"], g["in_w"], g["in_c"])
+    return net.channels_first(net.reshape(net.real(t), net.tensor(t).shape, shape))
+
+
+def _put_image(net: Network, op: OpRecord, y: str, g: Mapping[str, int], channels: int) -> None:
+    """The output, rounded before its channels go behind: integers stay where they are."""
+    t, y = op.outputs[0], net.channels_last(net.rounded(op, y))
+    shape = (g["batch"], g["out_h"], g["out_w"], channels)
+    net.put(t, net.reshape(y, shape, net.tensor(t).shape))
+
+
+def _constants(net: Network, op: OpRecord, w: Array) -> tuple[str, str]:
+    """Weights [n, ...] and bias, dequantized: integers as the file has them."""
+    x, y, n = net.tensor(op.inputs[0]), net.tensor(op.outputs[0]), len(w)
+    blob, at = net.model.blob, int(op.params["requant.table"])
+    bias, m = (np.frombuffer(blob, "<i4", n, at + 4 * n * i) for i in (0, 1))
+    bias = bias.astype(np.int64)
+    if x.dtype == DType.Int16:
+        ratio = fixed_point.real_ratio16(m, np.frombuffer(blob, np.uint8, n, at + 8 * n))
+    else:
+        ratio = fixed_point.real_ratio(m, np.frombuffer(blob, np.int8, n, at + 8 * n))
+        bias = bias + x.zero_point * w.reshape(n, -1).astype(np.int64).sum(axis=1)
+    scale = (ratio * y.scale / x.scale).astype(np.float32)
+    unit = (scale.astype(np.float64) * x.scale).astype(np.float32)
+    name = op.name or op.kind.name.lower()
+    return _per_channel(net, w, scale, f"{name}.weights"), _per_channel(
+        net, bias.astype(np.int32), unit, f"{name}.bias"
+    )
+
+
+def _per_channel(net: Network, q: Array, scale: NDArray[np.float32], name: str) -> str:
+    parts = (net.constant(q, f"{name}.q"), net.constant(scale, f"{name}.scale"))
+    zero = net.constant(np.zeros(len(scale), q.dtype), f"{name}.zero")
+    return net.node("DequantizeLinear", *parts, zero, name=name, axis=0)
+
+
+def _weights(net: Network, op: OpRecord, count: int) -> NDArray[np.int8]:
+    if op.codec != WeightCodec.Plain:
+        return stored_int8(op.kind, op.params, net.model.blob)
+    return np.frombuffer(net.model.blob, np.int8, count, int(op.params["weights"]))
+
+
+def conv(net: Network, op: OpRecord) -> None:
+    g = _geometry(op.params)
+    n, kernel = g["out_c"], (g["kernel_h"], g["kernel_w"])
+    inner = g["in_c"] // g["groups"]
+    flat = _weights(net, op, n * prod(kernel) * inner)
+    if op.kind == OpKind.DepthwiseConv2d:
+        w = flat.reshape(*kernel, n).transpose(2, 0, 1)[:, None]
+    else:
+        w = flat.reshape(n, *kernel, inner).transpose(0, 3, 1, 2)
+    constants = _constants(net, op, w)
+    y = net.node("Conv", _image(net, op, g), *constants, group=g["groups"], **_window(g))
+    _put_image(net, op, y, g, n)
+
+
+def fully_connected(net: Network, op: OpRecord) -> None:
+    rows, k, n = (int(op.params[f]) for f in ("rows", "k", "n"))
+    constants = _constants(net, op, _weights(net, op, n * k).reshape(n, k))
+    x = net.reshape(net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape, (rows, k))
+    net.put_quantized(op, net.node("Gemm", x, *constants, transB=1), (rows, n))
+
+
+def max_pool(net: Network, op: OpRecord) -> None:
+    g = _geometry(op.params)
+    y = net.node("MaxPool", _image(net, op, g), **_window(g))
+    _put_image(net, op, y, g, g["in_c"])
+
+
+def average_pool(net: Network, op: OpRecord) -> None:
+    g = _geometry(op.params)
+    y = net.node(
+        "AveragePool",
+        _image(net, op, g),
+        count_include_pad=int(op.params["counts"] == 1),
+        **_window(g),
+    )
+    _put_image(net, op, y, g, g["in_c"])
+
+
+def binary(net: Network, op: OpRecord) -> None:
+    name = {OpKind.Add: "Add", OpKind.Mul: "Mul"}.get(op.kind, "")
+    if op.kind == OpKind.Add and int(op.params["b_multiplier"]) < 0:
+        name = "Sub"
+    if op.kind == OpKind.MinMax:
+        name = "Max" if op.params["is_max"] else "Min"
+    y = net.node(name, *(net.real(t) for t in op.inputs))
+    net.put_quantized(op, y, net.tensor(op.outputs[0]).shape)
+
+
+def mat_mul(net: Network, op: OpRecord) -> None:
+    a, b = (net.real(t) for t in op.inputs)
+    if op.params["transpose_b"]:
+        rank = len(net.tensor(op.inputs[1]).shape)
+        b = net.transpose(b, (*range(rank - 2), rank - 1, rank - 2))
+    net.put_quantized(op, net.node("MatMul", a, b), net.tensor(op.outputs[0]).shape)
+
+
+def softmax(net: Network, op: OpRecord) -> None:
+    view = tuple(int(op.params[f"view.{f}"]) for f in ("outer", "axis", "inner"))
+    x = net.reshape(net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape, view)
+    net.put_quantized(op, net.node("Softmax", x, axis=1), view)
+
+
+def reduce(net: Network, op: OpRecord) -> None:
+    view = tuple(int(op.params[f"view.{f}"]) for f in ("outer", "axis", "inner"))
+    x = net.reshape(net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape, view)
+    name = f"Reduce{ReduceFn(int(op.params['fn'])).name}"
+    axes = net.constant(np.array([1], np.int64), "axes")
+    net.put_quantized(op, net.node(name, x, axes, keepdims=1), (view[0], 1, view[2]))
+
+
+def requantize(net: Network, op: OpRecord) -> None:
+    """Also Quantize: what it reads is real already."""
+    net.put_quantized(op, net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape)
+
+
+def dequantize(net: Network, op: OpRecord) -> None:
+    t = op.outputs[0]
+    x = net.reshape(net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape, net.tensor(t).shape)
+    net.put(t, x)
+
+
+def lut(net: Network, op: OpRecord) -> None:
+    """The table itself, looked up by the integers."""
+    t = op.outputs[0]
+    record = net.tensor(t)
+    table = np.frombuffer(net.model.blob, np.int8, 256, int(op.params["table"]))
+    places = net.node("Cast", net.integers(op.inputs[0]), to=6)
+    places = net.node("Add", places, net.constant(np.array(128, np.int32), "offset"))
+    name = op.name or "lut"
+    q = net.node("Gather", net.constant(table, f"{name}.table"), places, name=f"{name}.q")
+    y = net.node("DequantizeLinear", q, *net.grid(record), name=name)
+    net.put(t, net.reshape(y, net.tensor(op.inputs[0]).shape, record.shape))
+
+
+def concat(net: Network, op: OpRecord) -> None:
+    outer = int(op.params["outer"])
+    parts = [
+        net.reshape(net.real(t), net.tensor(t).shape, (outer, prod(net.tensor(t).shape) // outer))
+        for t in op.inputs
+    ]
+    t = op.outputs[0]
+    shape = (outer, prod(net.tensor(t).shape) // outer)
+    net.put_quantized(op, net.node("Concat", *parts, axis=1), shape)
+
+
+def copy(net: Network, op: OpRecord) -> None:
+    """Strided elements: a Transpose where that is all, else looked up by their places."""
+    x, y = net.tensor(op.inputs[0]), net.tensor(op.outputs[0])
+    dims = [int(op.params[f"dims.{i}"]) for i in range(6)]
+    places = np.full((1,) * 6, int(op.params["offset"]), np.int64)
+    for i, d in enumerate(dims):
+        shape = [1] * 6
+        shape[i] = d
+        places = places + np.arange(d).reshape(shape) * int(op.params[f"strides.{i}"])
+    flat = places.ravel()
+    real = net.real(op.inputs[0])
+    perm = _permutation(x.shape, flat)
+    if perm is not None:
+        shape_after = tuple(x.shape[p] for p in perm)
+        made = real if list(perm) == sorted(perm) else net.transpose(real, perm)
+        net.put_quantized(op, made, shape_after)
+        return
+    line = net.reshape(real, x.shape, (prod(x.shape),))
+    picked = net.node("Gather", line, net.constant(flat, "places"))
+    net.put_quantized(op, picked, (prod(y.shape),))
+
+
+def _permutation(shape: tuple[int, ...], flat: NDArray[np.int64]) -> tuple[int, ...] | None:
+    if prod(shape) != len(flat) or len(shape) > 5:
+        return None
+    index = np.arange(len(flat)).reshape(shape)
+    found = (p for p in permutations(range(len(shape)))
+             if np.array_equal(index.transpose(p).ravel(), flat))  # fmt: skip
+    return next(found, None)
+
+
+WRITERS: dict[OpKind, Callable[[Network, OpRecord], None]] = {
+    OpKind.Conv2d: conv,
+    OpKind.DepthwiseConv2d: conv,
+    OpKind.FullyConnected: fully_connected,
+    OpKind.MatMul: mat_mul,
+    OpKind.Add: binary,
+    OpKind.Mul: binary,
+    OpKind.MinMax: binary,
+    OpKind.MaxPool2d: max_pool,
+    OpKind.AvgPool2d: average_pool,
+    OpKind.Softmax: softmax,
+    OpKind.Reduce: reduce,
+    OpKind.Lut: lut,
+    OpKind.Concat: concat,
+    OpKind.Copy: copy,
+    OpKind.Quantize: requantize,
+    OpKind.Requantize: requantize,
+    OpKind.Dequantize: dequantize,
+}
+"""Kinds with a form; of Softmax, LogSoftmax and float kinds there is none."""

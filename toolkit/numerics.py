@@ -18,11 +18,15 @@ DType = np.dtype[Any]
 
 STRING = 8
 """TensorProto.STRING: numbers of labels."""
+BFLOAT16 = 16
 
 FLOAT, INT8, INT16, INT32, UINT8 = (
     np.dtype(t) for t in (np.float32, np.int8, np.int16, np.int32, np.uint8)
 )
 BOOL, HALF = np.dtype(np.bool_), np.dtype(np.float16)
+DOUBLE, INT64, UINT64 = (np.dtype(t) for t in (np.float64, np.int64, np.uint64))
+WIDE = (INT64, UINT64, DOUBLE)
+"""Of 64 bits: what two of them are computed to, nothing else."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,13 @@ ELEMENTS: tuple[Element, ...] = (
     Element(4, "uint16", np.dtype(np.uint16), INT32),
     Element(5, "int16", INT16, INT32, "Int16"),
     Element(6, "int32", INT32, INT32, "Int32"),
-    Element(7, "int64", np.dtype(np.int64), INT32, "Int64"),
+    Element(7, "int64", INT64, INT32, "Int64"),
     Element(9, "bool", BOOL, UINT8),
     Element(10, "float16", HALF, FLOAT, "Float16"),
-    Element(11, "float64", np.dtype(np.float64), FLOAT, "Float64"),
-    Element(12, "uint32", np.dtype(np.uint32)),
-    Element(13, "uint64", np.dtype(np.uint64), None, "UInt64"),
-    Element(16, "bfloat16", np.dtype(ml_dtypes.bfloat16), FLOAT),
+    Element(11, "float64", DOUBLE, FLOAT, "Float64"),
+    Element(12, "uint32", np.dtype(np.uint32), INT64),
+    Element(13, "uint64", UINT64, UINT64, "UInt64"),
+    Element(BFLOAT16, "bfloat16", np.dtype(ml_dtypes.bfloat16), FLOAT),
     Element(17, "float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), FLOAT),
     Element(18, "float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), FLOAT),
     Element(19, "float8e5m2", np.dtype(ml_dtypes.float8_e5m2), FLOAT),
@@ -86,6 +90,11 @@ def is_real(dtype: DType) -> bool:
 def is_whole(dtype: DType) -> bool:
     """Whether it is a kind of integer, those of 4 and 2 bits included."""
     return dtype.kind in "iu" or (dtype in OF_NUMPY and OF_NUMPY[dtype].held == INT32)
+
+
+def held(dtype: DType) -> DType:
+    """What the runtime has for what users have."""
+    return OF_NUMPY[dtype].held or dtype if dtype in OF_NUMPY else dtype
 
 
 def numpy_dtype(onnx_dtype: int) -> DType:

@@ -19,7 +19,16 @@ C_HEADER = HERE.parent / "include" / "edgekit" / "format.h"
 PYTHON = HERE.parent.parent / "toolkit" / "format" / "schema.py"
 
 # Element types as the schema and the names of C files say them -> DType.
-TYPES = {"f32": "Float32", "f16": "Float16", "s8": "Int8", "s16": "Int16", "s32": "Int32"}
+TYPES = {
+    "f32": "Float32",
+    "f16": "Float16",
+    "f64": "Float64",
+    "s64": "Int64",
+    "u64": "UInt64",
+    "s8": "Int8",
+    "s16": "Int16",
+    "s32": "Int32",
+}
 # FlatBuffers scalar -> C type, struct.pack code, bytes
 SCALARS = {
     "ubyte": ("uint8_t", "B", 1),

@@ -175,7 +175,7 @@ def binaries(f, form):
     ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 3, 1)]
     steps = {"shape.dims": (1, 2, 3, 4), "shape.a": (24, 12, 4, 1), "shape.b": (0, 0, 1, 0)}
     f.output(f.op(form, ab, dtype, 2, 3, 4, **indexed(**steps), **p))
-    fns = list(BinaryFn) if form == FORMS["binary_f32"] else [None]
+    fns = list(BinaryFn)[:8] if form == FORMS["binary_f32"] else [None]
     for fn in fns:
         p = p if fn is None else {**p, "fn": fn}
         ab = [f.input(dtype, 3, 5), f.input(dtype, 3, 5)]
@@ -219,11 +219,12 @@ def layer_norms(f, form):
 
 def choices(f, form):
     steps = {"shape.dims": (1, 2, 3, 4), "shape.a": (24, 12, 4, 1), "shape.b": (0, 0, 1, 0)}
-    if form == FORMS["binary_s32"]:
-        for fn in list(BinaryFn)[:6]:
-            ab = [f.input(DType.Int32, 2, 3, 4), f.input(DType.Int32, 3, 1)]
-            limits = {"qmin": -(2**31), "qmax": 2**31 - 1}
-            f.output(f.op(form, ab, DType.Int32, 2, 3, 4, **indexed(**steps), fn=fn, **limits))
+    if form.kind == OpKind.Binary:
+        dtype, wide = form.element, form.element is not DType.Int32
+        for fn in [f for f in BinaryFn if f != BinaryFn.PRelu] if wide else list(BinaryFn)[:6]:
+            ab = [f.input(dtype, 2, 3, 4), f.input(dtype, 3, 1)]
+            limits = {"qmin": 0, "qmax": 0} if wide else {"qmin": -(2**31), "qmax": 2**31 - 1}
+            f.output(f.op(form, ab, dtype, 2, 3, 4, **indexed(**steps), fn=fn, **limits))
     elif form == FORMS["compare"]:
         for dtype in (DType.Float32, DType.Int32, DType.UInt8):
             for fn in list(CompareFn) if dtype is DType.UInt8 else list(CompareFn)[:3]:
@@ -386,7 +387,7 @@ MAKERS = {
 
 
 def maker_of(form):
-    if form == FORMS["binary_s32"]:
+    if form.kind == OpKind.Binary and form.element is not DType.Float32:
         return choices
     return next((maker for maker, kinds in MAKERS.items() if form.kind in kinds), elementwise)
 

@@ -63,6 +63,9 @@ class BinaryFn(IntEnum):
     Max = 5
     Pow = 6
     PRelu = 7
+    Less = 8
+    LessOrEqual = 9
+    Equal = 10
 
 
 class CompareFn(IntEnum):
@@ -1192,6 +1195,9 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.ChannelLut, DType.Int16): "channel_lut_s16",
     (OpKind.Binary, DType.Float32): "binary_f32",
     (OpKind.Binary, DType.Int32): "binary_s32",
+    (OpKind.Binary, DType.Int64): "binary_s64",
+    (OpKind.Binary, DType.UInt64): "binary_u64",
+    (OpKind.Binary, DType.Float64): "binary_f64",
     (OpKind.Unary, DType.Float32): "unary_f32",
     (OpKind.Compare, None): "compare",
     (OpKind.Where, None): "where",

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from ..ir import Array
-from ..numerics import BY_ONNX, is_real, is_whole
+from ..numerics import BY_ONNX, WIDE, held, is_real, is_whole
 
 _AP = onnx.AttributeProto
 _TP = onnx.TensorProto
@@ -57,6 +57,8 @@ def runtime_array(array: Array) -> Array:
     kind = array.dtype.kind
     if array.dtype in (np.float32, np.int32, np.uint8):
         return array
+    if held(array.dtype) in WIDE:
+        return array.astype(held(array.dtype))
     if kind == "b":
         return array.astype(np.uint8)
     if is_whole(array.dtype):

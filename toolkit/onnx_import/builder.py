@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Array, Graph, Node, Value, constant
+from ..numerics import WIDE
 from ..ops import definition
 from ..ops._opdef import Unsupported
 from .attributes import runtime_array
@@ -32,6 +33,8 @@ class GraphBuilder:
     ) -> list[Value]:
         """As `emit`, of an operator with several outputs."""
         given = [self._served(_within(op, v)) for v in inputs]
+        if not definition(op).wide:
+            _refuse_wide(op, given)
         node = Node(op, given, [], attrs)
         kinds = definition(op).infer(node)
         kind = max(kinds, key=lambda k: k.size)
@@ -90,6 +93,15 @@ class GraphBuilder:
             return v
         array = runtime_array(v.const)
         return v if array is v.const else self.constant(array, v.name)
+
+
+def _refuse_wide(op: str, inputs: Sequence[Value | None]) -> None:
+    for v in inputs:
+        if v is not None and v.dtype in WIDE:
+            raise Unsupported(
+                f"{op} of {v.dtype} tensors is not supported",
+                "cast them to float32 or int32 first; arithmetic, comparisons and Cast take them",
+            )
 
 
 def _within(op: str, v: Value | None) -> Value | None:

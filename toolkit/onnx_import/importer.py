@@ -10,7 +10,7 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
-from ..numerics import OF_NUMPY, STRING, is_real
+from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, is_real
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
@@ -28,7 +28,7 @@ from .distances import as_distances
 from .grids import Quantized
 from .labels import vocabulary
 from .limits import MAX_RANK
-from .narrow import ARITHMETIC, Narrow, doubles
+from .narrow import ARITHMETIC, Narrow, doubles, mentions
 from .onnx_process import OnnxError
 from .qoperators import READ
 from .quantized import QuantizedOperators
@@ -64,6 +64,7 @@ class Importer:
         self._narrow = Narrow()
         self._control = ControlFlow(self._build, self._walk)
         self._names: set[str] = set()
+        self._has_bfloat16 = mentions(model, BFLOAT16)
         self._quantized = QuantizedOperators(self._build, READ)
 
     def run(self, shapes: Mapping[str, Shape]) -> Graph:
@@ -204,7 +205,11 @@ class Importer:
         return first if found <= {first, None} else None
 
     def _as_in_onnx(self, node: onnx.NodeProto, name: str, value: Value) -> Value:
-        if value.dtype != np.int32 or node.op_type not in (*ARITHMETIC, "Cast"):
+        if value.const is None and value.dtype == FLOAT and node.op_type != "Cast":
+            if not self._has_bfloat16 or self._element(name, None) != BFLOAT16:
+                return value
+            return self._build.emit("Cast", [value], to=FLOAT, element=BFLOAT16)
+        if value.dtype not in (INT32, INT64) or node.op_type not in (*ARITHMETIC, "Cast"):
             return value
         if node.op_type == "Cast":
             element: int | None = next((a.i for a in node.attribute if a.name == "to"), None)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import onnx
 
 from ..ir import Value
-from ..numerics import INT32
+from ..numerics import INT32, INT64
 from ..ops._opdef import Builder
 
 _TP = onnx.TensorProto
@@ -30,11 +29,14 @@ class Narrow:
     def result(self, b: Builder, node: onnx.NodeProto, value: Value, element: int | None) -> Value:
         """A result of `node`, of ONNX type `element`, as ONNX has it. None: nobody knows the type.
 
-        Arithmetic on integers below 32 bits wraps at their size; on 64 it does at 32, and is noted.
+        Arithmetic on uint32 and on integers below 32 bits wraps at their size; on int64 it does at
+        32, and is noted.
         """
-        if value.const is not None or value.dtype != np.int32:
-            return value
         computes = node.op_type in ARITHMETIC
+        if value.dtype == INT64 and computes and element == _TP.UINT32:
+            return b.emit("Cast", [value], to=INT64, element=element)
+        if value.const is not None or value.dtype != INT32:
+            return value
         from_float = node.op_type == "Cast" and element in (_TP.INT64, None)
         if computes and element is not None and element in _BELOW_32_BITS:
             return b.emit("Cast", [value], to=INT32, element=element)
@@ -61,3 +63,12 @@ class Narrow:
 def doubles(ports: Sequence[onnx.ValueInfoProto]) -> list[str]:
     """The ports that are float64."""
     return [p.name for p in ports if p.type.tensor_type.elem_type == _TP.DOUBLE]
+
+
+def mentions(model: onnx.ModelProto, element: int) -> bool:
+    """Whether a port, a constant or a Cast is of an element type."""
+    graph = model.graph
+    ports = [p.type.tensor_type.elem_type for p in (*graph.input, *graph.output)]
+    constants = [t.data_type for t in graph.initializer]
+    casts = [a.i for n in graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"]
+    return element in (*ports, *constants, *casts)

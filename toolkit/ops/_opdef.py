@@ -135,6 +135,7 @@ class OpDef(ABC):
     real_constants  inputs that are float32 constants on integers too
     shared      all dynamic inputs and the output must have one QuantParams
     precisions  the integer ones that its integer form has
+    wide        whether it takes tensors of 64 bits
     reals       the floats that it computes in; whatever else is cast to float32 before it
     float_only  why no node has an int8 kernel (though a table, maybe); None if it has
     inplace     inputs whose memory output 0 may take over (same bytes, read before written)
@@ -148,6 +149,7 @@ class OpDef(ABC):
     real_constants: tuple[int, ...] = ()
     shared: bool = False
     precisions: frozenset[Precision] = integer_precisions(INT8)
+    wide: bool = False
     reals: tuple[DType, ...] = (FLOAT,)
     float_only: str | None = None
     inplace: tuple[int, ...] = ()

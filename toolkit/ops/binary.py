@@ -10,11 +10,25 @@ from numpy.typing import NDArray
 
 from ..format.schema import BinaryFn, OpKind
 from ..ir import Array, Node, TensorType, Value
-from ..numerics import INT8, INTEGERS, integer_precisions
+from ..numerics import (
+    BY_ONNX,
+    DOUBLE,
+    INT8,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT64,
+    WIDE,
+    held,
+    integer_precisions,
+    is_real,
+)
 from . import _int32
 from ._add_mul import add, add_params, add_params16, mul, mul_params, mul_params16
 from ._broadcast import shape_params, within_reach
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, problem_of
+from .cast import cast_to
 
 Real = NDArray[np.float64]
 
@@ -59,13 +73,15 @@ def scalar_side(node: Node) -> tuple[int, float] | None:
 class Binary(OpDef):
     """One function of `BinaryFn`, of two float32 tensors. attrs: act_min, act_max (fused clamp).
 
-    Add Sub Mul Div Min Max also serve two int32 tensors, modulo 2^32.
+    Add Sub Mul Div Min Max also serve two int32 tensors, modulo 2^32; they and Pow two of float64,
+    int64 or uint64, modulo 2^64. uint8 is computed in int32, and Pow of integers in 64 bits.
 
     ONNX, versions 7 and up: the operator of the same name; besides, Sum is Add, Mean is Add and
     Mul, and with constants x - c is x + -c and x / c is x * (1 / c).
     """
 
     inplace: tuple[int, ...] = (0, 1)
+    wide = True
 
     def __init__(self, fn: BinaryFn, onnx: tuple[str, ...] = ()) -> None:
         self.fn, self.name = fn, fn.name
@@ -81,6 +97,14 @@ class Binary(OpDef):
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]
+        types = {held(v.dtype) for v in values}
+        if self.fn == BinaryFn.Pow and not is_real(values[0].dtype):
+            return [_power_of_integer(b, node, values)]
+        if types == {UINT8}:
+            wide = [cast_to(b, v, 6) for v in values]
+            return [cast_to(b, self._chain(b, wide), 2)]
+        if len(types) == 1 and types <= {INT64, UINT64}:
+            return [self._chain(b, values)]
         if node.op == "Pow" and values[0].dtype == np.float32:
             values[1] = _as_float(b, values[1])
         if self.fn in _int32.FUNCTIONS and all(map(_int32.is_int32, values)):
@@ -88,7 +112,7 @@ class Binary(OpDef):
                 v.const is not None and np.any(v.const == 0) for v in values[1:]
             ):
                 raise Unsupported("it divides integers by a constant 0", "export the model again")
-            return [reduce(lambda x, y: b.emit(self.name, within_reach(b, [x, y])), values)]
+            return [self._chain(b, values)]
         for v in values:
             if v.dtype != np.float32:
                 raise Unsupported(
@@ -99,6 +123,9 @@ class Binary(OpDef):
         if node.op == "Mean" and len(values) > 1:
             result = b.emit("Mul", [result, b.constant(np.array(1 / len(values), np.float32))])
         return [result]
+
+    def _chain(self, b: Builder, values: list[Value]) -> Value:
+        return reduce(lambda x, y: b.emit(self.name, within_reach(b, [x, y])), values)
 
     def _pair(self, b: Builder, x: Value, y: Value) -> Value:
         x, y = within_reach(b, [_scalar(b, v, w) for v, w in ((x, y), (y, x))])
@@ -113,7 +140,7 @@ class Binary(OpDef):
 
     def infer(self, node: Node) -> list[TensorType]:
         a, b = node.input(0), node.input(1)
-        served = (np.int32,) if self.fn in _int32.FUNCTIONS else ()
+        served = ((np.int32,) if self.fn in _int32.FUNCTIONS else ()) + WIDE
         if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8, np.int16, *served):
             raise ValueError(f"{self.name} of {a.dtype} and {b.dtype}; it takes float32")
         return [TensorType(a.dtype, np.broadcast_shapes(a.shape, b.shape))]
@@ -158,6 +185,9 @@ class Binary(OpDef):
             whole = np.iinfo(np.int32)
             limits = {"qmin": int(whole.min), "qmax": int(whole.max)}
             return Lowered(OpKind.Binary, params | {"fn": int(self.fn)} | limits, [a, b])
+        if a.dtype in WIDE:
+            no_limits = {"qmin": 0, "qmax": 0}
+            return Lowered(OpKind.Binary, params | {"fn": int(self.fn)} | no_limits, [a, b])
         wide = a.dtype == np.int16
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             params["is_max"] = int(self.fn == BinaryFn.Max)
@@ -169,6 +199,21 @@ class Binary(OpDef):
             params |= add_params16(node) if wide else add_params(node)
             return Lowered(OpKind.Add, params, [a, b])
         raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
+
+
+def _power_of_integer(b: Builder, node: OnnxNode, values: list[Value]) -> Value:
+    """Of the base's type, modulo its size; a real exponent makes the power a real one before."""
+    base, exponent = values
+    element = node.element(0) or 6
+    at = DOUBLE if is_real(exponent.dtype) else UINT64 if base.dtype == UINT64 else INT64
+    wide = [v if held(v.dtype) == at else b.emit("Cast", [v], to=at) for v in (base, exponent)]
+    power = b.emit("Pow", within_reach(b, wide))
+    kept = BY_ONNX[element].held
+    if kept == at and element != 12:
+        return power
+    return b.emit(
+        "Cast", [power], to=kept, element=6 if kept == INT32 and element == 7 else element
+    )
 
 
 def _scalar(b: Builder, v: Value, other: Value) -> Value:
@@ -189,5 +234,5 @@ def _as_float(b: Builder, exponent: Value) -> Value:
 
 OPS: tuple[OpDef, ...] = (
     Binary(BinaryFn.Add, ("Add", "Sum", "Mean")),
-    *(Binary(fn) for fn in BinaryFn if fn not in (BinaryFn.Add, BinaryFn.PRelu)),
+    *(Binary(fn) for fn in FUNCTIONS if fn not in (BinaryFn.Add, BinaryFn.PRelu)),
 )

@@ -43,6 +43,7 @@ class Cast(OpDef):
     """
 
     name = "Cast"
+    wide = True
     onnx = ("Cast", "CastLike")
     float_only = "it changes the element type"
     exactness = "exact"

@@ -23,6 +23,7 @@ class Concat(OpDef):
     exactness = "exact"
     shared = True
     precisions = integer_precisions(*INTEGERS)
+    wide = True
     reals = (FLOAT, HALF)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:

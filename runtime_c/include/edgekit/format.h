@@ -60,6 +60,9 @@ enum {
     EK_BINARY_FN_MAX = 5,
     EK_BINARY_FN_POW = 6,
     EK_BINARY_FN_PRELU = 7,
+    EK_BINARY_FN_LESS = 8,
+    EK_BINARY_FN_LESS_OR_EQUAL = 9,
+    EK_BINARY_FN_EQUAL = 10,
 };
 
 enum {
@@ -692,6 +695,9 @@ enum {
     X(CHANNEL_LUT, INT16, channel_lut_s16, 0) \
     X(BINARY, FLOAT32, binary_f32, 0) \
     X(BINARY, INT32, binary_s32, 0) \
+    X(BINARY, INT64, binary_s64, 0) \
+    X(BINARY, UINT64, binary_u64, 0) \
+    X(BINARY, FLOAT64, binary_f64, 0) \
     X(UNARY, FLOAT32, unary_f32, 0) \
     X(COMPARE, ANY, compare, 0) \
     X(WHERE, ANY, where, 0) \

@@ -1,0 +1,93 @@
+/* Functions of two tensors of 64 bits, broadcast. Integers wrap; comparisons give 1 or 0. Built for s64, u64 and f64.
+ */
+#include <math.h>
+
+#include "broadcast.h"
+#include "element.h"
+
+typedef int64_t number_s64;
+typedef uint64_t number_u64;
+typedef double number_f64;
+/* What sums and products are computed in, modulo 2^64. */
+typedef uint64_t modular_s64;
+typedef uint64_t modular_u64;
+typedef double modular_f64;
+
+enum {
+    dtype_s64 = EK_DTYPE_INT64,
+    dtype_u64 = EK_DTYPE_UINT64,
+    dtype_f64 = EK_DTYPE_FLOAT64,
+};
+
+typedef EK_TYPED(number) number;
+typedef EK_TYPED(modular) modular;
+
+#define ELEMENT number
+
+typedef ek_fmt_binary params;
+
+typedef number pair_fn(number x, number y);
+
+#define PAIR(name, expression)             \
+    static number name(number x, number y) \
+    {                                      \
+        return (number)(expression);       \
+    }
+
+PAIR(add, (modular)x + (modular)y)
+PAIR(sub, (modular)x - (modular)y)
+PAIR(mul, (modular)x *(modular)y)
+/* With NaN in either it is NaN, as in ONNX; x != x of no integer. */
+PAIR(minimum, x < y || x != x ? x : y)
+PAIR(maximum, x > y || x != x ? x : y)
+PAIR(less, x < y)
+PAIR(less_or_equal, x <= y)
+PAIR(equal, x == y)
+
+/* Of integers towards zero; by zero it is 0, and what does not fit wraps. */
+#define DIVIDE_s64 y == 0 ? 0 : y == -1 ? (number)(0 - (modular)x) : x / y
+#define DIVIDE_u64 y == 0 ? 0 : x / y
+#define DIVIDE_f64 x / y
+PAIR(divide, EK_TYPED(DIVIDE))
+
+/* x to the power of y, modulo 2^64. */
+static inline uint64_t powered(uint64_t x, uint64_t y)
+{
+    uint64_t result = 1;
+    for (; y; y >>= 1, x *= x)
+        if (y & 1) result *= x;
+    return result;
+}
+
+/* To a negative power integers are 0, but for 1 and -1. */
+#define POWER_s64 \
+    y >= 0 ? (number)powered((uint64_t)x, (uint64_t)y) : x == 1 || (x == -1 && y % 2 == 0) ? 1 : x == -1 ? -1 : 0
+#define POWER_u64 powered(x, y)
+#define POWER_f64 pow(x, y)
+PAIR(power, EK_TYPED(POWER))
+
+static pair_fn *const pairs[] = {
+    [EK_BINARY_FN_ADD] = add,     [EK_BINARY_FN_SUB] = sub,     [EK_BINARY_FN_MUL] = mul,
+    [EK_BINARY_FN_DIV] = divide,  [EK_BINARY_FN_MIN] = minimum, [EK_BINARY_FN_MAX] = maximum,
+    [EK_BINARY_FN_POW] = power,   [EK_BINARY_FN_LESS] = less,   [EK_BINARY_FN_LESS_OR_EQUAL] = less_or_equal,
+    [EK_BINARY_FN_EQUAL] = equal,
+};
+
+static ek_status check(const ek_node *n)
+{
+    const params *p = n->params;
+    const bool known = p->fn < sizeof(pairs) / sizeof(pairs[0]) && p->fn != EK_BINARY_FN_PRELU;
+    return known && !p->qmin && !p->qmax && ek_check_broadcast(n, &p->shape, EK_TYPED(dtype)) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static void row(number *out, const number *a, const number *b, const params *p)
+{
+    const ek_fmt_broadcast *s = &p->shape;
+    for (size_t i = 0; i < s->dims[3]; i++) out[i] = pairs[p->fn](a[i * s->a[3]], b[i * s->b[3]]);
+}
+
+#include "broadcast_run.h"
+
+const ek_op EK_TYPED(ek_op_binary) = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
+};

@@ -189,9 +189,11 @@ static uint64_t scratch(const ek_node *n)
 /* Integers in the order of the floats, 0 and -0 alike. */
 static int32_t key_of(const float *x, bool *nan)
 {
-    int32_t bits;
-    memcpy(&bits, x, sizeof bits);
-    const int32_t size = bits & 0x7fffffff;
+    const union {
+        float value;
+        int32_t bits;
+    } word = { *x };
+    const int32_t bits = word.bits, size = bits & 0x7fffffff;
     *nan = size > NAN_KEY;
     return bits < 0 ? -size : size;
 }
@@ -283,30 +285,57 @@ static uint32_t leaf_of(const params *p, const uint8_t *node, const void *ranks)
     return walk_wide(node, ranks);
 }
 
-static void add_float(float *sum, float value, uint32_t aggregate)
+/* Where leaves are: entries of a value and a target, and which of them a leaf has. */
+typedef struct leaf_tables {
+    const uint8_t *values;
+    const uint16_t *targets, *rows; /* NULL where a leaf is one value of its tree's target */
+    const uint32_t *firsts;
+} leaf_tables;
+
+static leaf_tables tables_of(const ek_node *n, const params *p, const sections *s)
 {
-    if (aggregate <= EK_TREE_AGGREGATE_AVERAGE)
-        *sum += value;
-    else if (aggregate == EK_TREE_AGGREGATE_MIN ? value < *sum : value > *sum)
-        *sum = value;
+    leaf_tables l = { at(n, s->values), NULL, NULL, NULL };
+    if (p->leaf_rows) {
+        l.targets = (const uint16_t *)(const void *)at(n, s->entry_targets);
+        l.rows = (const uint16_t *)(const void *)at(n, s->leaf_rows);
+        l.firsts = (const uint32_t *)(const void *)at(n, s->firsts);
+    }
+    return l;
 }
 
-static void add_integer(int32_t *sum, int32_t value, uint32_t aggregate)
+static int32_t integer_at(const params *p, const uint8_t *values, uint32_t i)
 {
-    if (aggregate <= EK_TREE_AGGREGATE_AVERAGE)
-        *sum = (int32_t)((uint32_t)*sum + (uint32_t)value);
-    else if (aggregate == EK_TREE_AGGREGATE_MIN ? value < *sum : value > *sum)
-        *sum = value;
+    return p->leaf_bytes == 2 ? ((const int16_t *)(const void *)values)[i] : ((const int8_t *)values)[i];
 }
 
 static void add_value(const params *p, const uint8_t *values, uint32_t i, void *sums, uint32_t target)
 {
-    if (p->leaf_bytes == 4)
-        add_float((float *)sums + target, ((const float *)(const void *)values)[i], p->aggregate);
-    else if (p->leaf_bytes == 2)
-        add_integer((int32_t *)sums + target, ((const int16_t *)(const void *)values)[i], p->aggregate);
-    else
-        add_integer((int32_t *)sums + target, ((const int8_t *)values)[i], p->aggregate);
+    const bool is_sum = p->aggregate <= EK_TREE_AGGREGATE_AVERAGE, is_min = p->aggregate == EK_TREE_AGGREGATE_MIN;
+    if (p->leaf_bytes == 4) {
+        float *sum = (float *)sums + target;
+        const float value = ((const float *)(const void *)values)[i];
+        if (is_sum)
+            *sum += value;
+        else if (is_min ? value < *sum : value > *sum)
+            *sum = value;
+    } else {
+        int32_t *sum = (int32_t *)sums + target;
+        const int32_t value = integer_at(p, values, i);
+        if (is_sum)
+            *sum = (int32_t)((uint32_t)*sum + (uint32_t)value);
+        else if (is_min ? value < *sum : value > *sum)
+            *sum = value;
+    }
+}
+
+static void add_leaf(const params *p, const leaf_tables *l, void *sums, uint32_t leaf, uint32_t target)
+{
+    if (!l->rows) {
+        add_value(p, l->values, leaf, sums, target);
+        return;
+    }
+    const uint32_t row = l->rows[leaf], end = l->firsts[row + 1];
+    for (uint32_t e = l->firsts[row]; e < end; e++) add_value(p, l->values, e, sums, l->targets[e]);
 }
 
 static void start(const params *p, float *floats, int32_t *integers)
@@ -341,23 +370,12 @@ static void finish(const params *p, const float *base, float *out, const int32_t
     }
 }
 
-static void add_leaf(const ek_node *n, const params *p, const sections *s, void *sums, uint32_t leaf, uint32_t target)
-{
-    const uint8_t *values = at(n, s->values);
-    if (!p->leaf_rows) {
-        add_value(p, values, leaf, sums, target);
-        return;
-    }
-    const uint8_t *targets = at(n, s->entry_targets), *firsts = at(n, s->firsts);
-    const uint32_t row = u16_at(at(n, s->leaf_rows), leaf), end = u32_at(firsts, row + 1);
-    for (uint32_t e = u32_at(firsts, row); e < end; e++) add_value(p, values, e, sums, u16_at(targets, e));
-}
-
 static ek_status run(const ek_node *n)
 {
     const params *p = n->params;
     const sections s = lay_out(p);
     const uint8_t *trees = at(n, s.trees), *targets = at(n, s.targets);
+    const leaf_tables tables = tables_of(n, p, &s);
     const float *x = ek_in(n, 0), *base = (const float *)(const void *)at(n, s.base);
     float *out = ek_out(n, 0);
     int32_t *integers = (int32_t *)(void *)((uint8_t *)n->scratch + rank_bytes(p));
@@ -372,7 +390,7 @@ static ek_status run(const ek_node *n)
             uint32_t node_count, leaf_count;
             const uint32_t target = p->tree_targets ? u16_at(targets, t) : turn;
             sizes_of(p, trees, t, &node_count, &leaf_count);
-            add_leaf(n, p, &s, sums, leaf + leaf_of(p, node, n->scratch), target);
+            add_leaf(p, &tables, sums, leaf + leaf_of(p, node, n->scratch), target);
             node += (size_t)node_count * p->node_bytes;
             leaf += leaf_count;
             turn = turn + 1 < p->targets ? turn + 1 : 0;

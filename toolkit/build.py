@@ -18,6 +18,7 @@ from .format.model import (
     Memory,
     OpRecord,
     Provenance,
+    StateRecord,
     TensorRecord,
 )
 from .format.schema import FORMS, TYPED_BY_OUTPUT, Place
@@ -30,6 +31,7 @@ from .ops.fake_quantize import spelled_out
 from .plan import TRIES, Buffer, place, schedule
 from .plan.buffers import assign, runs_nothing
 from .runtime import Model, OpForm, Session, scratch_bytes
+from .state import real_zero
 
 ARENA_ALIGN = 16
 MAX_RANK = 8
@@ -55,11 +57,11 @@ class _Blob:
 
 
 class _Tensors:
-    """The index of a value's record, made when first asked for. `offsets` are in the arena."""
+    """The index of a value's record, made when first asked for; computed ones are at `places`."""
 
-    def __init__(self, blob: _Blob, offsets: Mapping[Value, int]) -> None:
+    def __init__(self, blob: _Blob, places: Mapping[Value, tuple[Place, int]]) -> None:
         self.records: list[TensorRecord] = []
-        self._blob, self._offsets = blob, offsets
+        self._blob, self._places = blob, places
         self._known: dict[Value, int] = {}
 
     def __call__(self, value: Value | None) -> int:
@@ -72,7 +74,7 @@ class _Tensors:
 
     def _record(self, value: Value) -> TensorRecord:
         if value.const is None:
-            where, offset = Place.Arena, self._offsets[value]
+            where, offset = self._places[value]
         else:
             where, offset = Place.Blob, self._blob.add(value.const, align=ARENA_ALIGN)
         if len(value.shape) > MAX_RANK:
@@ -136,13 +138,13 @@ def build_model(
 ) -> EdgeModel:
     """As build_file, before serialization."""
     provenance, kept, graph = provenance or Provenance(), kept or {}, spelled_out(graph)
-    orders = [list(graph.nodes)]
+    orders, stores = [list(graph.nodes)], [s.store for s in graph.states]
     if not compact:
-        return _plan(graph, orders[0], provenance, kept, 0)
+        return _plan(graph, orders[0] + stores, provenance, kept, 0)
     # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
-    models = [_plan(graph, order, provenance, kept, TRIES) for order in orders]
+    models = [_plan(graph, order + stores, provenance, kept, TRIES) for order in orders]
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 
@@ -169,6 +171,8 @@ def _plan(
             steps[at] = _Step(node, lowered, scratch_bytes(None, _form(node, lowered)))
 
     buffers, buffer_of = assign(graph, order)
+    held, persistent = _persistent(graph, buffers, buffer_of)
+    buffers = [Buffer(0, 0, 0) if i in held else b for i, b in enumerate(buffers)]
     scratch_of: dict[int, int] = {}
     for at, step in steps.items():
         if step.scratch:
@@ -176,7 +180,13 @@ def _plan(
             buffers.append(Buffer(step.scratch, at, at))
     layout = place(buffers, ARENA_ALIGN, tries)
 
-    index = _Tensors(blob, {v: layout.offsets[i] for v, i in buffer_of.items()})
+    index = _Tensors(
+        blob,
+        {
+            v: (Place.Persistent, held[i]) if i in held else (Place.Arena, layout.offsets[i])
+            for v, i in buffer_of.items()
+        },
+    )
     inputs = [_io(p, index) for p in graph.inputs]
     ops = [
         OpRecord(
@@ -195,9 +205,15 @@ def _plan(
         macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
         arena_bytes=layout.total,
         scratch_bytes=max((s.scratch for s in steps.values()), default=0),
-        persistent_bytes=0,
+        persistent_bytes=persistent,
         arena_bound_bytes=layout.bound,
     )
+    states = [StateRecord(s.input, s.output, index(s.held)) for s in graph.states]
+    starts = {}
+    for state in graph.states:
+        zero = real_zero(state.held.type, state.held.quant)
+        if zero is not None:
+            starts[index(state.held)] = blob.add(zero)
     pruned = {
         i: tuple(bool(k) for k in kept[step.node.output])
         for i, step in enumerate(steps.values())
@@ -212,4 +228,19 @@ def _plan(
         bytes(blob.data),
         provenance=provenance,
         pruned=pruned,
+        starts=starts,
+        states=states,
     )
+
+
+def _persistent(
+    graph: Graph, buffers: list[Buffer], buffer_of: Mapping[Value, int]
+) -> tuple[dict[int, int], int]:
+    """Where in persistent memory the buffers of states lie, and the bytes of all."""
+    offsets: dict[int, int] = {}
+    total = 0
+    for state in graph.states:
+        i = buffer_of[state.held]
+        offsets[i] = total
+        total = -(-(total + buffers[i].size) // ARENA_ALIGN) * ARENA_ALIGN
+    return offsets, total

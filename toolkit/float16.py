@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .errors import UserError
-from .ir import Graph, Node, Port, TensorType, Value, constant
+from .ir import Graph, Node, TensorType, Value, constant
 from .numerics import BY_ONNX, FLOAT, HALF, DType
 from .ops import definition
 from .verify import verify
@@ -24,13 +26,13 @@ class _Halving:
         for port in self.graph.inputs:
             held = HALF if BY_ONNX[port.onnx_dtype].numpy == HALF else port.value.dtype
             value = self._define(port.value, held)
-            self.made.inputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
+            self.made.inputs.append(replace(port, value=value))
         for node in self.graph.nodes:
             self._convert(node)
         for port in self.graph.outputs:
             held = HALF if BY_ONNX[port.onnx_dtype].numpy == HALF else port.value.dtype
             value = self._as(port.value, held)
-            self.made.outputs.append(Port(port.name, value, port.onnx_dtype, port.shape))
+            self.made.outputs.append(replace(port, value=value))
         verify(self.made, "float16")
         return self.made
 

@@ -138,6 +138,19 @@ class Port:
     shape: Shape
     labels: tuple[str, ...] = ()
     """Of strings: what each number stands for. Of floats: names of the last axis, if any."""
+    follows: str = ""
+    """Of an input that is state: the output that it has the value of from the run before."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is held between runs (`toolkit/state.py`): the ports that it stands for, the value that
+    is read, and the node that runs last and writes what is read next, where `held` lies."""
+
+    input: str
+    output: str
+    held: Value
+    store: Node
 
 
 @dataclass(eq=False)
@@ -151,6 +164,7 @@ class Graph:
     """What a user should know of how the model was read."""
     constant_inputs: dict[str, Array] = field(default_factory=dict)
     """Inputs of the ONNX model that were made constants, as it takes them."""
+    states: list[State] = field(default_factory=list)
 
     def producers(self) -> dict[Value, Node]:
         return {v: n for n in self.nodes for v in n.outputs}
@@ -165,7 +179,8 @@ class Graph:
         return found
 
     def output_values(self) -> set[Value]:
-        return {p.value for p in self.outputs}
+        """What is read when the nodes have run: by the user, or stored."""
+        return {p.value for p in self.outputs} | {s.store.input(0) for s in self.states}
 
     def values(self) -> Iterator[Value]:
         """Every value once: inputs, then in order of first appearance."""

@@ -28,8 +28,9 @@ from .quantize import Budget, KeptSample
 
 
 def input_specs(graph: Graph) -> list[InputSpec]:
-    """What the graph's inputs look like to the reader of samples."""
-    return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in graph.inputs]
+    """What the graph's inputs look like to the reader of samples; state is not read."""
+    given = (p for p in graph.inputs if not p.follows)
+    return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in given]
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from .quantize.equalization.bias_absorption import from_text as shifts_from_text
 from .quantize.equalization.cross_layer import equalized, from_text
 from .quantize_file import Quantized, quantize
 from .runtime import MAX_MEMORY, Session
+from .state import States, keep_states, mark_states
 
 __all__ = ["Converted", "Quantized", "check", "convert", "load", "quantize"]
 
@@ -77,6 +78,7 @@ def convert(
     constants: Constants | None = None,
     strip: bool = False,
     float16: bool = False,
+    states: States = (),
 ) -> Converted:
     """Write `model` (an ONNX file) as an .edge file, by default beside it.
 
@@ -86,15 +88,17 @@ def convert(
     `constants` are values of inputs that are not to be fed.
     `float16` stores the float32 tensors of a model as float16 and computes in float32.
     `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
-    bad model or an output that cannot be written; then nothing is written.
+    bad model or an output that cannot be written; then nothing is written. `states` are pairs of an
+    input and the output whose value it has from the run before, which a session then keeps, or
+    "auto".
     """
     started = perf_counter()
     path = output_path(model, output)
-    graph, decisions = as_given(load(model, shapes, constants=constants))
+    graph, decisions = as_given(mark_states(load(model, shapes, constants=constants), states))
     options: dict[str, Any] = {"shapes": plain_shapes(shapes), **plain_constants(constants)}
     if float16:
         graph, options = halved(graph), options | {"float16": True}
-    data = build_file(graph, provenance_of(model, "", options))
+    data = build_file(keep_states(graph), provenance_of(model, "", options))
     data = stripped_bytes(data) if strip else data
     prove(data)
     write_atomically(path, data)

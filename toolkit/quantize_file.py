@@ -39,6 +39,8 @@ from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize_request import QuantizeRequest
 from .report import report_page
 from .sample_checks import check_scale
+from .state import keep_states, mark_states
+from .state_samples import with_states
 
 
 @dataclass(frozen=True)
@@ -144,9 +146,10 @@ class _Run:
     def import_model(self) -> None:
         request = self.request
         arrays = array_shapes(request.calib)
-        self.graph = load(
+        graph = load(
             request.model, request.shapes, finite=True, arrays=arrays, constants=request.constants
         )
+        self.graph = mark_states(graph, request.states)
         self.batch = batch_of(self.graph)
 
     def open_samples(self) -> None:
@@ -158,6 +161,7 @@ class _Run:
             limit=request.limit,
             labels=request.labels,
         )
+        self.samples = with_states(self.graph, self.samples)
         if request.report is not None and not self.samples.reiterable:
             raise UserError("a report reads the samples once more: give a list, not a generator")
 
@@ -318,6 +322,9 @@ class _Run:
                 needed=self.needed,
             )
             write_atomically(request.report, page.encode())
+        if any(port.follows for port in self.done.graph.inputs):
+            self.data = self._packer(self.done)(keep_states(self.done.graph))
+            prove(self.data)
         self.written = strip(self.data) if request.strip else self.data
         write_atomically(self.path, self.written)
 

@@ -11,6 +11,7 @@ from .model_files import Constants, Shapes
 from .progress import Progress, silent
 from .quantize import Budget
 from .quantize.quality import OnLowAccuracy
+from .state import States
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class QuantizeRequest:
                   "promote", but "warn" of weights of less than 8 bits, and of a model that arrives
                   quantized
     any_scale     takes samples that look wrongly scaled for the model
+    states        pairs of an input and the output whose value it has from the run before, which a
+                  session then keeps, or "auto"; samples are one sequence, and have no such inputs
     strip         leave out provenance and names of operators (format/strip.py)
     """
 
@@ -53,5 +56,6 @@ class QuantizeRequest:
     on_low_accuracy: OnLowAccuracy | None = None
     any_scale: bool = False
     constants: Constants | None = None
+    states: States = ()
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .build import ARENA_ALIGN
 from .errors import UserError
-from .format.model import ABSENT, EdgeModel, OpRecord, TensorRecord
+from .format.model import ABSENT, EdgeModel, OpRecord
 from .format.schema import BLOB_FIELDS, OPTIONAL, Place
 from .format.structs import NO_BLOB, pack
 from .format.writer import write
@@ -26,8 +26,8 @@ def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
             "as edgekit quantize writes it"
         )
     planner = Planner(plan)
-    ops, tensors, blob = _repack(model, planner.packed(Model(data)))
-    return write(_replan(replace(model, ops=ops, tensors=tensors, blob=blob, target=plan), planner))
+    packed = _repack(model, planner.packed(Model(data)))
+    return write(_replan(replace(packed, target=plan), planner))
 
 
 def _blob_fields(op: OpRecord) -> list[str]:
@@ -51,6 +51,7 @@ class _NewBlob:
         self._moved: dict[int | bytes, int] = {}
         starts = {int(op.params[f]) for op in model.ops for f in _blob_fields(op)}
         starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
+        starts |= set(model.starts.values())
         self._ends = _region_ends(starts, len(self.old))
 
     def moved(self, offset: int) -> int:
@@ -77,9 +78,7 @@ def _region_ends(starts: set[int], end: int) -> dict[int, int]:
     return dict(zip(ordered, [*ordered[1:], end], strict=False))
 
 
-def _repack(
-    model: EdgeModel, packed: list[bytes]
-) -> tuple[list[OpRecord], list[TensorRecord], bytes]:
+def _repack(model: EdgeModel, packed: list[bytes]) -> EdgeModel:
     blob = _NewBlob(model)
     ops = []
     for op, weights in zip(model.ops, packed, strict=True):
@@ -94,7 +93,8 @@ def _repack(
         replace(t, offset=blob.moved(t.offset)) if t.place == Place.Blob else t
         for t in model.tensors
     ]
-    return ops, tensors, bytes(blob.data)
+    starts = {t: blob.moved(at) for t, at in model.starts.items()}
+    return replace(model, ops=ops, tensors=tensors, starts=starts, blob=bytes(blob.data))
 
 
 def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:

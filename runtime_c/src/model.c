@@ -46,6 +46,9 @@ static const struct {
     SECTION(OUTPUTS, 4, 4, outputs, output_count),
     SECTION(NAMES, 1, 1, names, names_bytes),
     SECTION(BLOB, 1, BLOB_ALIGN, blob, blob_bytes),
+#ifndef EK_NO_STARTS
+    SECTION(STARTS, sizeof(ek_fmt_start), 4, starts, start_count),
+#endif
 #undef SECTION
 };
 

@@ -169,6 +169,21 @@ static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
     }
 }
 
+/* Persistent memory, of zeros, gets the file's initial values. */
+static void start(ek_session *s)
+{
+#ifndef EK_NO_STARTS
+    const ek_model *m = s->model;
+    for (uint32_t i = 0; i < m->start_count; i++) {
+        const ek_fmt_start *from = (const ek_fmt_start *)m->starts + i;
+        const ek_fmt_tensor *t = (const ek_fmt_tensor *)m->tensors + from->tensor;
+        memcpy(s->persistent + t->offset, m->blob + from->initial, ek_type_of(m, t)->bytes);
+    }
+#else
+    (void)s;
+#endif
+}
+
 ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, const ek_model *model,
                           const ek_kernels *kernels)
 {
@@ -189,6 +204,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     s->scratch = base + l.scratch;
     s->in_file = is_packed(model);
     pack_weights(s, &l, base);
+    start(s);
     *session = s;
     return EK_OK;
 }
@@ -255,6 +271,7 @@ ek_status ek_session_reset(ek_session *session)
 {
     if (!session) return EK_ERR_ARG;
     memset(session->persistent, 0, ek_memory(session->model)->persistent_bytes);
+    start(session);
     session->next = 0;
     return EK_OK;
 }

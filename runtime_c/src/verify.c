@@ -39,13 +39,29 @@ static bool verify_tensor(const ek_model *m, const ek_fmt_tensor *t)
     return t->offset % ek_dtype_bytes(type->dtype) == 0 && t->offset <= limit && type->bytes <= limit - t->offset;
 }
 
+/* Firmware for files without initial values (EDGEKIT_STARTS=OFF) does without the rest. */
+static bool verify_starts(const ek_model *m)
+{
+#ifndef EK_NO_STARTS
+    for (uint32_t i = 0; i < m->start_count; i++) {
+        const ek_fmt_start *s = (const ek_fmt_start *)m->starts + i;
+        if (s->tensor >= m->tensor_count || s->reserved || s->initial > m->blob_bytes) return false;
+        const ek_fmt_tensor_type *type = ek_type_of(m, (const ek_fmt_tensor *)m->tensors + s->tensor);
+        if (type->place != EK_PLACE_PERSISTENT || type->bytes > m->blob_bytes - s->initial) return false;
+    }
+#else
+    (void)m;
+#endif
+    return true;
+}
+
 ek_status ek_verify_tensors(const ek_model *m)
 {
     for (uint32_t i = 0; i < m->type_count; i++)
         if (!verify_type(m, (const ek_fmt_tensor_type *)m->types + i)) return EK_ERR_CORRUPT;
     for (uint32_t i = 0; i < m->tensor_count; i++)
         if (!verify_tensor(m, (const ek_fmt_tensor *)m->tensors + i)) return EK_ERR_CORRUPT;
-    return EK_OK;
+    return verify_starts(m) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 static bool verify_operands(const ek_node *n, const ek_op *impl)

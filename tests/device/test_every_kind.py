@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from edgekit import targets
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.emulate import Device
 from edgekit.toolkit.device.listing import listing
 from edgekit.toolkit.format.model import NUMPY_OF
 from edgekit.toolkit.format.schema import DType, OpKind
 from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.state import keep_states
 
 DEVICES = [name for name in targets.names() if targets.load(name).emulator.startswith("qemu")]
 
@@ -67,3 +70,24 @@ def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, name):
         wanted = session.run_raw(feed)
         for io, op, answer in zip(session.outputs, device.model.outputs, answers, strict=True):
             np.testing.assert_array_equal(answer, wanted[io.name], err_msg=op.name)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_state_is_kept_and_starts_at_the_zero_point(ready, name, tmp_path):
+    """y = x + state, and the next state is y; int8, whose zero is not 0."""
+    state, scale = TensorType(np.dtype(np.int8), (1, 24)), QuantParams((0.05,), -37)
+    x, h, y = (Value(n, state, quant=scale) for n in ("x", "h", "y"))
+    add = Node("Add", [x, h], [y], {}, "y")
+    nothing = Value("out", state, quant=scale)
+    copy = {"dims": (24,), "strides": (-1,), "offset": 23, "shape": (1, 24)}
+    graph = Graph([add, Node("Copy", [y], [nothing], copy, "out")])
+    graph.inputs = [Port("x", x, 3, (1, 24)), Port("h", h, 3, (1, 24), follows="hn")]
+    graph.outputs = [Port("hn", y, 3, (1, 24)), Port("out", nothing, 3, (1, 24))]
+    data = build_file(keep_states(graph))
+    session = Session(data, "ref")
+    rng = np.random.default_rng(0)
+    feeds = [[rng.integers(-45, -29, (1, 24)).astype(np.int8)] for _ in range(9)]
+    with Device(data, ready(name)) as device:
+        ran = device.run(feeds)
+    for (array,), (answer,) in zip(feeds, ran.outputs, strict=True):
+        np.testing.assert_array_equal(answer, session.run_raw({"x": array})["out"])

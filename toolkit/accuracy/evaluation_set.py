@@ -32,7 +32,8 @@ def batch_of(graph: Graph) -> int:
 
     1 where they share none: a model of [16000] or [40, 3] takes one sample without a batch axis.
     """
-    firsts = {p.shape[0] for p in graph.inputs if len(p.shape) > 1} - {1}
+    given = (p for p in graph.inputs if not p.follows)
+    firsts = {p.shape[0] for p in given if len(p.shape) > 1} - {1}
     if len(firsts) != 1:
         return 1
     (batch,) = firsts

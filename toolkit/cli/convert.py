@@ -10,7 +10,15 @@ import click
 from .. import pipeline
 from ..numerics import HALF, INTEGERS
 from ..quantize import grouped
-from .options import constant_option, json_option, model_argument, shape_option, strip_option
+from ..state import States
+from .options import (
+    constant_option,
+    json_option,
+    model_argument,
+    shape_option,
+    state_option,
+    strip_option,
+)
 from .output import kib, people, print_json
 
 
@@ -20,6 +28,7 @@ from .output import kib, people, print_json
 @shape_option
 @constant_option
 @click.option("--float16", is_flag=True, help="Store tensors and weights as float16.")
+@state_option
 @strip_option
 @json_option
 def convert(
@@ -28,6 +37,7 @@ def convert(
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     constants: tuple[tuple[str, tuple[float, ...]], ...],
     float16: bool,
+    states: States,
     strip: bool,
     as_json: bool,
 ) -> None:
@@ -42,6 +52,7 @@ def convert(
         shapes=dict(shapes),
         constants=dict(constants),
         strip=strip,
+        states=states,
         float16=float16,
     )
     if as_json:

@@ -14,6 +14,7 @@ from ..accuracy import FORM, NAMED
 from ..errors import UserError
 from ..quantize import Budget, parse_drop
 from ..runtime import MAX_MEMORY
+from ..state import AUTO, States
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -160,6 +161,30 @@ def constant_option(f: F) -> F:
         type=ConstantOption(),
         multiple=True,
         help="Fix an input to a value, so that it is not fed; may be repeated.",
+    )(f)
+
+
+def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> States:
+    if values == (AUTO,):
+        return AUTO
+    pairs = []
+    for text in values:
+        x, equals, y = text.partition("=")
+        if not (x and equals and y):
+            raise click.BadParameter(f"'{text}' is not IN=OUT, e.g. h0=hn; or give auto alone")
+        pairs.append((x, y))
+    return pairs
+
+
+def state_option(f: F) -> F:
+    return click.option(
+        "--state",
+        "states",
+        multiple=True,
+        metavar="IN=OUT",
+        callback=_pairs,
+        help="Keep state in the session: input IN has what output OUT had in the run before, real "
+        "zeros at first. May be repeated; auto takes the pairs whose names and shapes say so.",
     )(f)
 
 

@@ -23,6 +23,7 @@ from .options import (
     metric_option,
     model_argument,
     shape_option,
+    state_option,
     strip_option,
 )
 from .output import kib, people, print_json, progress, table
@@ -99,6 +100,7 @@ EXIT_MISSED = 3
 @click.option(
     "--any-scale", is_flag=True, help="Take samples that look wrongly scaled for the model."
 )
+@state_option
 @image_options
 @strip_option
 @json_option

@@ -101,6 +101,7 @@ class Parts:
 
     ops: tuple[str, ...]
     codecs: tuple[str, ...]
+    starts: bool = False  # initial values of persistent tensors
 
 
 def parts_of(model: EdgeModel) -> Parts:
@@ -109,7 +110,7 @@ def parts_of(model: EdgeModel) -> Parts:
     ops = {op.form(model.tensors) for op in model.ops}
     ops = {f"{name}_coded" if name in coded else name for name in ops}
     codecs = {op.codec.name.lower() for op in model.ops if op.is_coded}
-    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)))
+    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), bool(model.starts))
 
 
 _compiled: dict[tuple[str, Parts], Archive] = {}
@@ -157,6 +158,7 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
         f"-DEDGEKIT_OPS={';'.join(parts.ops)}",
         f"-DEDGEKIT_CODECS={';'.join(parts.codecs)}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        f"-DEDGEKIT_STARTS={'ON' if parts.starts else 'OFF'}",
         f"-DEDGEKIT_PACK_AT_LOAD={'OFF' if target.plan else 'ON'}",
     ]
     try:

@@ -86,6 +86,15 @@ class IoRecord:
 
 
 @dataclass(frozen=True)
+class StateRecord:
+    """A persistent tensor, and the input and output of the ONNX model that it stands for."""
+
+    input: str
+    output: str
+    tensor: int
+
+
+@dataclass(frozen=True)
 class Memory:
     """Bytes the runtime needs, and the work of one run."""
 
@@ -129,6 +138,8 @@ class EdgeModel:
     pruned: dict[int, tuple[bool, ...]] = field(default_factory=dict)  # by operator index
     version: int = FORMAT_VERSION
     placement: tuple[bool, ...] = ()  # by operator: on the accelerator; empty: all on the CPU
+    starts: dict[int, int] = field(default_factory=dict)  # persistent tensor -> its bytes' offset
+    states: list[StateRecord] = field(default_factory=list)
 
     def element(self, op: OpRecord) -> DType | None:
         """The element type that `op` computes in; None for a kind that takes any."""

@@ -26,6 +26,7 @@ from .model import (
     IoRecord,
     Memory,
     Provenance,
+    StateRecord,
     TensorRecord,
 )
 from .schema import SLOTS, DType, Place
@@ -112,7 +113,21 @@ class _Reader:
             self._pruned(),
             self.version(),
             self._placement(),
+            {t["tensor"]: t["initial"] for t in self._structs("starts", "Start")}
+            if self._has("starts")
+            else {},
+            self._states(),
         )
+
+    def _states(self) -> list[StateRecord]:
+        return [
+            StateRecord(
+                self._string(t, "State", "input"),
+                self._string(t, "State", "output"),
+                self._scalar(t, "State", "tensor", number_types.Uint16Flags),
+            )
+            for t in (self._tables("states") if self._has("states") else [])
+        ]
 
     def _at(self, table: Table, name: str, field: str) -> int:
         offset = table.Offset(4 + 2 * SLOTS[name][field])

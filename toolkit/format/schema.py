@@ -940,6 +940,16 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
+    "Start": (
+        "<IHH",
+        (
+            "initial",
+            "tensor",
+            "reserved",
+        ),
+        8,
+        4,
+    ),
 }
 
 # operator kind -> field -> the property of an operand that it equals
@@ -1249,6 +1259,11 @@ SLOTS: dict[str, dict[str, int]] = {
         "shape": 3,
         "labels": 4,
     },
+    "State": {
+        "input": 0,
+        "output": 1,
+        "tensor": 2,
+    },
     "Provenance": {
         "producer": 0,
         "model_sha256": 1,
@@ -1277,5 +1292,7 @@ SLOTS: dict[str, dict[str, int]] = {
         "blob": 13,
         "pruned": 14,
         "placement": 15,
+        "starts": 16,
+        "states": 17,
     },
 }

@@ -12,10 +12,11 @@ from .writer import write
 def stripped(model: EdgeModel) -> EdgeModel:
     """`model` without provenance, names of operators, and which channels they kept.
 
-    Names of inputs and outputs stay. It runs as before; layers cannot be compared by it.
+    Names of inputs and outputs stay, but not those of states. It runs as before; layers cannot be
+    compared by it.
     """
     ops = [replace(op, name="") for op in model.ops]
-    return replace(model, ops=ops, provenance=Provenance(), pruned={})
+    return replace(model, ops=ops, provenance=Provenance(), pruned={}, states=[])
 
 
 def strip(data: bytes, source: str = "model") -> bytes:

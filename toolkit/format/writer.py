@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import flatbuffers
 import numpy as np
 
 from ..ir import Shape
 from . import names, program
-from .model import BLOB_ALIGN, IDENTIFIER, EdgeModel, IoRecord, Provenance, TensorRecord
+from .model import (
+    BLOB_ALIGN,
+    IDENTIFIER,
+    EdgeModel,
+    IoRecord,
+    Provenance,
+    StateRecord,
+    TensorRecord,
+)
 from .schema import SLOTS, STRUCTS
 from .structs import Number, pack
 
@@ -63,6 +71,12 @@ def write(model: EdgeModel) -> bytes:
         vectors["provenance"] = _table(b, "Provenance", made)
     if model.placement:
         vectors["placement"] = _vector(b, bytes(model.placement), 1, 1)
+    if model.starts:
+        starts = sorted(model.starts.items())
+        data = b"".join(pack("Start", {"initial": at, "tensor": t}) for t, at in starts)
+        vectors["starts"] = _vector(b, data, STRUCTS["Start"][2], STRUCTS["Start"][3])
+    if model.states:
+        vectors["states"] = _states(b, model.states)
     b.StartObject(len(SLOTS["Model"]))
     _struct(b, "Model", "memory", "Memory", memory)
     _struct(b, "Model", "checksums", "Checksums", {"graph": 0, "blob": 0})
@@ -169,6 +183,19 @@ def _pruned(b: flatbuffers.Builder, pruned: Mapping[int, tuple[bool, ...]]) -> i
         for field, number in (("op", op), ("channels", len(kept))):
             b.PrependUint16(number)
             b.Slot(SLOTS["Pruned"][field])
+        offsets.append(int(b.EndObject()))
+    return _tables(b, offsets)
+
+
+def _states(b: flatbuffers.Builder, states: Sequence[StateRecord]) -> int:
+    offsets = []
+    for state in states:
+        names = _strings(b, {"input": state.input, "output": state.output})
+        b.StartObject(len(SLOTS["State"]))
+        for field, offset in names.items():
+            b.PrependUOffsetTRelativeSlot(SLOTS["State"][field], offset, 0)
+        b.PrependUint16(state.tensor)
+        b.Slot(SLOTS["State"]["tensor"])
         offsets.append(int(b.EndObject()))
     return _tables(b, offsets)
 

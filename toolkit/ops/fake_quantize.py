@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..ir import Graph, Node, QuantParams, TensorType, Value
@@ -59,7 +61,7 @@ def spelled_out(graph: Graph) -> Graph:
         q = Value(f"{node.output.name}.q", TensorType(quant.dtype, x.shape), None, quant)
         nodes.append(Node("Quantize", [x], [q], {}, q.name))
         nodes.append(Node("Dequantize", [q], [node.output], {}, node.name))
-    return Graph(nodes, graph.inputs, graph.outputs, graph.notes)
+    return replace(graph, nodes=nodes)
 
 
 OPS: tuple[OpDef, ...] = (FakeQuantize(),)

@@ -22,7 +22,8 @@ def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Valu
     """Buffers for this order of execution, and the buffer of each value that is not constant.
 
     Steps count the operators that run; step 0 is before the first, so that all inputs are
-    written when a run starts, and outputs live past the last.
+    written when a run starts, and outputs live past the last. States have buffers too, of
+    persistent memory.
     """
     last_use: dict[int, int] = {}
     first: list[int] = []
@@ -39,6 +40,8 @@ def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Valu
     reads: dict[Value, int] = {}
     for port in graph.outputs:
         reads[port.value] = end
+    for state in graph.states:
+        reads[state.held] = end
     for step, node in reversed(list(enumerate(order, 1))):
         for v in node.dynamic_inputs:
             reads[v] = max(reads.get(v, 0), step)
@@ -49,15 +52,19 @@ def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Valu
         i = buffer_of[value]
         last_use[i] = max(last_use.get(i, 0), step, reads.get(value, 0))
 
-    for port in graph.inputs:
-        new(port.value, 0)
-        extend(port.value, 0)
+    for value in (*(p.value for p in graph.inputs), *(s.held for s in graph.states)):
+        new(value, 0)
+        extend(value, 0)
+    for state in graph.states:
+        buffer_of[state.store.output] = buffer_of[state.held]
     for step, node in enumerate(order, 1):
         if runs_nothing(node):
             buffer_of[node.output] = buffer_of[node.input(0)]
             extend(node.output, step)
             continue
         for i, v in enumerate(node.outputs):
+            if v in buffer_of:  # a state
+                continue
             taken = _takes_over(node, step, buffer_of, last_use, size) if i == 0 else None
             if taken is None:
                 new(v, step)

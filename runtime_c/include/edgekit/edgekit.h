@@ -87,7 +87,9 @@ typedef struct ek_model {
     uint32_t tensor_count, type_count, op_count, dim_count, program_bytes, blob_bytes;
     uint32_t input_count, output_count, names_bytes;
     uint32_t failed_op; /* after an error: the operator it was found in, UINT32_MAX if none */
-    uint32_t reserved[4];
+    const void *starts;
+    uint32_t start_count;
+    uint32_t reserved[2];
 } ek_model;
 
 enum {
@@ -144,9 +146,9 @@ typedef struct ek_session ek_session;
 ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size_t *bytes);
 
 /* Make a session in `memory`, aligned to EK_ALIGN, which is then the session's until the caller
- * takes it back. Packs weights if the kernels want that. Persistent memory starts as zeros. The model must
- * outlive the session, at its address. EK_ERR_ALIGN, EK_ERR_MEMORY for less than ek_session_size says, and its
- * errors. */
+ * takes it back. Packs weights if the kernels want that. Persistent memory starts with the file's initial values, else
+ * as zeros. The model must outlive the session, at its address. EK_ERR_ALIGN, EK_ERR_MEMORY for less than
+ * ek_session_size says, and its errors. */
 ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, const ek_model *model,
                           const ek_kernels *kernels);
 
@@ -164,7 +166,7 @@ ek_status ek_run(ek_session *session);
  * ready and the next call starts a new run. 0 operators: only how many are left. Errors as of ek_run. */
 ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left);
 
-/* Set persistent memory back to zeros and forget a run under way. */
+/* Set persistent memory back to what it started with and forget a run under way. */
 ek_status ek_session_reset(ek_session *session);
 
 /* Called after each operator, while its inputs' memory may be gone but its outputs are there. */

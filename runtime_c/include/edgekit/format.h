@@ -559,12 +559,25 @@ typedef struct ek_fmt_checksums {
 } ek_fmt_checksums;
 EK_STATIC_ASSERT(sizeof(ek_fmt_checksums) == 8, "Checksums");
 
+typedef struct ek_fmt_start {
+    uint32_t initial;
+    uint16_t tensor;
+    uint16_t reserved;
+} ek_fmt_start;
+EK_STATIC_ASSERT(sizeof(ek_fmt_start) == 8, "Start");
+
 enum {
     EK_SLOT_IO_NAME = 4,
     EK_SLOT_IO_TENSOR = 6,
     EK_SLOT_IO_ONNX_DTYPE = 8,
     EK_SLOT_IO_SHAPE = 10,
     EK_SLOT_IO_LABELS = 12,
+};
+
+enum {
+    EK_SLOT_STATE_INPUT = 4,
+    EK_SLOT_STATE_OUTPUT = 6,
+    EK_SLOT_STATE_TENSOR = 8,
 };
 
 enum {
@@ -597,6 +610,8 @@ enum {
     EK_SLOT_MODEL_BLOB = 30,
     EK_SLOT_MODEL_PRUNED = 32,
     EK_SLOT_MODEL_PLACEMENT = 34,
+    EK_SLOT_MODEL_STARTS = 36,
+    EK_SLOT_MODEL_STATES = 38,
 };
 
 enum {

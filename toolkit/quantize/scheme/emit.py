@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from ...ir import Graph, Node, QuantParams, TensorType, Value, constant
 from ...numerics import FLOAT, INT8, INT16, DType, Precision
 from ...ops import definition
 from ...ops.lut import make_table
@@ -58,9 +59,7 @@ class Emitter:
                 self._float_group(group)
         for port in self.graph.outputs:
             value = port.value if port.value.const is not None else self._made(port.value)
-            self.made.outputs.append(
-                Port(port.name, value, port.onnx_dtype, port.shape, port.labels)
-            )
+            self.made.outputs.append(replace(port, value=value))
         return self.made
 
     def _inputs(self) -> None:
@@ -73,9 +72,7 @@ class Emitter:
             if v.quant is not None:
                 dtype = v.quant.dtype
             value = self._define(v, dtype)
-            self.made.inputs.append(
-                Port(port.name, value, port.onnx_dtype, port.shape, port.labels)
-            )
+            self.made.inputs.append(replace(port, value=value))
 
     def _value(self, v: Value, dtype: DType, name: str) -> Value:
         quant = None if dtype == FLOAT else self.quants.get((v, dtype), v.quant)

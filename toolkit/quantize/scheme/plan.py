@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir import Graph, Node, Value
-from ...numerics import INT8, INT16, WEIGHT_TYPES, Precision
+from ...numerics import INT8, INT16, WEIGHT_TYPES, DType, Precision
 from ...ops import definition
 from ...ops._opdef import Activation
 from ...ops.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
-from .emit import Emitter, Quants
+from .emit import ROOM_INSIDE, Emitter, Quants
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
@@ -83,7 +83,7 @@ class Plan:
             total: Range | None = None
             known = wide if scale_group.dtype == INT16 else narrow
             for v in scale_group.readers or scale_group.members:
-                low, high = known[v.name]
+                low, high = self._range_of(v, known, scale_group.dtype)
                 act = clamps.get(v, Activation())
                 low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
                 low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, known)
@@ -92,6 +92,17 @@ class Plan:
             quant = scale_group.fixed or activation_params(*total, scale_group.dtype)
             found.update({(v, scale_group.dtype): quant for v in scale_group.members})
         return found
+
+    def _range_of(self, v: Value, known: Ranges, dtype: DType) -> Range:
+        """State is in the range of what it follows too; int16 has steps to spare for what it may
+        grow to."""
+        follows = next((p.follows for p in self.graph.inputs if p.value is v), "")
+        if not follows:
+            return known[v.name]
+        (output,) = (p.value.name for p in self.graph.outputs if p.name == follows)
+        low, high = widen(known[v.name], known.get(output, known[v.name]))
+        room = ROOM_INSIDE if dtype == INT16 else 1.0
+        return low * room, high * room
 
     @property
     def outputs(self) -> set[Value]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir import Graph, Node, Port, Value
+from dataclasses import replace
+
+from ...ir import Graph, Node, Value
 from .given import is_given, mark_given
 from .wide_weights import split_wide_weights
 
@@ -32,7 +34,7 @@ def copy_graph(graph: Graph) -> Graph:
             return v
         return new.setdefault(v, Value(v.name, v.type, None, v.quant))
 
-    inputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape, p.labels) for p in graph.inputs]
+    inputs = [replace(p, value=value(p.value)) for p in graph.inputs]
     nodes = [
         Node(
             n.op,
@@ -43,7 +45,7 @@ def copy_graph(graph: Graph) -> Graph:
         )
         for n in graph.nodes
     ]
-    outputs = [Port(p.name, value(p.value), p.onnx_dtype, p.shape, p.labels) for p in graph.outputs]
+    outputs = [replace(p, value=value(p.value)) for p in graph.outputs]
     return Graph(nodes, inputs, outputs)
 
 

@@ -112,7 +112,13 @@ def find_quantizable_groups(
         elif node not in inside:
             groups.append(QuantizableGroup(node))
     given = {v.name for v in graph.values() if v.quant is not None and v.quant.dtype == INT16}
-    narrowest = {*options.int16, *_unscaled(graph), *given, *_shares_of_gates(graph)}
+    narrowest = {
+        *options.int16,
+        *_unscaled(graph),
+        *given,
+        *_shares_of_gates(graph),
+        *_wide_states(graph),
+    }
     wide = _wide(groups, narrowest)
     for group in groups:
         wanted = _wanted(group, wide, options.precision)
@@ -146,6 +152,18 @@ def _shares_of_gates(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         if _is_wide(node):
             yield node.input(0).name
+
+
+def _wide_states(graph: Graph) -> Iterator[str]:
+    """Outputs that are the next state of such nodes."""
+    readers, outputs = graph.consumers(), {p.name: p.value.name for p in graph.outputs}
+    for port in graph.inputs:
+        reached = [port.value] if port.follows else []
+        for v in reached:
+            users = readers.get(v, [])
+            if any(_is_wide(node) for node in users):
+                yield outputs[port.follows]
+            reached += [n.output for n in users if definition(n.op).shared]
 
 
 def _is_wide(node: Node) -> bool:

@@ -191,10 +191,12 @@ def test_a_model_that_onnx_forbids(refused, tmp_path, change, says):
     assert "m.onnx" in told and says in told
 
 
-def test_a_symbolic_dimension_asks_for_shape(quantize_refused, tmp_path):
+def test_a_symbolic_dimension_asks_for_shape_where_the_samples_do_not_fit(
+    quantize_refused, tmp_path
+):
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     onnx.save(model(nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 4]}), tmp_path / "m.onnx")
-    np.savez(tmp_path / "c.npz", x=np.zeros((2, 5, 4), np.float32))
+    np.savez(tmp_path / "c.npz", x=np.zeros((2, 5, 3), np.float32))
     told = quantize_refused(tmp_path / "m.onnx", tmp_path / "c.npz")
     assert "--shape x=1," in told
 

@@ -13,7 +13,7 @@ from edgekit.toolkit.runtime import Model, Session, kernel_tables
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.npz"))
-LIMIT = 140_000
+LIMIT = 150_000
 
 
 def file_of(recorded):

@@ -25,6 +25,7 @@ from edgekit.toolkit.ops._forest import (
     Tree,
     keys,
     quantized,
+    question,
     scores,
 )
 from edgekit.toolkit.ops._forest_table import NODE_BYTES, encode
@@ -252,16 +253,25 @@ def test_columns_of_many_cuts_and_trees_of_many_leaves():
     compare("TreeEnsembleRegressor", x, {"y": 1}, n_targets=1, **attrs)
 
 
-def test_a_double_threshold_decides_as_for_floats():
-    for low, high in pairwise([0.1, np.float32(0.1), np.nextafter(np.float32(0.1), np.float32(1))]):
-        limit = (float(low) + float(high)) / 2
-        nodes = [("BRANCH_LT", 0, limit, 1, 2, 0), *[("LEAF", 0, 0.0, 0, 0, 0)] * 2]
-        attrs = attributes(np.random.default_rng(0), [nodes], "target", 1)
-        given = {k: attrs.pop(k) for k in ("nodes_values", "target_weights")}
-        for k, v in given.items():
-            attrs[f"{k}_as_tensor"] = helper.make_tensor(k, 11, [len(v)], v)
-        x = np.float32([[low], [high]])
-        compare("TreeEnsembleRegressor", x.astype(np.float64), {"y": 1}, n_targets=1, **attrs)
+@pytest.mark.parametrize("mode", MODES)
+def test_doubles_that_equal_a_threshold_are_equal_in_floats(mode):
+    limit = 1.2  # which is no float
+    nodes = [(mode, 0, limit, 1, 2, 0), *[("LEAF", 0, 0.0, 0, 0, 0)] * 2]
+    attrs = attributes(np.random.default_rng(0), [nodes], "target", 1)
+    given = {k: attrs.pop(k) for k in ("nodes_values", "target_weights")}
+    for k, v in given.items():
+        attrs[f"{k}_as_tensor"] = helper.make_tensor(k, 11, [len(v)], v)
+    x = np.array([[limit], [limit - 1e-5], [limit + 1e-5]])
+    compare("TreeEnsembleRegressor", x, {"y": 1}, n_targets=1, **attrs)
+
+
+def test_thresholds_between_floats_decide_as_doubles():
+    near = [0.1, np.float32(0.1), np.nextafter(np.float32(0.1), np.float32(1))]
+    for low, high in pairwise(float(v) for v in near):
+        q, swapped = question("BRANCH_LT", 0, [(low + high) / 2], False)
+        x = np.float32([low, high])
+        np.testing.assert_array_equal(keys(x) <= q.cut, x.astype(float) < (low + high) / 2)
+        assert not swapped
 
 
 def graph_of(nodes, **changed):

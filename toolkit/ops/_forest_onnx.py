@@ -13,6 +13,7 @@ from ._forest import Forest, LeafRow, Split, Tree, question
 from ._opdef import OnnxNode, Unsupported
 
 MOST_FEATURES = 1 << 16
+DOUBLE = 11
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ",
           "BRANCH_MEMBER")  # fmt: skip
@@ -30,7 +31,7 @@ def read_listed(node: OnnxNode, features: int, targets: int, prefix: str) -> For
     a = node.attrs
     trees, ids = _ints(a, "nodes_treeids"), _ints(a, "nodes_nodeids")
     modes = [str(m) for m in a.get("nodes_modes", [])]
-    values = _floats(a, "nodes_values")
+    values = _limits(node, _floats(a, "nodes_values"))
     columns = {k: _ints(a, f"nodes_{k}") for k in ("featureids", "truenodeids", "falsenodeids")}
     tracks = _ints(a, "nodes_missing_value_tracks_true") or [0] * len(ids)
     lists: list[Sequence[Any]] = [trees, modes, values, *columns.values(), tracks]
@@ -96,7 +97,7 @@ def read_indexed(node: OnnxNode, features: int) -> tuple[Forest, str]:
     names = ("featureids", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")
     columns = {name: _ints(a, f"nodes_{name}") for name in names}
     modes = [int(m) for m in np.ravel(a["nodes_modes"])]
-    splits = [float(v) for v in np.ravel(a["nodes_splits"])]
+    splits = _limits(node, [float(v) for v in np.ravel(a["nodes_splits"])])
     tracks = _ints(a, "nodes_missing_value_tracks_true") or [0] * len(modes)
     weights = [float(v) for v in np.ravel(a["leaf_weights"])]
     ids = _ints(a, "leaf_targetids")
@@ -104,6 +105,7 @@ def read_indexed(node: OnnxNode, features: int) -> tuple[Forest, str]:
     if any(len(each) != len(modes) for each in lists):
         raise Unsupported("its nodes_* attributes differ in length", "export the model again")
     sets = _member_sets(a.get("membership_values"), modes)
+    sets = {k: _limits(node, values) for k, values in sets.items()}
     leaves = _Leaves(targets)
 
     def end(k: int, side: str) -> int:
@@ -202,6 +204,15 @@ def _member_sets(values: NDArray[Any] | None, modes: Sequence[int]) -> dict[int,
     if len(asking) > len(sets):
         raise Unsupported("its membership_values lack the set of a node")
     return dict(zip(asking, sets, strict=False))
+
+
+def _limits(node: OnnxNode, values: list[float]) -> list[float]:
+    """What features are compared with: doubles are rounded as double features are, so that what
+    is equal stays so."""
+    if node.element(0) != DOUBLE:
+        return values
+    with np.errstate(over="ignore"):
+        return [float(v) for v in np.array(values).astype(np.float32)]
 
 
 def _check(mode: str, feature: int, features: int) -> None:

@@ -31,7 +31,7 @@ class TreeEnsemble(OpDef):
 
     attrs: forest. float32 rows [N, features] to scores [N, targets]; int32 rows become float32. All
     modes, set membership, missing values, aggregate functions and post transforms. Decisions are
-    those of float32 thresholds; a double threshold decides as it does for float32 features.
+    those of float32 thresholds; of double inputs, features and thresholds are rounded alike.
     """
 
     name = "TreeEnsemble"

@@ -13,7 +13,7 @@ from .files import check_writable, read_file
 from .format.model import Provenance
 from .ir import Graph
 from .onnx_import import load as import_onnx
-from .passes import DEFAULT, FINITE, run_passes
+from .passes import DEFAULT, QUANTIZED, run_passes
 
 Shapes = Mapping[str, Sequence[int]]
 Constants = Mapping[str, Sequence[float]]
@@ -34,7 +34,7 @@ def load(
     Raises UserError or UnsupportedError.
     """
     graph = import_onnx(model, shapes, arrays, constants)
-    run_passes(graph, (*DEFAULT, *FINITE) if finite else DEFAULT)
+    run_passes(graph, QUANTIZED if finite else DEFAULT)
     return graph
 
 

@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.describe import op_counts
+from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.model_files import load
+from edgekit.toolkit.quantize import calibrate, quantize_graph, quantize_model
 
 from .quantized_models import RNG, Maker, Ran, image
 
@@ -176,3 +180,56 @@ def test_a_relu_that_is_left_to_the_zero_point_clips() -> None:
     y = m.node("MatMul", x, m.weights((8, 3), np.float32(0.01), 0, np.int8))
     ran = Ran(m.model(m.qdq(y, 0.05, 0)), image(4, 8)).within(0.05, 0.1).integers()
     assert ran.ours[0].min() == 0
+
+
+def half_precision() -> Maker:
+    """As exports with keep_io_types are: float16 between two Casts."""
+    m = Maker()
+    y = m.node("Cast", m.input(1, 3, 8, 8), to=10)
+    w = [m.const(RNG.normal(size=s) * 0.3, np.float16) for s in ((6, 3, 3, 3), (6,), (6, 4))]
+    y = m.node("Relu", m.node("Conv", y, *w[:2], pads=[1, 1, 1, 1]))
+    y = m.node("Flatten", m.node("GlobalAveragePool", y))
+    m.node("Cast", m.node("MatMul", y, w[2]), to=1)
+    return m
+
+
+def test_float16_with_float32_ports() -> None:
+    m = half_precision()
+    feed, model = image(1, 3, 8, 8), m.model(m.nodes[-1].output[0])
+    ran = Ran(model, feed)
+    np.testing.assert_allclose(ran.ours[0], ran.theirs[0], rtol=2e-3, atol=2e-3)
+    graph = load(model.SerializeToString(), finite=True)
+    made, decisions = quantize_graph(graph, calibrate(graph, [feed]).extremes())
+    assert not decisions
+    ops = op_counts(read(build_file(made)))
+    assert not [op for op, of in ops.items() if "float32" in of], ops
+
+
+def test_quantize_fills_in_what_has_no_grid() -> None:
+    m = Maker()
+    x = m.qdq(m.input(1, 8), 0.03, 120)
+    y = m.node("MatMul", x, m.weights((8, 6), np.float32(0.01), 0, np.int8))
+    y = m.node("Relu", y)
+    y = m.node("MatMul", y, m.weights((6, 3), np.float32(0.01), 0, np.int8))
+    graph = load(m.model(y).SerializeToString(), finite=True)
+    feeds = [image(1, 8) for _ in range(8)]
+    done = quantize_model(graph, feeds)
+    data = build_file(done.graph)
+    ops = op_counts(read(data))
+    assert not [op for op, of in ops.items() if "float32" in of], ops
+    (given,) = [p.value.quant for p in done.graph.inputs]
+    assert given is not None and given.scale == (float(np.float32(0.03)),)
+    assert given.zero_point == 120 - 128
+    weights = [n.input(1) for n in done.graph.nodes if n.op == "FullyConnected"]
+    for w in weights:  # as they came: multiples of the model's step
+        assert w.quant is not None
+        steps = np.array(w.quant.scale) / 0.01
+        np.testing.assert_allclose(steps, np.rint(steps), atol=1e-4)
+
+
+def test_weights_of_a_quantized_model_are_not_rounded_to_four_bits() -> None:
+    m = Maker()
+    y = m.qdq(m.node("Relu", m.qdq(m.input(1, 8), 0.03, 120)), 0.03, 0)
+    graph = load(m.model(y).SerializeToString(), finite=True)
+    with pytest.raises(UserError, match="quantized already"):
+        quantize_model(graph, [image(1, 8)], weights="int4")

@@ -14,6 +14,7 @@ from .fold_affine_forward import FoldAffineForward
 from .fold_constants import FoldConstants
 from .fuse_activation import FuseActivation
 from .fuse_pad import FusePad
+from .half_rounding import HalfRounding
 from .layer_norm import LayerNormParts
 from .layout import Layout
 from .mean_of_sum import MeanOfSum
@@ -32,7 +33,7 @@ from .unit_axes import UnitReshapes, UnitTransposes
 from .unless_nan import UnlessNan
 from .unread_outputs import UnreadOutputs
 
-__all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "Pass", "UntilQuiet", "run_passes"]
+__all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "QUANTIZED", "Pass", "UntilQuiet", "run_passes"]
 
 _CLEANING: tuple[Pass, ...] = (
     DeadCode(),
@@ -92,3 +93,6 @@ FINITE: tuple[Pass, ...] = (
 )
 """Behind DEFAULT, of a graph to be quantized: integers hold neither NaN nor infinity. What is equal
 then is what the samples of a calibration can tell: attention that masks a whole row is not."""
+
+QUANTIZED: tuple[Pass, ...] = (HalfRounding(), *DEFAULT, *FINITE)
+"""Of a graph to be quantized."""

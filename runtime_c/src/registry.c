@@ -23,42 +23,47 @@
 #define EK_PLANS_INC   "default/plans.inc"
 #endif
 
+#include EK_CODECS_INC
+#include EK_OPS_INC
+#include EK_PLANS_INC
+#include EK_TARGETS_INC
+
 /* One EK_FORM(KIND, DTYPE, name) a body of an operator kind. */
 #define EK_FORM(KIND, DTYPE, name) extern const ek_op ek_op_##name;
-#include EK_OPS_INC
+EK_FORM_LIST
 #undef EK_FORM
 
 static const ek_form forms[] = {
 #define EK_FORM(KIND, DTYPE, name) { EK_FORM_KEY(EK_OP_##KIND, EK_DTYPE_##DTYPE), &ek_op_##name, EK_CODE_OF_##KIND },
-#include EK_OPS_INC
+    EK_FORM_LIST
 #undef EK_FORM
     { 0, NULL, NULL },
 };
 
 /* One EK_CODEC(name) a codec of weights. */
 #define EK_CODEC(name) extern const ek_codec ek_codec_##name;
-#include EK_CODECS_INC
+EK_CODEC_LIST
 #undef EK_CODEC
 
 static const ek_codec *const codecs[] = {
 #define EK_CODEC(name) &ek_codec_##name,
-#include EK_CODECS_INC
+    EK_CODEC_LIST
 #undef EK_CODEC
-    NULL,
+        NULL,
 };
 
 static const ek_registry registry = { forms, codecs };
 
 /* One EK_TARGET(name) a kernel table, best last. */
 #define EK_TARGET(name) extern const ek_target ek_target_##name;
-#include EK_TARGETS_INC
+EK_TARGET_LIST
 #undef EK_TARGET
 
 static const ek_target *const targets[] = {
 #define EK_TARGET(name) &ek_target_##name,
-#include EK_TARGETS_INC
+    EK_TARGET_LIST
 #undef EK_TARGET
-    NULL,
+        NULL,
 };
 
 /* Firmware that runs files packed for one table has no use for the reference beside it. */
@@ -71,14 +76,14 @@ static const ek_kernels *const reference = NULL;
 
 /* One EK_PLAN(name) a table of another CPU. */
 #define EK_PLAN(name) extern const ek_kernels ek_plan_##name;
-#include EK_PLANS_INC
+EK_PLAN_LIST
 #undef EK_PLAN
 
 static const ek_kernels *const plans[] = {
 #define EK_PLAN(name) &ek_plan_##name,
-#include EK_PLANS_INC
+    EK_PLAN_LIST
 #undef EK_PLAN
-    NULL,
+        NULL,
 };
 
 const ek_kernels *ek_kernels_plan(const char *name)

@@ -47,13 +47,13 @@ static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, ui
     return n;
 }
 
-static uint64_t packed_bytes(const ek_op *impl, const ek_node *n)
+static uint64_t session_packed_bytes(const ek_op *impl, const ek_node *n)
 {
     return impl->packed_bytes ? impl->packed_bytes(n) : 0;
 }
 
 /* Used while the operator's weights are packed, and free then: later operators' are packed there. */
-static uint64_t pack_room(const ek_op *impl, const ek_node *n)
+static uint64_t session_pack_room(const ek_op *impl, const ek_node *n)
 {
 #ifdef EK_NO_PACKERS
     (void)impl;
@@ -94,7 +94,7 @@ static bool packed_in_file(const ek_op *impl, const ek_node *n, uint64_t bytes)
 
 /* Sums of 32-bit and size_t counts of at most 65535 operators; a sum that leaves 64 bits would
  * need operators that claim more than 2^48 bytes each, which is refused on the way. */
-static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, session_layout *l)
+static ek_status session_lay_out(const ek_model *model, const ek_kernels *kernels, session_layout *l)
 {
     const uint64_t limit = UINT64_C(1) << 46;
     const bool in_file = is_packed(model);
@@ -104,13 +104,13 @@ static ek_status lay_out(const ek_model *model, const ek_kernels *kernels, sessi
         ek_op_record op;
         const ek_node n = packing_node(model, kernels, i, &op);
         const ek_op *impl = op.impl;
-        const uint64_t bytes = packed_bytes(impl, &n);
+        const uint64_t bytes = session_packed_bytes(impl, &n);
         const uint64_t need = scratch_of(impl, &n);
         if (need > op.scratch_bytes && need > scratch) scratch = need;
         if (bytes > limit || need > limit) return EK_ERR_MEMORY;
         if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
         if (!in_file) packed += aligned(bytes);
-        const uint64_t room = in_file || !bytes ? 0 : pack_room(impl, &n);
+        const uint64_t room = in_file || !bytes ? 0 : session_pack_room(impl, &n);
         if (room > limit) return EK_ERR_MEMORY;
         if (room && packed + room > packing) packing = packed + room;
     }
@@ -129,7 +129,7 @@ ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size
 {
     session_layout l;
     if (!model || !model->data || !kernels || !bytes) return EK_ERR_ARG;
-    const ek_status status = lay_out(model, kernels, &l);
+    const ek_status status = session_lay_out(model, kernels, &l);
     if (!status) *bytes = (size_t)l.end;
     return status;
 }
@@ -141,7 +141,7 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
     ek_op_record record;
     const ek_node n = packing_node(model, kernels, op, &record);
     const ek_op *impl = record.impl;
-    const uint64_t kept = packed_bytes(impl, &n), need = kept ? kept + pack_room(impl, &n) : 0;
+    const uint64_t kept = session_packed_bytes(impl, &n), need = kept ? kept + session_pack_room(impl, &n) : 0;
     if (need > SIZE_MAX) return EK_ERR_MEMORY;
     *bytes = (size_t)need;
     if (!packed || !*bytes) return EK_OK;
@@ -159,11 +159,11 @@ static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
     for (uint32_t i = 0; i < s->model->op_count; i++) {
         const ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
         const ek_op *impl = n.op->impl;
-        const size_t bytes = (size_t)packed_bytes(impl, &n);
+        const size_t bytes = (size_t)session_packed_bytes(impl, &n);
         s->kept[i].packed = bytes ? at : NULL;
         if (bytes) {
             impl->pack(&n, at);
-            memset(at + aligned(bytes), 0, (size_t)pack_room(impl, &n));
+            memset(at + aligned(bytes), 0, (size_t)session_pack_room(impl, &n));
         }
         at += aligned(bytes);
     }
@@ -190,7 +190,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     session_layout l;
     if (!session || !memory || !model || !model->data || !kernels) return EK_ERR_ARG;
     if ((uintptr_t)memory % EK_ALIGN) return EK_ERR_ALIGN;
-    const ek_status status = lay_out(model, kernels, &l);
+    const ek_status status = session_lay_out(model, kernels, &l);
     if (status) return status;
     if (bytes < l.end) return EK_ERR_MEMORY;
     uint8_t *base = memory;
@@ -231,7 +231,7 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
     ek_node n = session_node(s, i, &room);
     const ek_op *impl = n.op->impl;
     if (scratch_of(impl, &n) > n.op->scratch_bytes) n.scratch = s->scratch;
-    if (s->in_file && packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
+    if (s->in_file && session_packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
     const ek_status status = impl->run(&n);
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 1);

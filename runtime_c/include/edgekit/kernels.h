@@ -12,37 +12,11 @@
 #include <stdbool.h>
 
 #include "edgekit/edgekit.h"
+#include "edgekit/kernels.def"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Requantization of n channels; see fixed_point.h and docs/arithmetic.md. Bias has the input's
- * zero point folded in: acc = bias[n] + sum(w * x) over raw x. */
-typedef struct ek_requant {
-    const int32_t *bias;
-    const int32_t *multiplier; /* each positive */
-    const int8_t *shift;       /* left when positive, right when negative; in [-30, 30] */
-    int32_t zero_point, qmin, qmax;
-} ek_requant;
-
-/* The same for int16 operators, whose zero points are 0: ek_requantize16. |acc| < 2^39, while the sum of any
- * 256 products fits int32. */
-typedef struct ek_requant16 {
-    const int32_t *bias;
-    const int32_t *multiplier; /* each in [2^22, 2^23) */
-    const uint8_t *shift;      /* right, in [1, 62] */
-    int32_t qmin, qmax;
-} ek_requant16;
-
-/* Weights of 4 bits: an int8 is its nibble, -8 to 7, times its multiplier, 1 to 16. */
-typedef struct ek_w4 {
-    const uint8_t *nibbles;     /* [n][(k + 1) / 2]: two a byte, the lower first */
-    const uint8_t *multipliers; /* [n][k / group, rounded up] */
-    uint32_t group, k;          /* group 0: no multipliers */
-} ek_w4;
-
-#include "edgekit/kernels.def"
 
 /* The bytes that packing n x k weights, or those of some taps and channels, takes (a multiple of 16), and
  * the packing itself, into memory aligned to 16. Packed weights may also lie in a hostile file: the kernel

@@ -8,6 +8,9 @@
  *             tables these are
  * and get run_tiles, which has the meaning of the kernel.
  */
+#ifndef EK_CHANNEL_TILES_H
+#define EK_CHANNEL_TILES_H
+
 #include <string.h>
 
 #include "reference.h"
@@ -52,3 +55,5 @@ static inline void run_tiles(int8_t *out, const int8_t *in, size_t rows, const e
     }
     ek_channel_lut_s8_ref(out, in, rows, p);
 }
+
+#endif

@@ -3,8 +3,8 @@
 #define BLOCK 16 /* channels side by side */
 
 /* Channels [first, first + count) of one pixel. */
-static inline void block(float *out, const float *const *taps, size_t offset, size_t first, size_t count,
-                         const ek_depthwise_f32 *d)
+static inline void depthwise_f32_block(float *out, const float *const *taps, size_t offset, size_t first, size_t count,
+                                       const ek_depthwise_f32 *d)
 {
     float acc[BLOCK];
     for (size_t j = 0; j < count; j++) acc[j] = d->bias ? d->bias[first + j] : 0.0f;
@@ -20,7 +20,8 @@ void ek_depthwise_f32_ref(float *out, size_t out_step, const float *const *taps,
 {
     for (size_t p = 0; p < pixels; p++) {
         size_t first = 0;
-        for (; first + BLOCK <= d->c; first += BLOCK) block(out + p * out_step, taps, p * in_step, first, BLOCK, d);
-        if (first < d->c) block(out + p * out_step, taps, p * in_step, first, d->c - first, d);
+        for (; first + BLOCK <= d->c; first += BLOCK)
+            depthwise_f32_block(out + p * out_step, taps, p * in_step, first, BLOCK, d);
+        if (first < d->c) depthwise_f32_block(out + p * out_step, taps, p * in_step, first, d->c - first, d);
     }
 }

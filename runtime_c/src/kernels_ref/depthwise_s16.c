@@ -15,8 +15,8 @@ static inline void sums(int32_t *sum, const int16_t *const *taps, size_t offset,
     }
 }
 
-static inline void block(int16_t *out, const int16_t *const *taps, size_t offset, size_t first, size_t count,
-                         const ek_depthwise_s16 *d)
+static inline void depthwise_s16_block(int16_t *out, const int16_t *const *taps, size_t offset, size_t first,
+                                       size_t count, const ek_depthwise_s16 *d)
 {
     const ek_requant16 *r = &d->requant;
     int32_t sum[BLOCK];
@@ -36,7 +36,8 @@ void ek_depthwise_s16_ref(int16_t *out, size_t out_step, const int16_t *const *t
 {
     for (size_t p = 0; p < pixels; p++) {
         size_t first = 0;
-        for (; first + BLOCK <= d->c; first += BLOCK) block(out + p * out_step, taps, p * in_step, first, BLOCK, d);
-        if (first < d->c) block(out + p * out_step, taps, p * in_step, first, d->c - first, d);
+        for (; first + BLOCK <= d->c; first += BLOCK)
+            depthwise_s16_block(out + p * out_step, taps, p * in_step, first, BLOCK, d);
+        if (first < d->c) depthwise_s16_block(out + p * out_step, taps, p * in_step, first, d->c - first, d);
     }
 }

@@ -4,8 +4,8 @@
 #define BLOCK 16 /* channels side by side */
 
 /* Channels [first, first + count) of one pixel; sums wrap, as in gemm_s8. */
-static inline void block(int8_t *out, const int8_t *const *taps, size_t offset, size_t first, size_t count,
-                         const ek_depthwise_s8 *d)
+static inline void depthwise_s8_block(int8_t *out, const int8_t *const *taps, size_t offset, size_t first, size_t count,
+                                      const ek_depthwise_s8 *d)
 {
     const ek_requant *r = &d->requant;
     uint32_t acc[BLOCK];
@@ -24,7 +24,8 @@ void ek_depthwise_s8_ref(int8_t *out, size_t out_step, const int8_t *const *taps
 {
     for (size_t p = 0; p < pixels; p++) {
         size_t first = 0;
-        for (; first + BLOCK <= d->c; first += BLOCK) block(out + p * out_step, taps, p * in_step, first, BLOCK, d);
-        if (first < d->c) block(out + p * out_step, taps, p * in_step, first, d->c - first, d);
+        for (; first + BLOCK <= d->c; first += BLOCK)
+            depthwise_s8_block(out + p * out_step, taps, p * in_step, first, BLOCK, d);
+        if (first < d->c) depthwise_s8_block(out + p * out_step, taps, p * in_step, first, d->c - first, d);
     }
 }

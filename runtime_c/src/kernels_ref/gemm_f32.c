@@ -4,7 +4,7 @@
 
 #define LANES 8 /* sums side by side, which the compiler may keep in one register */
 
-static inline float dot(const float *a, const float *w, size_t k)
+static inline float gemm_f32_dot(const float *a, const float *w, size_t k)
 {
     float lane[LANES] = { 0 }, sum = 0;
     size_t i = 0;
@@ -21,7 +21,7 @@ void ek_gemm_f32_ref(float *out, size_t out_step, const float *a, size_t a_step,
     for (size_t j = 0; j < g->n; j++) {
         const float bias = g->bias ? g->bias[j] : 0.0f;
         for (size_t row = 0; row < rows; row++) {
-            const float sum = bias + dot(a + row * a_step, weights + j * g->k, g->k);
+            const float sum = bias + gemm_f32_dot(a + row * a_step, weights + j * g->k, g->k);
             out[row * out_step + j] = sum < g->min ? g->min : sum > g->max ? g->max : sum;
         }
     }

@@ -10,7 +10,7 @@ static inline int32_t chunk(const int16_t *a, const int8_t *w, size_t count)
     return sum;
 }
 
-static inline int64_t dot(int64_t sum, const int16_t *a, const int8_t *w, size_t k)
+static inline int64_t gemm_s16_dot(int64_t sum, const int16_t *a, const int8_t *w, size_t k)
 {
     for (; k > CHUNK; k -= CHUNK, a += CHUNK, w += CHUNK) sum += chunk(a, w, CHUNK);
     return sum + chunk(a, w, k);
@@ -22,7 +22,7 @@ void ek_gemm_s16_ref(int16_t *out, size_t out_step, const int16_t *a, size_t a_s
     const ek_requant16 *r = &g->requant;
     for (size_t j = 0; j < g->n; j++) {
         for (size_t row = 0; row < rows; row++) {
-            const int64_t acc = dot(r->bias[j], a + row * a_step, weights + j * g->k, g->k);
+            const int64_t acc = gemm_s16_dot(r->bias[j], a + row * a_step, weights + j * g->k, g->k);
             out[row * out_step + j] = ek_requantize16(acc, r->multiplier[j], r->shift[j], r->qmin, r->qmax);
         }
     }

@@ -14,7 +14,7 @@ static float round_small(float x)
     return (x + magic) - magic;
 }
 
-static inline float clamp(float v, float low, float high)
+static inline float quantize_f32_clamp(float v, float low, float high)
 {
     return v < low ? low : v > high ? high : v;
 }
@@ -23,15 +23,15 @@ void ek_quantize_f32_s8_ref(int8_t *q, const float *x, size_t count, float scale
 {
     const float zero = (float)zero_point;
     for (size_t i = 0; i < count; i++) {
-        const float v = clamp(x[i] / scale, -512.0f, 512.0f);
-        q[i] = (int8_t)clamp((v == v ? round_small(v) : 0.0f) + zero, -128.0f, 127.0f);
+        const float v = quantize_f32_clamp(x[i] / scale, -512.0f, 512.0f);
+        q[i] = (int8_t)quantize_f32_clamp((v == v ? round_small(v) : 0.0f) + zero, -128.0f, 127.0f);
     }
 }
 
 void ek_quantize_f32_s16_ref(int16_t *q, const float *x, size_t count, float scale)
 {
     for (size_t i = 0; i < count; i++) {
-        const float v = clamp(x[i] / scale, -32767.0f, 32767.0f);
+        const float v = quantize_f32_clamp(x[i] / scale, -32767.0f, 32767.0f);
         q[i] = (int16_t)(v == v ? round_small(v) : 0.0f);
     }
 }

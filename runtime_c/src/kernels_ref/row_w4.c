@@ -2,7 +2,7 @@
 #include "nibbles.h"
 #include "reference.h"
 
-static int32_t channel(const int8_t *a, const uint8_t *row, const uint8_t *multiplier, const ek_w4 *w)
+static int32_t row_w4_channel(const int8_t *a, const uint8_t *row, const uint8_t *multiplier, const ek_w4 *w)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < w->k;) {
@@ -19,7 +19,7 @@ void ek_row_w4_ref(int8_t *out, const int8_t *a, const ek_w4 *w, const ek_requan
     const uint8_t *row = w->nibbles, *multipliers = w->multipliers;
     const size_t groups = ek_w4_groups(w->k, w->group);
     for (uint32_t j = 0; j < n; j++, row += ek_w4_row(w->k), multipliers += groups) {
-        const uint32_t acc = (uint32_t)r->bias[j] + (uint32_t)channel(a, row, multipliers, w);
+        const uint32_t acc = (uint32_t)r->bias[j] + (uint32_t)row_w4_channel(a, row, multipliers, w);
         out[j] = ek_requantize((int32_t)acc, r->multiplier[j], r->shift[j], r->zero_point, r->qmin, r->qmax);
     }
 }

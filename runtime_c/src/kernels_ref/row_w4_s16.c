@@ -18,7 +18,7 @@ int32_t ek_row_w4_s16_dot(const int16_t *a, const uint8_t *row, uint32_t i, uint
     return at < last ? sum + ek_w4_lower(*both) * *at : sum;
 }
 
-static int64_t channel(const int16_t *a, const uint8_t *row, const uint8_t *multiplier, const ek_w4 *w)
+static int64_t row_w4_s16_channel(const int16_t *a, const uint8_t *row, const uint8_t *multiplier, const ek_w4 *w)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < w->k;) {
@@ -37,6 +37,6 @@ void ek_row_w4_s16_ref(int16_t *out, const int16_t *a, const ek_w4 *w, const ek_
     const uint8_t *row = w->nibbles, *multipliers = w->multipliers;
     const size_t groups = ek_w4_groups(w->k, w->group);
     for (uint32_t j = 0; j < n; j++, row += ek_w4_row(w->k), multipliers += groups)
-        out[j] = ek_requantize16(r->bias[j] + channel(a, row, multipliers, w), r->multiplier[j], r->shift[j], r->qmin,
-                                 r->qmax);
+        out[j] = ek_requantize16(r->bias[j] + row_w4_s16_channel(a, row, multipliers, w), r->multiplier[j], r->shift[j],
+                                 r->qmin, r->qmax);
 }

@@ -7,7 +7,7 @@
 
 enum { MOST_MULTIPLIER = 16 };
 
-static bool check(const ek_node *node, uint32_t weights, const ek_fmt_codec *codec, const ek_coded_size *s)
+static bool nibbles_check(const ek_node *node, uint32_t weights, const ek_fmt_codec *codec, const ek_coded_size *s)
 {
     if (s->k > UINT32_MAX || ek_mul64(s->rows, s->count) >= UINT64_C(1) << 30) return false; /* twice as int8: a size */
     const uint32_t k = (uint32_t)s->k, group = codec->group;
@@ -96,5 +96,5 @@ static void pack_s8(const ek_kernels *kernels, void *packed, const ek_coded *cod
 }
 
 const ek_codec ek_codec_nibbles = {
-    EK_WEIGHT_CODEC_NIBBLES, check, unpack, unpack_taps, row_s8, row_s16, packs_s8, pack_s8
+    EK_WEIGHT_CODEC_NIBBLES, nibbles_check, unpack, unpack_taps, row_s8, row_s16, packs_s8, pack_s8
 };

@@ -3,11 +3,9 @@
 
 #include "op.h"
 
-typedef ek_fmt_distance params;
-
-static ek_status check(const ek_node *n)
+static ek_status distance_f32_check(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_distance *p = n->params;
     const bool fits = p->rows && p->columns && p->features && p->fn <= EK_DISTANCE_FN_MANHATTAN &&
                       ek_check_in(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, p->features)) &&
                       ek_check_in(n, 1, EK_DTYPE_FLOAT32, ek_mul64(p->columns, p->features)) &&
@@ -25,9 +23,9 @@ static float distance(const float *a, const float *b, uint32_t features, uint32_
     return fn == EK_DISTANCE_FN_EUCLIDEAN ? sqrtf(sum) : sum;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status distance_f32_run(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_distance *p = n->params;
     const float *a = ek_in(n, 0), *b = ek_in(n, 1);
     float *out = ek_out(n, 0);
     for (size_t r = 0; r < p->rows; r++)
@@ -36,4 +34,6 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_distance_f32 = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_distance_f32 = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = distance_f32_check, .run = distance_f32_run
+};

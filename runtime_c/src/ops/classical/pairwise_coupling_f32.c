@@ -1,18 +1,16 @@
 /* Probabilities of classes from those of all pairs of them (Wu, Lin and Weng, 2004, second method). */
 #include "op.h"
 
-typedef ek_fmt_pairwise_coupling params;
-
 enum { MOST_STEPS = 100, MOST_CLASSES = 1 << 12 };
 
-static uint64_t pairs_of(const params *p)
+static uint64_t pairs_of(const ek_fmt_pairwise_coupling *p)
 {
     return (uint64_t)p->classes * (p->classes - 1) / 2;
 }
 
-static ek_status check(const ek_node *n)
+static ek_status pairwise_coupling_f32_check(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_pairwise_coupling *p = n->params;
     const bool fits = p->rows && p->classes >= 2 && p->classes <= MOST_CLASSES &&
                       ek_check_in(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, pairs_of(p))) &&
                       ek_check_out(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, p->classes));
@@ -20,14 +18,14 @@ static ek_status check(const ek_node *n)
 }
 
 /* A matrix, and its product with the probabilities. */
-static uint64_t scratch(const ek_node *n)
+static uint64_t pairwise_coupling_f32_scratch(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_pairwise_coupling *p = n->params;
     return ek_mul64(ek_mul64(p->classes, (uint64_t)p->classes + 1), sizeof(float));
 }
 
 /* q[i][i] = sum of r[j][i]^2 over j, q[i][j] = -r[j][i] * r[i][j], r[i][j] the probability of i beside j. */
-static void fill(float *q, const float *r, uint32_t k)
+static void pairwise_coupling_f32_fill(float *q, const float *r, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++) q[i * k + i] = 0.0f;
     for (uint32_t i = 0; i + 1 < k; i++) {
@@ -59,7 +57,7 @@ static bool has_settled(const float *q, float *qp, const float *p, uint32_t k, f
 static void couple(float *p, const float *r, float *q, uint32_t k)
 {
     float *qp = q + (size_t)k * k, pqp;
-    fill(q, r, k);
+    pairwise_coupling_f32_fill(q, r, k);
     for (uint32_t i = 0; i < k; i++) p[i] = 1.0f / (float)k;
     for (uint32_t step = 0; step < MOST_STEPS && !has_settled(q, qp, p, k, &pqp); step++) {
         for (uint32_t i = 0; i < k; i++) {
@@ -74,9 +72,9 @@ static void couple(float *p, const float *r, float *q, uint32_t k)
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status pairwise_coupling_f32_run(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_pairwise_coupling *p = n->params;
     const float *r = ek_in(n, 0);
     float *out = ek_out(n, 0);
     for (uint32_t row = 0; row < p->rows; row++, r += pairs_of(p), out += p->classes)
@@ -84,6 +82,9 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_pairwise_coupling_f32 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
-};
+const ek_op ek_op_pairwise_coupling_f32 = { .inputs_min = 1,
+                                            .inputs_max = 1,
+                                            .outputs = 1,
+                                            .check = pairwise_coupling_f32_check,
+                                            .scratch = pairwise_coupling_f32_scratch,
+                                            .run = pairwise_coupling_f32_run };

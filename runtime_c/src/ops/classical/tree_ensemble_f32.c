@@ -2,8 +2,6 @@
  * integers and decides as the floats would. Children lie behind their parent: a walk ends within the tree. */
 #include "op.h"
 
-typedef ek_fmt_tree_ensemble params;
-
 enum {
     FAR_IS_LEAF = 1,
     BOTH_ARE_LEAVES = 2,
@@ -22,7 +20,7 @@ typedef struct sections {
     uint64_t cuts, base, trees, targets, values, entry_targets, firsts, leaf_rows, nodes, end;
 } sections;
 
-static bool is_wide(const params *p)
+static bool is_wide(const ek_fmt_tree_ensemble *p)
 {
     return p->node_bytes == 8;
 }
@@ -33,7 +31,7 @@ static uint64_t behind(uint64_t at, uint32_t count, uint32_t bytes)
 }
 
 /* Of counts of 32 bits and elements of at most 8 bytes: no sum leaves 64 bits. */
-static sections lay_out(const params *p)
+static sections tree_ensemble_f32_lay_out(const ek_fmt_tree_ensemble *p)
 {
     const bool rows = p->leaf_rows > 0;
     sections s;
@@ -73,13 +71,13 @@ static inline uint32_t word_of(const uint8_t *node, uint32_t bytes)
 }
 
 /* The number of nodes and of leaves of tree t. */
-static void sizes_of(const params *p, const uint8_t *trees, uint32_t t, uint32_t *nodes, uint32_t *leaves)
+static void sizes_of(const ek_fmt_tree_ensemble *p, const uint8_t *trees, uint32_t t, uint32_t *nodes, uint32_t *leaves)
 {
     *nodes = is_wide(p) ? u32_at(trees, 2 * t) : u16_at(trees, 2 * t);
     *leaves = is_wide(p) ? u32_at(trees, 2 * t + 1) : u16_at(trees, 2 * t + 1);
 }
 
-static bool check_columns(const params *p, const uint8_t *columns)
+static bool check_columns(const ek_fmt_tree_ensemble *p, const uint8_t *columns)
 {
     uint64_t cuts = 0;
     for (uint32_t c = 0; c < p->columns; c++) {
@@ -92,7 +90,7 @@ static bool check_columns(const params *p, const uint8_t *columns)
     return cuts == p->cuts;
 }
 
-static bool check_leaves(const params *p, const sections *s, const ek_node *n)
+static bool check_leaves(const ek_fmt_tree_ensemble *p, const sections *s, const ek_node *n)
 {
     if (!p->leaf_rows) return true;
     const uint8_t *targets = at(n, s->entry_targets), *firsts = at(n, s->firsts), *rows = at(n, s->leaf_rows);
@@ -110,7 +108,7 @@ typedef struct fields {
     uint32_t flags, column, link;
 } fields;
 
-static fields fields_of(const params *p, const uint8_t *node)
+static fields fields_of(const ek_fmt_tree_ensemble *p, const uint8_t *node)
 {
     const uint32_t bits = FLAGS + (uint32_t)p->rank_bits + p->column_bits, w = word_of(node, p->node_bytes);
     if (is_wide(p)) return (fields){ w & 3, word_of(node + 4, 4) & 0xffff, w >> FLAGS };
@@ -118,7 +116,7 @@ static fields fields_of(const params *p, const uint8_t *node)
 }
 
 /* Nodes `from` to `to` are a tree with leaves from `leaf` on. */
-static bool check_nodes(const params *p, const uint8_t *nodes, uint32_t from, uint32_t to, uint32_t leaf)
+static bool check_nodes(const ek_fmt_tree_ensemble *p, const uint8_t *nodes, uint32_t from, uint32_t to, uint32_t leaf)
 {
     for (uint32_t i = from; i < to; i++) {
         const fields f = fields_of(p, nodes + (size_t)i * p->node_bytes);
@@ -130,7 +128,7 @@ static bool check_nodes(const params *p, const uint8_t *nodes, uint32_t from, ui
     return true;
 }
 
-static bool check_trees(const ek_node *n, const params *p, const sections *s)
+static bool check_trees(const ek_node *n, const ek_fmt_tree_ensemble *p, const sections *s)
 {
     const uint8_t *trees = at(n, s->trees), *nodes = at(n, s->nodes);
     uint32_t node = 0, leaf = 0;
@@ -146,7 +144,7 @@ static bool check_trees(const ek_node *n, const params *p, const sections *s)
     return node == p->nodes;
 }
 
-static bool check_widths(const params *p)
+static bool check_widths(const ek_fmt_tree_ensemble *p)
 {
     const uint32_t bits = FLAGS + (uint32_t)p->rank_bits + p->column_bits;
     switch (p->node_bytes) {
@@ -157,9 +155,9 @@ static bool check_widths(const params *p)
     }
 }
 
-static ek_status check(const ek_node *n)
+static ek_status tree_ensemble_f32_check(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_tree_ensemble *p = n->params;
     const bool counts = p->rows && p->features && p->targets && p->trees && p->nodes && p->leaves && p->columns &&
                         p->features <= 0xffff + 1u && p->targets <= 0xffff && p->aggregate <= EK_TREE_AGGREGATE_MAX &&
                         p->tree_targets <= 1 && !p->reserved;
@@ -168,21 +166,21 @@ static ek_status check(const ek_node *n)
         !ek_check_in(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, p->features)) ||
         !ek_check_out(n, 0, EK_DTYPE_FLOAT32, ek_mul64(p->rows, p->targets)))
         return EK_ERR_CORRUPT;
-    const sections s = lay_out(p);
+    const sections s = tree_ensemble_f32_lay_out(p);
     if (!ek_check_blob(n, p->table, s.end - p->table, 4)) return EK_ERR_CORRUPT;
     return check_columns(p, at(n, p->table)) && check_leaves(p, &s, n) && check_trees(n, p, &s) ? EK_OK
                                                                                                 : EK_ERR_CORRUPT;
 }
 
-static uint64_t rank_bytes(const params *p)
+static uint64_t rank_bytes(const ek_fmt_tree_ensemble *p)
 {
     return ((uint64_t)p->columns * (is_wide(p) ? 2 : 1) + 3) & ~(uint64_t)3;
 }
 
 /* Ranks, then sums of integer leaves. */
-static uint64_t scratch(const ek_node *n)
+static uint64_t tree_ensemble_f32_scratch(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_tree_ensemble *p = n->params;
     return rank_bytes(p) + (p->leaf_bytes < 4 ? (uint64_t)p->targets * 4 : 0);
 }
 
@@ -221,7 +219,7 @@ static uint32_t rank_of(uint32_t column, const int32_t *cuts, uint32_t count, co
     return members ? below == count || cuts[below] != key : below;
 }
 
-static void rank_features(const ek_node *n, const params *p, const float *x)
+static void rank_features(const ek_node *n, const ek_fmt_tree_ensemble *p, const float *x)
 {
     const uint32_t *columns = (const uint32_t *)(const void *)at(n, p->table);
     const int32_t *cuts = (const int32_t *)(const void *)(columns + p->columns);
@@ -278,7 +276,7 @@ static uint32_t walk_wide(const uint8_t *node, const uint16_t *ranks)
     }
 }
 
-static uint32_t leaf_of(const params *p, const uint8_t *node, const void *ranks)
+static uint32_t leaf_of(const ek_fmt_tree_ensemble *p, const uint8_t *node, const void *ranks)
 {
     if (p->node_bytes == 4) return walk(node, ranks, 4, 8, 8);
     if (p->node_bytes == 3) return walk(node, ranks, 3, p->rank_bits, p->column_bits);
@@ -292,7 +290,7 @@ typedef struct leaf_tables {
     const uint32_t *firsts;
 } leaf_tables;
 
-static leaf_tables tables_of(const ek_node *n, const params *p, const sections *s)
+static leaf_tables tables_of(const ek_node *n, const ek_fmt_tree_ensemble *p, const sections *s)
 {
     leaf_tables l = { at(n, s->values), NULL, NULL, NULL };
     if (p->leaf_rows) {
@@ -303,12 +301,12 @@ static leaf_tables tables_of(const ek_node *n, const params *p, const sections *
     return l;
 }
 
-static int32_t integer_at(const params *p, const uint8_t *values, uint32_t i)
+static int32_t integer_at(const ek_fmt_tree_ensemble *p, const uint8_t *values, uint32_t i)
 {
     return p->leaf_bytes == 2 ? ((const int16_t *)(const void *)values)[i] : ((const int8_t *)values)[i];
 }
 
-static void add_value(const params *p, const uint8_t *values, uint32_t i, void *sums, uint32_t target)
+static void add_value(const ek_fmt_tree_ensemble *p, const uint8_t *values, uint32_t i, void *sums, uint32_t target)
 {
     const bool is_sum = p->aggregate <= EK_TREE_AGGREGATE_AVERAGE, is_min = p->aggregate == EK_TREE_AGGREGATE_MIN;
     if (p->leaf_bytes == 4) {
@@ -328,7 +326,7 @@ static void add_value(const params *p, const uint8_t *values, uint32_t i, void *
     }
 }
 
-static void add_leaf(const params *p, const leaf_tables *l, void *sums, uint32_t leaf, uint32_t target)
+static void add_leaf(const ek_fmt_tree_ensemble *p, const leaf_tables *l, void *sums, uint32_t leaf, uint32_t target)
 {
     if (!l->rows) {
         add_value(p, l->values, leaf, sums, target);
@@ -338,7 +336,7 @@ static void add_leaf(const params *p, const leaf_tables *l, void *sums, uint32_t
     for (uint32_t e = l->firsts[row]; e < end; e++) add_value(p, l->values, e, sums, l->targets[e]);
 }
 
-static void start(const params *p, float *floats, int32_t *integers)
+static void start(const ek_fmt_tree_ensemble *p, float *floats, int32_t *integers)
 {
     const bool min = p->aggregate == EK_TREE_AGGREGATE_MIN, max = p->aggregate == EK_TREE_AGGREGATE_MAX;
     const int32_t infinite = min ? NAN_KEY : max ? (int32_t)(NAN_KEY | INT32_MIN) : 0;
@@ -351,7 +349,8 @@ static void start(const params *p, float *floats, int32_t *integers)
 }
 
 /* A target that no leaf has scored has the score 0. */
-static void finish(const params *p, const float *base, float *out, const int32_t *integers)
+static void tree_ensemble_f32_finish(const ek_fmt_tree_ensemble *p, const float *base, float *out,
+                                     const int32_t *integers)
 {
     const bool extreme = p->aggregate > EK_TREE_AGGREGATE_AVERAGE;
     for (uint32_t t = 0; t < p->targets; t++) {
@@ -370,10 +369,10 @@ static void finish(const params *p, const float *base, float *out, const int32_t
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status tree_ensemble_f32_run(const ek_node *n)
 {
-    const params *p = n->params;
-    const sections s = lay_out(p);
+    const ek_fmt_tree_ensemble *p = n->params;
+    const sections s = tree_ensemble_f32_lay_out(p);
     const uint8_t *trees = at(n, s.trees), *targets = at(n, s.targets);
     const leaf_tables tables = tables_of(n, p, &s);
     const float *x = ek_in(n, 0), *base = (const float *)(const void *)at(n, s.base);
@@ -395,11 +394,14 @@ static ek_status run(const ek_node *n)
             leaf += leaf_count;
             turn = turn + 1 < p->targets ? turn + 1 : 0;
         }
-        finish(p, base, out, integers);
+        tree_ensemble_f32_finish(p, base, out, integers);
     }
     return EK_OK;
 }
 
-const ek_op ek_op_tree_ensemble_f32 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
-};
+const ek_op ek_op_tree_ensemble_f32 = { .inputs_min = 1,
+                                        .inputs_max = 1,
+                                        .outputs = 1,
+                                        .check = tree_ensemble_f32_check,
+                                        .scratch = tree_ensemble_f32_scratch,
+                                        .run = tree_ensemble_f32_run };

@@ -13,7 +13,7 @@
 #include "weights/blocks.h"
 #endif
 
-static inline const ek_fmt_conv_geometry *geometry_of(const ek_node *node)
+static inline const ek_fmt_conv_geometry *conv2d_geometry_of(const ek_node *node)
 {
     return &((const ek_fmt_conv2d *)node->params)->geometry;
 }
@@ -26,7 +26,7 @@ static inline uint32_t group_out(const ek_fmt_conv_geometry *g)
     return g->out_c / (uint32_t)g->groups;
 }
 
-static ek_status check(const ek_node *node)
+static ek_status conv2d_check(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -37,7 +37,7 @@ static ek_status check(const ek_node *node)
 }
 
 /* Of windows, with weights that are there. */
-static uint64_t plain_scratch(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
+static uint64_t conv2d_plain_scratch(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
 {
 #ifdef EK_GEMM_IN_PARTS
     if (ek_conv_in_lines(g, kernels)) return ek_conv_lines_scratch(g);
@@ -45,10 +45,10 @@ static uint64_t plain_scratch(const ek_fmt_conv_geometry *g, const ek_kernels *k
     return ek_window_needs_no_rows(g) ? 0 : ek_mul64(ek_conv_k(g), ek_gemm_rows(kernels) * sizeof(ek_element));
 }
 
-static uint64_t scratch(const ek_node *node)
+static uint64_t conv2d_scratch(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
-    const uint64_t plain = plain_scratch(&p->geometry, node->kernels);
+    const uint64_t plain = conv2d_plain_scratch(&p->geometry, node->kernels);
 #ifdef EK_CODED
     if (ek_is_coded(&p->codec)) {
         const ek_codec *codec = ek_codec_of(node, p->codec.id);
@@ -59,29 +59,29 @@ static uint64_t scratch(const ek_node *node)
     return plain;
 }
 
-static size_t packed_group(const ek_node *node)
+static size_t conv2d_packed_group(const ek_node *node)
 {
-    const ek_fmt_conv_geometry *g = geometry_of(node);
+    const ek_fmt_conv_geometry *g = conv2d_geometry_of(node);
     return ek_gemm_packed(node->kernels, group_out(g), (uint32_t)ek_conv_k(g));
 }
 
-static uint64_t packed_plain(const ek_node *node)
+static uint64_t conv2d_packed_plain(const ek_node *node)
 {
-    return (uint64_t)geometry_of(node)->groups * packed_group(node);
+    return (uint64_t)conv2d_geometry_of(node)->groups * conv2d_packed_group(node);
 }
 
-static uint64_t packed_bytes(const ek_node *node)
+static uint64_t conv2d_packed_bytes(const ek_node *node)
 {
 #ifdef EK_CODED
     const ek_fmt_conv2d *p = node->params;
     if (ek_is_coded(&p->codec))
-        return ek_coded_kept(node, packed_plain(node), ek_align16(ek_conv_k(&p->geometry) * p->geometry.out_c));
+        return ek_coded_kept(node, conv2d_packed_plain(node), ek_align16(ek_conv_k(&p->geometry) * p->geometry.out_c));
 #endif
-    return packed_plain(node);
+    return conv2d_packed_plain(node);
 }
 
 /* The group's weights in the file, or decoded. */
-static inline ek_gemm product(const ek_node *node, size_t group)
+static inline ek_gemm conv2d_product(const ek_node *node, size_t group)
 {
     const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -94,11 +94,11 @@ static inline ek_gemm product(const ek_node *node, size_t group)
     return gemm;
 }
 
-static inline void pack_plain(const ek_node *node, void *packed)
+static inline void conv2d_pack_plain(const ek_node *node, void *packed)
 {
-    const size_t bytes = packed_group(node);
-    for (size_t group = 0; group < geometry_of(node)->groups; group++) {
-        const ek_gemm gemm = product(node, group);
+    const size_t bytes = conv2d_packed_group(node);
+    for (size_t group = 0; group < conv2d_geometry_of(node)->groups; group++) {
+        const ek_gemm gemm = conv2d_product(node, group);
         ek_gemm_pack(node->kernels, (uint8_t *)packed + group * bytes, &gemm);
     }
 }
@@ -134,26 +134,26 @@ static void run_channels(const ek_node *node, size_t group, size_t first, const 
     }
 }
 
-static ek_status run_plain(const ek_node *node)
+static ek_status conv2d_run_plain(const ek_node *node)
 {
-    const size_t groups = geometry_of(node)->groups;
+    const size_t groups = conv2d_geometry_of(node)->groups;
     for (size_t group = 0; group < groups; group++) {
-        ek_gemm gemm = product(node, group);
-        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * packed_group(node);
+        ek_gemm gemm = conv2d_product(node, group);
+        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * conv2d_packed_group(node);
         run_channels(node, group, 0, &gemm);
     }
     return EK_OK;
 }
 
 #ifdef EK_CODED
-static ek_coded weights_of(const ek_node *node)
+static ek_coded conv2d_weights_of(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
     return ek_coded_of(node, p->weights, &p->codec, (uint32_t)ek_conv_k(&p->geometry));
 }
 
 /* To decode them before they are packed. */
-static inline uint64_t pack_room(const ek_node *node)
+static inline uint64_t conv2d_pack_room(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
     return ek_is_coded(&p->codec) && ek_gemm_wants_packed(node->kernels)
@@ -161,28 +161,28 @@ static inline uint64_t pack_room(const ek_node *node)
                : 0;
 }
 
-static inline void pack(const ek_node *node, void *packed)
+static inline void conv2d_pack(const ek_node *node, void *packed)
 {
     const ek_fmt_conv2d *p = node->params;
     if (!ek_is_coded(&p->codec)) {
-        pack_plain(node, packed);
+        conv2d_pack_plain(node, packed);
         return;
     }
-    const ek_coded w = weights_of(node);
-    int8_t *plain = (int8_t *)packed + packed_plain(node);
+    const ek_coded w = conv2d_weights_of(node);
+    int8_t *plain = (int8_t *)packed + conv2d_packed_plain(node);
     const ek_node n = ek_decoded(node, plain);
     w.codec->unpack(plain, &w, 0, p->geometry.out_c);
-    if (ek_gemm_wants_packed(node->kernels)) pack_plain(&n, packed);
+    if (ek_gemm_wants_packed(node->kernels)) conv2d_pack_plain(&n, packed);
 }
 
-static ek_status run_blocks(const ek_node *node)
+static ek_status conv2d_run_blocks(const ek_node *node)
 {
-    const ek_fmt_conv_geometry *g = geometry_of(node);
-    const ek_coded w = weights_of(node);
+    const ek_fmt_conv_geometry *g = conv2d_geometry_of(node);
+    const ek_coded w = conv2d_weights_of(node);
     const uint32_t all = group_out(g), block = EK_TYPED(ek_block)(node->kernels, w.codec, w.k, EK_BLOCK_CONV_CHANNELS);
-    uint8_t *room = (uint8_t *)node->scratch + ek_align16(plain_scratch(g, node->kernels));
+    uint8_t *room = (uint8_t *)node->scratch + ek_align16(conv2d_plain_scratch(g, node->kernels));
     for (size_t group = 0; group < g->groups; group++) {
-        ek_gemm gemm = product(node, group);
+        ek_gemm gemm = conv2d_product(node, group);
         for (uint32_t first = 0; first < all; first += gemm.n) {
             gemm.n = all - first < block ? all - first : block;
             EK_TYPED(ek_block_load)(&gemm, node->kernels, &w, group * all + first, block, room);
@@ -193,13 +193,13 @@ static ek_status run_blocks(const ek_node *node)
     return EK_OK;
 }
 
-static ek_status run(const ek_node *node)
+static ek_status conv2d_run(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
-    if (!ek_is_coded(&p->codec)) return run_plain(node);
-    if (!node->packed) return run_blocks(node);
+    if (!ek_is_coded(&p->codec)) return conv2d_run_plain(node);
+    if (!node->packed) return conv2d_run_blocks(node);
     const ek_node n = ek_decoded(node, node->packed);
-    return run_plain(ek_gemm_wants_packed(node->kernels) ? node : &n);
+    return conv2d_run_plain(ek_gemm_wants_packed(node->kernels) ? node : &n);
 }
 #endif
 
@@ -207,15 +207,15 @@ const ek_op EK_CODED_OP(conv2d) = {
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs = 1,
-    .check = check,
-    .scratch = scratch,
-    .packed_bytes = packed_bytes,
+    .check = conv2d_check,
+    .scratch = conv2d_scratch,
+    .packed_bytes = conv2d_packed_bytes,
 #ifdef EK_CODED
-    EK_OP_PACK_IN(pack_room, pack),
-    .run = run,
+    EK_OP_PACK_IN(conv2d_pack_room, conv2d_pack),
+    .run = conv2d_run,
 #else
-    .pack = EK_OP_PACK(pack_plain),
-    .run = run_plain,
+    .pack = EK_OP_PACK(conv2d_pack_plain),
+    .run = conv2d_run_plain,
 #endif
     .weights_at = offsetof(ek_fmt_conv2d, weights),
 };

@@ -12,7 +12,7 @@ static inline uint64_t biases(const ek_fmt_conv_geometry *g)
     return (EK_BIAS_PER_PHASE ? (uint64_t)g->stride_h * g->stride_w : 1) * g->out_c;
 }
 
-static ek_status check(const ek_node *node)
+static ek_status conv_transpose2d_check(const ek_node *node)
 {
     const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -23,7 +23,7 @@ static ek_status check(const ek_node *node)
     return EK_OK;
 }
 
-static uint64_t scratch(const ek_node *node)
+static uint64_t conv_transpose2d_scratch(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = &((const ek_fmt_conv_transpose2d *)node->params)->geometry;
     return ek_mul64(ek_phases_most_k(g), ek_gemm_rows(node->kernels) * sizeof(ek_element));
@@ -34,23 +34,23 @@ static uint32_t phase_k(const ek_phases *p)
     return ek_phase_taps(p) * (p->geometry->in_c / (uint32_t)p->geometry->groups);
 }
 
-static size_t packed_group(const ek_node *node, const ek_phases *p)
+static size_t conv_transpose2d_packed_group(const ek_node *node, const ek_phases *p)
 {
     const uint32_t k = phase_k(p);
     return k ? ek_gemm_packed(node->kernels, p->geometry->out_c / (uint32_t)p->geometry->groups, k) : 0;
 }
 
-static uint64_t packed_bytes(const ek_node *node)
+static uint64_t conv_transpose2d_packed_bytes(const ek_node *node)
 {
     const ek_fmt_conv_transpose2d *p = node->params;
     uint64_t bytes = 0;
     for (ek_phases phases = ek_phases_begin(&p->geometry); ek_phases_next(&phases);)
-        bytes += (uint64_t)p->geometry.groups * packed_group(node, &phases);
+        bytes += (uint64_t)p->geometry.groups * conv_transpose2d_packed_group(node, &phases);
     return bytes;
 }
 
 /* The weights and biases of the first group in the file. */
-static ek_gemm product(const ek_node *node, const ek_phases *phases)
+static ek_gemm conv_transpose2d_product(const ek_node *node, const ek_phases *phases)
 {
     const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -69,22 +69,22 @@ static void next_group(ek_gemm *gemm)
     ek_gemm_skip(gemm, gemm->n);
 }
 
-static inline void pack(const ek_node *node, void *packed)
+static inline void conv_transpose2d_pack(const ek_node *node, void *packed)
 {
     const ek_fmt_conv_transpose2d *p = node->params;
     uint8_t *to = packed;
     for (ek_phases phases = ek_phases_begin(&p->geometry); ek_phases_next(&phases);) {
-        ek_gemm gemm = product(node, &phases);
+        ek_gemm gemm = conv_transpose2d_product(node, &phases);
         if (!gemm.k) continue;
         for (size_t group = 0; group < p->geometry.groups; group++, next_group(&gemm)) {
             ek_gemm_pack(node->kernels, to, &gemm);
-            to += packed_group(node, &phases);
+            to += conv_transpose2d_packed_group(node, &phases);
         }
     }
 }
 
 /* No tap reaches the phase: its outputs are the bias. */
-static void fill(const ek_conv *c, const ek_window *w)
+static void conv_transpose2d_fill(const ek_conv *c, const ek_window *w)
 {
     for (int32_t y = 0; y < w->out_h; y++)
         for (int32_t x = 0; x < w->out_w; x++)
@@ -100,17 +100,17 @@ static void run_phase(const ek_node *node, const ek_phases *phases, ek_conv *con
         if (conv->gemm.k)
             ek_conv_run(conv, w, node->scratch);
         else
-            fill(conv, w);
+            conv_transpose2d_fill(conv, w);
     }
 }
 
-static ek_status run(const ek_node *node)
+static ek_status conv_transpose2d_run(const ek_node *node)
 {
     const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const uint8_t *packed = node->packed;
     for (ek_phases phases = ek_phases_begin(g); ek_phases_next(&phases);) {
-        ek_gemm gemm = product(node, &phases);
+        ek_gemm gemm = conv_transpose2d_product(node, &phases);
         const size_t first = ((size_t)phases.y * g->out_w + (size_t)phases.x) * g->out_c;
         for (size_t group = 0; group < g->groups; group++, next_group(&gemm)) {
             ek_conv conv = { .kernels = node->kernels,
@@ -122,7 +122,7 @@ static ek_status run(const ek_node *node)
             w.in = (const uint8_t *)ek_in(node, 0) + group * w.part;
             if (packed) {
                 conv.gemm.weights = packed;
-                packed += packed_group(node, &phases);
+                packed += conv_transpose2d_packed_group(node, &phases);
             }
             run_phase(node, &phases, &conv, &w);
         }
@@ -134,10 +134,10 @@ const ek_op EK_TYPED(ek_op_conv_transpose2d) = {
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs = 1,
-    .check = check,
-    .scratch = scratch,
-    .packed_bytes = packed_bytes,
-    .pack = EK_OP_PACK(pack),
+    .check = conv_transpose2d_check,
+    .scratch = conv_transpose2d_scratch,
+    .packed_bytes = conv_transpose2d_packed_bytes,
+    .pack = EK_OP_PACK(conv_transpose2d_pack),
     .weights_at = offsetof(ek_fmt_conv_transpose2d, weights),
-    .run = run,
+    .run = conv_transpose2d_run,
 };

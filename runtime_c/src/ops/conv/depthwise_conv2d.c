@@ -10,7 +10,7 @@ static inline uint32_t taps_of(const ek_fmt_conv_geometry *g)
     return (uint32_t)g->kernel_h * g->kernel_w;
 }
 
-static ek_status check(const ek_node *node)
+static ek_status depthwise_conv2d_check(const ek_node *node)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -33,18 +33,18 @@ static ek_depthwise part_of(const ek_node *node, const void *weights, size_t fir
 }
 
 /* Of lines and taps, with weights that are there. */
-static uint64_t plain_scratch(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
+static uint64_t depthwise_conv2d_plain_scratch(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
 {
     if (ek_depthwise_wants_packed(kernels)) return ek_lines_scratch(g, sizeof(ek_element));
     return ek_taps_scratch(g, sizeof(ek_element)) + ek_depthwise_spare(g);
 }
 
-static size_t packed_plain(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
+static size_t depthwise_conv2d_packed_plain(const ek_fmt_conv_geometry *g, const ek_kernels *kernels)
 {
     return ek_depthwise_packed(kernels, taps_of(g), g->out_c);
 }
 
-static inline void pack_plain(const ek_node *node, void *packed)
+static inline void depthwise_conv2d_pack_plain(const ek_node *node, void *packed)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_depthwise all = part_of(node, ek_weights_of(node, p->weights), 0, p->geometry.kernel_h);
@@ -70,7 +70,7 @@ static void run_packed(const ek_node *node)
     }
 }
 
-static ek_status run_plain(const ek_node *node)
+static ek_status depthwise_conv2d_run_plain(const ek_node *node)
 {
     if (node->packed) {
         run_packed(node);
@@ -108,21 +108,21 @@ static uint64_t decoded_bytes(const ek_fmt_conv_geometry *g)
 }
 
 /* The decoded weights, and as the kernels want them. Too much where they cannot pack them. */
-static uint64_t scratch(const ek_node *node)
+static uint64_t depthwise_conv2d_scratch(const ek_node *node)
 {
     const ek_kernels *kernels = node->kernels;
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    const uint64_t plain = plain_scratch(g, kernels);
+    const uint64_t plain = depthwise_conv2d_plain_scratch(g, kernels);
     if (!ek_is_coded(&p->codec)) return plain;
     if (ek_depthwise_wants_packed(kernels) && !ek_depthwise_can_pack(kernels)) return UINT64_MAX;
-    return ek_add64(ek_align16(plain), decoded_bytes(g) + packed_plain(g, kernels));
+    return ek_add64(ek_align16(plain), decoded_bytes(g) + depthwise_conv2d_packed_plain(g, kernels));
 }
 
-static uint64_t packed_bytes(const ek_node *node)
+static uint64_t depthwise_conv2d_packed_bytes(const ek_node *node)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
-    const uint64_t plain = packed_plain(&p->geometry, node->kernels);
+    const uint64_t plain = depthwise_conv2d_packed_plain(&p->geometry, node->kernels);
     return ek_is_coded(&p->codec) ? ek_coded_kept(node, plain, decoded_bytes(&p->geometry)) : plain;
 }
 
@@ -132,52 +132,52 @@ static void pack_from(const ek_node *node, void *packed, int8_t *plain)
     const ek_coded w = ek_coded_of(node, p->weights, &p->codec, taps_of(&p->geometry));
     const ek_node n = ek_decoded(node, plain);
     w.codec->unpack_taps(plain, &w, p->geometry.out_c);
-    if (ek_depthwise_wants_packed(node->kernels)) pack_plain(&n, packed);
+    if (ek_depthwise_wants_packed(node->kernels)) depthwise_conv2d_pack_plain(&n, packed);
 }
 
 /* To decode them before they are packed. */
-static inline uint64_t pack_room(const ek_node *node)
+static inline uint64_t depthwise_conv2d_pack_room(const ek_node *node)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const bool decodes = ek_is_coded(&p->codec) && ek_depthwise_wants_packed(node->kernels);
     return decodes ? decoded_bytes(&p->geometry) : 0;
 }
 
-static inline void pack(const ek_node *node, void *packed)
+static inline void depthwise_conv2d_pack(const ek_node *node, void *packed)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     if (ek_is_coded(&p->codec))
-        pack_from(node, packed, (int8_t *)packed + packed_plain(&p->geometry, node->kernels));
+        pack_from(node, packed, (int8_t *)packed + depthwise_conv2d_packed_plain(&p->geometry, node->kernels));
     else
-        pack_plain(node, packed);
+        depthwise_conv2d_pack_plain(node, packed);
 }
 
-static ek_status run(const ek_node *node)
+static ek_status depthwise_conv2d_run(const ek_node *node)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    if (!ek_is_coded(&p->codec)) return run_plain(node);
-    uint8_t *plain = (uint8_t *)node->scratch + ek_align16(plain_scratch(g, node->kernels));
+    if (!ek_is_coded(&p->codec)) return depthwise_conv2d_run_plain(node);
+    uint8_t *plain = (uint8_t *)node->scratch + ek_align16(depthwise_conv2d_plain_scratch(g, node->kernels));
     uint8_t *packed = plain + decoded_bytes(g);
     ek_node n = ek_decoded(node, node->packed ? node->packed : plain);
     if (!node->packed) pack_from(node, packed, (int8_t *)plain);
     if (ek_depthwise_wants_packed(node->kernels)) n.packed = node->packed ? node->packed : packed;
-    return run_plain(&n);
+    return depthwise_conv2d_run_plain(&n);
 }
 #else
-static inline const ek_fmt_conv_geometry *geometry_of(const ek_node *node)
+static inline const ek_fmt_conv_geometry *depthwise_conv2d_geometry_of(const ek_node *node)
 {
     return &((const ek_fmt_depthwise_conv2d *)node->params)->geometry;
 }
 
-static uint64_t scratch(const ek_node *node)
+static uint64_t depthwise_conv2d_scratch(const ek_node *node)
 {
-    return plain_scratch(geometry_of(node), node->kernels);
+    return depthwise_conv2d_plain_scratch(depthwise_conv2d_geometry_of(node), node->kernels);
 }
 
-static uint64_t packed_bytes(const ek_node *node)
+static uint64_t depthwise_conv2d_packed_bytes(const ek_node *node)
 {
-    return packed_plain(geometry_of(node), node->kernels);
+    return depthwise_conv2d_packed_plain(depthwise_conv2d_geometry_of(node), node->kernels);
 }
 #endif
 
@@ -185,15 +185,15 @@ const ek_op EK_CODED_OP(depthwise_conv2d) = {
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs = 1,
-    .check = check,
-    .scratch = scratch,
-    .packed_bytes = packed_bytes,
+    .check = depthwise_conv2d_check,
+    .scratch = depthwise_conv2d_scratch,
+    .packed_bytes = depthwise_conv2d_packed_bytes,
 #ifdef EK_CODED
-    EK_OP_PACK_IN(pack_room, pack),
-    .run = run,
+    EK_OP_PACK_IN(depthwise_conv2d_pack_room, depthwise_conv2d_pack),
+    .run = depthwise_conv2d_run,
 #else
-    .pack = EK_OP_PACK(pack_plain),
-    .run = run_plain,
+    .pack = EK_OP_PACK(depthwise_conv2d_pack_plain),
+    .run = depthwise_conv2d_run_plain,
 #endif
     .weights_at = offsetof(ek_fmt_depthwise_conv2d, weights),
 };

@@ -8,7 +8,7 @@ static bool known(uint16_t dtype)
     return dtype == EK_DTYPE_FLOAT32 || dtype == EK_DTYPE_INT32 || dtype == EK_DTYPE_UINT8;
 }
 
-static ek_status check(const ek_node *n)
+static ek_status cast_check(const ek_node *n)
 {
     const ek_fmt_cast *p = n->params;
     const uint16_t to = p->to == TO_BOOL ? EK_DTYPE_UINT8 : p->to;
@@ -52,7 +52,7 @@ CAST(u8_s32, uint8_t, int32_t, x)
 CAST(u8_u8, uint8_t, uint8_t, x)
 CAST(u8_bool, uint8_t, uint8_t, x != 0)
 
-static ek_status run(const ek_node *n)
+static ek_status cast_run(const ek_node *n)
 {
     typedef void cast_fn(void *, const void *, size_t);
     static cast_fn *const casts[3][4] = {
@@ -67,4 +67,4 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_cast = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_cast = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = cast_check, .run = cast_run };

@@ -71,7 +71,7 @@ static bool holds(uint32_t dtype, uint32_t code)
     }
 }
 
-static ek_status check(const ek_node *n)
+static ek_status convert_check(const ek_node *n)
 {
     const ek_fmt_convert *p = n->params;
     const uint8_t from = ek_in_type(n, 0)->dtype, to = ek_out_type(n, 0)->dtype;
@@ -209,7 +209,7 @@ static bool convert_half(const ek_fmt_convert *p, uint8_t from, uint8_t to, cons
     return false;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status convert_run(const ek_node *n)
 {
     const ek_fmt_convert *p = n->params;
     const uint8_t from = ek_in_type(n, 0)->dtype, to = ek_out_type(n, 0)->dtype;
@@ -227,4 +227,6 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_convert = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_convert = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = convert_check, .run = convert_run
+};

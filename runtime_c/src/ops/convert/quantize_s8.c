@@ -1,7 +1,7 @@
 /* float32 to int8, per tensor. */
 #include "op.h"
 
-static ek_status check(const ek_node *n)
+static ek_status quantize_s8_check(const ek_node *n)
 {
     const ek_fmt_quantize *p = n->params;
     const bool range = p->scale > 0 && p->zero >= INT8_MIN && p->zero <= INT8_MAX;
@@ -9,11 +9,13 @@ static ek_status check(const ek_node *n)
     return range && fits ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status quantize_s8_run(const ek_node *n)
 {
     const ek_fmt_quantize *p = n->params;
     n->kernels->quantize_f32_s8(ek_out(n, 0), ek_in(n, 0), p->count, p->scale, p->zero);
     return EK_OK;
 }
 
-const ek_op ek_op_quantize_s8 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_quantize_s8 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = quantize_s8_check, .run = quantize_s8_run
+};

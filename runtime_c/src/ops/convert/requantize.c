@@ -8,7 +8,7 @@ static bool check_range(uint8_t dtype, int32_t zero, int32_t qmin, int32_t qmax)
     return dtype == EK_DTYPE_INT16 && !zero && ek_check_q_range16(qmin, qmax);
 }
 
-static ek_status check(const ek_node *n)
+static ek_status requantize_check(const ek_node *n)
 {
     const ek_fmt_requantize *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
@@ -33,7 +33,7 @@ REQUANTIZE(s8_s16, int8_t, int16_t)
 REQUANTIZE(s16_s8, int16_t, int8_t)
 REQUANTIZE(s16_s16, int16_t, int16_t)
 
-static ek_status run(const ek_node *n)
+static ek_status requantize_run(const ek_node *n)
 {
     const ek_fmt_requantize *p = n->params;
     if (ek_in_type(n, 0)->dtype == EK_DTYPE_INT8)
@@ -45,6 +45,9 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_requantize = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
-};
+const ek_op ek_op_requantize = { .inputs_min = 1,
+                                 .inputs_max = 1,
+                                 .outputs = 1,
+                                 .in_place = EK_INPUT_0,
+                                 .check = requantize_check,
+                                 .run = requantize_run };

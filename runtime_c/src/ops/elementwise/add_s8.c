@@ -3,11 +3,13 @@
 
 #define ELEMENT int8_t
 
-typedef ek_fmt_add params;
-typedef ek_add_s8 terms;
-
 /* The sum stays in 32 bits: it is linear, so its extremes are at the corners. */
-static bool fits(const params *p)
+#define PARAMS  ek_fmt_add
+#define TERMS   ek_add_s8
+#define EK_BODY add_s8
+#include "broadcast_kernel.h"
+
+static bool fits(const ek_fmt_add *p)
 {
     for (int corner = 0; corner < 4; corner++) {
         const int64_t a = corner & 1 ? INT8_MAX : INT8_MIN, b = corner & 2 ? INT8_MAX : INT8_MIN;
@@ -17,9 +19,9 @@ static bool fits(const params *p)
     return true;
 }
 
-static ek_status check(const ek_node *n)
+static ek_status add_s8_check(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_add *p = n->params;
     const int64_t limit = 1 << 22;
     const bool multipliers = p->a_multiplier <= limit && p->a_multiplier >= -limit && p->b_multiplier <= limit &&
                              p->b_multiplier >= -limit && fits(p);
@@ -27,9 +29,9 @@ static ek_status check(const ek_node *n)
     return multipliers && range && ek_check_broadcast(n, &p->shape, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static terms terms_of(const params *p, bool swap)
+static ek_add_s8 add_s8_terms_of(const ek_fmt_add *p, bool swap)
 {
-    return (terms){
+    return (ek_add_s8){
         .a_multiplier = swap ? p->b_multiplier : p->a_multiplier,
         .b_multiplier = swap ? p->a_multiplier : p->b_multiplier,
         .bias = p->bias,
@@ -39,14 +41,15 @@ static terms terms_of(const params *p, bool swap)
     };
 }
 
-static void row(const ek_kernels *kernels, int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count,
-                const terms *t)
+static void add_s8_row(const ek_kernels *kernels, int8_t *out, const int8_t *a, const int8_t *b, size_t b_step,
+                       size_t count, const ek_add_s8 *t)
 {
     kernels->add_s8(out, a, b, b_step, count, t);
 }
 
-#include "broadcast_kernel.h"
-
-const ek_op ek_op_add_s8 = {
-    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
-};
+const ek_op ek_op_add_s8 = { .inputs_min = 2,
+                             .inputs_max = 2,
+                             .outputs = 1,
+                             .in_place = EK_INPUT_0 | EK_INPUT_1,
+                             .check = add_s8_check,
+                             .run = EK_OWN(run) };

@@ -5,13 +5,18 @@
 #include "broadcast.h"
 #include "element.h"
 
-typedef int64_t number_s64;
-typedef uint64_t number_u64;
-typedef double number_f64;
+#define NUMBER_s64 int64_t
+#define NUMBER_u64 uint64_t
+#define NUMBER_f64 double
 /* What sums and products are computed in, modulo 2^64. */
-typedef uint64_t modular_s64;
-typedef uint64_t modular_u64;
-typedef double modular_f64;
+#define MODULAR_s64 uint64_t
+#define MODULAR_u64 uint64_t
+#define MODULAR_f64 double
+
+#define ELEMENT EK_TYPED(NUMBER)
+#define PARAMS  ek_fmt_binary
+#define EK_BODY EK_TYPED(binary)
+#include "broadcast_run.h"
 
 enum {
     dtype_s64 = EK_DTYPE_INT64,
@@ -19,19 +24,15 @@ enum {
     dtype_f64 = EK_DTYPE_FLOAT64,
 };
 
-typedef EK_TYPED(number) number;
-typedef EK_TYPED(modular) modular;
-
-#define ELEMENT number
-
-typedef ek_fmt_binary params;
+typedef EK_TYPED(NUMBER) number;
+typedef EK_TYPED(MODULAR) modular;
 
 typedef number pair_fn(number x, number y);
 
-#define PAIR(name, expression)             \
-    static number name(number x, number y) \
-    {                                      \
-        return (number)(expression);       \
+#define PAIR(name, expression)                     \
+    static number EK_OWN(name)(number x, number y) \
+    {                                              \
+        return (number)(expression);               \
     }
 
 PAIR(add, (modular)x + (modular)y)
@@ -66,28 +67,35 @@ static inline uint64_t powered(uint64_t x, uint64_t y)
 #define POWER_f64 pow(x, y)
 PAIR(power, EK_TYPED(POWER))
 
-static pair_fn *const pairs[] = {
-    [EK_BINARY_FN_ADD] = add,     [EK_BINARY_FN_SUB] = sub,     [EK_BINARY_FN_MUL] = mul,
-    [EK_BINARY_FN_DIV] = divide,  [EK_BINARY_FN_MIN] = minimum, [EK_BINARY_FN_MAX] = maximum,
-    [EK_BINARY_FN_POW] = power,   [EK_BINARY_FN_LESS] = less,   [EK_BINARY_FN_LESS_OR_EQUAL] = less_or_equal,
-    [EK_BINARY_FN_EQUAL] = equal,
+static pair_fn *const binary_pairs[] = {
+    [EK_BINARY_FN_ADD] = EK_OWN(add),
+    [EK_BINARY_FN_SUB] = EK_OWN(sub),
+    [EK_BINARY_FN_MUL] = EK_OWN(mul),
+    [EK_BINARY_FN_DIV] = EK_OWN(divide),
+    [EK_BINARY_FN_MIN] = EK_OWN(minimum),
+    [EK_BINARY_FN_MAX] = EK_OWN(maximum),
+    [EK_BINARY_FN_POW] = EK_OWN(power),
+    [EK_BINARY_FN_LESS] = EK_OWN(less),
+    [EK_BINARY_FN_LESS_OR_EQUAL] = EK_OWN(less_or_equal),
+    [EK_BINARY_FN_EQUAL] = EK_OWN(equal),
 };
 
-static ek_status check(const ek_node *n)
+static ek_status binary_check(const ek_node *n)
 {
-    const params *p = n->params;
-    const bool known = p->fn < sizeof(pairs) / sizeof(pairs[0]) && p->fn != EK_BINARY_FN_PRELU;
+    const ek_fmt_binary *p = n->params;
+    const bool known = p->fn < sizeof(binary_pairs) / sizeof(binary_pairs[0]) && p->fn != EK_BINARY_FN_PRELU;
     return known && !p->qmin && !p->qmax && ek_check_broadcast(n, &p->shape, EK_TYPED(dtype)) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static void row(number *out, const number *a, const number *b, const params *p)
+static void EK_OWN(row)(number *out, const number *a, const number *b, const ek_fmt_binary *p)
 {
     const ek_fmt_broadcast *s = &p->shape;
-    for (size_t i = 0; i < s->dims[3]; i++) out[i] = pairs[p->fn](a[i * s->a[3]], b[i * s->b[3]]);
+    for (size_t i = 0; i < s->dims[3]; i++) out[i] = binary_pairs[p->fn](a[i * s->a[3]], b[i * s->b[3]]);
 }
 
-#include "broadcast_run.h"
-
-const ek_op EK_TYPED(ek_op_binary) = {
-    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
-};
+const ek_op EK_TYPED(ek_op_binary) = { .inputs_min = 2,
+                                       .inputs_max = 2,
+                                       .outputs = 1,
+                                       .in_place = EK_INPUT_0 | EK_INPUT_1,
+                                       .check = binary_check,
+                                       .run = EK_OWN(run) };

@@ -4,40 +4,41 @@
 #include "broadcast.h"
 
 #define ELEMENT float
+#define PARAMS  ek_fmt_binary
+#define EK_BODY binary_f32
+#include "broadcast_run.h"
 
-typedef ek_fmt_binary params;
+typedef void row_fn(float *out, const float *a, const float *b, const ek_fmt_binary *p);
 
-typedef void row_fn(float *out, const float *a, const float *b, const params *p);
-
-static inline float clamp(float v, float lo, float hi)
+static inline float binary_f32_clamp(float v, float lo, float hi)
 {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
 /* A loop for each way to repeat, so that each is vectorized. */
-#define ROW(name, expression)                                                     \
-    static void name(float *out, const float *a, const float *b, const params *p) \
-    {                                                                             \
-        const size_t count = p->shape.dims[3];                                    \
-        const float lo = ek_f32(p->qmin), hi = ek_f32(p->qmax);                   \
-        if (p->shape.a[3] && p->shape.b[3]) {                                     \
-            for (size_t i = 0; i < count; i++) {                                  \
-                const float x = a[i], y = b[i];                                   \
-                out[i] = clamp(expression, lo, hi);                               \
-            }                                                                     \
-        } else if (p->shape.a[3]) {                                               \
-            const float y = b[0];                                                 \
-            for (size_t i = 0; i < count; i++) {                                  \
-                const float x = a[i];                                             \
-                out[i] = clamp(expression, lo, hi);                               \
-            }                                                                     \
-        } else {                                                                  \
-            const float x = a[0];                                                 \
-            for (size_t i = 0; i < count; i++) {                                  \
-                const float y = b[i];                                             \
-                out[i] = clamp(expression, lo, hi);                               \
-            }                                                                     \
-        }                                                                         \
+#define ROW(name, expression)                                                            \
+    static void name(float *out, const float *a, const float *b, const ek_fmt_binary *p) \
+    {                                                                                    \
+        const size_t count = p->shape.dims[3];                                           \
+        const float lo = ek_f32(p->qmin), hi = ek_f32(p->qmax);                          \
+        if (p->shape.a[3] && p->shape.b[3]) {                                            \
+            for (size_t i = 0; i < count; i++) {                                         \
+                const float x = a[i], y = b[i];                                          \
+                out[i] = binary_f32_clamp(expression, lo, hi);                           \
+            }                                                                            \
+        } else if (p->shape.a[3]) {                                                      \
+            const float y = b[0];                                                        \
+            for (size_t i = 0; i < count; i++) {                                         \
+                const float x = a[i];                                                    \
+                out[i] = binary_f32_clamp(expression, lo, hi);                           \
+            }                                                                            \
+        } else {                                                                         \
+            const float x = a[0];                                                        \
+            for (size_t i = 0; i < count; i++) {                                         \
+                const float y = b[i];                                                    \
+                out[i] = binary_f32_clamp(expression, lo, hi);                           \
+            }                                                                            \
+        }                                                                                \
     }
 
 static inline float power(float x, float y)
@@ -61,20 +62,21 @@ static row_fn *const rows[] = {
     [EK_BINARY_FN_POW] = power_of, [EK_BINARY_FN_PRELU] = prelu,
 };
 
-static ek_status check(const ek_node *n)
+static ek_status binary_f32_check(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_binary *p = n->params;
     const bool known = p->fn < sizeof(rows) / sizeof(rows[0]);
     return known && ek_check_broadcast(n, &p->shape, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static void row(float *out, const float *a, const float *b, const params *p)
+static void binary_f32_row(float *out, const float *a, const float *b, const ek_fmt_binary *p)
 {
     rows[p->fn](out, a, b, p);
 }
 
-#include "broadcast_run.h"
-
-const ek_op ek_op_binary_f32 = {
-    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .in_place = EK_INPUT_0 | EK_INPUT_1, .check = check, .run = run
-};
+const ek_op ek_op_binary_f32 = { .inputs_min = 2,
+                                 .inputs_max = 2,
+                                 .outputs = 1,
+                                 .in_place = EK_INPUT_0 | EK_INPUT_1,
+                                 .check = binary_f32_check,
+                                 .run = EK_OWN(run) };

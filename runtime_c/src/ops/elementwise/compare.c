@@ -34,7 +34,7 @@ static void of_bool(uint8_t *out, const void *in_a, const void *in_b, const ek_f
     }
 }
 
-static ek_status check(const ek_node *n)
+static ek_status compare_check(const ek_node *n)
 {
     const ek_fmt_compare *p = n->params;
     const bool orders =
@@ -44,7 +44,7 @@ static ek_status check(const ek_node *n)
     return fits ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status compare_run(const ek_node *n)
 {
     typedef void rows_fn(uint8_t *, const void *, const void *, const ek_fmt_broadcast *, const ek_rows *, uint16_t);
     const ek_fmt_compare *p = n->params;
@@ -61,4 +61,6 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_compare = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_compare = {
+    .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = compare_check, .run = compare_run
+};

@@ -3,17 +3,19 @@
  *     WIDE             holds (element - zero) * multiplier and 2^29
  *     LIMIT            of multipliers
  */
+#ifndef EK_PRELU_H
+#define EK_PRELU_H
+
+#include "own.h"
 #include "ops/axis.h"
 #include "fixed_point.h"
 
-typedef ek_fmt_prelu params;
-
-static bool multiplier_fits(int32_t multiplier)
+static bool EK_OWN(multiplier_fits)(int32_t multiplier)
 {
     return multiplier >= -(LIMIT) && multiplier <= (LIMIT);
 }
 
-static bool check_body(const ek_node *n, const params *p)
+static bool EK_OWN(check_body)(const ek_node *n, const ek_fmt_prelu *p)
 {
     const ek_fmt_axis_view *v = &p->view;
     if (!ek_check_view(n, v, DTYPE) || !ek_check_out(n, 0, DTYPE, ek_mul64(ek_mul64(v->outer, v->axis), v->inner)) ||
@@ -21,11 +23,12 @@ static bool check_body(const ek_node *n, const params *p)
         return false;
     const int32_t *slopes = ek_blob(n, p->table);
     for (uint32_t i = 0; i < v->axis; i++)
-        if (!multiplier_fits(slopes[i])) return false;
-    return multiplier_fits(p->multiplier);
+        if (!EK_OWN(multiplier_fits)(slopes[i])) return false;
+    return EK_OWN(multiplier_fits)(p->multiplier);
 }
 
-static void row(ELEMENT *out, const ELEMENT *in, const int32_t *slopes, size_t step, size_t count, const params *p)
+static void EK_OWN(row)(ELEMENT *out, const ELEMENT *in, const int32_t *slopes, size_t step, size_t count,
+                        const ek_fmt_prelu *p)
 {
     const int32_t above = p->multiplier, input_zero = p->input_zero, shift = p->shift;
     const WIDE half = (WIDE)1 << (shift - 1), zero = p->output_zero, qmin = p->qmin, qmax = p->qmax;
@@ -36,18 +39,20 @@ static void row(ELEMENT *out, const ELEMENT *in, const int32_t *slopes, size_t s
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status EK_OWN(run)(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_prelu *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
     const int32_t *slopes = ek_blob(n, p->table);
     const ELEMENT *in = ek_in(n, 0);
     ELEMENT *out = ek_out(n, 0);
     for (size_t o = 0; o < p->view.outer; o++, in += axis * inner, out += axis * inner) {
         if (inner == 1)
-            row(out, in, slopes, 1, axis, p);
+            EK_OWN(row)(out, in, slopes, 1, axis, p);
         else
-            for (size_t c = 0; c < axis; c++) row(out + c * inner, in + c * inner, slopes + c, 0, inner, p);
+            for (size_t c = 0; c < axis; c++) EK_OWN(row)(out + c * inner, in + c * inner, slopes + c, 0, inner, p);
     }
     return EK_OK;
 }
+
+#endif

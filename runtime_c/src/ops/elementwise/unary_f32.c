@@ -17,7 +17,7 @@ typedef void unary_fn(float *out, const float *in, size_t count, float alpha, fl
         }                                                                                \
     }
 
-static inline float clamp(float v, float lo, float hi)
+static inline float unary_f32_clamp(float v, float lo, float hi)
 {
     return v < lo ? lo : v > hi ? hi : v;
 }
@@ -36,7 +36,7 @@ static inline float elu_of(float x, float alpha)
 #define SQRT_HALF      0.70710678f
 #define SQRT_TWO_BY_PI 0.79788456f
 
-UNARY(clip, clamp(x, alpha, beta))
+UNARY(clip, unary_f32_clamp(x, alpha, beta))
 UNARY(sigmoid, 1.0f / (1.0f + expf(-x)))
 UNARY(hyperbolic_tangent, tanhf(x))
 UNARY(exponential, expf(x))
@@ -45,8 +45,8 @@ UNARY(square_root, sqrtf(x))
 UNARY(absolute, fabsf(x))
 UNARY(negative, -x)
 UNARY(error_function, erff(x))
-UNARY(hard_sigmoid, clamp(beta + alpha * x, 0.0f, 1.0f))
-UNARY(hard_swish, clamp(0.5f + x * (1.0f / 6.0f), 0.0f, 1.0f) * x)
+UNARY(hard_sigmoid, unary_f32_clamp(beta + alpha * x, 0.0f, 1.0f))
+UNARY(hard_swish, unary_f32_clamp(0.5f + x * (1.0f / 6.0f), 0.0f, 1.0f) * x)
 UNARY(leaky_relu, x < 0 ? alpha * x : x)
 UNARY(elu, elu_of(x, alpha))
 UNARY(selu, elu_of(x, alpha) * beta)
@@ -96,7 +96,7 @@ static unary_fn *const functions[] = {
     [EK_UNARY_FN_THRESHOLDED_RELU] = thresholded_relu,
 };
 
-static ek_status check(const ek_node *n)
+static ek_status unary_f32_check(const ek_node *n)
 {
     const ek_fmt_unary *p = n->params;
     const bool known = p->fn < sizeof(functions) / sizeof(functions[0]);
@@ -104,13 +104,16 @@ static ek_status check(const ek_node *n)
     return known && fits ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status unary_f32_run(const ek_node *n)
 {
     const ek_fmt_unary *p = n->params;
     functions[p->fn](ek_out(n, 0), ek_in(n, 0), p->count, p->alpha, p->beta);
     return EK_OK;
 }
 
-const ek_op ek_op_unary_f32 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
-};
+const ek_op ek_op_unary_f32 = { .inputs_min = 1,
+                                .inputs_max = 1,
+                                .outputs = 1,
+                                .in_place = EK_INPUT_0,
+                                .check = unary_f32_check,
+                                .run = unary_f32_run };

@@ -1,7 +1,7 @@
 /* Where: an element of a or of b, as a condition says; all three broadcast. */
 #include "broadcast.h"
 
-static ek_status check(const ek_node *n)
+static ek_status where_check(const ek_node *n)
 {
     const ek_fmt_where *p = n->params;
     const uint8_t dtype = ek_out_type(n, 0)->dtype;
@@ -35,7 +35,7 @@ ROW(pick1, uint8_t)
 ROW(pick2, uint16_t)
 ROW(pick4, uint32_t)
 
-static ek_status run(const ek_node *n)
+static ek_status where_run(const ek_node *n)
 {
     const ek_fmt_where *p = n->params;
     const uint32_t *d = p->dims, *steps[3] = { p->condition, p->a, p->b };
@@ -56,6 +56,9 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_where = {
-    .inputs_min = 3, .inputs_max = 3, .outputs = 1, .in_place = EK_INPUT_1 | EK_INPUT_2, .check = check, .run = run
-};
+const ek_op ek_op_where = { .inputs_min = 3,
+                            .inputs_max = 3,
+                            .outputs = 1,
+                            .in_place = EK_INPUT_1 | EK_INPUT_2,
+                            .check = where_check,
+                            .run = where_run };

@@ -1,12 +1,14 @@
 /* What ChannelLut of int8 and of int16 have in common. */
-#include "op.h"
+#ifndef EK_CHANNEL_LUT_H
+#define EK_CHANNEL_LUT_H
 
-typedef ek_fmt_channel_lut params;
+#include "own.h"
+#include "op.h"
 
 enum { MOST_TABLES = 256 };
 
 /* For check: tables of so many bytes each, aligned to their elements. */
-static bool check_body(const ek_node *n, const params *p, uint8_t dtype, uint32_t bytes)
+static bool EK_OWN(check_body)(const ek_node *n, const ek_fmt_channel_lut *p, uint8_t dtype, uint32_t bytes)
 {
     const uint64_t count = ek_mul64(p->rows, p->channels);
     if (p->tables > MOST_TABLES || !ek_check_in(n, 0, dtype, count) || !ek_check_out(n, 0, dtype, count) ||
@@ -18,3 +20,5 @@ static bool check_body(const ek_node *n, const params *p, uint8_t dtype, uint32_
         if (index[c] >= p->tables) return false;
     return true;
 }
+
+#endif

@@ -1,15 +1,16 @@
 /* ChannelAn interpolated table for each channel, of some that channels share. */
+#define EK_BODY channel_lut_s16
 #include "channel_lut.h"
 #include "lut_s16.h"
 
-static ek_status check(const ek_node *n)
+static ek_status channel_lut_s16_check(const ek_node *n)
 {
-    return check_body(n, n->params, EK_DTYPE_INT16, LUT_S16_POINTS * sizeof(int16_t)) ? EK_OK : EK_ERR_CORRUPT;
+    return EK_OWN(check_body)(n, n->params, EK_DTYPE_INT16, LUT_S16_POINTS * sizeof(int16_t)) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status channel_lut_s16_run(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_channel_lut *p = n->params;
     const int16_t *tables = ek_blob(n, p->table), *in = ek_in(n, 0);
     const uint8_t *index = ek_blob(n, p->index);
     int16_t *out = ek_out(n, 0);
@@ -19,6 +20,9 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_channel_lut_s16 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
-};
+const ek_op ek_op_channel_lut_s16 = { .inputs_min = 1,
+                                      .inputs_max = 1,
+                                      .outputs = 1,
+                                      .in_place = EK_INPUT_0,
+                                      .check = channel_lut_s16_check,
+                                      .run = channel_lut_s16_run };

@@ -3,7 +3,7 @@
 
 #include "op.h"
 
-static ek_status check(const ek_node *n)
+static ek_status lut_s16_check(const ek_node *n)
 {
     const ek_fmt_lut *p = n->params;
     const bool fits = ek_check_in(n, 0, EK_DTYPE_INT16, p->count) && ek_check_out(n, 0, EK_DTYPE_INT16, p->count) &&
@@ -11,7 +11,7 @@ static ek_status check(const ek_node *n)
     return fits ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status lut_s16_run(const ek_node *n)
 {
     const ek_fmt_lut *p = n->params;
     const int16_t *table = ek_blob(n, p->table), *in = ek_in(n, 0);
@@ -22,5 +22,5 @@ static ek_status run(const ek_node *n)
 }
 
 const ek_op ek_op_lut_s16 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = lut_s16_check, .run = lut_s16_run
 };

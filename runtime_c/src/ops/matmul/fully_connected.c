@@ -7,7 +7,7 @@
 #include "weights/blocks.h"
 #endif
 
-static ek_status check(const ek_node *node)
+static ek_status fully_connected_check(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     if (!p->rows || !p->k || !p->n || !ek_check_in(node, 0, EK_ELEMENT_DTYPE, (uint64_t)p->rows * p->k) ||
@@ -17,22 +17,23 @@ static ek_status check(const ek_node *node)
     return ek_check_weights(node, p->weights, &p->codec, &size, sizeof(ek_weight));
 }
 
-static size_t packed_plain(const ek_node *node)
+static size_t fully_connected_packed_plain(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     return ek_gemm_packed(node->kernels, p->n, p->k);
 }
 
-static uint64_t packed_bytes(const ek_node *node)
+static uint64_t fully_connected_packed_bytes(const ek_node *node)
 {
 #ifdef EK_CODED
     const ek_fmt_fully_connected *p = node->params;
-    if (ek_is_coded(&p->codec)) return ek_coded_kept(node, packed_plain(node), ek_align16((uint64_t)p->n * p->k));
+    if (ek_is_coded(&p->codec))
+        return ek_coded_kept(node, fully_connected_packed_plain(node), ek_align16((uint64_t)p->n * p->k));
 #endif
-    return packed_plain(node);
+    return fully_connected_packed_plain(node);
 }
 
-static inline ek_gemm product(const ek_node *node)
+static inline ek_gemm fully_connected_product(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     return (ek_gemm){ .weights = node->packed ? node->packed : ek_blob(node, p->weights),
@@ -41,7 +42,7 @@ static inline ek_gemm product(const ek_node *node)
                       .k = p->k };
 }
 
-static void multiply(const ek_node *node, size_t first, const ek_gemm *gemm)
+static void fully_connected_multiply(const ek_node *node, size_t first, const ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
     ek_element *out = ek_out(node, 0);
@@ -57,7 +58,7 @@ static bool by_rows(const ek_fmt_fully_connected *p, const ek_codec *codec)
     return codec && ek_gemm_has_row(codec) && p->rows <= MOST_ROWS;
 }
 
-static uint64_t scratch(const ek_node *node)
+static uint64_t fully_connected_scratch(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     if (!ek_is_coded(&p->codec)) return 0;
@@ -65,27 +66,27 @@ static uint64_t scratch(const ek_node *node)
     return by_rows(p, codec) ? 0 : EK_TYPED(ek_block_scratch)(node->kernels, codec, p->k, EK_BLOCK_CHANNELS);
 }
 
-static ek_coded weights_of(const ek_node *node)
+static ek_coded fully_connected_weights_of(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     return ek_coded_of(node, p->weights, &p->codec, p->k);
 }
 
 /* To decode them before they are packed. */
-static inline uint64_t pack_room(const ek_node *node)
+static inline uint64_t fully_connected_pack_room(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     const bool decodes = ek_is_coded(&p->codec) && ek_gemm_wants_packed(node->kernels);
     return decodes ? ek_align16((uint64_t)p->n * p->k) : 0;
 }
 
-static inline void pack(const ek_node *node, void *packed)
+static inline void fully_connected_pack(const ek_node *node, void *packed)
 {
     const ek_fmt_fully_connected *p = node->params;
-    ek_gemm gemm = product(node);
+    ek_gemm gemm = fully_connected_product(node);
     if (ek_is_coded(&p->codec)) {
-        const ek_coded w = weights_of(node);
-        int8_t *plain = (int8_t *)packed + packed_plain(node);
+        const ek_coded w = fully_connected_weights_of(node);
+        int8_t *plain = (int8_t *)packed + fully_connected_packed_plain(node);
         w.codec->unpack(plain, &w, 0, gemm.n);
         gemm.weights = plain;
         if (!ek_gemm_wants_packed(node->kernels)) return;
@@ -96,46 +97,46 @@ static inline void pack(const ek_node *node, void *packed)
 static void run_rows(const ek_node *node, const ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
-    const ek_coded w = weights_of(node);
+    const ek_coded w = fully_connected_weights_of(node);
     const ek_element *a = ek_in(node, 0);
     ek_element *out = ek_out(node, 0);
     for (uint32_t row = 0; row < p->rows; row++, a += p->k, out += p->n) ek_gemm_row(node->kernels, out, a, &w, gemm);
 }
 
-static void run_blocks(const ek_node *node, ek_gemm *gemm)
+static void fully_connected_run_blocks(const ek_node *node, ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
-    const ek_coded w = weights_of(node);
+    const ek_coded w = fully_connected_weights_of(node);
     const uint32_t block = EK_TYPED(ek_block)(node->kernels, w.codec, p->k, EK_BLOCK_CHANNELS);
     for (uint32_t first = 0; first < p->n; first += gemm->n) {
         gemm->n = p->n - first < block ? p->n - first : block;
         EK_TYPED(ek_block_load)(gemm, node->kernels, &w, first, block, node->scratch);
-        multiply(node, first, gemm);
+        fully_connected_multiply(node, first, gemm);
         ek_gemm_skip(gemm, gemm->n);
     }
 }
 #else
-static inline void pack_plain(const ek_node *node, void *packed)
+static inline void fully_connected_pack_plain(const ek_node *node, void *packed)
 {
-    const ek_gemm gemm = product(node);
+    const ek_gemm gemm = fully_connected_product(node);
     ek_gemm_pack(node->kernels, packed, &gemm);
 }
 #endif
 
-static ek_status run(const ek_node *node)
+static ek_status fully_connected_run(const ek_node *node)
 {
-    ek_gemm gemm = product(node);
+    ek_gemm gemm = fully_connected_product(node);
 #ifdef EK_CODED
     const ek_fmt_fully_connected *p = node->params;
     if (ek_is_coded(&p->codec) && !node->packed) {
         if (by_rows(p, ek_codec_of(node, p->codec.id)))
             run_rows(node, &gemm);
         else
-            run_blocks(node, &gemm);
+            fully_connected_run_blocks(node, &gemm);
         return EK_OK;
     }
 #endif
-    multiply(node, 0, &gemm);
+    fully_connected_multiply(node, 0, &gemm);
     return EK_OK;
 }
 
@@ -143,14 +144,14 @@ const ek_op EK_CODED_OP(fully_connected) = {
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs = 1,
-    .check = check,
-    .packed_bytes = packed_bytes,
+    .check = fully_connected_check,
+    .packed_bytes = fully_connected_packed_bytes,
 #ifdef EK_CODED
-    .scratch = scratch,
-    EK_OP_PACK_IN(pack_room, pack),
+    .scratch = fully_connected_scratch,
+    EK_OP_PACK_IN(fully_connected_pack_room, fully_connected_pack),
 #else
-    .pack = EK_OP_PACK(pack_plain),
+    .pack = EK_OP_PACK(fully_connected_pack_plain),
 #endif
     .weights_at = offsetof(ek_fmt_fully_connected, weights),
-    .run = run,
+    .run = fully_connected_run,
 };

@@ -3,7 +3,7 @@
 #include "ops/heavy_checks.h"
 #include "mat_mul.h"
 
-static ek_status check(const ek_node *node)
+static ek_status mat_mul_f32_check(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
@@ -16,7 +16,7 @@ static uint64_t turned_bytes(const ek_fmt_mat_mul *p)
     return p->transpose_b ? 0 : ek_align16(ek_mul64((uint64_t)p->n * p->k, sizeof(float)));
 }
 
-static uint64_t scratch(const ek_node *node)
+static uint64_t mat_mul_f32_scratch(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     return ek_add64(turned_bytes(p), ek_packed_bytes(node->kernels->packed_gemm_f32, p->n, p->k));
@@ -37,7 +37,7 @@ static const void *weights(const ek_node *node, const float *b)
     return packed;
 }
 
-static ek_status run(const ek_node *node)
+static ek_status mat_mul_f32_run(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     const float *a = ek_in(node, 0), *b = ek_in(node, 1);
@@ -54,7 +54,7 @@ const ek_op ek_op_mat_mul_f32 = {
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs = 1,
-    .check = check,
-    .scratch = scratch,
-    .run = run,
+    .check = mat_mul_f32_check,
+    .scratch = mat_mul_f32_scratch,
+    .run = mat_mul_f32_run,
 };

@@ -4,7 +4,7 @@
 
 enum { K_LIMIT = 512 }; /* fewer products of int16 stay below 2^39 */
 
-static ek_status check(const ek_node *node)
+static ek_status mat_mul_s16_check(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
@@ -15,7 +15,7 @@ static ek_status check(const ek_node *node)
 }
 
 /* b as [n][k], unless it lies so. */
-static uint64_t scratch(const ek_node *node)
+static uint64_t mat_mul_s16_scratch(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     return p->transpose_b ? 0 : ek_mul64((uint64_t)p->n * p->k, sizeof(int16_t));
@@ -31,7 +31,7 @@ static const int16_t *turned(const ek_node *node, const int16_t *b)
     return to;
 }
 
-static ek_status run(const ek_node *node)
+static ek_status mat_mul_s16_run(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     const int16_t *a = ek_in(node, 0), *b = ek_in(node, 1);
@@ -50,7 +50,7 @@ const ek_op ek_op_mat_mul_s16 = {
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs = 1,
-    .check = check,
-    .scratch = scratch,
-    .run = run,
+    .check = mat_mul_s16_check,
+    .scratch = mat_mul_s16_scratch,
+    .run = mat_mul_s16_run,
 };

@@ -31,7 +31,7 @@ static uint32_t extra(const ek_fmt_mat_mul *p)
     return (quotient + EK_BIG - 1) / EK_BIG + 1;
 }
 
-static ek_status check(const ek_node *node)
+static ek_status mat_mul_s8_check(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     const ek_mat_mul m = { p->batch, p->rows, p->k, p->n, p->a_step, p->b_step };
@@ -61,7 +61,7 @@ static layout plan(const ek_fmt_mat_mul *p, const ek_kernels *kernels)
     return l;
 }
 
-static uint64_t scratch(const ek_node *node)
+static uint64_t mat_mul_s8_scratch(const ek_node *node)
 {
     return plan(node->params, node->kernels).end;
 }
@@ -102,7 +102,7 @@ static void extend(int8_t *to, const int8_t *a, const ek_fmt_mat_mul *p)
     to[p->k + more - 1] = (int8_t)rest;
 }
 
-static void multiply(const ek_node *node, int8_t *out, const int8_t *a, const ek_gemm_s8 *gemm)
+static void mat_mul_s8_multiply(const ek_node *node, int8_t *out, const int8_t *a, const ek_gemm_s8 *gemm)
 {
     const ek_fmt_mat_mul *p = node->params;
     const ek_kernels *kernels = node->kernels;
@@ -118,7 +118,7 @@ static void multiply(const ek_node *node, int8_t *out, const int8_t *a, const ek
     }
 }
 
-static ek_status run(const ek_node *node)
+static ek_status mat_mul_s8_run(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
     const layout l = plan(p, node->kernels);
@@ -144,7 +144,7 @@ static ek_status run(const ek_node *node)
                 gemm.weights = base + l.packed;
             }
         }
-        multiply(node, out + i * p->rows * p->n, a + i * p->a_step, &gemm);
+        mat_mul_s8_multiply(node, out + i * p->rows * p->n, a + i * p->a_step, &gemm);
     }
     return EK_OK;
 }
@@ -153,7 +153,7 @@ const ek_op ek_op_mat_mul_s8 = {
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs = 1,
-    .check = check,
-    .scratch = scratch,
-    .run = run,
+    .check = mat_mul_s8_check,
+    .scratch = mat_mul_s8_scratch,
+    .run = mat_mul_s8_run,
 };

@@ -1,7 +1,7 @@
 /* Concat: each outer step of the output is one row of each input, back to back. */
 #include "op.h"
 
-static ek_status check(const ek_node *n)
+static ek_status concat_check(const ek_node *n)
 {
     const ek_fmt_concat *p = n->params;
     const uint32_t out = ek_out_type(n, 0)->bytes;
@@ -15,7 +15,7 @@ static ek_status check(const ek_node *n)
     return bytes == out ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status concat_run(const ek_node *n)
 {
     const ek_fmt_concat *p = n->params;
     uint8_t *out = ek_out(n, 0);
@@ -28,4 +28,6 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_concat = { .inputs_min = 1, .inputs_max = 255, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_concat = {
+    .inputs_min = 1, .inputs_max = 255, .outputs = 1, .check = concat_check, .run = concat_run
+};

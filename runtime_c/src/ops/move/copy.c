@@ -1,7 +1,7 @@
 /* Copy: any strided view of a tensor made contiguous: transposes, slices, repeats, flips. */
 #include "op.h"
 
-static ek_status check(const ek_node *n)
+static ek_status copy_check(const ek_node *n)
 {
     const ek_fmt_copy *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
@@ -65,8 +65,8 @@ MOVE(move_4, 4)
 static void move_plane(uint8_t *out, const uint8_t *in, const plane *p, uint32_t bytes)
 {
     if (p->cols == 1 || p->col == (ptrdiff_t)bytes) {
-        const size_t run = p->cols * bytes;
-        for (size_t r = 0; r < p->rows; r++) memcpy(out + r * run, in + (ptrdiff_t)r * p->row, run);
+        const size_t copy_run = p->cols * bytes;
+        for (size_t r = 0; r < p->rows; r++) memcpy(out + r * copy_run, in + (ptrdiff_t)r * p->row, copy_run);
     } else if (bytes == 1) {
         move_1(out, in, p);
     } else if (bytes == 2) {
@@ -76,7 +76,7 @@ static void move_plane(uint8_t *out, const uint8_t *in, const plane *p, uint32_t
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status copy_run(const ek_node *n)
 {
     const ek_fmt_copy *p = n->params;
     const ptrdiff_t bytes = (ptrdiff_t)p->element_bytes;
@@ -100,4 +100,4 @@ static ek_status run(const ek_node *n)
     }
 }
 
-const ek_op ek_op_copy = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_copy = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = copy_check, .run = copy_run };

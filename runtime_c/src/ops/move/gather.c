@@ -1,7 +1,7 @@
 /* Gather: slices along an axis, chosen by indices that may be computed, so are checked as they run. */
 #include "op.h"
 
-static ek_status check(const ek_node *n)
+static ek_status gather_check(const ek_node *n)
 {
     const ek_fmt_gather *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
@@ -11,7 +11,7 @@ static ek_status check(const ek_node *n)
     return fits ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status gather_run(const ek_node *n)
 {
     const ek_fmt_gather *p = n->params;
     const uint8_t *in = ek_in(n, 0);
@@ -28,4 +28,4 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_gather = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_gather = { .inputs_min = 2, .inputs_max = 2, .outputs = 1, .check = gather_check, .run = gather_run };

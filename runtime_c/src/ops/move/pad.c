@@ -1,7 +1,7 @@
 /* Pad: a border of one value, mirrored, or the edge repeated. */
 #include "op.h"
 
-static ek_status check(const ek_node *n)
+static ek_status pad_check(const ek_node *n)
 {
     const ek_fmt_pad *p = n->params;
     const ek_fmt_tensor_type *in = ek_in_type(n, 0), *out = ek_out_type(n, 0);
@@ -30,7 +30,7 @@ static int32_t source(const ek_fmt_pad *p, int d, uint32_t o)
     return i < 0 ? -i : 2 * (size - 1) - i;
 }
 
-static void fill(uint8_t *out, const ek_fmt_pad *p, size_t count)
+static void pad_fill(uint8_t *out, const ek_fmt_pad *p, size_t count)
 {
     if (p->element_bytes == 1) {
         memset(out, (int)(p->value & 0xff), count);
@@ -50,8 +50,8 @@ static void pad_row(uint8_t *out, const uint8_t *in, const ek_fmt_pad *p)
     const size_t bytes = p->element_bytes, size = p->in_dims[3], before = p->before[3], total = p->out_dims[3];
     memcpy(out + before * bytes, in, size * bytes);
     if (p->mode == EK_PAD_MODE_CONSTANT) {
-        fill(out, p, before);
-        fill(out + (before + size) * bytes, p, total - before - size);
+        pad_fill(out, p, before);
+        pad_fill(out + (before + size) * bytes, p, total - before - size);
         return;
     }
     for (size_t o = 0; o < total; o++) {
@@ -61,7 +61,7 @@ static void pad_row(uint8_t *out, const uint8_t *in, const ek_fmt_pad *p)
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status pad_run(const ek_node *n)
 {
     const ek_fmt_pad *p = n->params;
     const uint8_t *in = ek_in(n, 0);
@@ -74,7 +74,7 @@ static ek_status run(const ek_node *n)
             for (uint32_t o2 = 0; o2 < p->out_dims[2]; o2++, out += out_row) {
                 const int32_t i2 = source(p, 2, o2);
                 if (i0 < 0 || i1 < 0 || i2 < 0) {
-                    fill(out, p, p->out_dims[3]);
+                    pad_fill(out, p, p->out_dims[3]);
                     continue;
                 }
                 const size_t row = ((size_t)i0 * p->in_dims[1] + (size_t)i1) * p->in_dims[2] + (size_t)i2;
@@ -85,4 +85,4 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op ek_op_pad = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_pad = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = pad_check, .run = pad_run };

@@ -5,7 +5,7 @@
 /* Sums are built of parts of PART terms in each of LANES columns: a running sum of a long line would lose digits. */
 enum { LANES = 16, PART = 64 };
 
-static ek_status check(const ek_node *n)
+static ek_status layer_norm_f32_check(const ek_node *n)
 {
     const ek_fmt_layer_norm *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
@@ -25,18 +25,18 @@ typedef struct samples {
     bool plain;
 } samples;
 
-static inline size_t channel_of(const samples *s, size_t i)
+static inline size_t layer_norm_f32_channel_of(const samples *s, size_t i)
 {
     return s->plain ? i : (s->first + i * s->inner) / s->step % s->channels;
 }
 
 static inline float sample(const samples *s, size_t i)
 {
-    return s->in[s->first + (s->plain ? i : i * s->inner)] * s->factor[channel_of(s, i)];
+    return s->in[s->first + (s->plain ? i : i * s->inner)] * s->factor[layer_norm_f32_channel_of(s, i)];
 }
 
 /* Of x, or of (x - mean)^2. */
-static inline float term(const samples *s, size_t i, bool square, float mean)
+static inline float layer_norm_f32_term(const samples *s, size_t i, bool square, float mean)
 {
     const float x = sample(s, i) - mean;
     return square ? x * x : x;
@@ -49,8 +49,8 @@ static inline float sum_of(const samples *s, bool square, float mean)
         const size_t count = s->axis - i < PART * LANES ? s->axis - i : PART * LANES, rest = count % LANES;
         float part[LANES] = { 0 }, total = 0.0f;
         for (size_t k = i; k < i + count - rest; k += LANES)
-            for (size_t j = 0; j < LANES; j++) part[j] += term(s, k + j, square, mean);
-        for (size_t j = 0; j < rest; j++) part[j] += term(s, i + count - rest + j, square, mean);
+            for (size_t j = 0; j < LANES; j++) part[j] += layer_norm_f32_term(s, k + j, square, mean);
+        for (size_t j = 0; j < rest; j++) part[j] += layer_norm_f32_term(s, i + count - rest + j, square, mean);
         for (size_t j = 0; j < LANES; j++) total += part[j];
         sum += total;
     }
@@ -58,20 +58,20 @@ static inline float sum_of(const samples *s, bool square, float mean)
 }
 
 /* out may be in. */
-static inline void line(float *out, const samples *s, const ek_fmt_layer_norm *p)
+static inline void layer_norm_f32_line(float *out, const samples *s, const ek_fmt_layer_norm *p)
 {
     const float *scale = s->factor - 2 * s->channels, *bias = s->factor - s->channels;
     const float count = (float)s->axis, mean = p->centered ? sum_of(s, false, 0.0f) / count : 0.0f;
     const float inverse = 1.0f / sqrtf(sum_of(s, true, mean) / count + ek_f32((int32_t)p->epsilon_low));
     const float min = ek_f32(p->qmin), max = ek_f32(p->qmax);
     for (size_t i = 0; i < s->axis; i++) {
-        const size_t c = channel_of(s, i);
+        const size_t c = layer_norm_f32_channel_of(s, i);
         const float y = (sample(s, i) - mean) * inverse * scale[c] + bias[c];
         out[s->first + (s->plain ? i : i * s->inner)] = y < min ? min : y > max ? max : y;
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status layer_norm_f32_run(const ek_node *n)
 {
     const ek_fmt_layer_norm *p = n->params;
     const float *table = ek_blob(n, p->table);
@@ -86,13 +86,16 @@ static ek_status run(const ek_node *n)
         for (size_t j = 0; j < s.inner; j++) {
             s.first = o * s.axis * s.inner + j;
             if (plain) /* known to the compiler in this copy of line */
-                s.plain = true, line(ek_out(n, 0), &s, p);
+                s.plain = true, layer_norm_f32_line(ek_out(n, 0), &s, p);
             else
-                s.plain = false, line(ek_out(n, 0), &s, p);
+                s.plain = false, layer_norm_f32_line(ek_out(n, 0), &s, p);
         }
     return EK_OK;
 }
 
-const ek_op ek_op_layer_norm_f32 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
-};
+const ek_op ek_op_layer_norm_f32 = { .inputs_min = 1,
+                                     .inputs_max = 1,
+                                     .outputs = 1,
+                                     .in_place = EK_INPUT_0,
+                                     .check = layer_norm_f32_check,
+                                     .run = layer_norm_f32_run };

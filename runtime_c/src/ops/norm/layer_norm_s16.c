@@ -3,14 +3,18 @@
 #define ELEMENT int16_t
 #define DTYPE   EK_DTYPE_INT16
 #define LARGEST 32768
+#define EK_BODY layer_norm_s16
 #include "layer_norm.h"
 
-static ek_status check(const ek_node *n)
+static ek_status layer_norm_s16_check(const ek_node *n)
 {
-    const params *p = n->params;
-    return !p->input_zero && ek_check_q_range16(p->qmin, p->qmax) && check_body(n, p) ? EK_OK : EK_ERR_CORRUPT;
+    const ek_fmt_layer_norm *p = n->params;
+    return !p->input_zero && ek_check_q_range16(p->qmin, p->qmax) && EK_OWN(check_body)(n, p) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-const ek_op ek_op_layer_norm_s16 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
-};
+const ek_op ek_op_layer_norm_s16 = { .inputs_min = 1,
+                                     .inputs_max = 1,
+                                     .outputs = 1,
+                                     .in_place = EK_INPUT_0,
+                                     .check = layer_norm_s16_check,
+                                     .run = EK_OWN(run) };

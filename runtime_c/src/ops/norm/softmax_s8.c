@@ -3,7 +3,7 @@
 /* Exponentials are at most 2^23, so that 256 times one and half a sum fit 32 bits. */
 #define LARGEST (UINT32_C(1) << 23)
 
-static bool check_table(const ek_node *n, const ek_fmt_softmax *p)
+static bool softmax_s8_check_table(const ek_node *n, const ek_fmt_softmax *p)
 {
     if (p->log || !ek_check_blob(n, p->table, 256 * sizeof(uint32_t), 4)) return false;
     const uint32_t *e = ek_blob(n, p->table);
@@ -12,19 +12,19 @@ static bool check_table(const ek_node *n, const ek_fmt_softmax *p)
     return e[0] > 0;
 }
 
-static ek_status check(const ek_node *n)
+static ek_status softmax_s8_check(const ek_node *n)
 {
     const ek_fmt_softmax *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_DTYPE_INT8) &&
                    ek_check_out(n, 0, EK_DTYPE_INT8, ek_mul64(ek_mul64(v->outer, v->axis), v->inner)) &&
-                   check_table(n, p)
+                   softmax_s8_check_table(n, p)
                ? EK_OK
                : EK_ERR_CORRUPT;
 }
 
 /* One line of `axis` elements, `step` apart; out may be in. */
-static void softmax(int8_t *out, const int8_t *in, size_t axis, size_t step, const uint32_t *e)
+static void softmax_s8_softmax(int8_t *out, const int8_t *in, size_t axis, size_t step, const uint32_t *e)
 {
     int32_t most = in[0];
     for (size_t i = 1; i < axis; i++) most = in[i * step] > most ? in[i * step] : most;
@@ -36,7 +36,7 @@ static void softmax(int8_t *out, const int8_t *in, size_t axis, size_t step, con
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status softmax_s8_run(const ek_node *n)
 {
     const ek_fmt_softmax *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
@@ -44,10 +44,13 @@ static ek_status run(const ek_node *n)
     const int8_t *in = ek_in(n, 0);
     int8_t *out = ek_out(n, 0);
     for (size_t o = 0; o < p->view.outer; o++, in += axis * inner, out += axis * inner)
-        for (size_t j = 0; j < inner; j++) softmax(out + j, in + j, axis, inner, e);
+        for (size_t j = 0; j < inner; j++) softmax_s8_softmax(out + j, in + j, axis, inner, e);
     return EK_OK;
 }
 
-const ek_op ek_op_softmax_s8 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .in_place = EK_INPUT_0, .check = check, .run = run
-};
+const ek_op ek_op_softmax_s8 = { .inputs_min = 1,
+                                 .inputs_max = 1,
+                                 .outputs = 1,
+                                 .in_place = EK_INPUT_0,
+                                 .check = softmax_s8_check,
+                                 .run = softmax_s8_run };

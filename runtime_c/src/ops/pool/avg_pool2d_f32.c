@@ -1,15 +1,17 @@
 #include "pool.h"
 
 #define ELEMENT float
+#define EK_BODY avg_pool2d_f32
+#include "pool_run.h"
 
-static ek_status check(const ek_node *n)
+static ek_status avg_pool2d_f32_check(const ek_node *n)
 {
     const ek_fmt_avg_pool2d *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_FLOAT32) && p->counts <= 1 ? EK_OK : EK_ERR_CORRUPT;
 }
 
 /* One run's sums: adding those up, not single elements, keeps large windows exact enough. */
-static uint64_t scratch(const ek_node *n)
+static uint64_t avg_pool2d_f32_scratch(const ek_node *n)
 {
     const ek_fmt_avg_pool2d *p = n->params;
     return (uint64_t)p->geometry.in_c * sizeof(float);
@@ -26,7 +28,7 @@ static void add_run(float *restrict sum, float *restrict part, const float *rest
     for (size_t j = 0; j < c; j++) sum[j] += part[j];
 }
 
-static void window(const ek_node *n, float *out, const float *image, ek_span rows, ek_span columns)
+static void avg_pool2d_f32_window(const ek_node *n, float *out, const float *image, ek_span rows, ek_span columns)
 {
     const ek_fmt_avg_pool2d *p = n->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -43,8 +45,9 @@ static void window(const ek_node *n, float *out, const float *image, ek_span row
     for (size_t j = 0; j < c; j++) out[j] /= (float)(divisor ? divisor : 1);
 }
 
-#include "pool_run.h"
-
-const ek_op ek_op_avg_pool2d_f32 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
-};
+const ek_op ek_op_avg_pool2d_f32 = { .inputs_min = 1,
+                                     .inputs_max = 1,
+                                     .outputs = 1,
+                                     .check = avg_pool2d_f32_check,
+                                     .scratch = avg_pool2d_f32_scratch,
+                                     .run = EK_OWN(run) };

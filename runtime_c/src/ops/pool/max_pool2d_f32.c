@@ -3,14 +3,17 @@
 #include "pool.h"
 
 #define ELEMENT float
+#define EK_BODY max_pool2d_f32
+#include "pool_run.h"
 
-static ek_status check(const ek_node *n)
+static ek_status max_pool2d_f32_check(const ek_node *n)
 {
     const ek_fmt_max_pool2d *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static void window(const ek_node *n, float *restrict out, const float *restrict image, ek_span rows, ek_span columns)
+static void max_pool2d_f32_window(const ek_node *n, float *restrict out, const float *restrict image, ek_span rows,
+                                  ek_span columns)
 {
     const ek_fmt_max_pool2d *p = n->params;
     const size_t c = p->geometry.in_c;
@@ -23,6 +26,6 @@ static void window(const ek_node *n, float *restrict out, const float *restrict 
     }
 }
 
-#include "pool_run.h"
-
-const ek_op ek_op_max_pool2d_f32 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_max_pool2d_f32 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = max_pool2d_f32_check, .run = EK_OWN(run)
+};

@@ -1,14 +1,16 @@
 #include "pool.h"
 
 #define ELEMENT int8_t
+#define EK_BODY max_pool2d_s8
+#include "pool_run.h"
 
-static ek_status check(const ek_node *n)
+static ek_status max_pool2d_s8_check(const ek_node *n)
 {
     const ek_fmt_max_pool2d *p = n->params;
     return ek_check_pool(n, &p->geometry, EK_DTYPE_INT8) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-static void window(const ek_node *n, int8_t *out, const int8_t *image, ek_span rows, ek_span columns)
+static void max_pool2d_s8_window(const ek_node *n, int8_t *out, const int8_t *image, ek_span rows, ek_span columns)
 {
     const ek_fmt_max_pool2d *p = n->params;
     const size_t c = p->geometry.in_c;
@@ -17,6 +19,6 @@ static void window(const ek_node *n, int8_t *out, const int8_t *image, ek_span r
     for (size_t i = 0; i < r.runs; i++) n->kernels->max_s8(out, image + r.first + i * r.run_step, r.step, r.count, c);
 }
 
-#include "pool_run.h"
-
-const ek_op ek_op_max_pool2d_s8 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_max_pool2d_s8 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = max_pool2d_s8_check, .run = EK_OWN(run)
+};

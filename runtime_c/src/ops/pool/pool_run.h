@@ -1,8 +1,13 @@
 /* `run` of the pooling operators, whose parameters start with the geometry and whose files define
- * ELEMENT and, before this, one window:
- *     static void window(const ek_node *n, ELEMENT *out, const ELEMENT *image, ek_span rows, ek_span columns)
+ * ELEMENT and EK_BODY before this, and one window.
  */
-static ek_status run(const ek_node *n)
+#ifndef EK_POOL_RUN_H
+#define EK_POOL_RUN_H
+
+#include "own.h"
+
+static void EK_OWN(window)(const ek_node *n, ELEMENT *out, const ELEMENT *image, ek_span rows, ek_span columns);
+static ek_status EK_OWN(run)(const ek_node *n)
 {
     const ek_fmt_conv_geometry *g = n->params;
     const ELEMENT *image = ek_in(n, 0);
@@ -11,8 +16,10 @@ static ek_status run(const ek_node *n)
         for (uint32_t oy = 0; oy < g->out_h; oy++) {
             const ek_span rows = ek_pool_rows(g, oy);
             for (uint32_t ox = 0; ox < g->out_w; ox++, out += g->in_c)
-                window(n, out, image, rows, ek_pool_columns(g, ox));
+                EK_OWN(window)(n, out, image, rows, ek_pool_columns(g, ox));
         }
     }
     return EK_OK;
 }
+
+#endif

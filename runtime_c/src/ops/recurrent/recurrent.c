@@ -7,31 +7,29 @@
 #include EK_TYPED_HEADER(cell)
 /* clang-format on */
 
-typedef ek_fmt_recurrent params;
-
 enum { GATES, LENGTHS, HIDDEN, CELL, INPUTS };
 enum { F, G, H }; /* functions, as ONNX calls them */
 
-static inline uint32_t gates_of(const params *p)
+static inline uint32_t gates_of(const ek_fmt_recurrent *p)
 {
     return p->cell == EK_RECURRENT_CELL_LSTM ? 4 : p->cell == EK_RECURRENT_CELL_GRU ? 3 : 1;
 }
 
 /* GRU multiplies the hidden state by its reset gate before the last product. */
-static inline bool resets_before(const params *p)
+static inline bool resets_before(const ek_fmt_recurrent *p)
 {
     return p->cell == EK_RECURRENT_CELL_GRU && !(p->flags & EK_RECURRENT_FLAG_RESET_AFTER);
 }
 
 /* Elements of the states [batch][hidden]. */
-static inline uint64_t states(const params *p)
+static inline uint64_t states(const ek_fmt_recurrent *p)
 {
     return (uint64_t)p->batch * p->hidden;
 }
 
 static bool check_inputs(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const uint64_t gates = ek_mul64(ek_mul64(states(p), p->steps), gates_of(p));
     if (node->op->inputs != INPUTS || !ek_check_in(node, GATES, EK_ELEMENT_DTYPE, gates)) return false;
     if (ek_operand(node, LENGTHS) && !ek_check_in(node, LENGTHS, EK_DTYPE_INT32, p->batch)) return false;
@@ -47,7 +45,7 @@ static bool check_output(const ek_node *node, uint32_t i, uint64_t elements)
 
 static bool check_outputs(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const uint32_t of_cells = EK_RECURRENT_OUTPUT_LAST_CELL | EK_RECURRENT_OUTPUT_CELLS;
     const uint64_t all = ek_mul64(states(p), p->steps);
     const uint64_t elements[] = { all, states(p), states(p), all, ek_mul64(all, gates_of(p)) };
@@ -58,9 +56,9 @@ static bool check_outputs(const ek_node *node)
     return count == node->op->outputs;
 }
 
-static ek_status check(const ek_node *node)
+static ek_status recurrent_check(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const uint32_t known = EK_RECURRENT_FLAG_REVERSE | EK_RECURRENT_FLAG_RESET_AFTER | EK_RECURRENT_FLAG_COUPLED |
                            EK_RECURRENT_FLAG_PEEPHOLES;
     if (!p->steps || !p->batch || !p->hidden || p->cell > EK_RECURRENT_CELL_LSTM || p->flags & ~known)
@@ -73,35 +71,36 @@ static ek_status check(const ek_node *node)
 }
 
 /* The products' shares of the gates; the hidden state; the cell state of LSTM, what GRU resets. */
-static uint64_t scratch(const ek_node *node)
+static uint64_t recurrent_scratch(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     return ek_mul64(ek_mul64(states(p), gates_of(p) + 2), sizeof(ek_element));
 }
 
 /* Rows of weights in the product of a step; the others follow in a second one. */
-static inline uint32_t first_rows(const params *p)
+static inline uint32_t first_rows(const ek_fmt_recurrent *p)
 {
     return resets_before(p) ? 2 * p->hidden : gates_of(p) * p->hidden;
 }
 
 static uint64_t packed_first(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     return ek_align16(ek_gemm_packed(node->kernels, first_rows(p), p->hidden));
 }
 
-static uint64_t packed_bytes(const ek_node *node)
+static uint64_t recurrent_packed_bytes(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const uint64_t second = resets_before(p) ? ek_gemm_packed(node->kernels, p->hidden, p->hidden) : 0;
     return ek_add64(packed_first(node), second);
 }
 
 static ek_gemm first_product(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const uint32_t rows = gates_of(p) * p->hidden;
+    (void)rows; /* float weights have no table */
     return (ek_gemm){ .weights = node->packed ? node->packed : ek_blob(node, p->weights),
                       EK_TAIL(node, p, rows, rows),
                       .n = first_rows(p),
@@ -110,7 +109,7 @@ static ek_gemm first_product(const ek_node *node)
 
 static ek_gemm second_product(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const size_t first = first_rows(p);
     ek_gemm gemm = first_product(node);
     ek_gemm_skip(&gemm, first);
@@ -120,7 +119,7 @@ static ek_gemm second_product(const ek_node *node)
     return gemm;
 }
 
-static inline void pack(const ek_node *node, void *packed)
+static inline void recurrent_pack(const ek_node *node, void *packed)
 {
     const ek_gemm first = first_product(node);
     ek_gemm_pack(node->kernels, packed, &first);
@@ -132,7 +131,7 @@ static inline void pack(const ek_node *node, void *packed)
 /* A layer as it runs. */
 typedef struct layer {
     const ek_node *node;
-    const params *p;
+    const ek_fmt_recurrent *p;
     ek_cell cell;
     ek_element *gates;  /* [batch][gates][hidden] */
     ek_element *hidden; /* [batch][hidden] */
@@ -149,7 +148,7 @@ typedef struct sample {
 
 static layer layer_of(const ek_node *node)
 {
-    const params *p = node->params;
+    const ek_fmt_recurrent *p = node->params;
     const size_t count = (size_t)states(p);
     layer l = { .node = node, .p = p, .cell = ek_cell_of(node, p), .gates = node->scratch };
     l.hidden = l.gates + gates_of(p) * count;
@@ -272,7 +271,7 @@ static void clear(const layer *l, size_t step, size_t batch)
 
 static void run_step(const layer *l, size_t step)
 {
-    const params *p = l->p;
+    const ek_fmt_recurrent *p = l->p;
     const size_t n = p->hidden, gates = gates_of(p) * n;
     const ek_kernels *kernels = l->node->kernels;
     sample s;
@@ -300,7 +299,7 @@ static void run_step(const layer *l, size_t step)
     }
 }
 
-static ek_status run(const ek_node *node)
+static ek_status recurrent_run(const ek_node *node)
 {
     const layer l = layer_of(node);
     const size_t count = (size_t)states(l.p);
@@ -314,10 +313,10 @@ const ek_op EK_TYPED(ek_op_recurrent) = {
     .inputs_min = 1,
     .inputs_max = INPUTS,
     .outputs = 5,
-    .check = check,
-    .scratch = scratch,
-    .packed_bytes = packed_bytes,
-    .pack = EK_OP_PACK(pack),
+    .check = recurrent_check,
+    .scratch = recurrent_scratch,
+    .packed_bytes = recurrent_packed_bytes,
+    .pack = EK_OP_PACK(recurrent_pack),
     .weights_at = offsetof(ek_fmt_recurrent, weights),
-    .run = run,
+    .run = recurrent_run,
 };

@@ -4,11 +4,9 @@
 #include EK_TYPED_HEADER(element)
 #include "ops/axis.h"
 
-typedef ek_fmt_arg_max params;
-
-static ek_status check(const ek_node *n)
+static ek_status arg_max_check(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_arg_max *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
     return ek_check_view(n, v, EK_ELEMENT_DTYPE) && v->axis <= INT32_MAX && p->is_min <= 1 && p->last <= 1 &&
                    ek_check_out(n, 0, EK_DTYPE_INT32, ek_mul64(v->outer, v->inner))
@@ -16,7 +14,7 @@ static ek_status check(const ek_node *n)
                : EK_ERR_CORRUPT;
 }
 
-static int32_t find(const ek_element *in, const params *p)
+static int32_t find(const ek_element *in, const ek_fmt_arg_max *p)
 {
     ek_element best = in[0];
     uint32_t found = 0;
@@ -30,9 +28,9 @@ static int32_t find(const ek_element *in, const params *p)
     return (int32_t)found;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status arg_max_run(const ek_node *n)
 {
-    const params *p = n->params;
+    const ek_fmt_arg_max *p = n->params;
     const ek_element *in = ek_in(n, 0);
     int32_t *out = ek_out(n, 0);
     for (size_t o = 0; o < p->view.outer; o++, in += (size_t)p->view.axis * p->view.inner)
@@ -40,4 +38,6 @@ static ek_status run(const ek_node *n)
     return EK_OK;
 }
 
-const ek_op EK_TYPED(ek_op_arg_max) = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op EK_TYPED(ek_op_arg_max) = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = arg_max_check, .run = arg_max_run
+};

@@ -6,7 +6,7 @@
  * would lose digits. Columns are neighbours of the inner axis, or of the axis itself if it is last. */
 enum { LANES = 16, PART = 64 };
 
-static ek_status check(const ek_node *n)
+static ek_status reduce_f32_check(const ek_node *n)
 {
     const ek_fmt_reduce *p = n->params;
     const ek_fmt_axis_view *v = &p->view;
@@ -16,7 +16,7 @@ static ek_status check(const ek_node *n)
                : EK_ERR_CORRUPT;
 }
 
-static inline float term(uint32_t fn, float x)
+static inline float reduce_f32_term(uint32_t fn, float x)
 {
     switch (fn) {
     case EK_REDUCE_FN_SUM_SQUARE:
@@ -46,7 +46,7 @@ static float neutral(uint32_t fn)
     }
 }
 
-static float finish(uint32_t fn, float x, size_t count)
+static float reduce_f32_finish(uint32_t fn, float x, size_t count)
 {
     switch (fn) {
     case EK_REDUCE_FN_MEAN: return x / (float)count;
@@ -65,7 +65,7 @@ static void reduce_columns(float *total, const float *in, size_t step, size_t co
         float part[LANES];
         for (size_t j = 0; j < lanes; j++) part[j] = none;
         for (size_t k = i; k < end; k++)
-            for (size_t j = 0; j < lanes; j++) part[j] = join(fn, part[j], term(fn, in[k * step + j]));
+            for (size_t j = 0; j < lanes; j++) part[j] = join(fn, part[j], reduce_f32_term(fn, in[k * step + j]));
         for (size_t j = 0; j < lanes; j++) total[j] = join(fn, total[j], part[j]);
     }
 }
@@ -76,11 +76,11 @@ static float reduce_line(const float *in, size_t count, uint32_t fn)
     reduce_columns(total, in, LANES, count / LANES, LANES, fn);
     float result = total[0];
     for (size_t j = 1; j < LANES; j++) result = join(fn, result, total[j]);
-    for (size_t i = count - count % LANES; i < count; i++) result = join(fn, result, term(fn, in[i]));
+    for (size_t i = count - count % LANES; i < count; i++) result = join(fn, result, reduce_f32_term(fn, in[i]));
     return result;
 }
 
-static ek_status run(const ek_node *n)
+static ek_status reduce_f32_run(const ek_node *n)
 {
     const ek_fmt_reduce *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
@@ -90,9 +90,11 @@ static ek_status run(const ek_node *n)
         if (inner == 1) out[0] = reduce_line(in, axis, p->fn);
         for (size_t j = 0; inner > 1 && j < inner; j += LANES)
             reduce_columns(out + j, in + j, inner, axis, inner - j < LANES ? inner - j : LANES, p->fn);
-        for (size_t j = 0; j < inner; j++) out[j] = finish(p->fn, out[j], axis);
+        for (size_t j = 0; j < inner; j++) out[j] = reduce_f32_finish(p->fn, out[j], axis);
     }
     return EK_OK;
 }
 
-const ek_op ek_op_reduce_f32 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_reduce_f32 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = reduce_f32_check, .run = reduce_f32_run
+};

@@ -4,10 +4,10 @@
 #define DTYPE   EK_DTYPE_INT8
 #define TOTAL   int32_t
 #define LANES   16 /* so that kernels have a row to work on */
+#define EK_BODY reduce_s8
+#include "reduce_fixed.h"
 
-typedef ek_fmt_reduce params;
-
-static bool check_mean(const params *p)
+static bool reduce_s8_check_mean(const ek_fmt_reduce *p)
 {
     return ek_is_s8(p->input_zero) && ek_check_q_range(p->output_zero, p->qmin, p->qmax) &&
            ek_check_mean(p->view.axis, p->input_zero, p->multiplier, p->shift);
@@ -22,9 +22,9 @@ static void sum_line(const ek_kernels *kernels, int32_t *acc, const int8_t *in, 
     for (size_t i = count - count % LANES; i < count; i++) acc[0] += in[i];
 }
 
-static void mean(const ek_node *n, int8_t *out, const int8_t *in)
+static void reduce_s8_mean(const ek_node *n, int8_t *out, const int8_t *in)
 {
-    const params *p = n->params;
+    const ek_fmt_reduce *p = n->params;
     const size_t axis = p->view.axis, inner = p->view.inner;
     const int32_t offset = (int32_t)axis * p->input_zero;
     int32_t *acc = n->scratch;
@@ -39,13 +39,14 @@ static void mean(const ek_node *n, int8_t *out, const int8_t *in)
             ek_requantize((acc[j] - offset) * EK_MEAN_UNIT, p->multiplier, p->shift, p->output_zero, p->qmin, p->qmax);
 }
 
-static void maximum(const ek_node *n, int8_t *out, const int8_t *in, size_t count, size_t c)
+static void reduce_s8_maximum(const ek_node *n, int8_t *out, const int8_t *in, size_t count, size_t c)
 {
     n->kernels->max_s8(out, in, c, count, c);
 }
 
-#include "reduce_fixed.h"
-
-const ek_op ek_op_reduce_s8 = {
-    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .scratch = scratch, .run = run
-};
+const ek_op ek_op_reduce_s8 = { .inputs_min = 1,
+                                .inputs_max = 1,
+                                .outputs = 1,
+                                .check = EK_OWN(check),
+                                .scratch = EK_OWN(scratch),
+                                .run = EK_OWN(run) };

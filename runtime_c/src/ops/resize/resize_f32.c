@@ -1,6 +1,6 @@
 #include "resize.h"
 
-static ek_status check(const ek_node *n)
+static ek_status resize_f32_check(const ek_node *n)
 {
     return ek_check_resize(n, n->params, EK_DTYPE_FLOAT32) ? EK_OK : EK_ERR_CORRUPT;
 }
@@ -13,8 +13,8 @@ static inline float weight_at(ek_sources s, uint32_t i)
     return w;
 }
 
-static void linear_row(const ek_resize *p, float *out, const float *top, const float *bottom, float wy,
-                       ek_sources columns)
+static void resize_f32_linear_row(const ek_resize *p, float *out, const float *top, const float *bottom, float wy,
+                                  ek_sources columns)
 {
     const size_t c = p->channels;
     for (uint32_t x = 0; x < p->out_w; x++, out += c) {
@@ -26,7 +26,7 @@ static void linear_row(const ek_resize *p, float *out, const float *top, const f
     }
 }
 
-static ek_status run(const ek_node *n)
+static ek_status resize_f32_run(const ek_node *n)
 {
     const ek_resize *p = n->params;
     if (!p->linear) {
@@ -39,9 +39,11 @@ static ek_status run(const ek_node *n)
     float *out = ek_out(n, 0);
     for (uint32_t b = 0; b < p->batch; b++, image += p->in_h * in_line)
         for (uint32_t y = 0; y < p->out_h; y++, out += out_line)
-            linear_row(p, out, image + (size_t)rows.lo[y] * in_line, image + (size_t)rows.hi[y] * in_line,
-                       weight_at(rows, y), columns);
+            resize_f32_linear_row(p, out, image + (size_t)rows.lo[y] * in_line, image + (size_t)rows.hi[y] * in_line,
+                                  weight_at(rows, y), columns);
     return EK_OK;
 }
 
-const ek_op ek_op_resize_f32 = { .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = check, .run = run };
+const ek_op ek_op_resize_f32 = {
+    .inputs_min = 1, .inputs_max = 1, .outputs = 1, .check = resize_f32_check, .run = resize_f32_run
+};

@@ -144,8 +144,8 @@ def test_an_if_with_a_known_condition_is_its_branch(make_model, agree, condition
     )
 
 
-def test_recurrent_layers_with_computed_weights_are_refused(make_model):
-    nodes = [node("GRU", ["x", "w", "r"], ["y"], name="cell", hidden_size=2)]
+def test_recurrent_layers_with_computed_weights_and_a_clip_are_refused(make_model):
+    nodes = [node("GRU", ["x", "w", "r"], ["y"], name="cell", hidden_size=2, clip=1.0)]
     constants = {"w": np.zeros((1, 6, X.shape[-1]), np.float32)}
     model = make_model(nodes, {"x": (5, 1, X.shape[-1]), "r": (1, 6, 2)}, ["y"], constants)
     (problem,) = problems(model)

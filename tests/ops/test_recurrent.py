@@ -33,6 +33,16 @@ def test_backend(backend_case):
     backend_case.check(1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+def test_weights_that_the_model_computes(run_onnx, op, direction, after):
+    directions = 2 if direction == "bidirectional" else 1
+    feed, constants, _ = arrays(op, directions, bias=bool(after))
+    more = {"linear_before_reset": after} if op == "GRU" else {}
+    run(run_onnx, op, feed | constants, {}, direction=direction, **more)
+
+
 def arrays(op, directions=1, bias=True, seed=0, sizes=(STEPS, BATCH, INPUTS, HIDDEN)):
     """The operands that are always there."""
     steps, batch, inputs, hidden = sizes

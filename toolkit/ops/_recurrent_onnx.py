@@ -11,6 +11,7 @@ from ..format.schema import RecurrentCell, RecurrentOutput
 from ..ir import Array, Value
 from ._opdef import Builder, OnnxNode, Unsupported
 from ._recurrent_functions import DEFAULTS, CellFunction, cell_functions
+from ._recurrent_unrolled import Unrolled
 from ._views import float_input
 from .movement import take
 
@@ -60,7 +61,7 @@ def _read(b: Builder, node: OnnxNode) -> _Layer:
     if node.attrs.get("layout", 0):
         x = b.transpose(x, (1, 0, 2))
         starts = [None if v is None else b.transpose(v, (1, 0, 2)) for v in starts]
-    recurrence = node.const(2)
+    recurrence = node.inputs[2]
     assert recurrence is not None
     hidden = recurrence.shape[-1]
     if node.attrs.get("hidden_size", hidden) != hidden:
@@ -89,6 +90,8 @@ def _wanted(node: OnnxNode) -> tuple[RecurrentOutput, ...]:
 
 def _direction(b: Builder, layer: _Layer, d: int, reverse: bool) -> list[Value]:
     node, gates = layer.node, GATES[layer.cell]
+    if any(v is not None and v.const is None for v in (*node.inputs[1:4], *node.inputs[7:8])):
+        return _computed(b, layer, d, reverse)
     rows = gates * layer.hidden
     weights, recurrence, bias = (_of_direction(node, i, d) for i in (1, 2, 3))
     assert weights is not None and recurrence is not None
@@ -116,6 +119,38 @@ def _direction(b: Builder, layer: _Layer, d: int, reverse: bool) -> list[Value]:
         ],
         name, reverse=reverse, functions=_functions(node, d), **layer.attrs,
     )  # fmt: skip
+
+
+def _computed(b: Builder, layer: _Layer, d: int, reverse: bool) -> list[Value]:
+    """A direction whose weights are no constants."""
+    node, rows = layer.node, GATES[layer.cell] * layer.hidden
+    others = layer.lengths is not None or (len(node.inputs) > 7 and node.inputs[7] is not None)
+    if others or layer.attrs["clip"] or layer.attrs["coupled"]:
+        raise Unsupported(
+            "its weights are computed at run time, beside lengths, peepholes, clip or input_forget",
+            "make them constants",
+        )
+    unrolled = Unrolled(
+        b, layer.cell, layer.hidden, _functions(node, d), layer.attrs["reset_after"]
+    )
+    weights = [_part(b, node.inputs[i], d) for i in (1, 2)]
+    biases = None
+    if len(node.inputs) > 3 and node.inputs[3] is not None:
+        both = _part(b, node.inputs[3], d)
+        biases = [take(b, both, [range(k * rows, (k + 1) * rows)]) for k in (0, 1)]
+    batch = layer.x.shape[1]
+    zeros = np.zeros((batch, layer.hidden), np.float32)
+    starts = [_start(b, v, d) or b.constant(zeros) for v in layer.starts]
+    return unrolled.run(layer.x, weights, biases, starts, reverse)[: len(layer.attrs["gives"])]
+
+
+def _part(b: Builder, v: Value | None, d: int) -> Value:
+    """What direction `d` has of it."""
+    assert v is not None
+    if v.const is not None:
+        return b.constant(v.const[d].astype(np.float32), v.name)
+    ranges = [range(d, d + 1), *(range(size) for size in v.shape[1:])]
+    return b.reshape(take(b, v, ranges), v.shape[1:])
 
 
 def _of_direction(node: OnnxNode, i: int, d: int) -> Array | None:

@@ -29,7 +29,8 @@ UNIT = QuantParams.int16(2.0**-15)
 
 
 class Recurrent(OpDef):
-    """ONNX RNN-1..22, GRU-1..22, LSTM-1..22: all attributes, constant weights and peepholes.
+    """ONNX RNN-1..22, GRU-1..22, LSTM-1..22: all attributes, constant weights and peepholes;
+    computed weights in up to 64 steps, which are unrolled, without lengths, peepholes and clip.
 
     Inputs: what the inputs add to the gates, [steps, batch, gates * hidden] (a FullyConnected in
     front makes it); int32 lengths [batch]; the hidden and the cell state to start with, [batch,

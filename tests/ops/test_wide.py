@@ -144,3 +144,32 @@ def test_bfloat16_is_rounded_where_it_is_computed():
     ]
     assert got.dtype == to
     np.testing.assert_array_equal(got.astype("f"), ((a + b) - a).astype("f"))
+
+
+@pytest.mark.parametrize("to", ["uint8", "uint32", "uint64", "int8", "int16", "uint16"])
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "uint32", "uint64", "int16"])
+def test_integers_are_cast_by_their_bits(dtype, to):
+    x, _ = extremes(np.dtype(dtype))
+    code = helper.np_dtype_to_tensor_dtype
+    node = helper.make_node("Cast", ["x"], ["y"], to=code(np.dtype(to)))
+    ports = [
+        helper.make_tensor_value_info(n, code(np.dtype(t)), x.shape)
+        for n, t in (("x", dtype), ("y", to))
+    ]
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    got = Session(build_file(load(model))).run({"x": x})["y"]
+    np.testing.assert_array_equal(got, x.astype(to))
+
+
+def test_floats_become_unsigned_integers_in_range():
+    x = np.array([-1.5, 0.0, 3e9, 5e9, np.nan], np.float32)
+    node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.UINT32)
+    ports = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape),
+        helper.make_tensor_value_info("y", TensorProto.UINT32, x.shape),
+    ]
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    got = Session(build_file(load(model))).run({"x": x})["y"]
+    np.testing.assert_array_equal(got, [0, 0, 3000000000, 2**32 - 1, 0])

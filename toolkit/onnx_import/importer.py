@@ -10,7 +10,7 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
-from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, is_real
+from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, WIDE, is_real
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
@@ -348,6 +348,8 @@ class Importer:
         if value.const is not None:
             value = self._build.constant(runtime_array(value.const), name)
         self._build.scope = name
+        if value.dtype in WIDE:
+            return self._build.emit("Cast", [value], to=value.dtype)
         return self._build.emit(
             "Copy", [value], dims=(value.type.size,), strides=(1,), offset=0, shape=value.shape
         )

@@ -20,6 +20,7 @@ from ..numerics import (
     OF_NUMPY,
     STRING,
     UINT8,
+    UINT64,
     Element,
 )
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
@@ -101,8 +102,8 @@ def cast_to(b: Builder, x: Value, code: int, saturate: int = 1) -> Value:
 
 def _narrower(element: Element) -> bool:
     """Whether the runtime's type has values that the element type of ONNX has not."""
-    own = {FLOAT: (1, 11), INT32: (6, 7), UINT8: (2,)}
-    return element.held is not None and element.onnx not in own.get(element.held, (element.onnx,))
+    own = {FLOAT: (1, 11), INT32: (6, 7), UINT8: (2,), UINT64: (13,)}
+    return element.held is not None and element.onnx not in own.get(element.held, ())
 
 
 def _element_like(like: Value, element: int | None) -> int:

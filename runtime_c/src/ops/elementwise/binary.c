@@ -4,6 +4,7 @@
 
 #include "broadcast.h"
 #include "element.h"
+#include "power_u64.h"
 
 #define NUMBER_s64 int64_t
 #define NUMBER_u64 uint64_t
@@ -51,19 +52,10 @@ PAIR(equal, x == y)
 #define DIVIDE_f64 x / y
 PAIR(divide, EK_TYPED(DIVIDE))
 
-/* x to the power of y, modulo 2^64. */
-static inline uint64_t powered(uint64_t x, uint64_t y)
-{
-    uint64_t result = 1;
-    for (; y; y >>= 1, x *= x)
-        if (y & 1) result *= x;
-    return result;
-}
-
 /* To a negative power integers are 0, but for 1 and -1. */
 #define POWER_s64 \
-    y >= 0 ? (number)powered((uint64_t)x, (uint64_t)y) : x == 1 || (x == -1 && y % 2 == 0) ? 1 : x == -1 ? -1 : 0
-#define POWER_u64 powered(x, y)
+    y >= 0 ? (number)ek_power_u64((uint64_t)x, (uint64_t)y) : x == 1 || (x == -1 && y % 2 == 0) ? 1 : x == -1 ? -1 : 0
+#define POWER_u64 ek_power_u64(x, y)
 #define POWER_f64 pow(x, y)
 PAIR(power, EK_TYPED(POWER))
 

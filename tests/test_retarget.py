@@ -15,6 +15,7 @@ from edgekit.toolkit.format.model import ABSENT
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import Place
 from edgekit.toolkit.format.structs import NO_BLOB
+from edgekit.toolkit.format.tables import is_tight, table_of
 from edgekit.toolkit.retarget import retarget
 from edgekit.toolkit.runtime import Model, Planner
 
@@ -123,9 +124,10 @@ def test_constants_are_those_of_the_generic_file_but_for_packed_weights(generic,
             assert packed.blob[at : at + len(weights)] == weights and at % 16 == 0
         name = "requant.table"
         if "Conv2d" in a.kind.name and a.params[name] != NO_BLOB:
-            size = 4 * before.tensors[a.outputs[0]].shape[-1]
-            then, now = int(a.params[name]), int(b.params[name])
-            assert before.blob[then : then + size] == packed.blob[now : now + size], name
+            then, now = (table_of(o.kind, before.element(o), o.params, f.blob)
+                         for o, f in ((a, before), (b, packed)))  # fmt: skip
+            assert then.wide().tobytes() == now.wide().tobytes()
+            assert is_tight(a.params) and not is_tight(b.params)
 
 
 def live(model):

@@ -50,6 +50,13 @@ def _split(ratios: NDArray[np.float64], bits: int, most: int) -> tuple[Ints, Int
     return m, exponent
 
 
+def of_bits(ratios: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+    """The ratios nearest to these that a multiplier of so many bits makes exactly."""
+    fraction, exponent = np.frexp(ratios)
+    result: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(fraction, bits)), exponent - bits)
+    return result
+
+
 def real_ratio(m: NDArray[Any], shift: NDArray[Any]) -> NDArray[np.float64]:
     """The ratios that `multipliers` made these of."""
     return np.ldexp(np.asarray(m, np.float64), np.asarray(shift, np.int64) - 31)

@@ -1,5 +1,6 @@
-"""A generic file -> the same model for one target: weights packed for its kernels, to be executed
-in place from flash, and memory planned with exactly the scratch those kernels need."""
+"""A generic file -> the same model for one target: weights packed for its kernels, tables as they
+read them, all executed in place from flash, and memory planned with exactly the scratch that those
+kernels need."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from .errors import UserError
 from .format.model import ABSENT, EdgeModel, OpRecord
 from .format.schema import BLOB_FIELDS, OPTIONAL, Place
 from .format.structs import NO_BLOB, pack
+from .format.tables import WIDE, is_tight, table_of
 from .format.writer import write
 from .plan import Buffer, place
 from .runtime import Model, OpForm, Planner
@@ -61,11 +63,11 @@ class _NewBlob:
             self._moved[offset] = self._append(self.old[offset : self._ends[offset]], align)
         return self._moved[offset]
 
-    def packed(self, weights: bytes) -> int:
-        """Where these packed weights are; the same ones lie there once."""
-        if weights not in self._moved:
-            self._moved[weights] = self._append(weights, ARENA_ALIGN)
-        return self._moved[weights]
+    def made(self, content: bytes) -> int:
+        """Where these packed weights, or this wide table, are; the same ones lie there once."""
+        if content not in self._moved:
+            self._moved[content] = self._append(content, ARENA_ALIGN)
+        return self._moved[content]
 
     def _append(self, content: bytes, align: int) -> int:
         self.data += bytes(-len(self.data) % align)
@@ -85,7 +87,12 @@ def _repack(model: EdgeModel, packed: list[bytes]) -> EdgeModel:
         params = dict(op.params)
         for field in _blob_fields(op):
             if field == "weights" and weights and not _keeps_weights(op):
-                params[field] = blob.packed(weights)
+                params[field] = blob.made(weights)
+            elif field == "requant.table" and is_tight(params):
+                element = model.element(op)
+                assert element is not None
+                table = table_of(op.kind, element, params, model.blob)
+                params |= WIDE | {field: blob.made(table.wide().tobytes())}
             else:
                 params[field] = blob.moved(int(params[field]))
         ops.append(replace(op, params=params))

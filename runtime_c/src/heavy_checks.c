@@ -3,30 +3,34 @@
 
 #include "fixed_point.h"
 
-bool ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
+/* int32 bias[biases], int32 multiplier[n], shift[n] are in the blob. */
+static bool has_wide(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
 {
-    const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
-    if (!ek_is_s8(r->input_zero) || !ek_check_q_range(r->output_zero, r->qmin, r->qmax) ||
-        !ek_check_blob(node, r->table, ek_add64(shifts, n), 4))
-        return false;
+    return ek_check_blob(node, r->table, ek_add64(ek_mul64(ek_add64(biases, n), 4), n), 4);
+}
+
+ek_status ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
+{
+    if (!ek_is_s8(r->input_zero) || !ek_check_q_range(r->output_zero, r->qmin, r->qmax)) return EK_ERR_CORRUPT;
+    if (r->tight) return ek_check_tight(node, &EK_TABLE_S8(r, biases, n));
+    if (!has_wide(node, r, biases, n)) return EK_ERR_CORRUPT;
     const int32_t *multiplier = (const int32_t *)ek_blob(node, r->table) + biases;
     const int8_t *shift = (const int8_t *)(multiplier + n);
     for (uint64_t i = 0; i < n; i++)
-        if (!ek_is_ratio(multiplier[i], shift[i])) return false;
-    return true;
+        if (!ek_is_ratio(multiplier[i], shift[i])) return EK_ERR_CORRUPT;
+    return EK_OK;
 }
 
-bool ek_check_requant16(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
+ek_status ek_check_requant16(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n)
 {
-    const uint64_t shifts = ek_mul64(ek_add64(biases, n), 4);
-    if (r->input_zero || r->output_zero || !ek_check_q_range16(r->qmin, r->qmax) ||
-        !ek_check_blob(node, r->table, ek_add64(shifts, n), 4))
-        return false;
+    if (r->input_zero || r->output_zero || !ek_check_q_range16(r->qmin, r->qmax)) return EK_ERR_CORRUPT;
+    if (r->tight) return ek_check_tight(node, &EK_TABLE_S16(r, biases, n));
+    if (!has_wide(node, r, biases, n)) return EK_ERR_CORRUPT;
     const int32_t *multiplier = (const int32_t *)ek_blob(node, r->table) + biases;
     const uint8_t *shift = (const uint8_t *)(multiplier + n);
     for (uint64_t i = 0; i < n; i++)
-        if (!ek_is_ratio16(multiplier[i], shift[i])) return false;
-    return true;
+        if (!ek_is_ratio16(multiplier[i], shift[i])) return EK_ERR_CORRUPT;
+    return EK_OK;
 }
 
 bool ek_check_geometry(const ek_node *node, const ek_fmt_conv_geometry *g, uint8_t dtype)

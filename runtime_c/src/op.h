@@ -24,9 +24,11 @@
 #ifdef EK_NO_PACKERS
 #define EK_OP_PACK(function)          NULL
 #define EK_OP_PACK_IN(room, function) .pack = NULL
+#define EK_OP_CONSTANTS(params, find) .weights_at = offsetof(params, weights)
 #else
 #define EK_OP_PACK(function)          function
 #define EK_OP_PACK_IN(room, function) .pack = function, .pack_room = room
+#define EK_OP_CONSTANTS(params, find) .weights_at = offsetof(params, weights), .table = find
 #endif
 
 /* An operator as the program says it, decoded. */
@@ -52,7 +54,12 @@ typedef struct ek_node {
     void *scratch;               /* aligned to EK_ALIGN; ek_op.scratch() bytes */
     const void *packed;          /* what pack wrote, or NULL */
     const void *unpacked;        /* weights that are not in the file as the kernels want them, or NULL */
+#ifndef EK_NO_PACKERS
+    const void *widened; /* the table of requantization, where the file has a tight one, or NULL */
+#endif
 } ek_node;
+
+typedef struct ek_table ek_table; /* requant_table.h */
 
 enum { EK_INPUT_0 = 1, EK_INPUT_1 = 2, EK_INPUT_2 = 4 };
 
@@ -69,6 +76,8 @@ typedef struct ek_op {
 #ifndef EK_NO_PACKERS
     /* Bytes behind the packed ones that the packing may write meanwhile; NULL: none. */
     uint64_t (*pack_room)(const ek_node *node);
+    /* The table of requantization, of a checked node; NULL: none. */
+    ek_table (*table)(const ek_node *node);
 #endif
     /* Where in the parameters the blob offset of the weights is; for operators that pack. */
     uint16_t weights_at;

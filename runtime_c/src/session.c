@@ -1,12 +1,20 @@
 /* A session: where everything lies in the caller's memory, and the run through the operators. */
 #include "model.h"
+#include "requant_table.h"
 
 /* What a session that packs weights keeps of each operator; others have little memory, and read
  * the program anew. */
 typedef struct kept_op {
-    const void *packed; /* weights, NULL where these kernels pack none */
+    const void *packed;  /* weights, NULL where these kernels pack none */
+    const void *widened; /* the table of requantization, NULL where the file has none that is tight */
     ek_op_record op;
 } kept_op;
+
+#ifdef EK_NO_PACKERS
+#define EK_WIDENED(table) .unpacked = NULL
+#else
+#define EK_WIDENED(table) .widened = table
+#endif
 
 struct ek_session {
     const ek_model *model;
@@ -64,6 +72,33 @@ static uint64_t session_pack_room(const ek_op *impl, const ek_node *n)
 #endif
 }
 
+/* Of the table of requantization that a session holds in place of a tight one. */
+static uint64_t table_bytes(const ek_op *impl, const ek_node *n)
+{
+#ifdef EK_NO_PACKERS
+    (void)impl;
+    (void)n;
+    return 0;
+#else
+    if (!impl->table) return 0;
+    const ek_table t = impl->table(n);
+    return aligned(ek_widened_bytes(&t));
+#endif
+}
+
+/* Writes that table, and has the node use it. */
+static void widen_table(ek_node *n, void *to)
+{
+#ifdef EK_NO_PACKERS
+    (void)n;
+    (void)to;
+#else
+    const ek_table t = n->op->impl->table(n);
+    ek_widen_table(to, n, &t);
+    n->widened = to;
+#endif
+}
+
 static bool is_packed(const ek_model *model)
 {
     return !ek_same(model->target, "generic");
@@ -105,9 +140,10 @@ static ek_status session_lay_out(const ek_model *model, const ek_kernels *kernel
         const ek_node n = packing_node(model, kernels, i, &op);
         const ek_op *impl = op.impl;
         const uint64_t bytes = session_packed_bytes(impl, &n);
-        const uint64_t need = scratch_of(impl, &n);
+        const uint64_t need = scratch_of(impl, &n), table = table_bytes(impl, &n);
         if (need > op.scratch_bytes && need > scratch) scratch = need;
-        if (bytes > limit || need > limit) return EK_ERR_MEMORY;
+        if (bytes > limit || need > limit || table > limit) return EK_ERR_MEMORY;
+        packed += table;
         if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
         if (!in_file) packed += aligned(bytes);
         const uint64_t room = in_file || !bytes ? 0 : session_pack_room(impl, &n);
@@ -139,27 +175,34 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
     if (!model || !model->data || !kernels || !bytes || op >= model->op_count) return EK_ERR_ARG;
     if (is_packed(model) || !can_pack()) return EK_ERR_UNSUPPORTED;
     ek_op_record record;
-    const ek_node n = packing_node(model, kernels, op, &record);
+    ek_node n = packing_node(model, kernels, op, &record);
     const ek_op *impl = record.impl;
-    const uint64_t kept = session_packed_bytes(impl, &n), need = kept ? kept + session_pack_room(impl, &n) : 0;
+    const uint64_t kept = session_packed_bytes(impl, &n), table = kept ? table_bytes(impl, &n) : 0;
+    const uint64_t behind = kept ? aligned(kept + session_pack_room(impl, &n)) : 0, need = behind + table;
     if (need > SIZE_MAX) return EK_ERR_MEMORY;
-    *bytes = (size_t)need;
-    if (!packed || !*bytes) return EK_OK;
+    *bytes = (size_t)(packed ? kept : need);
+    if (!packed || !need) return EK_OK;
     if ((uintptr_t)packed % EK_ALIGN) return EK_ERR_ALIGN;
-    memset(packed, 0, *bytes);
+    memset(packed, 0, (size_t)need);
+    if (table) widen_table(&n, (uint8_t *)packed + behind);
     impl->pack(&n, packed);
     return EK_OK;
 }
 
+/* And wide tables of requantization in front of them. */
 static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
 {
     if (l->packed == l->arena) return;
     s->kept = (kept_op *)(void *)(base + l->kept);
     uint8_t *at = base + l->packed;
     for (uint32_t i = 0; i < s->model->op_count; i++) {
-        const ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
+        ek_node n = packing_node(s->model, s->kernels, i, &s->kept[i].op);
         const ek_op *impl = n.op->impl;
-        const size_t bytes = (size_t)session_packed_bytes(impl, &n);
+        const size_t table = (size_t)table_bytes(impl, &n),
+                     bytes = s->in_file ? 0 : (size_t)session_packed_bytes(impl, &n);
+        s->kept[i].widened = table ? at : NULL;
+        if (table) widen_table(&n, at);
+        at += table;
         s->kept[i].packed = bytes ? at : NULL;
         if (bytes) {
             impl->pack(&n, at);
@@ -222,7 +265,8 @@ static ek_node session_node(const ek_session *s, uint32_t i, ek_op_record *room)
                       .arena = s->arena,
                       .persistent = s->persistent,
                       .scratch = s->arena + op->scratch_offset,
-                      .packed = kept ? kept->packed : NULL };
+                      .packed = kept ? kept->packed : NULL,
+                      EK_WIDENED(kept ? kept->widened : NULL) };
 }
 
 ek_status ek_session_run_op(ek_session *s, uint32_t i)

@@ -41,6 +41,7 @@ def convolution(**changed):
     window |= {"dilation_h": 1, "dilation_w": 1, "pad_top": 1, "pad_left": 1}
     params = {f"geometry.{k}": v for k, v in (sizes | window).items()} | {"weights": 300}
     quant = {"table": 512, "input_zero": -3, "output_zero": 7, "qmin": -128, "qmax": 127}
+    quant |= {"tight": 18 + 64 * 3 + 512 * 55}
     params |= {f"requant.{k}": v for k, v in quant.items()}
     params |= {"codec.id": 0, "codec.group": 0, "codec.auxiliary": 0} | changed
     return m.OpRecord(OpKind.Conv2d, "c", (0,), (1,), params)
@@ -57,10 +58,10 @@ def program_of(*ops):
 
 
 def test_a_convolution_takes_few_bytes():
-    """Header and operands, where the geometry is, weights and table; the geometry, to a word."""
+    """Header and operands; where the geometry is, weights, table and its bits; the geometry."""
     size, found = program_of(convolution())
     assert found == [convolution()]
-    assert size == 12 + 4 + 4 + 1 + 2 + 2
+    assert size == 12 + 4 + 4 + 1 + 2 + 2 + 3
 
 
 def test_what_differs_from_an_operand_is_written():

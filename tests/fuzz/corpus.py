@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from classical import forests, kernels
 from file_maker import CASES, FORMS, FileMaker, geometry, indexed, long_chain, shapes, view
 from recurrent_layers import recurrent
+from tight import coarse, tightened
 
 S16 = {"qmin": -32767, "qmax": 32767}
 F32 = {"qmin": float_bits(-1e30), "qmax": float_bits(1e30)}
@@ -427,7 +428,7 @@ def packed_for(model, kernels):
         assert lib.ek_pack_weights(*pack, at, nbytes) == lib.EK_OK
         blob += bytes(-len(blob) % 16)
         ops.append(replace(op, params={**op.params, "weights": len(blob)}))
-        blob += packed.tobytes()
+        blob += packed[: nbytes[0]].tobytes()
     if ops == model.ops:
         return None
     return replace(model, ops=ops, blob=bytes(blob), target=kernels)
@@ -436,10 +437,11 @@ def packed_for(model, kernels):
 def files():
     """Name -> bytes of every file."""
     models = {form.name: one_operator(form) for form in CASES.values()}
+    tight = {f"{name}-tight": tightened(c) for name, m in models.items() if (c := coarse(m))}
     packed = {
         f"{name}-{kernels}": packed_for(model, kernels)
         for name, model in models.items()
         for kernels in kernel_tables()
     }
-    everything = {**models, "chain": chain(), "long": long_chain(), **packed}
+    everything = {**models, **tight, "chain": chain(), "long": long_chain(), **packed}
     return {name: write(model) for name, model in everything.items() if model}

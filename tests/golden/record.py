@@ -170,7 +170,11 @@ def record(name, data, feeds):
 
 def main(arguments):
     again, chosen = "--again" in arguments, set(arguments) - {"--again"}
-    for name, (make, samples) in models(again).items():
+    making = models(again)
+    for path in HERE.glob("*.[ng]*z") if again and not chosen else ():
+        if path.name.partition(".")[0] not in making:
+            path.unlink()  # its operators are in another one now
+    for name, (make, samples) in making.items():
         if (chosen and name not in chosen) or ((HERE / f"{name}.npz").exists() and not again):
             continue
         data = make()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import fixed_point
 from ..format.schema import RecurrentCell, RecurrentFn, RecurrentOutput
+from ..format.tables import MULTIPLIER_BITS
 from ..ir import Array, Node, QuantParams
 from ._opdef import Blob
 from ._recurrent_functions import CellFunction
@@ -98,7 +99,9 @@ def _products(node: Node, hidden: QuantParams) -> tuple[Array, Requantization16,
     if np.any(reach >= fixed_point.ACC_LIMIT16):
         raise ValueError(f"its sums of {real.shape[1]} products leave 40 bits")
     unit = max(float((reach * step).max()) * hidden.scalar / MOST, 2.0**-30)
-    m, shift = fixed_point.multipliers16(step * hidden.scalar / unit)
+    m, shift = fixed_point.multipliers16(
+        fixed_point.of_bits(step * hidden.scalar / unit, MULTIPLIER_BITS)
+    )
     return weights, Requantization16(whole, m, shift, -MOST, MOST), unit
 
 

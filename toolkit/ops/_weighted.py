@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import fixed_point
-from ..format.schema import OpKind, WeightCodec
+from ..format.schema import DType, OpKind, WeightCodec
 from ..format.structs import NO_BLOB
+from ..format.tables import WIDE, Table, table_of
 from ..ir import Array, Node, QuantParams, constant
 from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from ._int4 import stored_int8
@@ -58,9 +59,7 @@ class Requantization:
     def fields(self, blob: Blob, input_zero: int) -> dict[str, int | float]:
         """The struct Requant, its table put into the blob."""
         return {
-            "requant.table": blob.add(
-                self.bias.astype("<i4"), self.multiplier.astype("<i4"), self.shift
-            ),
+            **_add_table(blob, self, DType.Int8),
             "requant.input_zero": input_zero,
             "requant.output_zero": self.output_zero,
             "requant.qmin": self.qmin,
@@ -90,14 +89,21 @@ class Requantization16:
     def fields(self, blob: Blob, input_zero: int) -> dict[str, int | float]:
         """The struct Requant, its table put into the blob."""
         return {
-            "requant.table": blob.add(
-                self.bias.astype("<i4"), self.multiplier.astype("<i4"), self.shift
-            ),
+            **_add_table(blob, self, DType.Int16),
             "requant.input_zero": input_zero,
             "requant.output_zero": 0,
             "requant.qmin": self.qmin,
             "requant.qmax": self.qmax,
         }
+
+
+def _add_table(
+    blob: Blob, r: Requantization | Requantization16, element: DType
+) -> dict[str, int | float]:
+    """The fields that say where the table is, and how it is stored."""
+    table = Table(r.bias.ravel(), r.multiplier.astype(np.int64), r.shift.astype(np.int64))
+    bits, fields = table.tight(element)
+    return {"requant.table": blob.add(bits, align=1), **fields}
 
 
 def ratios(node: Node) -> NDArray[np.float64]:
@@ -145,16 +151,14 @@ class WeightedOp(OpDef):
         if codec:
             flat = stored_int8(kind, params, blob)
         w = self.stored_weights(node, params, flat)
-        n, at = len(w), int(params["requant.table"])
+        n = len(w)
         made = Node(node.op, [node.input(0), constant(w, "w")], [], node.attrs)
         folded = self.folding_sums(made)[0].reshape(-1, n) * x.zero_point
         wide = x.dtype == np.int16
-        biases = 1 if wide else len(folded)  # int16 has no phases: nothing is folded in
-        ints = np.frombuffer(blob, "<i4", (biases + 1) * n, at).astype(np.int64)
-        shift = np.frombuffer(blob, np.uint8 if wide else np.int8, n, at + 4 * len(ints))
+        table = table_of(kind, DType.Int16 if wide else DType.Int8, params, blob)
         ratio = fixed_point.real_ratio16 if wide else fixed_point.real_ratio
-        unit = ratio(ints[biases * n :], shift) * y.scalar  # input scale * weight scale
-        bias = (ints[:n] + folded[0]) * unit
+        unit = ratio(table.multiplier, table.shift) * y.scalar  # input scale * weight scale
+        bias = (table.bias[:n] + folded[0]) * unit
         return Stored(w * (unit / x.scalar).reshape(-1, *[1] * (w.ndim - 1)), bias)
 
     def folding_sums(self, node: Node) -> tuple[Ints, Ints]:
@@ -231,7 +235,7 @@ def _float_tail(node: Node, blob: Blob) -> dict[str, int | float]:
         offset = blob.add(bias.const.astype("<f4"))
     fields = {"table": offset, "input_zero": 0, "output_zero": 0}
     fields |= Activation.of(node).limits(None)
-    return {f"requant.{name}": value for name, value in fields.items()}
+    return {f"requant.{name}": value for name, value in fields.items()} | WIDE
 
 
 def weights_of(node: Node) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..format.schema import OpKind, RecurrentCell, RecurrentFlag, RecurrentOutput
 from ..format.structs import NO_BLOB
+from ..format.tables import WIDE
 from ..ir import Array, Node, QuantParams, TensorType, Value
 from ..numerics import INT16, Precision, integer_precisions
 from ._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, problem_of
@@ -148,7 +149,7 @@ class Recurrent(OpDef):
             "requant.table": NO_BLOB if bias is None else blob.add(bias.astype("<f4")),
         }  # fmt: skip
         limits = {f"requant.{k}": v for k, v in Activation().limits(None).items()}
-        return Lowered(OpKind.Recurrent, params | limits, operands)
+        return Lowered(OpKind.Recurrent, params | limits | WIDE, operands)
 
 
 def _bounded(node: Node) -> bool:

@@ -98,7 +98,7 @@ class Planner:
             room = aligned(int(size[0]))
             if room.size:
                 self._pack(model, op, ffi.cast("void *", room.ctypes.data), size)
-            found.append(room.tobytes())
+            found.append(room[: int(size[0])].tobytes())
         return found
 
     def _pack(self, model: Model, op: int, room: Any, size: Any) -> None:

@@ -197,8 +197,9 @@ void ek_dequantize_s8_f32(float *x, const int8_t *q, size_t count, float scale, 
 void ek_quantize_f32_s16(const ek_kernels *kernels, int16_t *q, const float *x, size_t count, float scale);
 void ek_dequantize_s16_f32(float *x, const int16_t *q, size_t count, float scale);
 
-/* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN). When `packed` is NULL,
- * *bytes is the room that packing takes, the weights and what it works with; 0 for an operator that packs nothing. */
+/* Weights of operator `op` as these kernels want them, into `packed` (aligned to EK_ALIGN); *bytes becomes their size.
+ * When `packed` is NULL, it becomes the room that packing takes, the weights and behind them what it works with; 0 for
+ * an operator that packs nothing. */
 ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *kernels, void *packed, size_t *bytes);
 
 /* CRC-32 (IEEE 802.3) of `bytes` at `data`, going on from `crc` (0 to start). `data` may be NULL for 0 bytes. */

@@ -170,8 +170,9 @@ typedef struct ek_fmt_requant {
     int16_t output_zero;
     int32_t qmin;
     int32_t qmax;
+    uint32_t tight;
 } ek_fmt_requant;
-EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 16, "Requant");
+EK_STATIC_ASSERT(sizeof(ek_fmt_requant) == 20, "Requant");
 
 typedef struct ek_fmt_codec {
     uint16_t id;
@@ -200,7 +201,7 @@ typedef struct ek_fmt_conv2d {
     ek_fmt_requant requant;
     ek_fmt_codec codec;
 } ek_fmt_conv2d;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d) == 68, "Conv2d");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d) == 72, "Conv2d");
 
 typedef struct ek_fmt_depthwise_conv2d {
     ek_fmt_conv_geometry geometry;
@@ -208,14 +209,14 @@ typedef struct ek_fmt_depthwise_conv2d {
     ek_fmt_requant requant;
     ek_fmt_codec codec;
 } ek_fmt_depthwise_conv2d;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d) == 68, "DepthwiseConv2d");
+EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d) == 72, "DepthwiseConv2d");
 
 typedef struct ek_fmt_conv_transpose2d {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
     ek_fmt_requant requant;
 } ek_fmt_conv_transpose2d;
-EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d) == 60, "ConvTranspose2d");
+EK_STATIC_ASSERT(sizeof(ek_fmt_conv_transpose2d) == 64, "ConvTranspose2d");
 
 typedef struct ek_fmt_fully_connected {
     uint32_t rows;
@@ -225,7 +226,7 @@ typedef struct ek_fmt_fully_connected {
     ek_fmt_requant requant;
     ek_fmt_codec codec;
 } ek_fmt_fully_connected;
-EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected) == 40, "FullyConnected");
+EK_STATIC_ASSERT(sizeof(ek_fmt_fully_connected) == 44, "FullyConnected");
 
 typedef struct ek_fmt_mat_mul {
     uint32_t batch;
@@ -510,7 +511,7 @@ typedef struct ek_fmt_recurrent {
     uint8_t cell;
     uint8_t gives;
 } ek_fmt_recurrent;
-EK_STATIC_ASSERT(sizeof(ek_fmt_recurrent) == 44, "Recurrent");
+EK_STATIC_ASSERT(sizeof(ek_fmt_recurrent) == 48, "Recurrent");
 
 typedef struct ek_fmt_distance {
     uint32_t rows;
@@ -637,10 +638,10 @@ enum {
 
 /* Bytes that parameters take while they are read, and how each kind reads its own. */
 #define EK_PARAMS_BYTES 72
-#define EK_CODE_OF_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\052\056\034\034\026\034"
-#define EK_CODE_OF_DEPTHWISE_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\052\056\034\034\026\034"
-#define EK_CODE_OF_CONV_TRANSPOSE2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026"
-#define EK_CODE_OF_FULLY_CONNECTED "\163\023\057\004\024\067\025\026\052\056\034\034\026\034"
+#define EK_CODE_OF_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\023\052\056\034\034\026\034"
+#define EK_CODE_OF_DEPTHWISE_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\023\052\056\034\034\026\034"
+#define EK_CODE_OF_CONV_TRANSPOSE2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\023\023\057\004\024\067\025\026\023"
+#define EK_CODE_OF_FULLY_CONNECTED "\163\023\057\004\024\067\025\026\023\052\056\034\034\026\034"
 #define EK_CODE_OF_MAT_MUL "\263\024\014\117\004\014\024\067\025\026\023"
 #define EK_CODE_OF_ADD "\001\363\163\002\164\067\025\026"
 #define EK_CODE_OF_MUL "\001\363\163\002\024\014\117\004\014\024\067\025\026"
@@ -668,7 +669,7 @@ enum {
 #define EK_CODE_OF_DEQUANTIZE "\023\025\024"
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
 #define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\363\025\243\013"
-#define EK_CODE_OF_RECURRENT "\223\023\057\004\024\067\025\026\023\013\043"
+#define EK_CODE_OF_RECURRENT "\223\023\057\004\024\067\025\026\023\023\013\043"
 #define EK_CODE_OF_CONVERT "\023\053"
 #define EK_CODE_OF_DISTANCE "\163"
 #define EK_CODE_OF_PAIRWISE_COUPLING "\063"

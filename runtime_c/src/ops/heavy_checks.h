@@ -2,7 +2,7 @@
 #ifndef EK_HEAVY_CHECKS_H
 #define EK_HEAVY_CHECKS_H
 
-#include "op.h"
+#include "requant_table.h"
 
 static inline uint64_t ek_align16(uint64_t bytes)
 {
@@ -35,13 +35,21 @@ static inline bool ek_check_q_range(int32_t zero, int32_t qmin, int32_t qmax)
     return ek_is_s8(zero) && ek_is_s8(qmin) && ek_is_s8(qmax) && qmin <= qmax;
 }
 
-/* int32 bias[biases], int32 multiplier[n], int8 shift[n]. Any bias or multiplier is harmless: sums
- * wrap. */
-bool ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n);
+/* A table, tight or wide. Any bias or multiplier is harmless: sums wrap. */
+ek_status ek_check_requant(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n);
+
+/* The wide table, int32 bias[biases], int32 multiplier[n], int8 shift[n]. */
+static inline const int32_t *ek_wide_table(const ek_node *node, const ek_fmt_requant *r)
+{
+#ifndef EK_NO_PACKERS
+    if (node->widened) return node->widened;
+#endif
+    return ek_blob(node, r->table);
+}
 
 static inline ek_requant ek_requant_of(const ek_node *node, const ek_fmt_requant *r, size_t biases, size_t n)
 {
-    const int32_t *bias = ek_blob(node, r->table);
+    const int32_t *bias = ek_wide_table(node, r);
     return (ek_requant){ .bias = bias,
                          .multiplier = bias + biases,
                          .shift = (const int8_t *)(bias + biases + n),
@@ -50,12 +58,12 @@ static inline ek_requant ek_requant_of(const ek_node *node, const ek_fmt_requant
                          .qmax = r->qmax };
 }
 
-/* int32 bias[biases], int32 multiplier[n], uint8 shift[n], of int16 operators; likewise. */
-bool ek_check_requant16(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n);
+/* Likewise of int16 operators, whose shifts are uint8. */
+ek_status ek_check_requant16(const ek_node *node, const ek_fmt_requant *r, uint64_t biases, uint64_t n);
 
 static inline ek_requant16 ek_requant16_of(const ek_node *node, const ek_fmt_requant *r, size_t biases, size_t n)
 {
-    const int32_t *bias = ek_blob(node, r->table);
+    const int32_t *bias = ek_wide_table(node, r);
     return (ek_requant16){ .bias = bias,
                            .multiplier = bias + biases,
                            .shift = (const uint8_t *)(bias + biases + n),
@@ -77,6 +85,12 @@ static inline const float *ek_bias_f32(const ek_node *node, uint32_t offset)
 static inline bool ek_check_bias_f32(const ek_node *node, uint32_t offset, uint64_t n)
 {
     return offset == EK_NO_BLOB || ek_check_blob(node, offset, ek_mul64(n, 4), 4);
+}
+
+/* What floats have in place of a table of requantization: a bias, or nothing. */
+static inline ek_status ek_check_float_tail(const ek_node *node, const ek_fmt_requant *r, uint64_t n)
+{
+    return !r->tight && ek_check_bias_f32(node, r->table, n) ? EK_OK : EK_ERR_CORRUPT;
 }
 
 /* Product of four 32-bit sizes, saturated. */

@@ -2,6 +2,7 @@
 #include "device.h"
 #include "flat.h"
 #include "layer.h"
+#include "requant_table.h"
 
 #include <stdlib.h>
 
@@ -122,6 +123,21 @@ static ek_status upload_table(ek_accelerated *a, cl_object *memory, const void *
 }
 
 /* Pack an operator's tables in this machine's memory, and take them over. */
+/* False where there is no memory to widen a tight table in. */
+static bool pack_quants(int32_t *to, const ek_layer *layer, const ek_node *n, const ek_opencl_config *c)
+{
+    const ek_table t = n->op->impl->table(n);
+    const size_t bytes = (size_t)ek_widened_bytes(&t);
+    void *const widened = bytes ? malloc(bytes) : NULL;
+    if (bytes && !widened) return false;
+    ek_node node = *n;
+    if (bytes) ek_widen_table(widened, n, &t);
+    node.widened = widened;
+    ek_layer_pack_quants(to, layer, &node, c);
+    free(widened);
+    return true;
+}
+
 static ek_status upload_step(ek_accelerated *a, step *s, const ek_node *n, ek_opencl_error *error)
 {
     const ek_opencl_config *c = &a->opencl->config;
@@ -139,7 +155,10 @@ static ek_status upload_step(ek_accelerated *a, step *s, const ek_node *n, ek_op
         status = upload_table(a, &s->weights, table, s->weight_bytes, error);
     }
     if (!status && s->quant_bytes) {
-        ek_layer_pack_quants(table, s->layer, n, c);
+        if (!pack_quants(table, s->layer, n, c)) {
+            free(table);
+            return out_of_memory(error);
+        }
         status = upload_table(a, &s->quants, table, s->quant_bytes, error);
     }
     if (!status && s->mean_bytes) {

@@ -1,5 +1,6 @@
 /* Weights and tables as the kernels take them. */
 #include "layer.h"
+#include "ops/heavy_checks.h"
 
 uint64_t ek_layer_weight_bytes(const ek_layer *layer, const ek_opencl_config *config)
 {
@@ -97,7 +98,7 @@ void ek_layer_pack_weights(int8_t *to, const ek_layer *l, const ek_node *n, cons
 void ek_layer_pack_quants(int32_t *to, const ek_layer *l, const ek_node *n, const ek_opencl_config *c)
 {
     const source s = source_of(n);
-    const int32_t *bias = ek_blob(n, s.requant->table), *multiplier = bias + s.out;
+    const int32_t *bias = ek_wide_table(n, s.requant), *multiplier = bias + s.out;
     const int8_t *shift = (const int8_t *)(multiplier + s.out);
     memset(to, 0, (size_t)ek_layer_quant_bytes(l, c));
     for (uint32_t tile = 0; tile < l->tiles; tile++, to += (size_t)3 * c->lanes)

@@ -30,10 +30,17 @@ static ek_status conv2d_check(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !EK_CHECK_TAIL(node, p, g->out_c, g->out_c))
-        return EK_ERR_CORRUPT;
+    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE)) return EK_ERR_CORRUPT;
+    const ek_status tail = EK_CHECK_TAIL(node, p, g->out_c, g->out_c);
+    if (tail) return tail;
     const ek_coded_size size = { g->out_c, ek_conv_k(g), g->out_c, ek_conv_k(g) };
     return ek_check_weights(node, p->weights, &p->codec, &size, sizeof(ek_weight));
+}
+
+static inline ek_table conv2d_table(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    return EK_TABLE(p, p->geometry.out_c, p->geometry.out_c);
 }
 
 /* Of windows, with weights that are there. */
@@ -217,5 +224,5 @@ const ek_op EK_CODED_OP(conv2d) = {
     .pack = EK_OP_PACK(conv2d_pack_plain),
     .run = conv2d_run_plain,
 #endif
-    .weights_at = offsetof(ek_fmt_conv2d, weights),
+    EK_OP_CONSTANTS(ek_fmt_conv2d, conv2d_table),
 };

@@ -17,10 +17,15 @@ static ek_status conv_transpose2d_check(const ek_node *node)
     const ek_fmt_conv_transpose2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const uint64_t weights = ek_mul64(ek_mul64(ek_conv_k(g), g->out_c), sizeof(ek_weight));
-    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_blob(node, p->weights, weights, sizeof(ek_weight)) ||
-        !EK_CHECK_TAIL(node, p, biases(g), g->out_c))
+    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_blob(node, p->weights, weights, sizeof(ek_weight)))
         return EK_ERR_CORRUPT;
-    return EK_OK;
+    return EK_CHECK_TAIL(node, p, biases(g), g->out_c);
+}
+
+static inline ek_table conv_transpose2d_table(const ek_node *node)
+{
+    const ek_fmt_conv_transpose2d *p = node->params;
+    return EK_TABLE(p, biases(&p->geometry), p->geometry.out_c);
 }
 
 static uint64_t conv_transpose2d_scratch(const ek_node *node)
@@ -138,6 +143,6 @@ const ek_op EK_TYPED(ek_op_conv_transpose2d) = {
     .scratch = conv_transpose2d_scratch,
     .packed_bytes = conv_transpose2d_packed_bytes,
     .pack = EK_OP_PACK(conv_transpose2d_pack),
-    .weights_at = offsetof(ek_fmt_conv_transpose2d, weights),
+    EK_OP_CONSTANTS(ek_fmt_conv_transpose2d, conv_transpose2d_table),
     .run = conv_transpose2d_run,
 };

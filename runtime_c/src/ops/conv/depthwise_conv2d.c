@@ -14,11 +14,17 @@ static ek_status depthwise_conv2d_check(const ek_node *node)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_depthwise(g) ||
-        !EK_CHECK_TAIL(node, p, g->out_c, g->out_c))
-        return EK_ERR_CORRUPT;
+    if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_depthwise(g)) return EK_ERR_CORRUPT;
+    const ek_status tail = EK_CHECK_TAIL(node, p, g->out_c, g->out_c);
+    if (tail) return tail;
     const ek_coded_size size = { taps_of(g), g->out_c, g->out_c, taps_of(g) };
     return ek_check_weights(node, p->weights, &p->codec, &size, sizeof(ek_weight));
+}
+
+static inline ek_table depthwise_conv2d_table(const ek_node *node)
+{
+    const ek_fmt_depthwise_conv2d *p = node->params;
+    return EK_TABLE(p, p->geometry.out_c, p->geometry.out_c);
 }
 
 /* The kernel's part of a line: kernel rows [first, end). */
@@ -195,5 +201,5 @@ const ek_op EK_CODED_OP(depthwise_conv2d) = {
     .pack = EK_OP_PACK(depthwise_conv2d_pack_plain),
     .run = depthwise_conv2d_run_plain,
 #endif
-    .weights_at = offsetof(ek_fmt_depthwise_conv2d, weights),
+    EK_OP_CONSTANTS(ek_fmt_depthwise_conv2d, depthwise_conv2d_table),
 };

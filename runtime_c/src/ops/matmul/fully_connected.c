@@ -11,10 +11,18 @@ static ek_status fully_connected_check(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     if (!p->rows || !p->k || !p->n || !ek_check_in(node, 0, EK_ELEMENT_DTYPE, (uint64_t)p->rows * p->k) ||
-        !ek_check_out(node, 0, EK_ELEMENT_DTYPE, (uint64_t)p->rows * p->n) || !EK_CHECK_TAIL(node, p, p->n, p->n))
+        !ek_check_out(node, 0, EK_ELEMENT_DTYPE, (uint64_t)p->rows * p->n))
         return EK_ERR_CORRUPT;
+    const ek_status tail = EK_CHECK_TAIL(node, p, p->n, p->n);
+    if (tail) return tail;
     const ek_coded_size size = { p->n, p->k, p->n, p->k };
     return ek_check_weights(node, p->weights, &p->codec, &size, sizeof(ek_weight));
+}
+
+static inline ek_table fully_connected_table(const ek_node *node)
+{
+    const ek_fmt_fully_connected *p = node->params;
+    return EK_TABLE(p, p->n, p->n);
 }
 
 static size_t fully_connected_packed_plain(const ek_node *node)
@@ -152,6 +160,6 @@ const ek_op EK_CODED_OP(fully_connected) = {
 #else
     .pack = EK_OP_PACK(fully_connected_pack_plain),
 #endif
-    .weights_at = offsetof(ek_fmt_fully_connected, weights),
+    EK_OP_CONSTANTS(ek_fmt_fully_connected, fully_connected_table),
     .run = fully_connected_run,
 };

@@ -11,7 +11,8 @@ typedef uint16_t ek_weight;
 
 #define EK_ELEMENT_DTYPE                  EK_DTYPE_FLOAT16
 #define EK_FILL(p)                        0
-#define EK_CHECK_TAIL(node, p, biases, n) ((void)(biases), ek_check_bias_f32(node, (p)->requant.table, n))
+#define EK_CHECK_TAIL(node, p, biases, n) ((void)(biases), ek_check_float_tail(node, &(p)->requant, n))
+#define EK_TABLE(p, biases, n)            EK_TABLE_S8(&(p)->requant, biases, n)
 #define EK_TAIL(node, p, biases, n) \
     .bias = ek_bias_f32(node, (p)->requant.table), .min = ek_f32((p)->requant.qmin), .max = ek_f32((p)->requant.qmax)
 

@@ -66,8 +66,17 @@ static ek_status recurrent_check(const ek_node *node)
     const uint64_t rows = (uint64_t)gates_of(p) * p->hidden;
     const bool weights =
         ek_check_blob(node, p->weights, ek_mul64(rows, p->hidden * (uint64_t)sizeof(ek_weight)), sizeof(ek_weight));
-    const bool fits = weights && EK_CHECK_TAIL(node, p, rows, rows) && check_inputs(node) && check_outputs(node);
+    const ek_status tail = EK_CHECK_TAIL(node, p, rows, rows);
+    if (tail) return tail;
+    const bool fits = weights && check_inputs(node) && check_outputs(node);
     return fits && ek_cell_check(node, p) ? EK_OK : EK_ERR_CORRUPT;
+}
+
+static inline ek_table recurrent_table(const ek_node *node)
+{
+    const ek_fmt_recurrent *p = node->params;
+    const uint64_t rows = (uint64_t)gates_of(p) * p->hidden;
+    return EK_TABLE(p, rows, rows);
 }
 
 /* The products' shares of the gates; the hidden state; the cell state of LSTM, what GRU resets. */
@@ -317,6 +326,6 @@ const ek_op EK_TYPED(ek_op_recurrent) = {
     .scratch = recurrent_scratch,
     .packed_bytes = recurrent_packed_bytes,
     .pack = EK_OP_PACK(recurrent_pack),
-    .weights_at = offsetof(ek_fmt_recurrent, weights),
+    EK_OP_CONSTANTS(ek_fmt_recurrent, recurrent_table),
     .run = recurrent_run,
 };

@@ -111,7 +111,7 @@ def others_of(samples: Samples, graph: Graph, metric: Metric) -> Mapping[str, Ar
     others, where = load_others(data, input_specs(graph)), None
     if isinstance(data, str | Path):
         where = data
-    if metric.labels is not None and (metric.in_points or metric.labels not in others):
+    if metric.labels is not None and (metric.in_points or not others):
         labels = load_labels(samples, metric.labels)
         others[metric.labels] = labels.classes
         if metric.in_points:

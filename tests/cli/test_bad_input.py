@@ -247,7 +247,7 @@ def test_labels_that_are_in_no_npz(refused, digits, digits_edge, tmp_path):
         "check", digits_edge, "--float", digits / "digits.onnx",
         "--data", tmp_path / "eval.csv", "--labels", "label",
     )  # fmt: skip
-    assert "not an .npz file" in told
+    assert "labels 'label': there are none; labels lie in an .npz" in told
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,10 @@ def target_mistake(given):
     target = given.get("target")
     if target in (None, "...") or target.isupper():
         return None
-    if target not in targets.names():
-        return f"no target '{target}'"
+    try:
+        targets.load(target)
+    except ValueError as why:
+        return str(why)
     own = {k: v for k, v in (given.get("settings") or {}).items() if not k.isupper()}
     try:
         settings_of(targets.load(target), own)

@@ -230,6 +230,8 @@ def _plan(
         pruned=pruned,
         starts=starts,
         states=states,
+        empty_inputs=[IoRecord(p.name, 0, p.onnx_dtype, p.shape) for p in graph.empty_inputs],
+        empty_outputs=[IoRecord(p.name, 0, p.onnx_dtype, p.shape) for p in graph.empty_outputs],
     )
 
 

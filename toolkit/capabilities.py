@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .numerics import W8A16
 from .ops import ALL
 from .ops._opdef import OpDef
+from .ops.composites import COMPOSITES
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def capabilities() -> list[Capability]:
             )
             for name in op.onnx
         ]
+    by_op = {row.op: row for row in rows}
+    rows += [replace(by_op[c.of], onnx=c.onnx, note=c.note) for c in COMPOSITES.values()]
     return sorted(rows, key=lambda r: r.onnx)
 
 

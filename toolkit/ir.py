@@ -165,6 +165,9 @@ class Graph:
     constant_inputs: dict[str, Array] = field(default_factory=dict)
     """Inputs of the ONNX model that were made constants, as it takes them."""
     states: list[State] = field(default_factory=list)
+    empty_inputs: list[Port] = field(default_factory=list)
+    empty_outputs: list[Port] = field(default_factory=list)
+    """Ports whose shapes hold no elements: nothing reads or makes their values."""
 
     def producers(self) -> dict[Value, Node]:
         return {v: n for n in self.nodes for v in n.outputs}

@@ -115,6 +115,7 @@ def run_onnx() -> Callable[..., OnnxRun]:
         order: list[str] | None = None,
         outputs: int = 1,
         domain: str = "",
+        opset: int = 21,
         **attrs: Any,
     ) -> OnnxRun:
         constants = constants or {}
@@ -128,17 +129,47 @@ def run_onnx() -> Callable[..., OnnxRun]:
             [onnx.ValueInfoProto(name=n) for n in names],
             [numpy_helper.from_array(a, n) for n, a in constants.items()],
         )
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         model = onnx.shape_inference.infer_shapes(model)
         for port in model.graph.output:  # onnx does not infer all that it checks
             if not port.type.HasField("tensor_type"):
                 port.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+        try:
+            theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+        except Exception:
+            Session(build_file(load(model))).run(feed)  # which should refuse it in its own words
+            raise
+        for port, result in zip(model.graph.output, theirs, strict=True):
+            kind = helper.make_tensor_value_info(port.name, code(result.dtype), result.shape)
+            port.CopyFrom(kind)
         ours = Session(build_file(load(model))).run(feed)
-        theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
         return OnnxRun([ours[n] for n in names], list(theirs))
 
     return run
+
+
+@pytest.fixture
+def make_session() -> Callable[..., tuple[Session, list[Array]]]:
+    """make_session(op, feed, **attrs): a session of one node, and onnxruntime's outputs y0, .. of
+    the feed, whose shapes the model declares."""
+
+    def make(op: str, feed: dict[str, Array], **attrs: Any) -> tuple[Session, list[Array]]:
+        code = helper.np_dtype_to_tensor_dtype
+        node = helper.make_node(op, list(feed), ["y0"], **attrs)
+        ports = [helper.make_tensor_value_info(n, code(a.dtype), a.shape) for n, a in feed.items()]
+        graph = helper.make_graph(
+            [node], "graph", ports, [helper.make_empty_tensor_value_info("y0")]
+        )
+        opsets = [helper.make_opsetid("", 22)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        model = onnx.shape_inference.infer_shapes(model)
+        want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+        kind = helper.make_tensor_value_info("y0", code(want[0].dtype), want[0].shape)
+        model.graph.output[0].CopyFrom(kind)
+        return Session(build_file(load(model))), list(want)
+
+    return make
 
 
 @dataclass

@@ -14,7 +14,6 @@ from edgekit.toolkit.ops import FROM_ONNX, definition
 BACKEND_OPS = {name for name in FROM_ONNX if name.startswith("Reduce")}
 PARAMETERS = dict.fromkeys(BACKEND_OPS, 1)
 REFUSED = {
-    "empty_set": "holds no elements",
     "test_reduce_max_bool": "its input is uint8",
     "test_reduce_min_bool": "its input is uint8",
 }

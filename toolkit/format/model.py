@@ -140,6 +140,8 @@ class EdgeModel:
     placement: tuple[bool, ...] = ()  # by operator: on the accelerator; empty: all on the CPU
     starts: dict[int, int] = field(default_factory=dict)  # persistent tensor -> its bytes' offset
     states: list[StateRecord] = field(default_factory=list)
+    empty_inputs: list[IoRecord] = field(default_factory=list)  # without elements, of tensor 0
+    empty_outputs: list[IoRecord] = field(default_factory=list)
 
     def element(self, op: OpRecord) -> DType | None:
         """The element type that `op` computes in; None for a kind that takes any."""

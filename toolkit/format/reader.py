@@ -57,6 +57,12 @@ def read(data: bytes, source: str = "model") -> EdgeModel:
     return model
 
 
+def empty_ports(data: bytes) -> tuple[list[IoRecord], list[IoRecord]]:
+    """The inputs and the outputs without elements of a file that has been opened."""
+    reader = _Reader(data)
+    return reader._optional_ios("empty_inputs"), reader._optional_ios("empty_outputs")
+
+
 def _check_version(version: int, source: str) -> None:
     if version > FORMAT_VERSION:
         raise UserError(
@@ -117,6 +123,8 @@ class _Reader:
             if self._has("starts")
             else {},
             self._states(),
+            self._optional_ios("empty_inputs"),
+            self._optional_ios("empty_outputs"),
         )
 
     def _states(self) -> list[StateRecord]:
@@ -186,6 +194,9 @@ class _Reader:
         return (
             names.decode(self._bytes(self.root, "Model", "names", 1)) if self._has("names") else []
         )
+
+    def _optional_ios(self, field: str) -> list[IoRecord]:
+        return self._ios(field) if self._has(field) else []
 
     def _pruned(self) -> dict[int, tuple[bool, ...]]:
         found: dict[int, tuple[bool, ...]] = {}

@@ -1300,5 +1300,7 @@ SLOTS: dict[str, dict[str, int]] = {
         "placement": 15,
         "starts": 16,
         "states": 17,
+        "empty_inputs": 18,
+        "empty_outputs": 19,
     },
 }

@@ -77,6 +77,9 @@ def write(model: EdgeModel) -> bytes:
         vectors["starts"] = _vector(b, data, STRUCTS["Start"][2], STRUCTS["Start"][3])
     if model.states:
         vectors["states"] = _states(b, model.states)
+    for name, ios in (("empty_inputs", model.empty_inputs), ("empty_outputs", model.empty_outputs)):
+        if ios:
+            vectors[name] = _ios(b, ios)
     b.StartObject(len(SLOTS["Model"]))
     _struct(b, "Model", "memory", "Memory", memory)
     _struct(b, "Model", "checksums", "Checksums", {"graph": 0, "blob": 0})

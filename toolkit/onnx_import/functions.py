@@ -13,7 +13,10 @@ from .hazards import refuse_layer_norm_axes
 from .onnx_process import OnnxError
 from .source import OnnxModel
 
-_KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range"}
+_KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range", "If"}
+_NESTED = 8
+"""Functions inside of functions that are expanded."""
+_ANY_TENSOR = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
 
 
 def inline_functions(model: OnnxModel) -> None:
@@ -32,13 +35,20 @@ def inline_functions(model: OnnxModel) -> None:
     refuse_layer_norm_axes(model)
     opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
     for op in sorted({n.op_type for n in proto.graph.node if _is_expandable(n, opsets)}):
-        expanded = _expand(model, op, opsets[""])
-        before = {qualified(n) for n in proto.graph.node}
+        before = {qualified(n) for n in model.proto.graph.node}
+        expanded = _expand(model, model.proto, op, opsets[""])
+        for _ in range(_NESTED):
+            if expanded is None:
+                break
+            new = {n.op_type for n in expanded.graph.node if _is_expandable(n, opsets)} - before
+            if not new:
+                break
+            expanded = _expand(model, expanded, min(new), opsets[""])
         if expanded is not None and all(
             name in before or name in FROM_ONNX or name in _KNOWN_WHEN_SHAPES_ARE
             for name in (qualified(n) for n in expanded.graph.node)
         ):
-            proto = model.proto = expanded
+            model.proto = expanded
 
 
 def _is_expandable(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
@@ -70,15 +80,23 @@ def _schema_defaults(op: str, version: int) -> list[onnx.AttributeProto]:
     return [a.default_value for a in attributes if a.default_value.name]
 
 
-def _expand(model: OnnxModel, op: str, version: int) -> onnx.ModelProto | None:
+def _expand(
+    model: OnnxModel, proto: onnx.ModelProto, op: str, version: int
+) -> onnx.ModelProto | None:
     try:
-        typed = model.engine.infer_shapes(model.proto)
+        typed = model.engine.infer_shapes(proto)
         _spell_out(typed.graph.node, {("", op): _schema_defaults(op, version)})
         # The inliner wants the type of every input, and does not look at initializers.
         for t in typed.graph.initializer:
             typed.graph.value_info.append(
                 onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims)
             )
-        return model.engine.inline(typed, op)
+        # Nor does it see that an input is left out.
+        typed.graph.value_info.append(onnx.ValueInfoProto(name="", type=_ANY_TENSOR))
+        found = model.engine.inline(typed, op)
+        kept = [v for v in found.graph.value_info if v.name]
+        found.graph.ClearField("value_info")
+        found.graph.value_info.extend(kept)
+        return found
     except OnnxError:
         return None

@@ -10,7 +10,7 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
-from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, WIDE, is_real
+from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, WIDE, is_real, numpy_dtype
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
@@ -26,6 +26,7 @@ from .constants import can_fold, fold, one_node
 from .control_flow import CONTROL, ControlFlow
 from .distances import as_distances
 from .grids import Quantized
+from .inferred import infer_types
 from .labels import vocabulary
 from .limits import MAX_RANK
 from .narrow import ARITHMETIC, Narrow, doubles, mentions
@@ -60,6 +61,7 @@ class Importer:
         self._problems: list[Problem] = []
         self._inferred: dict[str, TensorType] | None = None
         self._elements: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
         self._named: set[Value] = set()
         self._narrow = Narrow()
         self._control = ControlFlow(self._build, self._walk)
@@ -98,6 +100,11 @@ class Importer:
                 Problem(info.name, "input", why, "do this step outside the model")
             )
             return _Lost()
+        if 0 in shapes[info.name]:
+            array = np.zeros(shapes[info.name], numpy_dtype(element))
+            value = Value(info.name, TensorType(array.dtype, array.shape), array)
+            self._graph.empty_inputs.append(Port(info.name, value, element, value.shape))
+            return value
         value = Value(info.name, TensorType(RUNTIME_TYPE[element], shapes[info.name]))
         self._graph.inputs.append(Port(info.name, value, element, value.shape))
         self._elements[info.name] = element
@@ -246,6 +253,7 @@ class Importer:
             node.op_type, domain, self._opsets.get(domain, 1), node.name,
             [_in_float32(v) for v in inputs], list(node.output), python_attributes(node),
             lambda i: self._element(node.input[i], inputs[i]),
+            lambda i: self._inferred_shape(node.output[i]),
         )  # fmt: skip
         self._build.scope = next((name for name in node.output if name), node.name)
         plain, finish = upgrade(self._build, plain)
@@ -303,10 +311,14 @@ class Importer:
                 kind = self._inferred_type(name)
                 scope[name] = _Lost() if kind is None else Value(name, kind)
 
+    def _inferred_shape(self, name: str) -> Shape | None:
+        self._inferred_type(name)
+        return self._shapes.get(name)
+
     def _inferred_type(self, name: str) -> TensorType | None:
         """The type of a refused node's output, if ONNX can tell it."""
         if self._inferred is None:
-            self._inferred, elements = _infer_types(self._source)
+            self._inferred, elements, self._shapes = infer_types(self._source)
             self._elements = elements | self._elements
         return self._inferred.get(name)
 
@@ -331,7 +343,7 @@ class Importer:
             self._problems.append(Problem(info.name, "output", why, "reshape it outside the model"))
             return None
         if value.type.size == 0:
-            self._problems.append(Problem(info.name, "output", f"it is empty: {list(value.shape)}"))
+            self._graph.empty_outputs.append(Port(info.name, value, element, value.shape))
             return None
         fed = any(port.value is value for port in self._graph.inputs)
         if fed or value.const is not None:
@@ -430,21 +442,3 @@ def _all_names(graph: onnx.GraphProto) -> set[str]:
         for sub in _subgraphs(node):
             names |= _all_names(sub)
     return names
-
-
-def _infer_types(model: OnnxModel) -> tuple[dict[str, TensorType], dict[str, int]]:
-    """By name: the type inside the runtime, and the ONNX element type, as far as ONNX knows."""
-    try:
-        graph = model.engine.infer_shapes(model.proto).graph
-    except OnnxError:
-        return {}, {}
-    types: dict[str, TensorType] = {}
-    elements: dict[str, int] = {}
-    for info in (*graph.value_info, *graph.output):
-        tensor = info.type.tensor_type
-        dims = [d.dim_value for d in tensor.shape.dim]
-        if tensor.elem_type:
-            elements[info.name] = tensor.elem_type
-        if tensor.HasField("shape") and all(dims) and tensor.elem_type in RUNTIME_TYPE:
-            types[info.name] = TensorType(RUNTIME_TYPE[tensor.elem_type], tuple(dims))
-    return types, elements

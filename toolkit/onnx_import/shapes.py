@@ -60,6 +60,12 @@ def fix_input_shapes(
     if missing:
         raise UserError(f"{label}: unknown input shape: " + "; ".join(missing))
     for name, shape in shapes.items():
+        if 0 in shape:
+            text = _text(_dims(inputs[name]))
+            model.notes.append(
+                f"input '{name}' is of shape {text}, which holds no elements; if 0 was written for "
+                f"unknown, give --shape {name}={text} with numbers for the zeros"
+            )
         _check_size(label, name, shape)
         _write(inputs[name], shape)
     return shapes
@@ -98,7 +104,7 @@ def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[i
         elif dim.dim_param in symbols:
             known.append(symbols[dim.dim_param])
         elif _is_zero(dim):
-            known.append(None)
+            known.append(0)
         else:
             known.append(1 if axis == 0 and not dim.dim_param else None)
     return known
@@ -131,11 +137,6 @@ def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> s
     letters = "NCHW" if len(known) == 4 else [f"D{i}" for i in range(len(known))]
     example = [letters[i] if k is None else str(k) for i, k in enumerate(known)]
     remedy = f"add --shape {info.name}={','.join(example)} with numbers for the letters"
-    if any(_is_zero(d) for d in _dims(info)):
-        return (
-            f"input '{info.name}' is of shape {_text(_dims(info))}, which holds no elements; "
-            f"if 0 was written for unknown, {remedy}"
-        )
     symbols = [d.dim_param or "?" for d in _dims(info)]
     unknown = ", ".join(s for s, k in zip(symbols, known, strict=True) if k is None)
     return f"input '{info.name}' has dynamic dimensions ({unknown}), {remedy}"

@@ -34,7 +34,8 @@ from . import (
     unary,
     where,
 )
-from ._opdef import OpDef
+from ._opdef import OpDef, Reader
+from .composites import COMPOSITES, PARAMETERS, AtRunTime
 
 _MODULES = (
     conv2d,
@@ -72,8 +73,10 @@ _MODULES = (
 ALL: dict[str, OpDef] = {op.name: op for module in _MODULES for op in module.OPS}
 """By name in the IR."""
 
-FROM_ONNX: dict[str, OpDef] = {onnx: op for op in ALL.values() for onnx in op.onnx}
+FROM_ONNX: dict[str, Reader] = {onnx: op for op in ALL.values() for onnx in op.onnx}
 """By ONNX name; operators outside the default domain are "domain.Name"."""
+FROM_ONNX |= COMPOSITES
+FROM_ONNX |= {op: AtRunTime(FROM_ONNX[op], *how) for op, how in PARAMETERS.items()}
 
 
 def definition(name: str) -> OpDef:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..format.model import DTYPE_OF
 from ..format.schema import BLOB_FIELDS, FORMS, STRUCTS, OpKind
 from ..format.structs import NO_BLOB, float_bits
-from ..ir import Array, Node, QuantParams, TensorType, Value
+from ..ir import Array, Node, QuantParams, Shape, TensorType, Value
 from ..numerics import FLOAT, INT8, DType, Precision, integer_precisions
 
 
@@ -35,6 +35,29 @@ class OnnxNode:
     outputs: list[str]
     attrs: dict[str, Any]
     element: Callable[[int], int | None] = lambda _: None
+    declared: Callable[[int], Shape | None] = field(default=lambda i: None)
+    """The shape of output `i`, where the model says it or shape inference finds it."""
+
+    def input(self, i: int) -> Value:
+        """Input `i`. Raises Unsupported when it is not there."""
+        value = self.optional(i)
+        if value is None:
+            raise Unsupported(f"it has no input {i}", "export the model again")
+        return value
+
+    def optional(self, i: int) -> Value | None:
+        return self.inputs[i] if i < len(self.inputs) else None
+
+    def shape_of(self, i: int) -> Shape:
+        """The shape of output `i`. Raises Unsupported when nothing says it."""
+        shape = self.declared(i)
+        if shape is None:
+            raise Unsupported(
+                "its parameters are computed at run time, and the model does not say the shape of "
+                f"output {i}",
+                "make them constants, or declare the shape",
+            )
+        return shape
 
     def const(self, i: int) -> Array | None:
         """The constant at input `i`; None when absent. Raises Unsupported when it is computed."""
@@ -44,6 +67,13 @@ class OnnxNode:
         if value is None or value.const is None:
             raise Unsupported(f"input {i} is computed at run time", "make it a constant")
         return value.const
+
+
+class Reader(Protocol):
+    """What reads an ONNX operator."""
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        """Emit IR for an ONNX node and return its outputs; raise Unsupported to refuse."""
 
 
 class Unsupported(Exception):  # noqa: N818 - a verdict, not a fault

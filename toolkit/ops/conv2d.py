@@ -54,7 +54,7 @@ class Conv2d(WeightedOp):
         if w.ndim != len(x.shape):
             w = w.reshape(w.shape + (1,) * (len(x.shape) - w.ndim))
         a = attributes(node, w.shape[2:])
-        before, after = _padding(a, x.shape[2:])
+        before, after = padding(a, x.shape[2:])
         if rank == 3:
             return [convolved(b, node, w, a, (*before, *after))]
         if w.ndim == 3:
@@ -124,7 +124,7 @@ def is_depthwise(node: Node) -> bool:
     return channels > 1 and node.attrs["groups"] == channels == node.input(1).shape[0]
 
 
-def _padding(a: Attributes, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def padding(a: Attributes, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(before, after) per axis. SAME: ceil(size / stride) outputs; UPPER has more at the end."""
     if not a.auto_pad.startswith("SAME"):
         return a.before, a.after

@@ -54,7 +54,7 @@ class ConvTranspose2d(WeightedOp):
                 f"{x.shape[1]} input channels, weights {list(w.shape)} and group {a.groups}"
                 " do not match"
             )
-        before, after, size = _placement(node, a, x.shape[2:])
+        before, after, size = placement(node, a, x.shape[2:])
         if w.ndim == 3:
             w = w[:, :, None, :]
         c, per_group, kh, kw = w.shape
@@ -152,7 +152,7 @@ def _phase_taps(phase: int, kernel: int, stride: int, dilation: int, pad: int) -
 Sizes = tuple[int, ...]
 
 
-def _placement(node: OnnxNode, a: Attributes, size: Sizes) -> tuple[Sizes, Sizes, Sizes]:
+def placement(node: OnnxNode, a: Attributes, size: Sizes) -> tuple[Sizes, Sizes, Sizes]:
     """(before, after, output size) per axis.
 
     SAME_UPPER and SAME_LOWER differ in which side gives the odd one. With output_shape, what the

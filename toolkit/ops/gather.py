@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from ..format.schema import OpKind
 from ..ir import Array, Node, Shape, TensorType, Value
 from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
+from ._indices import element_places, point_places, rows_at
 from ._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .movement import COPY_DIMS, as_copy, axis_of, take
 
 
 class Gather(OpDef):
-    """ONNX Gather-1..13, ArrayFeatureExtractor-1; by constant indices GatherND and GatherElements,
-    and ScatterND and ScatterElements, which gather from what was there and what is new.
+    """ONNX Gather-1..13, GatherND-11..13, GatherElements-11..13, ArrayFeatureExtractor-1; by
+    constant indices ScatterND and ScatterElements, which gather from what was there and is new.
 
     attrs: axis, from the front. Inputs: x of any element type, indices int32 (negative ones count
     from the end). Constant indices at regular steps become a Slice. An index outside the axis stops
@@ -53,13 +54,24 @@ class Gather(OpDef):
         axis = axis_of(int(node.attrs.get("axis", 0)), len(x.shape))
         if node.op == "Gather":
             return [self._take(b, x, indices, axis)]
-        at = node.const(1)
-        assert at is not None
+        if indices.const is None:
+            return [self._computed(b, node, x, indices, axis)]
+        at = indices.const
         if node.op.endswith("Elements"):
             at = np.moveaxis(_grid(at.shape, {axis: at}), 0, -1)
         if node.op.startswith("Scatter"):
             return [self._scatter(b, node, x, at)]
         return [self._pick(b, x, at, int(node.attrs.get("batch_dims", 0)))]
+
+    def _computed(self, b: Builder, node: OnnxNode, x: Value, at: Value, axis: int) -> Value:
+        """GatherElements and GatherND of indices that are computed."""
+        if node.op.startswith("Scatter"):
+            raise Unsupported("input 1 is computed at run time", "make it a constant")
+        if node.op == "GatherElements":
+            return rows_at(b, x, element_places(b, x.shape, at, axis), ())
+        depth = int(node.attrs.get("batch_dims", 0))
+        lead = x.shape[: depth + at.shape[-1]]
+        return rows_at(b, x, point_places(b, lead, at, depth), x.shape[len(lead) :])
 
     def _scatter(self, b: Builder, node: OnnxNode, x: Value, at: Array) -> Value:
         """x with other values at each of `at` [.., k]; of several at one place the last."""

@@ -16,9 +16,10 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
+from ..format.reader import empty_ports
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
-from ..ir import Shape
+from ..ir import Array, Shape
 from ..numerics import BY_ONNX, INTEGERS, STRING, numpy_dtype
 
 _CACHE_LINE = 64
@@ -105,6 +106,7 @@ class Model:
         self.outputs = self._ios(
             lib.ek_output_count(self.handle), lib.ek_model_output, lib.ek_output_labels
         )
+        self.empty_inputs, self.empty_outputs = self._empty_ports(data)
         self._names = self._op_names()
         self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
 
@@ -153,6 +155,20 @@ class Model:
                 )
             )
         return tuple(found)
+
+    def _empty_ports(self, data: bytes) -> list[dict[str, Array]]:
+        """By name, the arrays without elements of inputs and outputs that the runtime ignores."""
+        try:
+            found = [
+                {io.name: np.zeros(io.shape, BY_ONNX[io.onnx_dtype].numpy) for io in ios}
+                for ios in empty_ports(data)
+                if all(0 in io.shape for io in ios)
+            ]
+        except Exception as why:
+            raise UserError(f"{self.source}: corrupted .edge file ({why})") from why
+        if len(found) < 2:
+            raise UserError(f"{self.source}: corrupted .edge file (an empty port has elements)")
+        return found
 
     def _struct(self, field: str, struct: str, i: int) -> dict[str, Any]:
         at = ffi.cast("const char *", getattr(self.handle, field)) + i * size(struct)

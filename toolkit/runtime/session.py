@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -143,19 +143,20 @@ class Session:
             callback(i, out.name, view)
 
         with self._turn:
-            self._write(only(feed, self.inputs))
+            self._write(only(self._with_elements(feed), self.inputs))
             self._steps(show)
-            return {io.name: self._told(io, view) for io, view in self._pairs()}
+            return self._with_empty({io.name: self._told(io, view) for io, view in self._pairs()})
 
     def to_raw(self, feed: Feed | Array) -> list[Array]:
         """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
         with self._turn:
-            self._write(only(feed, self.inputs))
+            self._write(only(self._with_elements(feed), self.inputs))
             return [v.copy() for v in self._inputs]
 
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
         """What `run` returns, from outputs in order as the runtime holds them."""
-        return {io.name: self._told(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
+        found = {io.name: self._told(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
+        return self._with_empty(found)
 
     def profile(self, feed: Feed | Array) -> list[float]:
         """Seconds spent in each operator of a single run, in order.
@@ -168,7 +169,7 @@ class Session:
             marks.append(perf_counter())
 
         with self._turn:
-            self._write(only(feed, self.inputs))
+            self._write(only(self._with_elements(feed), self.inputs))
             marks[0] = perf_counter()
             self._steps(mark)
         return [b - a for a, b in pairwise(marks)]
@@ -180,7 +181,7 @@ class Session:
 
     def _run(self, feed: Feed | Array, read: Callable[[], list[Array]]) -> dict[str, Array]:
         """What `read` gives of the outputs after each run of the feed, joined, by name."""
-        feeds, batch = split(feed, self.inputs)
+        feeds, batch = split(self._with_elements(feed), self.inputs)
         found = []
         with self._turn:
             for part in feeds:
@@ -188,7 +189,21 @@ class Session:
                 self._execute()
                 found.append(read())
         columns = zip(self.outputs, zip(*found, strict=True), strict=True)
-        return {io.name: join(column, batch) for io, column in columns}
+        return self._with_empty({io.name: join(column, batch) for io, column in columns})
+
+    def _with_elements(self, feed: Feed | Array) -> Feed | Array:
+        """The feed without the inputs that the runtime ignores, whose shapes hold no elements."""
+        if not isinstance(feed, Mapping):
+            return feed
+        for name, empty in self.model.empty_inputs.items():
+            if name in feed and np.shape(feed[name]) != empty.shape:
+                raise UserError(
+                    f"input '{name}': shape {list(np.shape(feed[name]))}; give {list(empty.shape)}"
+                )
+        return {name: a for name, a in feed.items() if name not in self.model.empty_inputs}
+
+    def _with_empty(self, found: dict[str, Array]) -> dict[str, Array]:
+        return found | {name: a.copy() for name, a in self.model.empty_outputs.items()}
 
     def _execute(self) -> None:
         self._must(lib.ek_run(self._session))

@@ -41,7 +41,7 @@ class Emitter:
     ) -> None:
         self.graph, self.groups, self.scales = graph, groups, sharing
         self.linear, self.tables, self.inside = linear, tables, inside
-        self.made = Graph()
+        self.made = Graph(empty_inputs=graph.empty_inputs, empty_outputs=graph.empty_outputs)
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
         self.requantized: dict[str, Value] = {}
         self.decisions: list[Decision] = []

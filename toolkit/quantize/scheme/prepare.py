@@ -46,7 +46,9 @@ def copy_graph(graph: Graph) -> Graph:
         for n in graph.nodes
     ]
     outputs = [replace(p, value=value(p.value)) for p in graph.outputs]
-    return Graph(nodes, inputs, outputs)
+    return Graph(
+        nodes, inputs, outputs, empty_inputs=graph.empty_inputs, empty_outputs=graph.empty_outputs
+    )
 
 
 def _skip_softmax(node: Node, made_by: dict[Value, Node]) -> None:

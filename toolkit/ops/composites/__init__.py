@@ -1,0 +1,13 @@
+"""ONNX operators that become several of the IR, and those whose parameters are computed."""
+
+from __future__ import annotations
+
+from . import masks, ranges, remainders, sampling, sums
+from ._composite import Composite
+from .parameters import PARAMETERS, AtRunTime
+
+__all__ = ["COMPOSITES", "PARAMETERS", "AtRunTime"]
+
+_MODULES = (masks, ranges, remainders, sampling, sums)
+COMPOSITES: dict[str, Composite] = {c.onnx: c for module in _MODULES for c in module.BUILT}
+"""By ONNX name."""

@@ -15,7 +15,7 @@ typedef struct sizes {
     int32_t shift_base;
 } sizes;
 
-static sizes sizes_of(const ek_table *t)
+static sizes tight_sizes(const ek_table *t)
 {
     const uint32_t tight = t->requant->tight;
     return (sizes){ tight & 63, tight >> 6 & 7, tight >> 16, (int32_t)(tight >> 9 & 127) - 64 };
@@ -28,7 +28,7 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b)
 
 ek_status ek_check_tight(const ek_node *node, const ek_table *t)
 {
-    const sizes s = sizes_of(t);
+    const sizes s = tight_sizes(t);
     if (!s.bias_bits || s.bias_bits > MOST_BIAS_BITS || s.shift_bits > MOST_SHIFT_BITS ||
         s.multiplier_bits >= t->width || s.shift_base < t->least_shift || s.shift_base > t->most_shift)
         return EK_ERR_CORRUPT;
@@ -54,7 +54,7 @@ static uint32_t bits_at(const uint8_t *data, uint64_t at, uint32_t count)
 
 void ek_widen_table(void *to, const ek_node *node, const ek_table *t)
 {
-    const sizes s = sizes_of(t);
+    const sizes s = tight_sizes(t);
     const uint8_t *const data = ek_blob(node, t->requant->table);
     const uint32_t half = UINT32_C(1) << (s.bias_bits - 1);
     int32_t *word = to;

@@ -87,7 +87,7 @@ static uint64_t table_bytes(const ek_op *impl, const ek_node *n)
 }
 
 /* Writes that table, and has the node use it. */
-static void widen_table(ek_node *n, void *to)
+static void session_widen_table(ek_node *n, void *to)
 {
 #ifdef EK_NO_PACKERS
     (void)n;
@@ -184,13 +184,13 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
     if (!packed || !need) return EK_OK;
     if ((uintptr_t)packed % EK_ALIGN) return EK_ERR_ALIGN;
     memset(packed, 0, (size_t)need);
-    if (table) widen_table(&n, (uint8_t *)packed + behind);
+    if (table) session_widen_table(&n, (uint8_t *)packed + behind);
     impl->pack(&n, packed);
     return EK_OK;
 }
 
 /* And wide tables of requantization in front of them. */
-static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
+static void session_pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
 {
     if (l->packed == l->arena) return;
     s->kept = (kept_op *)(void *)(base + l->kept);
@@ -201,7 +201,7 @@ static void pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
         const size_t table = (size_t)table_bytes(impl, &n),
                      bytes = s->in_file ? 0 : (size_t)session_packed_bytes(impl, &n);
         s->kept[i].widened = table ? at : NULL;
-        if (table) widen_table(&n, at);
+        if (table) session_widen_table(&n, at);
         at += table;
         s->kept[i].packed = bytes ? at : NULL;
         if (bytes) {
@@ -246,7 +246,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     s->persistent = base + l.persistent;
     s->scratch = base + l.scratch;
     s->in_file = is_packed(model);
-    pack_weights(s, &l, base);
+    session_pack_weights(s, &l, base);
     start(s);
     *session = s;
     return EK_OK;

@@ -97,6 +97,16 @@ def where(c, f, form):
     f.output(f.op(form, given, DType.Int8, 2, 3, 4, **p, element_bytes=1))
 
 
+def kernel(c, f, form):
+    if form.kind == OpKind.Distance:
+        ab = [f.input(DType.Float32, n, 4) for n in (3, 4)]
+        p = {"rows": 3, "columns": 4, "features": 4, "fn": 0}
+        f.output(f.op(form, ab, DType.Float32, 3, 4, **p))
+    else:
+        x = f.input(DType.Float32, 2, 3)
+        f.output(f.op(form, [x], DType.Float32, 2, 3, rows=2, classes=3))
+
+
 MAKERS = {
     convolution: (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.ConvTranspose2d),
     pool: (OpKind.MaxPool2d, OpKind.AvgPool2d),
@@ -107,6 +117,7 @@ MAKERS = {
     arg_max: (OpKind.ArgMax,),
     movement: (OpKind.Concat, OpKind.Pad, OpKind.Gather),
     where: (OpKind.Where,),
+    kernel: (OpKind.Distance, OpKind.PairwiseCoupling),
 }
 
 

@@ -70,7 +70,7 @@ CASES = [
         {"qmin": -129}, {"qmax": 128},
     ]),
     (node("Mul", [A, ROW]), [
-        {"shape.b.2": 1}, {"shape.a.2": 5}, {"multiplier": 1}, {"multiplier": -(1 << 31)},
+        {"shape.b.2": 1}, {"shape.a.2": 5}, {"multiplier": 0}, {"multiplier": -(1 << 31)},
         {"shift": 15}, {"shift": -31}, {"a_zero": 128}, {"output_zero": -129},
     ]),
     (node("Max", [A, ROW]), [{"shape.dims.2": 7}, {"is_max": 2}]),

@@ -79,7 +79,7 @@ class LayerWeights:
     def _on_table(self, found: QuantizedWeights, step: float) -> tuple[Reals, Reals]:
         """(scales that tables hold exactly, the bias that goes with them).
 
-        They are off those of `found` by 2^-15 at most: no weight is 1/250 from where it was.
+        They are off those of `found` by 2^-20 at most: no weight is 1/8000 from where it was.
         """
         scales = fixed_point.of_bits(found.grid.scales * step, MULTIPLIER_BITS) / step
         if self.means is None:

@@ -213,7 +213,7 @@ static void session_pack_weights(ek_session *s, const session_layout *l, uint8_t
 }
 
 /* Persistent memory, of zeros, gets the file's initial values. */
-static void start(ek_session *s)
+static void session_start(ek_session *s)
 {
 #ifndef EK_NO_STARTS
     const ek_model *m = s->model;
@@ -247,7 +247,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     s->scratch = base + l.scratch;
     s->in_file = is_packed(model);
     session_pack_weights(s, &l, base);
-    start(s);
+    session_start(s);
     *session = s;
     return EK_OK;
 }
@@ -315,7 +315,7 @@ ek_status ek_session_reset(ek_session *session)
 {
     if (!session) return EK_ERR_ARG;
     memset(session->persistent, 0, ek_memory(session->model)->persistent_bytes);
-    start(session);
+    session_start(session);
     session->next = 0;
     return EK_OK;
 }

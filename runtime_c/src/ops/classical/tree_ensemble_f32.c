@@ -336,7 +336,7 @@ static void add_leaf(const ek_fmt_tree_ensemble *p, const leaf_tables *l, void *
     for (uint32_t e = l->firsts[row]; e < end; e++) add_value(p, l->values, e, sums, l->targets[e]);
 }
 
-static void start(const ek_fmt_tree_ensemble *p, float *floats, int32_t *integers)
+static void start_sums(const ek_fmt_tree_ensemble *p, float *floats, int32_t *integers)
 {
     const bool min = p->aggregate == EK_TREE_AGGREGATE_MIN, max = p->aggregate == EK_TREE_AGGREGATE_MAX;
     const int32_t infinite = min ? NAN_KEY : max ? (int32_t)(NAN_KEY | INT32_MIN) : 0;
@@ -384,7 +384,7 @@ static ek_status tree_ensemble_f32_run(const ek_node *n)
         uint32_t leaf = 0, turn = 0;
         if (p->leaf_bytes == 4) sums = out;
         rank_features(n, p, x);
-        start(p, out, integers);
+        start_sums(p, out, integers);
         for (uint32_t t = 0; t < p->trees; t++) {
             uint32_t node_count, leaf_count;
             const uint32_t target = p->tree_targets ? u16_at(targets, t) : turn;

@@ -66,8 +66,8 @@ static const ek_target *const targets[] = {
         NULL,
 };
 
-/* Firmware that runs files packed for one table has no use for the reference beside it. */
-#ifndef EK_NO_PACKERS
+/* Firmware that runs files packed for one table has no use for the reference beside it, unless it is that table. */
+#if !defined(EK_NO_PACKERS) || defined(EK_ONLY_REFERENCE)
 static const ek_kernels reference_kernels = { EK_REFERENCE_KERNELS };
 static const ek_kernels *const reference = &reference_kernels;
 #else
@@ -91,7 +91,7 @@ const ek_kernels *ek_kernels_plan(const char *name)
     if (!name) return NULL;
     for (const ek_kernels *const *p = plans; *p; p++)
         if (ek_same(name, (*p)->name)) return *p;
-    return NULL;
+    return reference && ek_same(name, reference->name) ? reference : NULL;
 }
 
 const ek_kernels *ek_kernels_reference(void)

@@ -121,10 +121,10 @@ def test_names_of_a_file_reach_no_terminal_raw(capsys, digits_edge, tmp_path):
 
 def test_names_of_a_model_reach_no_terminal_raw(capsys, tmp_path):
     graph = helper.make_graph(
-        [helper.make_node("Det", ["x"], ["y"], name=HOSTILE)],
+        [helper.make_node("RandomNormalLike", ["x"], ["y"], name=HOSTILE)],
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, 3])],
     )
     opset = [helper.make_opsetid("", 17)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=8)

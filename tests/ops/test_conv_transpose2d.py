@@ -14,7 +14,6 @@ from .conftest import activation, output_of, rounded
 
 BACKEND_OPS = {"ConvTranspose"}
 PARAMETERS = {"ConvTranspose": 1}
-REFUSED = {"test_convtranspose_3d": "convolves over 3 axes"}
 WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 

@@ -47,7 +47,7 @@ def holding(field):
     ]
 
 
-INT8 = {"multiplier": [(2**30, True), (2**30 - 1, False), (0, False), (-(2**30), False)],
+INT8 = {"multiplier": [(2**30, True), (1, True), (0, False), (-(2**30), False)],
         "shift": [(-30, True), (-31, False), (31, False), (-128, False)]}  # fmt: skip
 INT16 = {"multiplier": [(2**22, True), (2**22 - 1, False), (2**23 - 1, True), (2**23, False)],
          "shift": [(1, True), (0, False), (62, True), (63, False), (255, False)]}  # fmt: skip

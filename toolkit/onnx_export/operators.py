@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import fixed_point
 from ..format.model import OpRecord
 from ..format.schema import DType, OpKind, ReduceFn, WeightCodec
+from ..format.tables import table_of
 from ..ir import Array
 from ..ops._int4 import stored_int8
 
@@ -58,14 +59,12 @@ def _put_image(net: Network, op: OpRecord, y: str, g: Mapping[str, int], channel
 def _constants(net: Network, op: OpRecord, w: Array) -> tuple[str, str]:
     """Weights [n, ...] and bias, dequantized: integers as the file has them."""
     x, y, n = net.tensor(op.inputs[0]), net.tensor(op.outputs[0]), len(w)
-    blob, at = net.model.blob, int(op.params["requant.table"])
-    bias, m = (np.frombuffer(blob, "<i4", n, at + 4 * n * i) for i in (0, 1))
-    bias = bias.astype(np.int64)
+    table = table_of(op.kind, x.dtype, op.params, net.model.blob)
     if x.dtype == DType.Int16:
-        ratio = fixed_point.real_ratio16(m, np.frombuffer(blob, np.uint8, n, at + 8 * n))
+        bias, ratio = table.bias, fixed_point.real_ratio16(table.multiplier, table.shift)
     else:
-        ratio = fixed_point.real_ratio(m, np.frombuffer(blob, np.int8, n, at + 8 * n))
-        bias = bias + x.zero_point * w.reshape(n, -1).astype(np.int64).sum(axis=1)
+        ratio = fixed_point.real_ratio(table.multiplier, table.shift)
+        bias = table.bias + x.zero_point * w.reshape(n, -1).astype(np.int64).sum(axis=1)
     scale = (ratio * y.scale / x.scale).astype(np.float32)
     unit = (scale.astype(np.float64) * x.scale).astype(np.float32)
     name = op.name or op.kind.name.lower()

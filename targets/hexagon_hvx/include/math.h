@@ -25,4 +25,10 @@ float tanhf(float x);
 float erff(float x);
 float powf(float base, float exponent);
 
+#define copysign(x, y) __builtin_copysign(x, y)
+double rint(double x);
+double ldexp(double x, int e);
+double frexp(double x, int *e);
+double pow(double base, double exponent);
+
 #endif

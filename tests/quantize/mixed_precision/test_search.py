@@ -264,7 +264,7 @@ def test_weights_are_rounded_for_the_mix_rather_than_float(net):
     done = quantize_model(net, noisy_samples(64), "minmax", rounding="nearest")
     judge = Judge(net, noisy_samples(24, seed=8), open_metric("mae"))
     assert not done.options.rounded
-    wide = fitted(done, judge.drop, max_drop=0.004)
+    wide = fitted(done, judge.drop, max_drop=0.0044)
     assert set(wide.mixed.nodes.values()) == {"int16"} and not wide.options.rounded
     budget = Budget(max_drop=0.0036)
     plain, found, flattered = (

@@ -25,6 +25,7 @@ float tanhf(float x);
 float erff(float x);
 float powf(float base, float exponent);
 
+/* Of doubles, declared alone: v66 has no arithmetic for them, so what computes in float64 does not link. */
 #define copysign(x, y) __builtin_copysign(x, y)
 double rint(double x);
 double ldexp(double x, int e);

@@ -132,7 +132,8 @@ def write_project(
     render("project/model.h", folder, f"{names.header}.h", **values)
     if target.bare_metal:
         shutil.copy(target.folder / "start.c", folder)
-        shutil.copy(targets.FOLDER / "runner" / "io.h", folder)
+        for header in ("bare_metal.h", "io.h"):
+            shutil.copy(targets.FOLDER / "runner" / header, folder)
         write_linker_script(folder, target)
     if target.project:
         write_deployment(folder, target)

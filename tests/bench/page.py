@@ -8,9 +8,9 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def write_part(script, text, page="benchmarks.md"):
+def write_part(script, text):
     """Replace what `script` wrote there last."""
-    path = DOCS / page
+    path = DOCS / "benchmarks.md"
     begin, end = f"<!-- {script}: begin -->", f"<!-- {script}: end -->"
     before, _, rest = path.read_text().partition(begin)
     _, found, after = rest.partition(end)

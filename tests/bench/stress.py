@@ -218,7 +218,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("models", nargs="*")
     parser.add_argument("--cases", help="names with commas between")
-    parser.add_argument("--markdown", action="store_true", help="write docs/quantization.md")
+    parser.add_argument("--markdown", action="store_true", help="write docs/benchmarks.md")
     own, options = sys.argv[1:], []
     if "--" in own:
         at = own.index("--")
@@ -237,7 +237,7 @@ def main():
     if given.markdown:
         table = [f"| {' | '.join(line)} |" for line in lines]
         table.insert(1, "| --- | --- | --- | ---: | ---: | ---: | --- |")
-        write_part("stress.py", "\n".join(table), page="quantization.md")
+        write_part("stress.py", "\n".join(table))
     return 0
 
 

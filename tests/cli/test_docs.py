@@ -158,3 +158,10 @@ def test_a_right_command_is_taken(command):
 def test_a_sentence_may_leave_out_what_a_line_must_have():
     assert mistake_in("edgekit run m.edge", False) is None
     assert "No such option" in mistake_in("edgekit run --inptu", False)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_prose_is_wrapped(page):
+    prose = FENCED.sub("", page.read_text()).splitlines()
+    kept = ("|", "#", "    ", "<!--", "A peer is faster")
+    assert not [line for line in prose if len(line) > 120 and not line.startswith(kept)]

@@ -50,7 +50,7 @@ def test_the_budget_is_said_to_be_of_the_generic_file(digits, tmp_path, capsys):
     assert need["within"] and need["model_bytes"] > told["counted_bytes"]
     assert main([*command, "--max-bytes", str(told["counted_bytes"])]) == 0
     said = capsys.readouterr().err
-    assert "the budget is met for the generic file" in said
+    assert "Budget met for the generic file" in said
     (row,) = [line for line in said.splitlines() if "cortex_m4 " in line]
     assert f"{need['model_bytes']:,}" in row and "NO" in row
     assert max(map(len, said.split("Bytes of this file")[1].splitlines())) <= 80

@@ -21,5 +21,5 @@ def check_scale(graph: Graph, samples: Samples, any_scale: bool) -> list[str]:
     if wrong is None:
         return []
     if wrong.plain and not any_scale:
-        raise UserError(f"{samples.description}: {wrong}. If they are right, give --any-scale")
+        raise UserError(f"{samples.description}: {wrong}. If they are right, use --any-scale")
     return [str(wrong)]

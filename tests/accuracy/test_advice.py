@@ -68,4 +68,4 @@ def test_16_bits_together_are_of_the_layers_on_8_bits():
 def test_a_rounding_that_the_weights_have_is_not_advised(rounding, others):
     told = causes.coarse_weights(rounding).advice
     assert (others is None) == ("--rounding" not in told) and "keep this layer float" in told
-    assert others is None or f"--rounding {others})" in told
+    assert others is None or f"--rounding {others}, or" in told

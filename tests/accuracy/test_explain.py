@@ -189,7 +189,7 @@ def test_terms_of_a_sum_that_gain_together_only_are_told_so_with_what_is_there(s
     assert alone, "errors of the other term outweigh a gain"
     for cost in alone:
         names = {c.name for c in told.worst() if f"'{c.name}'" in cost.advice}
-        assert {cost.name} | names == {"a", "b", "s"} and cost.advice.endswith("of one sum")
+        assert {cost.name} | names == {"a", "b", "s"} and cost.advice.endswith("(one residual sum)")
         together = on_16_bits("a", "b", "s").sqnr_db - told.sqnr_db
         assert on_16_bits(cost.name).sqnr_db - told.sqnr_db < together / 10
         assert cost.gain_db == pytest.approx(together, abs=1) and together > 10
@@ -238,7 +238,7 @@ def test_what_is_cut_off_where_a_softmax_is_sure_is_not_put_on_the_observer():
     statistics.add(np.array([[0.1, -9.0, 8.0, 0.5]], np.float32))
     for observer in ("minmax", "auto"):
         told = clipped(Layer("a", statistics, {}, {}, sure=True, observer=observer, calibrated=100))
-        assert told.name == "clipped range" and "where the softmax is sure" in told.seen
+        assert told.name == "clipped range" and "where the softmax is saturated" in told.seen
         assert told.advice == "16-bit activations here"
 
 
@@ -322,7 +322,7 @@ def test_a_tensor_that_never_varies_has_no_dead_channel_among_others():
     told = net.explained()
     worst = told.worst()[0]
     assert (worst.name, worst.cause) == ("a", "constant tensor") and worst.dead_channels == 32
-    assert "no channel varies over 16 samples: always -0.3 to 30" in worst.seen
+    assert "no channel varies over 16 samples (values -0.3 to 30)" in worst.seen
     assert worst.gain_db > 10
 
 

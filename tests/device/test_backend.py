@@ -101,7 +101,7 @@ def test_commands_hand_over_device_and_settings(abacus, model_file, tmp_path, ca
     assert json.loads(capsys.readouterr().out) == {"beads": 5}
     assert main(["build", str(path), "-o", str(tmp_path / "out"), "--force", *more]) == 0
     said = capsys.readouterr().err
-    assert "bead" in said and "kept, because it was edited: main.c" in said
+    assert "bead" in said and "Kept your edits: main.c" in said
     settings = {"beads": 5, "wires": 7}
     assert abacus.asked == [
         ("session", "left", settings),

@@ -105,17 +105,17 @@ def clipped(layer: Layer) -> Cause:
     """Values beyond the range, by the observer's choice or because calibration did not see them."""
     f = layer.statistics
     low, high = f.range
-    seen = f"{f.saturation:.2%} of the values lie beyond [{low:.4g}, {high:.4g}], "
-    reach = f"as far as [{f.low:.4g}, {f.high:.4g}]"
+    seen = f"{f.saturation:.2%} of the values exceed [{low:.4g}, {high:.4g}], "
+    reach = f"up to [{f.low:.4g}, {f.high:.4g}]"
     if layer.sure and not is_int16(f):
-        return Cause("clipped range", f"{seen}{reach}, where the softmax is sure", finer(f))
+        return Cause("clipped range", f"{seen}{reach}, where the softmax is saturated", finer(f))
     if layer.flat and f.clipping_samples > f.samples / 2:
         return Cause("clipped range", f"{seen}{reach}, where its table is nearly flat", finer(f))
     if _too_few_samples(layer):
         n = "" if layer.calibrated is None else f" of {layer.calibrated} samples"
         return Cause(
             "too few samples",
-            f"{f.clipping_samples} of {f.samples} samples leave the range [{low:.4g}, "
+            f"{f.clipping_samples} of {f.samples} samples exceed the range [{low:.4g}, "
             f"{high:.4g}]{n}, {reach}",
             "calibrate with more samples like these",
         )
@@ -141,7 +141,7 @@ def rounding_bias(f: LayerStatistics) -> Cause:
     return Cause(
         "rounding bias",
         f"{f.bias_share:.0%} of the weights' error shifts whole channels, "
-        f"channel {worst} most, by {f.bias[worst]:.3g}",
+        f"most channel {worst} by {f.bias[worst]:.3g}",
         "calibrate with more samples like these: bias correction then removes it",
     )
 
@@ -153,19 +153,17 @@ def narrow(layer: Layer, used: bool) -> Cause:
     if used and layer.shares is not None:
         return Cause(
             "shared range",
-            f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}], which it has in common "
-            f"with '{layer.shares}'",
-            "float where they are joined"
-            if is_int16(f)
-            else "16-bit or float where they are joined",
+            f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}] shared with "
+            f"'{layer.shares}'",
+            "float where they join" if is_int16(f) else "16-bit or float where they join",
         )
     if used:
         return Cause(
             "unused range",
             f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}]",
-            "a range as the data has it: try another --observer, or calibrate with such data"
+            "fit the range to the data: another --observer, or calibrate with such data"
             if layer.observer != "auto"
-            else "a range as the data has it: calibrate with such data",
+            else "fit the range to the data: calibrate with such data",
         )
     clipping = " or ".join(o for o in ("mse", "percentile") if o != layer.observer)
     return Cause(
@@ -185,8 +183,8 @@ def dead_on_top(f: LayerStatistics) -> bool:
 def constant_tensor(f: LayerStatistics) -> Cause:
     """Nothing varies here."""
     values = f"{f.channel_high.min():.4g} to {f.channel_high.max():.4g}"
-    seen = f"no channel varies over {f.samples} samples: always {values}"
-    advice = "constants in its place, if it is so of other samples too; else calibrate with those"
+    seen = f"no channel varies over {f.samples} samples (values {values})"
+    advice = "replace it by constants, or calibrate with samples that vary it"
     return Cause("constant tensor", seen, advice)
 
 
@@ -198,7 +196,7 @@ def dead_channel(f: LayerStatistics) -> Cause:
         "dead channel",
         f"channel {top} is always {f.channel_high[top]:.4g}, the others reach "
         f"{np.delete(peaks, f.dead).max():.3g}",
-        "take it out of the network: what it adds belongs in the bias of what reads it",
+        "remove the channel; move its value into the bias of the next layer",
     )
 
 
@@ -210,7 +208,9 @@ def uneven_channels(f: LayerStatistics) -> Cause:
     seen = f"channel {top} reaches {peaks[top]:.3g}, the median channel {_median(peaks):.3g}"
     if large <= max(1, FEW * len(peaks)):
         return Cause("outlier channel", seen, f"equalize channels, or {finer(f)}")
-    lost = f"{len(f.lost)} of {len(peaks)} channels have one step only; " if len(f.lost) else ""
+    lost = (
+        f"{len(f.lost)} of {len(peaks)} channels vary by less than a step; " if len(f.lost) else ""
+    )
     return Cause(
         "small channels",
         f"{lost}{seen}",
@@ -221,7 +221,7 @@ def uneven_channels(f: LayerStatistics) -> Cause:
 def coarse_weights(rounding: str) -> Cause:
     """The weights' own rounding, and nothing simpler. `rounding`: as it is; auto has tried gptq."""
     others = {"nearest": "gptq or adaround", "auto": "adaround", "gptq": "adaround"}.get(rounding)
-    advice = f"other integers (--rounding {others}), or " if others else ""
+    advice = f"--rounding {others}, or " if others else ""
     return Cause("weight rounding", "", f"{advice}keep this layer float")
 
 
@@ -239,7 +239,7 @@ def finer(f: LayerStatistics, others: Sequence[str] = ()) -> str:
     """What helps against coarse steps: here, or only if at `others` too."""
     if others:
         what, at = "float" if is_int16(f) else "16-bit activations", "', '".join(others)
-        return f"{what} here and at '{at}' together: they are of one sum"
+        return f"{what} here and at '{at}' together (one residual sum)"
     return "keep this layer float" if is_int16(f) else "16-bit activations here"
 
 
@@ -250,7 +250,7 @@ def is_int16(f: LayerStatistics) -> bool:
 
 def inherited(culprit: str) -> Cause:
     """Nearly all of the error at a layer came in with its inputs."""
-    return Cause("from earlier layers", f"above all from '{culprit}'", "")
+    return Cause("from earlier layers", f"mostly from '{culprit}'", "")
 
 
 def harmless(f: LayerStatistics) -> Cause:
@@ -258,8 +258,8 @@ def harmless(f: LayerStatistics) -> Cause:
     low, high = f.range
     return Cause(
         "harmless clipping",
-        f"{f.saturation:.1%} of the values lie beyond [{low:.4g}, {high:.4g}], where what reads "
-        "them is the same",
+        f"{f.saturation:.1%} of the values exceed [{low:.4g}, {high:.4g}], where the next layer is "
+        "constant",
         "",
     )
 

@@ -14,11 +14,13 @@ from .options import device_option, edge_argument, json_option, settings_option
 from .output import findings, kib, people, print_json, table
 
 
-@click.command()
+@click.command(short_help="Count instructions, RAM and flash on a target.")
 @edge_argument
-@click.option("--target", required=True, metavar="TARGET", help="As `edgekit targets` lists them.")
+@click.option(
+    "--target", required=True, metavar="TARGET", help="Target name; `edgekit targets` lists them."
+)
 @device_option
-@click.option("--kernels", default="", help="Kernel table to use; the best by default.")
+@click.option("--kernels", default="", help="Kernel table. [default: the best one]")
 @settings_option
 @json_option
 def bench(
@@ -29,10 +31,10 @@ def bench(
     settings: dict[str, str],
     as_json: bool,
 ) -> None:
-    """Run MODEL.edge on the target's emulator and count instructions, RAM and flash.
+    """Run MODEL.edge on the target's emulator; count instructions, RAM and flash.
 
-    Instructions are exact and the same at every run; they are not cycles. Of an accelerator: where
-    operators run, and what crosses.
+    Instruction counts are exact and reproducible; they are not cycles. For an accelerator, shows
+    where operators run and which tensors are transferred.
     """
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)

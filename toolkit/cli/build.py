@@ -14,17 +14,19 @@ from .options import edge_argument, json_option, settings_option
 from .output import findings, kib, people, print_json, table, tell_kept
 
 
-@click.command()
+@click.command(short_help="Generate a firmware project for a target.")
 @edge_argument
-@click.option("--target", required=True, metavar="TARGET", help="As `edgekit targets` lists them.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write into."
+    "--target", required=True, metavar="TARGET", help="Target name; `edgekit targets` lists them."
 )
-@click.option("--sources", is_flag=True, help="Plain C files instead of a compiled archive.")
 @click.option(
-    "--name", help="Prefix of the C symbols and file names of the model. [default: MODEL]"
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder."
 )
-@click.option("--force", is_flag=True, help="Overwrite files that changed since the last build.")
+@click.option("--sources", is_flag=True, help="Write C sources instead of a compiled archive.")
+@click.option("--name", help="Prefix of the model's C symbols and files. [default: MODEL]")
+@click.option(
+    "--force", is_flag=True, help="Overwrite files that were edited since the last build."
+)
 @settings_option
 @json_option
 def build(
@@ -37,7 +39,7 @@ def build(
     settings: dict[str, str],
     as_json: bool,
 ) -> None:
-    """Cross-compile the runtime for a target, with the operators that MODEL.edge uses."""
+    """Generate a firmware project: MODEL.edge and the runtime with the operators it uses."""
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
@@ -56,5 +58,5 @@ def build(
         [(name, size, kib(size)) for name, size in done.size.items()],
     )
     start = "main.c" if "main.c" in done.files else "CMakeLists.txt"
-    people.print(f"{len(done.files)} files; {start} is where to start")
+    people.print(f"Wrote {len(done.files)} files to {done.output}. Start with {start}.")
     tell_kept(done.kept)

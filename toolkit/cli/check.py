@@ -22,7 +22,7 @@ from .output import people, print_json, progress, table
 from .verdict import tell_checked
 
 
-@click.command()
+@click.command(short_help="Measure accuracy against the float model.")
 @edge_argument
 @click.option(
     "--float",
@@ -30,30 +30,30 @@ from .verdict import tell_checked
     type=click.Path(path_type=Path),
     required=True,
     metavar="MODEL.onnx",
-    help="The float model it was made from.",
+    help="The float model that the file was made from.",
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
     required=True,
     metavar="PATH",
-    help="Samples, as for quantize --calib; other arrays of an .npz are passed over.",
+    help="Samples, as for quantize --calib. Extra arrays in an .npz are ignored.",
 )
 @click.option(
     "--labels",
     metavar="KEY",
-    help="What is right, for top-1 or --metric: an array of the .npz, a column of the .csv, "
-    "'folders' (one a class), or a .csv of files and classes in the folder. "
-    "[default: folders, labels.csv or a column named label, where they are the model's classes]",
+    help="Ground truth for top-1 or --metric: an array of the .npz, a column of the .csv, "
+    "'folders' (one per class), or a .csv of files and classes in the folder. [default: folders, "
+    "labels.csv or a column named label, if they match the model's classes]",
 )
 @metric_option
-@click.option("--layers", is_flag=True, help="Also what every layer loses, and why.")
+@click.option("--layers", is_flag=True, help="Also report the error of each layer and its cause.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Use at most so many samples, or batches of a model that takes several.",
+    help="Maximum number of samples (batches, if the model has a fixed batch size).",
 )
-@click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
+@click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
 @target_options
 @memory_option
 @image_options
@@ -74,7 +74,7 @@ def check(
     image: ImageOptions,
     as_json: bool,
 ) -> None:
-    """Compare MODEL.edge with the float model on samples that calibration has not seen."""
+    """Measure the accuracy of MODEL.edge against the float model, on unseen samples."""
     with progress() as show:
         report = pipeline.check(
             model,
@@ -144,8 +144,8 @@ def _explain(report: Report, explanation: Explanation) -> None:
         rows,
     )  # fmt: skip
     people.print(
-        "W only, A only: only the weights, or the activations, of the model are rounded; "
-        "layer: only this one, at its own output"
+        "W only, A only: only the weights, or only the activations, of the model are rounded. "
+        "layer: only this layer is rounded, at its own output"
     )
     for line in summary(explanation):
         people.print(line)

@@ -22,12 +22,12 @@ from .options import (
 from .output import kib, people, print_json
 
 
-@click.command()
+@click.command(short_help="Convert an ONNX model without quantizing it.")
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
 @shape_option
 @constant_option
-@click.option("--float16", is_flag=True, help="Store tensors and weights as float16.")
+@click.option("--float16", is_flag=True, help="Store tensors and weights in float16.")
 @state_option
 @strip_option
 @json_option
@@ -41,9 +41,9 @@ def convert(
     strip: bool,
     as_json: bool,
 ) -> None:
-    """Write MODEL.onnx as an .edge file, without quantizing it.
+    """Convert MODEL.onnx to an .edge file without quantizing it.
 
-    A float model stays float32. A quantized one (QDQ, QOperator) keeps its scales, zero points and
+    Float models stay float32. Quantized models (QDQ, QOperator) keep their scales, zero points and
     weights.
     """
     done = pipeline.convert(

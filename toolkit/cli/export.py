@@ -12,12 +12,12 @@ from .options import json_option
 from .output import kib, people, print_json
 
 
-@click.command()
+@click.command(short_help="Export a file as a quantized ONNX model (QDQ).")
 @click.argument("edge", metavar="MODEL.edge", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL-qdq.onnx.")
 @json_option
 def export(edge: Path, output: Path | None, as_json: bool) -> None:
-    """Write the integer network of MODEL.edge as an ONNX model (QDQ, opset 21)."""
+    """Export the integer network of MODEL.edge as a QDQ ONNX model (opset 21)."""
     done = export_file(edge, output)
     if as_json:
         print_json(asdict(done))

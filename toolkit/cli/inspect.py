@@ -11,11 +11,11 @@ from .options import edge_argument, json_option
 from .output import kib, people, print_json, table
 
 
-@click.command()
+@click.command(short_help="Show operators, memory map and sizes of a file.")
 @edge_argument
 @json_option
 def inspect(model: Path, as_json: bool) -> None:
-    """Show the operators, quantization, memory map and sizes of MODEL.edge."""
+    """Show operators, quantization, memory map and sizes of MODEL.edge."""
     found = inspection.inspect(model)
     if as_json:
         print_json(found.to_json())
@@ -47,5 +47,5 @@ def inspect(model: Path, as_json: bool) -> None:
         f"scratch at most {kib(found.scratch_bytes)}\n"
         f"file {kib(found.file_bytes)}: weights and tables {kib(found.weight_bytes)}, "
         f"the rest {kib(found.file_bytes - found.weight_bytes)}\n"
-        f"format {found.format_version}, planned for {found.target}, by {found.producer}"
+        f"format version {found.format_version}, target {found.target}, written by {found.producer}"
     )

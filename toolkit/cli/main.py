@@ -41,7 +41,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="edgekit")
 def cli() -> None:
-    """Quantize ONNX models and run them, bit for bit the same, on small devices."""
+    """Quantize ONNX models and run them on small devices with bit-identical results."""
 
 
 for command in (quantize, convert, run, check, inspect, build, bench, export, targets, ops):
@@ -80,6 +80,6 @@ def _run(argv: list[str] | None) -> int:
     except ReaderGoneError:
         return 0
     except Exception:
-        tell("edgekit: this is a bug in edgekit, not in your files; please report what follows")
+        tell("edgekit: internal error: a bug in edgekit, not in your files. Please report this:")
         tell(traceback.format_exc())
         return EXIT_BUG

@@ -9,11 +9,13 @@ from .options import json_option
 from .output import print_json, table
 
 
-@click.command()
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print docs/supported-ops.md.")
+@click.command(short_help="List the supported ONNX operators.")
+@click.option(
+    "--markdown", "as_markdown", is_flag=True, help="Print as Markdown (docs/supported-ops.md)."
+)
 @json_option
 def ops(as_markdown: bool, as_json: bool) -> None:
-    """List the ONNX operators that edgekit reads, and the element types it runs them in."""
+    """List the supported ONNX operators and their element types."""
     if as_markdown:
         click.echo(markdown(), nl=False)
         return

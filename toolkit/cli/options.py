@@ -132,7 +132,7 @@ def shape_option(f: F) -> F:
         "shapes",
         type=ShapeOption(),
         multiple=True,
-        help="Fix the shape of an input whose dimensions are symbolic; may be repeated.",
+        help="Fix the shape of an input with symbolic dimensions. Repeatable.",
     )(f)
 
 
@@ -160,7 +160,7 @@ def constant_option(f: F) -> F:
         "constants",
         type=ConstantOption(),
         multiple=True,
-        help="Fix an input to a value, so that it is not fed; may be repeated.",
+        help="Replace an input by a constant. Repeatable.",
     )(f)
 
 
@@ -183,14 +183,14 @@ def state_option(f: F) -> F:
         multiple=True,
         metavar="IN=OUT",
         callback=_pairs,
-        help="Keep state in the session: input IN has what output OUT had in the run before, real "
-        "zeros at first. May be repeated; auto takes the pairs whose names and shapes say so.",
+        help="Keep state between runs: input IN receives output OUT of the previous run, zeros at "
+        "first. Repeatable. auto: pairs whose names and shapes match.",
     )(f)
 
 
 def json_option(f: F) -> F:
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print the result as JSON on stdout."
+        "--json", "as_json", is_flag=True, help="Print the result as JSON to stdout."
     )(f)
 
 
@@ -199,8 +199,8 @@ def memory_option(f: F) -> F:
         "--max-memory",
         type=BytesOption(),
         default=MAX_MEMORY,
-        help="Maximum memory for the model's activations and packed weights on this machine, "
-        f"e.g. 512M or 2G. [default: {MAX_MEMORY >> 30}G]",
+        help="Maximum memory on this machine for activations and packed weights, e.g. 512M. "
+        f"[default: {MAX_MEMORY >> 30}G]",
     )(f)
 
 
@@ -209,7 +209,7 @@ def device_option(f: F) -> F:
         "--cpu",
         "--device",
         "cpu",
-        help="The emulator's CPU model or the accelerator's device. [default: the best there is]",
+        help="CPU model of the emulator, or device of the accelerator. [default: the best one]",
     )(f)
 
 
@@ -229,7 +229,7 @@ def settings_option(f: F) -> F:
         multiple=True,
         metavar="KEY=VALUE",
         callback=by_name,
-        help="Setting of the target, as `edgekit targets` lists them; may be repeated.",
+        help="Target setting; `edgekit targets` lists them. Repeatable.",
     )(f)
 
 
@@ -237,7 +237,7 @@ def target_options(f: F) -> F:
     return click.option(
         "--target",
         metavar="TARGET",
-        help="Run on this target's emulator or accelerator; see `edgekit targets`.",
+        help="Run on the emulator or accelerator of this target (`edgekit targets`).",
     )(device_option(settings_option(f)))
 
 
@@ -260,24 +260,24 @@ def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--max-arena",
             type=BytesOption(),
-            help="Use at most so much memory for activations; 64K and 1.5M are understood.",
+            help="Maximum activation memory, e.g. 64K or 1.5M.",
         ),
         click.option(
             "--max-bytes",
             type=BytesOption(),
-            help="Let the file, without provenance and names, be at most so large: weights of 4 "
-            "bits where they harm least.",
+            help="Maximum file size, without provenance and names. The least sensitive weights "
+            "become 4-bit.",
         ),
         click.option(
             "--min-sqnr",
             type=UnitOption("dB", -100, 200),
-            help="Keep the outputs so close to the float model's, averaged over them.",
+            help="Minimum SQNR of the outputs in dB (mean over outputs).",
         ),
         click.option(
             "--max-drop",
             type=DropOption(),
-            help="Lose at most so much: 0.5% of the float model's metric, or 0.5 in its own unit; "
-            "of top-1 both are points. int16 and float32 where they help most.",
+            help="Maximum drop of the metric: 0.5% (relative) or 0.5 (absolute; top-1: percentage "
+            "points either way). Layers become int16 or float32 as needed.",
         ),
     ):
         command = option(command)
@@ -288,8 +288,8 @@ def strip_option(f: F) -> F:
     return click.option(
         "--strip",
         is_flag=True,
-        help="Leave out provenance and names of operators, as `build` always does; no budget "
-        "counts them. `check --layers` needs them.",
+        help="Omit provenance and operator names, as `build` always does. Budgets do not count "
+        "them; `check --layers` needs them.",
     )(f)
 
 
@@ -297,10 +297,8 @@ def metric_option(f: F) -> F:
     return click.option(
         "--metric",
         metavar=f"{'|'.join(NAMED)}|{FORM}",
-        help="What a model is judged by, higher is better. FUNCTION (default: metric) of yours "
-        "is run in this process with three dicts of arrays, samples first: outputs, references "
-        "(the float model's outputs) and all arrays of the samples' .npz. In mae.py, say: "
-        'def metric(outputs, references, data): return -abs(outputs["y"] - data["truth"]).mean()',
+        help="Metric, higher is better: a name, or your function(outputs, references, data) of "
+        "dicts of arrays, samples first (default name: metric). docs/quantization.md has examples.",
     )(f)
 
 
@@ -349,34 +347,36 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
             "--scale",
             type=float,
             default=None,
-            help="Images: factor on pixels of 0..255. [default: 1/255 for float inputs]",
+            help="Images: factor on pixels 0..255. [default: 1/255 for float inputs]",
         ),
         click.option(
             "--mean",
             type=NumbersOption(),
             default=(0.0,),
-            help="Images: subtracted after --scale; one number or one per channel. [default: 0]",
+            help="Images: mean, subtracted after --scale; one number or one per channel. "
+            "[default: 0]",
         ),
         click.option(
             "--std",
             type=NumbersOption(),
             default=(1.0,),
-            help="Images: divided by last; one number or one per channel. [default: 1]",
+            help="Images: standard deviation; input = (pixel * scale - mean) / std; one number or "
+            "one per channel. [default: 1]",
         ),
         click.option(
             "--resize",
             type=SizeOption(),
             default=None,
-            help="Images: resize to this; the model input's size by default.",
+            help="Images: resize to HxW, ignoring the aspect ratio. [default: the input's size]",
         ),
         click.option(
             "--layout",
             type=click.Choice(["auto", "nchw", "nhwc"]),
             default="auto",
             show_default=True,
-            help="Images: order of the model input's dimensions.",
+            help="Images: dimension order of the model's input.",
         ),
-        click.option("--bgr", is_flag=True, help="Images: the model wants blue first."),
+        click.option("--bgr", is_flag=True, help="Images: BGR channel order."),
     ):
         command = option(command)
     return command

@@ -133,7 +133,7 @@ def findings(found: Findings, as_json: bool) -> None:
 def tell_kept(kept: Sequence[str]) -> None:
     """Which files of the user's a build left alone."""
     if kept:
-        people.print(f"kept, because it was edited: {', '.join(kept)} (--force overwrites it)")
+        people.print(f"Kept your edits: {', '.join(kept)} (--force overwrites)")
 
 
 def _table(

@@ -33,7 +33,7 @@ EXIT_MISSED = 3
 """The file is written, but it is not within the budget, or its accuracy is below the floor."""
 
 
-@click.command()
+@click.command(short_help="Quantize an ONNX model.")
 @model_argument
 @click.option(
     "--calib",
@@ -50,29 +50,28 @@ EXIT_MISSED = 3
     type=click.Choice(OBSERVERS),
     default="auto",
     show_default=True,
-    help="How ranges are chosen; auto tries all, per tensor, by what they do to the outputs.",
+    help="Range observer. auto: per tensor, the range with the best output SQNR.",
 )
 @click.option(
     "--weights",
     type=click.Choice(list(WEIGHTS)),
     default="int8",
     show_default=True,
-    help="Bits of the weights of convolutions and Gemms; with groupN, every N in a row share a "
-    "finer scale. Depthwise convolutions, what reads the model's inputs and the smallest nodes "
-    "keep 8 bits.",
+    help="Weight type of convolutions and Gemm. groupN: one scale per N consecutive weights. "
+    "Depthwise, first and very small layers stay 8-bit.",
 )
 @click.option(
     "--rounding",
     type=click.Choice(ROUNDINGS),
     default="auto",
     show_default=True,
-    help="How weights become integers: the nearest, or those that keep each layer's output (gptq), "
-    "or keep it behind its activation (adaround, slower); auto takes gptq unless the outputs lose.",
+    help="Weight rounding: nearest, gptq (minimizes the layer's output error) or adaround (after "
+    "the activation; slower). auto: gptq unless it reduces SQNR.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Use at most so many samples, or batches of a model that takes several.",
+    help="Maximum number of samples (batches, if the model has a fixed batch size).",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")
 @budget_options
@@ -81,24 +80,24 @@ EXIT_MISSED = 3
     "evaluation",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Samples, as for --calib, that judge --max-drop. [default: those of --calib]",
+    help="Samples that --max-drop is measured on, as for --calib. [default: those of --calib]",
 )
 @click.option(
     "--labels",
     metavar="KEY",
-    help="What is right, for --max-drop, as for check: in --eval, else in --calib; a mask for "
-    "miou, values for mae. Without, what the float model answers is right.",
+    help="Ground truth for --max-drop, in --eval or --calib, as for `check`: classes, masks for "
+    "miou, values for mae. [default: the float model's answers]",
 )
 @metric_option
 @click.option(
     "--on-low-accuracy",
     type=click.Choice(ON_LOW_ACCURACY),
-    help="Without a budget, where int8 alone is broken (SQNR below 15 dB or wrong answers): "
-    "promote layers to int16 or float32, only warn, or fail with exit status 3. [default: promote; "
-    "warn with --weights int4..., or if the model arrives quantized]",
+    help="If int8 alone is broken (SQNR below 15 dB or wrong answers) and no budget is given: "
+    "promote layers to int16 or float32, warn, or fail with exit status 3. [default: promote; "
+    "warn with --weights int4... and for models that arrive quantized]",
 )
 @click.option(
-    "--any-scale", is_flag=True, help="Take samples that look wrongly scaled for the model."
+    "--any-scale", is_flag=True, help="Accept samples that look wrongly scaled for the model."
 )
 @state_option
 @image_options
@@ -112,12 +111,11 @@ def quantize(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Quantize MODEL.onnx to int8 with the samples of --calib, and say what it cost.
+    """Quantize MODEL.onnx to int8, calibrated on the samples of --calib.
 
-    With a budget (--max-drop, --min-sqnr, --max-bytes, --max-arena) precisions are mixed to meet
-    it. Where no mix does, the best that was found is written, and the exit status is 3. Without a
-    budget, layers are promoted to int16 or float32 where int8 alone is broken; exit status 3 if the
-    file still is.
+    A budget (--max-drop, --min-sqnr, --max-bytes, --max-arena) mixes int8, int16, 4-bit weights and
+    float32 to meet it. Without a budget, layers are promoted to int16 or float32 if int8 alone is
+    broken. Exit status 3: the file is written, but misses the budget or is still broken.
     """
     with progress() as show:
         done = pipeline.quantize(
@@ -195,13 +193,11 @@ def _tell_mixed(mixed: Mixed) -> None:
         rows,
     )
     if judged is not None:
-        people.print(f"judged by {judged}")
+        people.print(f"metric: {judged}")
     if mixed.met:
-        people.print(
-            f"the budget is met for the generic file ({mixed.limits}): {mixed.chosen.what}"
-        )
+        people.print(f"Budget met for the generic file ({mixed.limits}): {mixed.chosen.what}")
     else:
-        text = f"Budget NOT met ({mixed.limits}); the best found: {mixed.chosen.what}"
+        text = f"Budget NOT met ({mixed.limits}); best result: {mixed.chosen.what}"
         people.print(f"{text} ({_missed(mixed)})", style="red")
 
 
@@ -218,8 +214,8 @@ def _tell_targets(done: pipeline.Quantized) -> None:
         for need in done.targets
         for name in need.targets
     ]
-    columns = ("target", ">model", ">arena", ">session", "in the budget")
-    table("Bytes of this file on each target, as `edgekit build` prepares it", columns, rows)
+    columns = ("target", ">model", ">arena", ">session", "within budget")
+    table("Bytes of this file on each target (`edgekit build`)", columns, rows)
 
 
 def _missed(mixed: Mixed) -> str:
@@ -231,9 +227,11 @@ def _missed(mixed: Mixed) -> str:
         ("arena", best.arena_bytes, limits.max_arena),
     ):
         if most is not None and has > most:
-            missed.append(f"{what} {has:,} bytes, {has - most:,} too many")
+            missed.append(f"{what} {has:,} bytes, {has - most:,} above the limit")
     if limits.min_sqnr is not None and best.sqnr_db is not None and best.sqnr_db < limits.min_sqnr:
-        missed.append(f"{best.sqnr_db:.1f} dB, {limits.min_sqnr - best.sqnr_db:.1f} short")
+        missed.append(
+            f"{best.sqnr_db:.1f} dB, {limits.min_sqnr - best.sqnr_db:.1f} dB below the limit"
+        )
     if best.drop is not None and best.drop > limits.drop_limit:
         unit = "" if mixed.judged is None else mixed.judged.unit
         missed.append(f"{best.drop:.3g} {unit}".strip() + " lost")

@@ -11,7 +11,7 @@ from .options import edge_argument, json_option, memory_option, target_options
 from .output import people, print_json, progress, table
 
 
-@click.command()
+@click.command(short_help="Run a file and print or save its outputs.")
 @edge_argument
 @click.option(
     "--input",
@@ -19,11 +19,11 @@ from .output import people, print_json, progress, table
     multiple=True,
     required=True,
     metavar="FILE.npz|NAME=FILE.npy",
-    help="All inputs in one .npz by ONNX name, or one .npy each. "
-    "One sample, or many along a first axis.",
+    help="One .npz of all inputs by ONNX name, or one .npy per input. One sample, or several along "
+    "the first axis.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
-@click.option("--kernels", help="Kernel table to use; the best this CPU has by default.")
+@click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
 @target_options
 @memory_option
 @json_option
@@ -38,7 +38,7 @@ def run(
     max_memory: int,
     as_json: bool,
 ) -> None:
-    """Run MODEL.edge and give its outputs by their ONNX names."""
+    """Run MODEL.edge; print a summary of the outputs, or save them with --output."""
     with progress() as report:
         done = execution.run(
             model,
@@ -67,4 +67,4 @@ def run(
             what = "columns" if o.dtype.startswith("float") else "labels"
             people.print(f"{what} of {o.name}: {', '.join(o.labels)}")
     if output is not None:
-        people.print(f"written to {output}")
+        people.print(f"Wrote {output}")

@@ -11,10 +11,10 @@ from .options import json_option
 from .output import people, print_json, table
 
 
-@click.command()
+@click.command(short_help="List targets, toolchains and emulators.")
 @json_option
 def targets(as_json: bool) -> None:
-    """List the targets: kernels, toolchain and emulator found, or the packages to install."""
+    """List targets with their toolchain and emulator, or the packages to install."""
     rows = listing()
     if as_json:
         print_json([row.to_json() for row in rows])

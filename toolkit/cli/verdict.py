@@ -11,9 +11,9 @@ from ..quantize_file import Quantized
 from .output import people
 
 MEANING: dict[Level, str] = {
-    "good": "it answers as the float model does",
-    "usable": "it answers nearly as the float model does; measure it with your metric",
-    "broken": "it does not answer as the float model does; do not use it",
+    "good": "matches the float model",
+    "usable": "close to the float model; check it with your metric",
+    "broken": "does not match the float model; do not use it",
 }
 STYLES: dict[Level, str] = {"good": "green", "usable": "yellow", "broken": "red"}
 
@@ -36,14 +36,14 @@ def tell_verdict(done: Quantized, judging: str) -> None:
 
 def _remedies(done: Quantized) -> str:
     found = [
-        "check that samples are prepared as for inference (--scale, --mean, --std, --layout)",
-        "calibrate with about 100 samples like those in use",
+        "check the preprocessing of the samples (--scale, --mean, --std, --layout)",
+        "calibrate with about 100 representative samples",
     ]
     if done.on_low_accuracy == "promote":
-        found.append(f"--min-sqnr 20 promotes without limits ({REPAIR.in_words()})")
+        found.append(f"--min-sqnr 20 promotes without these limits ({REPAIR.in_words()})")
     else:
-        found.append("--on-low-accuracy promote takes int16 and float32 where they help")
-    return "what to do: " + "; ".join(found)
+        found.append("--on-low-accuracy promote uses int16 and float32 where they help")
+    return "Remedies: " + "; ".join(found)
 
 
 def tell_checked(report: Report) -> None:
@@ -53,7 +53,7 @@ def tell_checked(report: Report) -> None:
         name = f" at '{report.worst.name}'" if len(report.outputs) > 1 else ""
         figures.append(f"SQNR {in_words(report.worst.sqnr_db)}{name}")
     if report.changed is not None:
-        figures.append(f"{report.changed:.1%} of the answers differ from the float model's")
+        figures.append(f"{report.changed:.1%} of the answers changed")
     if figures:
         _tell(report.level, f"{', '.join(figures)} on {report.samples} samples")
 

@@ -95,10 +95,10 @@ class Quality:
         told = []
         if self.worst is not None:
             name, db = self.worst
-            several = f" at '{name}', the worst output" if len(self.sqnr_db) > 1 else ""
+            several = f" at '{name}' (worst output)" if len(self.sqnr_db) > 1 else ""
             told.append(f"SQNR {in_words(db)}{several}")
         if self.answers is not None:
-            told.append(f"{self.answers.changed:.1%} of the answers differ from the float model's")
+            told.append(f"{self.answers.changed:.1%} of the answers changed")
         return ", ".join(told) or "no output of floats to judge"
 
     def to_json(self) -> dict[str, Any]:

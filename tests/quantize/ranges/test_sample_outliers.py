@@ -36,7 +36,7 @@ def test_one_sample_on_another_scale_is_left_out(net, scale):
     assert found.gain_db > 10 and done.samples == 39
     assert done.sqnr_db == pytest.approx(clean.sqnr_db, abs=1.0)
     told = found.in_words("photos/17.png")
-    assert told.startswith("photos/17.png drives '") and "leave it out" in told
+    assert told.startswith("photos/17.png is an outlier: '") and "exclude it" in told
 
 
 def test_a_kind_of_samples_is_no_outlier(net):
@@ -59,7 +59,7 @@ def test_an_outlier_that_costs_the_others_nothing_stays(g):
     samples[5]["x"] *= np.float32(100)
     known = calibrate(net, samples)
     kept, (found,) = without_outliers(net, samples, known)
-    assert kept is known and found.gain_db is None and "hold it" in found.in_words()
+    assert kept is known and found.gain_db is None and "include it" in found.in_words()
 
 
 def test_a_generator_cannot_be_read_again(net):

@@ -51,9 +51,9 @@ class Growth:
 
     def in_words(self) -> str:
         return (
-            f"at most {self.file:.0%} more bytes ({self.least_bytes:,} of a small file), "
-            f"{self.arena:.0%} more arena ({self.least_arena:,} bytes of a small one), "
-            f"{self.work:.0%} more instructions ({self.least_work:,} of a short run)"
+            f"file +{self.file:.0%} or {self.least_bytes:,} bytes, "
+            f"arena +{self.arena:.0%} or {self.least_arena:,} bytes, "
+            f"instructions +{self.work:.0%} or {self.least_work:,}"
         )
 
 
@@ -73,11 +73,11 @@ class Cost:
     def over(self, other: Cost) -> str:
         """What this takes more than `other`, in words."""
         return (
-            f"{self.file_bytes - other.file_bytes:+,} bytes of file "
+            f"file {self.file_bytes - other.file_bytes:+,} bytes "
             f"({_percent(self.file_bytes, other.file_bytes)}), "
-            f"{self.arena_bytes - other.arena_bytes:+,} bytes of arena "
+            f"arena {self.arena_bytes - other.arena_bytes:+,} bytes "
             f"({_percent(self.arena_bytes, other.arena_bytes)}), "
-            f"about {_percent(self.work, other.work)} instructions"
+            f"instructions about {_percent(self.work, other.work)}"
         )
 
 
@@ -107,7 +107,7 @@ class Promotion:
 
     def __str__(self) -> str:
         total = ", ".join(f"{n} to {precision}" for precision, n in self.nodes.items())
-        return f"promoted operators: {total}; cost: {self.chosen.over(self.int8)}"
+        return f"Promoted operators: {total}. Cost: {self.chosen.over(self.int8)}"
 
 
 class FloorCriteria(Criteria):

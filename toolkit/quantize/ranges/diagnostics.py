@@ -24,19 +24,19 @@ def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
         values = {(float(x[name].min()), float(x[name].max())) for x in inputs if x[name].size}
         if len(values) == 1 and len(set(*values)) == 1:
             found.append(
-                f"input '{name}' is {min(*values):g} everywhere in every sample: is that what the "
-                "model reads? nothing else was calibrated"
+                f"input '{name}' is {min(*values):g} everywhere in every sample; ranges for other "
+                "values are not calibrated"
             )
     if len(kept) > 1 and not found:
         if _alike(inputs):
             found.append(
-                f"all {len(kept)} samples looked at are the same: they count as one; calibrate "
-                "with different ones"
+                f"all {len(kept)} samples are identical and count as one; calibrate with different "
+                "samples"
             )
         elif kept[0].at_points and _alike([k.at_points for k in kept]):
             found.append(
-                "the float model answers the same to every sample: are they prepared as for "
-                "inference (scale, mean, layout)?"
+                "the float model gives the same answer for every sample; check the preprocessing "
+                "(scale, mean, layout)"
             )
     samples = calibration.samples * batch
     if samples < FEW:

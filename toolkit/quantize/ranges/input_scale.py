@@ -49,12 +49,12 @@ class WrongScale:
         wrong = "large" if self.ratio > 1 else "small"
         seen = (
             f"input '{self.name}' looks wrongly scaled: its values (up to {self.largest:.4g}) are "
-            f"too {wrong} for the model, whose first layer '{self.layer}' makes {size} times its "
-            "bias of them (trained models: 0.4 to 15 times), and the answers depend on it"
+            f"too {wrong}. In the first layer '{self.layer}' the weighted sum is {size} times the "
+            "bias (trained models: 0.4 to 15), and the scale changes the answers"
         )
         if self.pixels:
-            return f"{seen}; these are pixels from 0 to 255: divide them by 255, or give --scale"
-        return f"{seen}; prepare samples as for training (scale, mean, deviation)"
+            return f"{seen}. These are pixels from 0 to 255: divide them by 255, or set --scale"
+        return f"{seen}. Preprocess the samples as in training (scale, mean, std)"
 
 
 def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongScale | None:

@@ -48,13 +48,13 @@ class SampleOutlier:
     def in_words(self, name: str | None = None) -> str:
         """With the sample's name, if that is known."""
         drives = (
-            f"{name or f'sample {self.index}'} drives '{self.tensor}' to {self.reach:.4g}, all "
-            f"other samples to {self.others:.4g} at most, and {self.share:.0%} of the tensors "
-            f"{FACTOR:g} times as far as they do or farther"
+            f"{name or f'sample {self.index}'} is an outlier: '{self.tensor}' reaches "
+            f"{self.reach:.4g} (other samples: {self.others:.4g}); so do {self.share:.0%} "
+            f"of the tensors, by a factor of {FACTOR:g} or more"
         )
         if self.gain_db is None:
-            return f"{drives}; ranges hold it: the other samples lose little by that"
-        return f"{drives}; ranges leave it out, by which the others gain {self.gain_db:.1f} dB"
+            return f"{drives}. The ranges include it: the other samples lose little"
+        return f"{drives}. The ranges exclude it: the other samples gain {self.gain_db:.1f} dB"
 
 
 def find_outliers(

@@ -27,7 +27,7 @@ from .format.writer import write
 from .ir import Array, Graph, Node, Port, Value
 from .ops import definition
 from .ops._opdef import Lowered
-from .ops.fake_quantize import spelled_out
+from .ops.convert.fake_quantize import spelled_out
 from .plan import TRIES, Buffer, place, schedule
 from .plan.buffers import assign, runs_nothing
 from .runtime import Model, OpForm, Session, scratch_bytes

@@ -28,7 +28,7 @@ from .model_files import (
     provenance_of,
 )
 from .needs import Need, needs
-from .ops.fake_quantize import arrives_quantized
+from .ops.convert.fake_quantize import arrives_quantized
 from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text

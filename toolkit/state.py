@@ -13,7 +13,7 @@ import numpy as np
 from .errors import UserError
 from .ir import Graph, Node, Port, QuantParams, State, TensorType, Value, constant
 from .numerics import FLOAT, INT8
-from .ops.lut import make_table
+from .ops.elementwise.lut import make_table
 
 States = Sequence[tuple[str, str]] | str
 """Pairs of an input and the output that it follows, or AUTO."""

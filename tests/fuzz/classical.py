@@ -3,8 +3,8 @@
 import numpy as np
 
 from edgekit.toolkit.format.schema import DistanceFn, DType, OpKind, TreeAggregate
-from edgekit.toolkit.ops._forest import Forest, Question, Split, Tree
-from edgekit.toolkit.ops._forest_table import encode
+from edgekit.toolkit.ops.classical._forest import Forest, Question, Split, Tree
+from edgekit.toolkit.ops.classical._forest_table import encode
 
 
 def kernels(f, form):

@@ -18,8 +18,8 @@ from edgekit.toolkit.ops._int4 import effective, stored_int8
 from edgekit.toolkit.runtime import Session, kernel_tables
 
 from .conftest import graph_of
-from .test_conv2d import conv_node
-from .test_fully_connected import fc_node
+from .conv.test_conv2d import conv_node
+from .matmul.test_fully_connected import fc_node
 
 GROUPS = [0, 1, 3, 16, 32]
 WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])

@@ -9,8 +9,8 @@ import pytest
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.format.schema import RecurrentCell, RecurrentFn, RecurrentOutput
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
-from edgekit.toolkit.ops._recurrent_fixed import fixed_of
-from edgekit.toolkit.ops._recurrent_functions import CellFunction
+from edgekit.toolkit.ops.recurrent._fixed import fixed_of
+from edgekit.toolkit.ops.recurrent._functions import CellFunction
 from edgekit.toolkit.runtime import Session
 
 CASES = [

@@ -17,7 +17,7 @@ from edgekit.toolkit.ir import Array, Graph, Port, TensorType, Value
 from edgekit.toolkit.onnx_import.builder import GraphBuilder
 from edgekit.toolkit.passes import Pass, UntilQuiet
 from edgekit.toolkit.passes._links import Links
-from edgekit.toolkit.passes.dead_code import DeadCode
+from edgekit.toolkit.passes.cleanup.dead_code import DeadCode
 from edgekit.toolkit.quantize import Options, quantize_graph
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify

@@ -18,7 +18,7 @@ from ..ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
 from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
-from ..ops.conv2d import is_depthwise
+from ..ops.conv.conv2d import is_depthwise
 
 Mask = NDArray[np.bool_]
 

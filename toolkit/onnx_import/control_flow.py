@@ -15,7 +15,7 @@ import onnx
 from ..ir import Array, TensorType, Value
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
-from ..ops.movement import axis_of, take
+from ..ops.move.movement import axis_of, take
 from .attributes import python_attributes
 from .builder import GraphBuilder
 from .refusals import display_name

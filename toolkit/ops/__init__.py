@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from . import (
-    arg_max,
-    batch_norm,
-    binary,
-    cast,
-    compare,
-    concat,
-    conv2d,
-    conv_transpose2d,
-    distance,
-    fake_quantize,
-    features,
-    fully_connected,
-    gather,
-    layer_norm,
-    lut,
-    mat_mul,
-    movement,
-    pad,
-    pool,
-    prelu,
-    quantize,
-    recurrent,
-    reduce,
-    resize,
-    softmax,
-    svm,
-    top_k,
-    tree_ensemble,
-    unary,
-    where,
-)
 from ._opdef import OpDef, Reader
+from .classical import distance, features, svm, tree_ensemble
 from .composites import COMPOSITES, PARAMETERS, AtRunTime
+from .conv import conv2d, conv_transpose2d
+from .convert import cast, fake_quantize, quantize
+from .elementwise import binary, compare, lut, prelu, unary, where
+from .matmul import fully_connected, mat_mul
+from .move import concat, gather, movement, pad, resize
+from .norm import batch_norm, layer_norm, softmax
+from .recurrent import layers
+from .reduction import arg_max, pool, reduce, top_k
 
 _MODULES = (
     conv2d,
@@ -51,7 +28,7 @@ _MODULES = (
     reduce,
     softmax,
     layer_norm,
-    recurrent,
+    layers,
     resize,
     movement,
     concat,

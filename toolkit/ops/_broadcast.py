@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir import Shape, Value
 from ._opdef import Builder
-from .movement import expand, row_major
+from .move.movement import expand, row_major
 
 BROADCAST_DIMS = 4
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..ir import Array, Shape, Value
 from ._broadcast import within_reach
 from ._opdef import Builder, Unsupported
-from .movement import expand
+from .move.movement import expand
 
 Number = int | float
 INT32 = np.dtype(np.int32)

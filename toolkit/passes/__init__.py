@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from ._links import OTHER_LAYOUT
 from ._pass import Pass, UntilQuiet, run_passes
-from .absorb_permutation import AbsorbPermutation
-from .common_subexpressions import CommonSubexpressions
-from .dead_code import DeadCode
-from .drop_expand import DropExpand
-from .finite_masks import FiniteMasks
-from .fold_affine import FoldAffine
-from .fold_affine_forward import FoldAffineForward
-from .fold_constants import FoldConstants
-from .fuse_activation import FuseActivation
-from .fuse_pad import FusePad
-from .half_rounding import HalfRounding
-from .layer_norm import LayerNormParts
-from .layout import Layout
-from .mean_of_sum import MeanOfSum
-from .merge_affine import MergeAffine
-from .merge_movement import MergeMovement
-from .merge_parts import MergeParts
-from .merge_reshapes import MergeReshapes
-from .merge_transposes import MergeTransposes
-from .norm_shape import NormShape
-from .one_hot import OneHot
-from .own_outputs import OwnOutputs
-from .products import Products
-from .scale_layer_norm import ScaleLayerNorm
-from .softmax import SoftmaxParts
-from .unit_axes import UnitReshapes, UnitTransposes
-from .unless_nan import UnlessNan
-from .unread_outputs import UnreadOutputs
+from .cleanup.common_subexpressions import CommonSubexpressions
+from .cleanup.dead_code import DeadCode
+from .cleanup.fold_constants import FoldConstants
+from .cleanup.own_outputs import OwnOutputs
+from .cleanup.unread_outputs import UnreadOutputs
+from .fusion.fold_affine import FoldAffine
+from .fusion.fold_affine_forward import FoldAffineForward
+from .fusion.fuse_activation import FuseActivation
+from .fusion.fuse_pad import FusePad
+from .fusion.mean_of_sum import MeanOfSum
+from .fusion.merge_affine import MergeAffine
+from .movement.absorb_permutation import AbsorbPermutation
+from .movement.drop_expand import DropExpand
+from .movement.layout import Layout
+from .movement.merge_movement import MergeMovement
+from .movement.merge_parts import MergeParts
+from .movement.merge_reshapes import MergeReshapes
+from .movement.merge_transposes import MergeTransposes
+from .movement.norm_shape import NormShape
+from .movement.unit_axes import UnitReshapes, UnitTransposes
+from .quantized.finite_masks import FiniteMasks
+from .quantized.half_rounding import HalfRounding
+from .quantized.unless_nan import UnlessNan
+from .recognition.layer_norm import LayerNormParts
+from .recognition.one_hot import OneHot
+from .recognition.products import Products
+from .recognition.scale_layer_norm import ScaleLayerNorm
+from .recognition.softmax import SoftmaxParts
 
 __all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "QUANTIZED", "Pass", "UntilQuiet", "run_passes"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UserError
 from ..ir import Array, Graph
 from ..numerics import FLOAT32, W4A8, Precision
-from ..ops.fake_quantize import arrives_quantized
+from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
 from .equalization.cross_layer import Exponents, equalized, find_exponents

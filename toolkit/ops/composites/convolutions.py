@@ -7,13 +7,13 @@ from itertools import product
 from math import prod
 
 from ...ir import Value
-from .._conv import Attributes, attributes
 from .._formula import Term, stacked
-from .._matmul import matmul
 from .._opdef import Builder, OnnxNode, Unsupported
 from .._views import float_input
-from ..conv2d import padding
-from ..conv_transpose2d import placement
+from ..conv._conv import Attributes, attributes
+from ..conv.conv2d import padding
+from ..conv.conv_transpose2d import placement
+from ..matmul._matmul import matmul
 
 
 def convolved(b: Builder, node: OnnxNode) -> list[Value]:

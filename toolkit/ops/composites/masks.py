@@ -9,7 +9,7 @@ from ...numerics import numpy_dtype
 from .._formula import Term, column
 from .._opdef import Builder, OnnxNode, Unsupported
 from .._views import float_input
-from ..movement import axis_of
+from ..move.movement import axis_of
 from ._checks import agrees, as_ints, checked
 from ._composite import Composite
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...ir import Value
 from .._formula import Term, column, stacked
 from .._opdef import Builder, OnnxNode, Reader, Unsupported
-from ..movement import axis_of
+from ..move.movement import axis_of
 from ._checks import agrees, as_ints, axis_sets, checked, chosen_axes
 from .convolutions import convolved, transposed
 from .resizing import resized

@@ -10,7 +10,7 @@ from ...ir import Value
 from .._formula import Term
 from .._opdef import Builder, OnnxNode, Reader, Unsupported
 from .._views import float_input
-from ..movement import axis_of
+from ..move.movement import axis_of
 from ._checks import agrees, as_ints, checked
 from ._shares import cubic_shares
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir import Value
-from .._conv import attributes
 from .._formula import Term, stacked
 from .._opdef import Builder, OnnxNode, Unsupported
 from .._views import float_input
-from ..conv2d import OPS as CONVOLUTIONS
-from ..conv2d import padding
-from ..movement import axis_of
+from ..conv._conv import attributes
+from ..conv.conv2d import OPS as CONVOLUTIONS
+from ..conv.conv2d import padding
+from ..move.movement import axis_of
 from ._composite import Composite
 
 

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from ...ir import Array, Graph, Node, constant
 from ...numerics import INT8
 from ...ops import definition
-from ...ops.layer_norm import room_for_shifts
-from ...ops.lut import SIZES
+from ...ops.elementwise.lut import SIZES
+from ...ops.norm.layer_norm import room_for_shifts
 from ...passes.affine import input_factors
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params

@@ -11,7 +11,7 @@ import numpy as np
 from ...ir import Graph, Node, QuantParams, TensorType, Value, constant
 from ...numerics import FLOAT, INT8, INT16, DType, Precision
 from ...ops import definition
-from ...ops.lut import make_table
+from ...ops.elementwise.lut import make_table
 from ..weights.layer_weights import LayerWeights
 from .given import given_range, grid_quant, is_given
 from .options import Decision, Range

@@ -13,8 +13,8 @@ from ...ir import Array, Graph, Node, QuantParams, Value
 from ...numerics import INT8, INT16, DType
 from ...ops import definition
 from ...ops._opdef import Activation
-from ...ops.fake_quantize import given_quantization
-from ...passes.fuse_activation import FUSING
+from ...ops.convert.fake_quantize import given_quantization
+from ...passes.fusion.fuse_activation import FUSING
 from .options import Range
 
 Steps = NDArray[np.float64]

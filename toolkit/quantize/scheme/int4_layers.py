@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ...compress import remove_constant_channels
 from ...ir import Graph, Node
 from ...ops import definition
-from ...ops.conv2d import is_depthwise
+from ...ops.conv.conv2d import is_depthwise
 from .options import Ranges
 from .plan import Plan
 from .quantizable_groups import can_be_int4

@@ -20,9 +20,9 @@ from ...format.schema import BinaryFn, CompareFn
 from ...ir import Graph, Node, QuantParams, Value
 from ...ops import definition
 from ...ops._opdef import Activation
-from ...ops.binary import FUNCTIONS
-from ...ops.compare import FUNCTIONS as COMPARISONS
-from ...ops.lut import MOST_TABLES
+from ...ops.elementwise.binary import FUNCTIONS
+from ...ops.elementwise.compare import FUNCTIONS as COMPARISONS
+from ...ops.elementwise.lut import MOST_TABLES
 
 Reals = NDArray[np.float64]
 Function = Callable[[Reals], Reals]

@@ -11,7 +11,7 @@ from ...ir import Graph, Node, Value
 from ...numerics import INT8, INT16, WEIGHT_TYPES, DType, Precision
 from ...ops import definition
 from ...ops._opdef import Activation
-from ...ops.fake_quantize import arrives_quantized
+from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
 from .emit import ROOM_INSIDE, Emitter, Quants

@@ -25,8 +25,8 @@ from ...numerics import (
     Precision,
 )
 from ...ops import definition
-from ...ops.fake_quantize import given_quantization
-from ...passes.fold_affine_forward import MAX_SPREAD
+from ...ops.convert.fake_quantize import given_quantization
+from ...passes.fusion.fold_affine_forward import MAX_SPREAD
 from .lookup_chains import LookupChain, find_chains
 from .options import Options
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ...ir import Value
-from ...passes.finite_masks import MASKED
+from ...passes.quantized.finite_masks import MASKED
 from .lookup_chains import Function
 from .options import Range, Ranges
 from .qparams import LEVELS, width

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import Array, Node, QuantParams
-from ...ops.lut import table_errors
+from ...ops.elementwise.lut import table_errors
 from .lookup_chains import LookupChain
 from .options import Ranges
 from .qparams import activation_params

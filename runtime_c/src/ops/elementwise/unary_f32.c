@@ -1,5 +1,5 @@
 /* Functions of one float. alpha and beta are the ONNX attributes in the order that
- * toolkit/ops/unary.py lists them. */
+ * toolkit/ops/elementwise/unary.py lists them. */
 #include <math.h>
 
 #include "op.h"

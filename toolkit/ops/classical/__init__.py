@@ -1,0 +1,1 @@
+"""Classical machine learning: trees, support vectors, distances, encoders."""

@@ -1,0 +1,1 @@
+"""Functions of one or several elements at the same place, and lookup tables."""

@@ -1,0 +1,1 @@
+"""Matrix products: FullyConnected by constant weights, MatMul of two tensors."""

@@ -1,0 +1,1 @@
+"""Operators that move elements: views, copies, Concat, Pad, Gather, Resize."""

@@ -1,0 +1,161 @@
+"""Recurrent: one direction of an RNN, GRU or LSTM layer, all steps of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...format.schema import OpKind, RecurrentCell, RecurrentFlag, RecurrentOutput
+from ...format.structs import NO_BLOB
+from ...format.tables import WIDE
+from ...ir import Array, Node, QuantParams, TensorType, Value
+from ...numerics import INT16, Precision, integer_precisions
+from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, problem_of
+from ._fixed import fixed_of, integer_meaning
+from ._functions import CellFunction
+from ._onnx import GATES, from_onnx
+
+OPERANDS = 4
+"""Inputs that the runtime reads as tensors; weights, bias and peepholes are behind them."""
+
+FLAGS = {
+    "reverse": RecurrentFlag.Reverse,
+    "reset_after": RecurrentFlag.ResetAfter,
+    "coupled": RecurrentFlag.Coupled,
+}
+
+UNIT = QuantParams.int16(2.0**-15)
+"""Of what stays within [-1, 1]."""
+
+
+class Recurrent(OpDef):
+    """ONNX RNN-1..22, GRU-1..22, LSTM-1..22: all attributes, constant weights and peepholes;
+    computed weights in up to 64 steps, which are unrolled, without lengths, peepholes and clip.
+
+    Inputs: what the inputs add to the gates, [steps, batch, gates * hidden] (a FullyConnected in
+    front makes it); int32 lengths [batch]; the hidden and the cell state to start with, [batch,
+    hidden]; the weights [gates * hidden, hidden] of the hidden state, their bias [gates * hidden],
+    peepholes [3 * hidden]. All but the first and the weights may be absent; those behind the fourth
+    are constant float32, on integers too. attrs: cell (RecurrentCell), gives (RecurrentOutput, in
+    order), functions (f, g, h as ONNX calls them), clip (0: none), reverse, reset_after, coupled;
+    of integers gate_quant besides, cell_quant (LSTM), and hidden_quant unless it is UNIT.
+
+    Integers are int16: 16-bit states and gates, 8-bit weights.
+    """
+
+    name = "Recurrent"
+    onnx = ("RNN", "GRU", "LSTM")
+    precisions = integer_precisions(INT16)
+    real_constants = (4, 5, 6)
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        return from_onnx(b, node)
+
+    def infer(self, node: Node) -> list[TensorType]:
+        x, weights, cell = node.input(0), node.input(OPERANDS), node.attrs["cell"]
+        if len(x.shape) != 3 or len(weights.shape) != 2 or weights.const is None:
+            raise ValueError(f"Recurrent of {x} with weights {weights}")
+        (steps, batch, rows), hidden = x.shape, weights.shape[1]
+        if rows != GATES[cell] * hidden or weights.shape[0] != rows:
+            raise ValueError(f"Recurrent of {x} with weights {weights}: they do not match")
+        state = TensorType(x.dtype, (batch, hidden))
+        wanted = [TensorType(np.dtype(np.int32), (batch,)), state, state]
+        for v, kind in zip(node.inputs[1:OPERANDS], wanted, strict=True):
+            if v is not None and v.type != kind:
+                raise ValueError(f"Recurrent of {x} with {v}, not {kind.dtype}{list(kind.shape)}")
+        for v, size in zip(node.inputs[OPERANDS + 1 :], (rows, 3 * hidden), strict=True):
+            if v is not None and (v.const is None or v.shape != (size,)):
+                raise ValueError(f"Recurrent of {x} with {v}, not a constant [{size}]")
+        whole = TensorType(x.dtype, (steps, batch, hidden))
+        types = {
+            RecurrentOutput.Hidden: whole, RecurrentOutput.LastHidden: state,
+            RecurrentOutput.LastCell: state, RecurrentOutput.Cells: whole,
+            RecurrentOutput.Gates: x.type,
+        }  # fmt: skip
+        return [types[bit] for bit in node.attrs["gives"]]
+
+    def integer_problem(self, node: Node) -> str | None:
+        functions: tuple[CellFunction, ...] = node.attrs["functions"]
+        if node.inputs[6] is not None:
+            return "it has peepholes"
+        if node.attrs["cell"] != RecurrentCell.Rnn and not functions[0].within(0, 1):
+            return f"its gates are open by {functions[0].fn.name}, which is not between 0 and 1"
+        bounded = all(f.within(-1, 1) for f in functions[1:])
+        if node.attrs["cell"] == RecurrentCell.Lstm and not bounded:
+            return f"its activation {functions[1].fn.name} or {functions[2].fn.name} is not bounded"
+        return None
+
+    def problem(self, node: Node, precision: Precision) -> str | None:
+        return self.integer_problem(node) or super().problem(node, precision)
+
+    def accumulator_problem(self, node: Node) -> str | None:
+        return problem_of(fixed_of, node)
+
+    def fixed_output(self, node: Node, dtype: np.dtype[Any]) -> QuantParams | None:
+        """Hidden states within [-1, 1] are of scale 2^-15."""
+        hidden = node.attrs["gives"][0] != RecurrentOutput.LastCell
+        return UNIT if dtype == np.int16 and hidden and _bounded(node) else None
+
+    def inside(self, node: Node) -> dict[str, Node]:
+        shown = {"gate_quant": RecurrentOutput.Gates}
+        if node.attrs["cell"] == RecurrentCell.Lstm:
+            shown["cell_quant"] = RecurrentOutput.Cells
+        if not _bounded(node):
+            shown["hidden_quant"] = RecurrentOutput.Hidden
+        return {
+            attr: self._giving(node, bit, f"{node.output.name}.{attr.removesuffix('_quant')}")
+            for attr, bit in shown.items()
+        }
+
+    def alone(self, node: Node, i: int) -> Node:
+        return self._giving(node, node.attrs["gives"][i], node.outputs[i].name)
+
+    def _giving(self, node: Node, bit: RecurrentOutput, name: str) -> Node:
+        """The same layer with this output alone, called so."""
+        made = Node(node.op, node.inputs, [], {**node.attrs, "gives": (bit,)}, name)
+        made.outputs = [Value(name, kind) for kind in self.infer(made)]
+        return made
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        return integer_meaning(node, inputs[:OPERANDS])
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        x, weights, attrs = node.input(0), node.input(OPERANDS), node.attrs
+        assert weights.const is not None
+        flags: int = sum(flag for name, flag in FLAGS.items() if attrs[name])
+        functions: tuple[CellFunction, ...] = attrs["functions"]
+        params: dict[str, int | float] = {
+            "steps": x.shape[0], "batch": x.shape[1], "hidden": weights.shape[1],
+            "cell": attrs["cell"], "gives": sum(attrs["gives"]),
+            "functions": sum(f.fn << 8 * i for i, f in enumerate(functions)),
+        }  # fmt: skip
+        operands = node.inputs[:OPERANDS]
+        if x.dtype != np.float32:
+            fixed = fixed_of(node)
+            params |= fixed.fields(blob)
+            return Lowered(OpKind.Recurrent, params | {"flags": flags}, operands)
+        bias, peepholes = (None if v is None else v.const for v in node.inputs[5:7])
+        numbers = np.zeros(7)
+        for i, f in enumerate(functions):
+            numbers[i], numbers[3 + i] = f.alpha, f.beta
+        numbers[6] = attrs["clip"]
+        tail = [numbers.astype("<f4")]
+        if peepholes is not None:
+            flags |= RecurrentFlag.Peepholes
+            tail.append(peepholes.astype("<f4"))
+        params |= {
+            "flags": flags, "table": blob.add(*tail), "weights": blob.add(weights.const),
+            "requant.table": NO_BLOB if bias is None else blob.add(bias.astype("<f4")),
+        }  # fmt: skip
+        limits = {f"requant.{k}": v for k, v in Activation().limits(None).items()}
+        return Lowered(OpKind.Recurrent, params | limits | WIDE, operands)
+
+
+def _bounded(node: Node) -> bool:
+    """Whether hidden states are within [-1, 1]."""
+    functions: tuple[CellFunction, ...] = node.attrs["functions"]
+    return functions[-1].within(-1, 1)
+
+
+OPS = (Recurrent(),)

@@ -1,0 +1,1 @@
+"""Pooling, reductions over axes, and selection along an axis."""

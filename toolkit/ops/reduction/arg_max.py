@@ -1,0 +1,68 @@
+"""The index of the largest or smallest element along an axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...format.schema import OpKind
+from ...ir import Array, Node, TensorType, Value
+from ...numerics import INTEGERS, integer_precisions
+from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, computes_in
+from .._views import axis_view, float_input, view_params
+from ..move.movement import axis_of
+
+
+class ArgMax(OpDef):
+    """ONNX ArgMax-1..13, ArgMin-1..13. attrs: axis, from the front; keepdims; select_last_index.
+
+    float32 of any shape to int32 indices (int64 in ONNX). Of equal elements the first counts, or
+    the last with select_last_index.
+    """
+
+    exactness = "exact"
+    precisions = integer_precisions(*INTEGERS)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.onnx = (name,)
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        x = float_input(node)
+        rank = len(x.shape)
+        y = b.emit(
+            self.name,
+            [x if rank else b.reshape(x, (1,))],
+            axis=axis_of(int(node.attrs.get("axis", 0)), max(rank, 1)),
+            keepdims=bool(node.attrs.get("keepdims", 1)),
+            select_last_index=bool(node.attrs.get("select_last_index", 0)),
+        )
+        return [y if rank else b.reshape(y, ())]
+
+    def infer(self, node: Node) -> list[TensorType]:
+        x, axis = node.input(0), node.attrs["axis"]
+        axis_view(x.shape, (axis,))
+        if not computes_in(OpKind.ArgMax, x.dtype):
+            raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
+        middle = (1,) if node.attrs["keepdims"] else ()
+        return [TensorType(np.dtype(np.int32), (*x.shape[:axis], *middle, *x.shape[axis + 1 :]))]
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        q, axis = inputs[0], node.attrs["axis"]
+        assert q is not None
+        find = np.argmax if self.name == "ArgMax" else np.argmin
+        if node.attrs["select_last_index"]:
+            at = q.shape[axis] - 1 - find(np.flip(q, axis), axis=axis)
+        else:
+            at = find(q, axis=axis)
+        return [np.asarray(at, np.int32).reshape(node.output.shape)]
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        x = node.input(0)
+        params = view_params(x.shape, (node.attrs["axis"],)) | {
+            "is_min": int(self.name == "ArgMin"),
+            "last": int(node.attrs["select_last_index"]),
+        }
+        return Lowered(OpKind.ArgMax, params, [x])
+
+
+OPS: tuple[OpDef, ...] = (ArgMax("ArgMax"), ArgMax("ArgMin"))

@@ -1,0 +1,1 @@
+"""Passes that drop or compute what no later pass needs to see."""

@@ -1,0 +1,1 @@
+"""Passes that fold arithmetic, padding and activations into neighbouring operators."""

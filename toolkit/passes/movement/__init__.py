@@ -1,0 +1,1 @@
+"""Passes over transposes, reshapes and copies."""

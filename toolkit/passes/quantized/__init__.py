@@ -1,0 +1,1 @@
+"""Passes for graphs to be quantized, whose values are finite."""

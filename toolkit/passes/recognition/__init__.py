@@ -1,0 +1,1 @@
+"""Passes that recognize operators written out in parts."""

@@ -14,11 +14,13 @@ from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
 from .files import check_writable, npz, read_file, write_atomically
+from .format.reader import read
 from .ir import Array
 from .progress import Progress, silent
 from .runtime import MAX_MEMORY, IoInfo, Session
 from .runtime.batches import join, split
 from .runtime.convert import texts_of
+from .state_samples import begins
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ def run(
     output: str | Path | None = None,
     *,
     kernels: str | None = None,
+    sequence: int | None = None,
     target: str | None = None,
     cpu: str | None = None,
     settings: Mapping[str, str] | None = None,
@@ -62,7 +65,7 @@ def run(
 
     `output` is an .npz to write, arrays by ONNX name. With `target` the samples run on its emulator
     or accelerator (`cpu` is its -cpu or device, `settings` are the target's own). `max_memory` is
-    as for a Session. Raises UserError.
+    as for a Session. State starts anew after `sequence` samples. Raises UserError.
     """
     if output is not None:
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
@@ -70,11 +73,17 @@ def run(
     feeds, batch = split(read_inputs(inputs, session.inputs), session.inputs)
     runner: Runner = session
     if target is not None:
-        runner = session_on(model, load_target(target), feeds, cpu, max_memory, settings)
+        runner = session_on(
+            model, load_target(target), feeds, cpu, max_memory, settings, sequence=sequence
+        )
     elif cpu is not None or settings:
         raise UserError(f"--{'set' if cpu is None else 'cpu'} requires --target")
     results: list[dict[str, Array]] = []
+    if sequence is not None and not read(session.model.data.tobytes()).memory.persistent_bytes:
+        raise UserError(f"--sequence is for files that keep state; {model} does not")
     for i, feed in enumerate(feeds, 1):
+        if target is None and sequence is not None and begins(i - 1, sequence):
+            session.reset()
         results.append(runner.run(feed))
         progress("running", i, len(feeds))
     arrays = {io.name: join([r[io.name] for r in results], batch) for io in session.outputs}

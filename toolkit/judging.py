@@ -25,6 +25,7 @@ from .files import read_file
 from .ir import Array, Graph
 from .numerics import numpy_dtype
 from .quantize import Budget, KeptSample
+from .state_samples import with_states
 
 
 def input_specs(graph: Graph) -> list[InputSpec]:
@@ -75,6 +76,7 @@ class Judging:
         opened: Samples,
         image: ImageOptions,
         limit: int | None,
+        sequence: int | None = None,
     ) -> tuple[Judge | None, dict[str, Any]]:
         """Who judges, and what provenance says of that; None for `judge_kept`.
 
@@ -88,7 +90,8 @@ class Judging:
             return None, {}
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
         specs = input_specs(graph)
-        samples = open_samples(data, specs, image, limit=most, labels=self.metric.labels)
+        given = open_samples(data, specs, image, limit=most, labels=self.metric.labels)
+        samples = with_states(graph, given, sequence)
         others = others_of(samples, graph, self.metric)
         judge = Judge(
             graph, samples, self.metric, percent=self.percent, others=others, total=samples.total

@@ -21,6 +21,7 @@ from .accuracy import (
     make_oracle,
     open_metric,
 )
+from .accuracy.compare import Runner
 from .build import build_file, prove
 from .device.build import load_target
 from .device.session import session_on
@@ -28,6 +29,7 @@ from .errors import UserError
 from .files import write_atomically
 from .float16 import halved
 from .format.describe import op_counts
+from .format.model import EdgeModel
 from .format.reader import read
 from .format.strip import strip as stripped_bytes
 from .ir import Graph
@@ -50,6 +52,7 @@ from .quantize.equalization.cross_layer import equalized, from_text
 from .quantize_file import Quantized, quantize
 from .runtime import MAX_MEMORY, Session
 from .state import States, keep_states, mark_states
+from .state_samples import InSequence, follows_of, interface_of, mark_kept, opened, with_states
 
 __all__ = ["Converted", "Quantized", "check", "convert", "load", "quantize"]
 
@@ -117,6 +120,7 @@ def check(
     layers: bool = False,
     image: ImageOptions | None = None,
     limit: int | None = None,
+    sequence: int | None = None,
     kernels: str | None = None,
     target: str | None = None,
     cpu: str | None = None,
@@ -133,7 +137,9 @@ def check(
     tensor, and for a generic file attributes the loss.
     `target` lets that target's emulator or accelerator answer (`cpu` is its -cpu or device,
     `settings` are the target's own), else this machine does, with the kernel table `kernels`.
-    `max_memory` is as for a Session. Raises UserError or
+    `max_memory` is as for a Session. A file that keeps state runs on its samples in order, and the
+    float model beside it with its own state; both start anew after `sequence` samples. Layers are
+    then compared with the float model's state before each sample. Raises UserError or
     CalibrationError.
     """
     session = Session(edge, kernels, max_memory, numbers=True)
@@ -142,48 +148,78 @@ def check(
             f"{session.model.source}: names of operators were left out (--strip, or edgekit "
             "build): no layers can be compared; give the file with names, or compare without layers"
         )
-    constants = _constants_of(session)
-    shapes = _shapes_of(session, model, constants)
-    graph = load(model, shapes, finite=True, constants=constants)
-    specs, batch = input_specs(graph), batch_of(graph)
-    samples = open_samples(data, specs, image or ImageOptions(), limit=limit, labels=labels)
+    content, source = session.model.data.tobytes(), session.model.source
+    file = read(content, source)
+    constants = file.provenance.settings.get("constants", {})
+    shapes = _shapes_of(file, source, model, constants)
+    graph = mark_kept(load(model, shapes, finite=True, constants=constants), file, source)
+    seen, states = interface_of(graph), set(follows_of(graph))
+    given = open_samples(
+        data, input_specs(graph), image or ImageOptions(), limit=limit, labels=labels
+    )
+    samples, batch = with_states(graph, given, sequence), batch_of(graph)
     if labels is None and metric is None:
-        labels = known_labels(samples, graph)
+        labels = known_labels(samples, seen)
     meter = None
     if metric is not None or labels is not None:
         judging = open_metric(metric, labels)
-        others = others_of(samples, graph, judging)
-        meter = make_meter(graph, judging, others, samples.total)
+        meter = make_meter(seen, judging, others_of(samples, seen, judging), samples.total)
+    runner: Runner = session
+    if target is not None:
+        runner = session_on(
+            edge, load_target(target), given, cpu, max_memory, settings, sequence=sequence
+        )
+    if states:
+        runner = InSequence(runner, states, sequence, session.reset if target is None else None)
+    oracle, total = make_oracle(model, graph), (samples.length or 0) * batch
     keeper = Keeper(SAMPLES)
-    floats = _layer_reference(session, graph) if layers else graph
+    floats = _layer_reference(file, source, graph) if layers else None
     report = compare(
-        session
-        if target is None
-        else session_on(edge, load_target(target), samples, cpu, max_memory, settings),
-        make_oracle(model, graph),
+        runner,
+        oracle,
         keeper.passing(samples) if layers else samples,
         batch=batch,
-        total=(samples.length or 0) * batch,
+        total=total,
         meter=meter,
-        floats=floats if layers else None,
+        floats=None if states else floats,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )
     if metric is None and isinstance(meter, ClassMeter):
         report = replace(report, top1=meter.counted, metric=None)
-    report = replace(report, notes=samples.notes)
-    data_of = session.model.data.tobytes()
-    if layers and read(data_of).target == "generic":
+    report = replace(report, notes=samples.notes + _said_of_states(graph, sequence))
+    if floats is None:
+        return report
+    if states:
+        content = opened(file, graph)
+        inner = compare(
+            Session(content, kernels, None, numbers=True),
+            oracle,
+            samples,
+            batch=batch,
+            total=total,
+            floats=floats,
+            progress=progress,
+        )
+        report = replace(report, layers=inner.layers, extremes=inner.extremes)
+    if file.target == "generic":
         inputs = [k.inputs for k in keeper.kept]
-        told = explain(data_of, floats, inputs, report.extremes, progress=progress)
+        told = explain(content, floats, inputs, report.extremes, progress=progress)
         report = replace(report, explanation=told)
     return report
 
 
-def _layer_reference(session: Session, graph: Graph) -> Graph:
+def _said_of_states(graph: Graph, sequence: int | None) -> list[str]:
+    pairs = ", ".join(f"{i}={o}" for i, o in follows_of(graph).items())
+    if not pairs:
+        return []
+    length = "all samples are one sequence" if sequence is None else f"sequences of {sequence}"
+    return [f"state kept in the session: {pairs}; {length}"]
+
+
+def _layer_reference(file: EdgeModel, source: str, graph: Graph) -> Graph:
     """The float graph whose tensors the file's stand for: `graph`, its channels scaled and lowered
     alike."""
-    file = read(session.model.data.tobytes(), session.model.source)
     settings = file.provenance.settings
     try:
         if "equalized" in settings:
@@ -192,26 +228,23 @@ def _layer_reference(session: Session, graph: Graph) -> Graph:
             graph = absorbed(graph, shifts_from_text(settings["absorbed"]))
     except ValueError as why:
         raise UserError(
-            f"{session.model.source}: its channels were equalized in a way that does not fit "
+            f"{source}: its channels were equalized in a way that does not fit "
             f"the float model ({why}); compare it without layers, or quantize it again"
         ) from why
     return graph
 
 
-def _constants_of(session: Session) -> Constants:
-    """The inputs of the ONNX model that were made constants, as the file's provenance has them."""
-    file = read(session.model.data.tobytes(), session.model.source)
-    found: Constants = file.provenance.settings.get("constants", {})
-    return found
-
-
-def _shapes_of(session: Session, model: str | Path, constants: Constants) -> Shapes:
-    """The shapes of the file's inputs, for an ONNX model that must have the same."""
-    mine = {io.name for io in session.inputs}
+def _shapes_of(file: EdgeModel, source: str, model: str | Path, constants: Constants) -> Shapes:
+    """The shapes of the file's inputs and, as far as they were given, of its states, for an ONNX
+    model that must have the same."""
+    asked: Shapes = file.provenance.settings.get("shapes", {})
     theirs = input_names(model) - set(constants)
-    if mine != theirs:
+    mine, states = {io.name for io in file.inputs}, {s.input for s in file.states}
+    unnamed = file.memory.persistent_bytes and not states
+    if not (mine < theirs if unnamed else mine | states == theirs):
         raise UserError(
-            f"{model}: its inputs are {', '.join(sorted(theirs))}, and those of "
-            f"{session.model.source} {', '.join(sorted(mine))}; give the model it was made from"
+            f"{model}: its inputs are {', '.join(sorted(theirs))}, and those of {source} "
+            f"{', '.join(sorted(mine | states))}; give the model it was made from"
         )
-    return {io.name: io.shape for io in session.inputs}
+    known = {io.name: io.shape for io in file.inputs}
+    return {k: v for k, v in asked.items() if k in states} | known

@@ -161,7 +161,7 @@ class _Run:
             limit=request.limit,
             labels=request.labels,
         )
-        self.samples = with_states(self.graph, self.samples)
+        self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
             raise UserError("a report reads the samples once more: give a list, not a generator")
 
@@ -173,7 +173,7 @@ class _Run:
         if self.judging is not None:
             request = self.request
             self.judge, self.judged = self.judging.judge(
-                self.graph, request.calib, self.samples, self.image, request.limit
+                self.graph, request.calib, self.samples, self.image, request.limit, request.sequence
             )
 
     def quantize(self) -> None:

@@ -35,7 +35,8 @@ class QuantizeRequest:
                   quantized
     any_scale     takes samples that look wrongly scaled for the model
     states        pairs of an input and the output whose value it has from the run before, which a
-                  session then keeps, or "auto"; samples are one sequence, and have no such inputs
+                  session then keeps, or "auto"; samples have no such inputs
+    sequence      samples of each sequence, at whose start state is zeros; None: all are one
     strip         leave out provenance and names of operators (format/strip.py)
     """
 
@@ -57,5 +58,6 @@ class QuantizeRequest:
     any_scale: bool = False
     constants: Constants | None = None
     states: States = ()
+    sequence: int | None = None
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)

@@ -1,44 +1,152 @@
-"""Samples of a model with state: one sequence, of which each sample has the state before it."""
+"""Samples of a model with state: sequences, of which each sample has the state before it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..calibration import Samples
-from .build import open_once
+from .accuracy.compare import Runner
+from .build import ARENA_ALIGN, open_once
+from .errors import UserError
+from .format.model import EdgeModel, IoRecord
+from .format.schema import Place
+from .format.writer import write
 from .ir import Array, Graph
 from .numerics import numpy_dtype
+from .runtime import IoInfo
+from .state import mark_states, plain_pairs
+
+
+def follows_of(graph: Graph) -> dict[str, str]:
+    """The output that each input follows that is state."""
+    return {p.name: p.follows for p in graph.inputs if p.follows}
 
 
 class _Sequence:
     """`samples` with the inputs that are state, by the float model; all else is theirs."""
 
-    def __init__(self, graph: Graph, samples: Samples) -> None:
-        self._graph, self._samples = graph, samples
+    def __init__(self, graph: Graph, samples: Samples, frames: int | None) -> None:
+        self._graph, self._samples, self._frames = graph, samples, frames
         self._session = open_once(graph)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._samples, name)
 
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
-        follows = {p.name: p.follows for p in self._graph.inputs if p.follows}
-        state: dict[str, Array] = {
+        follows = follows_of(self._graph)
+        zeros: dict[str, Array] = {
             p.name: np.zeros(p.shape, numpy_dtype(p.onnx_dtype))
             for p in self._graph.inputs
             if p.follows
         }
-        for sample in self._samples:
+        state = zeros
+        for i, sample in enumerate(self._samples):
+            if begins(i, self._frames):
+                state = zeros
             whole = {**sample, **state}
             yield whole
             found = self._session.run(whole)
             state = {name: found[output] for name, output in follows.items()}
 
 
-def with_states(graph: Graph, samples: Samples) -> Samples:
-    """The samples, each with the state that the float model has before it; real zeros at first."""
-    if not any(port.follows for port in graph.inputs):
-        return samples
-    return _Sequence(graph, samples)  # type: ignore[return-value]
+def begins(i: int, frames: int | None) -> bool:
+    """Whether sample `i` begins a sequence, of so many samples each; None: all are one."""
+    return i == 0 if frames is None else i % frames == 0
+
+
+def with_states(graph: Graph, samples: Samples, frames: int | None = None) -> Samples:
+    """The samples, each with the state that the float model has before it; real zeros at first.
+
+    A sequence has so many `frames`; None: all samples are one. Raises UserError for `frames` of a
+    model without state.
+    """
+    if any(port.follows for port in graph.inputs):
+        return _Sequence(graph, samples, frames)  # type: ignore[return-value]
+    if frames is not None:
+        raise UserError("--sequence is for models with state; the model has none (see --state)")
+    return samples
+
+
+class InSequence:
+    """A file that keeps state, run on samples in order: `reset` where a sequence begins.
+
+    `states` are inputs of the samples that the file does not have.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        states: Collection[str],
+        frames: int | None,
+        reset: Callable[[], None] | None,
+    ) -> None:
+        self.kernels, self._runner, self._states = runner.kernels, runner, states
+        self._frames, self._reset, self._count = frames, reset, 0
+
+    @property
+    def outputs(self) -> tuple[IoInfo, ...]:
+        return self._runner.outputs
+
+    def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """Outputs of the next sample."""
+        if self._reset is not None and begins(self._count, self._frames):
+            self._reset()
+        self._count += 1
+        return self._runner.run({k: v for k, v in feed.items() if k not in self._states})
+
+
+def mark_kept(graph: Graph, file: EdgeModel, source: str) -> Graph:
+    """The float graph with the states that the `file` made of it keeps; `source` names the file.
+
+    A stripped file does not say which: then names and shapes must. Raises UserError otherwise.
+    """
+    pairs = {s.input: s.output for s in file.states}
+    if not pairs and file.memory.persistent_bytes:
+        missing = {p.name for p in graph.inputs} - {io.name for io in file.inputs}
+        pairs = {i: o for i, o in plain_pairs(graph).items() if i in missing}
+        if missing != set(pairs):
+            unknown = ", ".join(sorted(missing - set(pairs)))
+            raise UserError(
+                f"{source}: it keeps state and was stripped of names, and no output is plainly the "
+                f"next state of {unknown}; give the file that --strip was not used for"
+            )
+    return mark_states(graph, list(pairs.items()))
+
+
+def interface_of(graph: Graph) -> Graph:
+    """The graph with the ports that a file has which keeps its states."""
+    follows = follows_of(graph)
+    inputs = [p for p in graph.inputs if p.name not in follows]
+    outputs = [p for p in graph.outputs if p.name not in follows.values()]
+    return replace(graph, inputs=inputs, outputs=outputs)
+
+
+def opened(file: EdgeModel, graph: Graph) -> bytes:
+    """The file with its states as inputs and outputs, those of the float `graph`, so that each run
+    can be given the state before it. It stores a state where it has read it."""
+    ports = {p.name: p for p in (*graph.inputs, *graph.outputs)}
+    top = -(-file.memory.arena_bytes // ARENA_ALIGN) * ARENA_ALIGN
+    tensors = [
+        replace(t, place=Place.Arena, offset=top + t.offset) if t.place == Place.Persistent else t
+        for t in file.tensors
+    ]
+    stored = {file.tensors[op.outputs[0]]: op.outputs[0] for op in file.ops}
+    inputs, outputs = list(file.inputs), list(file.outputs)
+    for state in file.states:
+        x, y = ports[state.input], ports[state.output]
+        stores = stored[file.tensors[state.tensor]]
+        inputs.append(IoRecord(x.name, state.tensor, x.onnx_dtype, x.shape))
+        outputs.append(IoRecord(y.name, stores, y.onnx_dtype, y.shape))
+    memory = replace(
+        file.memory, arena_bytes=top + file.memory.persistent_bytes, persistent_bytes=0
+    )
+    return write(
+        replace(
+            file, tensors=tensors, inputs=inputs, outputs=outputs, memory=memory, starts={},
+            states=[],
+        )
+    )  # fmt: skip

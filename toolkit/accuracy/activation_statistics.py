@@ -118,7 +118,10 @@ class ActivationStatistics:
             ):
                 points[point] = real.copy()
 
-        self._side_by_side.run(sample, truth, add)
+        outputs = self._side_by_side.run(sample, truth, add)
+        for port in self.simulated_model.graph.outputs:  # a node's second output is not shown
+            if port.name in outputs:
+                points.setdefault(port.value.name, outputs[port.name])
         for p, point in enumerate(self.trials.points):
             if point.tensor in points:
                 seen = self.trials.truth[p][i]

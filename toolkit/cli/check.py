@@ -16,6 +16,7 @@ from .options import (
     json_option,
     memory_option,
     metric_option,
+    sequence_option,
     target_options,
 )
 from .output import people, print_json, progress, table
@@ -54,6 +55,7 @@ from .verdict import tell_checked
     help="Maximum number of samples (batches, if the model has a fixed batch size).",
 )
 @click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
+@sequence_option
 @target_options
 @memory_option
 @image_options
@@ -66,6 +68,7 @@ def check(
     metric: str | None,
     layers: bool,
     limit: int | None,
+    sequence: int | None,
     kernels: str | None,
     target: str | None,
     cpu: str | None,
@@ -85,6 +88,7 @@ def check(
             layers=layers,
             image=image,
             limit=limit,
+            sequence=sequence,
             kernels=kernels,
             target=target,
             cpu=cpu,

@@ -188,6 +188,16 @@ def state_option(f: F) -> F:
     )(f)
 
 
+def sequence_option(f: F) -> F:
+    return click.option(
+        "--sequence",
+        type=click.IntRange(1),
+        metavar="FRAMES",
+        help="Of a model with state: samples per sequence; the state starts at zeros in each. "
+        "[default: all samples are one sequence]",
+    )(f)
+
+
 def json_option(f: F) -> F:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print the result as JSON to stdout."

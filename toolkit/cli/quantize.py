@@ -22,6 +22,7 @@ from .options import (
     json_option,
     metric_option,
     model_argument,
+    sequence_option,
     shape_option,
     state_option,
     strip_option,
@@ -100,6 +101,7 @@ EXIT_MISSED = 3
     "--any-scale", is_flag=True, help="Accept samples that look wrongly scaled for the model."
 )
 @state_option
+@sequence_option
 @image_options
 @strip_option
 @json_option

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .. import execution
-from .options import edge_argument, json_option, memory_option, target_options
+from .options import edge_argument, json_option, memory_option, sequence_option, target_options
 from .output import people, print_json, progress, table
 
 
@@ -24,6 +24,7 @@ from .output import people, print_json, progress, table
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
 @click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
+@sequence_option
 @target_options
 @memory_option
 @json_option
@@ -32,6 +33,7 @@ def run(
     inputs: tuple[str, ...],
     output: Path | None,
     kernels: str | None,
+    sequence: int | None,
     target: str | None,
     cpu: str | None,
     settings: dict[str, str],
@@ -45,6 +47,7 @@ def run(
             inputs,
             output,
             kernels=kernels,
+            sequence=sequence,
             target=target,
             cpu=cpu,
             settings=settings,

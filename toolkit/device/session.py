@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ...targets import Target
 from ..errors import UserError
+from ..files import read_edge
+from ..format.reader import read
 from ..ir import Array
 from ..runtime import MAX_MEMORY, IoInfo, Session
 from .backend import Answering, backend_of, settings_of
@@ -18,8 +20,9 @@ from .emulate import Device
 class EmulatedSession:
     """Answers of `target` to `samples`, each of which `run` gives once, in any order.
 
-    Threads may share it. Inputs are quantized and outputs dequantized as by a Session of this
-    machine. Raises UserError for a missing toolchain or emulator.
+    Threads may share it. State starts anew after `sequence` samples. Inputs are quantized and
+    outputs dequantized as by a Session of this machine. Raises UserError for a missing toolchain or
+    emulator.
     """
 
     def __init__(
@@ -29,11 +32,14 @@ class EmulatedSession:
         samples: Iterable[Mapping[str, Array]],
         cpu: str | None = None,
         max_memory: int | None = MAX_MEMORY,
+        sequence: int | None = None,
     ) -> None:
         self._host = Session(source, max_memory=max_memory, numbers=True)
         raw = [self._host.to_raw(sample) for sample in samples]
         with Device(self._host.model.data.tobytes(), target, cpu) as device:
-            answers = device.run(raw).outputs
+            step = sequence or max(len(raw), 1)
+            parts = [raw[i : i + step] for i in range(0, len(raw), step)]
+            answers = [answer for part in parts for answer in device.run(part).outputs]
             self.kernels = f"{target.name} on {device.cpu or target.machine or target.emulator}"
         self._answers: defaultdict[bytes, deque[list[Array]]] = defaultdict(deque)
         for inputs, answer in zip(raw, answers, strict=True):
@@ -63,13 +69,17 @@ def session_on(
     device: str | None = None,
     max_memory: int | None = MAX_MEMORY,
     settings: Mapping[str, str] | None = None,
+    sequence: int | None = None,
 ) -> Answering:
     """What answers to `samples` on a target: an accelerator's `device`, or an emulator of which
     `device` is the CPU.
 
-    `settings` are the target's own, `max_memory` is as for a Session. Raises UserError.
+    `settings` are the target's own, `max_memory` is as for a Session; state starts anew after
+    `sequence` samples. Raises UserError.
     """
     chosen, backend = settings_of(target, settings), backend_of(target)
     if backend is not None:
+        if read(read_edge(source)).memory.persistent_bytes:
+            raise UserError(f"{target.name} has no memory for state; give a file without --state")
         return backend.session(source, device, chosen, max_memory)
-    return EmulatedSession(source, target, samples, device, max_memory)
+    return EmulatedSession(source, target, samples, device, max_memory, sequence)

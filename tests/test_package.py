@@ -18,7 +18,7 @@ def test_the_runtime_sources_are_shipped():
         "runtime_c/CMakeLists.txt",
         "runtime_c/include/edgekit/edgekit.h",
         "runtime_c/schema/edge.fbs",
-        "runtime_c/src/model.c",
+        "runtime_c/src/model/model.c",
         "runtime_c/src/ops/conv/conv2d.c",
         "runtime_c/src/weights/nibbles.c",
         "targets/x86_64/kernels.cmake",

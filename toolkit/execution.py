@@ -13,6 +13,7 @@ from .accuracy.compare import Runner
 from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
+from .evaluation.state_samples import begins
 from .files import check_writable, npz, read_file, write_atomically
 from .format.reader import read
 from .ir import Array
@@ -20,7 +21,6 @@ from .progress import Progress, silent
 from .runtime import MAX_MEMORY, IoInfo, Session
 from .runtime.batches import join, split
 from .runtime.convert import texts_of
-from .state_samples import begins
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,15 @@ from .build import build_file, prove
 from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
+from .evaluation.judging import input_specs, known_labels, others_of
+from .evaluation.state_samples import (
+    InSequence,
+    follows_of,
+    interface_of,
+    mark_kept,
+    opened,
+    with_states,
+)
 from .files import write_atomically
 from .float16 import halved
 from .format.describe import op_counts
@@ -33,7 +42,6 @@ from .format.model import EdgeModel
 from .format.reader import read
 from .format.strip import strip as stripped_bytes
 from .ir import Graph
-from .judging import input_specs, known_labels, others_of
 from .model_files import (
     Constants,
     Shapes,
@@ -52,7 +60,6 @@ from .quantize.equalization.cross_layer import equalized, from_text
 from .quantize_file import Quantized, quantize
 from .runtime import MAX_MEMORY, Session
 from .state import States, keep_states, mark_states
-from .state_samples import InSequence, follows_of, interface_of, mark_kept, opened, with_states
 
 __all__ = ["Converted", "Quantized", "check", "convert", "load", "quantize"]
 

@@ -13,12 +13,14 @@ from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
 from .build import build_file, prove
 from .compress import remove_constant_channels
 from .errors import UserError
+from .evaluation.judging import Judging, input_specs
+from .evaluation.sample_checks import check_scale
+from .evaluation.state_samples import with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
 from .format.strip import strip
 from .ir import Graph
-from .judging import Judging, input_specs
 from .model_files import (
     as_text,
     load,
@@ -38,9 +40,7 @@ from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize_request import QuantizeRequest
 from .report import report_page
-from .sample_checks import check_scale
 from .state import keep_states, mark_states
-from .state_samples import with_states
 
 
 @dataclass(frozen=True)

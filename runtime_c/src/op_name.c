@@ -1,5 +1,5 @@
 /* A file of its own: who never asks for a name links none. */
-#include "model.h"
+#include "model/model.h"
 
 static const struct {
     uint16_t kind;

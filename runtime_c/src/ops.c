@@ -1,5 +1,5 @@
 /* What the checks of operators have in common. */
-#include "model.h"
+#include "model/model.h"
 
 uint64_t ek_mul64(uint64_t a, uint64_t b)
 {

@@ -3,7 +3,7 @@
 #include "edgekit/target.h"
 
 #include "kernels_ref/reference.h"
-#include "model.h"
+#include "model/model.h"
 
 #if defined(__AVX2__)
 #error "a target's flags reached the portable part"

@@ -1,6 +1,6 @@
 /* A session: where everything lies in the caller's memory, and the run through the operators. */
-#include "model.h"
-#include "requant_table.h"
+#include "model/model.h"
+#include "model/requant_table.h"
 
 /* What a session that packs weights keeps of each operator; others have little memory, and read
  * the program anew. */

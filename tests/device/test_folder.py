@@ -102,7 +102,7 @@ def test_the_command_keeps_main_and_refuses_the_rest(ready, model_file, tmp_path
     (out / "main.c").write_text("/* mine */")
     capsys.readouterr()
     assert main(command) == 0
-    assert "kept" in capsys.readouterr().err and (out / "main.c").read_text() == "/* mine */"
+    assert "Kept" in capsys.readouterr().err and (out / "main.c").read_text() == "/* mine */"
     (out / "CMakeLists.txt").write_text("# mine")
     assert main(command) == 2
     assert "CMakeLists.txt" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """No bytes at all can crash the runtime: mutated files are opened and run under sanitizers."""
 
 import fcntl
+import gzip
 import importlib.util
 import os
 import shutil
@@ -63,9 +64,9 @@ def fuzzer(tmp_path_factory):
 
 def whole_models():
     """What the toolkit made of small networks."""
-    return {
-        path.stem: path.read_bytes() for path in sorted((HERE.parent / "golden").glob("*.edge"))
-    }
+    paths = sorted((HERE.parent / "golden" / "models").glob("*.edge.gz"))
+    assert paths
+    return {path.name.split(".")[0]: gzip.decompress(path.read_bytes()) for path in paths}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """Write the golden corpus: python tests/golden/record.py [--again] [NAME ...]
 
-NAME.edge.gz is a model and NAME.npz what it answers: the names, types and shapes of its inputs and
-outputs, and for each sample the bytes of all inputs, and of all outputs, one behind the other.
+models/NAME.edge.gz is a model and answers/NAME.npz what it answers: the names, types and shapes of
+its inputs and outputs, and for each sample the bytes of all inputs, and of all outputs, one behind
+the other.
 
 Files that are here are left alone, for old files must run for ever; a kind of operator that none
 of them holds gets a new one. --again writes every file anew: for a new version of the format,
@@ -23,6 +24,7 @@ from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 
 HERE = Path(__file__).parent
+MODELS, ANSWERS = HERE / "models", HERE / "answers"
 DIGITS = HERE.parents[1] / "docs" / "examples" / "digits"
 
 MIXED = """
@@ -120,7 +122,7 @@ def models(again):
         "digits_float": digits_float,
         "mixed": mixed,
     }
-    present = [] if again else sorted(HERE.glob("*.edge.gz"))
+    present = [] if again else sorted(MODELS.glob("*.edge.gz"))
     found = {name: (make, 3) for name, make in whole.items()}
     of_families = families(present).items()
     return found | {name: (lambda kinds=kinds: of_forms(kinds), 1) for name, kinds in of_families}
@@ -158,9 +160,9 @@ def record(name, data, feeds):
     session = Session(data, "ref")
     names = [io.name for io in session.inputs]
     answers = [session.run_raw(dict(zip(names, feed, strict=True))).values() for feed in feeds]
-    (HERE / f"{name}.edge.gz").write_bytes(gzip.compress(data, mtime=0))
+    (MODELS / f"{name}.edge.gz").write_bytes(gzip.compress(data, mtime=0))
     np.savez_compressed(
-        HERE / f"{name}.npz",
+        ANSWERS / f"{name}.npz",
         inputs=signature(session.inputs),
         outputs=signature(session.outputs),
         given=np.stack([joined(feed) for feed in feeds]),
@@ -171,11 +173,11 @@ def record(name, data, feeds):
 def main(arguments):
     again, chosen = "--again" in arguments, set(arguments) - {"--again"}
     making = models(again)
-    for path in HERE.glob("*.[ng]*z") if again and not chosen else ():
+    for path in HERE.glob("*/*.[ng]*z") if again and not chosen else ():
         if path.name.partition(".")[0] not in making:
             path.unlink()  # its operators are in another one now
     for name, (make, samples) in making.items():
-        if (chosen and name not in chosen) or ((HERE / f"{name}.npz").exists() and not again):
+        if (chosen and name not in chosen) or ((ANSWERS / f"{name}.npz").exists() and not again):
             continue
         data = make()
         rng = np.random.default_rng(0)

@@ -24,7 +24,7 @@ def reports():
 
 def test_the_addon_reads_the_runtime(reports):
     files = {file for _, file, _ in reports}
-    assert {"src/verify.c", "src/session.c", "include/edgekit/format.h"} <= files
+    assert {"src/model/verify.c", "src/session.c", "include/edgekit/format.h"} <= files
     assert sum(file.startswith("src/ops/") for file in files) > 40
 
 

@@ -1,6 +1,6 @@
 """The operators of a file: `Model.program` and `Model.ops`, written and read (docs/format.md).
 
-The C reader is runtime_c/src/program.c.
+The C reader is runtime_c/src/model/program.c.
 """
 
 from __future__ import annotations

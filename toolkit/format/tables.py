@@ -1,5 +1,5 @@
 """Tables of requantization: tight, in the fewest bits, as files that people exchange hold them, and
-wide, as kernels read them (docs/format.md; the C reader is runtime_c/src/requant_table.c)."""
+wide, as kernels read them (docs/format.md; the C reader is runtime_c/src/model/requant_table.c)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 #ifndef EK_HEAVY_CHECKS_H
 #define EK_HEAVY_CHECKS_H
 
-#include "requant_table.h"
+#include "model/requant_table.h"
 
 static inline uint64_t ek_align16(uint64_t bytes)
 {

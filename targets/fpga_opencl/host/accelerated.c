@@ -1,8 +1,8 @@
 /* A session whose marked operators run on the device: what crosses when, and the run. */
 #include "device.h"
-#include "flat.h"
+#include "model/flat.h"
 #include "layer.h"
-#include "requant_table.h"
+#include "model/requant_table.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef EK_OPENCL_LAYER_H
 #define EK_OPENCL_LAYER_H
 
-#include "model.h"
+#include "model/model.h"
 #include "opencl.h"
 
 typedef struct ek_read_arguments {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import islice
 
-from ..calibration import Samples
-from .errors import UserError
-from .ir import Graph
-from .quantize.ranges.input_scale import LOOKED_AT, wrong_scale
+from ...calibration import Samples
+from ..errors import UserError
+from ..ir import Graph
+from ..quantize.ranges.input_scale import LOOKED_AT, wrong_scale
 
 
 def check_scale(graph: Graph, samples: Samples, any_scale: bool) -> list[str]:

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration import Samples
-from .accuracy.compare import Runner
-from .build import ARENA_ALIGN, open_once
-from .errors import UserError
-from .format.model import EdgeModel, IoRecord
-from .format.schema import Place
-from .format.writer import write
-from .ir import Array, Graph
-from .numerics import numpy_dtype
-from .runtime import IoInfo
-from .state import mark_states, plain_pairs
+from ...calibration import Samples
+from ..accuracy.compare import Runner
+from ..build import ARENA_ALIGN, open_once
+from ..errors import UserError
+from ..format.model import EdgeModel, IoRecord
+from ..format.schema import Place
+from ..format.writer import write
+from ..ir import Array, Graph
+from ..numerics import numpy_dtype
+from ..runtime import IoInfo
+from ..state import mark_states, plain_pairs
 
 
 def follows_of(graph: Graph) -> dict[str, str]:

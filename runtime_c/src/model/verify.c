@@ -1,5 +1,5 @@
 /* Prove the tensors and operators of a file, so that running it needs no further check. */
-#include "model.h"
+#include "model/model.h"
 
 enum { MAX_RANK = 8, INFINITE_BITS = 0x7f800000 };
 

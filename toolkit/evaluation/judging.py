@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..calibration import (
+from ...calibration import (
     CalibrationError,
     ImageOptions,
     InputSpec,
@@ -19,12 +19,12 @@ from ..calibration import (
     load_others,
     open_samples,
 )
-from .accuracy import Judge, Metric, MetricFunction, check_class, check_labels, open_metric
-from .errors import UserError
-from .files import read_file
-from .ir import Array, Graph
-from .numerics import numpy_dtype
-from .quantize import Budget, KeptSample
+from ..accuracy import Judge, Metric, MetricFunction, check_class, check_labels, open_metric
+from ..errors import UserError
+from ..files import read_file
+from ..ir import Array, Graph
+from ..numerics import numpy_dtype
+from ..quantize import Budget, KeptSample
 from .state_samples import with_states
 
 

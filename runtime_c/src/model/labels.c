@@ -1,7 +1,7 @@
 /* A file of its own: who never asks for a label links none. */
-#include "model.h"
+#include "model/model.h"
 
-#include "flat.h"
+#include "model/flat.h"
 
 static const char *labels_of(const ek_model *model, const uint8_t *tables, uint32_t count, uint32_t index,
                              uint32_t *bytes)

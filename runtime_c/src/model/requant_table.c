@@ -1,4 +1,4 @@
-#include "requant_table.h"
+#include "model/requant_table.h"
 
 #ifdef EK_NO_PACKERS
 ek_status ek_check_tight(const ek_node *node, const ek_table *t)

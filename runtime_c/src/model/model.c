@@ -1,7 +1,7 @@
 /* Open a file: find its sections and prove them. docs/format.md lists the rules. */
-#include "model.h"
+#include "model/model.h"
 
-#include "flat.h"
+#include "model/flat.h"
 
 EK_STATIC_ASSERT(EK_ALIGN % 8 == 0, "Memory holds a 64-bit field and is read in place");
 

@@ -1,5 +1,5 @@
 /* An operator of the program -> its record. docs/format.md, "The program", says how it is written. */
-#include "model.h"
+#include "model/model.h"
 
 enum {
     HEADER = 4,

@@ -1,0 +1,1 @@
+"""Who judges a model, and on which samples."""

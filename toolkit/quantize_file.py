@@ -29,12 +29,13 @@ from .model_files import (
     plain_shapes,
     provenance_of,
 )
-from .needs import Need, needs
+from .needs import Devices, Need, needs
 from .ops.convert.fake_quantize import arrives_quantized
 from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
 from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
+from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
@@ -51,7 +52,8 @@ class Quantized:
     rounded for the other; False: with those of the file, which are rounded for all of them; None
     where weights are the nearest.
     `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
-    of the samples. `targets` is what the file takes on each, with a budget of bytes. `quality` is
+    of the samples. `targets` is what the file takes on each of those that were asked for
+    (`for_targets`: measured), else on all, with a budget of bytes. `quality` is
     the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
     `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
     that are unlike all others.
@@ -76,6 +78,7 @@ class Quantized:
     report: str | None = None
     mixed: Mixed | None = None
     targets: list[Need] = field(default_factory=list)
+    for_targets: bool = False
     promotion: Promotion | None = None
     on_low_accuracy: OnLowAccuracy = "promote"
     below_floor: bool = False
@@ -111,6 +114,7 @@ class _Run:
     graph: Graph
     done: QuantizedModel
     data: bytes
+    final: bytes  # with states that the session keeps
     written: bytes
     explanation: Explanation
     quality: Quality
@@ -126,10 +130,10 @@ class _Run:
                 + ", ".join(ON_LOW_ACCURACY)
             )
         self.request, self.started = request, perf_counter()
+        self.devices = Devices(request.targets, request.budget, request.progress)
+        self.budget = self.devices.budget if self.devices.budget.limits_any else None
         self.image = request.image or ImageOptions()
-        self.judging = Judging.of(
-            request.budget, request.evaluation, request.labels, request.metric
-        )
+        self.judging = Judging.of(self.budget, request.evaluation, request.labels, request.metric)
         self.judged: dict[str, Any] = {}
         self.how = {"weights": request.weights, "rounding": request.rounding}
 
@@ -183,52 +187,62 @@ class _Run:
         )
         options: dict[str, Any] = {
             "observer": request.observer,
-            "weights": request.weights,
-            "rounding": request.rounding,
+            **self.how,
             "limit": request.limit,
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
             **plain_constants(request.constants),
         }
-        if request.budget is not None:
-            options |= {"budget": request.budget.given(), **self.judged}
+        if self.budget is not None:
+            options |= {"budget": self.budget.given(), **self.judged}
         self.options = options
         self.provenance = provenance_of(request.model, self.samples.fingerprint(), options)
 
     def meet_budget(self) -> None:
         """Precisions mixed; where that takes much, from a plain start as well."""
         request = self.request
-        if request.budget is None:
+        if self.budget is None:
             return
         if self.judging is not None and self.judge is None:
             self.judge = self.judging.judge_kept(self.graph, self.done.calibration.kept)
         start = self.done
-        self.done = self._mixed(start, request.budget)
+        self.done = self._mixed(start, self.budget)
         if is_oversized(start, self.done):
             plain = optimize(
                 self.graph, start.given, request.observer, request.progress, **self.how, plain=True
             )
-            self.done = smaller_of(self.done, self._mixed(plain, request.budget))
+            self.done = smaller_of(self.done, self._mixed(plain, self.budget))
 
     def _mixed(self, done: QuantizedModel, budget: Budget) -> QuantizedModel:
         """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
-        request, judge = self.request, self.judge
+        request, judge, pack = self.request, self.judge, self._packer(done)
         drop, many = (None, 0) if judge is None else (judge.drop, judge.evaluation_set.samples)
-        pack = self._packer(done)
-        done = fit_budget(
-            done,
-            budget,
-            lambda graph: strip(pack(graph)),
-            drop,
-            request.progress,
-            rounding=request.rounding,
-            judged=many,
-            unseen=request.evaluation is not None,
-        )
+
+        def search(measure: Measure) -> QuantizedModel:
+            return fit_budget(
+                done,
+                budget,
+                lambda graph: strip(pack(graph)),
+                drop,
+                request.progress,
+                rounding=request.rounding,
+                judged=many,
+                unseen=request.evaluation is not None,
+                measure=measure,
+            )
+
+        done = self.devices.fit(search, self._files)
         if judge is None or done.mixed is None or done.mixed.chosen.drop is None:
             return done
         said = judge.judged(done.mixed.chosen.drop)
         return replace(done, mixed=replace(done.mixed, judged=said))
+
+    def _files(self, done: QuantizedModel) -> tuple[bytes, bytes]:
+        """The file of `done` as the search knows it, and as it is written; both stripped."""
+        graph, _ = done.plan.emit(done.ranges)
+        pack = self._packer(done)
+        data = strip(pack(graph))
+        return data, strip(pack(keep_states(graph))) if _has_states(graph) else data
 
     @property
     def on_low_accuracy(self) -> OnLowAccuracy:
@@ -243,7 +257,7 @@ class _Run:
         Where that is not enough, it is tried from a plain start as well, as for a budget.
         """
         request, start = self.request, self.done
-        if request.budget is not None or self.on_low_accuracy != "promote":
+        if self.budget is not None or self.on_low_accuracy != "promote":
             self.quality = quality_of(start, self._packer(start), request.progress)
             return
         self._promote(start)
@@ -272,12 +286,16 @@ class _Run:
         return lambda graph: build_file(graph, made, remove_constant_channels(graph))
 
     def pack(self) -> None:
-        self.data = self._packer(self.done)(self.done.graph)
+        self.data = self.final = self._packer(self.done)(self.done.graph)
         prove(self.data)
-        budget = self.request.budget
+        if _has_states(self.done.graph):
+            prove(final := self._packer(self.done)(keep_states(self.done.graph)))
+            self.final = final
         self.needed: list[Need] = []
-        if budget is not None and budget.limits_size:
-            self.needed = needs(self.data, budget)
+        if self.devices.targets:
+            self.needed = self.devices.learn(strip(self.data), strip(self.final))
+        elif self.budget is not None and self.budget.limits_size:
+            self.needed = needs(self.data, self.budget)
 
     def explain(self) -> None:
         """What the file loses, attributed on some of the samples."""
@@ -322,10 +340,7 @@ class _Run:
                 needed=self.needed,
             )
             write_atomically(request.report, page.encode())
-        if any(port.follows for port in self.done.graph.inputs):
-            self.data = self._packer(self.done)(keep_states(self.done.graph))
-            prove(self.data)
-        self.written = strip(self.data) if request.strip else self.data
+        self.written = strip(self.final) if request.strip else self.final
         write_atomically(self.path, self.written)
 
     def result(self) -> Quantized:
@@ -333,7 +348,7 @@ class _Run:
         return Quantized(
             output=str(self.path),
             file_bytes=len(self.written),
-            counted_bytes=len(strip(self.data)),
+            counted_bytes=len(strip(self.final)),
             ops=op_counts(written),
             observer=request.observer,
             samples=done.samples * self.batch,
@@ -349,18 +364,22 @@ class _Run:
             report=None if request.report is None else str(request.report),
             mixed=done.mixed,
             targets=self.needed,
+            for_targets=bool(self.devices.targets),
             promotion=self.promotion,
             suspects=self.suspects,
             on_low_accuracy=self.on_low_accuracy,
-            below_floor=request.budget is None
+            below_floor=self.budget is None
             and self.on_low_accuracy != "warn"
             and self.quality.level == "broken",
         )
 
 
+def _has_states(graph: Graph) -> bool:
+    return any(port.follows for port in graph.inputs)
+
+
 def _ignored(names: Sequence[str]) -> str:
-    listed = ", ".join(f"'{name}'" for name in names)
-    several = len(names) > 1
+    listed, several = ", ".join(f"'{name}'" for name in names), len(names) > 1
     what = "arrays" if several else "array"
     return f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,8 @@ class QuantizeRequest:
     limit         takes the first so many samples
     report        an HTML file to write
     budget        limits, for which precisions are mixed
+    targets       the devices that the file is for: limits of size hold on each of them, and what it
+                  takes there is measured
     evaluation    the samples that max_drop is judged on, by default those of `calib`
     metric        what judges: a name of accuracy.NAMED (default: top1), FILE.py:FUNCTION, or a
                   function as docs/quantization.md describes
@@ -51,6 +54,7 @@ class QuantizeRequest:
     limit: int | None = None
     report: str | Path | None = None
     budget: Budget | None = None
+    targets: Sequence[str] = ()
     evaluation: SampleSource | None = None
     labels: str | None = None
     metric: str | Path | MetricFunction | None = None

@@ -261,16 +261,28 @@ def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
         min_sqnr: float | None,
         max_bytes: int | None,
         max_arena: int | None,
+        flash: int | None,
+        ram: int | None,
         **others: Any,
     ) -> Any:
-        budget = Budget(max_drop, min_sqnr, max_bytes, max_arena)
+        budget = Budget(max_drop, min_sqnr, max_bytes, max_arena, flash, ram)
         return f(budget=budget if budget.given() else None, **others)
 
     for option in (
         click.option(
+            "--ram",
+            type=BytesOption(),
+            help="Maximum RAM on each --target, e.g. 64K: arena, state, session and stack.",
+        ),
+        click.option(
+            "--flash",
+            type=BytesOption(),
+            help="Maximum flash on each --target, e.g. 256K: the packed model and the code.",
+        ),
+        click.option(
             "--max-arena",
             type=BytesOption(),
-            help="Maximum activation memory, e.g. 64K or 1.5M.",
+            help="Maximum activation memory, e.g. 64K or 1.5M; of each --target, if given.",
         ),
         click.option(
             "--max-bytes",

@@ -75,6 +75,14 @@ EXIT_MISSED = 3
     help="Maximum number of samples (batches, if the model has a fixed batch size).",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Device that the file is for, by name or chip (`edgekit targets`); may be repeated. Size "
+    "limits apply on each. [default: the generic file]",
+)
 @budget_options
 @click.option(
     "--eval",
@@ -115,9 +123,10 @@ def quantize(
 ) -> None:
     """Quantize MODEL.onnx to int8, calibrated on the samples of --calib.
 
-    A budget (--max-drop, --min-sqnr, --max-bytes, --max-arena) mixes int8, int16, 4-bit weights and
-    float32 to meet it. Without a budget, layers are promoted to int16 or float32 if int8 alone is
-    broken. Exit status 3: the file is written, but misses the budget or is still broken.
+    A budget (--max-drop, --min-sqnr, --max-bytes, --max-arena; with --target also --ram, --flash)
+    mixes int8, int16, 4-bit weights and float32 to meet it. Without a budget, layers are promoted
+    to int16 or float32 if int8 alone is broken. Exit status 3: the file is written, but misses the
+    budget or is still broken.
     """
     with progress() as show:
         done = pipeline.quantize(
@@ -142,9 +151,10 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
     real = sum(counts.get("float32", 0) for counts in done.ops.values())
     total = sum(n for counts in done.ops.values() for n in counts.values())
     kept = "all integer" if not real else f"{real} of them in float32"
+    generic = "generic " if done.targets else ""
     people.print(
         f"{done.output}: {kib(done.file_bytes)}, {total} operators, {kept}, "
-        f"arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
+        f"{generic}arena {kib(done.arena_bytes)} ({done.seconds:.1f} s)"
     )
     told = done.explanation
     same = told.samples == done.kept_samples and not done.held_out
@@ -162,7 +172,9 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         people.print(f"report: {done.report}")
     if done.mixed:
         _tell_mixed(done.mixed)
-    if done.targets:
+    if done.for_targets:
+        _tell_devices(done)
+    elif done.targets:
         _tell_targets(done)
 
 
@@ -176,7 +188,7 @@ def _judging(done: pipeline.Quantized) -> str:
 
 def _tell_mixed(mixed: Mixed) -> None:
     """What was found on the way to the budget, and whether it is met."""
-    judged = mixed.judged
+    judged, budget = mixed.judged, mixed.budget
     lost = [] if judged is None else [f">{judged.metric} lost {judged.unit}".strip()]
     rows = [
         (
@@ -189,22 +201,50 @@ def _tell_mixed(mixed: Mixed) -> None:
         )
         for point in mixed.pareto
     ]
+    files = "largest of the targets" if len(budget.targets) > 1 else "".join(budget.targets)
     table(
-        f"Pareto front ({mixed.trials} configurations evaluated), files as `build` strips them",
-        ("", ">file", ">arena", ">SQNR", *lost, "operators"),
+        f"Pareto front ({mixed.trials} configurations evaluated), "
+        + (files or "generic files as `build` strips them"),
+        ("", f">{budget.counts[0]}", f">{budget.counts[1]}", ">SQNR", *lost, "operators"),
         rows,
     )
     if judged is not None:
         people.print(f"metric: {judged}")
     if mixed.met:
-        people.print(f"Budget met for the generic file ({mixed.limits}): {mixed.chosen.what}")
+        whose = "" if budget.targets or not budget.limits_size else " for the generic file"
+        people.print(f"Budget met{whose} ({mixed.limits}): {mixed.chosen.what}")
     else:
         text = f"Budget NOT met ({mixed.limits}); best result: {mixed.chosen.what}"
         people.print(f"{text} ({_missed(mixed)})", style="red")
 
 
+def _tell_devices(done: pipeline.Quantized) -> None:
+    """What the file takes on the targets that were asked for."""
+
+    def known(n: int | None) -> str:
+        return "?" if n is None else f"{n:,}"
+
+    rows = [
+        (
+            "".join(need.targets),
+            f"{need.model_bytes:,}",
+            known(need.code_bytes),
+            f"{need.arena_bytes:,}",
+            known(need.session_bytes),
+            known(need.stack_bytes),
+            *(() if done.mixed is None else ("yes" if need.within else "NO",)),
+        )
+        for need in done.targets
+    ]
+    met = () if done.mixed is None else ("in budget",)
+    columns = ("~target", ">model", ">code", ">arena", ">session", ">stack", *met)
+    table("Bytes on the device: flash is model + code, RAM is session + stack", columns, rows)
+    for why in dict.fromkeys(why for need in done.targets for why in need.uncounted):
+        people.print(f"note: {why}", style="yellow")
+
+
 def _tell_targets(done: pipeline.Quantized) -> None:
-    """What the file takes on each target, which packs weights and plans memory for its kernels."""
+    """What the generic file takes on each target, which packs weights and plans memory anew."""
     rows = [
         (
             name,
@@ -218,16 +258,15 @@ def _tell_targets(done: pipeline.Quantized) -> None:
     ]
     columns = ("target", ">model", ">arena", ">session", "within budget")
     table("Bytes of this file on each target (`edgekit build`)", columns, rows)
+    people.print("To apply the budget to a device, code and stack included: --target TARGET")
 
 
 def _missed(mixed: Mixed) -> str:
     """Which limits the best that was found does not keep, and by how much."""
     limits, best = mixed.budget, mixed.chosen
     missed = []
-    for what, has, most in (
-        ("file", best.file_bytes, limits.max_bytes),
-        ("arena", best.arena_bytes, limits.max_arena),
-    ):
+    sizes = best.file_bytes, best.arena_bytes
+    for what, has, most in zip(limits.counts, sizes, limits.size_limits, strict=True):
         if most is not None and has > most:
             missed.append(f"{what} {has:,} bytes, {has - most:,} above the limit")
     if limits.min_sqnr is not None and best.sqnr_db is not None and best.sqnr_db < limits.min_sqnr:

@@ -20,12 +20,19 @@ class Budget:
     min_sqnr   SQNR in dB that the outputs must keep, averaged over them as Score.mean_db
     max_bytes  of the file, without provenance and names of operators, which no device gets
     max_arena  of the memory for activations, in bytes
+    flash      of a device, in bytes: the file and the runtime's code; instead of max_bytes
+    ram        of a device, in bytes: the session and its stack; instead of max_arena
+    targets    the devices on which the limits of size hold, each; without, they are those of the
+               generic file
     """
 
     max_drop: float | str | None = None
     min_sqnr: float | None = None
     max_bytes: int | None = None
     max_arena: int | None = None
+    flash: int | None = None
+    ram: int | None = None
+    targets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Numbers of numpy, which JSON has not, become Python's.
@@ -37,7 +44,10 @@ class Budget:
             object.__setattr__(self, "min_sqnr", _number(sqnr))
             if not math.isfinite(_number(sqnr)):
                 raise UserError(f"min_sqnr is {sqnr}; give decibels, 30 for example")
-        for name in ("max_bytes", "max_arena"):
+        for one, other in (("max_bytes", "flash"), ("max_arena", "ram")):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise UserError(f"{one} and {other} both limit the same memory: give one of them")
+        for name in ("max_bytes", "max_arena", "flash", "ram"):
             value = getattr(self, name)
             if value is not None:
                 if not 1 <= _number(value) < math.inf:
@@ -53,9 +63,9 @@ class Budget:
     def drop_in_percent(self) -> bool:
         return self.max_drop is not None and parse_drop(self.max_drop)[1]
 
-    def given(self) -> dict[str, float | str]:
-        """The limits that count, by name."""
-        return {k: v for k, v in asdict(self).items() if v is not None}
+    def given(self) -> dict[str, Any]:
+        """The limits that count, by name, and the targets, if any, that they are of."""
+        return {k: v for k, v in asdict(self).items() if v is not None and v != ()}
 
     def in_words(self, points: bool = False) -> str:
         """The limits that count; `points`: the drop is one in points, whether or not as percent."""
@@ -66,19 +76,38 @@ class Budget:
             "min_sqnr": "at least {:g} dB",
             "max_bytes": "a file of at most {:,} bytes",
             "max_arena": "an arena of at most {:,} bytes",
+            "flash": "at most {:,} bytes of flash",
+            "ram": "at most {:,} bytes of RAM",
         }
-        return ", ".join(words[k].format(v) for k, v in self.given().items())
+        limits = ", ".join(words[k].format(v) for k, v in self.given().items() if k in words)
+        devices = f" on {', '.join(self.targets)}" if self.targets and self.limits_size else ""
+        return limits + devices
+
+    @property
+    def limits_any(self) -> bool:
+        """Whether there is a limit at all."""
+        return bool(self.given().keys() - {"targets"})
+
+    @property
+    def size_limits(self) -> tuple[int | None, int | None]:
+        """The most bytes of read-only memory, and of RAM; what is counted is as the fields say."""
+        storage = self.max_bytes if self.max_bytes is not None else self.flash
+        return storage, self.max_arena if self.max_arena is not None else self.ram
+
+    @property
+    def counts(self) -> tuple[str, str]:
+        """What is counted as read-only memory, and as RAM, in a word."""
+        return "file" if self.flash is None else "flash", "arena" if self.ram is None else "RAM"
 
     @property
     def limits_size(self) -> bool:
-        """Whether the file or its arena has a limit."""
-        return self.max_bytes is not None or self.max_arena is not None
+        """Whether the file or its memory has a limit."""
+        return self.size_limits != (None, None)
 
-    def holds(self, file_bytes: int, arena_bytes: int) -> bool:
-        """Whether a file of these sizes is within the limits."""
-        return (self.max_bytes is None or file_bytes <= self.max_bytes) and (
-            self.max_arena is None or arena_bytes <= self.max_arena
-        )
+    def holds(self, storage: int, memory: int) -> bool:
+        """Whether these sizes, counted as the limits are, are within them."""
+        sizes = zip((storage, memory), self.size_limits, strict=True)
+        return all(most is None or size <= most for size, most in sizes)
 
 
 def _number(value: Any) -> float:
@@ -151,6 +180,8 @@ class Judged:
 class Point:
     """One mix of precisions: what it takes, what it keeps, and what is not int8 in it.
 
+    Bytes are counted as the budget's limits are: of the generic file, or of the target that takes
+    most; with code where `flash` is limited, with session and stack where `ram` is.
     `drop` is what the metric loses, in the unit of `Judged`. It and the SQNR are None where they
     were not needed.
     """

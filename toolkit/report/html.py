@@ -87,6 +87,7 @@ def render(data: ReportData) -> str:
     )
     environment.filters["db"] = in_words
     environment.filters["bytes"] = _bytes
+    environment.filters["count"] = lambda n: "not measured" if n is None else f"{n:,}"
     environment.filters["number"] = lambda x: f"{x:.5g}"
     environment.filters["grade"] = _grade
     environment.filters["level"] = level

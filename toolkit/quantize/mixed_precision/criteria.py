@@ -24,7 +24,7 @@ class Criteria:
         return self._fits(configuration.assignment)
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
-        if self.budget.max_bytes is None and self.budget.max_arena is None:
+        if not self.budget.limits_size:
             return True
         return self.budget.holds(*self.evaluator.size(assignment))
 

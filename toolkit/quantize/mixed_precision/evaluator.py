@@ -28,8 +28,15 @@ from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
 Pack = Callable[[Graph], bytes]
 """The .edge file of a quantized graph, which may be changed by it, as budgets count it: without
 provenance and names."""
+Measure = Callable[[bytes], tuple[int, int]]
+"""Bytes that a file takes, of read-only memory and of RAM, counted as the budget's limits are."""
 Drop = Callable[[bytes], float]
 """What a file loses against the float model by a metric, in the unit of the limit."""
+
+
+def generic_sizes(data: bytes) -> tuple[int, int]:
+    """(bytes of the generic file, of its arena)."""
+    return len(data), read(data).memory.arena_bytes
 
 
 class Evaluator:
@@ -42,9 +49,16 @@ class Evaluator:
     """
 
     def __init__(
-        self, done: Quantized, pack: Pack, drop: Drop | None, held_out: bool, progress: Progress
+        self,
+        done: Quantized,
+        pack: Pack,
+        drop: Drop | None,
+        held_out: bool,
+        progress: Progress,
+        measure: Measure = generic_sizes,
     ) -> None:
         self.done, self._pack, self._drop = done, pack, drop
+        self._measure = measure
         self.progress = progress
         self.weights = FoldWeights(done, held_out, progress)
         self.held_out = len(self.weights.folds) > 1
@@ -135,7 +149,7 @@ class Evaluator:
         return self._pack(plan.emit(self.done.ranges)[0])
 
     def size(self, assignment: PrecisionAssignment) -> tuple[int, int]:
-        """(bytes of the file, of the arena)."""
+        """Bytes of read-only memory, and of RAM, as `measure` counts them."""
         if assignment not in self.sizes:
             plan = self.plan(assignment)
             self._note(assignment, plan, self.file(plan))
@@ -154,7 +168,7 @@ class Evaluator:
 
     def _note(self, assignment: PrecisionAssignment, plan: Plan, data: bytes) -> None:
         """Keep what the file `data` of a plan takes and has; packing may have changed the plan."""
-        self.sizes[assignment] = len(data), read(data).memory.arena_bytes
+        self.sizes[assignment] = self._measure(data)
         self.words[assignment] = _in_words(plan)
 
     def alone(self, change: PrecisionChange, start: PrecisionAssignment) -> tuple[Noise, Noise]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...format.reader import read
 from ...progress import Progress, silent
 from ..budget import Budget, pareto
 from ..result import Quantized
 from .criteria import Criteria
-from .evaluator import Drop, Evaluator, Pack
+from .evaluator import Drop, Evaluator, Measure, Pack, generic_sizes
 from .outcome import outcome
 from .search import PrecisionSearch
 from .tuning import OVERSIZED
@@ -25,23 +24,24 @@ def fit_budget(
     rounding: str = "auto",
     judged: int = 0,
     unseen: bool = True,
+    measure: Measure = generic_sizes,
 ) -> Quantized:
     """`done` with as much off int8 as `budget` asks for; its `mixed` says what that took.
 
     Limits of size come first: weights of 4 bits, the least harmful, until they hold. Then changes
     to int16 and float32 within them, until the outputs are good enough. `drop` is needed for
     max_drop, and runs `judged` samples, which are `unseen` if they are not those of calibration.
-    Unless `rounding` is "nearest", weights are rounded anew for the mix. Where the budget cannot be
-    met, the best that was found.
+    `measure` counts as the limits of size do. Unless `rounding` is "nearest", weights are rounded
+    anew for the mix. Where the budget cannot be met, the best that was found.
     """
     data = pack(done.plan.emit(done.ranges)[0])
-    shrinks = not budget.holds(len(data), read(data).memory.arena_bytes)
+    shrinks = not budget.holds(*measure(data))
     # What only a drop decides needs no samples held out: other ones judge it.
     judges = budget.max_drop is not None and budget.min_sqnr is None
     rounds = rounding != "nearest"
     known = budget.max_drop is None and done.held_out
     held_out = rounds and (shrinks or known or budget.min_sqnr is not None)
-    evaluator = Evaluator(done, pack, drop, held_out, progress)
+    evaluator = Evaluator(done, pack, drop, held_out, progress, measure)
     anew = rounds and (held_out or judges) and (budget.max_drop is None or unseen)
     criteria = Criteria(budget, evaluator)
     search = PrecisionSearch(evaluator, criteria, judged, anew, progress)

@@ -110,7 +110,7 @@ class PrecisionSearch:
 
         gains = self.evaluator.gains(candidates, assignment, gain)
         self.reasons |= {c: _reason(assignment.has_4_bits(c), g.noise) for c, g in gains.items()}
-        room = (self.criteria.budget.max_bytes or math.inf) - size[0]
+        room = (self.criteria.budget.size_limits[0] or math.inf) - size[0]
         fit = {c: g for c, g in gains.items() if g.file <= room}
         orders = [rank_by_worth(fit, PROMOTED_FIRST, weight) for weight in (1.0, ARENA_WEIGHT)]
         return Ranking(

@@ -72,7 +72,7 @@ class Shrinking:
         """Bytes that the change saves of what is over its limit."""
         some = empty, empty.plus([change])
         before, after = (self.evaluator.size(c.assignment) for c in some)
-        limits = self.criteria.budget.max_bytes, self.criteria.budget.max_arena
+        limits = self.criteria.budget.size_limits
         return sum(
             b - a
             for b, a, limit in zip(before, after, limits, strict=True)

@@ -1,0 +1,112 @@
+"""What a file takes on one target: memory planned, code linked, stack seen in the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ...targets import Target
+from ..errors import UserError
+from ..format.model import EdgeModel
+from ..format.reader import read
+from ..format.strip import stripped
+from ..format.writer import write
+from ..runtime import Session
+from .bench import random_inputs
+from .build import compile_runtime, prepare
+from .emulate import Device
+
+T = TypeVar("T")
+
+_SESSION_WORDS, _WORD = 12, 4
+"""EK_SESSION_OVERHEAD, in pointers of a 32-bit core."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes on a target, as `build` prepares the file there.
+
+    `session_bytes` is the arena, state, and the session itself. What could not be measured here is
+    None, and `uncounted` says why.
+    """
+
+    target: str
+    model_bytes: int
+    arena_bytes: int
+    session_bytes: int | None
+    code_bytes: int | None = None
+    stack_bytes: int | None = None
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def flash_bytes(self) -> int:
+        """The model and the runtime's code and constants, if these are known."""
+        return self.model_bytes + (self.code_bytes or 0)
+
+    @property
+    def ram_bytes(self) -> int:
+        """The session and its stack, or what of both is known."""
+        session = self.arena_bytes if self.session_bytes is None else self.session_bytes
+        return session + (self.stack_bytes or 0)
+
+
+def planned(data: bytes, target: Target) -> Footprint:
+    """What is known on the target without compiling or running anything.
+
+    The session is not, where kernels pack the weights when it is made.
+    """
+    return _planned(stripped(read(prepare(data, target))), target)
+
+
+def _planned(model: EdgeModel, target: Target) -> Footprint:
+    memory = model.memory
+    session = memory.arena_bytes + memory.persistent_bytes + _SESSION_WORDS * _WORD
+    known = session if target.plan else None
+    return Footprint(target.name, len(write(model)), memory.arena_bytes, known)
+
+
+def footprint(data: bytes, target: Target) -> Footprint:
+    """Compile, link and run the generic file `data` for `target`, as far as programs are there."""
+    model = stripped(read(prepare(data, target)))
+    found = _planned(model, target)
+    if not target.emulator:
+        session = Session(data, max_memory=None, numbers=True).memory_bytes
+        why = f"code and stack are not counted: {target.name} is this machine"
+        return replace(found, session_bytes=session, uncounted=(why,))
+
+    def code() -> int:
+        linked = compile_runtime(target, model).size
+        return linked.text + linked.rodata + linked.data
+
+    def run() -> tuple[int, int]:
+        with Device(data, target) as device:
+            ran = device.run([random_inputs(device.model)])
+        return ran.session_bytes, ran.stack_bytes
+
+    linked, no_code = _if_possible(code, "code is not counted")
+    if linked is None:
+        return replace(found, uncounted=no_code)
+    ran, no_stack = _if_possible(run, "stack is not counted")
+    if ran is None:
+        return replace(found, code_bytes=linked, uncounted=no_stack)
+    session, stack = ran
+    if not stack:
+        no_stack = ("stack is not counted: the emulator does not measure it",)
+    return replace(
+        found,
+        session_bytes=found.session_bytes or session,
+        code_bytes=linked,
+        stack_bytes=stack or None,
+        uncounted=no_stack,
+    )
+
+
+def _if_possible(measure: Callable[[], T], otherwise: str) -> tuple[T | None, tuple[str, ...]]:
+    try:
+        return measure(), ()
+    except UserError as why:
+        return None, (f"{otherwise}: {why}",)
+
+
+__all__ = ["Footprint", "footprint", "planned"]

@@ -2,73 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import erf
 
 from edgekit.toolkit.accuracy import causes, explain
 from edgekit.toolkit.accuracy.activation_statistics import ActivationStatistics
-from edgekit.toolkit.accuracy.causes import Layer, clipped, coarse_steps, narrow, uneven_channels
+from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
 from edgekit.toolkit.accuracy.formatting import costs
 from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
 from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.format.model import Provenance
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.quantize import Options, quantize_graph
 
-FLOAT = np.dtype(np.float32)
-LIMITS = {"act_min": -np.inf, "act_max": np.inf}
-
-
-def fully_connected(x, weight, bias, name):
-    y = Value(name, TensorType(FLOAT, (*x.shape[:-1], len(weight))))
-    w = constant(np.asarray(weight, np.float32), f"{name}.w")
-    b = constant(np.asarray(bias, np.float32), f"{name}.b")
-    return Node("FullyConnected", [x, w, b], [y], dict(LIMITS), name)
-
-
-class Net:
-    """x [1, 32] -> a [1, 32] -> b [1, 8], both FullyConnected."""
-
-    def __init__(self, seed=3):
-        rng = np.random.default_rng(seed)
-        self.first = rng.normal(size=(32, 32)) / 6
-        self.first_bias = rng.normal(size=32) * 0.1
-        self.second = rng.normal(size=(8, 32)) / 6
-        self.samples = [{"x": rng.normal(size=(1, 32)).astype(np.float32)} for _ in range(40)]
-
-    def graph(self):
-        x = Value("x", TensorType(FLOAT, (1, 32)))
-        a = fully_connected(x, self.first, self.first_bias, "a")
-        b = fully_connected(a.output, self.second, np.zeros(8), "b")
-        return Graph([a, b], [Port("x", x, 1, x.shape)], [Port("b", b.output, 1, b.output.shape)])
-
-    def seen(self, samples=None):
-        """The least and largest value of every tensor, in numpy."""
-        x = np.concatenate([s["x"] for s in samples or self.samples]).astype(np.float64)
-        a = x @ self.first.T + self.first_bias
-        found = {"x": x, "a": a, "b": a @ self.second.T}
-        return {n: (float(v.min()), float(v.max())) for n, v in found.items()}
-
-    def explained(self, ranges=None, dtype="int8", unseen=True, **options):
-        graph = self.graph()
-        wide = frozenset({"x", "a", "b"} if dtype == "int16" else ())
-        chosen = Options(search_scales=True, int16=wide)
-        quantized, _ = quantize_graph(graph, ranges or self.seen(), chosen)
-        provenance = Provenance(options=json.dumps(options))
-        return explain(build_file(quantized, provenance), graph, self.samples[:16], unseen=unseen)
-
-
-def layer(explanation, name):
-    return next(c for c in explanation.layers if c.name == name)
+from .nets import FLOAT, LIMITS, Net, fully_connected, layer, residual_sum
 
 
 def test_a_well_quantized_net_has_nothing_worse_than_its_bits():
@@ -156,26 +109,6 @@ def test_where_one_remedy_is_no_certain_gain_the_other_is_told_with_its_own(monk
     assert worst.advice == "16-bit activations here" and worst.gain_db > 10
 
 
-def residual_sum(rng):
-    """s = a + b, whose channel 5 is 100 times as large as the others, and y of s; the samples."""
-    x = Value("x", TensorType(FLOAT, (1, 32)))
-    weights = [rng.normal(size=(n, 32)) / 6 for n in (32, 32, 8)]
-    for w in weights[:2]:
-        w[5] *= 100
-    weights[2][:, 5] /= 100
-    a, b = (fully_connected(x, w, np.zeros(32), n) for n, w in zip("ab", weights[:2], strict=True))
-    s = Value("s", TensorType(FLOAT, (1, 32)))
-    add = Node("Add", [a.output, b.output], [s], dict(LIMITS), "s")
-    y = fully_connected(s, weights[2], np.zeros(8), "y")
-    ports = [Port("x", x, 1, x.shape)], [Port("y", y.output, 1, y.output.shape)]
-    fed = rng.normal(size=(32, 1, 32))
-    seen = {"x": fed, "a": fed @ weights[0].T, "b": fed @ weights[1].T}
-    seen["s"] = seen["a"] + seen["b"]
-    seen["y"] = seen["s"] @ weights[2].T
-    ranges = {n: (float(v.min()), float(v.max())) for n, v in seen.items()}
-    return Graph([a, b, add, y], *ports), ranges, [{"x": v.astype(np.float32)} for v in fed]
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_terms_of_a_sum_that_gain_together_only_are_told_so_with_what_is_there(seed):
     graph, ranges, samples = residual_sum(np.random.default_rng(seed))
@@ -193,100 +126,6 @@ def test_terms_of_a_sum_that_gain_together_only_are_told_so_with_what_is_there(s
         together = on_16_bits("a", "b", "s").sqnr_db - told.sqnr_db
         assert on_16_bits(cost.name).sqnr_db - told.sqnr_db < together / 10
         assert cost.gain_db == pytest.approx(together, abs=1) and together > 10
-
-
-def test_a_clipped_range_is_named_and_widening_it_gains_what_is_promised():
-    net = Net()
-    low, high = net.seen()["a"]
-    told = net.explained({**net.seen(), "a": (low / 3, high / 3)}, unseen=False, observer="mse")
-    worst = told.worst()[0]
-    assert (worst.name, worst.cause) == ("a", "clipped range")
-    x = np.concatenate([s["x"] for s in net.samples[:16]]).astype(np.float64)
-    a = x @ net.first.T + net.first_bias
-    assert worst.saturation == pytest.approx(np.mean((a < low / 3) | (a > high / 3)), abs=0.005)
-    gained = net.explained().sqnr_db - told.sqnr_db
-    assert worst.gain_db == pytest.approx(gained, abs=1.5) and gained > 10
-
-
-@pytest.mark.parametrize("observer", ["minmax", "auto"])
-def test_too_few_samples_are_named(observer):
-    net = Net()
-    for s in net.samples[:2]:
-        s["x"] = s["x"] * np.float32(0.3)
-    ranges = {**net.seen(), "a": net.seen(net.samples[:2])["a"]}
-    told = net.explained(ranges, observer=observer, samples=2)
-    worst = told.worst()[0]
-    assert (worst.name, worst.cause) == ("a", "too few samples") and "of 2 samples" in worst.seen
-    assert "more samples" in worst.advice and worst.gain_db > 3
-
-
-@pytest.mark.parametrize("observer", ["auto", "mse", "entropy"])
-def test_calibration_with_other_data_is_not_put_on_the_observer(observer):
-    """A third of all values is more than any observer leaves out: another would not help."""
-    net = Net()
-    ranges = {n: (low / 4, high / 4) for n, (low, high) in net.seen().items()}
-    told = net.explained(ranges, observer=observer, samples=40)
-    for cost in told.worst():
-        assert cost.saturation > 0.02 and cost.cause in ("too few samples", "coarse steps")
-        assert "observer" not in cost.advice
-    assert told.worst()[0].cause == "too few samples"
-
-
-def test_what_is_cut_off_where_a_softmax_is_sure_is_not_put_on_the_observer():
-    """The quantizer ends that range itself, whatever the observer."""
-    statistics = LayerStatistics(QuantParams((0.01,)), (1, 4))
-    statistics.add(np.array([[0.1, -9.0, 8.0, 0.5]], np.float32))
-    for observer in ("minmax", "auto"):
-        told = clipped(Layer("a", statistics, {}, {}, sure=True, observer=observer, calibrated=100))
-        assert told.name == "clipped range" and "where the softmax is saturated" in told.seen
-        assert told.advice == "16-bit activations here"
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int16"])
-def test_one_sample_beyond_the_range_is_not_taken_for_coarse_steps(dtype):
-    """Mending it is no certain gain, but all of the loss is there."""
-    net = Net()
-    seen = net.seen(net.samples[16:])["a"]
-    net.samples[0]["x"] = net.samples[0]["x"] * np.float32(2)
-    low, high = net.seen(net.samples[:1])["a"]
-    assert low < seen[0] or high > seen[1]
-    told = net.explained({**net.seen(), "a": seen}, dtype, observer="minmax", samples=24)
-    worst = told.worst()[0]
-    assert (worst.name, worst.dtype, worst.cause) == ("a", dtype, "too few samples")
-    assert worst.share > 0.9 and "1 of 16 samples" in worst.seen and worst.gain_db is None
-
-
-def of_gelu(seed=3):
-    """x [1, 32] -> a -> Gelu -> b; a reaches far, so that the Gelu's steps are coarse, and is below
-    -3 mostly, where a Gelu is nearly 0 but its errors add up."""
-    net = Net(seed)
-    net.first[:4] *= 10
-    net.first_bias[4:] -= 4
-    net.second[:, 4:] = np.abs(net.second[:, 4:])
-    graph = net.graph()
-    a, b = graph.nodes
-    g = Value("g", a.output.type)
-    gelu = Node("Gelu", [a.output], [g], {}, "g")
-    graph.nodes[1:1] = [gelu]
-    b.inputs[0] = g
-    return net, graph
-
-
-def test_what_a_table_cannot_tell_apart_is_no_lack_of_samples():
-    """Its input's range ends on purpose where Gelu is nearly 0: every sample leaves it."""
-    net, graph = of_gelu()
-    x = np.concatenate([s["x"] for s in net.samples]).astype(np.float64)
-    a = x @ net.first.T + net.first_bias
-    g = a * (1 + erf(a / np.sqrt(2))) / 2
-    seen = {"x": x, "a": a, "g": g, "b": g @ net.second.T}
-    ranges = {n: (float(v.min()), float(v.max())) for n, v in seen.items()}
-    quantized, _ = quantize_graph(graph, ranges)
-    provenance = Provenance(options=json.dumps({"observer": "minmax", "samples": 40}))
-    told = explain(build_file(quantized, provenance), graph, net.samples[:16])
-    found = layer(told, "a")
-    assert found.saturation > 0.1 and found.low > ranges["a"][0] / 2
-    assert found.cause != "too few samples"
-    assert found.cause != "clipped range" or "table is nearly flat" in found.seen
 
 
 @pytest.mark.parametrize("named", [coarse_steps, uneven_channels, narrow])

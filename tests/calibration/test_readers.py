@@ -8,62 +8,45 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from scipy.io import wavfile
 
 from edgekit.calibration import (
     CalibrationError,
-    ImageOptions,
     InputSpec,
     load_labels,
     load_others,
     open_samples,
 )
 
-
-def _read(path, shape, dtype=np.float32, image=None):
-    return [f["x"] for f in open_samples(path, [InputSpec("x", shape, dtype)], image)]
-
-
-def _message(path, shape, dtype=np.float32, image=None):
-    with pytest.raises(CalibrationError) as caught:
-        _read(path, shape, dtype, image)
-    return str(caught.value)
-
-
-def _picture(path, height=4, width=6, mode="RGB"):
-    pixels = np.random.default_rng(1).integers(0, 256, (height, width, 3), np.uint8)
-    Image.fromarray(pixels).convert(mode).save(path)
-    return pixels
-
+from .sample_files import error_of, read
 
 # Folders
 
 
 def test_a_missing_path_is_an_error(tmp_path):
-    assert "does not exist; give the path of a folder" in _message(tmp_path / "no", (1, 3))
+    assert "does not exist; give the path of a folder" in error_of(tmp_path / "no", (1, 3))
 
 
 def test_an_empty_folder_is_an_error(tmp_path):
-    assert "is empty; put samples in it (.npy, .npz" in _message(tmp_path, (1, 3))
+    assert "is empty; put samples in it (.npy, .npz" in error_of(tmp_path, (1, 3))
 
 
 def test_a_folder_without_samples_lists_what_it_has(tmp_path):
     for name in ("a.txt", "b.txt", "c.pt", "README"):
         (tmp_path / name).touch()
-    assert "holds no samples, only 1 .pt, 2 .txt, 1 no suffix" in _message(tmp_path, (1, 3))
+    assert "holds no samples, only 1 .pt, 2 .txt, 1 no suffix" in error_of(tmp_path, (1, 3))
 
 
 def test_a_mixed_folder_lists_its_kinds(tmp_path):
     for name in ("a.npy", "b.png", "c.jpg", "notes.txt"):
         (tmp_path / name).touch()
-    message = _message(tmp_path, (1, 3))
+    message = error_of(tmp_path, (1, 3))
     assert "mixes kinds of samples: 2 image, 1 npy; keep one kind" in message
 
 
 def test_another_file_is_an_error(tmp_path):
     (tmp_path / "x.pt").touch()
-    assert "not a file of samples; they are .npy" in _message(tmp_path / "x.pt", (1, 3))
+    assert "not a file of samples; they are .npy" in error_of(tmp_path / "x.pt", (1, 3))
 
 
 # npy and npz
@@ -74,7 +57,7 @@ def test_another_file_is_an_error(tmp_path):
 def test_a_corrupt_file_is_named(tmp_path, suffix, content):
     path = tmp_path / f"x.{suffix}"
     path.write_bytes(content)
-    message = _message(path, (1, 3, 4, 6) if suffix in ("png", "jpg") else (1, 3))
+    message = error_of(path, (1, 3, 4, 6) if suffix in ("png", "jpg") else (1, 3))
     assert str(path) in message and "write it again or remove it" in message
 
 
@@ -85,7 +68,7 @@ def test_a_truncated_array_is_an_error(tmp_path, suffix, keep):
     array = np.random.default_rng(0).normal(size=(50, 3))
     np.save(path, array) if suffix == "npy" else np.savez_compressed(path, x=array)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
-    assert "truncated" in _message(path, (1, 3))
+    assert "truncated" in error_of(path, (1, 3))
     if suffix == "npy":  # known before any value is read
         with pytest.raises(CalibrationError, match="truncated"):
             len(open_samples(path, [InputSpec("x", (1, 3), np.float32)]))
@@ -97,24 +80,24 @@ def test_a_damaged_member_is_an_error(tmp_path):
     content = bytearray(path.read_bytes())
     content[400] ^= 1
     path.write_bytes(content)
-    assert "Bad CRC-32" in _message(path, (1, 3))
+    assert "Bad CRC-32" in error_of(path, (1, 3))
 
 
 def test_pickles_are_not_read(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{}], object), allow_pickle=True)
-    assert "pickled Python objects are not read" in _message(tmp_path / "x.npy", (1, 3))
+    assert "pickled Python objects are not read" in error_of(tmp_path / "x.npy", (1, 3))
     np.savez(tmp_path / "x.npz", x=np.array([{}], object))
-    assert "array 'x': wrong dtype object" in _message(tmp_path / "x.npz", (1, 3))
+    assert "array 'x': wrong dtype object" in error_of(tmp_path / "x.npz", (1, 3))
 
 
 def test_records_are_not_read(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3, [("a", "f4")]))
-    assert "wrong dtype" in _message(tmp_path / "x.npy", (1, 3))
+    assert "wrong dtype" in error_of(tmp_path / "x.npy", (1, 3))
 
 
 def test_an_array_without_samples_is_an_error(tmp_path):
     np.savez(tmp_path / "x.npz", x=np.zeros((0, 3), np.float32))
-    assert "array 'x': holds 0 samples" in _message(tmp_path / "x.npz", (1, 3))
+    assert "array 'x': holds 0 samples" in error_of(tmp_path / "x.npz", (1, 3))
 
 
 def test_an_npz_of_unequal_arrays_is_an_error(tmp_path):
@@ -126,118 +109,12 @@ def test_an_npz_of_unequal_arrays_is_an_error(tmp_path):
 
 def test_nan_in_a_file_names_file_and_sample(tmp_path):
     np.savez(tmp_path / "x.npz", x=np.array([[1, 2], [3, np.nan]]))
-    assert "x.npz, sample 1, input 'x': 1 NaN and 0" in _message(tmp_path / "x.npz", (1, 2))
+    assert "x.npz, sample 1, input 'x': 1 NaN and 0" in error_of(tmp_path / "x.npz", (1, 2))
 
 
 def test_scalars_come_from_a_vector(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32))
-    assert [x.tolist() for x in _read(tmp_path / "x.npy", (1,))] == [[0], [1], [2], [3]]
-
-
-# Pictures
-
-
-@pytest.mark.parametrize("shape", [(1, 4, 6, 3), (1, 3, 4, 6)])
-def test_pictures_are_scaled_to_one_in_the_model_layout(tmp_path, shape):
-    pixels = _picture(tmp_path / "x.png")
-    (x,) = _read(tmp_path / "x.png", shape)
-    expected = (pixels / 255).astype(np.float32)
-    assert np.array_equal(x[0] if shape[3] == 3 else x[0].transpose(1, 2, 0), expected)
-
-
-def test_mean_std_and_blue_first_follow_the_formula(tmp_path):
-    pixels = _picture(tmp_path / "x.png")
-    options = ImageOptions(mean=(103, 116, 123), std=(2, 4, 8), scale=1, bgr=True)
-    (x,) = _read(tmp_path / "x.png", (1, 4, 6, 3), image=options)
-    assert np.allclose(x[0], (pixels[..., ::-1] - [103.0, 116, 123]) / [2, 4, 8])
-
-
-@pytest.mark.parametrize(("dtype", "mean"), [(np.uint8, 0), (np.int8, 128)])
-def test_integer_inputs_take_whole_pixels(tmp_path, dtype, mean):
-    pixels = _picture(tmp_path / "x.png")
-    (x,) = _read(tmp_path / "x.png", (1, 4, 6, 3), dtype, ImageOptions(mean=(mean,)))
-    assert x.dtype == dtype
-    assert np.array_equal(x[0].astype(int), pixels.astype(int) - mean)
-
-
-def test_pixels_beyond_an_integer_input_are_an_error(tmp_path):
-    _picture(tmp_path / "x.png")
-    assert "no whole numbers in its range" in _message(tmp_path / "x.png", (1, 4, 6, 3), np.int8)
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 4, 6), (1, 4, 6, 1), (1, 4, 6)])
-def test_grey_inputs_take_grey_pictures(tmp_path, shape):
-    Image.fromarray(np.arange(24, dtype=np.uint8).reshape(4, 6)).save(tmp_path / "x.png")
-    (x,) = _read(tmp_path / "x.png", shape, image=ImageOptions(scale=1))
-    assert x.shape == shape and np.array_equal(x.ravel(), np.arange(24))
-
-
-def test_sixteen_bit_pictures_are_scaled_not_clipped(tmp_path):
-    Image.fromarray((np.arange(24, dtype=np.uint16) * 2560).reshape(4, 6)).save(tmp_path / "x.png")
-    (x,) = _read(tmp_path / "x.png", (1, 1, 4, 6), image=ImageOptions(scale=1))
-    assert np.array_equal(x.ravel(), np.arange(24) * 10)
-
-
-def test_pictures_are_resized_to_the_input_and_cropped_in_the_middle(tmp_path):
-    x = np.zeros((20, 40, 3), np.uint8)
-    x[:, 20:] = 255
-    Image.fromarray(x).save(tmp_path / "x.png")
-    (whole,) = _read(tmp_path / "x.png", (1, 3, 10, 10))
-    assert (whole[0, :, :, :4] == 0).all() and (whole[0, :, :, 6:] == 1).all()
-    (middle,) = _read(tmp_path / "x.png", (1, 3, 10, 10), image=ImageOptions(resize=(20, 40)))
-    assert np.array_equal(middle[0, 0], x[5:15, 15:25, 0] / 255)
-    message = _message(tmp_path / "x.png", (1, 3, 10, 10), image=ImageOptions(resize=(8, 40)))
-    assert "resize to at least the input's size" in message
-
-
-def test_pictures_are_turned_upright(tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by 90 degrees
-    Image.new("RGB", (6, 4)).save(tmp_path / "x.jpg", exif=exif)
-    assert _read(tmp_path / "x.jpg", (1, 3, 6, 4))[0].shape == (1, 3, 6, 4)
-
-
-def test_a_truncated_picture_is_an_error(tmp_path):
-    path = tmp_path / "x.png"
-    _picture(path, 40, 60)
-    path.write_bytes(path.read_bytes()[:2000])
-    assert "cannot be read as a picture" in _message(path, (1, 3, 40, 60))
-
-
-@pytest.mark.parametrize(
-    ("shape", "layout"), [((1, 5, 6, 3), "nchw"), ((1, 640), "auto"), ((1, 8, 8, 8), "auto")]
-)
-def test_an_input_that_is_no_picture_is_an_error(tmp_path, shape, layout):
-    _picture(tmp_path / "x.png")
-    message = _message(tmp_path / "x.png", shape, image=ImageOptions(layout=layout))
-    assert f"has the shape {shape}, which is not that of pictures" in message
-
-
-def test_a_mean_in_other_units_is_an_error(tmp_path):
-    _picture(tmp_path / "x.png")
-    message = _message(tmp_path / "x.png", (1, 4, 6, 3), image=ImageOptions(mean=(127.5,)))
-    assert "mean (127.5,) is beyond every pixel" in message and "give scale 1" in message
-
-
-def test_a_mean_for_other_channels_is_an_error(tmp_path):
-    _picture(tmp_path / "x.png")
-    message = _message(tmp_path / "x.png", (1, 4, 6, 3), image=ImageOptions(mean=(0.1, 0.2)))
-    assert "has 3 channels and mean has 2 values (0.1, 0.2); give 1 or 3" in message
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"layout": "chw"}, "layout 'chw' is none of auto, nchw, nhwc"),
-        ({"std": (1, 0, 1)}, "must not be 0"),
-        ({"scale": 0.0}, "must not be 0"),
-        ({"mean": (float("nan"),)}, "must be finite"),
-        ({"resize": (0, 4)}, "height and width of 1 or more"),
-    ],
-)
-def test_impossible_image_options_are_refused(options, message):
-    with pytest.raises(CalibrationError, match=message):
-        ImageOptions(**options)
+    assert [x.tolist() for x in read(tmp_path / "x.npy", (1,))] == [[0], [1], [2], [3]]
 
 
 @pytest.mark.parametrize(
@@ -247,7 +124,7 @@ def test_impossible_image_options_are_refused(options, message):
 def test_a_missing_package_is_named(tmp_path, monkeypatch, suffix, module, package):
     (tmp_path / f"x.{suffix}").touch()
     monkeypatch.setitem(sys.modules, module, None)
-    assert f"pip install {package}" in _message(tmp_path / f"x.{suffix}", (1, 3, 4, 6))
+    assert f"pip install {package}" in error_of(tmp_path / f"x.{suffix}", (1, 3, 4, 6))
 
 
 # Sounds
@@ -264,7 +141,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, suffix, module, packa
 @pytest.mark.parametrize("shape", [(1, 4), (1, 4, 1), (1, 1, 4)])
 def test_sounds_are_from_minus_one_to_one(tmp_path, dtype, values, shape):
     wavfile.write(tmp_path / "x.wav", 8000, np.array(values, dtype))
-    (x,) = _read(tmp_path / "x.wav", shape)
+    (x,) = read(tmp_path / "x.wav", shape)
     assert x.shape == shape
     assert x.ravel()[:3].tolist() == [0, 0.5, -1]
     assert 0.99 < x.ravel()[3] <= 1
@@ -272,24 +149,24 @@ def test_sounds_are_from_minus_one_to_one(tmp_path, dtype, values, shape):
 
 def test_sounds_stay_integers_for_an_integer_input(tmp_path):
     wavfile.write(tmp_path / "x.wav", 8000, np.array([0, -5, 7], np.int16))
-    assert _read(tmp_path / "x.wav", (1, 3), np.int16)[0].tolist() == [[0, -5, 7]]
+    assert read(tmp_path / "x.wav", (1, 3), np.int16)[0].tolist() == [[0, -5, 7]]
 
 
 def test_sounds_that_do_not_fit_say_why(tmp_path):
     path = tmp_path / "x.wav"
     wavfile.write(path, 8000, np.zeros(5, np.int16))
-    assert "has 5 values, input 'x' takes 4; cut the file" in _message(path, (1, 4))
-    assert "input 'x' takes 6; pad the file" in _message(path, (1, 6))
-    assert "compute the features" in _message(path, (1, 49, 10))
+    assert "has 5 values, input 'x' takes 4; cut the file" in error_of(path, (1, 4))
+    assert "input 'x' takes 6; pad the file" in error_of(path, (1, 6))
+    assert "compute the features" in error_of(path, (1, 49, 10))
     wavfile.write(path, 8000, np.zeros((5, 2), np.int16))
-    assert "has 2 channels, input 'x' takes one; mix it down" in _message(path, (1, 5))
+    assert "has 2 channels, input 'x' takes one; mix it down" in error_of(path, (1, 5))
 
 
 def test_a_truncated_sound_is_an_error(tmp_path):
     path = tmp_path / "x.wav"
     wavfile.write(path, 8000, np.zeros(500, np.int16))
     path.write_bytes(path.read_bytes()[:300])
-    assert "cannot be read as a .wav file" in _message(path, (1, 500))
+    assert "cannot be read as a .wav file" in error_of(path, (1, 500))
 
 
 def test_unknown_chunks_of_a_sound_do_not_matter(tmp_path):
@@ -297,7 +174,7 @@ def test_unknown_chunks_of_a_sound_do_not_matter(tmp_path):
     wavfile.write(path, 8000, np.zeros(4, np.int16))
     content = path.read_bytes() + b"abcd" + struct.pack("<I", 2) + b"xy"
     path.write_bytes(content[:4] + struct.pack("<I", len(content) - 8) + content[8:])
-    assert _read(path, (1, 4))[0].tolist() == [[0, 0, 0, 0]]
+    assert read(path, (1, 4))[0].tolist() == [[0, 0, 0, 0]]
 
 
 # Tables
@@ -327,13 +204,13 @@ def test_else_a_file_is_a_sample(tmp_path, shape):
     samples = open_samples(tmp_path, [InputSpec("x", shape, np.float32)])
     assert len(samples) == 2
     assert all(f["x"].ravel().tolist() == [1, 2, 3, 4, 5, 6] for f in samples)
-    assert "wrong shape (2, 3); expected (1, 3, 2)" in _message(tmp_path, (1, 3, 2))
+    assert "wrong shape (2, 3); expected (1, 3, 2)" in error_of(tmp_path, (1, 3, 2))
 
 
 def test_a_column_is_one_sample(tmp_path):
     (tmp_path / "x.csv").write_text("value\n1\n2\n3\n")
-    assert _read(tmp_path / "x.csv", (1, 3))[0].tolist() == [[1, 2, 3]]
-    assert len(_read(tmp_path / "x.csv", (1, 1))) == 3
+    assert read(tmp_path / "x.csv", (1, 3))[0].tolist() == [[1, 2, 3]]
+    assert len(read(tmp_path / "x.csv", (1, 1))) == 3
 
 
 @pytest.mark.parametrize(
@@ -351,12 +228,12 @@ def test_a_column_is_one_sample(tmp_path):
 )
 def test_a_faulty_table_names_the_place(tmp_path, text, message):
     (tmp_path / "x.csv").write_text(text)
-    assert message in _message(tmp_path / "x.csv", (1, 3))
+    assert message in error_of(tmp_path / "x.csv", (1, 3))
 
 
 def test_a_table_in_another_encoding_is_an_error(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"1,2,3\n\xff\xfe,2,3\n")
-    assert "cannot be read as a .csv file" in _message(tmp_path / "x.csv", (1, 3))
+    assert "cannot be read as a .csv file" in error_of(tmp_path / "x.csv", (1, 3))
 
 
 def test_a_label_column_is_asked_for_and_every_row_counted(tmp_path):

@@ -78,7 +78,8 @@ def test_limits_that_no_int32_passes_are_served(make_model):
 
 
 def test_arithmetic_of_64_bits_is_noted(make_model):
-    nodes = [node("Mul", ["x", "x"], ["r"], name="square"), node("Cast", ["r"], ["y"], to=1)]
+    nodes = [node("Mul", ["x", "x"], ["r"], name="square"), node("Relu", ["r"], ["p"])]
+    nodes.append(node("Cast", ["p"], ["y"], to=1))
     ports = [nodes, {"x": (2,)}, ["y"]]
     (note,) = load(make_model(*ports, types={"x": TensorProto.INT64})).notes
     assert "'square'" in note and "int64 in int32" in note
@@ -102,7 +103,8 @@ def test_a_division_of_integers_by_a_constant_0_is_refused(make_model, kind):
 def double(make_model, value):
     types = {"x": TensorProto.DOUBLE, "y": TensorProto.DOUBLE}
     constants = {"c": np.array([value])}
-    return make_model([node("Mul", ["x", "c"], ["y"])], {"x": (2,)}, ["y"], constants, types=types)
+    nodes = [node("Mul", ["x", "c"], ["p"]), node("Abs", ["p"], ["y"])]
+    return make_model(nodes, {"x": (2,)}, ["y"], constants, types=types)
 
 
 def test_double_is_noted_and_what_leaves_single_is_refused(make_model):
@@ -114,3 +116,16 @@ def test_double_is_noted_and_what_leaves_single_is_refused(make_model):
     assert np.isinf(session.run({"x": np.array([np.inf, 1.0])})["y"][0])
     with pytest.raises(UserError, match=r"input 'x': 2.4e\+198 does not fit float32"):
         session.run({"x": np.array([1.0, 2.4e198])})
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64"])
+def test_models_of_arithmetic_alone_compute_in_64_bits(make_model, kind):
+    types = {n: CODE[kind] for n in ("x", "y")}
+    nodes = [node("Mul", ["x", "x"], ["p"]), node("Add", ["p", "c"], ["y"])]
+    constants = {"c": np.array([3], kind)}
+    graph = load(make_model(nodes, {"x": (2,)}, ["y"], constants, types=types))
+    assert not graph.notes
+    x = np.array([3_000_000_000, -5], kind)
+    found = Session(build_file(graph)).run({"x": x})["y"]
+    np.testing.assert_array_equal(found, x * x + 3)
+    assert found.dtype == x.dtype

@@ -88,6 +88,26 @@ class ReduceFn(IntEnum):
     L2 = 7
 
 
+class MathFn(IntEnum):
+    And = 0
+    Or = 1
+    Xor = 2
+    ShiftLeft = 3
+    ShiftRight = 4
+    Mod = 5
+    Fmod = 6
+    Bits = 7
+    Acos = 8
+    Acosh = 9
+    Asin = 10
+    Asinh = 11
+    Atan = 12
+    Atanh = 13
+    Cosh = 14
+    Sinh = 15
+    Tan = 16
+
+
 class WeightCodec(IntEnum):
     Plain = 0
     Nibbles = 1
@@ -183,6 +203,7 @@ class OpKind(IntEnum):
     Convert = 33
     Distance = 34
     PairwiseCoupling = 35
+    Math = 36
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -901,6 +922,26 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
+    "Math": (
+        "<IIIIIIIIIIIII",
+        (
+            "shape.dims.0",
+            "shape.dims.1",
+            "shape.dims.2",
+            "shape.dims.3",
+            "shape.a.0",
+            "shape.a.1",
+            "shape.a.2",
+            "shape.a.3",
+            "shape.b.0",
+            "shape.b.1",
+            "shape.b.2",
+            "shape.b.3",
+            "fn",
+        ),
+        52,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -1111,6 +1152,7 @@ SHARED: dict[str, str] = {
     "Softmax": "view",
     "LayerNorm": "view",
     "ArgMax": "view",
+    "Math": "shape",
 }
 
 # operator kind -> the struct that is left out where it is 0
@@ -1254,6 +1296,11 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.Convert, None): "convert",
     (OpKind.Distance, DType.Float32): "distance_f32",
     (OpKind.PairwiseCoupling, DType.Float32): "pairwise_coupling_f32",
+    (OpKind.Math, DType.Float32): "math_f32",
+    (OpKind.Math, DType.Int32): "math_s32",
+    (OpKind.Math, DType.Int64): "math_s64",
+    (OpKind.Math, DType.UInt64): "math_u64",
+    (OpKind.Math, DType.Float64): "math_f64",
 }
 
 # table name -> field -> slot number

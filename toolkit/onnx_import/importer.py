@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,9 @@ from .qoperators import READ
 from .quantized import QuantizedOperators
 from .refusals import display_name, refusal
 from .source import OnnxModel, sentence
+from .subgraphs import all_names, live_nodes
 from .upgrade import OLDEST, RENAMED, refuse_changed, upgrade
+from .wide import wide_types, widened
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Importer:
             "" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import
         }
         self._graph = Graph()
-        self._build = GraphBuilder(self._graph, _all_names(model.graph))
+        self._build = GraphBuilder(self._graph, all_names(model.graph))
         self._problems: list[Problem] = []
         self._inferred: dict[str, TensorType] | None = None
         self._elements: dict[str, int] = {}
@@ -66,6 +68,7 @@ class Importer:
         self._narrow = Narrow()
         self._control = ControlFlow(self._build, self._walk)
         self._names: set[str] = set()
+        self._wide = wide_types(model)
         self._has_bfloat16 = mentions(model, BFLOAT16)
         self._quantized = QuantizedOperators(self._build, READ)
 
@@ -82,15 +85,16 @@ class Importer:
             raise UnsupportedError(self._label, self._problems)
         self._graph.outputs = [port for port in outputs if port is not None]
         self._name_outputs()
-        for name in doubles([*self._model.graph.input, *self._model.graph.output]):
-            self._narrow.double(name)
+        if not self._wide:
+            for name in doubles([*self._model.graph.input, *self._model.graph.output]):
+                self._narrow.double(name)
         self._graph.notes = [*self._source.notes, *self._narrow.notes(), *self._control.notes]
         return self._graph
 
     def _input(self, info: onnx.ValueInfoProto, shapes: Mapping[str, Shape]) -> Binding:
         if not info.type.HasField("tensor_type"):
-            kind = str(info.type.WhichOneof("value")).removesuffix("_type")
-            why = f"an input of type {kind} is not supported"
+            of = str(info.type.WhichOneof("value")).removesuffix("_type")
+            why = f"an input of type {of} is not supported"
             self._problems.append(Problem(info.name, "input", why, "give tensors"))
             return _Lost()
         element = info.type.tensor_type.elem_type
@@ -105,7 +109,8 @@ class Importer:
             value = Value(info.name, TensorType(array.dtype, array.shape), array)
             self._graph.empty_inputs.append(Port(info.name, value, element, value.shape))
             return value
-        value = Value(info.name, TensorType(RUNTIME_TYPE[element], shapes[info.name]))
+        kind = self._wide.get(element, RUNTIME_TYPE[element])
+        value = Value(info.name, TensorType(kind, shapes[info.name]))
         self._graph.inputs.append(Port(info.name, value, element, value.shape))
         self._elements[info.name] = element
         self._named.add(value)
@@ -132,11 +137,14 @@ class Importer:
             scope[sparse.values.name] = _Lost()
             why = "sparse tensors are not supported"
             self._problems.append(Problem(sparse.values.name, "initializer", why, "make it dense"))
-        for node in _live(graph):
+        for node in live_nodes(graph):
             self._visit(node, scope)
 
     def _bind_constant(self, scope: Scope, name: str, array: Array) -> None:
-        scope[name] = Value(name, TensorType(array.dtype, array.shape), array)
+        if array.dtype in self._wide.values() and array.size:
+            scope[name] = widened(self._build, array, name)
+        else:
+            scope[name] = Value(name, TensorType(array.dtype, array.shape), array)
 
     def _visit(self, node: onnx.NodeProto, scope: Scope) -> None:
         inputs = [scope[name] if name else None for name in node.input]
@@ -403,42 +411,3 @@ def _in_float32(v: Value | None) -> Value | None:
         return v
     array = runtime_array(v.const)
     return Value(v.name, TensorType(array.dtype, array.shape), array)
-
-
-def _live(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes that an output depends on, in order."""
-    wanted = {o.name for o in graph.output}
-    kept: list[onnx.NodeProto] = []
-    for node in reversed(graph.node):
-        if wanted.isdisjoint(node.output):
-            continue
-        kept.append(node)
-        wanted.update(node.input)
-        for sub in _subgraphs(node):
-            wanted.update(_names_read(sub))
-    return kept[::-1]
-
-
-def _subgraphs(node: onnx.NodeProto) -> Iterable[onnx.GraphProto]:
-    for a in node.attribute:
-        if a.HasField("g"):
-            yield a.g
-        yield from a.graphs
-
-
-def _names_read(graph: onnx.GraphProto) -> set[str]:
-    names = {o.name for o in graph.output}
-    for node in graph.node:
-        names.update(node.input)
-        for sub in _subgraphs(node):
-            names |= _names_read(sub)
-    return names
-
-
-def _all_names(graph: onnx.GraphProto) -> set[str]:
-    names = {v.name for v in (*graph.input, *graph.output, *graph.initializer)}
-    for node in graph.node:
-        names.update(node.output)
-        for sub in _subgraphs(node):
-            names |= _all_names(sub)
-    return names

@@ -7,7 +7,7 @@ from .classical import distance, features, svm, tree_ensemble
 from .composites import COMPOSITES, PARAMETERS, AtRunTime
 from .conv import conv2d, conv_transpose2d
 from .convert import cast, fake_quantize, quantize
-from .elementwise import binary, compare, lut, prelu, unary, where
+from .elementwise import binary, compare, lut, math, prelu, unary, where
 from .matmul import fully_connected, mat_mul
 from .move import concat, gather, movement, pad, resize
 from .norm import batch_norm, layer_norm, softmax
@@ -23,6 +23,7 @@ _MODULES = (
     binary,
     prelu,
     unary,
+    math,
     lut,
     pool,
     reduce,

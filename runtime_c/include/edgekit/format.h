@@ -86,6 +86,26 @@ enum {
 };
 
 enum {
+    EK_MATH_FN_AND = 0,
+    EK_MATH_FN_OR = 1,
+    EK_MATH_FN_XOR = 2,
+    EK_MATH_FN_SHIFT_LEFT = 3,
+    EK_MATH_FN_SHIFT_RIGHT = 4,
+    EK_MATH_FN_MOD = 5,
+    EK_MATH_FN_FMOD = 6,
+    EK_MATH_FN_BITS = 7,
+    EK_MATH_FN_ACOS = 8,
+    EK_MATH_FN_ACOSH = 9,
+    EK_MATH_FN_ASIN = 10,
+    EK_MATH_FN_ASINH = 11,
+    EK_MATH_FN_ATAN = 12,
+    EK_MATH_FN_ATANH = 13,
+    EK_MATH_FN_COSH = 14,
+    EK_MATH_FN_SINH = 15,
+    EK_MATH_FN_TAN = 16,
+};
+
+enum {
     EK_WEIGHT_CODEC_PLAIN = 0,
     EK_WEIGHT_CODEC_NIBBLES = 1,
 };
@@ -527,6 +547,12 @@ typedef struct ek_fmt_pairwise_coupling {
 } ek_fmt_pairwise_coupling;
 EK_STATIC_ASSERT(sizeof(ek_fmt_pairwise_coupling) == 8, "PairwiseCoupling");
 
+typedef struct ek_fmt_math {
+    ek_fmt_broadcast shape;
+    uint32_t fn;
+} ek_fmt_math;
+EK_STATIC_ASSERT(sizeof(ek_fmt_math) == 52, "Math");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -675,6 +701,7 @@ enum {
 #define EK_CODE_OF_CONVERT "\023\053"
 #define EK_CODE_OF_DISTANCE "\163"
 #define EK_CODE_OF_PAIRWISE_COUPLING "\063"
+#define EK_CODE_OF_MATH "\001\363\163\002\023"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -755,7 +782,12 @@ enum {
     X(RECURRENT, FLOAT32, recurrent_f32, 0) \
     X(CONVERT, ANY, convert, 0) \
     X(DISTANCE, FLOAT32, distance_f32, 0) \
-    X(PAIRWISE_COUPLING, FLOAT32, pairwise_coupling_f32, 0)
+    X(PAIRWISE_COUPLING, FLOAT32, pairwise_coupling_f32, 0) \
+    X(MATH, FLOAT32, math_f32, 0) \
+    X(MATH, INT32, math_s32, 0) \
+    X(MATH, INT64, math_s64, 0) \
+    X(MATH, UINT64, math_u64, 0) \
+    X(MATH, FLOAT64, math_f64, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles)
@@ -796,6 +828,7 @@ enum {
     X(RECURRENT, "Recurrent") \
     X(CONVERT, "Convert") \
     X(DISTANCE, "Distance") \
-    X(PAIRWISE_COUPLING, "PairwiseCoupling")
+    X(PAIRWISE_COUPLING, "PairwiseCoupling") \
+    X(MATH, "Math")
 
 #endif

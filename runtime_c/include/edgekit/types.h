@@ -53,6 +53,7 @@ enum {
     EK_OP_CONVERT = 33,
     EK_OP_DISTANCE = 34,
     EK_OP_PAIRWISE_COUPLING = 35,
+    EK_OP_MATH = 36,
 };
 
 #endif

@@ -97,13 +97,13 @@ class Binary(OpDef):
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         values = [v for v in node.inputs if v is not None]
-        types = {held(v.dtype) for v in values}
+        types = {held(v.dtype) if v.const is not None else v.dtype for v in values}
         if self.fn == BinaryFn.Pow and not is_real(values[0].dtype):
             return [_power_of_integer(b, node, values)]
         if types == {UINT8}:
             wide = [cast_to(b, v, 6) for v in values]
             return [cast_to(b, self._chain(b, wide), 2)]
-        if len(types) == 1 and types <= {INT64, UINT64}:
+        if len(types) == 1 and types <= set(WIDE):
             return [self._chain(b, values)]
         if node.op == "Pow" and values[0].dtype == np.float32:
             values[1] = _as_float(b, values[1])

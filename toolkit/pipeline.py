@@ -13,6 +13,7 @@ from .accuracy import (
     SAMPLES,
     ClassMeter,
     MetricFunction,
+    QualityMeter,
     Report,
     batch_of,
     compare,
@@ -57,7 +58,8 @@ from .quantize import Decision, Keeper, as_given
 from .quantize.equalization.bias_absorption import absorbed
 from .quantize.equalization.bias_absorption import from_text as shifts_from_text
 from .quantize.equalization.cross_layer import equalized, from_text
-from .quantize_file import Quantized, quantize
+from .quantize_file import quantize
+from .quantize_result import Quantized
 from .runtime import MAX_MEMORY, Session
 from .state import States, keep_states, mark_states
 
@@ -189,6 +191,7 @@ def check(
         total=total,
         meter=meter,
         floats=None if states else floats,
+        quality=None if states else QualityMeter(graph, session if target is None else None),
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )

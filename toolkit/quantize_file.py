@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
 from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
+from .accuracy.formatting import sentence
+from .accuracy.verdict import judged_on, verdict
 from .build import build_file, prove
 from .compress import remove_constant_channels
 from .errors import UserError
@@ -31,7 +33,7 @@ from .model_files import (
 )
 from .needs import Devices, Need, needs
 from .ops.convert.fake_quantize import arrives_quantized
-from .quantize import Budget, Decision, Mixed, fit_budget, optimize, quantize_model
+from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
 from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
@@ -40,56 +42,9 @@ from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize_request import QuantizeRequest
+from .quantize_result import Quantized
 from .report import report_page
 from .state import keep_states, mark_states
-
-
-@dataclass(frozen=True)
-class Quantized:
-    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
-
-    `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
-    rounded for the other; False: with those of the file, which are rounded for all of them; None
-    where weights are the nearest.
-    `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
-    of the samples. `targets` is what the file takes on each of those that were asked for
-    (`for_targets`: measured), else on all, with a budget of bytes. `quality` is
-    the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
-    `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
-    that are unlike all others.
-    `counted_bytes` is the file without provenance and names of operators, as budgets count it.
-    """
-
-    output: str
-    file_bytes: int
-    counted_bytes: int
-    ops: dict[str, dict[str, int]]
-    observer: str
-    samples: int
-    kept_samples: int
-    seconds: float
-    sqnr_db: float
-    held_out: bool | None
-    arena_bytes: int
-    decisions: list[Decision]
-    notes: list[str]
-    explanation: Explanation
-    quality: Quality
-    report: str | None = None
-    mixed: Mixed | None = None
-    targets: list[Need] = field(default_factory=list)
-    for_targets: bool = False
-    promotion: Promotion | None = None
-    on_low_accuracy: OnLowAccuracy = "promote"
-    below_floor: bool = False
-    suspects: list[str] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {
-            "mixed": None if self.mixed is None else self.mixed.to_json(),
-            "quality": self.quality.to_json(),
-            "promotion": None if self.promotion is None else self.promotion.to_json(),
-        }
 
 
 def quantize(
@@ -323,6 +278,18 @@ class _Run:
         if self.samples.ignored and (judging is None or not judging.reads_calibration):
             self.notes.insert(0, _ignored(self.samples.ignored))
 
+    @property
+    def held_out(self) -> bool | None:
+        """As in Quantized."""
+        return self.done.held_out if self.done.plan.has_rounded else None
+
+    def verdict(self) -> list[str]:
+        causes = self.suspects or [sentence(c) for c in self.explanation.worst()[:1]]
+        how = None if self.request.budget is not None else self.on_low_accuracy
+        done, n = self.done, self.batch
+        told = judged_on(done.samples * n, len(done.calibration.kept) * n, self.held_out)
+        return verdict(self.quality, told, causes, self.promotion, how)
+
     def write(self) -> None:
         """The report, if it is asked for, and the file."""
         request = self.request
@@ -338,6 +305,7 @@ class _Run:
                 request.progress,
                 batch=self.batch,
                 needed=self.needed,
+                verdict=self.verdict(),
             )
             write_atomically(request.report, page.encode())
         self.written = strip(self.final) if request.strip else self.final
@@ -355,7 +323,7 @@ class _Run:
             kept_samples=len(done.calibration.kept) * self.batch,
             seconds=round(perf_counter() - self.started, 3),
             sqnr_db=round(done.sqnr_db, 2),
-            held_out=done.held_out if done.plan.has_rounded else None,
+            held_out=self.held_out,
             arena_bytes=written.memory.arena_bytes,
             decisions=done.decisions,
             notes=self.notes,
@@ -367,6 +335,7 @@ class _Run:
             for_targets=bool(self.devices.targets),
             promotion=self.promotion,
             suspects=self.suspects,
+            verdict=self.verdict(),
             on_low_accuracy=self.on_low_accuracy,
             below_floor=self.budget is None
             and self.on_low_accuracy != "warn"

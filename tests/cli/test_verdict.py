@@ -86,7 +86,9 @@ def test_check_gives_the_verdict_first(capsys, cancelling):
     assert main([str(w) for w in words]) == 0
     assert capsys.readouterr().err.startswith("broken: does not match")
     assert main([str(w) for w in [*words, "--json"]]) == 0
-    assert json.loads(capsys.readouterr().out)["level"] == "broken"
+    told = json.loads(capsys.readouterr().out)
+    assert told["level"] == told["quality"]["level"] == "broken"
+    assert told["quality"]["samples"] == 32
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +119,12 @@ def test_an_outlier_sample_is_named(capsys, digits, pictures, tmp_path):
     said = capsys.readouterr().err
     assert said.startswith("good: ") and "127 calibration samples" in said.splitlines()[0]
     assert "one.npz, sample 17 is an outlier: '" in said and "ranges exclude it" in said
+
+
+def test_the_report_begins_with_the_verdict(capsys, cancelling):
+    page = cancelling / "report.html"
+    _, said = run(capsys, cancelling, "--report", str(page))
+    first = said.err.splitlines()[0]
+    text = page.read_text()
+    assert 0 < text.index(first[:40]) < text.index("<table>")
+    assert "int8 alone: broken" in text

@@ -10,6 +10,7 @@ from .metric import FORM, Metric, MetricFunction, open_metric
 from .metrics import Difference, Top1, predicted_class, sqnr_db
 from .named_metrics import NAMED
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
+from .quality_meter import QualityMeter
 
 __all__ = [
     "FORM",
@@ -28,6 +29,7 @@ __all__ = [
     "Oracle",
     "OutputReport",
     "OwnRuntime",
+    "QualityMeter",
     "Report",
     "Top1",
     "batch_of",

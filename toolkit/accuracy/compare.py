@@ -16,12 +16,13 @@ from ..format.reader import read
 from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
-from ..quantize.quality import Level, level_of
+from ..quantize.quality import Level, Quality, level_of
 from ..runtime import IoInfo, Session
 from .explanation import Explanation, LayerCost
 from .judge import Meter
 from .metrics import Difference, Top1
 from .oracle import Oracle
+from .quality_meter import QualityMeter
 from .side_by_side import SideBySideRunner
 
 
@@ -49,7 +50,8 @@ class LayerReport:
 class Report:
     """What `edgekit check` says. `layers` have the least SQNR first, without counterpart last.
 
-    `explanation` attributes the loss, where that was asked for; `extremes` are the least and the
+    `quality` is the verdict and its figures, where that was asked for; `explanation` attributes the
+    loss; `extremes` are the least and the
     largest value of the float model's tensors; `notes` say what to know of the samples.
     """
 
@@ -63,6 +65,7 @@ class Report:
     metric: Judged | None = None
     top1: Top1 | None = None
     notes: list[str] = field(default_factory=list)
+    quality: Quality | None = None
 
     @property
     def worst(self) -> OutputReport | None:
@@ -70,14 +73,11 @@ class Report:
         return min(self.outputs, key=lambda o: o.sqnr_db, default=None)
 
     @property
-    def changed(self) -> float | None:
-        """The share of answers that are not the float model's; None where none were compared."""
-        return None if self.top1 is None else 1.0 - self.top1.to_json()["agreement"]
-
-    @property
     def level(self) -> Level:
         """The verdict on these samples, as on those of calibration (quantize/quality.py)."""
-        return level_of(None if self.worst is None else self.worst.sqnr_db, self.changed or 0.0)
+        if self.quality is not None:
+            return self.quality.level
+        return level_of(None if self.worst is None else self.worst.sqnr_db)
 
     def to_json(self) -> dict[str, Any]:
         """As documented for `check --json`; `top1`, `metric` and `layers` only where asked for."""
@@ -89,6 +89,8 @@ class Report:
             "target": self.target,
             "notes": self.notes,
         }
+        if self.quality is not None:
+            told["quality"] = self.quality.to_json()
         if self.top1 is not None:
             told["top1"] = self.top1.to_json()
         if self.metric is not None:
@@ -146,14 +148,16 @@ def compare(
     total: int = 0,
     meter: Meter | None = None,
     floats: Graph | None = None,
+    quality: QualityMeter | None = None,
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The differences between `edge` and `oracle` on `samples`, inputs by ONNX name and shape.
 
     The models take `batch` samples at a time, of `total` where that is known. With `meter`, also
-    its metric of both. With `floats`, the graph whose tensors the file's stand for, also the SQNR
-    of every tensor that operators of both make. Raises UserError when there are no samples.
+    its metric of both; with `quality`, the verdict. With `floats`, the graph whose tensors the
+    file's stand for, also the SQNR of every tensor that operators of both make. Raises UserError
+    when there are no samples.
     """
     outputs = {io.name: Difference() for io in edge.outputs}
     layers = None
@@ -169,6 +173,8 @@ def compare(
             difference.add(got[name], truth[name])
         if meter is not None:
             meter.add(sample, truth, got)
+        if quality is not None:
+            quality.add(sample, got)
         count += batch
         if progress:
             progress("comparing", count, total)
@@ -182,6 +188,7 @@ def compare(
         [] if layers is None else layers.report(),
         extremes={} if layers is None else layers.extremes,
         metric=None if meter is None else meter.judged(),
+        quality=None if quality is None else quality.quality(batch),
     )
 
 

@@ -147,7 +147,7 @@ def quantize(
 
 def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
     """The few lines that matter; all of it is in the report and in --json."""
-    tell_verdict(done, _judging(done))
+    tell_verdict(done)
     real = sum(counts.get("float32", 0) for counts in done.ops.values())
     total = sum(n for counts in done.ops.values() for n in counts.values())
     kept = "all integer" if not real else f"{real} of them in float32"
@@ -176,14 +176,6 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         _tell_devices(done)
     elif done.targets:
         _tell_targets(done)
-
-
-def _judging(done: pipeline.Quantized) -> str:
-    """The samples that the SQNR is of."""
-    ways = {True: ", cross-validated", False: ", which its weights are rounded for", None: ""}
-    some = "" if done.kept_samples == done.samples else f"{done.kept_samples} of "
-    samples = "calibration sample" if done.samples == 1 else f"{done.samples} calibration samples"
-    return f"{some}the {samples}{ways[done.held_out]}"
 
 
 def _tell_mixed(mixed: Mixed) -> None:

@@ -316,7 +316,7 @@ class _Quantization:
             rounded = self._rounded(half)
             noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
             found.append(rounded.options.rounded)
-        score = Score(noise, self.score.signal)
+        score = Score(noise, self.score.signal, self.score.variation)
         if self.score.surpasses(score, 0.0, HELD_OUT):
             return None
         self.by_halves = found

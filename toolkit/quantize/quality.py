@@ -46,7 +46,8 @@ def level_of(db: float | None, changed: float = 0.0, expected: float = 0.0) -> L
 @dataclass(frozen=True)
 class Quality:
     """`sqnr_db` of each output, by the name of the tensor that it is judged by (ranges/
-    evaluation_points.py): the least of its points. `answers` where the model compares classes.
+    evaluation_points.py): the least of its points; of outputs of few numbers that of how they vary
+    over the samples. `answers` where the model compares classes.
 
     On `samples` calibration samples; `held_out`: on each half with weights rounded for the other.
     """
@@ -64,7 +65,8 @@ class Quality:
         held_out: bool = False,
     ) -> Quality:
         levels: dict[str, float] = {}
-        for point, signal, noise in zip(points, score.signal, score.noise, strict=True):
+        signals = score.signal if score.variation is None else score.variation
+        for point, signal, noise in zip(points, signals, score.noise, strict=True):
             db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
             levels[point.tensor] = min(levels.get(point.tensor, np.inf), db)
         known = {name: round(db, 2) for name, db in levels.items() if np.isfinite(db)}

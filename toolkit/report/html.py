@@ -60,6 +60,7 @@ class ReportData:
     decisions: Sequence[str]
     oracle: str
     notes: Sequence[str] = ()
+    verdict: Sequence[str] = ()
     mixed: Mixed | None = None
     targets: list[Need] = field(default_factory=list)
     rounded: str = ""

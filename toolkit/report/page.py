@@ -28,11 +28,12 @@ def report_page(
     *,
     batch: int = 1,
     needed: Sequence[Need] = (),
+    verdict: Sequence[str] = (),
 ) -> str:
     """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
 
     `samples` are read once more, `batch` at a time; `notes` are what to know of them, `needed` what
-    the file takes on each target.
+    the file takes on each target, `verdict` the lines of accuracy/verdict.py.
     """
     found = describe(data, str(model))
     compared = compare(
@@ -61,6 +62,7 @@ def report_page(
             notes=notes,
             mixed=done.mixed,
             targets=list(needed),
+            verdict=verdict,
             rounded=_rounded(done, batch),
         )
     )

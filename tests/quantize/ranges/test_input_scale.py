@@ -50,6 +50,19 @@ def test_a_scale_that_makes_no_difference(g):
     assert wrong_scale(g.output(y), pixels()) is None
 
 
+def test_small_biases_are_no_fault_of_small_inputs(g):
+    """A wide layer whose biases training hardly moved from 0 sums a hundred times as much."""
+    x = g.input("x", 1, 8, 8, 3)
+    flat = g.emit("Reshape", x, shape=(1, 192))
+    w, b = g.rng.normal(size=(16, 192)), 0.01 * g.rng.normal(size=16)
+    a = g.emit("FullyConnected", flat, g.const(w), g.const(b), name="a", act_min=0.0,
+               act_max=np.inf)  # fmt: skip
+    net = g.output(g.emit("Softmax", g.emit("Add", a, g.const(np.arange(16.0)), **NONE), axis=1))
+    normalized = [{"x": s["x"] - 1} for s in pixels(scale=2 / 255)]
+    assert wrong_scale(net, normalized) is None
+    assert wrong_scale(net, pixels()) is not None
+
+
 def test_features_of_a_table_may_have_any_scale(g):
     x = g.input("x", 1, 6)
     a = g.emit("FullyConnected", x, g.const(g.rng.normal(size=(8, 6))), g.const(np.ones(8)),

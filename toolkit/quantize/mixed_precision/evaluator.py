@@ -224,9 +224,9 @@ class Evaluator:
         plan, ranges = self.plan(assignment), self.done.ranges
         if not self.weights.differ(plan):
             return self.trials.score(plan, ranges)
-        score = Score(
-            np.zeros((len(self.trials.points), len(self.trials.kept))), self.trials.signal
-        )
+        trials = self.trials
+        none = np.zeros((len(trials.points), len(trials.kept)))
+        score = Score(none, trials.signal, trials.variation)
         for i, (_, judging) in enumerate(self.weights.folds):
             graph, _ = self.weights.plan(assignment, i).emit(ranges)
             score.noise[:, judging] = self.trials.noise(graph, judging)

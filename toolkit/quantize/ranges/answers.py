@@ -6,7 +6,7 @@ two that are as likely. Counted where a softmax or an arg-max compares classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,13 +58,13 @@ class Answers:
             return found
         session = open_once(with_evaluation_points(graph, self._points))
         for i, sample in enumerate(samples):
-            got = session.run(sample.inputs)
-            rows = [
-                _row(sample.at_points[t], got.get(made, got.get(t)), axis)
-                for t, made, axis in self.compared
-            ]
-            found[i] = np.mean(rows, axis=0)
+            found[i] = self.row(sample.at_points, session.run(sample.inputs))
         return found
+
+    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
+        """[3] of one sample: changed, tied and expected of what a model has `got`, by tensor."""
+        rows = [_row(truth[t], got.get(made, got.get(t)), axis) for t, made, axis in self.compared]
+        return np.mean(rows, axis=0) if rows else np.zeros(3)
 
     def loss(self, rows: NDArray[np.float64]) -> AnswerLoss | None:
         """The mean of `measure`; None where no classes are compared."""

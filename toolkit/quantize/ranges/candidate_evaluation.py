@@ -16,7 +16,7 @@ from ...runtime import Session
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .evaluation_points import with_evaluation_points
+from .evaluation_points import EvaluationPoint, with_evaluation_points
 
 SIGNIFICANCE = 2.0
 """Standard errors by which a gain must differ from none."""
@@ -24,6 +24,10 @@ HELD_OUT = 1.0
 """The same on samples that had no part in finding what gains."""
 FLOOR = 0.1
 """Of the mean noise: less on a sample counts as this, for its ratio to less is chance."""
+FEW_NUMBERS, ENOUGH = 16, 16
+"""Of an output, to be judged by how it varies, and of samples, to know that."""
+CONSTANT = 1e-6
+"""Of the signal: an output that varies less does not vary."""
 LEAST = 1e-30
 """Noise, a sum of squares, that others can be divided by; float32 makes more wherever it rounds."""
 
@@ -31,10 +35,12 @@ LEAST = 1e-30
 @dataclass(frozen=True)
 class Score:
     """Noise at each evaluation point by sample [evaluation points, samples], and the signal there
-    [evaluation points]."""
+    [evaluation points]; `variation` is the part of the signal that differs from sample to sample,
+    of outputs that are judged by that."""
 
     noise: NDArray[np.float64]
     signal: NDArray[np.float64]
+    variation: NDArray[np.float64] | None = None
 
     @property
     def mean_db(self) -> float:
@@ -97,7 +103,7 @@ class CandidateEvaluator:
         self.kept, self.points = calibration.kept, calibration.points
         self.count = 0
         self.truth = [[p.view(s.at_points[p.tensor]) for s in self.kept] for p in self.points]
-        self.signal = _energies(self.truth)
+        self.signal, self.variation = energies(self.truth), variations(self.points, self.truth)
         self._raw: tuple[object, dict[int, dict[str, Array]]] = (None, {})
 
     def on(self, count: int) -> CandidateEvaluator:
@@ -105,7 +111,8 @@ class CandidateEvaluator:
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
         fewer.truth = [[views[i] for i in at] for views in self.truth]
-        fewer.signal = _energies(fewer.truth)
+        fewer.signal = energies(fewer.truth)
+        fewer.variation = variations(fewer.points, fewer.truth)
         fewer._raw = (None, {})
         return fewer
 
@@ -119,7 +126,7 @@ class CandidateEvaluator:
 
     def measure(self, graph: Graph) -> Score:
         """The score of any graph that has the evaluated tensors by their names."""
-        return Score(self.noise(graph), self.signal)
+        return Score(self.noise(graph), self.signal, self.variation)
 
     def noise(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
         """Of such a graph, [evaluation points, samples at `at`]."""
@@ -135,7 +142,7 @@ class CandidateEvaluator:
         self.count += 1
         session = open_once(with_evaluation_points(graph, self.points))
         noise = champion.noise.copy()
-        score = Score(noise, self.signal)
+        score = Score(noise, self.signal, self.variation)
         few = slice(0, None, 4)
         noise[:, few] = self._run(session, few)
         if not score.surpasses(champion, 0.0, 0.0, few):
@@ -170,6 +177,26 @@ class CandidateEvaluator:
         return known[i]
 
 
-def _energies(views: Sequence[Sequence[NDArray[np.float64]]]) -> NDArray[np.float64]:
+Views = Sequence[Sequence[NDArray[np.float64]]]
+"""By evaluation point and sample."""
+
+
+def energies(views: Views) -> NDArray[np.float64]:
     """Sum of squares over the samples, by evaluation point."""
     return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])
+
+
+def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.float64]:
+    """The same, of outputs of few numbers less the mean of each number over the samples.
+
+    A regressor is as good as it tells samples apart: a price around 200,000 that is off by 20,000
+    has 20 dB and no use.
+    """
+    found = energies(views)
+    for i, (point, rows) in enumerate(zip(points, views, strict=True)):
+        if point.axis is None and len(rows) >= ENOUGH and rows[0].size <= FEW_NUMBERS:
+            x = np.stack([row.ravel() for row in rows])
+            varied = float(np.sum(np.square(x - x.mean(axis=0))))
+            if varied > CONSTANT * found[i]:
+                found[i] = varied
+    return found

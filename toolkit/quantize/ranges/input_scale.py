@@ -25,6 +25,9 @@ LARGEST, SMALLEST = 60.0, 0.04
 """What a first layer sums over its bias, beyond which something is wrong."""
 STEP = 255.0
 """By which inputs are often off, and by which it is tried whether the scale matters."""
+SMALL_VALUES = 32.0
+"""Inputs no larger than this have been scaled: biases of a layer may be small without fault, as
+those are that training began at 0."""
 ALIKE = 0.9
 """Correlation of answers over the samples, above which the scale does not matter."""
 
@@ -73,6 +76,8 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         if _alike(graph, samples, port, factor):
             continue
         largest = max(float(np.abs(x).max()) for x in inputs)
+        if ratio > 1 and largest <= SMALL_VALUES:
+            continue
         whole = all(bool(np.all(x == np.rint(x)) and x.min() >= 0) for x in inputs)
         pixels = ratio > 1 and whole and 127 < largest <= 255
         plain = len(port.shape) > 2 or scaled

@@ -1,0 +1,104 @@
+"""The verdict on a file from any samples, as `quantize` has it from those of calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..build import open_once
+from ..ir import Array, Graph, QuantParams
+from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
+from ..quantize.quality import Quality
+from ..quantize.ranges.answers import Answers
+from ..quantize.ranges.candidate_evaluation import Score, energies, variations
+from ..quantize.ranges.evaluation_points import EvaluationPoint, with_evaluation_points
+from ..runtime import Session
+
+GOT = "got:"
+
+
+class QualityMeter:
+    """Compares a file with the float `graph` where quantize.quality does, on at most 256 samples.
+
+    Of a `session` on this machine tensors inside the network are seen; of a device (None), or where
+    the file has no names, the outputs alone: a softmax is then judged by its probabilities.
+    """
+
+    def __init__(self, graph: Graph, session: Session | None) -> None:
+        prepared = prepare(graph)
+        self.points = find_evaluation_points(prepared)
+        self.answers = Answers(prepared, self.points, [])
+        makers = {t: made for t, made, _ in self.answers.compared}
+        self._instead = {t: made for t, made in makers.items() if made != t}
+        self._floats = open_once(with_evaluation_points(prepared, self.points))
+        self._ports = {p.name: p.value.name for p in prepared.outputs}
+        self._session = session
+        names = set() if session is None else {out.name for out in session.op_outputs}
+        self._inside = ({p.tensor for p in self.points} - set(self._ports.values())) & names
+        self._keeper = Keeper()
+
+    def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None:
+        """Take in a sample, by ONNX name, and the file's outputs to it."""
+        if self._keeper.wants() and self.points:
+            truth = self._floats.run(sample)
+            found = {value: got[port] for port, value in self._ports.items() if port in got}
+            found |= self._see_inside(sample)
+            of_file = {
+                GOT + name: np.array(x)
+                for name, x in found.items()
+                if name not in truth or x.size == truth[name].size
+            }
+            self._keeper.add(KeptSample({}, {**truth, **of_file}))
+        self._keeper.seen += 1
+
+    def _see_inside(self, sample: Mapping[str, Array]) -> dict[str, Array]:
+        """What the file has at the evaluation points, as real numbers."""
+        found: dict[str, Array] = {}
+        if self._session is None or not self._inside:
+            return found
+        outputs = self._session.op_outputs
+
+        def see(i: int, name: str, array: Array) -> None:
+            if name in self._inside:
+                out = outputs[i]
+                quant = QuantParams((out.scale,), out.zero_point) if out.scale else None
+                found[name] = array.copy() if quant is None else quant.dequantize(array)
+
+        self._session.run_layers(sample, see)
+        return found
+
+    def quality(self, batch: int = 1) -> Quality | None:
+        """The verdict, on runs of `batch` samples each; None where nothing can be compared."""
+        kept = self._keeper.kept
+        if not kept:
+            return None
+        some = kept[0].at_points
+        points: list[EvaluationPoint] = []
+        for p in self.points:
+            if GOT + p.tensor in some:
+                points += p.fitted([s.at_points[p.tensor] for s in kept])
+            elif GOT + self._instead.get(p.tensor, "") in some:
+                points.append(p)
+        truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]
+        noise = np.zeros((len(points), len(kept)))
+        for k, p in enumerate(points):
+            for i, s in enumerate(kept):
+                error = self._view(p, s).reshape(truth[k][i].shape) - truth[k][i]
+                noise[k, i] = np.sum(error * error)
+        score = Score(noise, energies(truth), variations(points, truth))
+        rows = [self.answers.row(s.at_points, _got(s)) for s in kept]
+        found = Quality.of(score, points, self.answers.loss(np.array(rows)))
+        return replace(found, samples=found.samples * batch)
+
+    def _view(self, point: EvaluationPoint, sample: KeptSample) -> Array:
+        at = sample.at_points
+        if GOT + point.tensor in at:
+            x = at[GOT + point.tensor]
+            return point.view(x.reshape(at[point.tensor].shape))
+        return at[GOT + self._instead[point.tensor]].astype(np.float64)
+
+
+def _got(sample: KeptSample) -> dict[str, Array]:
+    return {n[len(GOT) :]: x for n, x in sample.at_points.items() if n.startswith(GOT)}

@@ -1,0 +1,61 @@
+"""The verdict on a file in words: is it any good, why not, what was done, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..quantize.mixed_precision.accuracy_floor import REPAIR, Promotion
+from ..quantize.quality import Level, OnLowAccuracy, Quality
+
+MEANING: dict[Level, str] = {
+    "good": "matches the float model",
+    "usable": "close to the float model; check it with your metric",
+    "broken": "does not match the float model; do not use it",
+}
+
+
+def headline(level: Level, figures: str) -> str:
+    return f"{level}: {MEANING[level]} ({figures})"
+
+
+def verdict(
+    quality: Quality,
+    judging: str,
+    causes: Sequence[str],
+    promotion: Promotion | None,
+    on_low_accuracy: OnLowAccuracy | None,
+) -> list[str]:
+    """The lines on a quantization, judged on the samples `judging`: the verdict first.
+
+    `on_low_accuracy` is None with a budget, which decides what is promoted.
+    """
+    lines = [headline(quality.level, f"{quality.in_words()} on {judging}")]
+    if quality.level != "good":
+        lines += [f"cause: {cause}" for cause in causes]
+    if promotion is not None:
+        before = promotion.before
+        lines.append(f"{promotion}; int8 alone: {before.level}, {before.in_words()}")
+    if quality.level == "broken" and on_low_accuracy is not None:
+        lines.append(_remedies(on_low_accuracy))
+    return lines
+
+
+def judged_on(samples: int, kept: int, held_out: bool | None) -> str:
+    """The samples that the figures are of: `kept` of `samples`, as Quantized of quantize_result has
+    them."""
+    ways = {True: ", cross-validated", False: ", which its weights are rounded for", None: ""}
+    some = "" if kept == samples else f"{kept} of "
+    several = "calibration sample" if samples == 1 else f"{samples} calibration samples"
+    return f"{some}the {several}{ways[held_out]}"
+
+
+def _remedies(on_low_accuracy: OnLowAccuracy) -> str:
+    found = [
+        "check the preprocessing of the samples (--scale, --mean, --std, --layout)",
+        "calibrate with about 100 representative samples",
+    ]
+    if on_low_accuracy == "promote":
+        found.append(f"--min-sqnr 20 promotes without these limits ({REPAIR.in_words()})")
+    else:
+        found.append("--on-low-accuracy promote uses int16 and float32 where they help")
+    return "Remedies: " + "; ".join(found)

@@ -1,0 +1,62 @@
+"""What `quantize` made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .accuracy import Explanation
+from .needs import Need
+from .quantize import Decision, Mixed
+from .quantize.mixed_precision.accuracy_floor import Promotion
+from .quantize.quality import OnLowAccuracy, Quality
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
+
+    `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
+    rounded for the other; False: with those of the file, which are rounded for all of them; None
+    where weights are the nearest.
+    `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
+    of the samples. `targets` is what the file takes on each of those that were asked for
+    (`for_targets`: measured), else on all, with a budget of bytes. `quality` is
+    the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
+    `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
+    that are unlike all others.
+    `verdict` says it in words: the verdict, causes, what was promoted, what to do.
+    `counted_bytes` is the file without provenance and names of operators, as budgets count it.
+    """
+
+    output: str
+    file_bytes: int
+    counted_bytes: int
+    ops: dict[str, dict[str, int]]
+    observer: str
+    samples: int
+    kept_samples: int
+    seconds: float
+    sqnr_db: float
+    held_out: bool | None
+    arena_bytes: int
+    decisions: list[Decision]
+    notes: list[str]
+    explanation: Explanation
+    quality: Quality
+    report: str | None = None
+    mixed: Mixed | None = None
+    targets: list[Need] = field(default_factory=list)
+    for_targets: bool = False
+    promotion: Promotion | None = None
+    on_low_accuracy: OnLowAccuracy = "promote"
+    below_floor: bool = False
+    suspects: list[str] = field(default_factory=list)
+    verdict: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {
+            "mixed": None if self.mixed is None else self.mixed.to_json(),
+            "quality": self.quality.to_json(),
+            "promotion": None if self.promotion is None else self.promotion.to_json(),
+        }

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,14 @@ def test_the_project_builds_as_it_stands(ready, model_file, tmp_path, name, sour
         built.files
     )
     assert ("libmodel.a" in built.files) != sources
+    families = {targets.load(t).kernels for t in targets.names()}
+    of_kernels = [
+        Path(f) for f in built.files if Path(f).parts[0] == "src" and Path(f).parts[1] in families
+    ]
+    assert bool(of_kernels) == sources
+    compiled = {f.parent for f in of_kernels if f.suffix == ".c"}
+    compiled |= {folder.parent for folder in compiled}  # what the tables of a family share
+    assert {f.parent for f in of_kernels} <= compiled, "headers that nothing includes"
     size = json.loads((tmp_path / "fw" / "size.json").read_text())
     assert set(size) >= {"text", "rodata", "data", "bss", "arena", "model"}
     assert size["model"] == (tmp_path / "fw" / "model.edge").stat().st_size

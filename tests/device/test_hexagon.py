@@ -72,6 +72,8 @@ def test_the_library_needs_nothing_and_runs_where_it_is_loaded(
     built = build(path, "hexagon_hvx", out, sources=sources)
     assert {"libedgekit_model.so", "run_model", "dsp/edgekit_fastrpc.idl"} <= set(built.files)
     assert ("libedgekit.a" in built.files) != sources
+    ours = [name for name in built.files if name.startswith("src/")]
+    assert not any("deploy" in name or "freestanding" in name for name in ours)
     library = out / "libedgekit_model.so"
     symbols = subprocess.run(
         ["llvm-nm-19", "-D", library], capture_output=True, text=True, check=True

@@ -1,7 +1,10 @@
 """The writer and the reader agree, with each other and with flatc's schema compiler."""
 
+import math
 import struct
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from edgekit.toolkit.errors import UserError
@@ -28,10 +31,73 @@ def small(blob=b"abcd" * 40):
     )
 
 
-def test_what_is_written_is_read():
-    data = writer.write(small())
-    assert reader.read(data) == small()
+def full():
+    """All sections, and in each what a writer or a reader is likely to leave out."""
+    persistent = [m.TensorRecord((2,), DType.Float32, Place.Persistent, 8 * i) for i in range(2)]
+    op = small().ops[0]
+    ops = [op, replace(op, name=""), replace(op, inputs=(m.ABSENT,), name="z")]
+    return replace(
+        small(),
+        tensors=[*persistent, *small().tensors],
+        ops=ops,
+        inputs=[m.IoRecord("x", 2, 0, (1, 4)), m.IoRecord("s", 0, 1, ())],
+        outputs=[m.IoRecord("y", 3, 1, (4, 1), ("", "a\n", "", "b", ""))],
+        provenance=m.Provenance(options='{"a": 1}'),
+        pruned={2: (True,) * 9, 0: (False, True)},
+        placement=(False, False, False),
+        starts={1: 64, 0: 32},
+        states=[m.StateRecord("s", "t", 0), m.StateRecord("u", "v", 1)],
+        empty_inputs=[m.IoRecord("none", 0, 1, (0, 3))],
+        empty_outputs=[m.IoRecord("nothing", 0, 7, (0,))],
+    )
+
+
+@pytest.mark.parametrize("made", [small, full])
+def test_what_is_written_is_read(made):
+    data = writer.write(made())
+    assert reader.read(data) == made()
     assert writer.write(reader.read(data)) == data
+    assert reader.empty_ports(data) == (made().empty_inputs, made().empty_outputs)
+
+
+def test_the_same_model_gives_the_same_bytes():
+    other = replace(full(), pruned=dict(sorted(full().pruned.items())), starts={0: 32, 1: 64})
+    assert writer.write(other) == writer.write(full())
+    assert writer.write(replace(full(), ops=[replace(op, name="") for op in full().ops]))
+
+
+def test_shapes_that_are_in_others_take_no_bytes():
+    shapes = [(2, 3, 4), (3, 4), (4,), (2, 3), (), (2, 3, 4), (3, 5)]
+    _, _, dims = writer._tensors([replace(small().tensors[0], shape=s) for s in shapes])
+    assert dims == [2, 3, 4, 3, 5]
+
+
+@pytest.mark.parametrize("what", ["tensors", "operators"])
+def test_as_many_things_as_an_index_can_tell_apart(what, monkeypatch):
+    limit = m.ABSENT - 1
+    for count in (limit, limit + 1):
+        things = [small().tensors[0]] * count if what == "tensors" else []
+        if what == "operators":  # which share what they can, and still are too many for the program
+            monkeypatch.setattr(program, "encode", lambda *_: (b"", []))
+            things = small().ops * count
+        model = replace(small(), **{"tensors" if what == "tensors" else "ops": things})
+        if count == limit:
+            assert len(writer.write(model)) > len(writer.write(small()))
+        else:
+            with pytest.raises(ValueError, match=f"65535 {what}: the format holds at most 65534"):
+                writer.write(model)
+
+
+def test_an_operand_that_is_not_there_is_refused():
+    outside = replace(small().ops[0], inputs=(2,))
+    with pytest.raises(UserError, match="a tensor that is not there"):
+        reader.read(writer.write(replace(small(), ops=[outside])))
+
+
+@pytest.mark.parametrize("options", ["[1]", "{", "1"])
+def test_options_that_are_no_object_are_refused(options):
+    with pytest.raises(UserError, match=r"corrupted"):
+        reader.read(writer.write(replace(small(), provenance=m.Provenance(options=options))))
 
 
 def convolution(**changed):
@@ -47,11 +113,11 @@ def convolution(**changed):
     return m.OpRecord(OpKind.Conv2d, "c", (0,), (1,), params)
 
 
-def program_of(*ops):
+def program_of(*ops, dtype=DType.Int8, shapes=((1, 8, 6, 3), (1, 4, 3, 5))):
     """(bytes of the program, what is read of it), of operators from one image to another."""
     tensors = [
-        m.TensorRecord((1, 8, 6, 3), DType.Int8, Place.Arena, 0, 0.5, -3),
-        m.TensorRecord((1, 4, 3, 5), DType.Int8, Place.Arena, 144, 0.25, 7),
+        m.TensorRecord(shapes[0], dtype, Place.Arena, 0, 0.5, -3),
+        m.TensorRecord(shapes[1], dtype, Place.Arena, 144, 0.25, 7),
     ]
     data, begins = program.encode(ops, tensors)
     return len(data), program.decode(data, begins, [op.name for op in ops], tensors)
@@ -74,6 +140,57 @@ def test_what_differs_from_an_operand_is_written():
     assert program_of(op)[1] == [op]
 
 
+def bits(value):
+    return struct.unpack("<i", struct.pack("<f", value))[0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest", "highest"),
+    [
+        (DType.Int16, -32767, 32767),
+        (DType.Int32, -(2**31), 2**31 - 1),
+        (DType.Float32, bits(-math.inf), bits(math.inf)),
+    ],
+)
+def test_the_whole_range_of_a_type_is_not_written(dtype, lowest, highest):
+    """As docs/format.md has `lowest` and `highest`: of int16 without -32768, of floats infinite."""
+    clamp = {"requant.qmin": lowest, "requant.qmax": highest}
+    size, found = program_of(convolution(**clamp), dtype=dtype)
+    assert found == [convolution(**clamp)]
+    assert size == program_of(convolution())[0]
+
+
+def test_a_dimension_or_an_operand_that_is_not_there_is_0():
+    line = convolution(**{"geometry.in_c": 0, "geometry.out_c": 0})
+    assert program_of(line, shapes=((1, 8, 6), (1, 4, 3)))[0] == program_of(convolution())[0]
+    op = replace(convolution(), inputs=(m.ABSENT,))
+    assert program_of(op)[1] == [op]
+
+
+@pytest.mark.parametrize("kind", OpKind)
+def test_every_parameter_of_every_kind_is_read_back(kind):
+    code, fields, _, _ = STRUCTS[kind.name]
+    ends = {"f": (-3.0e-38, 16777215.0)}
+    for letter, bits in {"b": 8, "h": 16, "i": 32}.items():
+        ends |= {
+            letter: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1),
+            letter.upper(): (0, 2**bits - 1),
+        }
+    for side in (0, 1):
+        params = {
+            f: ends[c][side] for f, c in zip(fields, code[1:], strict=True) if f != "reserved"
+        }
+        op = m.OpRecord(kind, "c", (0,), (1,), params)
+        (found,) = program_of(op)[1]
+        want = {f: np.float32(v) if isinstance(v, float) else v for f, v in params.items()}
+        assert found.params == want
+
+
+def test_a_number_that_never_ends_is_left_after_five_bytes():
+    reading = program._Reader(b"\xff" * 20, 0)
+    assert (reading.varint(), reading.at) == (2**32 - 1, 5)
+
+
 def test_operators_share_a_geometry():
     one, _ = program_of(convolution())
     two, found = program_of(convolution(), convolution(weights=9000))
@@ -84,6 +201,16 @@ def test_operators_share_a_geometry():
 def test_a_program_that_is_too_long_is_refused():
     with pytest.raises(ValueError, match="operators of more than 262140 bytes"):
         program_of(*[convolution()] * 20_000)
+
+
+def test_the_last_operator_may_begin_at_the_last_word(monkeypatch):
+    ops = [convolution(), convolution()]
+    begin = program.encode(ops, ())[1][1]
+    monkeypatch.setattr(program, "_MOST_WORDS", begin)
+    assert program.encode(ops, ())[1][1] == begin
+    monkeypatch.setattr(program, "_MOST_WORDS", begin - 1)
+    with pytest.raises(ValueError, match="operators of more than"):
+        program.encode(ops, ())
 
 
 def test_scratch_that_is_not_aligned_is_refused():
@@ -104,7 +231,8 @@ def test_numbers_of_any_size_are_read_back(size):
 
 @pytest.mark.parametrize(
     "listed",
-    [[], [""], ["a", "a", "ab", "", "b"], ["x" * 300, "x" * 300 + "y", "x" * 14, "x" * 15, "é" * 9],
+    [[], [""], ["abcdefghijklmno", "pqrstuvwxyzabcd", "e"], ["abcdefghijklmn", "opqrstuvwxyzabcd"],
+     ["a", "a", "ab", "", "b"], ["x" * 300, "x" * 300 + "y", "x" * 14, "x" * 15, "é" * 9],
      [f"block_{i}/conv_{j}" for i in range(20) for j in range(20)]],
 )  # fmt: skip
 def test_names_are_read_back(listed):
@@ -114,6 +242,9 @@ def test_names_are_read_back(listed):
 def test_names_alike_take_few_bytes():
     listed = [f"features.{i}.conv.weight" for i in range(100)]
     assert len(names.encode(listed)) < 16 * len(listed)
+    assert len(names.encode(["x" * 200] * 2)) == 1 + 200 + 1 + 2  # the second is the first
+    fifteen = [chr(ord("a") + i) * 50 for i in range(15)]
+    assert len(names.encode(fifteen * 2)) == 15 * (1 + 50 + 1) + 15 * 2
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 1000])
@@ -141,14 +272,14 @@ def test_every_truncation_is_noticed():
 
 
 def test_a_newer_version_says_upgrade():
-    newer = m.EdgeModel(**{**small().__dict__, "version": 9})
+    newer = m.EdgeModel(**{**small().__dict__, "version": m.FORMAT_VERSION + 1})
     with pytest.raises(UserError, match="upgrade edgekit"):
         reader.read(writer.write(newer))
 
 
 def test_a_version_from_before_the_first_release_says_convert():
-    older = m.EdgeModel(**{**small().__dict__, "version": 1})
-    with pytest.raises(UserError, match=r"format version 1.*convert the model again"):
+    older = m.EdgeModel(**{**small().__dict__, "version": m.OLDEST_VERSION - 1})
+    with pytest.raises(UserError, match=r"format version 2.*convert the model again"):
         reader.read(writer.write(older))
 
 

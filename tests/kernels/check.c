@@ -166,7 +166,8 @@ requant_data requant_make(const int64_t *bound, size_t n)
     int32_t *m = r.multiplier.data;
     int8_t *s = r.shift.data;
     const uint32_t kind = rnd() % 6; /* 0: no left shifts, as in most models; 1: extremes */
-    const size_t lone = rnd() % n;   /* 4, 5: but for this one */
+    const size_t lone = rnd() % n;   /* 4, 5: but for this one, by so few bits that results stay within int8 */
+    const int32_t few = rnd() & 1 ? 30 : rnd_between(1, 5);
     for (size_t j = 0; j < n; j++) {
         const uint32_t pick = rnd() % 6;
         m[j] = pick == 0   ? 1 << 30
@@ -178,7 +179,7 @@ requant_data requant_make(const int64_t *bound, size_t n)
         s[j] = (int8_t)(kind == 0   ? rnd_between(-30, 0)
                         : kind == 1 ? (rnd() & 1 ? most : -30)
                         : kind == 2 ? rnd_between(-12, 0) /* results in and around the int8 range */
-                        : kind >= 4 ? (j == lone ? most : rnd_between(-30, 0))
+                        : kind >= 4 ? (j == lone ? (most < few ? most : few) : rnd_between(-30, 0))
                                     : rnd_between(-30, most));
     }
     const int32_t a = rnd_between(-128, 127), b = rnd_between(-128, 127);

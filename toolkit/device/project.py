@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from dataclasses import asdict
@@ -89,17 +90,29 @@ def _copy_sources(folder: Path, archive: Archive, names: Names) -> list[tuple[Pa
         (folder / to).write_text(text)
         options = [f"$<$<C_COMPILER_ID:GNU>:{f}>" if f in _OF_GCC else f for f in flags]
         copied.append((to, options))
-    # Kernels of one family may be those of another, compiled anew.
-    used = {s.relative_to(families).parts[0] for s, _ in archive.sources if families in s.parents}
-    searched = [(families, families / family) for family in sorted(used)]
-    for below, headers in ((runtime, runtime), *searched):
-        for header in headers.rglob("*.h"):
-            to = folder / "src" / header.relative_to(below)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(header, to)
+    headers = [(header, runtime) for header in runtime.rglob("*.h")]
+    headers += [(header, families) for header in _headers_of_tables(archive)]
+    for header, below in headers:
+        to = folder / "src" / header.relative_to(below)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(header, to)
     for written in archive.generated:
         shutil.copy(written, folder / "src" / f"{names.renamed(written.stem)}.inc")
     return copied
+
+
+def _headers_of_tables(archive: Archive) -> set[Path]:
+    """What the sources of kernel tables include of targets/, directly or not."""
+    found: set[Path] = set()
+    left = [source for source, _ in archive.sources if targets.FOLDER in source.parents]
+    while left:
+        path = left.pop()
+        for name in re.findall(r'#include "(.*)"', path.read_text()):
+            header = Path(os.path.normpath(path.parent / name))
+            if header.is_file() and header not in found and targets.FOLDER in header.parents:
+                found.add(header)
+                left.append(header)
+    return found
 
 
 def write_project(

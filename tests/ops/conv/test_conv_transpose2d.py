@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
+import edgekit
 from edgekit.toolkit.ir import Node, QuantParams, Value, constant
 from edgekit.toolkit.ops import definition
 
@@ -14,6 +17,13 @@ from ..conftest import activation, output_of, rounded
 
 BACKEND_OPS = {"ConvTranspose"}
 PARAMETERS = {"ConvTranspose": 1}
+GAPS = """
+<ir_version: 8, opset_import: ["" : 17]>
+gaps (float[1,2,3,4] x) => (float[1,3,8,11] y) {
+  c = ConvTranspose <strides: ints = [3,3]> (x, w, b)
+  y = Clip (c, low, high)
+}
+"""
 WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
@@ -49,6 +59,24 @@ def test_float_is_that_of_onnxruntime(run_onnx, shape, weights, attrs):
     x, w, b = (rng.normal(size=s).astype(np.float32) for s in (shape, weights, (outputs,)))
     run_onnx("ConvTranspose", {"x": x}, {"w": w, "b": b}, **attrs).agree()
     run_onnx("ConvTranspose", {"x": x}, {"w": w}, **attrs).agree()
+
+
+@pytest.mark.parametrize("bias", [[0.1, -2.0, 3.0], None])
+def test_floats_are_clamped_where_no_tap_falls(tmp_path, bias):
+    rng = np.random.default_rng(5)
+    model = onnx.parser.parse_model(GAPS)
+    constants = {"w": rng.normal(size=(2, 3, 2, 2)), "b": np.array(bias or [0.0] * 3)}
+    constants |= {"low": np.array(-0.5 if bias else 0.25), "high": np.array(0.5)}
+    for name, array in constants.items():
+        tensor = onnx.numpy_helper.from_array(array.astype(np.float32), name)
+        model.graph.initializer.append(tensor)
+    onnx.save(model, tmp_path / "gaps.onnx")
+    edgekit.convert(tmp_path / "gaps.onnx", tmp_path / "gaps.edge")
+    x = rng.normal(size=(1, 2, 3, 4)).astype(np.float32)
+    (want,) = onnxruntime.InferenceSession(tmp_path / "gaps.onnx").run(None, {"x": x})
+    got = edgekit.Session(tmp_path / "gaps.edge").run({"x": x})["y"]
+    np.testing.assert_allclose(got, want, atol=1e-6)
+    assert set(got[0, :, 2, 2]) <= ({np.float32(0.1), -0.5, 0.5} if bias else {0.25})
 
 
 def up_node(

@@ -1,4 +1,4 @@
-/* ChannelAn interpolated table for each channel, of some that channels share. */
+/* An interpolated table for each channel, of some that channels share. */
 #define EK_BODY channel_lut_s16
 #include "channel_lut.h"
 #include "lut_s16.h"

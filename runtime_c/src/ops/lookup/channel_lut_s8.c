@@ -1,4 +1,4 @@
-/* ChannelA table of 256 results for each channel, of some that channels share. */
+/* A table of 256 results for each channel, of some that channels share. */
 #define EK_BODY channel_lut_s8
 #include "channel_lut.h"
 

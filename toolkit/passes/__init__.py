@@ -32,6 +32,7 @@ from .recognition.one_hot import OneHot
 from .recognition.products import Products
 from .recognition.scale_layer_norm import ScaleLayerNorm
 from .recognition.softmax import SoftmaxParts
+from .recognition.sums_of_elements import SumsOfElements
 
 __all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "QUANTIZED", "Pass", "UntilQuiet", "run_passes"]
 
@@ -59,6 +60,7 @@ DEFAULT: tuple[Pass, ...] = (
         "arithmetic is folded",
         (
             *_CLEANING,
+            SumsOfElements(),
             OneHot(),
             Products(),
             SoftmaxParts(),

@@ -46,8 +46,14 @@ def convs(graph):
 
 
 def seen(run, graph, node):
-    return [np.concatenate([v.ravel() for v in values])
-            for values in run.run_to(graph, node, [node.input(0), node.output])]  # fmt: skip
+    """The real input and output of `node` on each sample."""
+    wanted = [node.input(0), node.output]
+    return [np.concatenate([real(v, x).ravel() for v, x in zip(wanted, held, strict=True)])
+            for held in run.run_to(graph, node, wanted)]  # fmt: skip
+
+
+def real(v, held):
+    return held if v.quant is None else v.quant.dequantize(held)
 
 
 def alone(graph, node, sample):

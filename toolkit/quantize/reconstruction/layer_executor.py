@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
 from ..ranges.calibration import Sample
-
-Reals = NDArray[np.float64]
 
 HELD = 1 << 27
 """Bytes that are held at most. Where more is read later on, as behind the first layers of a model
@@ -34,8 +31,8 @@ class LayerExecutor:
         self._before: list[object] = []
         self._held: dict[tuple[int, int], list[Array]] = {}
 
-    def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Reals]]:
-        """For each sample the real `values`, which `node` reads or makes.
+    def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Array]]:
+        """For each sample the `values`, which `node` reads or makes, as the runtime holds them.
 
         Nodes come in order of execution. `graph` may be another one each time, if all nodes before
         the last one asked for compute the same; where they have other types, they are run again.
@@ -59,7 +56,7 @@ class LayerExecutor:
             if further:
                 for held in known.values():
                     held[i] = _NOTHING
-            yield [_real(v, made[v]) for v in values]
+            yield [made[v] for v in values]
         if further:
             self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
 
@@ -112,8 +109,3 @@ def _needed(graph: Graph, wanted: set[Value], given: set[Value]) -> tuple[list[N
 
 def _type_of(node: Node) -> object:
     return node.op, [(v.name, v.type, v.quant) for v in node.outputs]
-
-
-def _real(v: Value, held: Array) -> Reals:
-    real = held if v.quant is None else v.quant.dequantize(held)
-    return real.astype(np.float64)

@@ -134,8 +134,8 @@ def carried_part(linear: LayerWeights, whole: MomentSums, parts: Sequence[Moment
 
     Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
     1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
-    the factor that serves this one best, in [0, 1] for all of them. In 64ths, so that the last
-    digits, which BLAS and its threads decide, do not show. `whole` are the sums of all `parts`.
+    the factor that serves this one best, in [0, 1] for all of them. In 64ths. `whole` are the sums
+    of all `parts`.
     """
     gain = power = 0.0
     w = _real(linear, whole)
@@ -143,10 +143,9 @@ def carried_part(linear: LayerWeights, whole: MomentSums, parts: Sequence[Moment
     for part in parts if len(parts) > 1 else ():
         rest = second_moments(whole - part)
         qq, xq = held_out(part, rest)
-        more = np.linalg.solve(_second(rest), (w @ (rest.xq - rest.qq)).swapaxes(1, 2))
-        more = more.swapaxes(1, 2)
-        gain += float(((w @ (xq - qq)) * more).sum())
-        power += float(((more @ qq) * more).sum())
+        more = gptq.unrounded(gptq.product(w, rest.xq - rest.qq), _second(rest))
+        gain += float((gptq.product(w, xq - qq) * more).sum())
+        power += float((gptq.product(more, qq) * more).sum())
     return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
 
 
@@ -189,7 +188,7 @@ def _through_clamp(
     held = (_held(about)[:, None] + alone) / step**2
     steps, factors = grid.steps.reshape(shape), grid.factors.reshape(shape).astype(np.float64)
     problem = adaround.Problem.of(
-        np.concatenate(seen.q, axis=1).swapaxes(1, 2),
+        np.concatenate(seen.q, axis=1).swapaxes(1, 2).astype(np.float64),
         targets / unit[:, :, None],
         (low / unit, high / unit),
         linear.real.reshape(shape) / steps,

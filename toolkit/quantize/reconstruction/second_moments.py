@@ -1,19 +1,20 @@
 """What a node with weights multiplies, as second moments over samples and places.
 
-Sums are of integers that float64 holds exactly: no order of summation, and no BLAS, changes them.
+Sums are of integers, and exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node
+from ...runtime import linear_algebra
+from ...runtime.linear_algebra import Whole, Windows
 from .layer_executor import LayerExecutor
 
 Reals = NDArray[np.float64]
@@ -22,8 +23,8 @@ SAMPLES = 128
 COLUMNS = 8192
 VALUES = 1 << 23
 """Input columns taken for one node, spread over so many samples at most, and values in them."""
-EXACT = 1 << 24
-"""Sums of whole numbers below it are exact in float32, which multiplies twice as fast."""
+FEW = 2
+"""A sample with so many times less columns than inputs has its squares summed column by column."""
 PARTS = 8
 """Of the samples: what all others say is tried on each."""
 FINE = 16
@@ -56,8 +57,8 @@ class LayerInputs:
     outputs [places, channels] are the float model's, real, if they were asked for.
     """
 
-    x: list[Reals]
-    q: list[Reals]
+    x: list[Whole]
+    q: list[Whole]
     outputs: list[Reals]
     step: float
 
@@ -86,11 +87,12 @@ def observe_inputs(
     rounded = runs[1].run_to(quantized, made, [source])
     step, count = quant.scalar, len(runs[0].samples)
     seen = LayerInputs([], [], [], step)
-    for i, ((x, *y), (q,)) in enumerate(zip(exact, rounded, strict=True)):
+    for i, ((x, *y), (held,)) in enumerate(zip(exact, rounded, strict=True)):
         places = _places(node, i, count)
-        seen.x.append(columns(node, np.rint(x / (step / FINE)), places))
-        seen.q.append(columns(node, np.rint(q / step), places))
-        seen.outputs.extend(v.reshape(-1, node.output.shape[-1])[places] for v in y)
+        seen.x.append(columns(node, x, step / FINE, places))
+        seen.q.append(columns(node, held.astype(np.int32) - quant.zero_point, 1.0, places))
+        rows = (v.reshape(-1, node.output.shape[-1])[places] for v in y)
+        seen.outputs.extend(v.astype(np.float64) for v in rows)
     return seen
 
 
@@ -156,20 +158,48 @@ def total(moment_sums: Sequence[MomentSums]) -> MomentSums:
 
 def _sums_of(seen: LayerInputs, middle: tuple[Reals, Reals], chosen: range) -> MomentSums:
     """Of what a node reads in the samples `chosen`, counted from `middle`."""
-    both = zip((seen.x, seen.q), middle, strict=True)
-    xs, qs = ([vs[i] - m[:, None] for i in chosen] for vs, m in both)
-    qq, squares = _products(qs)
+    xs, qs = ([vs[i] for i in chosen] for vs in (seen.x, seen.q))
+    found = [
+        _group_sums([x[g] for x in xs], [q[g] for q in qs], (middle[0][g], middle[1][g]))
+        for g in range(len(qs[0]))
+    ]
+    qq, xq, q, x = (np.array([f[i] for f in found], np.float64) for i in range(4))
     return MomentSums(
         qq=qq,
-        xq=_sum(x.swapaxes(1, 2) @ q for x, q in zip(xs, qs, strict=True)),
-        q=_sum(v.sum(axis=1) for v in qs),
-        x=_sum(v.sum(axis=1) for v in xs),
-        squares=squares,
+        xq=xq,
+        q=q,
+        x=x,
+        squares=sum(f[4] for f in found),
         columns=sum(v.shape[1] for v in qs),
         samples=len(qs),
         middle=middle,
         step=seen.step,
     )
+
+
+def _group_sums(
+    xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
+) -> tuple[Array, Array, Array, Array, float]:
+    """qq, xq, q, x and squares of one group's columns in some samples."""
+    x0, q0 = (m.astype(np.int32) for m in middle)
+    x, q = (v[0] if len(v) == 1 else np.concatenate(v) for v in (xs, qs))
+    xq = linear_algebra.inner_products(x, q, (x0, q0))
+    sums = [v.sum(axis=0, dtype=np.int64) - len(v) * m for v, m in ((q, q0), (x, x0))]
+    if any(len(v) * FEW < v.shape[1] for v in qs):
+        squares = sum(_few_squares(v, q0) for v in qs)
+        return linear_algebra.inner_products(q, q, (q0, q0)), xq, *sums, squares
+    owns = (linear_algebra.inner_products(v, v, (q0, q0)) for v in qs)
+    qq, squares = np.zeros(xq.shape[1:] * 2, np.int64), 0.0
+    for own in owns:
+        qq, squares = qq + own, squares + _beside(own.astype(np.float64)[None])
+    return qq, xq, *sums, squares
+
+
+def _few_squares(v: Whole, middle: Whole) -> float:
+    """`_beside` of v' v, by v v', which has the same sum of squares and is smaller for few rows."""
+    outer = linear_algebra.outer_products(v, middle).astype(np.float64)
+    powers = ((v - middle).astype(np.float64) ** 2).sum(axis=0)
+    return float((outer * outer).sum() - (powers * powers).sum())
 
 
 def second_moments(s: MomentSums) -> SecondMoments:
@@ -200,26 +230,6 @@ def _outer(a: Reals, b: Reals) -> Reals:
     return a[:, :, None] * b[:, None, :]
 
 
-def _sum(arrays: Iterable[Reals]) -> Reals:
-    """In order, without keeping them."""
-    total: Reals | None = None
-    for array in arrays:
-        total = array if total is None else total + array
-    assert total is not None
-    return total
-
-
-def _products(columns: Sequence[Reals]) -> tuple[Reals, float]:
-    """The sum over samples of their second moments, and of these squared, off the diagonal."""
-    total, squares = np.zeros(()), 0.0
-    for v in columns:
-        small = v.shape[1] * np.abs(v).max(initial=0.0) ** 2 < EXACT
-        v = v.astype(np.float32) if small else v
-        own = (v.swapaxes(1, 2) @ v).astype(np.float64)
-        total, squares = total + own, squares + _beside(own)
-    return total, squares
-
-
 def _beside(products: Reals) -> float:
     """The sum of squares off the diagonal."""
     squared = products * products
@@ -245,17 +255,20 @@ def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(total, wanted, replace=False))
 
 
-def columns(node: Node, x: Reals, places: NDArray[np.int64]) -> Reals:
-    """What meets the weights at these outputs: [groups, places, k], k as weights lie."""
+def columns(node: Node, x: Array, step: float, places: NDArray[np.int64]) -> Whole:
+    """Steps of what meets the weights at these outputs: [groups, places, k], k as weights lie."""
     if node.op == "FullyConnected":
-        return x.reshape(1, -1, x.shape[-1])[:, places]
-    top, left, bottom, right = node.attrs["pads"]
-    _, kh, kw, _ = node.input(1).shape
-    (sh, sw), (dh, dw) = node.attrs["stride"], node.attrs["dilation"]
-    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
-    extent = ((kh - 1) * dh + 1, (kw - 1) * dw + 1)
-    windows = sliding_window_view(padded, extent, axis=(1, 2))[:, ::sh, ::sw, :, ::dh, ::dw]
-    taken = windows[np.unravel_index(places, node.output.shape[:3])]
-    groups = int(node.attrs["groups"])
-    split = taken.reshape(len(places), groups, -1, kh, kw)
-    return np.ascontiguousarray(split.transpose(1, 0, 3, 4, 2)).reshape(groups, len(places), -1)
+        rows = x.size // x.shape[-1]
+        alone = Windows((1, rows, x.shape[-1]), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, rows))
+        return linear_algebra.columns(alone, x, step, places)
+    attrs, kernel, output = node.attrs, node.input(1).shape, node.output.shape
+    windows = Windows(
+        x.shape[1:],
+        int(attrs["groups"]),
+        kernel[1:3],
+        attrs["stride"],
+        attrs["dilation"],
+        attrs["pads"][:2],
+        output[1:3],
+    )
+    return linear_algebra.columns(windows, x, step, places)

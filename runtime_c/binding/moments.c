@@ -1,0 +1,168 @@
+#include "toolkit.h"
+
+#include <math.h>
+#include <string.h>
+
+static int32_t whole(float x, double step, int32_t *most)
+{
+    double v = rint((double)x / step);
+    int32_t q = !(v < INT32_MAX) ? INT32_MAX : v <= -INT32_MAX ? -INT32_MAX : (int32_t)v;
+    int32_t size = q < 0 ? -q : q;
+    *most = size > *most ? size : *most;
+    return q;
+}
+
+int32_t ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
+                       int32_t *out, int32_t pitch)
+{
+    int32_t depth = w->channels / w->groups, most = 0;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t *to = out + (size_t)i * pitch;
+        int32_t line = places[i] / w->output_w, image = line / w->output_h;
+        const float *input = x + (size_t)image * w->height * w->width * w->channels;
+        int32_t y = line % w->output_h * w->stride_h - w->top;
+        int32_t at = places[i] % w->output_w * w->stride_w - w->left;
+        for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {
+            for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {
+                if (row < 0 || row >= w->height || column < 0 || column >= w->width) {
+                    memset(to, 0, (size_t)depth * sizeof *to);
+                } else {
+                    const float *from = input + ((size_t)row * w->width + column) * w->channels + w->group * depth;
+                    for (int32_t c = 0; c < depth; c++) to[c] = whole(from[c], step, &most);
+                }
+                to += depth;
+            }
+        }
+    }
+    return most;
+}
+
+void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,
+                    int32_t pitch)
+{
+    enum { BLOCK = 32 };
+    memset(out, 0, (size_t)(transposed ? k : rows) * pitch * sizeof *out);
+    for (int32_t start = 0; start < rows; start += BLOCK) {
+        int32_t end = start + BLOCK < rows ? start + BLOCK : rows;
+        if (transposed) {
+            for (int32_t j = 0; j < k; j++)
+                for (int32_t i = start; i < end; i++)
+                    out[(size_t)j * pitch + i] = (int16_t)(x[(size_t)i * k + j] - middle[j]);
+        } else {
+            for (int32_t i = start; i < end; i++)
+                for (int32_t j = 0; j < k; j++)
+                    out[(size_t)i * pitch + j] = (int16_t)(x[(size_t)i * k + j] - middle[j]);
+        }
+    }
+}
+
+enum { SIDE = 4, STEP = 32 };
+
+/* Sums of products of SIDE rows with SIDE others over `length` columns, whole steps: no sum leaves 32 bits. */
+typedef void block(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int32_t *out);
+
+static void block_plain(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int32_t *out)
+{
+    for (int32_t i = 0; i < SIDE; i++) {
+        for (int32_t j = 0; j < SIDE; j++) {
+            int32_t sum = 0;
+            for (int32_t c = 0; c < length; c++) sum += a[i * pitch + c] * b[j * pitch + c];
+            out[i * SIDE + j] = sum;
+        }
+    }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+__attribute__((target("avx2"))) static void block_avx2(const int16_t *a, const int16_t *b, size_t pitch, int32_t length,
+                                                       int32_t *out)
+{
+    for (int32_t i = 0; i < SIDE; i += 2, a += 2 * pitch, out += 2 * SIDE) {
+        __m256i sums[2][SIDE];
+        for (int32_t j = 0; j < SIDE; j++) sums[0][j] = sums[1][j] = _mm256_setzero_si256();
+        for (int32_t c = 0; c < length; c += STEP / 2) {
+            __m256i x = _mm256_loadu_si256((const __m256i *)(a + c));
+            __m256i y = _mm256_loadu_si256((const __m256i *)(a + pitch + c));
+            for (int32_t j = 0; j < SIDE; j++) {
+                __m256i w = _mm256_loadu_si256((const __m256i *)(b + j * pitch + c));
+                sums[0][j] = _mm256_add_epi32(sums[0][j], _mm256_madd_epi16(x, w));
+                sums[1][j] = _mm256_add_epi32(sums[1][j], _mm256_madd_epi16(y, w));
+            }
+        }
+        for (int32_t j = 0; j < 2 * SIDE; j++) {
+            __m256i v = sums[j / SIDE][j % SIDE];
+            __m128i s = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+            s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+            out[j] = _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+        }
+    }
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vnni"))) static void
+block_vnni(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int32_t *out)
+{
+    __m512i sums[SIDE][SIDE];
+    for (int32_t j = 0; j < SIDE * SIDE; j++) sums[j / SIDE][j % SIDE] = _mm512_setzero_si512();
+    for (int32_t c = 0; c < length; c += STEP) {
+        __m512i x[SIDE];
+        for (int32_t i = 0; i < SIDE; i++) x[i] = _mm512_loadu_si512(a + i * pitch + c);
+        for (int32_t j = 0; j < SIDE; j++) {
+            __m512i w = _mm512_loadu_si512(b + j * pitch + c);
+            for (int32_t i = 0; i < SIDE; i++) sums[i][j] = _mm512_dpwssd_epi32(sums[i][j], x[i], w);
+        }
+    }
+    for (int32_t j = 0; j < SIDE * SIDE; j++) out[j] = _mm512_reduce_add_epi32(sums[j / SIDE][j % SIDE]);
+}
+
+static block *best_block(void)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) return block_vnni;
+    return __builtin_cpu_supports("avx2") ? block_avx2 : block_plain;
+}
+#else
+static block *best_block(void)
+{
+    return block_plain;
+}
+#endif
+
+/* Sums of SIDE rows of a with SIDE rows of b into `sums`. */
+static void dot_block(block *part, const int16_t *a, const int16_t *b, int32_t pitch, int32_t length, int64_t *sums)
+{
+    int32_t found[SIDE * SIDE];
+    memset(sums, 0, SIDE * SIDE * sizeof *sums);
+    for (int32_t start = 0; start < pitch; start += length) {
+        int32_t left = pitch - start < length ? pitch - start : length;
+        part(a + start, b + start, (size_t)pitch, left, found);
+        for (int32_t i = 0; i < SIDE * SIDE; i++) sums[i] += found[i];
+    }
+}
+
+void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
+                int64_t *out)
+{
+    enum { PANEL = 64 };
+    block *part = best_block();
+    int64_t sums[SIDE * SIDE], whole_steps = INT32_MAX / (most > 0 ? most : 1) / STEP;
+    int32_t length = whole_steps * STEP > pitch ? pitch : (int32_t)whole_steps * STEP;
+    if (length < STEP) {
+        part = block_plain;
+        length = 1;
+    }
+    for (int32_t panel = 0; panel < n; panel += PANEL) {
+        int32_t end = panel + PANEL < n ? panel + PANEL : n;
+        for (int32_t i = 0; i < m; i += SIDE) {
+            for (int32_t j = panel; j < end; j += SIDE) {
+                if (same && j + SIDE <= i) continue;
+                dot_block(part, a + (size_t)i * pitch, b + (size_t)j * pitch, pitch, length, sums);
+                for (int32_t r = i; r < i + SIDE && r < m; r++)
+                    for (int32_t c = j; c < j + SIDE && c < n; c++)
+                        out[(size_t)r * n + c] = sums[(r - i) * SIDE + c - j];
+            }
+        }
+    }
+    for (int32_t i = 0; same && i < m; i++)
+        for (int32_t j = 0; j < i; j++) out[(size_t)i * n + j] = out[(size_t)j * n + i];
+}

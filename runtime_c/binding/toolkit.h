@@ -1,0 +1,53 @@
+/* Arithmetic of the quantizer, for the host's Python alone: no part of the runtime. */
+#ifndef EDGEKIT_BINDING_TOOLKIT_H
+#define EDGEKIT_BINDING_TOOLKIT_H
+
+#include <stdint.h>
+
+/* [cdef] */
+/* Where inputs of a convolution [n, height, width, channels] meet its kernel, for `group` of `groups`. */
+typedef struct {
+    int32_t height, width, channels, groups, group;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
+    int32_t output_h, output_w;
+} ek_windows;
+
+/* out [places, kernel_h * kernel_w * channels / groups], rows `pitch` apart: round(x / step), half to even, at the
+   outputs numbered `places`; 0 beyond the borders. Returns the largest magnitude; what does not fit int32 counts as
+   INT32_MAX. */
+int32_t ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
+                       int32_t *out, int32_t pitch);
+
+/* out [rows, pitch], or `transposed` [k, pitch] = x [rows, k] - middle [k], zeros behind; all must fit. */
+void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,
+                    int32_t pitch);
+
+/* out [m, n] = a [m, pitch] b' [n, pitch]: exact sums of products, each of which is at most `most` in magnitude. pitch
+   is a multiple of 32; behind the last row of each there are 3 more to read. `same`: a is b, m is n. */
+void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
+                int64_t *out);
+
+/* out [n, l] = a [n, k] m [k, l], summed in order of k. */
+void ek_product_f64(const double *a, const double *m, int32_t n, int32_t k, int32_t l, double *out);
+
+/* Upper triangular r [k, k] with r' r = h, in place of h; what is below the diagonal becomes 0. Updates come in the
+   order of rows. */
+void ek_cholesky_f64(double *h, int32_t k);
+
+/* y r^-1, in place of y [n, k]. */
+void ek_divide_f64(double *y, const double *r, int32_t n, int32_t k);
+
+/* y t^-1, in place of y [n, k]; t is lower triangular. */
+void ek_divide_transposed_f64(double *y, const double *t, int32_t n, int32_t k);
+
+/* Babai's nearest plane: integers z [n, k] in [-limit, limit], in steps [n, k], for y [n, k], which is used up; t is
+   lower triangular. */
+void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32_t n, int32_t k, double limit,
+                          double *z);
+
+/* Coordinate descent from z [n, k], in place, at most `sweeps` times; gradient [n, k] = z * steps h - b, kept so. */
+void ek_descend_f64(double *z, double *gradient, const double *h, const double *steps, int32_t n, int32_t k,
+                    double limit, int32_t sweeps);
+/* [/cdef] */
+
+#endif

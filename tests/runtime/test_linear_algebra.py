@@ -1,0 +1,135 @@
+"""Sums and triangular systems of the quantizer against numpy: exact, or in the order said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+from edgekit.toolkit.runtime import linear_algebra
+from edgekit.toolkit.runtime.linear_algebra import Windows
+
+
+def whole(rows, k, most, seed=0):
+    """Integers up to `most` in magnitude, the largest among them; the last column is constant."""
+    found = np.random.default_rng(seed).integers(-most, most + 1, (rows, k)).astype(np.int32)
+    found[0] = most
+    found[:, -1] = -most
+    return found
+
+
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 1, 1), (7, 5, 4), (100, 9, 130), (700, 67, 6)])
+@pytest.mark.parametrize(("a_most", "b_most"), [(255, 4000), (1, 32767), (32767, 32767),
+                                                (255, 1 << 22), (1 << 30, 3)])  # fmt: skip
+def test_inner_products_are_exact(rows, k, n, a_most, b_most):
+    a, b = whole(rows, k, a_most), whole(rows, n, b_most, 1)
+    middle = np.full(k, 100, np.int32), np.arange(n, dtype=np.int32)
+    x, y = (v.astype(np.int64) - m for v, m in zip((a, b), middle, strict=True))
+    assert np.array_equal(linear_algebra.inner_products(a, b, middle), x.T @ y)
+
+
+@pytest.mark.parametrize("most", [255, 20_000, 1 << 20])
+def test_outer_products_are_exact_and_those_with_themselves(most):
+    a, middle = whole(70, 45, most), np.arange(45, dtype=np.int32)
+    x = a.astype(np.int64) - middle
+    assert np.array_equal(linear_algebra.outer_products(a, middle), x @ x.T)
+    assert np.array_equal(linear_algebra.inner_products(a, a, (middle, middle)), x.T @ x)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_columns_are_rounded_windows_of_each_image(groups):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2, 9, 8, 6)).astype(np.float32)
+    w = Windows((9, 8, 6), groups, (3, 2), (2, 1), (1, 3), (1, 2), (4, 8))
+    padded = np.pad(np.rint(x.astype(np.float64) / 0.01), ((0, 0), (1, 1), (2, 2), (0, 0)))
+    windows = sliding_window_view(padded, (3, 4), axis=(1, 2))[:, ::2, ::1, :, ::1, ::3][:, :4, :8]
+    wanted = windows.reshape(64, groups, 6 // groups, 3, 2).transpose(1, 0, 3, 4, 2)
+    places = np.array([0, 5, 31, 32, 40, 63])
+    found = linear_algebra.columns(w, x, 0.01, places)
+    assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, places])
+
+
+def test_columns_that_no_integer_holds_are_the_largest():
+    alone = Windows((1, 1, 4), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
+    x = np.array([np.inf, -np.inf, 1e30, -1e30], np.float32).reshape(1, 1, 1, 4)
+    most = np.iinfo(np.int32).max
+    found = linear_algebra.columns(alone, x, 1.0, np.array([0]))
+    assert found.ravel().tolist() == [most, -most, most, -most]
+
+
+def system(k, rows=5, groups=2):
+    rng = np.random.default_rng(k)
+    x = rng.normal(size=(groups, 2 * k + 3, k))
+    return x.swapaxes(1, 2) @ x + np.eye(k), rng.normal(size=(groups, rows, k))
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
+def test_a_product_has_the_bits_of_sums_in_order(k):
+    m, a = system(k)
+    total = np.zeros(a.shape)
+    for j in range(k):
+        total += a[:, :, j, None] * m[:, None, j, :]
+    assert np.array_equal(linear_algebra.product(a, m), total)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
+def test_the_triangular_factor_has_the_bits_of_updates_in_order(k):
+    h, _ = system(k)
+    left, wanted = h.copy(), np.zeros_like(h)
+    for j in range(k):
+        row = left[:, j, j:] / np.sqrt(left[:, j, j])[:, None]
+        wanted[:, j, j:] = row
+        left[:, j + 1 :, j + 1 :] -= row[:, 1:, None] * row[:, None, 1:]
+    found = linear_algebra.cholesky(h)
+    assert np.array_equal(found, wanted)
+    assert np.allclose(found.swapaxes(1, 2) @ found, h)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
+def test_divisions_have_the_bits_of_updates_in_order(k):
+    h, b = system(k)
+    r = linear_algebra.cholesky(h)
+    y = b.copy()
+    for j in range(k):
+        y[:, :, j] /= r[:, j, j, None]
+        y[:, :, j + 1 :] -= y[:, :, j, None] * r[:, None, j, j + 1 :]
+    assert np.array_equal(linear_algebra.divided(b, r), y)
+    assert np.allclose(y @ r, b)
+    z = y.copy()
+    for j in range(k - 1, -1, -1):
+        z[:, :, j] /= r[:, j, j, None]
+        z[:, :, :j] -= z[:, :, j, None] * r[:, None, :j, j]
+    assert np.array_equal(linear_algebra.divided_transposed(y, r), z)
+    assert np.allclose(z @ h, b)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
+def test_the_nearest_plane_has_the_bits_of_its_definition(k):
+    h, b = system(k)
+    r, steps = (
+        linear_algebra.cholesky(h),
+        0.1 + np.abs(np.random.default_rng(1).normal(size=b.shape)),
+    )
+    left, wanted = b.copy(), np.zeros_like(b)
+    for j in range(k - 1, -1, -1):
+        unit = steps[:, :, j]
+        wanted[:, :, j] = np.clip(np.rint(left[:, :, j] / r[:, j, j, None] / unit), -7, 7)
+        left[:, :, : j + 1] -= (wanted[:, :, j] * unit)[:, :, None] * r[:, None, : j + 1, j]
+    assert np.array_equal(linear_algebra.nearest_plane(b, r, steps, 7), wanted)
+
+
+@pytest.mark.parametrize("sweeps", [1, 8])
+def test_descent_has_the_bits_of_its_definition(sweeps):
+    h, b = system(23)
+    steps = np.full(b.shape, 0.02)
+    z = np.zeros(b.shape)
+    gradient = -b
+    found = linear_algebra.descend(z, gradient, h, steps, 7, sweeps)
+    for _ in range(sweeps):
+        for j in range(23):
+            best = z[:, :, j] - gradient[:, :, j] / h[:, j, j, None] / steps[:, :, j]
+            move = np.clip(np.rint(best), -7, 7) - z[:, :, j]
+            z[:, :, j] += move
+            gradient += (move * steps[:, :, j])[:, :, None] * h[:, None, j]
+    assert np.array_equal(found[0], z) and np.array_equal(found[1], gradient)
+    assert z.any()

@@ -1,0 +1,193 @@
+"""Sums of products and triangular systems of the quantizer, in C (runtime_c/binding/toolkit.h).
+
+Sums of whole numbers are exact. Those of floats come in one order, without contraction: the same
+input gives the same bits on every machine, whatever BLAS and threads it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...runtime_c._ffi import ffi, lib
+from ..ir import Array
+
+Reals = NDArray[np.float64]
+Whole = NDArray[np.int32]
+
+_STEP = 32
+_SPARE = 3
+"""Columns that rows are padded to whole numbers of, and rows behind the last that are read."""
+_DIGIT = 4096
+_LARGEST = 32767
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Where an input [height, width, channels] meets a kernel: `pads` are top and left, `output` is
+    [height, width]."""
+
+    shape: tuple[int, ...]
+    groups: int
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pads: tuple[int, ...]
+    output: tuple[int, ...]
+
+
+def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int64]) -> Whole:
+    """round(x / step), of x [n, height, width, channels], where outputs' `places` meet the weights:
+    [groups, places, k], 0 outside."""
+    groups, k = windows.groups, windows.shape[2] // windows.groups * int(np.prod(windows.kernel))
+    real, at = np.ascontiguousarray(x, np.float32), places.astype(np.int32)
+    found: Whole = np.empty((groups, len(at), k), np.int32)
+    for g in range(groups):
+        lib.ek_columns_f32(
+            ffi.new("ek_windows *", _fields(windows, g)),
+            _pointer("float", real),
+            step,
+            _pointer("int32_t", at),
+            len(at),
+            _pointer("int32_t", found[g]),
+            k,
+        )
+    return found
+
+
+def _fields(w: Windows, group: int) -> list[int]:
+    return [*w.shape, w.groups, group, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
+
+
+def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> NDArray[np.int64]:
+    """(a - its middle)' (b - its middle) [k, l] of rows a [n, k] and b [n, l], exactly."""
+    same = a is b
+    left = _digits(a, middle[0], True)
+    right = left if same else _digits(b, middle[1], True)
+    return _product(left, right, (a.shape[1], b.shape[1]), same)
+
+
+def outer_products(a: Whole, middle: Whole) -> NDArray[np.int64]:
+    """(a - its middle) (a - its middle)' [n, n] of rows a [n, k], exactly."""
+    rows = _digits(a, middle, False)
+    return _product(rows, rows, (len(a), len(a)), True)
+
+
+Digits = list[tuple[NDArray[np.int16], int]]
+"""Parts of whole numbers that fit 16 bits, lowest first, and the largest magnitude of each."""
+
+
+def _digits(x: Whole, middle: Whole, transposed: bool) -> Digits:
+    largest = _largest(x) + _largest(middle)
+    if largest <= _LARGEST:
+        return [(_centred(x, middle, transposed), largest)]
+    rest, found, none = x.astype(np.int64) - middle, Digits(), np.zeros_like(middle)
+    while True:
+        last = _largest(rest) <= _LARGEST
+        digit = rest if last else (rest + _DIGIT // 2) % _DIGIT - _DIGIT // 2
+        found.append((_centred(digit.astype(np.int32), none, transposed), _largest(digit)))
+        if last:
+            return found
+        rest = (rest - digit) // _DIGIT
+
+
+def _largest(x: NDArray[Any]) -> int:
+    return max(int(x.max(initial=0)), -int(x.min(initial=0)))
+
+
+def _centred(x: Whole, middle: Whole, transposed: bool) -> NDArray[np.int16]:
+    rows, length = x.shape[::-1] if transposed else x.shape
+    pitch = max(-(-length // _STEP) * _STEP, _STEP)
+    out = np.empty((rows + _SPARE, pitch), np.int16)
+    out[rows:] = 0
+    x, middle = (np.ascontiguousarray(v, np.int32) for v in (x, middle))
+    pointers = (_pointer("int32_t", v) for v in (x, middle))
+    lib.ek_centred_s16(*pointers, *x.shape, transposed, _pointer("int16_t", out), pitch)
+    return out
+
+
+def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
+    total: NDArray[np.int64] = np.zeros(shape, np.int64)
+    for i, (x, x_most) in enumerate(a):
+        for j, (y, y_most) in enumerate(b):
+            part = np.empty(shape, np.int64)
+            lib.ek_dot_s16(
+                _pointer("int16_t", x),
+                _pointer("int16_t", y),
+                *shape,
+                x.shape[1],
+                x_most * y_most,
+                same and x is y,
+                _pointer("int64_t", part),
+            )
+            total += part * _DIGIT ** (i + j)
+    return total
+
+
+def product(a: Reals, m: Reals) -> Reals:
+    """a [g, n, k] @ m [g, k, l], summed in order."""
+    a, m = _reals(a), _reals(m)
+    found: Reals = np.empty((*a.shape[:2], m.shape[2]))
+    for x, y, out in zip(a, m, found, strict=True):
+        lib.ek_product_f64(_real(x), _real(y), *x.shape, y.shape[1], _real(out))
+    return found
+
+
+def cholesky(h: Reals) -> Reals:
+    """Upper triangular r with r' r = h [g, k, k], which must be positive definite."""
+    found: Reals = np.array(h, np.float64, order="C")
+    for r in found:
+        lib.ek_cholesky_f64(_real(r), len(r))
+    return found
+
+
+def divided(b: Reals, r: Reals) -> Reals:
+    """b [g, n, k] r^-1, r upper triangular [g, k, k]."""
+    found, r = np.array(b, np.float64, order="C"), _reals(r)
+    for y, one in zip(found, r, strict=True):
+        lib.ek_divide_f64(_real(y), _real(one), *y.shape)
+    return found
+
+
+def divided_transposed(b: Reals, r: Reals) -> Reals:
+    """b [g, n, k] r'^-1, r upper triangular [g, k, k]."""
+    found, t = np.array(b, np.float64, order="C"), _reals(r.swapaxes(1, 2))
+    for y, one in zip(found, t, strict=True):
+        lib.ek_divide_transposed_f64(_real(y), _real(one), *y.shape)
+    return found
+
+
+def nearest_plane(y: Reals, r: Reals, steps: Reals, limit: int) -> Reals:
+    """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first."""
+    y, t, steps = np.array(y, np.float64, order="C"), _reals(r.swapaxes(1, 2)), _reals(steps)
+    found: Reals = np.empty_like(y)
+    for one, lower, unit, z in zip(y, t, steps, found, strict=True):
+        lib.ek_nearest_plane_f64(_real(one), _real(lower), _real(unit), *one.shape, limit, _real(z))
+    return found
+
+
+def descend(
+    z: Reals, gradient: Reals, h: Reals, steps: Reals, limit: int, sweeps: int
+) -> tuple[Reals, Reals]:
+    """(z [g, n, k] after coordinate descent, its gradient), from z and its gradient."""
+    z, gradient = (np.array(v, np.float64, order="C") for v in (z, gradient))
+    h, steps = _reals(h), _reals(steps)
+    for one, g, curve, unit in zip(z, gradient, h, steps, strict=True):
+        pointers = (_real(v) for v in (one, g, curve, unit))
+        lib.ek_descend_f64(*pointers, *one.shape, limit, sweeps)
+    return z, gradient
+
+
+def _reals(x: Reals) -> Reals:
+    return np.ascontiguousarray(x, np.float64)
+
+
+def _real(x: Reals) -> Any:
+    return _pointer("double", x)
+
+
+def _pointer(kind: str, array: NDArray[Any]) -> Any:
+    return ffi.cast(f"{kind} *", array.ctypes.data)

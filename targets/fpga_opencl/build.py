@@ -15,7 +15,7 @@ from ...toolkit.device.process import require, run
 from ...toolkit.files import read_edge
 from ...toolkit.format.reader import read
 from ...toolkit.format.strip import strip
-from .config import FOLDER, HEADER, KERNELS, Config
+from .config import FOLDER, HEADER, KERNELS, Config, kernels
 from .estimate import Estimate, estimate
 from .partition import Placed, boundaries, partition
 
@@ -56,7 +56,7 @@ def build_for_fpga(
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "out"
         staged.mkdir()
-        shutil.copy(KERNELS, staged)
+        (staged / KERNELS).write_text(kernels())
         (staged / HEADER).write_text(config.header())
         (staged / "model.edge").write_bytes(strip(data))
         (staged / "estimate.json").write_text(json.dumps(found.to_json(), indent=2) + "\n")

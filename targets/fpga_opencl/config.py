@@ -8,12 +8,20 @@ from pathlib import Path
 from ...toolkit.errors import UserError
 
 FOLDER = Path(__file__).parent
-KERNELS = FOLDER / "edgekit.cl"
+KERNELS = "edgekit.cl"
+"""The program's file, as `kernels` has it."""
+STAGES = ("links", "window", "mac", "finish")
+"""The program's parts in their order, files of kernels/."""
 SIZES = (2, 4, 8, 16, 32, 64)
 """What `vec` and `lanes` may be."""
 HEADER = "edgekit_config.h"
 EMULATED_DEPTH = 65536
 """Channel depth under emulation, where a shallow channel makes stages wait for each other."""
+
+
+def kernels() -> str:
+    """The OpenCL program: all parts as one source, since vendors' compilers take one file."""
+    return "\n".join((FOLDER / "kernels" / f"{part}.cl").read_text() for part in STAGES)
 
 
 @dataclass(frozen=True)
@@ -76,4 +84,4 @@ class Config:
         )
 
 
-__all__ = ["EMULATED_DEPTH", "FOLDER", "HEADER", "KERNELS", "SIZES", "Config"]
+__all__ = ["EMULATED_DEPTH", "FOLDER", "HEADER", "KERNELS", "SIZES", "Config", "kernels"]

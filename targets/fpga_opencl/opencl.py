@@ -13,7 +13,7 @@ from ...toolkit.files import read_edge, read_file
 from ...toolkit.format.reader import read
 from ...toolkit.runtime import MAX_MEMORY, Model
 from .accelerator import AcceleratedSession, Accelerator, OpenClDevice, opencl_devices
-from .config import KERNELS, Config
+from .config import Config, kernels
 from .partition import partition
 
 _KNOWN = {"pocl": "Portable Computing Language", "intel-fpga-emulator": "FPGA Emulation"}
@@ -69,7 +69,7 @@ def program_for(device: OpenClDevice, program: str | Path | None) -> bytes:
             f"{device.name} takes a compiled program, not source: give its .aocx or .xclbin to "
             "OpenClSession(program=...); `edgekit build --target fpga_opencl` says how it is made"
         )
-    return KERNELS.read_bytes()
+    return kernels().encode()
 
 
 class OpenClSession(AcceleratedSession):

@@ -25,7 +25,7 @@ import numpy as np
 
 from edgekit.targets.fpga_opencl import opencl
 from edgekit.targets.fpga_opencl.accelerator import AcceleratedSession, Accelerator
-from edgekit.targets.fpga_opencl.config import KERNELS, Config
+from edgekit.targets.fpga_opencl.config import Config, kernels
 from edgekit.targets.fpga_opencl.estimate import estimate, resources
 from edgekit.targets.fpga_opencl.loops import loops_of
 from edgekit.toolkit.format.model import EdgeModel
@@ -69,7 +69,7 @@ _TURNS = {  # kernel: heads of loops, and what stands for one turn in each
 
 def counting_kernels() -> bytes:
     """edgekit.cl in which each stage prints how often its innermost loops turned."""
-    parts = KERNELS.read_text().split("__kernel ")
+    parts = kernels().split("__kernel ")
     for i, part in enumerate(parts):
         name = next((n for n in _TURNS if f"EK_TASK void {n}(" in part), None)
         if name is None:

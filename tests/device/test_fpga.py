@@ -19,7 +19,7 @@ import pytest
 from edgekit.targets.fpga_opencl import opencl
 from edgekit.targets.fpga_opencl.accelerator import AcceleratedSession, Accelerator
 from edgekit.targets.fpga_opencl.build import build_for_fpga
-from edgekit.targets.fpga_opencl.config import KERNELS, Config
+from edgekit.targets.fpga_opencl.config import Config, kernels
 from edgekit.targets.fpga_opencl.estimate import estimate
 from edgekit.targets.fpga_opencl.partition import on_accelerator, partition
 from edgekit.toolkit.cli import main
@@ -46,7 +46,7 @@ def limit():
 @cache
 def _opened(name, channels, config):
     device = opencl.choose(name)
-    return Accelerator(device, KERNELS.read_bytes(), config.options(channels))
+    return Accelerator(device, kernels().encode(), config.options(channels))
 
 
 def opened(name, channels=False, config=Config()):  # noqa: B008 (frozen)
@@ -182,7 +182,7 @@ def test_a_device_out_of_memory_is_said():
     device = opened("pocl").device
     model = fpga_layers.conv(np.random.default_rng(3), 1, 64, 64, 16, 64, (3, 3))
     data, _ = partition(model, Config())
-    source = KERNELS.read_bytes()
+    source = kernels().encode()
     small = Accelerator(device, source, Config().options(False), memory_bytes=50_000)
     with small, pytest.raises(UserError, match=r"out of memory: .* bytes for"):
         AcceleratedSession(data, small)
@@ -197,10 +197,10 @@ sys.path.insert(0, {os.path.dirname(__file__)!r})
 import fpga_layers
 from edgekit.targets.fpga_opencl import opencl
 from edgekit.targets.fpga_opencl.accelerator import AcceleratedSession, Accelerator
-from edgekit.targets.fpga_opencl.config import KERNELS, Config
+from edgekit.targets.fpga_opencl.config import Config, kernels
 from edgekit.targets.fpga_opencl.partition import partition
 device = opencl.choose("pocl")
-slow = KERNELS.read_bytes().replace(b"uint received = 0;", b"uint received = 0;"
+slow = kernels().encode().replace(b"uint received = 0;", b"uint received = 0;"
     b" for (volatile long i = 0; i < 3000000000000; i++) {{ }}", 1)
 acc = Accelerator(device, slow, Config().options(False), seconds=1.0)
 data, _ = partition(fpga_layers.conv(np.random.default_rng(3), 1, 4, 4, 4, 4, (1, 1)), Config())

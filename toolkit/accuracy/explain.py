@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ..decibels import EXACT_DB, ratio_db
 from ..format.describe import op_dtype, op_type
 from ..format.reader import read
-from ..ir import Array, Graph, Node
+from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Score, macs_of
 from ..quantize.ranges.candidate_evaluation import SIGNIFICANCE
@@ -32,8 +31,9 @@ from .causes import (
 )
 from .explanation import SHARE, Explanation, LayerCost
 from .layer_statistics import LayerStatistics
+from .layers import Layers
 from .rounding_simulation import Rounding, simulated
-from .shared_scale_groups import SumGroups, shared_ranges
+from .shared_scale_groups import SumGroups
 from .simulated_model import base_of, simulated_model_of
 
 SAMPLES = 32
@@ -91,19 +91,12 @@ class _Explainer:
     def __init__(
         self, activations: ActivationStatistics, unseen: bool, progress: Progress | None
     ) -> None:
-        self.activations, self.simulated_model, self.all = (
-            activations,
-            activations.simulated_model,
-            activations.all,
-        )
-        self.unseen, self.progress = unseen, progress
+        self.activations, self.all = activations, activations.all
+        self.simulated_model = activations.simulated_model
+        self.layers, self.progress = Layers(activations, unseen), progress
         self.trials = activations.trials
-        self.options: dict[str, Any] = self.simulated_model.model.provenance.settings
         self.types = {o.name: o for o in self.simulated_model.model.ops}
-        self.shared, self.sums = (
-            shared_ranges(self.simulated_model),
-            SumGroups(self.simulated_model),
-        )
+        self.sums = SumGroups(self.simulated_model)
         self.finer: dict[tuple[str, ...], float | None] = {}
         self.alone: dict[str, Score] = {}
         self.better: Score
@@ -202,7 +195,7 @@ class _Explainer:
 
         A remedy for one thing must be better than chance, and bring most of what float would.
         """
-        layer = self._layer_of(name)
+        layer = self.layers.layer(name)
         freed = self._measure(self.all.without({name}, {name}))
         whole = max(_cost(base) - _cost(freed), 0.0)
         best, best_gain = None, 0.0
@@ -276,62 +269,6 @@ class _Explainer:
                 return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain)
         return _Found(coarse_steps(layer.statistics), self._gain_by_finer(name, base=base))
 
-    def _layer_of(self, name: str) -> Layer:
-        samples = self.options.get("samples")
-        return Layer(
-            name,
-            self.activations.statistics[name],
-            self.simulated_model.constants.get(name, {}),
-            self._weights_that_read(name),
-            self.shared.get(name),
-            name in self._read_by_softmaxes,
-            name in self._read_by_tables,
-            self.unseen,
-            str(self.options.get("observer", "auto")),
-            samples if isinstance(samples, int) else None,
-            str(self.options.get("rounding", "auto")),
-        )
-
-    def _weights_that_read(self, name: str) -> dict[str, Array]:
-        """Float weights of the nodes that sum over the tensor's channels."""
-        channels = len(self.activations.statistics[name].channel_low)
-        found: dict[str, Array] = {}
-        for node in self._weighted_readers.get(name, []):
-            weight = node.input(1).const
-            if weight is not None and weight.shape[-1] == channels > 1:
-                found[node.output.name] = weight
-        return found
-
-    @cached_property
-    def _read_by_softmaxes(self) -> set[str]:
-        return self._read_by(lambda node: node.op == "Softmax")
-
-    @cached_property
-    def _read_by_tables(self) -> set[str]:
-        kinds = {name: op_type(op.kind) for name, op in self.simulated_model.runs_as.items()}
-        return self._read_by(lambda node: kinds.get(node.output.name) == "Lut")
-
-    def _read_by(self, such: Callable[[Node], bool]) -> set[str]:
-        """Tensors that nothing else reads."""
-        readers, outputs = (
-            self.simulated_model.graph.consumers(),
-            self.simulated_model.graph.output_values(),
-        )
-        return {
-            v.name
-            for v, nodes in readers.items()
-            if v not in outputs and all(such(node) for node in nodes)
-        }
-
-    @cached_property
-    def _weighted_readers(self) -> dict[str, list[Node]]:
-        """Nodes with weights, by the tensor that they read."""
-        found: dict[str, list[Node]] = {}
-        for node in self.simulated_model.graph.nodes:
-            if 1 in self.simulated_model.constants.get(node.output.name, {}):
-                found.setdefault(self.simulated_model.source(node.input(0)).name, []).append(node)
-        return found
-
     def _layer(
         self,
         name: str,
@@ -382,7 +319,7 @@ class _Explainer:
         if not own or (share is not None and not costs):
             return _Found(harmless(f), None) if own and _is_cut(f) else None
         # Of many things that the facts speak for few gain anything: only runs give advice.
-        return _Found(replace(by_statistics(self._layer_of(name)), advice=""), None)
+        return _Found(replace(by_statistics(self.layers.layer(name)), advice=""), None)
 
     def _rounds(self, name: str) -> bool:
         return name in self.all.tensors or name in self.all.weights

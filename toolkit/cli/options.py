@@ -11,111 +11,21 @@ import click
 
 from ...calibration import ImageOptions
 from ..accuracy import FORM, NAMED
-from ..errors import UserError
-from ..quantize import Budget, parse_drop
+from ..quantize import Budget
 from ..runtime import MAX_MEMORY
 from ..state import AUTO, States
+from .values import (
+    BytesOption,
+    ConstantOption,
+    DropOption,
+    NumbersOption,
+    ShapeOption,
+    SizeOption,
+    UnitOption,
+    pair,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
-    """NAME=1,49,10,1"""
-
-    name = "NAME=N,N,..."
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[int, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, _, dims = value.rpartition("=")
-        try:
-            shape = tuple(int(d) for d in dims.split(","))
-        except ValueError:
-            shape = ()
-        if not name or not shape or min(shape) < 1:
-            self.fail(f"'{value}': write it as NAME=1,3,224,224 with positive sizes", param, ctx)
-        return name, shape
-
-
-class NumbersOption(click.ParamType[tuple[float, ...]]):
-    """0.5 or 0.485,0.456,0.406"""
-
-    name = "N[,N...]"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(float(v) for v in value.split(","))
-        except ValueError:
-            text = "write one number, or one per channel, as 0.485,0.456,0.406"
-            self.fail(f"'{value}': {text}", param, ctx)
-
-
-class SizeOption(click.ParamType[tuple[int, int]]):
-    """HxW"""
-
-    name = "HxW"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        parts = value.lower().split("x")
-        if len(parts) != 2 or not all(p.isdigit() and int(p) > 0 for p in parts):
-            self.fail(f"'{value}': write it as 224x224 (height x width)", param, ctx)
-        return int(parts[0]), int(parts[1])
-
-
-class BytesOption(click.ParamType[int]):
-    """60000, 64K, 1.5M or 2G"""
-
-    name = "BYTES"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        if isinstance(value, int):
-            return value
-        text = value.upper().removesuffix("B").removesuffix("I")
-        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
-        try:
-            count = int(float(text[:-1] if unit > 1 else text) * unit)
-        except (ValueError, OverflowError):
-            count = 0
-        if count < 1:
-            self.fail(f"'{value}': write bytes as 60000, 64K, 1.5M or 2G", param, ctx)
-        return count
-
-
-class UnitOption(click.ParamType[float]):
-    """A number that may carry its unit: 0.5%, 30dB."""
-
-    def __init__(self, unit: str, low: float, high: float) -> None:
-        self.unit, self.low, self.high = unit, low, high
-        self.name = f"N{unit}"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            number = float(value.lower().removesuffix(self.unit.lower()))
-        except ValueError:
-            number = float("nan")
-        if not self.low <= number <= self.high:
-            text = f"write it as 0.5{self.unit}, from {self.low:g} to {self.high:g}"
-            self.fail(f"'{value}': {text}", param, ctx)
-        return number
-
-
-class DropOption(click.ParamType[float | str]):
-    """0.5% or, in the metric's own unit, 0.5."""
-
-    name = "N[%]"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
-        try:
-            number, percent = parse_drop(value)
-        except UserError as why:
-            self.fail(str(why), param, ctx)
-        return f"{number!r}%" if percent else number
 
 
 def model_argument(f: F) -> F:
@@ -136,24 +46,6 @@ def shape_option(f: F) -> F:
     )(f)
 
 
-class ConstantOption(click.ParamType[tuple[str, tuple[float, ...]]]):
-    """NAME=16000 or NAME=0,0,1"""
-
-    name = "NAME=N[,N...]"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[float, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, _, numbers = value.rpartition("=")
-        try:
-            found = tuple(float(v) for v in numbers.split(","))
-        except ValueError:
-            found = ()
-        if not name or not found:
-            self.fail(f"'{value}': write it as NAME=16000, or NAME=0,0,1", param, ctx)
-        return name, found
-
-
 def constant_option(f: F) -> F:
     return click.option(
         "--constant",
@@ -167,13 +59,7 @@ def constant_option(f: F) -> F:
 def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> States:
     if values == (AUTO,):
         return AUTO
-    pairs = []
-    for text in values:
-        x, equals, y = text.partition("=")
-        if not (x and equals and y):
-            raise click.BadParameter(f"'{text}' is not IN=OUT, e.g. h0=hn; or give auto alone")
-        pairs.append((x, y))
-    return pairs
+    return [pair(text, "IN=OUT, e.g. h0=hn; or give auto alone") for text in values]
 
 
 def state_option(f: F) -> F:
@@ -224,14 +110,8 @@ def device_option(f: F) -> F:
 
 
 def settings_option(f: F) -> F:
-    def by_name(ctx: Any, option: Any, given: tuple[str, ...]) -> dict[str, str]:
-        pairs = {}
-        for text in given:
-            name, equals, value = text.partition("=")
-            if not (name and equals):
-                raise click.BadParameter(f"'{text}': write it as KEY=VALUE", ctx, option)
-            pairs[name] = value
-        return pairs
+    def by_name(_: Any, __: Any, given: tuple[str, ...]) -> dict[str, str]:
+        return dict(pair(text, "KEY=VALUE") for text in given)
 
     return click.option(
         "--set",

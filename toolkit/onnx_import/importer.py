@@ -10,7 +10,7 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
-from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, WIDE, is_real, numpy_dtype
+from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, is_real, numpy_dtype
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
@@ -25,14 +25,14 @@ from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
 from .control_flow import CONTROL, ControlFlow
 from .distances import as_distances
-from .grids import Quantized
 from .inferred import infer_types
 from .labels import vocabulary
-from .limits import MAX_RANK
 from .narrow import ARITHMETIC, Narrow, doubles, mentions
 from .onnx_process import OnnxError
-from .qoperators import READ
-from .quantized import QuantizedOperators
+from .outputs import Outputs
+from .qdq.grids import Quantized
+from .qdq.operators import QuantizedOperators
+from .qdq.qoperators import READ
 from .refusals import display_name, refusal
 from .source import OnnxModel, sentence
 from .subgraphs import all_names, live_nodes
@@ -80,11 +80,17 @@ class Importer:
         for name, array in self._source.weights.items():
             self._bind_constant(scope, name, array)
         self._walk(self._model.graph, scope)
-        outputs = [self._output(info, scope) for info in self._model.graph.output]
+        outputs = Outputs(self._graph, self._build, self._problems)
+        ports = []
+        for info in self._model.graph.output:
+            value = scope[info.name]
+            if not isinstance(value, _Lost):
+                plain = value.integers if isinstance(value, Quantized) else value
+                ports.append(outputs.port(info, plain))
         if self._problems:
             raise UnsupportedError(self._label, self._problems)
-        self._graph.outputs = [port for port in outputs if port is not None]
-        self._name_outputs()
+        self._graph.outputs = [port for port in ports if port is not None]
+        outputs.name_values()
         if not self._wide:
             for name in doubles([*self._model.graph.input, *self._model.graph.output]):
                 self._narrow.double(name)
@@ -329,62 +335,6 @@ class Importer:
             self._inferred, elements, self._shapes = infer_types(self._source)
             self._elements = elements | self._elements
         return self._inferred.get(name)
-
-    def _output(self, info: onnx.ValueInfoProto, scope: Scope) -> Port | None:
-        value = scope[info.name]
-        if isinstance(value, _Lost):
-            return None
-        if isinstance(value, Quantized):
-            value = value.integers
-        element, labels = info.type.tensor_type.elem_type, self._build.labels_of(value)
-        if info.type.HasField("sequence_type") and labels is not None:  # a ZipMap's maps
-            element = onnx.TensorProto.FLOAT
-        elif element == STRING and labels is None:
-            why = "its strings are not labels that the model names"
-            self._problems.append(Problem(info.name, "output", why, "leave it out"))
-            return None
-        elif not info.type.HasField("tensor_type") or element not in RUNTIME_TYPE:
-            self._problems.append(Problem(info.name, "output", "its type is not supported"))
-            return None
-        if len(value.shape) > MAX_RANK:
-            why = f"it has {len(value.shape)} dimensions; at most {MAX_RANK} are supported"
-            self._problems.append(Problem(info.name, "output", why, "reshape it outside the model"))
-            return None
-        if value.type.size == 0:
-            self._graph.empty_outputs.append(Port(info.name, value, element, value.shape))
-            return None
-        fed = any(port.value is value for port in self._graph.inputs)
-        if fed or value.const is not None:
-            try:
-                value = self._copied(value, info.name)
-            except ValueError as why:
-                self._problems.append(Problem(info.name, "output", str(why)))
-                return None
-        of_text = element == STRING or info.type.HasField("sequence_type")
-        return Port(info.name, value, element, value.shape, labels or () if of_text else ())
-
-    def _copied(self, value: Value, name: str) -> Value:
-        """A value of its own for an output that is an input or a constant."""
-        if value.const is not None:
-            value = self._build.constant(runtime_array(value.const), name)
-        self._build.scope = name
-        if value.dtype in WIDE:
-            return self._build.emit("Cast", [value], to=value.dtype)
-        return self._build.emit(
-            "Copy", [value], dims=(value.type.size,), strides=(1,), offset=0, shape=value.shape
-        )
-
-    def _name_outputs(self) -> None:
-        """Values of outputs get the outputs' names, where a value is one output only."""
-        inputs = {port.name for port in self._graph.inputs}
-        renamed: set[Value] = set()
-        for port in self._graph.outputs:
-            if port.value not in renamed and port.name not in inputs:
-                for other in self._graph.values():
-                    if other.name == port.name and other is not port.value:
-                        other.name = self._build.unique(port.name)
-                port.value.name = port.name
-                renamed.add(port.value)
 
 
 KEEPS_LABELS = frozenset(

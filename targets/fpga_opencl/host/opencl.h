@@ -1,4 +1,4 @@
-/* The accelerator of targets/fpga_opencl/edgekit.cl, driven through OpenCL 1.2.
+/* The accelerator of targets/fpga_opencl/kernels, driven through OpenCL 1.2.
  *
  * For hosts with an operating system: it allocates, and loads the OpenCL loader (libOpenCL.so.1)
  * when a device is asked for. Nothing of OpenCL is needed to build it or to run without it.

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ..ir import Array, TensorType, Value
-from ..ops import FROM_ONNX
-from ..ops._opdef import Builder, OnnxNode, Unsupported
-from .attributes import python_attributes, qualified, type_name
+from ...ir import Array, TensorType, Value
+from ...ops import FROM_ONNX
+from ...ops._opdef import Builder, OnnxNode, Unsupported
+from ..attributes import python_attributes, qualified, type_name
+from ..upgrade import upgrade
 from .grids import (
     LIMITS,
     Grid,
@@ -22,7 +23,6 @@ from .grids import (
     quantized_array,
     spread,
 )
-from .upgrade import upgrade
 
 _TP = onnx.TensorProto
 

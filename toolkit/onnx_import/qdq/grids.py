@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ..ir import Array, QuantParams, Value
-from ..ops._opdef import OnnxNode, Unsupported
-from .attributes import RUNTIME_TYPE, type_name
+from ...ir import Array, QuantParams, Value
+from ...ops._opdef import OnnxNode, Unsupported
+from ..attributes import RUNTIME_TYPE, type_name
 
 _TP = onnx.TensorProto
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Array, Value
-from ..ops._opdef import Unsupported
-from .quantized import Operand, QuantizedOperators, Reader, Result
+from ...ir import Array, Value
+from ...ops._opdef import Unsupported
+from .operators import Operand, QuantizedOperators, Reader, Result
 
 Attrs = dict[str, Any]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ..ir import Value
-from ..ops._opdef import Unsupported
+from ...ir import Value
+from ...ops._opdef import Unsupported
 from .fused import FUSED
 from .grids import Grid, Quantized
-from .quantized import Operand, QuantizedOperators, Reader, Result
+from .operators import Operand, QuantizedOperators, Reader, Result
 
 _TP = onnx.TensorProto
 _MS = "com.microsoft."

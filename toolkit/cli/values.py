@@ -1,0 +1,138 @@
+"""The values of options: what is written on the command line, and what it means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..errors import UserError
+from ..quantize import parse_drop
+
+
+def pair(text: str, form: str, *, of_tensor: bool = False) -> tuple[str, str]:
+    """Both sides of NAME=VALUE, of which `form` is an example. The name of a tensor may hold an
+    equals sign, as the value of anything else may.
+
+    Raises click.BadParameter where one of the sides, or the equals sign, is missing.
+    """
+    name, equals, value = text.rpartition("=") if of_tensor else text.partition("=")
+    if not (name and equals and value):
+        raise click.BadParameter(f"'{text}': write it as {form}")
+    return name, value
+
+
+class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """NAME=1,49,10,1"""
+
+    name = "NAME=N,N,..."
+    form = "NAME=1,3,224,224 with positive sizes"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[int, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, dims = pair(value, self.form, of_tensor=True)
+        try:
+            shape = tuple(int(d) for d in dims.split(","))
+        except ValueError:
+            shape = (0,)
+        if min(shape) < 1:
+            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+        return name, shape
+
+
+class ConstantOption(click.ParamType[tuple[str, tuple[float, ...]]]):
+    """NAME=16000 or NAME=0,0,1"""
+
+    name = "NAME=N[,N...]"
+    form = "NAME=16000, or NAME=0,0,1"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[float, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, numbers = pair(value, self.form, of_tensor=True)
+        try:
+            return name, tuple(float(v) for v in numbers.split(","))
+        except ValueError:
+            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+
+
+class NumbersOption(click.ParamType[tuple[float, ...]]):
+    """0.5 or 0.485,0.456,0.406"""
+
+    name = "N[,N...]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(v) for v in value.split(","))
+        except ValueError:
+            text = "write one number, or one per channel, as 0.485,0.456,0.406"
+            self.fail(f"'{value}': {text}", param, ctx)
+
+
+class SizeOption(click.ParamType[tuple[int, int]]):
+    """HxW"""
+
+    name = "HxW"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        parts = value.lower().split("x")
+        if len(parts) != 2 or not all(p.isdigit() and int(p) > 0 for p in parts):
+            self.fail(f"'{value}': write it as 224x224 (height x width)", param, ctx)
+        return int(parts[0]), int(parts[1])
+
+
+class BytesOption(click.ParamType[int]):
+    """60000, 64K, 1.5M or 2G"""
+
+    name = "BYTES"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        if isinstance(value, int):
+            return value
+        text = value.upper().removesuffix("B").removesuffix("I")
+        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
+        try:
+            count = int(float(text[:-1] if unit > 1 else text) * unit)
+        except (ValueError, OverflowError):
+            count = 0
+        if count < 1:
+            self.fail(f"'{value}': write bytes as 60000, 64K, 1.5M or 2G", param, ctx)
+        return count
+
+
+class UnitOption(click.ParamType[float]):
+    """A number that may carry its unit: 0.5%, 30dB."""
+
+    def __init__(self, unit: str, low: float, high: float) -> None:
+        self.unit, self.low, self.high = unit, low, high
+        self.name = f"N{unit}"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            number = float(value.lower().removesuffix(self.unit.lower()))
+        except ValueError:
+            number = float("nan")
+        if not self.low <= number <= self.high:
+            text = f"write it as 0.5{self.unit}, from {self.low:g} to {self.high:g}"
+            self.fail(f"'{value}': {text}", param, ctx)
+        return number
+
+
+class DropOption(click.ParamType[float | str]):
+    """0.5% or, in the metric's own unit, 0.5."""
+
+    name = "N[%]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        try:
+            number, percent = parse_drop(value)
+        except UserError as why:
+            self.fail(str(why), param, ctx)
+        return f"{number!r}%" if percent else number

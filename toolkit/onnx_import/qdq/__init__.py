@@ -1,0 +1,1 @@
+"""Quantized ONNX models: tensors on a grid, and operators on integers between Q and DQ."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..build import build_file
 from ..errors import UserError
 from ..ir import Array, Graph
+from ..numerics import STRING
 from ..runtime import Session
 
 
@@ -30,7 +31,9 @@ class OnnxRuntime:
         import onnxruntime
 
         self._labels = {p.name: p.labels for p in graph.outputs if p.labels}
-        self._texts = {p.name: np.array(p.labels) for p in graph.inputs if p.labels}
+        of_text = [p for p in graph.inputs if p.labels and p.onnx_dtype == STRING]
+        self._texts = {p.name: np.array(p.labels) for p in of_text}
+        self._columns = {p.name: p.labels for p in graph.inputs if p.name not in self._texts}
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -45,6 +48,7 @@ class OnnxRuntime:
         self.name = f"onnxruntime {onnxruntime.__version__}"
         self._constants = dict(graph.constant_inputs)
         self._outputs = [o.name for o in self._session.get_outputs()]
+        self._maps = {i.name: i.type for i in self._session.get_inputs() if i.type[:4] == "map("}
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         try:
@@ -54,7 +58,12 @@ class OnnxRuntime:
             raise UserError(f"onnxruntime cannot run the float model: {why}") from why
         return {n: self._numbers(n, r) for n, r in zip(self._outputs, results, strict=True)}
 
-    def _given(self, name: str, array: Array) -> Array:
+    def _given(self, name: str, array: Array) -> Any:
+        if name in self._maps:
+            names = self._columns[name] or tuple(map(str, range(array.size)))
+            whole = self._maps[name].startswith("map(int64")
+            values = zip(names, array.ravel().tolist(), strict=True)
+            return {int(key) if whole else key: value for key, value in values}
         if name not in self._texts or array.dtype.kind not in "iu":
             return array
         return np.append(self._texts[name], "")[array].astype(object)

@@ -121,6 +121,7 @@ class Importer:
         self._elements[info.name] = element
         self._named.add(value)
         self._quantized.elements[value] = element
+        self._graph.inputs[-1].labels = self._source.columns.get(info.name, ())
         if element != STRING:
             return value
         texts = vocabulary(self._model.graph)

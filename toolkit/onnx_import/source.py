@@ -12,10 +12,11 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
-from ..errors import UserError
+from ..errors import UnsupportedError, UserError
 from ..files import read_file
 from ..ir import Array
 from .limits import FILE_BYTES, LARGE_TENSOR, MIB, WEIGHT_BYTES
+from .maps import Columns, rows_for_maps
 from .onnx_process import Onnx, OnnxError
 
 _EXTERNAL = onnx.TensorProto.EXTERNAL
@@ -37,6 +38,8 @@ class OnnxModel:
     weights: dict[str, Array] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What a user should know of how it was read."""
+    columns: Columns = field(default_factory=dict)
+    """Of inputs that are maps in ONNX."""
 
     def real_inputs(self) -> Iterator[onnx.ValueInfoProto]:
         """Inputs that the user feeds: those without an initializer."""
@@ -67,6 +70,14 @@ def read_model(source: str | Path | bytes | onnx.ModelProto) -> OnnxModel:
     size = max(size, sum(a.nbytes for a in weights.values()))
     model = OnnxModel(label, proto, Onnx(label, size), weights)
     _check(model)
+    model.columns, problems = rows_for_maps(proto.graph)
+    if problems:
+        raise UnsupportedError(label, problems)
+    model.notes += [
+        f"input '{name}' is a map in ONNX; it takes a dict, or the values as a row of {len(names)}"
+        for name, names in model.columns.items()
+        if names
+    ]
     return model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,17 @@ def codes(io: IoInfo, texts: Array) -> NDArray[np.int32]:
     words = (t.decode() if isinstance(t, bytes) else str(t) for t in texts.ravel())
     found = np.array([known.get(word, len(known)) for word in words], np.int32)
     return found.reshape(texts.shape)
+
+
+def row_of(io: IoInfo, values: Mapping[Any, Any]) -> Array:
+    """The values by the names of the input's columns, as its row; 0 where there is none.
+
+    Names that are no columns are passed over, as DictVectorizer does. UserError if there are none.
+    """
+    if not io.labels or io.is_text:
+        raise UserError(f"input '{io.name}': its columns have no names; give an array")
+    known = {str(key): value for key, value in values.items()}
+    return np.array([[known.get(name, 0) for name in io.labels]], io.onnx_dtype)
 
 
 def texts_of(io: IoInfo, numbers: Array) -> Array:

@@ -16,7 +16,7 @@ from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from ..ir import Array, Shape
 from .batches import Feed, join, only, split
-from .convert import texts_of, to_user, write_input
+from .convert import row_of, texts_of, to_user, write_input
 from .kernels import name_of, table
 from .model import IoInfo, Model, OpOutput, aligned, words
 
@@ -200,7 +200,12 @@ class Session:
                 raise UserError(
                     f"input '{name}': shape {list(np.shape(feed[name]))}; give {list(empty.shape)}"
                 )
-        return {name: a for name, a in feed.items() if name not in self.model.empty_inputs}
+        ios = {io.name: io for io in self.inputs}
+        return {
+            name: row_of(ios[name], a) if isinstance(a, Mapping) and name in ios else a
+            for name, a in feed.items()
+            if name not in self.model.empty_inputs
+        }
 
     def _with_empty(self, found: dict[str, Array]) -> dict[str, Array]:
         return found | {name: a.copy() for name, a in self.model.empty_outputs.items()}

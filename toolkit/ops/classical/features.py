@@ -11,11 +11,12 @@ from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._encoders import ENCODERS
 
 _FLOAT = np.dtype(np.float32)
+_OF_MAPS = ("DictVectorizer", "CastMap")  # onnx_import/maps.py
 
 
 class Features(OpDef):
     """ai.onnx.ml: LabelEncoder-1..4, CategoryMapper-1, OneHotEncoder-1, ZipMap-1, Imputer-1,
-    Binarizer-1, FeatureVectorizer-1.
+    Binarizer-1, FeatureVectorizer-1; DictVectorizer-1 and CastMap-1 of an input of the model.
 
     Strings are int32 numbers of labels, which the file names. A ZipMap's output is its input, whose
     columns have names.
@@ -23,7 +24,8 @@ class Features(OpDef):
 
     name = "Features"
     onnx = tuple(
-        f"ai.onnx.ml.{op}" for op in (*ENCODERS, "Imputer", "Binarizer", "FeatureVectorizer")
+        f"ai.onnx.ml.{op}"
+        for op in (*ENCODERS, "Imputer", "Binarizer", "FeatureVectorizer", *_OF_MAPS)
     )
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -33,6 +35,8 @@ class Features(OpDef):
             return [_imputed(b, node)]
         if node.op == "Binarizer":
             return [_binarized(b, node)]
+        if node.op in _OF_MAPS:
+            raise Unsupported("what it reads is no map that the model takes", "export it alone")
         return [_joined(b, node)]
 
     def infer(self, node: Node) -> list[TensorType]:

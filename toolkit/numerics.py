@@ -124,7 +124,11 @@ class WeightType:
 
 
 WEIGHT_TYPES: Mapping[int, WeightType] = {
-    w.bits: w for w in (WeightType(8, 127), WeightType(4, 7, (32, 16), "Nibbles"))
+    w.bits: w
+    for w in (
+        WeightType(8, 127),
+        WeightType(4, 7, (32, 16), "Nibbles"),
+    )
 }
 """By bits."""
 
@@ -185,6 +189,9 @@ PRECISIONS: Mapping[str, Precision] = {
     )
 }
 """By name: the integer ones with the widest activations first, then float32."""
+
+NARROW = frozenset(p for p in PRECISIONS.values() if 0 < p.weight_bits < 8)
+"""Those with weights of fewer than 8 bits."""
 
 FLOAT32 = PRECISIONS["float32"]
 W8A8, W8A16, W4A8, W4A16 = (PRECISIONS[p] for p in ("int8", "int16", "int4", "int16x4"))

@@ -14,6 +14,7 @@ from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import Plan, calibrate, quantize_model
 from edgekit.toolkit.quantize.ranges.range_search import fixed_ranges
 from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.weight_codecs import Storage
 
 DEAD, CONSTANT, ALIVE = range(3)
 
@@ -112,7 +113,7 @@ def test_no_output_bit_changes_on_int16_and_between(seed, int16, tmp_path):
 @pytest.mark.parametrize("seed", range(3))
 def test_no_output_bit_changes_with_4_bit_weights(seed, weights, tmp_path):
     graph = quantized(seed, tmp_path, weights=weights)
-    assert sum("int4_group" in n.attrs for n in graph.nodes) == 2
+    assert sum("storage" in n.attrs for n in graph.nodes) == 2
     before, macs = answers(graph), build_model(graph).memory.macs
     assert remove_constant_channels(graph)
     np.testing.assert_array_equal(answers(graph), before)
@@ -125,12 +126,12 @@ def test_nothing_is_taken_out_of_groups_with_multipliers(tmp_path):
     w = pointwise.input(1)
     pointwise.inputs[1] = constant(np.clip(w.const // 16, -7, 7) * np.int8(2), w.name, w.quant)
     multipliers = np.full((len(w.const), 3), 2, np.uint8)
-    pointwise.attrs |= {"int4_group": 4, "int4_multipliers": multipliers}
+    pointwise.attrs["storage"] = Storage("Nibbles", 4, multipliers)
     before = answers(graph)
     assert remove_constant_channels(graph)
     np.testing.assert_array_equal(answers(graph), before)
     rows = len(pointwise.input(1).const)
-    assert rows < len(w.const) and pointwise.attrs["int4_multipliers"].shape == (rows, 3)
+    assert rows < len(w.const) and pointwise.attrs["storage"].multipliers.shape == (rows, 3)
     assert pointwise.input(1).shape[3] == w.shape[3]
 
 

@@ -12,7 +12,8 @@ from edgekit.toolkit.device.process import find
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.numerics import W4A16
 from edgekit.toolkit.ops import definition
-from edgekit.toolkit.ops._int4 import effective
+from edgekit.toolkit.weight_codecs import Storage
+from edgekit.toolkit.weight_codecs.packed import effective
 
 MLPERF = (
     "mlperf_kws_dscnn",
@@ -79,11 +80,11 @@ def _int16(name, folder):
         scales = tuple(rng.uniform(0.3, 1.7, shape[0]) / 90 / np.sqrt(taps))
         b = rng.integers(-(1 << 18), 1 << 18, shape[0]).astype(np.int32)
         if name == "int16x4" and W4A16 in definition(op).precisions:
-            attrs |= {"int4_group": 0}
+            attrs["storage"] = Storage("Nibbles")
             w = rng.integers(-7, 8, shape).astype(np.int8)
             if len(nodes) % 2:
                 m = rng.integers(1, 17, (shape[0], -(-taps // 16))).astype(np.uint8)
-                attrs |= {"int4_group": 16, "int4_multipliers": m}
+                attrs["storage"] = Storage("Nibbles", 16, m)
                 w = effective(w.reshape(shape[0], -1), 16, m).reshape(shape)
         weights = constant(w, f"w{len(nodes)}", QuantParams(scales, axis=0))
         return node(op, [x, weights, constant(b, f"b{len(nodes)}")], 1e-4, **attrs)

@@ -10,6 +10,7 @@ from edgekit.toolkit.device.session import session_on
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.weight_codecs import Storage
 
 from .conftest import MLPERF
 
@@ -53,7 +54,7 @@ def test_nibbles_that_are_packed_twice_the_size_of_the_file_have_room(ready, nam
     kind = TensorType(np.dtype(np.int8), (1, 1024))
     x, y = (Value(v, kind, quant=QuantParams((0.1,))) for v in "xy")
     w = rng.integers(-7, 8, (1024, 1024)).astype(np.int8)
-    bounds = {"act_min": -np.inf, "act_max": np.inf, "int4_group": 0}
+    bounds = {"act_min": -np.inf, "act_max": np.inf, "storage": Storage("Nibbles")}
     weights = constant(w, "w", QuantParams((0.01,) * 1024, axis=0))
     node = Node("FullyConnected", [x, weights, None], [y], bounds, "y")
     data = build_file(Graph([node], *([Port(v.name, v, 1, v.shape)] for v in (x, y))))

@@ -33,7 +33,7 @@ def fully_connected(c, f, form):
     if dtype not in (DType.Float32, DType.Float16):
         dtype, p = c.activations(f, form, 6)
     if form.codec:
-        p |= c.nibbles(0, c.NO_BLOB)
+        p |= c.coded(form, 0, c.NO_BLOB)
     real = dtype in (DType.Float32, DType.Float16)
     weights = f.floats(6, 6, dtype=dtype) if real else f.weights(6, 6)
     p |= {"rows": 5, "k": 6, "n": 6, "weights": weights}

@@ -6,7 +6,6 @@ from file_maker import FORMS, geometry, shapes
 from edgekit.toolkit.format.schema import (
     DType,
     OpKind,
-    WeightCodec,
 )
 from edgekit.toolkit.format.structs import NO_BLOB, float_bits
 
@@ -27,9 +26,9 @@ def float_params(table, limits=F32):
     return {"requant.table": table, **{f"requant.{k}": v for k, v in limits.items()}}
 
 
-def nibbles(group, multipliers):
+def coded(form, group, multipliers):
     """The codec's fields."""
-    return {"codec.id": WeightCodec.Nibbles, "codec.group": group, "codec.auxiliary": multipliers}
+    return {"codec.id": form.codec, "codec.group": group, "codec.auxiliary": multipliers}
 
 
 def activations(f, form, n):
@@ -45,7 +44,7 @@ def convolution(f, form, g, weights):
     if form.codec:
         dtype, requant = activations(f, form, out[-1])
         p = {"weights": f.weights(weights), **requant}
-        p |= nibbles(4, f.multipliers(weights))
+        p |= coded(form, 4, f.multipliers(weights))
         f.output(f.op(form, [f.input(dtype, *into)], dtype, *out, **g, **p))
     elif form.element is DType.Int8:
         # A transposed convolution has the biases of each phase of its stride.
@@ -101,7 +100,7 @@ def products(f, form):
         for rows, group in (3, 0), (3, 3), (5, 2**16 - 1):
             dtype, requant = activations(f, form, 5)
             p = {"rows": rows, "k": 7, "n": 5, "weights": f.weights(5, 4)}
-            p |= {**nibbles(group, f.multipliers(5, 3) if group else NO_BLOB), **requant}
+            p |= {**coded(form, group, f.multipliers(5, 3) if group else NO_BLOB), **requant}
             f.output(f.op(form, [f.input(dtype, rows, 7)], dtype, rows, 5, **p))
     elif form == FORMS["fully_connected_s16"]:
         sizes = {"rows": 3, "k": 7, "n": 5}

@@ -114,7 +114,7 @@ def test_reductions_and_concatenations(tmp_path: Path) -> None:
 def test_weights_of_four_bits_are_int8_ones(tmp_path: Path) -> None:
     m = Maker()
     name = m.node("Gemm", m.input(4, 64), m.const(RNG.normal(size=(64, 8))))
-    check(m, image(4, 64), tmp_path, precision={name: "int4"}, int4_group=32)
+    check(m, image(4, 64), tmp_path, precision={name: "int4"}, weight_group=32)
 
 
 def test_what_came_quantized_goes_as_it_came(tmp_path: Path) -> None:

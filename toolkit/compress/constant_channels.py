@@ -19,6 +19,7 @@ from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..ops.conv.conv2d import is_depthwise
+from ..weight_codecs import Storage
 
 Mask = NDArray[np.bool_]
 
@@ -96,7 +97,8 @@ def _sums_channels(node: Node) -> bool:
 
 def _has_groups(node: Node) -> bool:
     """Whether multipliers belong to runs of its weights, which a channel less would shift."""
-    return node.attrs.get("int4_multipliers") is not None
+    storage: Storage | None = node.attrs.get("storage")
+    return storage is not None and storage.multipliers is not None
 
 
 def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]:
@@ -172,8 +174,8 @@ def _drop_outputs(node: Node, keep: Mask) -> None:
     for i, v in enumerate(node.inputs):
         if i and v is not None and v.const is not None:
             node.inputs[i] = constant(v.const[keep], v.name, _kept_params(v.quant, keep))
-    if _has_groups(node):
-        node.attrs["int4_multipliers"] = node.attrs["int4_multipliers"][keep]
+    if "storage" in node.attrs:
+        node.attrs["storage"] = node.attrs["storage"].of_channels(keep)
     _set_channels(node.output, int(keep.sum()))
 
 

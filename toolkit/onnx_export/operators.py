@@ -15,7 +15,7 @@ from ..format.model import OpRecord
 from ..format.schema import DType, OpKind, ReduceFn, WeightCodec
 from ..format.tables import table_of
 from ..ir import Array
-from ..ops._int4 import stored_int8
+from ..weight_codecs import stored_int8
 
 if TYPE_CHECKING:
     from .network import Network

@@ -16,7 +16,7 @@ from ..format.structs import NO_BLOB
 from ..format.tables import WIDE, Table, table_of
 from ..ir import Array, Node, QuantParams, constant
 from ..numerics import FLOAT, HALF, INTEGERS, integer_precisions
-from ._int4 import stored_int8
+from ..weight_codecs import CODECS, Storage, encode, stored_int8
 from ._opdef import Activation, Blob, OpDef
 
 Ints = NDArray[np.int64]
@@ -144,8 +144,8 @@ class WeightedOp(OpDef):
 
         None for weights behind an unknown codec.
         """
-        codec = int(params.get("codec.id", 0))
-        if codec not in (WeightCodec.Plain, WeightCodec.Nibbles):
+        codec = WeightCodec(int(params.get("codec.id", 0)))
+        if codec and codec.name not in CODECS:
             return None
         flat = np.frombuffer(blob, np.int8, offset=int(params["weights"]))
         if codec:
@@ -218,6 +218,33 @@ class WeightedOp(OpDef):
             raise ValueError(f"{self.name} '{node.name}': {problem}")
         assert x.quant is not None
         return self.requantization(node).fields(blob, x.quant.zero_point)
+
+
+def add_weights(
+    node: Node, blob: Blob, w: Array, *, depthwise: bool = False
+) -> dict[str, int | float]:
+    """The fields weights and codec of an operator, put into the blob.
+
+    w [n, k] in the file's order of a channel's weights, in the element type that the file holds.
+    Raises ValueError for weights that their codec does not hold.
+    """
+    storage: Storage | None = node.attrs.get("storage")
+    if storage is None:
+        return {"weights": blob.add(w.T if depthwise else w)}
+    if node.input(0).dtype.kind == "f":
+        raise ValueError(f"{node.op} has no weights behind a codec in {node.input(0).dtype}")
+    try:
+        found = encode(w, storage, depthwise=depthwise)
+    except ValueError as why:
+        raise ValueError(f"{node.op} '{node.name}': {why}") from None
+    return {
+        "weights": blob.add(found.weights),
+        "codec.id": WeightCodec[storage.codec],
+        "codec.group": found.group,
+        "codec.auxiliary": NO_BLOB
+        if found.auxiliary is None
+        else blob.add(found.auxiliary, align=1),
+    }
 
 
 def file_weights(node: Node) -> Array:

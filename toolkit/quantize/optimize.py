@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..ir import Array, Graph
-from ..numerics import FLOAT32, W4A8, Precision
+from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_shifts
@@ -23,8 +23,8 @@ from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
 from .scheme.front_end import front_end
-from .scheme.int4_layers import choose_int4_layers
 from .scheme.macs import macs_of
+from .scheme.narrow_layers import choose_narrow_layers
 from .scheme.options import (
     Options,
     Range,
@@ -209,12 +209,12 @@ class _Quantization:
         return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
 
     def _forms(self) -> dict[str, WeightFormat]:
-        """Of the weights that will have 4 bits, by what they make."""
+        """Of the weights that will have fewer than 8 bits, by what they make."""
         form = self.request.form
         if form.bits == 8:
             return {}
-        nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
-        return {n: WeightFormat(4, 0 if n in ungrouped else form.group_size) for n in nodes}
+        nodes, ungrouped = choose_narrow_layers(self.plan, self.ranges, form.bits)
+        return {n: replace(form, group_size=0) if n in ungrouped else form for n in nodes}
 
     def _absorbed(self) -> _Source | None:
         """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
@@ -272,18 +272,18 @@ class _Quantization:
         if score.beats(self.score, margin):
             self.plan, self.options, self.score = plan, plan.options, score
 
-    def use_int4_weights(self) -> None:
-        """4-bit weights where they are asked for and serve: ranges are as for 8 bits."""
+    def use_narrow_weights(self) -> None:
+        """Weights of fewer bits where they are asked for and serve: ranges are as for 8 bits."""
         form = self.request.form
         if form.bits == 8:
             return
-        nodes, ungrouped = choose_int4_layers(self.plan, self.ranges)
-        four: dict[str, Precision] = dict.fromkeys(nodes, W4A8)
-        precision = {**self.options.precision, **four}
+        nodes, ungrouped = choose_narrow_layers(self.plan, self.ranges, form.bits)
+        narrow: dict[str, Precision] = dict.fromkeys(nodes, Precision(INT8, form.bits))
+        precision = {**self.options.precision, **narrow}
         self.options = replace(
             self.options,
             precision=precision,
-            int4_group=form.group_size,
+            weight_group=form.group_size,
             ungrouped=ungrouped if form.group_size else frozenset(),
         )
         self.plan = self.source.plan(self.options)
@@ -375,7 +375,7 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.choose_start,
     _Quantization.choose_options,
     _Quantization.search_ranges,
-    _Quantization.use_int4_weights,
+    _Quantization.use_narrow_weights,
     _Quantization.round_weights,
     _Quantization.prefer_plain,
 )

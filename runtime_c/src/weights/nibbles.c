@@ -2,24 +2,11 @@
  * nibble, -8 to 7, times the multiplier, 1 to 16, of its group of a channel's weights. */
 #include "nibbles.h"
 
-#include "codec.h"
-#include "ops/heavy_checks.h"
-
-enum { MOST_MULTIPLIER = 16 };
+#include "grouped.h"
 
 static bool nibbles_check(const ek_node *node, uint32_t weights, const ek_fmt_codec *codec, const ek_coded_size *s)
 {
-    if (s->k > UINT32_MAX || ek_mul64(s->rows, s->count) >= UINT64_C(1) << 30) return false; /* twice as int8: a size */
-    const uint32_t k = (uint32_t)s->k, group = codec->group;
-    const uint32_t groups = group ? k / group + (k % group != 0) : 0; /* no long division */
-    if (!ek_check_blob(node, weights, ek_mul64(s->rows, s->count / 2 + s->count % 2), 1)) return false;
-    if (!group) return codec->auxiliary == EK_NO_BLOB;
-    const uint64_t total = ek_mul64(s->n, groups);
-    if (!ek_check_blob(node, codec->auxiliary, total, 1)) return false;
-    const uint8_t *multiplier = ek_blob(node, codec->auxiliary);
-    for (uint64_t i = 0; i < total; i++)
-        if (multiplier[i] - 1u >= MOST_MULTIPLIER) return false;
-    return true;
+    return ek_check_grouped(node, weights, codec, s, s->count / 2 + s->count % 2);
 }
 
 static ek_w4 channels_from(const ek_coded *w, size_t first)

@@ -145,7 +145,7 @@ def test_a_limit_of_bytes_is_met_by_4_bit_weights(done, rounding):
     assert found.mixed.nodes == {"logits": "int4"}
     (told,) = [d.why for d in found.decisions if "4-bit" in d.what]
     assert told.startswith("saves ") and "dB" not in told, "a cost would be that of nearest weights"
-    assert {n.attrs["int4_group"] for n in found.graph.nodes if "int4_group" in n.attrs} <= {0, 32}
+    assert {n.attrs["storage"].group for n in found.graph.nodes if "storage" in n.attrs} <= {0, 32}
     worst = min(p.sqnr_db for p in found.mixed.pareto)
     assert found.sqnr_db > worst  # than the whole model on 4 bits
 

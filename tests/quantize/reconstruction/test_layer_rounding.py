@@ -208,10 +208,10 @@ def test_4_bit_weights_gain_on_samples_never_seen(net, weights):
     by = [noise(net, d.graph, fresh) for d in done]
     assert by[1] < 0.9 * by[0] and by[2] in by[:2] and by[3] < 0.9 * by[0]
     made = {n.output.name: n for n in done[1].graph.nodes}
-    assert {name for name, n in made.items() if "int4_group" in n.attrs} == {"c", "y"}
+    assert {name for name, n in made.items() if "storage" in n.attrs} == {"c", "y"}
     for name in ("c", "y"):
         node, w = made[name], made[name].input(1).const.reshape(len(made[name].input(1).const), -1)
-        group, many = node.attrs["int4_group"], node.attrs["int4_multipliers"]
+        group, many = node.attrs["storage"].group, node.attrs["storage"].multipliers
         by_weight = 1 if many is None else np.repeat(many, group, 1)[:, : w.shape[1]]
         assert np.all(w % by_weight == 0) and np.abs(w // by_weight).max() <= 7
 
@@ -285,5 +285,5 @@ def test_the_smallest_nodes_keep_8_bits_where_they_hold_10_percent_of_the_weight
     for name, channels in (("small", 4), ("middle", 8), ("large", 32)):
         x = g.conv(x, channels, name=name, act_min=0.0)
     done = optimize(g.output(x), calibrate(g.graph, samples(1, 8, 8, 4)), "minmax", weights="int4")
-    made = {n.output.name for n in done.graph.nodes if "int4_group" in n.attrs}
+    made = {n.output.name for n in done.graph.nodes if "storage" in n.attrs}
     assert made == {"middle", "large"}

@@ -104,7 +104,7 @@ def test_what_cannot_be_int16_is_int8_and_says_so(g, monkeypatch):
 def test_4_bit_weights_stay_so_beside_int16(g):
     q, decisions = quantized(three_convs(g), "a", a="int4", c="int4")
     made = {n.output.name: n for n in q.nodes if n.op == "Conv2d"}
-    assert {name for name, n in made.items() if "int4_group" in n.attrs} == {"a", "c"}
+    assert {name for name, n in made.items() if "storage" in n.attrs} == {"a", "c"}
     assert {name for name, n in made.items() if n.input(0).dtype == np.int16} == {"a", "b"}
     assert all(np.abs(made[name].input(1).const).max() <= 7 for name in ("a", "c"))
     assert not decisions
@@ -123,7 +123,7 @@ def test_int16_comes_before_4_bit_weights_where_both_cannot_be(g, monkeypatch, r
     assert [(d.node, d.what, d.why) for d in decisions] == [("a", f"made {made}", "no")]
     conv = next(n for n in q.nodes if n.op == "Conv2d")
     assert conv.output.dtype == (np.int16 if made == "int16" else np.int8)
-    assert ("int4_group" in conv.attrs) == (bits == 4)
+    assert ("storage" in conv.attrs) == (bits == 4)
 
 
 def test_a_float_chain_starts_where_an_integer_one_ends(g):

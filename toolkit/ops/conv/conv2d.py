@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
-from ...numerics import INTEGERS, integer_precisions
-from .._int4 import add_int4, is_int4
+from ...numerics import INTEGERS, WEIGHT_TYPES, integer_precisions
 from .._opdef import Blob, Builder, Lowered, OnnxNode
 from .._weighted import (
     Ints,
     Params,
     WeightedOp,
+    add_weights,
     check_bias,
     exact_product,
     file_weights,
@@ -44,7 +44,7 @@ class Conv2d(WeightedOp):
 
     name = "Conv2d"
     onnx = ("Conv",)
-    precisions = integer_precisions(*INTEGERS, weight_bits=(8, 4))
+    precisions = integer_precisions(*INTEGERS, weight_bits=tuple(WEIGHT_TYPES))
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         rank = spatial_rank(node, most=3)
@@ -111,10 +111,7 @@ class Conv2d(WeightedOp):
         w, x, depthwise = file_weights(node), node.input(0), is_depthwise(node)
         kind = OpKind.DepthwiseConv2d if depthwise else OpKind.Conv2d
         params = geometry(node)
-        if is_int4(node):
-            params |= add_int4(node, blob, w.reshape(len(w), -1), depthwise=depthwise)
-        else:
-            params["weights"] = blob.add(w[..., 0].transpose(1, 2, 0) if depthwise else w)
+        params |= add_weights(node, blob, w.reshape(len(w), -1), depthwise=depthwise)
         return Lowered(kind, params | self.add_tail(node, blob), [x])
 
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
-from ...numerics import INTEGERS, integer_precisions
-from .._int4 import add_int4, is_int4
+from ...numerics import INTEGERS, WEIGHT_TYPES, integer_precisions
 from .._opdef import Blob, Builder, Lowered, OnnxNode
 from .._weighted import (
     Ints,
     Params,
     WeightedOp,
+    add_weights,
     check_bias,
     exact_product,
     file_weights,
@@ -36,7 +36,7 @@ class FullyConnected(WeightedOp):
 
     name = "FullyConnected"
     onnx = ("Gemm", "ai.onnx.ml.LinearRegressor", "ai.onnx.ml.LinearClassifier")
-    precisions = integer_precisions(*INTEGERS, weight_bits=(8, 4))
+    precisions = integer_precisions(*INTEGERS, weight_bits=tuple(WEIGHT_TYPES))
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         if node.op in LINEAR_MODELS:
@@ -89,10 +89,7 @@ class FullyConnected(WeightedOp):
             "k": w.shape[1],
             "n": w.shape[0],
         }
-        if is_int4(node):
-            params |= add_int4(node, blob, w)
-        else:
-            params["weights"] = blob.add(w)
+        params |= add_weights(node, blob, w)
         return Lowered(OpKind.FullyConnected, params | self.add_tail(node, blob), [x])
 
 

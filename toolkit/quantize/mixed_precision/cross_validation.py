@@ -34,15 +34,17 @@ class FoldWeights:
 
     def plan(self, assignment: PrecisionAssignment, fold: int = 0) -> Plan:
         """That of an assignment, its weights rounded for this fold."""
-        some = self.int4[assignment.int4_group][fold] if assignment.int4_group in self.int4 else {}
+        some = (
+            self.int4[assignment.weight_group][fold] if assignment.weight_group in self.int4 else {}
+        )
         rounded = {**self.as_done[fold], **some, **self.mixes[assignment.weights][fold]}
         return self.done.plan.mixed(replace(assignment.apply(self.done.options), rounded=rounded))
 
     def keep_int4(self, assignment: PrecisionAssignment) -> None:
-        """Hold 4-bit weights of assignments with its `int4_group` as they are rounded for this
+        """Hold 4-bit weights of assignments with its `weight_group` as they are rounded for this
         one."""
         found = self._anew(assignment, False)
-        self.int4[assignment.int4_group] = [
+        self.int4[assignment.weight_group] = [
             {k: r for k, r in f.items() if k[1] == 4} for f in found
         ]
 

@@ -140,7 +140,7 @@ class Evaluator:
 
     def _all(self, to: Precision, group: int) -> PrecisionAssignment:
         """The base after all changes to int4, or from it."""
-        base = replace(self.base, int4_group=group)
+        base = replace(self.base, weight_group=group)
         if to == W4A8:
             return base.with_changes(m for m in self.changes if m.to == W4A8)
         return replace(base, precision=frozenset(p for p in base.precision if p[1] != W4A8))
@@ -174,10 +174,10 @@ class Evaluator:
     def alone(self, change: PrecisionChange, start: PrecisionAssignment) -> tuple[Noise, Noise]:
         """The noise of what `change` changes of `start`, as before it and after, all else exact."""
         zero = np.zeros(len(self.few.points))
-        noise = self._contributions_of(start.int4_group)
+        noise = self._contributions_of(start.weight_group)
         if change.to == W8A16:
             return noise.of_tensors(change.tensors), zero
-        four = start.has_4_bits(change)
+        four = start.has_narrow_weights(change)
         if change.to == W8A8 and not four:
             after = self.few.score(self.plan(start.with_changes([change])), self.done.ranges)
             return zero, after.noise.sum(axis=1)

@@ -5,42 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...numerics import FLOAT32, INT8, W4A8, W8A8, W8A16, Precision
+from ...numerics import FLOAT32, INT8, NARROW, W4A8, W8A8, W8A16, Precision
 from ...ops import definition
 from ..scheme.options import Options
 from ..scheme.plan import Plan
-from ..scheme.quantizable_groups import QuantizableGroup, can_be_int4, problem
+from ..scheme.quantizable_groups import QuantizableGroup, can_be_narrow, problem
 from ..scheme.shared_scales import ScaleGroup
 
 
 @dataclass(frozen=True)
 class PrecisionAssignment:
-    """What a configuration asks for: int16, precision and int4_group of Options; `weights` says
+    """What a configuration asks for: int16, precision and weight_group of Options; `weights` says
     which of an evaluator's roundings its weights are."""
 
     int16: frozenset[str]
     precision: frozenset[tuple[str, Precision]]
-    int4_group: int = 0
+    weight_group: int = 0
     weights: int = 0
 
     @staticmethod
     def of(options: Options) -> PrecisionAssignment:
         return PrecisionAssignment(
-            options.int16, frozenset(options.precision.items()), options.int4_group
+            options.int16, frozenset(options.precision.items()), options.weight_group
         )
 
     def apply(self, options: Options) -> Options:
         precision = dict(sorted(self.precision))
-        return replace(options, int16=self.int16, precision=precision, int4_group=self.int4_group)
+        return replace(
+            options, int16=self.int16, precision=precision, weight_group=self.weight_group
+        )
 
     @property
-    def has_int4(self) -> bool:
-        return any(p == W4A8 for _, p in self.precision)
+    def has_narrow(self) -> bool:
+        return any(p in NARROW for _, p in self.precision)
 
-    def has_4_bits(self, change: PrecisionChange) -> bool:
-        """Whether weights that `change` is about are 4-bit."""
+    def has_narrow_weights(self, change: PrecisionChange) -> bool:
+        """Whether weights that `change` is about have fewer than 8 bits."""
         asked = dict(self.precision)
-        return change.to != W8A16 and any(asked.get(t) == W4A8 for t in change.tensors)
+        return change.to != W8A16 and any(asked.get(t) in NARROW for t in change.tensors)
 
     def with_changes(self, changes: Iterable[PrecisionChange]) -> PrecisionAssignment:
         """As it becomes by one change after the other."""
@@ -130,17 +132,17 @@ def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
             continue
         names = tuple(v.name for v in group.outputs)
         weighted = group.chain is None and definition(group.node.op).weight is not None
-        if can_be_int4(group, plan.refused) and group.weight_bits != 4:
+        if can_be_narrow(group, 4, plan.refused) and group.weight_bits != 4:
             yield PrecisionChange(W4A8, names, (group.label,))
         side_tensors = () if weighted else tuple(v.name for v in [*group.inputs, *group.outputs])
         yield PrecisionChange(FLOAT32, names, (group.label,), side_tensors)
 
 
 def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
-    """To int8 what was made otherwise by choice: 4-bit weights node by node, the rest at once."""
+    """To int8 what was made otherwise by choice: narrow weights node by node, the rest at once."""
     asked = plan.options.precision
     for group in plan.groups:
-        if group.weight_bits == 4:
+        if 0 < group.weight_bits < 8:
             yield PrecisionChange(W8A8, tuple(v.name for v in group.outputs), (group.label,))
     real, wide = sorted(n for n, p in asked.items() if p == FLOAT32), sorted(plan.options.int16)
     if real or wide:

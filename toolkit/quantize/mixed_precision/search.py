@@ -94,7 +94,7 @@ class PrecisionSearch:
     def candidates(self, start: Configuration) -> list[PrecisionChange]:
         """The changes to more bits."""
         evaluator = self.evaluator
-        finer = [c for c in evaluator.changes_to(W8A8) if start.base.has_4_bits(c)]
+        finer = [c for c in evaluator.changes_to(W8A8) if start.base.has_narrow_weights(c)]
         return [*evaluator.changes_to(W8A16, FLOAT32), *finer]
 
     def rank(self, start: Configuration, candidates: list[PrecisionChange]) -> Ranking:
@@ -109,7 +109,9 @@ class PrecisionSearch:
             return Gain(removed, file, arena)
 
         gains = self.evaluator.gains(candidates, assignment, gain)
-        self.reasons |= {c: _reason(assignment.has_4_bits(c), g.noise) for c, g in gains.items()}
+        self.reasons |= {
+            c: _reason(assignment.has_narrow_weights(c), g.noise) for c, g in gains.items()
+        }
         room = (self.criteria.budget.size_limits[0] or math.inf) - size[0]
         fit = {c: g for c, g in gains.items() if g.file <= room}
         orders = [rank_by_worth(fit, PROMOTED_FIRST, weight) for weight in (1.0, ARENA_WEIGHT)]

@@ -27,8 +27,8 @@ class Shrinking:
         """The changes with the groups of 4-bit weights that serve best; `start` if none save."""
         evaluator, base = self.evaluator, start.base
         found: list[tuple[bool, float, Configuration, Reasons]] = []
-        for size in (base.int4_group,) if base.has_int4 else INT4_GROUP_SIZES:
-            empty = Configuration(replace(base, int4_group=size))
+        for size in (base.weight_group,) if base.has_narrow else INT4_GROUP_SIZES:
+            empty = Configuration(replace(base, weight_group=size))
             saved = {c: self._saving(empty, c) for c in evaluator.changes_to(W4A8, W8A8)}
             saved = {c: some for c, some in saved.items() if some > 0}
             if not saved:

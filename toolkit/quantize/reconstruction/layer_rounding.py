@@ -46,7 +46,7 @@ KEEP = 0.1
 """How much a weight is held where it is: in mean powers of the inputs. Few samples do not say what
 all directions of the inputs weigh."""
 FACTORS = (1.0, 0.85, 1.15)
-"""On the scales of a node with 4-bit weights: each is tried, and the best kept for each channel."""
+"""On the scales of narrow weights: each is tried, and the best kept for each channel."""
 TRIED = 64
 """Rows of a group that tell, at most, what is carried from some samples to others."""
 ROUNDABLE = frozenset({"Conv2d", "FullyConnected"})
@@ -227,7 +227,7 @@ def _targets(
 def _solve(
     grid: WeightQuantizer, b: Reals, h: Reals, floor: Reals
 ) -> tuple[WeightQuantizer, Reals, Reals]:
-    """The integers for a grid, its scales adapted to them at 4 bits, and the error of each row."""
+    """The integers for a grid, its scales adapted to narrow ones, and the error of each row."""
     steps, limit = grid.steps.reshape(b.shape), grid.form.limit
     z = gptq.nearest_plane(b, h, steps, limit)
     vh = gptq.descend(z, b, h, steps, limit)
@@ -253,7 +253,7 @@ def _better(
 
 
 def _grid(linear: LayerWeights, floor: Reals, h: Reals) -> WeightQuantizer:
-    """Steps; of 4 bits those that keep the errors small that weigh most."""
+    """Steps; below 8 bits those that keep the errors small that weigh most."""
     rows, form = linear.rows, linear.form
     if form.bits == 8:
         return make_weight_quantizer(linear.wanted, form, rows.shape[1], floor)

@@ -42,7 +42,8 @@ class Options:
     precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights, also
                    of what is int16
     means          mean of each channel of tensors that weights multiply, for bias correction
-    int4_group     so many 4-bit weights of an output channel share a multiplier; 0: they have none
+    weight_group   so many weights of fewer than 8 bits of an output channel share a multiplier; 0:
+                   they have none
     ungrouped      tensors made with weights that have none in any case
     rounded        weights other than the nearest
     """
@@ -51,7 +52,7 @@ class Options:
     int16: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    int4_group: int = 0
+    weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()
     rounded: RoundedWeights = field(default_factory=dict)
 

@@ -48,7 +48,7 @@ class Plan:
 
     def mixed(self, options: Options) -> Plan:
         """The plan of the same graph with these options, which differ in int16, precision,
-        int4_group and rounded alone."""
+        weight_group and rounded alone."""
         other = copy(self)
         other.options = options
         other.refused = dict(self.refused)
@@ -110,7 +110,7 @@ class Plan:
 
     def _linear(self, group: QuantizableGroup) -> LayerWeights:
         node, options = group.node, self.options
-        group_size = 0 if node.output.name in options.ungrouped else options.int4_group
+        group_size = 0 if node.output.name in options.ungrouped else options.weight_group
         bits = group.weight_bits
         form = WeightFormat(bits, group_size if WEIGHT_TYPES[bits].groups else 0)
         if (node, form) not in self._linears:

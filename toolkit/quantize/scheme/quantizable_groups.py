@@ -238,11 +238,11 @@ def problem(group: QuantizableGroup, precision: Precision, refused: Refused) -> 
     return definition(group.node.op).problem(group.node, precision)
 
 
-def can_be_int4(group: QuantizableGroup, refused: Refused) -> bool:
-    """Whether 4-bit weights are a choice for an integer group."""
+def can_be_narrow(group: QuantizableGroup, bits: int, refused: Refused) -> bool:
+    """Whether weights of so many bits are a choice for an integer group."""
     if group.dtype not in INTEGERS or group.chain or definition(group.node.op).weight is None:
         return False
-    return problem(group, Precision(group.dtype, 4), refused) is None
+    return problem(group, Precision(group.dtype, bits), refused) is None
 
 
 def _is_light(group: QuantizableGroup) -> bool:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ... import fixed_point
 from ...format.tables import MULTIPLIER_BITS
 from ...ir import Node, QuantParams, Value, constant
+from ...numerics import WEIGHT_TYPES
 from ...ops import definition
+from ...weight_codecs import Storage
 from .bias_correction import mean_output
 from .weight_quantizer import (
     QuantizedWeights,
@@ -89,11 +91,12 @@ class LayerWeights:
         return scales, found.bias - lost
 
     def attributes(self, x: QuantParams, y: QuantParams) -> dict[str, Any]:
-        """What the integer node's attributes say of 4-bit weights."""
+        """What the integer node's attributes say of the storage of its weights."""
         if self.form.bits == 8:
             return {}
         grid = self.rounded(self.floor(x, y)).grid
-        return {"int4_group": grid.form.group_size, "int4_multipliers": grid.multipliers}
+        codec = WEIGHT_TYPES[self.form.bits].codec
+        return {"storage": Storage(codec, grid.form.group_size, grid.multipliers)}
 
     def floor(self, x: QuantParams, y: QuantParams) -> Reals:
         """The least scales that keep the bias within int32, and are never 0.

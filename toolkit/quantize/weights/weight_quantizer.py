@@ -1,7 +1,7 @@
 """The values that the weights of a node can have: integers in steps, a step a channel or a group.
 
 Symmetric and per output channel as in Krishnamoorthi 2018 (arXiv:1806.08342), in the narrow range
-[-127, 127] or [-7, 7].
+[-127, 127] of 8 bits, [-7, 7] of 4.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_MULTIPLIER = 16
 
 @dataclass(frozen=True)
 class WeightFormat:
-    """How weights are held: `bits` 8 or 4; of 4, every `group_size` in a row have a multiplier.
+    """How weights are held: in `bits`; below 8, every `group_size` in a row share a multiplier.
 
     A group of 0 is the whole row of an output channel, without one.
     """
@@ -77,7 +77,9 @@ class QuantizedWeights:
     bias: Reals
 
 
-FRACTIONS = {127: np.linspace(0.9, 1.1, 81), 7: np.linspace(0.3, 1.1, 81)}
+FRACTIONS = np.linspace(0.9, 1.1, 81)
+FRACTIONS_NARROW = np.linspace(0.3, 1.1, 81)
+"""Of the maximum, what is tried at 8 bits and at fewer."""
 
 
 def channel_scales(
@@ -85,7 +87,7 @@ def channel_scales(
 ) -> NDArray[np.float64]:
     """Symmetric scale of each row (axis 0); 0 for a row of zeros.
 
-    The maximum makes `limit`, or with `search`, and always at 4 bits, the scale is the one whose
+    The maximum makes `limit`, or with `search`, and always below 8 bits, the scale is the one whose
     squared error of rounding and clipping is least, weighed by `importance` (alike by default). At
     8 bits clipping itself never pays (6 % of the maximum are 8 steps), but the weights of a channel
     may all lie close to multiples of one scale, above all when few.
@@ -96,7 +98,7 @@ def channel_scales(
         return top
     counts = 1.0 if importance is None else importance.reshape(rows.shape)
     best, best_error = top.copy(), np.full(len(top), np.inf)
-    for fraction in FRACTIONS[limit]:
+    for fraction in FRACTIONS if limit == 127 else FRACTIONS_NARROW:
         scale = np.where(top > 0, top * fraction, 1.0)[:, None]
         q = np.minimum(np.rint(rows / scale), limit)
         error = (counts * (q * scale - rows) ** 2).sum(axis=1)
@@ -111,7 +113,7 @@ def target_scales(
 ) -> Reals:
     """The scale of each row of weights [n, k], or each of its groups: [n, 1 or groups].
 
-    `importance` [n, k] weighs the squared errors that `search`, and any 4-bit form, keep small.
+    `importance` [n, k] weighs the squared errors that `search`, and any narrow form, keep small.
     """
     n, k = weight.shape
     if not _grouped(form, k):

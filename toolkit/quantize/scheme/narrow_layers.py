@@ -1,4 +1,4 @@
-"""Which nodes have 4-bit weights where they are asked for.
+"""Which nodes have weights of fewer than 8 bits where they are asked for.
 
 Every layer adds about as much noise as another, whatever its size: those that save little keep 8.
 """
@@ -13,7 +13,7 @@ from ...ops import definition
 from ...ops.conv.conv2d import is_depthwise
 from .options import Ranges
 from .plan import Plan
-from .quantizable_groups import can_be_int4
+from .quantizable_groups import can_be_narrow
 
 SMALLEST = 0.1
 """The part of the file's weights that the smallest nodes, which keep 8 bits, hold at most."""
@@ -21,8 +21,8 @@ GROUPS_FROM = 0.8
 """The part of a tensor's channels that must vary for its readers' weights to have groups."""
 
 
-def choose_int4_layers(plan: Plan, ranges: Ranges) -> tuple[list[str], frozenset[str]]:
-    """What the nodes make that should have 4-bit weights, and what is made without groups of them.
+def choose_narrow_layers(plan: Plan, ranges: Ranges, bits: int) -> tuple[list[str], frozenset[str]]:
+    """What the nodes make that should have weights of `bits`, and what is made without groups.
 
     Groups keep constant channels in the file, which else are removed with what they feed.
     """
@@ -30,7 +30,7 @@ def choose_int4_layers(plan: Plan, ranges: Ranges) -> tuple[list[str], frozenset
     kept = {v.name: mask.mean() for v, mask in remove_constant_channels(graph).items()}
     sparse = {name for name, part in kept.items() if part < GROUPS_FROM}
     reading = [n for n in graph.nodes if n.inputs and n.inputs[0] is not None]
-    able = {u.node for u in plan.groups if can_be_int4(u, plan.refused)}
+    able = {u.node for u in plan.groups if can_be_narrow(u, bits, plan.refused)}
     able -= _first_or_depthwise(plan.graph)
     whole, left = _weights(plan.graph), _weights(graph)
     names = [n.output.name for n in plan.graph.nodes if n in able]
@@ -60,7 +60,7 @@ def _weights(graph: Graph) -> dict[str, int]:
 
 
 def _first_or_depthwise(graph: Graph) -> set[Node]:
-    """The nodes with weights that 4 bits cost most and save least."""
+    """The nodes with weights that fewer bits cost most and save least."""
     before = {p.value for p in graph.inputs}  # and what is made of them without weights
     found: set[Node] = set()
     for node in graph.nodes:

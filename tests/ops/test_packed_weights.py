@@ -1,4 +1,4 @@
-"""Weights of 4 bits: the int8 kernels of every table on what is read from nibbles."""
+"""Weights of a few bits: the int8 kernels of every table on what is read from packed ones."""
 
 from dataclasses import replace
 from itertools import pairwise, repeat
@@ -12,10 +12,11 @@ from edgekit.toolkit.format.schema import DType, OpKind
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.ir import Graph, QuantParams, TensorType, constant
-from edgekit.toolkit.numerics import W4A16
+from edgekit.toolkit.numerics import INT16, WEIGHT_TYPES, Precision
 from edgekit.toolkit.ops import definition
-from edgekit.toolkit.ops._int4 import effective, stored_int8
 from edgekit.toolkit.runtime import Session, kernel_tables
+from edgekit.toolkit.weight_codecs import Storage, stored_int8
+from edgekit.toolkit.weight_codecs.packed import effective
 
 from .conftest import graph_of
 from .conv.test_conv2d import conv_node
@@ -25,29 +26,33 @@ GROUPS = [0, 1, 3, 16, 32]
 WIDE = pytest.mark.parametrize("wide", [False, True], ids=["int8", "int16"])
 
 
-def made_int4(rng, node, group):
-    """The node with weights of nibbles, and multipliers of `group` weights unless that is 0."""
+NARROW = [w for w in WEIGHT_TYPES.values() if w.bits < 8]
+BITS = pytest.mark.parametrize("kind", NARROW, ids=lambda w: w.codec)
+
+
+def made_narrow(rng, node, kind, group):
+    """The node with weights of `kind`, and multipliers of `group` weights unless that is 0."""
     w = node.input(1)
     flat = w.const.reshape(len(w.const), -1)
-    nibbles = rng.integers(-7, 8, flat.shape).astype(np.int8)
-    node.attrs["int4_group"] = group
+    z = rng.integers(-kind.limit, kind.limit + 1, flat.shape).astype(np.int8)
     multipliers = None
     if group:
         shape = (len(flat), -(-flat.shape[1] // group))
-        multipliers = node.attrs["int4_multipliers"] = rng.integers(1, 17, shape).astype(np.uint8)
-    weights = effective(nibbles, group, multipliers)
+        multipliers = rng.integers(1, 17, shape).astype(np.uint8)
+    node.attrs["storage"] = Storage(kind.codec, group, multipliers)
+    weights = effective(z, group, multipliers)
     node.inputs[1] = constant(weights.reshape(w.const.shape), "w", w.quant)
     return node
 
 
-def is_int4(op, model, sort, wide):
-    """Whether it is the operator of this name with nibbles beside these activations."""
+def is_narrow(op, model, sort, wide):
+    """Whether it is the operator of this name with packed weights beside these activations."""
     element = DType.Int16 if wide else DType.Int8
     return op.kind == OpKind[sort] and op.is_coded and model.element(op) == element
 
 
 def agree_unpacked_at_every_run(integers, node):
-    """Results of files for one table alone, whose weights stay nibbles in the session too."""
+    """Results of files for one table alone, whose weights stay packed in the session too."""
     data = {v: integers.data(v) for v in node.dynamic_inputs}
     operands = [None if v is None else data.get(v, v.const) for v in node.inputs]
     want = definition(node.op).integer(node, operands)[0]
@@ -90,33 +95,36 @@ def some_of_each(rng, wide):
     )
 
 
+@BITS
 @WIDE
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_agree_with_the_reference(integers, name, group, wide):
+def test_convolutions_agree_with_the_reference(integers, name, group, wide, kind):
     shape, weights, attrs = CONVOLUTIONS[name]
     node = conv_node(integers.rng, shape, weights, wide=wide, **attrs)
-    node = made_int4(integers.rng, node, group)
+    node = made_narrow(integers.rng, node, kind, group)
     sort = "DepthwiseConv2d" if name.startswith("depth") else "Conv2d"
-    assert is_int4(*lowered(node), sort, wide)
+    assert is_narrow(*lowered(node), sort, wide)
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
 
 
+@BITS
 @WIDE
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("shape", "n"), [((1, 1), 1), ((3, 7), 5), ((4, 130), 70), ((1, 5000), 9)])
-def test_fully_connected_agrees_with_the_reference(integers, shape, n, group, wide):
-    node = made_int4(integers.rng, fc_node(integers.rng, shape, n, wide=wide), group)
-    assert is_int4(*lowered(node), "FullyConnected", wide)
+def test_fully_connected_agrees_with_the_reference(integers, shape, n, group, wide, kind):
+    node = made_narrow(integers.rng, fc_node(integers.rng, shape, n, wide=wide), kind, group)
+    assert is_narrow(*lowered(node), "FullyConnected", wide)
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
 
 
+@BITS
 @WIDE
-def test_where_there_is_memory_a_session_holds_unpacked_weights(integers, wide):
+def test_where_there_is_memory_a_session_holds_unpacked_weights(integers, wide, kind):
     for node in some_of_each(integers.rng, wide):
-        _, model = lowered(made_int4(integers.rng, node, 16))
+        _, model = lowered(made_narrow(integers.rng, node, kind, 16))
         for name in kernel_tables():
             packed = replace(model, target=name)
             held, run = (Session(write(m), name).memory_bytes for m in (model, packed))
@@ -125,7 +133,9 @@ def test_where_there_is_memory_a_session_holds_unpacked_weights(integers, wide):
 
 @WIDE
 def test_unpacking_takes_no_more_memory_than_one_operator(integers, wide):
-    nodes = [made_int4(integers.rng, fc_node(integers.rng, (1, 96), 96, wide=wide), 16)
+    """Of a codec whose rows are multiplied as they are stored: others have a block beside."""
+    kind = WEIGHT_TYPES[4]
+    nodes = [made_narrow(integers.rng, fc_node(integers.rng, (1, 96), 96, wide=wide), kind, 16)
              for _ in range(4)]  # fmt: skip
     for i, (node, after) in enumerate(pairwise(nodes)):
         after.inputs[0], node.output.name, node.name = node.output, f"y{i}", f"fc{i}"
@@ -148,9 +158,8 @@ def test_unpacking_takes_no_more_memory_than_one_operator(integers, wide):
 def test_sums_of_the_largest_products_on_int16(integers, rows, group, k, fill):
     """Far beyond int32, so that kernels must widen: +-30,000 is what they are scaled to."""
     node = fc_node(integers.rng, (rows, k), 2, wide=True, bias=False)
-    node.attrs["int4_group"] = group
-    if group:
-        node.attrs["int4_multipliers"] = np.full((2, -(-k // group)), 16, np.uint8)
+    multipliers = np.full((2, -(-k // group)), 16, np.uint8) if group else None
+    node.attrs["storage"] = Storage("Nibbles", group, multipliers)
     most = 7 * (16 if group else 1)
     weights = np.repeat(np.array([[most], [-most]], np.int8), k, axis=1)
     node.inputs[1] = constant(weights, "w", QuantParams((0.1, 0.1), axis=0))
@@ -160,21 +169,23 @@ def test_sums_of_the_largest_products_on_int16(integers, rows, group, k, fill):
     assert np.abs(got - np.sign(fill) * np.array([30_000, -30_000])).max() <= 1
 
 
+@BITS
 @WIDE
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_file_gives_the_weights_back(integers, group, wide):
+def test_the_file_gives_the_weights_back(integers, group, wide, kind):
     rng = integers.rng
     for node in some_of_each(rng, wide):
-        op, model = lowered(made_int4(rng, node, group))
+        op, model = lowered(made_narrow(rng, node, kind, group))
         flat = stored_int8(op.kind, op.params, model.blob)
         stored = definition(node.op).stored_weights(node, op.params, flat)
         np.testing.assert_array_equal(stored, node.input(1).const)
 
 
+@BITS
 @WIDE
-def test_the_file_gives_weights_and_biases_back_in_real_numbers(integers, wide):
+def test_the_file_gives_weights_and_biases_back_in_real_numbers(integers, wide, kind):
     for node in some_of_each(integers.rng, wide):
-        op, model = lowered(made_int4(integers.rng, node, 16))
+        op, model = lowered(made_narrow(integers.rng, node, kind, 16))
         x, y, w, b = node.input(0).quant, node.output.quant, node.input(1), node.input(2)
         stored = definition(node.op).stored(node, op.kind, op.params, model.blob, x, y)
         scales = np.array(w.quant.scale)
@@ -183,77 +194,84 @@ def test_the_file_gives_weights_and_biases_back_in_real_numbers(integers, wide):
         np.testing.assert_allclose(stored.bias, b.const * scales * x.scalar, rtol=1e-6)
 
 
+@BITS
 @WIDE
 @pytest.mark.parametrize("multiplier", [0, 17, 255])
-def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier, wide):
+def test_a_multiplier_that_makes_no_int8_is_refused(integers, multiplier, wide, kind):
     for node in some_of_each(integers.rng, wide):
-        op, model = lowered(made_int4(integers.rng, node, 3))
+        op, model = lowered(made_narrow(integers.rng, node, kind, 3))
         Session(write(model))
-        last = op.params["codec.auxiliary"] + node.attrs["int4_multipliers"].size - 1
+        last = op.params["codec.auxiliary"] + node.attrs["storage"].multipliers.size - 1
         blob = bytearray(model.blob)
         blob[last] = multiplier
         with pytest.raises(UserError):
             Session(write(replace(model, blob=bytes(blob))))
 
 
+@BITS
 @WIDE
-def test_weights_or_tables_that_end_behind_the_file_are_refused(integers, wide):
+def test_weights_or_tables_that_end_behind_the_file_are_refused(integers, wide, kind):
     for node in some_of_each(integers.rng, wide):
-        op, model = lowered(made_int4(integers.rng, node, 3))
+        op, model = lowered(made_narrow(integers.rng, node, kind, 3))
         for field in ("weights", "codec.auxiliary", "requant.table"):
             params = {**op.params, field: len(model.blob) // 4 * 4 - 4}
             with pytest.raises(UserError):
                 Session(write(replace(model, ops=[replace(op, params=params)])))
 
 
-def test_a_float_has_no_4_bit_weights(integers):
-    node = made_int4(integers.rng, fc_node(integers.rng, (1, 8), 4), 0)
+@BITS
+def test_a_float_has_no_packed_weights(integers, kind):
+    node = made_narrow(integers.rng, fc_node(integers.rng, (1, 8), 4), kind, 0)
     node.input(0).type = TensorType(np.dtype(np.float32), (1, 8))
-    with pytest.raises(ValueError, match="no weights of 4 bits in float32"):
+    with pytest.raises(ValueError, match="no weights behind a codec in float32"):
         definition(node.op).lower(node, None)
 
 
-def test_what_may_have_4_bit_weights_on_int16(integers):
+@BITS
+def test_what_may_have_narrow_weights_on_int16(integers, kind):
+    precision = Precision(INT16, kind.bits)
     for node in some_of_each(integers.rng, True):
-        assert definition(node.op).problem(node, W4A16) is None
+        assert definition(node.op).problem(node, precision) is None
     for name in ("ConvTranspose2d", "MatMul", "Add"):
-        why = definition(name).problem(None, W4A16)
-        assert why == f"{name} has no 4-bit weights"
+        why = definition(name).problem(None, precision)
+        assert why == f"{name} has no {kind.bits}-bit weights"
 
 
+@BITS
 @WIDE
-def test_weights_take_half_the_bytes(integers, wide):
+def test_weights_take_a_part_of_the_bytes(integers, wide, kind):
     node = fc_node(integers.rng, (1, 512), 64, wide=wide)
     whole = lowered(node)
-    halved = lowered(made_int4(integers.rng, node, 0))
-    saved = len(whole[1].blob) - len(halved[1].blob)
-    tight = whole[0].params["requant.tight"], halved[0].params["requant.tight"]
-    assert saved == 512 * 64 // 2 + (tight[0] % 64 - tight[1] % 64) * 64 // 8
+    packed = lowered(made_narrow(integers.rng, node, kind, 0))
+    saved = len(whole[1].blob) - len(packed[1].blob)
+    tight = whole[0].params["requant.tight"], packed[0].params["requant.tight"]
+    assert saved == 512 * 64 * (8 - kind.bits) // 8 + (tight[0] % 64 - tight[1] % 64) * 64 // 8
 
 
+@BITS
 @WIDE
-def test_inspect_says_int4(integers, wide):
-    _, model = lowered(made_int4(integers.rng, fc_node(integers.rng, (1, 8), 4, wide=wide), 4))
+def test_inspect_says_the_bits(integers, wide, kind):
+    _, model = lowered(
+        made_narrow(integers.rng, fc_node(integers.rng, (1, 8), 4, wide=wide), kind, 4)
+    )
     (op,) = describe(write(model), "m").ops
-    dtype = "int16x4" if wide else "int4"
+    dtype = f"int16x{kind.bits}" if wide else f"int{kind.bits}"
     assert (op.operator, op.dtype, op.macs) == ("FullyConnected", dtype, 32)
 
 
+@BITS
 @pytest.mark.parametrize(
-    ("attrs", "message"),
+    ("group", "multipliers", "message"),
     [
-        ({"int4_group": 0}, "no nibbles"),
-        ({"int4_group": 4}, r"int4_multipliers are not \[4, 2\]"),
-        ({"int4_group": 4, "int4_multipliers": np.full((4, 3), 1, np.uint8)}, r"\[4, 2\]"),
-        (
-            {"int4_group": 4, "int4_multipliers": np.full((4, 2), 17, np.uint8)},
-            r"outside \[1, 16\]",
-        ),
-        ({"int4_group": 4, "int4_multipliers": np.full((4, 2), 16, np.uint8)}, "do not divide"),
+        (0, None, "no integers of"),
+        (4, None, r"multipliers are not \[4, 2\]"),
+        (4, np.full((4, 3), 1, np.uint8), r"\[4, 2\]"),
+        (4, np.full((4, 2), 17, np.uint8), r"outside \[1, 16\]"),
+        (4, np.full((4, 2), 16, np.uint8), "do not divide"),
     ],
 )
-def test_weights_that_are_no_nibbles_are_refused(integers, attrs, message):
+def test_weights_that_do_not_fit_are_refused(integers, group, multipliers, message, kind):
     node = fc_node(integers.rng, (1, 8), 4)
-    node.attrs.update(attrs)
+    node.attrs["storage"] = Storage(kind.codec, group, multipliers)
     with pytest.raises(ValueError, match=message):
         lowered(node)

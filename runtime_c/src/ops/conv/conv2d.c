@@ -141,12 +141,23 @@ static void run_channels(const ek_node *node, size_t group, size_t first, const 
     }
 }
 
+/* Bytes of a group's weights that a session keeps: packed, or decoded where these kernels pack none. */
+static inline size_t conv2d_kept_group(const ek_node *node)
+{
+    const size_t packed = conv2d_packed_group(node);
+#ifdef EK_CODED
+    const ek_fmt_conv_geometry *g = conv2d_geometry_of(node);
+    if (!packed) return (size_t)group_out(g) * (size_t)ek_conv_k(g);
+#endif
+    return packed;
+}
+
 static ek_status conv2d_run_plain(const ek_node *node)
 {
     const size_t groups = conv2d_geometry_of(node)->groups;
     for (size_t group = 0; group < groups; group++) {
         ek_gemm gemm = conv2d_product(node, group);
-        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * conv2d_packed_group(node);
+        if (node->packed) gemm.weights = (const uint8_t *)node->packed + group * conv2d_kept_group(node);
         run_channels(node, group, 0, &gemm);
     }
     return EK_OK;
@@ -186,13 +197,13 @@ static ek_status conv2d_run_blocks(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = conv2d_geometry_of(node);
     const ek_coded w = conv2d_weights_of(node);
-    const uint32_t all = group_out(g), block = EK_TYPED(ek_block)(node->kernels, w.codec, w.k, EK_BLOCK_CONV_CHANNELS);
-    uint8_t *room = (uint8_t *)node->scratch + ek_align16(conv2d_plain_scratch(g, node->kernels));
-    for (size_t group = 0; group < g->groups; group++) {
+    const uint32_t block = EK_TYPED(ek_block)(node->kernels, w.codec, w.k, EK_BLOCK_CONV_CHANNELS);
+    for (uint32_t group = 0; group < g->groups; group++) {
         ek_gemm gemm = conv2d_product(node, group);
-        for (uint32_t first = 0; first < all; first += gemm.n) {
-            gemm.n = all - first < block ? all - first : block;
-            EK_TYPED(ek_block_load)(&gemm, node->kernels, &w, group * all + first, block, room);
+        for (uint32_t first = 0, left = group_out(g); left; first += gemm.n, left -= gemm.n) {
+            uint8_t *room = (uint8_t *)node->scratch + ek_align16(conv2d_plain_scratch(g, node->kernels));
+            gemm.n = left < block ? left : block;
+            EK_TYPED(ek_block_load)(&gemm, node->kernels, &w, group * group_out(g) + first, block, room);
             run_channels(node, group, first, &gemm);
             ek_gemm_skip(&gemm, gemm.n);
         }
@@ -203,10 +214,7 @@ static ek_status conv2d_run_blocks(const ek_node *node)
 static ek_status conv2d_run(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
-    if (!ek_is_coded(&p->codec)) return conv2d_run_plain(node);
-    if (!node->packed) return conv2d_run_blocks(node);
-    const ek_node n = ek_decoded(node, node->packed);
-    return conv2d_run_plain(ek_gemm_wants_packed(node->kernels) ? node : &n);
+    return ek_is_coded(&p->codec) && !node->packed ? conv2d_run_blocks(node) : conv2d_run_plain(node);
 }
 #endif
 

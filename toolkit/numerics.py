@@ -128,6 +128,7 @@ WEIGHT_TYPES: Mapping[int, WeightType] = {
     for w in (
         WeightType(8, 127),
         WeightType(4, 7, (32, 16), "Nibbles"),
+        WeightType(2, 1, (32, 16), "Crumbs"),
     )
 }
 """By bits."""

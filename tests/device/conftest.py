@@ -10,7 +10,7 @@ from edgekit import targets
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.process import find
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
-from edgekit.toolkit.numerics import W4A16
+from edgekit.toolkit.numerics import INT16, PRECISIONS, WEIGHT_TYPES
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.weight_codecs import Storage
 from edgekit.toolkit.weight_codecs.packed import effective
@@ -22,6 +22,7 @@ MLPERF = (
     "mlperf_ad_autoencoder",
     "mlperf_sww_tcn",
 )
+LAYERS = ("int16", "int16x4", "int16x2", "int2")
 MODELS = Path(os.environ.get("EDGEKIT_MODELS", Path(__file__).parents[3] / "shared" / "models"))
 
 
@@ -45,32 +46,36 @@ def ready():
 
 @pytest.fixture(scope="session")
 def model_file(tmp_path_factory, digits):
-    """A model by name ("digits", "int16", "int16x4", or of the collection) -> its file and 20
-    samples."""
+    """A model by name ("digits", of LAYERS, or of the collection) -> its file and 20 samples."""
     made = {}
 
     def make(name):
         if name not in made:
             folder = tmp_path_factory.mktemp(name)
-            wide = name in ("int16", "int16x4")
-            made[name] = _int16(name, folder) if wide else _quantized(name, folder, digits)
+            plain = name not in LAYERS
+            made[name] = _quantized(name, folder, digits) if plain else _layers(name, folder)
         return made[name]
 
     return make
 
 
-def _int16(name, folder):
-    """All that has weights and int16 activations, and a product of two activations.
+def _layers(name, folder):
+    """What has weights, on int16 also a product of two activations, on the Precision of this name.
 
-    Weights are of 8 bits; of "int16x4" they are of 4, where they can be: some in groups.
+    Weights of fewer than 8 bits are so where they can be: some in groups.
     """
+    precision = PRECISIONS[name]
+    kind, wide = WEIGHT_TYPES[precision.weight_bits], precision.activations == INT16
     rng = np.random.default_rng(0)
     nodes, sizes = [], {"stride": (1, 1), "dilation": (1, 1), "pads": (1, 1, 1, 1), "groups": 1}
 
+    def quant(scale):
+        return QuantParams.int16(scale) if wide else QuantParams((256 * scale,), 3)
+
     def node(op, inputs, scale, **attrs):
         made = Node(op, inputs, [], attrs, f"{op}{len(nodes)}")
-        kind = definition(op).infer(made)[0]
-        made.outputs = [Value(made.name, kind, quant=QuantParams.int16(scale))]
+        inferred = definition(op).infer(made)[0]
+        made.outputs = [Value(made.name, inferred, quant=quant(scale))]
         nodes.append(made)
         return made.output
 
@@ -78,26 +83,27 @@ def _int16(name, folder):
         taps = np.prod(shape[1:])
         w = rng.integers(-127, 128, shape).astype(np.int8)
         scales = tuple(rng.uniform(0.3, 1.7, shape[0]) / 90 / np.sqrt(taps))
-        b = rng.integers(-(1 << 18), 1 << 18, shape[0]).astype(np.int32)
-        if name == "int16x4" and W4A16 in definition(op).precisions:
-            attrs["storage"] = Storage("Nibbles")
-            w = rng.integers(-7, 8, shape).astype(np.int8)
+        reach = 1 << (18 if wide else 10)
+        b = rng.integers(-reach, reach, shape[0]).astype(np.int32)
+        if kind.bits < 8 and precision in definition(op).precisions:
+            attrs["storage"] = Storage(kind.codec)
+            w = rng.integers(-kind.limit, kind.limit + 1, shape).astype(np.int8)
             if len(nodes) % 2:
                 m = rng.integers(1, 17, (shape[0], -(-taps // 16))).astype(np.uint8)
-                attrs["storage"] = Storage("Nibbles", 16, m)
+                attrs["storage"] = Storage(kind.codec, 16, m)
                 w = effective(w.reshape(shape[0], -1), 16, m).reshape(shape)
         weights = constant(w, f"w{len(nodes)}", QuantParams(scales, axis=0))
         return node(op, [x, weights, constant(b, f"b{len(nodes)}")], 1e-4, **attrs)
 
-    kind = TensorType(np.dtype(np.int16), (1, 8, 8, 3))
-    x = image = Value("x", kind, quant=QuantParams.int16(1e-4))
+    x = image = Value("x", TensorType(precision.activations, (1, 8, 8, 3)), quant=quant(1e-4))
     x = weighted("Conv2d", x, (32, 3, 3, 3), **sizes)
     x = weighted("Conv2d", x, (21, 3, 3, 32), **sizes)  # sums beyond 256 products
     x = weighted("Conv2d", x, (21, 3, 3, 1), **{**sizes, "stride": (2, 2), "groups": 21})
-    x = weighted("ConvTranspose2d", x, (8, 3, 2, 21), **sizes, output_shape=(4, 3))
-    x = node("Reshape", [x], 1e-4, shape=(12, 8))
-    x = node("MatMul", [x, x], 2e-4, transpose_b=True)
-    x = weighted("FullyConnected", x, (10, 12))
+    if wide:
+        x = weighted("ConvTranspose2d", x, (8, 3, 2, 21), **sizes, output_shape=(4, 3))
+        x = node("Reshape", [x], 1e-4, shape=(12, 8))
+        x = node("MatMul", [x, x], 2e-4, transpose_b=True)
+    x = weighted("FullyConnected", x, (10, x.shape[-1]))
     graph = Graph(nodes, [Port("x", image, 1, image.shape)], [Port("y", x, 1, x.shape)])
     out = folder / "model.edge"
     out.write_bytes(build_file(graph))

@@ -12,9 +12,9 @@ from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.weight_codecs import Storage
 
-from .conftest import MLPERF
+from .conftest import LAYERS, MLPERF
 
-MODELS = ("digits", "int16", "int16x4", *MLPERF)
+MODELS = ("digits", *LAYERS, *MLPERF)
 DEVICES = [
     (name, cpu)
     for name in targets.names()
@@ -27,7 +27,7 @@ DEVICES = [
 # What runs the portable code alone need not run all models.
 @pytest.mark.parametrize(
     ("name", "cpu", "model"),
-    [(*d, m) for d in DEVICES for m in (MODELS if targets.load(d[0]).tables else MODELS[:4])],
+    [(*d, m) for d in DEVICES for m in (MODELS if targets.load(d[0]).tables else MODELS[:6])],
 )
 def test_a_device_answers_with_the_hosts_bytes(ready, model_file, name, cpu, model):
     target = ready(name)

@@ -111,6 +111,7 @@ class MathFn(IntEnum):
 class WeightCodec(IntEnum):
     Plain = 0
     Nibbles = 1
+    Crumbs = 2
 
 
 class DistanceFn(IntEnum):

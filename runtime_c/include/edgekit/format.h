@@ -108,6 +108,7 @@ enum {
 enum {
     EK_WEIGHT_CODEC_PLAIN = 0,
     EK_WEIGHT_CODEC_NIBBLES = 1,
+    EK_WEIGHT_CODEC_CRUMBS = 2,
 };
 
 enum {
@@ -790,7 +791,7 @@ enum {
     X(MATH, FLOAT64, math_f64, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
-#define EK_CODECS(X) X(nibbles)
+#define EK_CODECS(X) X(nibbles) X(crumbs)
 
 /* X(kind, name in the schema) of every kind. */
 #define EK_KINDS(X) \

@@ -15,8 +15,8 @@ def test_steps_of_tensors_and_of_weights_do_not_undo_each_other():
     both = PrecisionAssignment(frozenset({"y"}), frozenset({("y", "int4")}))
     assert base.with_changes([four, wide]) == base.with_changes([wide, four]) == both
     back = PrecisionChange("int8", ("y",), (("Conv2d", "y"),))
-    assert both.has_4_bits(back)
+    assert both.has_narrow_weights(back)
     assert base.with_changes([four, wide, back]) == base.with_changes([wide])
     narrow = PrecisionChange("int8", (), (("Conv2d", "y"),), ("y",))
-    assert not both.has_4_bits(narrow)
+    assert not both.has_narrow_weights(narrow)
     assert base.with_changes([four, wide, narrow]) == base.with_changes([four])

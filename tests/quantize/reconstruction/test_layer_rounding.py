@@ -198,8 +198,11 @@ def noise(net, graph, feeds):
     return sum(float(((exact.run(s)["y"] - rounded.run(s)["y"]) ** 2).sum()) for s in feeds)
 
 
-@pytest.mark.parametrize("weights", ["int4", "int4-group32", "int4-group16"])
-def test_4_bit_weights_gain_on_samples_never_seen(net, weights):
+@pytest.mark.parametrize(
+    ("weights", "most"),
+    [("int4", 7), ("int4-group32", 7), ("int4-group16", 7), ("int2", 1), ("int2-group16", 1)],
+)
+def test_narrow_weights_gain_on_samples_never_seen(net, weights, most):
     calibration, fresh = calibrate(net, samples(1, 8, 8, 8)), samples(1, 8, 8, 8, count=128)[64:]
     done = [
         optimize(net, calibration, "minmax", weights=weights, rounding=r)
@@ -213,7 +216,7 @@ def test_4_bit_weights_gain_on_samples_never_seen(net, weights):
         node, w = made[name], made[name].input(1).const.reshape(len(made[name].input(1).const), -1)
         group, many = node.attrs["storage"].group, node.attrs["storage"].multipliers
         by_weight = 1 if many is None else np.repeat(many, group, 1)[:, : w.shape[1]]
-        assert np.all(w % by_weight == 0) and np.abs(w // by_weight).max() <= 7
+        assert np.all(w % by_weight == 0) and np.abs(w // by_weight).max() <= most
 
 
 def test_rounding_of_8_bits_does_no_harm(net):

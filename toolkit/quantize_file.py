@@ -91,6 +91,8 @@ class _Run:
         self.judging = Judging.of(self.budget, request.evaluation, request.labels, request.metric)
         self.judged: dict[str, Any] = {}
         self.how = {"weights": request.weights, "rounding": request.rounding}
+        if request.effort != "default":
+            self.how["effort"] = request.effort
 
     def check_paths(self) -> None:
         """Nothing is begun that cannot be written."""
@@ -180,7 +182,7 @@ class _Run:
                 lambda graph: strip(pack(graph)),
                 drop,
                 request.progress,
-                rounding=request.rounding,
+                rounding=self.rounding,
                 judged=many,
                 unseen=request.evaluation is not None,
                 measure=measure,
@@ -198,6 +200,12 @@ class _Run:
         pack = self._packer(done)
         data = strip(pack(graph))
         return data, strip(pack(keep_states(graph))) if _has_states(graph) else data
+
+    @property
+    def rounding(self) -> str:
+        """How weights of mixed precision are rounded."""
+        fast = self.request.effort == "fast" and self.request.weights == "int8"
+        return "nearest" if fast and self.request.rounding == "auto" else self.request.rounding
 
     @property
     def on_low_accuracy(self) -> OnLowAccuracy:
@@ -228,7 +236,7 @@ class _Run:
     def _promote(self, start: QuantizedModel) -> None:
         request = self.request
         self.done, self.promotion, self.quality = keep_floor(
-            start, self._packer(start), request.progress, rounding=request.rounding
+            start, self._packer(start), request.progress, rounding=self.rounding
         )
 
     def _packer(self, done: QuantizedModel) -> Callable[[Graph], bytes]:
@@ -262,6 +270,7 @@ class _Run:
             some,
             known.extremes(),
             unseen=False,
+            alone=self.request.effort != "fast",
             progress=self.request.progress,
         )
         outliers = self.done.outliers
@@ -301,6 +310,7 @@ class _Run:
                 self.samples,
                 Path(request.model),
                 request.observer,
+                request.effort,
                 self.notes,
                 request.progress,
                 batch=self.batch,
@@ -319,6 +329,7 @@ class _Run:
             counted_bytes=len(strip(self.final)),
             ops=op_counts(written),
             observer=request.observer,
+            effort=request.effort,
             samples=done.samples * self.batch,
             kept_samples=len(done.calibration.kept) * self.batch,
             seconds=round(perf_counter() - self.started, 3),

@@ -24,6 +24,7 @@ class QuantizeRequest:
     observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
     limit         takes the first so many samples
     report        an HTML file to write
+    effort        of quantize.EFFORTS: "fast" does not search, "best" searches longer
     budget        limits, for which precisions are mixed
     targets       the devices that the file is for: limits of size hold on each of them, and what it
                   takes there is measured
@@ -50,6 +51,7 @@ class QuantizeRequest:
     observer: str = "auto"
     weights: str = "int8"
     rounding: str = "auto"
+    effort: str = "default"
     image: ImageOptions | None = None
     limit: int | None = None
     report: str | Path | None = None

@@ -14,7 +14,8 @@ from .quantize.quality import OnLowAccuracy, Quality
 
 @dataclass(frozen=True)
 class Quantized:
-    """What `quantize` made. `observer` is the one asked for; `mixed` is there with a budget.
+    """What `quantize` made. `observer` and `effort` are those asked for; `mixed` is there with a
+    budget.
 
     `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
     rounded for the other; False: with those of the file, which are rounded for all of them; None
@@ -34,6 +35,7 @@ class Quantized:
     counted_bytes: int
     ops: dict[str, dict[str, int]]
     observer: str
+    effort: str
     samples: int
     kept_samples: int
     seconds: float

@@ -25,6 +25,7 @@ def test_names_are_escaped_wherever_they_stand(digits_edge):
             inspection=found,
             float_bytes=1,
             observer=HOSTILE,
+            effort=HOSTILE,
             samples=1,
             outputs=[OutputRow(HOSTILE, 30.0, 1.0, 0.1)],
             layers=[LayerRow(HOSTILE, HOSTILE, HOSTILE, 1, 0.0, 1.0, 30.0)],

@@ -62,14 +62,15 @@ def explain(
     extremes: Mapping[str, tuple[float, float]] | None = None,
     *,
     unseen: bool = True,
+    alone: bool = True,
     progress: Progress | None = None,
 ) -> Explanation:
     """Explain the file `data` made from the optimized float `graph`, on some samples as it takes
     them: batches, where it has a batch.
 
     `extremes` are the least and the largest value of tensors on more samples than these. `unseen`
-    says that they are others than those of calibration. Raises UserError for a file that is packed
-    for a target.
+    says that they are others than those of calibration. Unless `alone`, no layer is run alone and
+    no remedy tried. Raises UserError for a file that is packed for a target.
     """
     simulated_model = simulated_model_of(read(data), graph)
     activations = ActivationStatistics(
@@ -78,7 +79,8 @@ def explain(
     for name, statistics in activations.statistics.items():
         if extremes and base_of(name) in extremes:
             statistics.widen(*extremes[base_of(name)])
-    return _Explainer(activations, unseen, progress).run(len(inputs))
+    explainer = _Explainer(activations, unseen, progress)
+    return explainer.run(len(inputs)) if alone else explainer.facts(len(inputs))
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,7 @@ class _Explainer:
         self.better: Score
 
     def run(self, feeds: int) -> Explanation:
-        names = [
-            n for n in self.activations.statistics if n in self.all.tensors or n in self.all.weights
-        ]
+        names = self._names
         chosen, count = self._affordable(names)
         everything = self.activations.trials
         self.trials = everything.on(count)
@@ -121,22 +121,35 @@ class _Explainer:
         tried = self._try([n for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE], base)
         causes = {n: self._advised(n, tried, base) for n in tried}
         layers = [self._layer(n, shares, causes) for n in ranked]
-        moved = [n for n in self.activations.statistics if n not in set(names)]
-        layers += [self._layer(n, {}, {}) for n in moved]
+        samples = feeds, count if chosen else 0, len(self.trials.kept)
+        told = self._told(samples, layers)
+        freed = self._measure(self.all.without({}, {c.name for c in told.worst_int8()}))
+        return replace(told, worst_int16_db=self._gain(freed, base))
+
+    def facts(self, feeds: int) -> Explanation:
+        """What the runs show that were made anyway: no shares of the loss, and no remedies."""
+        return self._told((feeds, 0, 0), [self._layer(n, {}, {}) for n in self._names])
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The tensors that the file rounds, or makes by rounded weights."""
+        rounded = self.all.tensors | self.all.weights
+        return [n for n in self.activations.statistics if n in rounded]
+
+    def _told(self, samples: tuple[int, int, int], layers: list[LayerCost]) -> Explanation:
+        moved = [n for n in self.activations.statistics if n not in set(self._names)]
         scores = self.activations.scores
-        batch = self.activations.batch
-        told = Explanation(
-            feeds * batch,
-            count * batch if chosen else 0,
-            len(self.trials.kept) * batch,
+        watched, alone, tried = (n * self.activations.batch for n in samples)
+        return Explanation(
+            watched,
+            alone,
+            tried,
             scores["file"].mean_db,
             scores["weights"].mean_db,
             scores["activations"].mean_db,
-            layers,
+            layers + [self._layer(n, {}, {}) for n in moved],
             sqnr={n: self._accumulated("file", n) for n in self.activations.noise["file"]},
         )
-        freed = self._measure(self.all.without({}, {c.name for c in told.worst_int8()}))
-        return replace(told, worst_int16_db=self._gain(freed, base))
 
     @cached_property
     def _work(self) -> int:

@@ -12,11 +12,22 @@ from .ranges.evaluation_points import (
 )
 from .result import Quantized
 from .scheme.macs import macs_of
-from .scheme.options import OBSERVERS, ROUNDINGS, WEIGHTS, Decision, Options, Range, Ranges, grouped
+from .scheme.options import (
+    EFFORTS,
+    OBSERVERS,
+    ROUNDINGS,
+    WEIGHTS,
+    Decision,
+    Options,
+    Range,
+    Ranges,
+    grouped,
+)
 from .scheme.plan import Plan, as_given, quantize_graph
 from .scheme.prepare import prepare
 
 __all__ = [
+    "EFFORTS",
     "OBSERVERS",
     "ROUNDINGS",
     "WEIGHTS",

@@ -58,7 +58,7 @@ def quantize_model(
     """
     request = QuantizeOptions(observer, **options)
     calibration, outliers = without_outliers(
-        graph, samples, calibrate(graph, samples, progress), progress
+        graph, samples, calibrate(graph, samples, progress, request.kept), progress
     )
     return replace(_run(request, graph, calibration, progress), outliers=outliers)
 
@@ -133,17 +133,13 @@ class _Quantization:
         self.score = self.trials.score(self.plan, self.ranges)
         self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []
+        self.method = request.methods[0]
         self._search: RangeSearch | None = None
-
-    @property
-    def _first_observer(self) -> str:
-        """By which ranges are fixed before any are searched for."""
-        return "minmax" if self.request.searches else self.request.observer
 
     def fix_ranges(self) -> None:
         """Those of one observer for all, if one is asked for."""
         if not self.request.searches:
-            self.ranges = fixed_ranges(self.source.calibration, self.request.observer)
+            self.ranges = fixed_ranges(self.source.calibration, self.request.first_observer)
             self.score = self.trials.score(self.plan, self.ranges)
 
     def equalize(self) -> None:
@@ -169,7 +165,8 @@ class _Quantization:
         if not self.request.searches:
             self._consider(scaled, SCALES_GAIN_DB)
             return
-        budget = trials_for(macs_of(self.source.floats), len(self.trials.kept))
+        macs, count = macs_of(self.source.floats), len(self.trials.kept)
+        budget = trials_for(macs, count, self.request.trials)
         self._search = RangeSearch(
             self.plan,
             self.source.calibration,
@@ -257,7 +254,7 @@ class _Quantization:
         """
         if source is None:
             return
-        ranges = fixed_ranges(source.calibration, self._first_observer)
+        ranges = fixed_ranges(source.calibration, self.request.first_observer)
         plan = source.plan(self.options)
         score = self.trials.score(plan, ranges)
         in_all = score.mean_db > self.score.mean_db
@@ -294,15 +291,28 @@ class _Quantization:
         if not self.request.may_round or self.kept:
             return
         held_out: Score | None = None
-        if self.request.rounding == "auto" and (held_out := self._judged_by_halves()) is None:
+        if self.request.rounding == "auto" and (held_out := self._best_by_halves()) is None:
             return
-        self.plan = self._rounded(self.source.calibration.kept)
+        self.plan = self._rounded(self.source.calibration.kept, self.method)
         self.options = self.plan.options
         self.score = held_out or self.trials.score(self.plan, self.ranges)
 
-    def _judged_by_halves(self) -> Score | None:
-        """What weights rounded for every other sample are on the ones between; None where they do
-        harm.
+    def _best_by_halves(self) -> Score | None:
+        """Of the method of rounding that loses least on samples between; another than the first if
+        it is better for certain."""
+        best: Score | None = None
+        for method in self.request.methods:
+            found = self._judged_by_halves(method)
+            if found is None:
+                continue
+            score, halves = found
+            if best is None or score.surpasses(best, 0.0, HELD_OUT):
+                best, self.by_halves, self.method = score, halves, method
+        return best
+
+    def _judged_by_halves(self, method: str) -> tuple[Score, list[RoundedWeights]] | None:
+        """What weights rounded for every other sample are on the ones between, and both; None where
+        they do harm.
 
         They gain nearly everywhere, but by less than few samples can tell from chance: what is
         asked of them is to show no loss.
@@ -313,14 +323,13 @@ class _Quantization:
             return None
         found: list[RoundedWeights] = []
         for half, others in two_folds(kept):
-            rounded = self._rounded(half)
+            rounded = self._rounded(half, method)
             noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
             found.append(rounded.options.rounded)
         score = Score(noise, self.score.signal, self.score.variation)
         if self.score.surpasses(score, 0.0, HELD_OUT):
             return None
-        self.by_halves = found
-        return score
+        return score, found
 
     def prefer_plain(self) -> None:
         """Min-max ranges and the nearest weights, unless what was searched for is better, each half
@@ -340,9 +349,9 @@ class _Quantization:
             self.source, self.plan, self.ranges, self.score = source, plan, dict(ranges), score
             self.options, self.by_halves = plan.options, []
 
-    def _rounded(self, samples: Sequence[KeptSample]) -> Plan:
+    def _rounded(self, samples: Sequence[KeptSample], method: str) -> Plan:
         inputs = [s.inputs for s in samples]
-        found = round_weights(self.plan, self.ranges, inputs, self.progress, self.request.method)
+        found = round_weights(self.plan, self.ranges, inputs, self.progress, method)
         return self.plan.with_rounded(found)
 
     def result(self) -> Quantized:
@@ -362,7 +371,7 @@ class _Quantization:
             self.plan,
             self.source.calibration,
             self.given,
-            rounding=self.request.method,
+            rounding=self.method,
             by_halves=self.by_halves,
             held_out=bool(self.by_halves) and bool(self.options.rounded),
         )

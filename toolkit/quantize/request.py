@@ -6,13 +6,21 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..errors import UserError
-from .scheme.options import METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
+from .ranges.calibration import KEPT_SAMPLES
+from .scheme.options import EFFORTS, METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
 from .weights.weight_quantizer import WeightFormat
+
+FAST_SAMPLES = 32
+BEST_TRIALS = 4
 
 
 @dataclass(frozen=True)
 class QuantizeOptions:
-    """`observer` is one of OBSERVERS, `weights` of WEIGHTS, `rounding` of ROUNDINGS.
+    """`observer` is one of OBSERVERS, `weights` of WEIGHTS, `rounding` of ROUNDINGS, `effort` of
+    EFFORTS.
+
+    "fast" does not search: `auto` are min-max ranges and, of weights of 8 bits, the nearest, judged
+    on fewer samples. "best" searches longer, and of `auto` tries every method of rounding.
 
     `plain`: for a configuration that is mostly int16. Channels are not scaled, which int16 does not
     need, and `auto` keeps the nearest weights of 8 bits, for those that are rounded make up for
@@ -24,11 +32,13 @@ class QuantizeOptions:
     weights: str = "int8"
     rounding: str = "auto"
     plain: bool = False
+    effort: str = "default"
 
     def __post_init__(self) -> None:
         _known("observer", self.observer, OBSERVERS)
         _known("weights", self.weights, WEIGHTS)
         _known("rounding", self.rounding, ROUNDINGS)
+        _known("effort", self.effort, EFFORTS)
 
     @property
     def form(self) -> WeightFormat:
@@ -37,17 +47,35 @@ class QuantizeOptions:
     @property
     def searches(self) -> bool:
         """Whether ranges are searched for tensor by tensor."""
-        return self.observer == "auto"
+        return self.observer == "auto" and self.effort != "fast"
 
     @property
-    def method(self) -> str:
-        """How weights are rounded that are fitted to samples."""
-        return self.rounding if self.rounding in METHODS else METHODS[0]
+    def first_observer(self) -> str:
+        """By which ranges are fixed before any are searched for."""
+        return "minmax" if self.observer == "auto" else self.observer
+
+    @property
+    def trials(self) -> int:
+        """How many times as many ranges are tried as by default."""
+        return BEST_TRIALS if self.effort == "best" else 1
+
+    @property
+    def kept(self) -> int:
+        """Samples that candidates are judged on, at most."""
+        return FAST_SAMPLES if self.effort == "fast" else KEPT_SAMPLES
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """How weights are rounded that are fitted to samples; the best of several is taken."""
+        if self.rounding in METHODS:
+            return (self.rounding,)
+        return METHODS if self.effort == "best" else METHODS[:1]
 
     @property
     def may_round(self) -> bool:
         """Whether weights other than the nearest may be taken."""
-        if self.plain and self.rounding == "auto" and self.form.bits == 8:
+        plain = self.plain or self.effort == "fast"
+        if plain and self.rounding == "auto" and self.form.bits == 8:
             return False
         return self.rounding != "nearest"
 

@@ -52,6 +52,7 @@ class ReportData:
     inspection: Inspection
     float_bytes: int
     observer: str
+    effort: str
     samples: int
     outputs: Sequence[OutputRow]
     layers: Sequence[LayerRow]

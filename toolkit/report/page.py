@@ -23,6 +23,7 @@ def report_page(
     samples: Samples,
     model: Path,
     observer: str,
+    effort: str,
     notes: Sequence[str],
     progress: Progress,
     *,
@@ -50,6 +51,7 @@ def report_page(
             inspection=found,
             float_bytes=model.stat().st_size,
             observer=observer,
+            effort=effort,
             samples=done.samples * batch,
             outputs=[
                 OutputRow(o.name, o.sqnr_db, o.cosine, o.max_abs_error) for o in compared.outputs

@@ -119,9 +119,13 @@ class Keeper:
 
 
 def calibrate(
-    graph: Graph, samples: Iterable[Sample], progress: Progress | None = None
+    graph: Graph,
+    samples: Iterable[Sample],
+    progress: Progress | None = None,
+    kept: int = KEPT_SAMPLES,
 ) -> Calibration:
-    """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32.
+    """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
+    at most `kept` of them are kept.
 
     Raises UserError when there are no samples, or one does not fit the inputs; CalibrationError
     when a tensor holds NaN or infinity.
@@ -136,24 +140,24 @@ def calibrate(
     evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
     reach = {name: array("f") for name in stats}
-    keeper = Keeper()
+    keeper = Keeper(kept)
     for sample in samples:
-        kept = KeptSample({k: np.array(v) for k, v in sample.items()})
+        chosen = KeptSample({k: np.array(v) for k, v in sample.items()})
 
-        def see(name: str, x: Array, kept: KeptSample = kept) -> None:
+        def see(name: str, x: Array, chosen: KeptSample = chosen) -> None:
             if name in stats:
                 reach[name].append(stats[name].update(x))
             for reader, shape in weighed.get(name, ()):
-                kept.means[reader] = channel_means(x.reshape(shape))
+                chosen.means[reader] = channel_means(x.reshape(shape))
             for reader, shape in evaluated.get(name, ()):
-                kept.at_points[reader] = x.reshape(shape).copy()
+                chosen.at_points[reader] = x.reshape(shape).copy()
 
         for port in graph.inputs:
             if port.name in sample:
                 see(port.value.name, np.asarray(sample[port.name]))
         session.run_layers(sample, lambda _, name, x: see(name, x))
         if keeper.wants():
-            keeper.add(kept)
+            keeper.add(chosen)
         keeper.seen += 1
         if progress:
             progress("calibrating", keeper.seen, total)

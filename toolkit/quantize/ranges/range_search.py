@@ -38,9 +38,9 @@ def _above(r: Range, lowest: float | None) -> Range:
     return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
 
 
-def trials_for(macs: int, samples: int) -> int:
-    """How many trials a model of this size gets."""
-    return int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
+def trials_for(macs: int, samples: int, times: int = 1) -> int:
+    """How many trials a model of this size gets, `times` as many as by default."""
+    return times * int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
 
 
 class RangeSearch:

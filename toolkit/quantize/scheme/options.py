@@ -27,6 +27,9 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
 """Those of them that fit the weights of each layer to samples; auto tries the first."""
 
+Effort = Literal["fast", "default", "best"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
 RoundedWeights = Mapping[tuple[str, int], QuantizedWeights]

@@ -183,7 +183,7 @@ def quantize(model, options):
     if done.returncode not in (0, EXIT_BUDGET):
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         return {"error": lines[-1].strip(" -").removeprefix("edgekit: ")}
-    return json.loads(done.stdout)
+    return json.loads(done.stdout[done.stdout.index("{") :])
 
 
 def measure(model, settings, with_ort):

@@ -29,8 +29,8 @@ class QualityMeter:
     def __init__(self, graph: Graph, session: Session | None) -> None:
         prepared = prepare(graph)
         self.points = find_evaluation_points(prepared)
-        self.answers = Answers(prepared, self.points, [])
-        makers = {t: made for t, made, _ in self.answers.compared}
+        self._prepared = prepared
+        makers = {t: made for t, made, _ in Answers(prepared, self.points, []).compared}
         self._instead = {t: made for t, made in makers.items() if made != t}
         self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._ports = {p.name: p.value.name for p in prepared.outputs}
@@ -88,8 +88,9 @@ class QualityMeter:
                 error = self._view(p, s).reshape(truth[k][i].shape) - truth[k][i]
                 noise[k, i] = np.sum(error * error)
         score = Score(noise, energies(truth), variations(points, truth))
-        rows = [self.answers.row(s.at_points, _got(s)) for s in kept]
-        found = Quality.of(score, points, self.answers.loss(np.array(rows)))
+        answers = Answers(self._prepared, self.points, kept)
+        rows = [answers.row(s.at_points, _got(s)) for s in kept]
+        found = Quality.of(score, points, answers.loss(np.array(rows)))
         return replace(found, samples=found.samples * batch)
 
     def _view(self, point: EvaluationPoint, sample: KeptSample) -> Array:

@@ -110,3 +110,17 @@ def test_a_small_model_is_searched_until_its_answers_are_those_of_the_float_mode
     assert quality.level == "good" and quality.answers.changed <= 0.02
     floats = promotion.nodes.get("float32", 0)
     assert floats == len(found.graph.nodes) and len(pack(found.graph)) <= len(pack(done.graph))
+
+
+def test_a_usable_one_gets_what_costs_next_to_nothing(g, monkeypatch):
+    """However large it is, within the limits of a good one; here they are wide."""
+    monkeypatch.setattr(f"{FLOOR}.SMALL_WORK", 0)
+    free = Growth(0.02, 0.0, 0.02, 4 << 10, 4 << 10, 100_000)
+    monkeypatch.setattr(f"{FLOOR}.FREE", free)
+    done = fast(cancelling(g, 14.0), samples(1, 8, 8, 3))
+    before = quality_of(done, pack, silent)
+    assert before.level == "usable"
+    _, promotion, quality = kept(done)
+    assert quality.level == "good" and promotion.limits == free.in_words()
+    extra = promotion.chosen.work - promotion.int8.work
+    assert 0 < extra <= free.least_work

@@ -46,6 +46,20 @@ def test_a_kind_of_samples_is_no_outlier(net):
     assert quantize_model(net, samples, "minmax", rounding="nearest").outliers == []
 
 
+def test_what_an_exponential_makes_large_is_no_outlier(g):
+    """The deviations of a variational encoder are exponentials of ordinary numbers."""
+    x = g.input("x", 1, 8, 8, 3)
+    net = g.output(g.emit("Exp", g.conv(x, 4, name="logarithm"), name="deviation"))
+    samples = feeds()
+    reach = calibrate(net, samples).reach
+    largest = int(np.argmax(reach["deviation"]))
+    samples[largest]["x"] *= np.float32(1.8)
+    known = calibrate(net, samples)
+    others = np.delete(known.reach["deviation"], largest).max()
+    assert known.reach["deviation"][largest] > 4 * others
+    assert find_outliers(known.reach, ["x"]) == []
+
+
 def test_few_samples_tell_nothing(net):
     samples = feeds(6)
     samples[2]["x"] *= np.float32(100)

@@ -1,7 +1,8 @@
 """The floor that a quantization keeps by default: below it precisions are mixed, within limits.
 
 A good quantization (quality.py) stays as it is. First the tensors that the outputs are made of are
-tried on int16, where that takes next to nothing. A broken one gets the cheapest mix that is good.
+tried on int16, where that takes next to nothing. A broken one gets the cheapest mix that is good, a
+usable one if that takes next to nothing too.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ MOST_OUTPUT_STEPS = 5
 LEAST_DOUBT = 0.01
 """The share of answers that must be in doubt no more for an output to be on int16."""
 SMALL_WORK = 1_000_000
-"""A model of so little work is searched where it is usable, too, and until few answers differ: that
-takes a second."""
+"""A model of so little work is searched until few answers differ: that takes a second."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def keep_floor(
     reasons = dict.fromkeys(found.changes, "answers are decided by less than a step of int8")
     quality = evaluator.quality(found.assignment)
     small = macs_of(done.floats) <= SMALL_WORK
-    searched = quality.level == "broken" or (quality.level == "usable" and small)
+    searched = quality.level != "good" and quality.loss(small) > 1.0
     if searched:
         growth = REPAIR if quality.level == "broken" else FREE
         criteria = FloorCriteria(evaluator, growth, strict=small)

@@ -1,12 +1,13 @@
 """Which class a quantized model answers, against the float model: no labels are needed.
 
 SQNR does not see that two classes have become equal, nor that an error of 30 dB decides between
-two that are as likely. Counted where a softmax or an arg-max compares classes.
+two that are as likely. Counted where a softmax or an arg-max compares classes, and where an output
+looks like the logits of a classifier, as PyTorch models have them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +16,15 @@ from scipy.special import softmax
 
 from ...build import open_once
 from ...ir import Array, Graph
+from ...ops import definition
 from .calibration import KeptSample
 from .evaluation_points import EvaluationPoint, with_evaluation_points
+
+SEEN = 0.5
+"""Of the numbers of an output, the part that must be the largest on some sample for it to be
+logits: coordinates have few that ever are."""
+_LAST = frozenset({"Add", "MatMul", "ReduceMean", "AveragePool"})
+"""What makes logits, beside what has weights."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class Answers:
         softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if n.op == "Softmax"}
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
+        plain = {p.tensor for p in points if p.axis is None and p.tensor not in axes}
+        self.compared += [(t, t, axis) for t, axis in _logits(graph, plain, kept)]
         self._points = [EvaluationPoint(n) for t, made, _ in self.compared for n in (t, made)]
 
     def measure(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
@@ -72,6 +82,31 @@ class Answers:
             return None
         changed, tied, expected = (float(x) for x in rows.mean(axis=0))
         return AnswerLoss(changed, tied, expected)
+
+
+def _logits(
+    graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]
+) -> Iterator[tuple[str, int]]:
+    """(tensor, axis) of the outputs that look like logits.
+
+    They are vectors that weights make, half of whose numbers are the largest on some sample, and
+    whose softmax is on average nearer to certainty than to chance.
+    """
+    made_by = graph.producers()
+    for v in dict.fromkeys(p.value for p in graph.outputs):
+        count = v.type.size
+        if v.name not in tensors or count < 2 or max(v.shape) != count or not kept:
+            continue
+        node = made_by[v]
+        while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
+            node = made_by[node.input(0)]
+        if definition(node.op).weight is None and node.op not in _LAST:
+            continue
+        rows = np.stack([s.at_points[v.name].ravel() for s in kept]).astype(np.float64)
+        seen = len(set(rows.argmax(axis=1).tolist()))
+        certain = float(softmax(rows, axis=1).max(axis=1).mean())
+        if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= (1 + 1 / count) / 2:
+            yield v.name, v.shape.index(count)
 
 
 def _row(logits: Array, got: Array | None, axis: int) -> tuple[float, float, float]:

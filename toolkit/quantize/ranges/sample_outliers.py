@@ -27,7 +27,9 @@ SHARE = 0.05
 FACTOR = 4.0
 """How many times as far as the others a sample must drive a tensor: two bits of their eight."""
 TENSORS = 0.1
-"""Of the tensors must be driven so far, or an input."""
+FEWEST_TENSORS = 3
+"""Of the tensors must be driven so far, this share and so many, or an input: behind an exponential
+alone, ordinary samples reach as far."""
 GAIN_DB = 1.0
 """What the other samples must gain for ranges without an outlier."""
 
@@ -72,10 +74,10 @@ def find_outliers(
     others = np.sort(sizes, axis=1)[:, -1 - most]
     ratios = np.where(others[:, None] > 0, sizes / np.maximum(others[:, None], 1e-30), 0.0)
     far = ratios >= FACTOR
-    shares = far.mean(axis=0)
+    shares, many = far.mean(axis=0), far.sum(axis=0) >= FEWEST_TENSORS
     given = far[[n in set(inputs) for n in names]].any(axis=0)
     found = []
-    for i in np.flatnonzero((shares >= TENSORS) | given):
+    for i in np.flatnonzero((many & (shares >= TENSORS)) | given):
         t = int(ratios[:, i].argmax())
         found.append(
             SampleOutlier(int(i), names[t], float(sizes[t, i]), float(others[t]), float(shares[i]))

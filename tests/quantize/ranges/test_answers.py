@@ -1,0 +1,62 @@
+"""Classes are compared at a softmax, and at an output that looks like logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from edgekit.toolkit.quantize import calibrate, prepare, quantize_graph
+from edgekit.toolkit.quantize.ranges.answers import Answers
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def feeds(count=60, seed=3):
+    rng = np.random.default_rng(seed)
+    return [{"x": rng.normal(size=(1, 8)).astype(np.float32)} for _ in range(count)]
+
+
+def linear(g, x, count, scale, name, offset=0.0):
+    w = scale * g.rng.normal(size=(count, x.shape[-1]))
+    b = np.full(count, 0.0) + offset
+    return g.emit("FullyConnected", x, g.const(w), g.const(b), name=name, **NONE)
+
+
+def compared(net):
+    net = prepare(net)
+    known = calibrate(net, feeds())
+    return Answers(net, known.points, known.kept)
+
+
+def test_logits_without_a_softmax_name_classes(g):
+    net = g.output(linear(g, g.input("x", 1, 8), 5, 3.0, "logits"))
+    found = compared(net)
+    assert found.compared == [("logits", "logits", 1)]
+    ranges = {"x": (-3.0, 3.0), "logits": (-100.0, 100.0)}
+    rows = found.measure(quantize_graph(net, ranges)[0])
+    truth = np.concatenate([s.at_points["logits"] for s in found.kept])
+    steps = np.rint(truth / (200 / 255))  # as coarse, but of exact sums
+    coarse = steps.argmax(axis=1) != truth.argmax(axis=1)
+    loss = found.loss(rows)
+    assert loss.changed + loss.tied == pytest.approx(coarse.mean(), abs=0.1) and loss.changed > 0
+    likely = softmax(truth, axis=1)
+    assert 0 < loss.expected < (likely.max(axis=1) - likely.min(axis=1)).mean() * loss.changed
+
+
+@pytest.mark.parametrize(
+    ("count", "scale", "offset"),
+    [
+        (5, 0.05, 0.0),  # an embedding: nothing stands out
+        (6, 3.0, 30.0 * np.arange(6)),  # coordinates: one is always the largest
+        (1, 3.0, 0.0),  # a number
+    ],
+)
+def test_other_vectors_name_none(g, count, scale, offset):
+    x = g.input("x", 1, 8)
+    assert compared(g.output(linear(g, x, count, scale, "y", offset))).compared == []
+
+
+def test_what_no_weights_make_names_none(g):
+    x = linear(g, g.input("x", 1, 8), 5, 3.0, "before")
+    assert compared(g.output(g.emit("Tanh", x, name="y"))).compared == []

@@ -208,12 +208,14 @@ def _plan(
         persistent_bytes=persistent,
         arena_bound_bytes=layout.bound,
     )
-    states = [StateRecord(s.input, s.output, index(s.held)) for s in graph.states]
+    states = [StateRecord(s.input, s.output, index(s.held)) for s in graph.states if s.input]
     starts = {}
     for state in graph.states:
-        zero = real_zero(state.held.type, state.held.quant)
-        if zero is not None:
-            starts[index(state.held)] = blob.add(zero)
+        first = state.start
+        if first is None:
+            first = real_zero(state.held.type, state.held.quant)
+        if first is not None:
+            starts[index(state.held)] = blob.add(first)
     pruned = {
         i: tuple(bool(k) for k in kept[step.node.output])
         for i, step in enumerate(steps.values())

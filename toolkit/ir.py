@@ -145,12 +145,14 @@ class Port:
 @dataclass(frozen=True, eq=False)
 class State:
     """What is held between runs (`toolkit/state.py`): the ports that it stands for, the value that
-    is read, and the node that runs last and writes what is read next, where `held` lies."""
+    is read, and the node that runs last and writes what is read next, where `held` lies. Without
+    names it is of no port. It has `start` at first, else real zeros."""
 
     input: str
     output: str
     held: Value
     store: Node
+    start: Array | None = None
 
 
 @dataclass(eq=False)

@@ -62,6 +62,8 @@ from .quantize_file import quantize
 from .quantize_result import Quantized
 from .runtime import MAX_MEMORY, Session
 from .state import States, keep_states, mark_states
+from .streaming import Axes, Cut, Playback, Played, check_frames, time_axes
+from .streaming import stream as make_streaming
 
 __all__ = ["Converted", "Quantized", "check", "convert", "load", "quantize"]
 
@@ -91,6 +93,8 @@ def convert(
     strip: bool = False,
     float16: bool = False,
     states: States = (),
+    stream: Axes = (),
+    frames: int | None = None,
 ) -> Converted:
     """Write `model` (an ONNX file) as an .edge file, by default beside it.
 
@@ -102,21 +106,30 @@ def convert(
     `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
     bad model or an output that cannot be written; then nothing is written. `states` are pairs of an
     input and the output whose value it has from the run before, which a session then keeps, or
-    "auto".
+    "auto". `stream` are the time axes of inputs, (name, axis), under "" that of all: the file then
+    takes `frames` of a sequence at each run, by default as few as the model allows.
     """
     started = perf_counter()
     path = output_path(model, output)
-    graph, decisions = as_given(mark_states(load(model, shapes, constants=constants), states))
+    check_frames(stream, frames)
+    graph = mark_states(load(model, shapes, constants=constants), states)
+    axes = time_axes(graph, stream)
+    graph, decisions = as_given(graph)
     options: dict[str, Any] = {"shapes": plain_shapes(shapes), **plain_constants(constants)}
     if float16:
         graph, options = halved(graph), options | {"float16": True}
+    notes = list(graph.notes)
+    if axes:
+        streaming = make_streaming(graph, axes, frames)
+        graph, options = streaming.graph, options | {"stream": streaming.to_json()}
+        notes += streaming.notes()
     data = build_file(keep_states(graph), provenance_of(model, "", options))
     data = stripped_bytes(data) if strip else data
     prove(data)
     write_atomically(path, data)
     ops = op_counts(read(data))
     seconds = round(perf_counter() - started, 3)
-    return Converted(str(path), len(data), ops, seconds, graph.notes, decisions)
+    return Converted(str(path), len(data), ops, seconds, notes, decisions)
 
 
 def check(
@@ -162,6 +175,9 @@ def check(
     constants = file.provenance.settings.get("constants", {})
     shapes = _shapes_of(file, source, model, constants)
     graph = mark_kept(load(model, shapes, finite=True, constants=constants), file, source)
+    play = _playback(file, layers, sequence, source)
+    if play is not None and follows_of(graph):
+        sequence = 1
     seen, states = interface_of(graph), set(follows_of(graph))
     given = open_samples(
         data, input_specs(graph), image or ImageOptions(), limit=limit, labels=labels
@@ -175,12 +191,17 @@ def check(
         meter = make_meter(seen, judging, others_of(samples, seen, judging), samples.total)
     runner: Runner = session
     if target is not None:
+        runs = given if play is None else [step for sample in given for step in play.steps(sample)]
+        each = sequence if play is None else len(runs) // max(1, samples.length or 1)
         runner = session_on(
-            edge, load_target(target), given, cpu, max_memory, settings, sequence=sequence
+            edge, load_target(target), runs, cpu, max_memory, settings, sequence=each
         )
+    reset = session.reset if target is None else None
     if states:
-        runner = InSequence(runner, states, sequence, session.reset if target is None else None)
+        runner = InSequence(runner, states, sequence, None if play else reset)
     oracle, total = make_oracle(model, graph), (samples.length or 0) * batch
+    if play is not None:
+        runner, oracle = Played(runner, play, reset), Cut(oracle, play)
     keeper = Keeper(SAMPLES)
     floats = _layer_reference(file, source, graph) if layers else None
     report = compare(
@@ -219,6 +240,22 @@ def check(
     return report
 
 
+def _playback(
+    file: EdgeModel, layers: bool = False, sequence: int | None = None, source: str = ""
+) -> Playback | None:
+    """How a streaming file takes whole sequences; None for another. Raises UserError."""
+    said = file.provenance.settings.get("stream")
+    if said is None:
+        return None
+    if layers or sequence is not None:
+        option = "--layers" if layers else "--sequence"
+        raise UserError(
+            f"{source}: {option}: the file streams, and is compared with the float model on whole "
+            "sequences; leave the option out, or quantize without --stream, which has its integers"
+        )
+    return Playback(said)
+
+
 def _said_of_states(graph: Graph, sequence: int | None) -> list[str]:
     pairs = ", ".join(f"{i}={o}" for i, o in follows_of(graph).items())
     if not pairs:
@@ -250,11 +287,14 @@ def _shapes_of(file: EdgeModel, source: str, model: str | Path, constants: Const
     asked: Shapes = file.provenance.settings.get("shapes", {})
     theirs = input_names(model) - set(constants)
     mine, states = {io.name for io in file.inputs}, {s.input for s in file.states}
-    unnamed = file.memory.persistent_bytes and not states
+    play = _playback(file)
+    unnamed = file.memory.persistent_bytes and not states and play is None
     if not (mine < theirs if unnamed else mine | states == theirs):
         raise UserError(
             f"{model}: its inputs are {', '.join(sorted(theirs))}, and those of {source} "
             f"{', '.join(sorted(mine | states))}; give the model it was made from"
         )
     known = {io.name: io.shape for io in file.inputs}
+    if play is not None:
+        known = {name: play.whole(name, shape) for name, shape in known.items()}
     return {k: v for k, v in asked.items() if k in states} | known

@@ -45,6 +45,7 @@ from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
 from .report import report_page
 from .state import keep_states, mark_states
+from .streaming import Streaming, check_frames, stream, time_axes
 
 
 def quantize(
@@ -97,6 +98,7 @@ class _Run:
     def check_paths(self) -> None:
         """Nothing is begun that cannot be written."""
         request = self.request
+        check_frames(request.stream, request.frames)
         read_too = [p for p in (request.calib, request.evaluation) if isinstance(p, str | Path)]
         if self.judging is not None and self.judging.metric.file is not None:
             read_too.append(self.judging.metric.file)
@@ -111,6 +113,9 @@ class _Run:
             request.model, request.shapes, finite=True, arrays=arrays, constants=request.constants
         )
         self.graph = mark_states(graph, request.states)
+        self.streaming: Streaming | None = None
+        if axes := time_axes(self.graph, request.stream):
+            self.streaming = stream(self.graph, axes, request.frames)
         self.batch = batch_of(self.graph)
 
     def open_samples(self) -> None:
@@ -251,8 +256,12 @@ class _Run:
     def pack(self) -> None:
         self.data = self.final = self._packer(self.done)(self.done.graph)
         prove(self.data)
-        if _has_states(self.done.graph):
-            prove(final := self._packer(self.done)(keep_states(self.done.graph)))
+        graph = self.done.graph
+        if self.streaming is not None:
+            self.streaming = stream(graph, self.streaming.axes, self.streaming.frames)
+            graph, self.options["stream"] = self.streaming.graph, self.streaming.to_json()
+        if self.streaming is not None or _has_states(graph):
+            prove(final := self._packer(self.done)(keep_states(graph)))
             self.final = final
         self.needed: list[Need] = []
         if self.devices.targets:
@@ -280,6 +289,7 @@ class _Run:
             *self.suspects,
             *self.scale_notes,
             *self.graph.notes,
+            *([] if self.streaming is None else self.streaming.notes()),
             *self.samples.notes,
             *calibration_warnings(known, self.batch),
         ]

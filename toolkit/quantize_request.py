@@ -13,6 +13,7 @@ from .progress import Progress, silent
 from .quantize import Budget
 from .quantize.quality import OnLowAccuracy
 from .state import States
+from .streaming import Axes
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class QuantizeRequest:
     states        pairs of an input and the output whose value it has from the run before, which a
                   session then keeps, or "auto"; samples have no such inputs
     sequence      samples of each sequence, at whose start state is zeros; None: all are one
+    stream        time axes of inputs, (name, axis), under "" that of all: samples are whole
+                  sequences, and the file takes a few frames at each run
+    frames        of each run, by default as few as the model allows
     strip         leave out provenance and names of operators (format/strip.py)
     """
 
@@ -65,5 +69,7 @@ class QuantizeRequest:
     constants: Constants | None = None
     states: States = ()
     sequence: int | None = None
+    stream: Axes = ()
+    frames: int | None = None
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)

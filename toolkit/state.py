@@ -124,7 +124,9 @@ def keep_states(graph: Graph) -> Graph:
     kept_outputs = [p for p in graph.outputs if p.name not in followed]
     if not kept_outputs:
         raise UserError("--state: every output would be state; leave one that is read")
-    return replace(graph, nodes=nodes, inputs=inputs, outputs=kept_outputs, states=states)
+    return replace(
+        graph, nodes=nodes, inputs=inputs, outputs=kept_outputs, states=[*graph.states, *states]
+    )
 
 
 def _source(v: Value, made_by: Mapping[Value, Node]) -> Value:

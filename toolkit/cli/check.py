@@ -16,10 +16,10 @@ from .options import (
     json_option,
     memory_option,
     metric_option,
-    sequence_option,
     target_options,
 )
 from .output import people, print_json, progress, table
+from .time_options import sequence_option
 from .verdict import tell_checked
 
 

@@ -11,15 +11,16 @@ from .. import pipeline
 from ..numerics import HALF, INTEGERS
 from ..quantize import grouped
 from ..state import States
+from ..streaming import Axes
 from .options import (
     constant_option,
     json_option,
     model_argument,
     shape_option,
-    state_option,
     strip_option,
 )
 from .output import kib, people, print_json
+from .time_options import state_option, stream_options
 
 
 @click.command(short_help="Convert an ONNX model without quantizing it.")
@@ -29,6 +30,7 @@ from .output import kib, people, print_json
 @constant_option
 @click.option("--float16", is_flag=True, help="Store tensors and weights in float16.")
 @state_option
+@stream_options
 @strip_option
 @json_option
 def convert(
@@ -38,6 +40,8 @@ def convert(
     constants: tuple[tuple[str, tuple[float, ...]], ...],
     float16: bool,
     states: States,
+    stream: Axes,
+    frames: int | None,
     strip: bool,
     as_json: bool,
 ) -> None:
@@ -53,6 +57,8 @@ def convert(
         constants=dict(constants),
         strip=strip,
         states=states,
+        stream=stream,
+        frames=frames,
         float16=float16,
     )
     if as_json:

@@ -13,7 +13,6 @@ from ...calibration import ImageOptions
 from ..accuracy import FORM, NAMED
 from ..quantize import Budget
 from ..runtime import MAX_MEMORY
-from ..state import AUTO, States
 from .values import (
     BytesOption,
     ConstantOption,
@@ -53,34 +52,6 @@ def constant_option(f: F) -> F:
         type=ConstantOption(),
         multiple=True,
         help="Replace an input by a constant. Repeatable.",
-    )(f)
-
-
-def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> States:
-    if values == (AUTO,):
-        return AUTO
-    return [pair(text, "IN=OUT, e.g. h0=hn; or give auto alone") for text in values]
-
-
-def state_option(f: F) -> F:
-    return click.option(
-        "--state",
-        "states",
-        multiple=True,
-        metavar="IN=OUT",
-        callback=_pairs,
-        help="Keep state between runs: input IN receives output OUT of the previous run, zeros at "
-        "first. Repeatable. auto: pairs whose names and shapes match.",
-    )(f)
-
-
-def sequence_option(f: F) -> F:
-    return click.option(
-        "--sequence",
-        type=click.IntRange(1),
-        metavar="FRAMES",
-        help="Of a model with state: samples per sequence; the state starts at zeros in each. "
-        "[default: all samples are one sequence]",
     )(f)
 
 

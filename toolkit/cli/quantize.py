@@ -22,12 +22,11 @@ from .options import (
     json_option,
     metric_option,
     model_argument,
-    sequence_option,
     shape_option,
-    state_option,
     strip_option,
 )
 from .output import kib, people, print_json, progress, table
+from .time_options import sequence_option, state_option, stream_options
 from .verdict import tell_verdict
 
 EXIT_MISSED = 3
@@ -118,6 +117,7 @@ EXIT_MISSED = 3
 )
 @state_option
 @sequence_option
+@stream_options
 @image_options
 @strip_option
 @json_option

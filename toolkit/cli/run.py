@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from .. import execution
-from .options import edge_argument, json_option, memory_option, sequence_option, target_options
+from .options import edge_argument, json_option, memory_option, target_options
 from .output import people, print_json, progress, table
+from .time_options import sequence_option
 
 
 @click.command(short_help="Run a file and print or save its outputs.")

@@ -125,3 +125,12 @@ def test_operators_with_a_layout_of_their_own_are_not_touched(net):
     y = net.emit("Softmax", [net.transpose(x, (0, 1, 3, 2))], axis=3)
     net.output(net.emit("MatMul", [y, x], transpose_b=False))
     assert net.after(*PASSES).count("Transpose") == 1
+
+
+def test_a_pad_between_a_port_and_rows_of_weights_stays_where_it_is_put(net):
+    """What a FullyConnected of rows cannot absorb is priced: else two layouts took turns."""
+    x = net.input(1, 4, 12)
+    padded = net.emit("Pad", [x], before=(0, 0, 2), after=(0, 0, 0), mode="constant", value=0.0)
+    rows = net.emit("Transpose", [padded], perm=(2, 0, 1))
+    net.output(net.emit("FullyConnected", [rows, net.random(8, 4), None]))
+    assert net.after(*PASSES).count("Transpose") == 1

@@ -145,7 +145,8 @@ class _Region:
         shape = tuple(v.shape[p] for p in perm)
         total = _Price()
         for to, users in wanted.items():
-            absorbed = all(u is not None and _absorbs(self.links, u, v.shape) for u in users)
+            rows = v.shape[0] if back[0] == 0 else 1
+            absorbed = all(u is not None and _absorbs(self.links, u, rows) for u in users)
             port = any(u is None or self._is_port(u) for u in users)
             total += _price(to, shape, _AT_PORT if port else _BEHIND, absorbed)
         return total
@@ -213,18 +214,18 @@ def _moves_anyway(links: Links, v: Value) -> bool:
     return False
 
 
-def _absorbs(links: Links, user: Node, shape: Shape) -> bool:
+def _absorbs(links: Links, user: Node, rows: int) -> bool:
     """Whether a Transpose in front of `user` would cost nothing: it moves data itself, or is a
-    FullyConnected whose weights can be permuted.
+    FullyConnected of one row, or of `rows`, whose weights can be permuted.
     """
     if user.op == "FullyConnected":
-        return prod(user.input(0).shape[:-1]) in (1, shape[0])
+        return prod(user.input(0).shape[:-1]) in (1, rows)
     if user.op not in ("Reshape", "Transpose"):
         return user.op in MOVEMENT
     if links.is_output(user.output):
         return False
     return all(
         (u.op == "Transpose" and not moves_only_units(user.output.shape, u.attrs["perm"]))
-        or _absorbs(links, u, shape)
+        or _absorbs(links, u, rows)
         for u in links.users(user.output)
     )

@@ -17,6 +17,7 @@ from .ranges import (
     percentile,
 )
 from .readers.arrays import load_array, load_arrays
+from .readers.images import scale_pixels
 from .specs import ImageOptions, InputSpec
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "open_samples",
     "percentile",
     "quantization_error",
+    "scale_pixels",
 ]

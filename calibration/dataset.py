@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .conform import check_names, conform
 from .errors import CalibrationError
 from .readers.reader import Request
-from .sources import Files, Source, open_source
+from .sources import Files, Parallel, Source, open_source
 from .specs import ImageOptions, InputSpec
 
 Feed = dict[str, NDArray[Any]]
@@ -82,6 +82,11 @@ class Samples:
     def ignored(self) -> list[str]:
         """The names, sorted, of the arrays read so far that are no inputs."""
         return sorted(self._request.ignored)
+
+    @property
+    def pictures(self) -> list[InputSpec]:
+        """The inputs whose samples are read from pictures."""
+        return self._source.pictures if isinstance(self._source, Files | Parallel) else []
 
     @property
     def request(self) -> Request:

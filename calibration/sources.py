@@ -13,6 +13,8 @@ from .conform import check_dtype, check_names
 from .errors import CalibrationError
 from .readers import NPZ, SUFFIXES, Kind, Raw, Request, kind_of
 from .readers.arrays import check_counts, rows_of
+from .readers.images import IMAGE
+from .specs import InputSpec
 
 LABELS = "labels.csv"
 """The file beside samples of another kind that names the class of each."""
@@ -46,6 +48,11 @@ class Files:
         self.request = request
         self.description = description
 
+    @property
+    def pictures(self) -> list[InputSpec]:
+        """The inputs that are read from pictures."""
+        return list(self.request.specs) if self.kind is IMAGE else []
+
     def count(self) -> int:
         return sum(self.kind.count(file, self.request) for file in self.files)
 
@@ -62,6 +69,11 @@ class Parallel:
     def __init__(self, sources: dict[str, Files], description: str) -> None:
         self.sources = sources
         self.description = description
+
+    @property
+    def pictures(self) -> list[InputSpec]:
+        """The inputs that are read from pictures."""
+        return [spec for source in self.sources.values() for spec in source.pictures]
 
     def count(self) -> int:
         counts = {name: source.count() for name, source in self.sources.items()}

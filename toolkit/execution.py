@@ -8,7 +8,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from ..calibration import CalibrationError, load_array, load_arrays
+import numpy as np
+
+from ..calibration import CalibrationError, InputSpec, load_array, load_arrays, open_samples
+from ..calibration.readers.images import IMAGE
 from .accuracy.compare import Runner
 from .device.build import load_target
 from .device.session import session_on
@@ -17,6 +20,7 @@ from .evaluation.state_samples import begins
 from .files import check_writable, npz, read_file, write_atomically
 from .format.reader import read
 from .ir import Array
+from .preprocessing import Preprocessing
 from .progress import Progress, silent
 from .runtime import MAX_MEMORY, IoInfo, Session
 from .runtime.batches import join, split
@@ -70,7 +74,8 @@ def run(
     if output is not None:
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
     session = Session(model, kernels, max_memory, numbers=True)
-    feeds, batch = split(read_inputs(inputs, session.inputs), session.inputs)
+    arrays = read_inputs(inputs, session.inputs, session.model.preprocessing)
+    feeds, batch = split(session.model.of_pixels(arrays), session.inputs)
     runner: Runner = session
     if target is not None:
         runner = session_on(
@@ -113,11 +118,23 @@ def run(
     )
 
 
-def read_inputs(specs: Sequence[str], wanted: Sequence[IoInfo]) -> dict[str, Array]:
-    """Arrays by input name. A bare .npy serves a model with one input. Raises UserError."""
+def read_inputs(
+    specs: Sequence[str],
+    wanted: Sequence[IoInfo],
+    made: Mapping[str, Preprocessing] | None = None,
+) -> dict[str, Array]:
+    """Arrays by input name. A bare .npy or picture serves a model with one input.
+
+    Pictures become what `made` says of the input. Raises UserError.
+    """
     arrays: dict[str, Array] = {}
     for spec in specs:
         name, path = _split(spec, wanted)
+        if path.suffix.lower() in IMAGE.suffixes or path.is_dir():
+            name = name or (wanted[0].name if len(wanted) == 1 else "")
+        if name in (made or {}) and not _holds_arrays(path):
+            arrays[name] = _of_pictures(path, next(io for io in wanted if io.name == name), made)
+            continue
         found = _load(path, {io.name for io in wanted})
         if isinstance(found, dict):
             if name:
@@ -151,6 +168,21 @@ def _split(spec: str, wanted: Sequence[IoInfo]) -> tuple[str, Path]:
     return alone, Path(spec)
 
 
+def _holds_arrays(path: Path) -> bool:
+    return path.suffix.lower() in (".npz", ".npy")
+
+
+def _of_pictures(path: Path, io: IoInfo, made: Mapping[str, Preprocessing] | None) -> Array:
+    """The pictures of a file or folder as samples of an input."""
+    assert made is not None
+    spec = InputSpec(io.name, io.shape, io.onnx_dtype)
+    try:
+        feeds = [feed[io.name] for feed in open_samples(path, [spec], made[io.name].image)]
+    except CalibrationError as why:
+        raise UserError(str(why)) from why
+    return feeds[0] if len(feeds) == 1 else np.concatenate(feeds)
+
+
 def _load(path: Path, names: set[str]) -> Array | dict[str, Array]:
     """The array of an .npy, or those of an .npz that have one of the names."""
     data = read_file(path, "an .npz or .npy with the inputs")
@@ -163,8 +195,9 @@ def _load(path: Path, names: set[str]) -> Array | dict[str, Array]:
         raise UserError(str(why)) from why
     kind = next((kind for head, kind in _HEADS if data.startswith(head)), "not an .npz or .npy")
     raise UserError(
-        f"{path}: is {kind}; run takes .npz and .npy files. Prepare the sample as for "
-        "calibration, and save it with numpy.save"
+        f"{path}: is {kind}; run takes .npz and .npy files, and pictures if the model was "
+        "calibrated with pictures. Prepare the sample as for calibration, and save it with "
+        "numpy.save"
     )
 
 

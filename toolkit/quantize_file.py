@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +16,7 @@ from .build import build_file, prove
 from .compress import remove_constant_channels
 from .errors import UserError
 from .evaluation.judging import Judging, input_specs
-from .evaluation.sample_checks import check_scale
+from .evaluation.sample_checks import check_scale, note_of_ignored
 from .evaluation.state_samples import with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
@@ -33,6 +33,7 @@ from .model_files import (
 )
 from .needs import Devices, Need, needs
 from .ops.convert.fake_quantize import arrives_quantized
+from .preprocessing import CLASSES, KEY, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
@@ -154,6 +155,7 @@ class _Run:
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
             **plain_constants(request.constants),
+            **options_of(self.samples, [p.shape for p in self.graph.outputs], request.image),
         }
         if self.budget is not None:
             options |= {"budget": self.budget.given(), **self.judged}
@@ -295,7 +297,7 @@ class _Run:
         ]
         judging = self.judging
         if self.samples.ignored and (judging is None or not judging.reads_calibration):
-            self.notes.insert(0, _ignored(self.samples.ignored))
+            self.notes.insert(0, note_of_ignored(self.samples.ignored))
 
     @property
     def held_out(self) -> bool | None:
@@ -304,7 +306,7 @@ class _Run:
 
     def verdict(self) -> list[str]:
         causes = self.suspects or [sentence(c) for c in self.explanation.worst()[:1]]
-        how = None if self.request.budget is not None else self.on_low_accuracy
+        how = None if self.budget is not None else self.on_low_accuracy
         done, n = self.done, self.batch
         told = judged_on(done.samples * n, len(done.calibration.kept) * n, self.held_out)
         return verdict(self.quality, told, causes, self.promotion, how)
@@ -328,7 +330,8 @@ class _Run:
                 verdict=self.verdict(),
             )
             write_atomically(request.report, page.encode())
-        self.written = strip(self.final) if request.strip else self.final
+        kept = KEY, CLASSES
+        self.written = strip(self.final, keep=kept) if request.strip else self.final
         write_atomically(self.path, self.written)
 
     def result(self) -> Quantized:
@@ -366,12 +369,6 @@ class _Run:
 
 def _has_states(graph: Graph) -> bool:
     return any(port.follows for port in graph.inputs)
-
-
-def _ignored(names: Sequence[str]) -> str:
-    listed, several = ", ".join(f"'{name}'" for name in names), len(names) > 1
-    what = "arrays" if several else "array"
-    return f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"
 
 
 STEPS: tuple[Callable[[_Run], None], ...] = (

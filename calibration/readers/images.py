@@ -21,7 +21,7 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
     pixels = _crop(pixels.reshape(*pixels.shape[:2], channels), height, width, spec)
     if options.bgr and channels >= 3:
         pixels = pixels[..., [2, 1, 0, *range(3, channels)]]
-    values = _scaled(pixels, spec, options)
+    values = scale_pixels(pixels, spec, options)
     values = values.transpose(2, 0, 1) if first else values
     yield str(path), {spec.name: values.reshape(spec.sample)}
 
@@ -53,7 +53,11 @@ def _crop(pixels: NDArray[Any], height: int, width: int, spec: InputSpec) -> NDA
     return pixels[top : top + height, left : left + width]
 
 
-def _scaled(pixels: NDArray[Any], spec: InputSpec, options: ImageOptions) -> NDArray[Any]:
+def scale_pixels(pixels: NDArray[Any], spec: InputSpec, options: ImageOptions) -> NDArray[Any]:
+    """Pixels uint8 [height, width, channels], in the model's order of channels, as its values.
+
+    Raises CalibrationError for a mean or std of another number of channels.
+    """
     channels = pixels.shape[-1]
     for name, value in (("mean", options.mean), ("std", options.std)):
         if len(value) not in (1, channels):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -11,6 +12,7 @@ import click
 
 from ...calibration import ImageOptions
 from ..accuracy import FORM, NAMED
+from ..preprocessing import PRESETS, preset
 from ..quantize import Budget
 from ..runtime import MAX_MEMORY
 from .values import (
@@ -175,26 +177,6 @@ def metric_option(f: F) -> F:
     )(f)
 
 
-def image_words(image: ImageOptions) -> list[str]:
-    """The options that mean `image`, to be given to another command."""
-
-    def numbers(values: tuple[float, ...]) -> str:
-        return ",".join(f"{v:g}" if float(f"{v:g}") == v else repr(v) for v in values)
-
-    usual, words = ImageOptions(), list[str]()
-    if image.scale is not None:
-        words += ["--scale", numbers((image.scale,))]
-    if image.mean != usual.mean:
-        words += ["--mean", numbers(image.mean)]
-    if image.std != usual.std:
-        words += ["--std", numbers(image.std)]
-    if image.resize is not None:
-        words += ["--resize", "{}x{}".format(*image.resize)]
-    if image.layout != usual.layout:
-        words += ["--layout", image.layout]
-    return [*words, "--bgr"] if image.bgr else words
-
-
 def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """What happens to a picture: x = (pixel * scale - mean) / std, pixels in 0..255.
 
@@ -204,6 +186,7 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def command(
         *,
+        preprocess: str | None,
         scale: float | None,
         mean: tuple[float, ...],
         std: tuple[float, ...],
@@ -213,9 +196,19 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         image = ImageOptions(mean, std, scale, resize, layout, bgr)
+        if preprocess is not None:
+            if image != ImageOptions(resize=resize, layout=layout):
+                raise click.UsageError("--preprocess replaces --scale, --mean, --std and --bgr")
+            image = replace(preset(preprocess), resize=resize, layout=layout)
         return f(image=image, **others)
 
     for option in (
+        click.option(
+            "--preprocess",
+            type=click.Choice(list(PRESETS)),
+            help="Images: what the model expects of pixels: a range, torchvision's mean and std "
+            "(imagenet), or BGR without the means (caffe).",
+        ),
         click.option(
             "--scale",
             type=float,

@@ -18,7 +18,6 @@ from .options import (
     budget_options,
     constant_option,
     image_options,
-    image_words,
     json_option,
     metric_option,
     model_argument,
@@ -148,12 +147,12 @@ def quantize(
     if as_json:
         print_json(done.to_json())
     else:
-        _tell(done, model, image)
+        _tell(done, model)
     if done.below_floor or (done.mixed is not None and not done.mixed.met):
         raise click.exceptions.Exit(EXIT_MISSED)
 
 
-def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
+def _tell(done: pipeline.Quantized, model: Path) -> None:
     """The few lines that matter; all of it is in the report and in --json."""
     tell_verdict(done)
     effort = "" if done.effort == "default" else f", effort {done.effort}"
@@ -175,7 +174,7 @@ def _tell(done: pipeline.Quantized, model: Path, image: ImageOptions) -> None:
         people.print(f"  {line}", style="yellow" if "float" in line else None)
     for note in done.notes:
         people.print(f"note: {note}", style="yellow")
-    command = ["edgekit", "check", done.output, "--float", str(model), *image_words(image)]
+    command = ["edgekit", "check", done.output, "--float", str(model)]
     people.print(f"Next, evaluate on unseen data: {shlex.join(command)} --layers --data SAMPLES")
     if done.report:
         people.print(f"report: {done.report}")

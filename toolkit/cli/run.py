@@ -19,9 +19,9 @@ from .time_options import sequence_option
     "inputs",
     multiple=True,
     required=True,
-    metavar="FILE.npz|NAME=FILE.npy",
-    help="One .npz of all inputs by ONNX name, or one .npy per input. One sample, or several along "
-    "the first axis.",
+    metavar="FILE.npz|NAME=FILE.npy|PICTURE",
+    help="One .npz of all inputs by ONNX name, or one .npy per input: one sample, or several along "
+    "the first axis. A picture, or a folder of them, for a model calibrated with pictures.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
 @click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")

@@ -22,10 +22,12 @@ from ..format.strip import stripped
 from ..format.writer import write
 from ..retarget import retarget
 from .deploy import link_deployment
+from .described import describe_for_c
 from .folder import check_folder, install
 from .naming import Names, own_symbols
 from .process import ProgramFailedError, find, require, run
 from .project import write_project
+from .self_test import self_test
 
 # Flash is what firmware is short of; devices with an operating system are not.
 BUILD_TYPE = {True: "MinSizeRel", False: "Release"}
@@ -191,24 +193,28 @@ def build(
     """Write what a firmware project needs of `model` on a target into the folder `output`.
 
     libNAME.a (or, with `sources`, the C files it is made of), headers, the model without provenance
-    and names of operators as .edge and as a C array, CMakeLists.txt and main.c that build as they
-    stand, size.json. Files and symbols that are the model's begin with `name`, by default that of
-    its file, so that several models link into one program.
+    and names of operators as .edge and as a C array, a self-test, what makes inputs of pixels if
+    the file says how, CMakeLists.txt and main.c that build as they stand, size.json. Files and
+    symbols that are the model's begin with `name`, by default that of its file, so that several
+    models link into one program.
 
     What an earlier build wrote is replaced; a main.c that was edited since is kept, and any other
     file that would be lost is refused. `force` overwrites both. Raises UserError; then the folder
     is as it was.
     """
     target = load_target(target_name)
-    parsed = stripped(read(prepare(read_edge(model), target, str(model)), str(model)))
+    generic = read_edge(model)
+    whole = read(prepare(generic, target, str(model)), str(model))
+    parsed, test = stripped(whole), self_test(generic)
     data = write(parsed)
     out = Path(output)
     check_folder(out)
     names = Names.of(target, name or Path(model).stem)
+    about = describe_for_c(whole, names.prefix, str(model))
     with tempfile.TemporaryDirectory() as temporary:
         archive = compile_runtime(target, parsed)
         staged = Path(temporary) / "out"
-        size = write_project(staged, data, parsed, archive, names, sources)
+        size = write_project(staged, data, parsed, archive, names, sources, about, test)
         if target.project:
             link_deployment(staged, target, Path(temporary) / "project")
         kept = install(staged, out, force=force, own=("main.c",))

@@ -14,7 +14,9 @@ from ... import runtime_c, targets
 from ...targets import Target
 from ..format.model import EdgeModel
 from .deploy import write_deployment
+from .described import Described
 from .naming import PLAIN, PLAIN_NAMES, Names, is_own, rename_archive
+from .self_test import SelfTest
 from .templates import render
 
 if TYPE_CHECKING:
@@ -115,8 +117,28 @@ def _headers_of_tables(archive: Archive) -> set[Path]:
     return found
 
 
+def _write_companions(
+    folder: Path, names: Names, test: SelfTest | None, values: dict[str, Any]
+) -> list[str]:
+    """Write the C of the model beside its data, as far as there is any; return the files."""
+    written = []
+    for template, wanted in (("input", values["about"].pixels), ("self_test", test)):
+        if wanted:
+            file = f"{names.prefix}_{template}.c"
+            render(f"project/{template}.c", folder, file, **values)
+            written.append(file)
+    return written
+
+
 def write_project(
-    folder: Path, data: bytes, model: EdgeModel, archive: Archive, names: Names, sources: bool
+    folder: Path,
+    data: bytes,
+    model: EdgeModel,
+    archive: Archive,
+    names: Names,
+    sources: bool,
+    about: Described,
+    test: SelfTest | None,
 ) -> dict[str, int]:
     """Fill `folder`; return what size.json holds."""
     target = archive.target
@@ -140,6 +162,9 @@ def write_project(
         "sources": copied,
         "arena": model.memory.arena_bytes,
         "persistent": model.memory.persistent_bytes,
+        "about": about,
+        "self_test": None if target.project else test,
+        "companions": [],
     }
     write_model_source(folder, data, names)
     render("project/model.h", folder, f"{names.header}.h", **values)
@@ -152,6 +177,7 @@ def write_project(
         write_deployment(folder, target)
         render("project/runtime.cmake", folder, **values)
         return _write_size(folder, data, model, archive)
+    values["companions"] = _write_companions(folder, names, test, values)
     render("project/main.c", folder, **values)
     render("project/CMakeLists.txt", folder, **values)
     return _write_size(folder, data, model, archive)

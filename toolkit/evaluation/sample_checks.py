@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 from ...calibration import Samples
@@ -23,3 +24,10 @@ def check_scale(graph: Graph, samples: Samples, any_scale: bool) -> list[str]:
     if wrong.plain and not any_scale:
         raise UserError(f"{samples.description}: {wrong}. If they are right, use --any-scale")
     return [str(wrong)]
+
+
+def note_of_ignored(names: Sequence[str]) -> str:
+    """What to note of arrays beside the inputs."""
+    listed, several = ", ".join(f"'{name}'" for name in names), len(names) > 1
+    what = "arrays" if several else "array"
+    return f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"

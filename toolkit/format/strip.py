@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from dataclasses import replace
 
 from .model import EdgeModel, Provenance
@@ -19,6 +21,14 @@ def stripped(model: EdgeModel) -> EdgeModel:
     return replace(model, ops=ops, provenance=Provenance(), pruned={}, states=[])
 
 
-def strip(data: bytes, source: str = "model") -> bytes:
-    """The file `data` without them. Raises UserError for a damaged one, by the name `source`."""
-    return write(stripped(read(data, source)))
+def strip(data: bytes, source: str = "model", keep: Collection[str] = ()) -> bytes:
+    """The file `data` without them, but for what provenance has of the options `keep`.
+
+    Raises UserError for a damaged file, by the name `source`.
+    """
+    model = read(data, source)
+    kept = {k: v for k, v in model.provenance.settings.items() if k in keep}
+    made = stripped(model)
+    if kept:
+        made = replace(made, provenance=Provenance(options=json.dumps(kept, sort_keys=True)))
+    return write(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +17,12 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
-from ..format.reader import empty_ports
+from ..format.reader import empty_ports, read
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
 from ..numerics import BY_ONNX, INTEGERS, STRING, numpy_dtype
+from ..preprocessing import Preprocessing, preprocessing_of
 
 _CACHE_LINE = 64
 _NO_OP = 0xFFFFFFFF
@@ -186,6 +188,23 @@ class Model:
     def _bytes(self, field: str, length: str) -> bytes:
         at, size = getattr(self.handle, field), int(getattr(self.handle, length))
         return bytes(ffi.buffer(at, size)) if size else b""
+
+    @cached_property
+    def preprocessing(self) -> dict[str, Preprocessing]:
+        """By input, how it is made of pictures, as the file says. Raises UserError."""
+        return preprocessing_of(read(self.data.tobytes(), self.source), self.source)
+
+    def of_pixels(self, feed: Any) -> Any:
+        """The feed, with pixels (uint8, where the input takes floats) made as the file says."""
+        arrays = feed if isinstance(feed, Mapping) else {io.name: feed for io in self.inputs[:1]}
+        made = {
+            io.name: self.preprocessing[io.name].of_pixels(np.asarray(arrays[io.name]), io.name)
+            for io in self.inputs
+            if io.onnx_dtype.kind == "f"
+            and getattr(arrays.get(io.name), "dtype", None) == np.uint8
+            and io.name in self.preprocessing
+        }
+        return {**arrays, **made} if made else feed
 
     @cached_property
     def _program(self) -> bytes:

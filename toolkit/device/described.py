@@ -1,0 +1,140 @@
+"""A model as C sees it: what its header and the sources beside it are written from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...calibration import InputSpec, scale_pixels
+from ..format.model import NUMPY_OF, EdgeModel, IoRecord
+from ..ir import Array
+from ..preprocessing import FORMATS, Preprocessing, class_names, described, preprocessing_of
+from ..runtime import IoInfo
+from ..runtime.convert import write_input
+from ..runtime.kernels import table
+
+_C_OF = {
+    np.dtype(np.int8): "int8_t",
+    np.dtype(np.int16): "int16_t",
+    np.dtype(np.int32): "int32_t",
+    np.dtype(np.uint8): "uint8_t",
+    np.dtype(np.float32): "float",
+    np.dtype(np.bool_): "uint8_t",
+}
+_WIDE_LABEL = re.compile(r"[^\x20-\x7e]")
+
+
+@dataclass(frozen=True)
+class PortOfC:
+    """An input or output: macros of the header."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    scale: str
+    zero_point: int
+
+    @property
+    def elements(self) -> int:
+        return int(np.prod(self.shape))
+
+
+@dataclass(frozen=True)
+class PixelsOfC:
+    """An input that is made of pixels: `levels` [1 or channels][256] are what its channels take for
+    each value of a pixel; none where that is the value less 128."""
+
+    function: str
+    type: str
+    made: Preprocessing
+    levels: list[list[str]]
+    formats: list[str] = field(default_factory=lambda: list(FORMATS))
+
+    @property
+    def words(self) -> str:
+        return described(self.made)
+
+
+@dataclass(frozen=True)
+class Described:
+    """Everything that a model's header says beside its memory."""
+
+    inputs: list[PortOfC]
+    outputs: list[PortOfC]
+    op_names: list[str]
+    classes: list[str]
+    pixels: list[PixelsOfC]
+
+
+def describe_for_c(model: EdgeModel, prefix: str, source: str) -> Described:
+    """What C is told of `model`, which has its provenance and names. Raises UserError."""
+    made = preprocessing_of(model, source)
+    inputs = [_port(model, io) for io in model.inputs]
+    outputs = [_port(model, io) for io in model.outputs]
+    names = [c_string(name) for name in model.op_names]
+    classes = [c_string(name) for name in class_names(model.provenance.settings)]
+    if not classes and len(model.outputs) == 1:
+        classes = [c_string(name) for name in model.outputs[0].labels]
+    pixels = [
+        _pixels(model, io, made[io.name], _function(model.inputs, io, prefix))
+        for io in model.inputs
+        if io.name in made
+    ]
+    return Described(inputs, outputs, names, classes, [p for p in pixels if p is not None])
+
+
+def c_string(text: str) -> str:
+    """The text as a string literal of C, with what is not plain ASCII as escapes of its UTF-8."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+    return '"' + _WIDE_LABEL.sub(_octal, plain) + '"'
+
+
+def _octal(found: re.Match[str]) -> str:
+    return "".join(f"\\{byte:03o}" for byte in found[0].encode())
+
+
+def _function(inputs: Sequence[IoRecord], io: IoRecord, prefix: str) -> str:
+    word = re.sub(r"\W", "_", io.name, flags=re.ASCII) if len(inputs) > 1 else "input"
+    return f"{prefix}_{word}"
+
+
+def _port(model: EdgeModel, io: IoRecord) -> PortOfC:
+    t = model.tensors[io.tensor]
+    kind = _C_OF.get(NUMPY_OF[t.dtype], "uint8_t")
+    return PortOfC(c_string(io.name), kind, tuple(io.shape), c_float(t.scale), t.zero_point)
+
+
+def c_float(value: float) -> str:
+    """The number as a float literal of C, to the bit."""
+    text = f"{np.float32(value):.9g}"
+    return f"{text}f" if re.search(r"[.e]", text) else f"{text}.0f"
+
+
+def _pixels(model: EdgeModel, io: IoRecord, made: Preprocessing, function: str) -> PixelsOfC | None:
+    """None for an input that holds no numbers of pixels, or is of a batch."""
+    t = model.tensors[io.tensor]
+    kind = NUMPY_OF[t.dtype]
+    if kind not in (np.int8, np.int16, np.float32) or io.shape[0] != 1:
+        return None
+    rows = list(levels_of(made, t.scale, t.zero_point, kind))
+    if all((row == rows[0]).all() for row in rows):
+        rows = rows[:1]
+    if kind == np.int8 and len(rows) == 1 and (rows[0] == np.arange(-128, 128)).all():
+        rows = []
+    text = [[c_float(v) if kind == np.float32 else str(v) for v in row] for row in rows]
+    return PixelsOfC(function, _C_OF[np.dtype(kind)], made, text)
+
+
+def levels_of(made: Preprocessing, scale: float, zero_point: int, kind: Any) -> Array:
+    """[channels, 256]: what an input holds for each value of a pixel, by the runtime's rounding."""
+    ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], made.channels, axis=2)
+    spec = InputSpec("input", (1, 256, 1, made.channels), np.dtype(np.float32))
+    real = scale_pixels(ramp, spec, made.image).astype(np.float32)[:, 0].T.copy()
+    held = np.empty(real.shape, kind)
+    io = IoInfo("input", real.shape, held.dtype, np.dtype(np.float32), scale, zero_point)
+    write_input(io, held, real, table("ref"))
+    return held

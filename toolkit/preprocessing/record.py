@@ -1,0 +1,218 @@
+"""What a file says of its inputs: kept with its provenance, so that every command applies it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ...calibration import (
+    CalibrationError,
+    ImageOptions,
+    InputSpec,
+    Samples,
+    find_labels,
+    load_labels,
+    scale_pixels,
+)
+from ..errors import UserError
+from ..format.model import EdgeModel
+from ..ir import Array
+from .pixels import Pixels, to_channels
+
+KEY, CLASSES = "preprocessing", "classes"
+"""Of the options in a file's provenance."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How an input is made of a picture: x = (pixel * scale - mean) / std, pixel being 0 to 255.
+
+    `channels` are gray, RGB or RGBA, B and R exchanged with `bgr`; `first`: they are the axis
+    before height and width. `mean` and `std` are one number or one a channel. `resize` is the size
+    that pictures were resized to before the middle was cut out; None: height and width.
+    """
+
+    height: int
+    width: int
+    channels: int
+    first: bool
+    scale: float
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+    bgr: bool = False
+    resize: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, image: ImageOptions, spec: InputSpec) -> Preprocessing:
+        """What these options mean for an input. Raises CalibrationError if they do not fit it."""
+        channels, height, width, first = image.geometry(spec)
+        scale_pixels(np.zeros((1, 1, channels), np.uint8), spec, image)
+        scale = image.scale_for(spec)
+        return cls(
+            height, width, channels, first, scale, image.mean, image.std, image.bgr, image.resize
+        )
+
+    @classmethod
+    def from_json(cls, found: Any) -> Preprocessing:
+        """Raises ValueError for what `to_json` does not give."""
+        try:
+            mean, std = (tuple(float(v) for v in found[k]) for k in ("mean", "std"))
+            height, width, channels = (int(found[k]) for k in ("height", "width", "channels"))
+            first, bgr, scale = bool(found["first"]), bool(found["bgr"]), float(found["scale"])
+            size = [int(n) for n in found["resize"] or ()]
+            resize = (size[0], size[1]) if size else None
+            made = cls(height, width, channels, first, scale, mean, std, bgr, resize)
+            _ = made.image
+        except (LookupError, TypeError, ValueError, OverflowError, CalibrationError) as why:
+            raise ValueError(f"the record of preprocessing is damaged ({why})") from why
+        lengths = {len(made.mean), len(made.std)} <= {1, made.channels}
+        sane = min(made.height, made.width) > 0 and made.channels in (1, 3, 4)
+        if not (lengths and sane and math.isfinite(made.scale)):
+            raise ValueError("the record of preprocessing is damaged")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def image(self) -> ImageOptions:
+        """The options that mean it."""
+        layout: Literal["nchw", "nhwc"] = "nchw" if self.first else "nhwc"
+        return ImageOptions(self.mean, self.std, self.scale, self.resize, layout, self.bgr)
+
+    def values(self, pixels: Pixels) -> Array:
+        """float32 [1, C, H, W] or [1, H, W, C] of uint8 [H, W, channels], the channels in order."""
+        shape = (1, self.height, self.width, self.channels)
+        spec = InputSpec("input", shape, np.dtype(np.float32))
+        made = scale_pixels(pixels, spec, self.image)
+        return (made.transpose(2, 0, 1) if self.first else made)[None].astype(np.float32)
+
+    def of_pixels(self, rgb: Array, name: str) -> Array:
+        """What the input takes for uint8 [H, W, 3], [H, W, 1] or [H, W] (gray), or N of them.
+
+        Raises UserError for another shape.
+        """
+        size = self.height, self.width
+        gray = rgb[..., None] if rgb.shape[-2:] == size and rgb.ndim in (2, 3) else rgb
+        if gray.ndim not in (3, 4) or gray.shape[-3:-1] != size or gray.shape[-1] not in (1, 3):
+            raise UserError(
+                f"input '{name}': pixels of shape {list(rgb.shape)}; give uint8 "
+                f"[{self.height}, {self.width}, 3] in the order red, green, blue, or "
+                f"[{self.height}, {self.width}] of gray, or many of them"
+            )
+        full = gray if gray.shape[-1] == 3 else np.repeat(gray, 3, axis=-1)
+        images = full.reshape(-1, *size, 3)
+        made = [self.values(to_channels(p, self.channels, self.bgr)) for p in images]
+        return np.concatenate(made)
+
+
+def recorded(settings: Mapping[str, Any]) -> dict[str, Preprocessing]:
+    """By input, what the options of a file's provenance say. Raises ValueError if damaged."""
+    found = settings.get(KEY, {})
+    if not isinstance(found, dict):
+        raise ValueError("the record of preprocessing is damaged")
+    return {str(name): Preprocessing.from_json(one) for name, one in found.items()}
+
+
+def class_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the classes that the last axis of the output stands for; none if unknown."""
+    found = settings.get(CLASSES, [])
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def as_options(made: Mapping[str, Preprocessing], classes: Sequence[str] = ()) -> dict[str, Any]:
+    """What provenance says of them; nothing of nothing."""
+    found: dict[str, Any] = {}
+    if made:
+        found[KEY] = {name: one.to_json() for name, one in made.items()}
+    if classes:
+        found[CLASSES] = list(classes)
+    return found
+
+
+def options_of(
+    samples: Samples, outputs: Sequence[tuple[int, ...]], given: ImageOptions | None
+) -> dict[str, Any]:
+    """What provenance says of a model with outputs of these shapes, calibrated with `samples`.
+
+    Inputs that are read from pictures, and where options were `given`, those that could be. Classes
+    are those of labels that have names, if they are as many as the one output has columns. Raises
+    CalibrationError for options that fit no input.
+    """
+    pictures, image = samples.pictures, given or ImageOptions()
+    if not pictures and image != ImageOptions():
+        pictures = [spec for spec in samples.request.specs if _takes_pictures(image, spec)]
+    names = _classes(samples) if len(outputs) == 1 else ()
+    classes = names if names and outputs[0][-1:] == (len(names),) else ()
+    return as_options({s.name: Preprocessing.of(image, s) for s in pictures}, classes)
+
+
+def _takes_pictures(image: ImageOptions, spec: InputSpec) -> bool:
+    try:
+        image.geometry(spec)
+    except CalibrationError:
+        return False
+    return spec.batch == 1
+
+
+def _classes(samples: Samples) -> tuple[str, ...]:
+    try:
+        key = find_labels(samples)
+        return () if key is None else load_labels(samples, key).names
+    except CalibrationError:
+        return ()
+
+
+def preprocessing_of(model: EdgeModel, source: str) -> dict[str, Preprocessing]:
+    """By input, what a file says. Raises UserError if that is damaged."""
+    try:
+        return recorded(model.provenance.settings)
+    except ValueError as why:
+        raise UserError(f"{source}: {why}; quantize the model again") from why
+
+
+def agreed(
+    made: Mapping[str, Preprocessing], given: ImageOptions | None, source: str
+) -> ImageOptions:
+    """The options for pictures: those of the file. Raises UserError if those `given` contradict."""
+    given = given or ImageOptions()
+    if not made:
+        return given
+    name, one = next(iter(made.items()))
+    usual, mine = ImageOptions(), one.image
+    for field in ("scale", "mean", "std", "bgr", "layout", "resize"):
+        asked, known = getattr(given, field), getattr(mine, field)
+        if asked != getattr(usual, field) and not _same(asked, known):
+            raise UserError(
+                f"{source}: was quantized for '{name}' as {described(one)}; {field} {asked} "
+                "contradicts that: leave it out, or quantize the model again with it"
+            )
+    return replace(mine, layout="auto") if len(made) > 1 else mine
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-6)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)
+
+
+def described(one: Preprocessing) -> str:
+    """In words: "RGB 96x96, (pixel * 0.00392157 - 0.5) / 0.25"."""
+
+    def numbers(values: tuple[float, ...]) -> str:
+        words = ", ".join(f"{v:g}" for v in values)
+        return words if len(values) == 1 else f"[{words}]"
+
+    order = {1: "gray", 3: "BGR" if one.bgr else "RGB", 4: "BGRA" if one.bgr else "RGBA"}
+    text = "pixel" if one.scale == 1 else f"pixel * {one.scale:g}"
+    if any(one.mean):
+        text += f" - {numbers(one.mean)}"
+    if set(one.std) != {1.0}:
+        text = f"({text}) / {numbers(one.std)}"
+    return f"{order[one.channels]} {one.height}x{one.width}, {text}"

@@ -30,6 +30,7 @@ from .ops._opdef import Lowered
 from .ops.convert.fake_quantize import spelled_out
 from .plan import TRIES, Buffer, place, schedule
 from .plan.buffers import assign, runs_nothing
+from .plan.stores import with_stores
 from .runtime import Model, OpForm, Session, scratch_bytes
 from .state import real_zero
 
@@ -138,13 +139,15 @@ def build_model(
 ) -> EdgeModel:
     """As build_file, before serialization."""
     provenance, kept, graph = provenance or Provenance(), kept or {}, spelled_out(graph)
-    orders, stores = [list(graph.nodes)], [s.store for s in graph.states]
+    orders = [list(graph.nodes)]
     if not compact:
-        return _plan(graph, orders[0] + stores, provenance, kept, 0)
+        return _plan(graph, with_stores(graph, orders[0]), provenance, kept, 0)
     # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
-    models = [_plan(graph, order + stores, provenance, kept, TRIES) for order in orders]
+    models = [
+        _plan(graph, with_stores(graph, order), provenance, kept, TRIES) for order in orders
+    ]
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 

@@ -145,8 +145,8 @@ class Port:
 @dataclass(frozen=True, eq=False)
 class State:
     """What is held between runs (`toolkit/state.py`): the ports that it stands for, the value that
-    is read, and the node that runs last and writes what is read next, where `held` lies. Without
-    names it is of no port. It has `start` at first, else real zeros."""
+    is read, and the node that writes what is read next where `held` lies, behind all that reads it.
+    Without names it is of no port. It has `start` at first, else real zeros."""
 
     input: str
     output: str

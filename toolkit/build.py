@@ -145,9 +145,7 @@ def build_model(
     # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
-    models = [
-        _plan(graph, with_stores(graph, order), provenance, kept, TRIES) for order in orders
-    ]
+    models = [_plan(graph, with_stores(graph, order), provenance, kept, TRIES) for order in orders]
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 

@@ -12,7 +12,7 @@ from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
 from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
 from .accuracy.formatting import sentence
 from .accuracy.verdict import judged_on, verdict
-from .build import build_file, prove
+from .build import Kept, build_file, prove
 from .compress import remove_constant_channels
 from .errors import UserError
 from .evaluation.judging import Judging, input_specs
@@ -246,24 +246,29 @@ class _Run:
             start, self._packer(start), request.progress, rounding=self.rounding
         )
 
-    def _packer(self, done: QuantizedModel) -> Callable[[Graph], bytes]:
+    def _packer(self, done: QuantizedModel, kept: Kept | None = None) -> Callable[[Graph], bytes]:
+        """What makes files of graphs, which lose constant channels; `kept` are left of such as
+        have lost some before."""
         how = dict(self.options)
         if done.exponents:
             how["equalized"] = to_text(done.exponents)
         if done.shifts:
             how["absorbed"] = to_text(done.shifts)
         made = replace(self.provenance, options=as_text(how))
-        return lambda graph: build_file(graph, made, remove_constant_channels(graph))
+        return lambda graph: build_file(
+            graph, made, {**(kept or {}), **remove_constant_channels(graph)}
+        )
 
     def pack(self) -> None:
-        self.data = self.final = self._packer(self.done)(self.done.graph)
-        prove(self.data)
         graph = self.done.graph
+        kept = remove_constant_channels(graph)
+        self.data = self.final = self._packer(self.done, kept)(graph)
+        prove(self.data)
         if self.streaming is not None:
             self.streaming = stream(graph, self.streaming.axes, self.streaming.frames)
             graph, self.options["stream"] = self.streaming.graph, self.streaming.to_json()
         if self.streaming is not None or _has_states(graph):
-            prove(final := self._packer(self.done)(keep_states(graph)))
+            prove(final := self._packer(self.done, kept)(keep_states(graph)))
             self.final = final
         self.needed: list[Need] = []
         if self.devices.targets:

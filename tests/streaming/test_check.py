@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from onnx import helper
 
 import edgekit
 from edgekit.toolkit.cli.main import cli
 from edgekit.toolkit.decibels import ratio_db
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.reader import read_file
 from edgekit.toolkit.runtime import Session
 
-from .conftest import PAIRS, frames
+from .conftest import PAIRS, frames, saved
 
 
 @pytest.fixture(params=PAIRS)
@@ -116,3 +118,28 @@ def test_run_starts_sequences_anew(lstm, tmp_path):
         assert done.exit_code == 0, done.output
         y = np.load(out)["y"]
         assert np.array_equal(y[:3], y[3:]) == same
+
+
+def test_layers_of_a_file_that_lost_constant_channels(tmp_path):
+    """Which channels are left is told of the file that keeps its state, too."""
+    rng = np.random.default_rng(4)
+    bias = np.array([0.1, -90, 0.2, 0.3, -90, 0.1])  # two channels that Relu makes 0
+    constants = {
+        "w": rng.normal(0, 0.5, (6, 4, 2)), "b": bias, "w2": rng.normal(0, 0.5, (3, 6, 1)),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Concat", ["last", "x"], ["whole"], axis=2),
+        helper.make_node("Conv", ["whole", "w", "b"], ["conv"]),
+        helper.make_node("Relu", ["conv"], ["relu"]),
+        helper.make_node("Conv", ["relu", "w2"], ["y"]),
+        helper.make_node("Identity", ["x"], ["last_out"]),
+    ]
+    path = saved(
+        tmp_path / "m.onnx", nodes, {"x": (1, 4, 1), "last": (1, 4, 1)},
+        {"y": (1, 3, 1), "last_out": (1, 4, 1)}, constants,
+    )  # fmt: skip
+    samples = frames(path, 64)
+    edgekit.quantize(path, samples, tmp_path / "m.edge", states=[("last", "last_out")])
+    assert read_file(tmp_path / "m.edge").pruned
+    report = edgekit.check(tmp_path / "m.edge", path, samples, layers=True)
+    assert report.outputs[0].sqnr_db > 25 and report.explanation is not None

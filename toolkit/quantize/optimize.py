@@ -22,7 +22,7 @@ from .reconstruction.layer_rounding import round_weights
 from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
-from .scheme.front_end import front_end
+from .scheme.front_end import feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
 from .scheme.options import (
@@ -233,6 +233,7 @@ class _Quantization:
         self._consider_wider(detection_head(self.plan.graph))
         if Quality.of(self.score, self.trials.points).level != "good":
             self._consider_wider(*front_end(self.plan.graph))
+            self._consider_wider(feature_scaler(self.plan.graph))
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
     def _consider_wider(self, made: frozenset[str], read: frozenset[str] = frozenset()) -> None:

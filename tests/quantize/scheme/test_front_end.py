@@ -7,7 +7,7 @@ import pytest
 
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.quality import GOOD_DB
-from edgekit.toolkit.quantize.scheme.front_end import front_end
+from edgekit.toolkit.quantize.scheme.front_end import feature_scaler, front_end
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 
@@ -58,3 +58,29 @@ def test_it_leaves_int8_where_that_gains(spectrum):
     done = quantize_model(spectrum, samples, "minmax", rounding="nearest")
     assert "log" in done.options.int16 | set(done.options.precision)
     assert done.sqnr_db > GOOD_DB
+
+
+def test_a_scaler_of_features_runs_in_float32_where_one_scale_is_too_coarse(g):
+    """The largest feature takes all steps of an int16 input; the others decide."""
+    sizes = np.geomspace(0.01, 1e4, 8)
+    x = g.input("x", 1, 8)
+    less = g.emit("Add", x, g.const(-3 * sizes[None]), name="less", **NONE)
+    scaled = g.emit("Mul", less, g.const(1 / sizes[None]), name="scaled", **NONE)
+    w = g.rng.normal(size=(16, 8))
+    net = g.output(g.emit("FullyConnected", scaled, g.const(w), None, name="y", **NONE))
+    assert feature_scaler(net) == {"less", "scaled"}
+    rng = np.random.default_rng(0)
+    rows = [(sizes * (3 + rng.normal(size=(1, 8)))).astype(np.float32) for _ in range(32)]
+    done = quantize_model(net, [{"x": r} for r in rows], "minmax", rounding="nearest")
+    assert done.sqnr_db > GOOD_DB and set(done.options.precision) == {"less", "scaled"}
+
+
+def test_features_that_one_scale_suits_stay_integers(g):
+    x = g.input("x", 1, 8)
+    scaled = g.emit("Mul", x, g.const([np.geomspace(1, 6, 8)]), name="scaled", **NONE)
+    w = g.rng.normal(size=(16, 8))
+    net = g.output(g.emit("FullyConnected", scaled, g.const(w), None, name="y", **NONE))
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(1, 8)).astype(np.float32) for _ in range(32)]
+    done = quantize_model(net, [{"x": r} for r in rows], "minmax", rounding="nearest")
+    assert not done.options.precision

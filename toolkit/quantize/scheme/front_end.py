@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...ir import Graph, Node, Value
 from ...ops import definition
 from .macs import macs_of
+from .quantizable_groups import unscaled
 
 SPECTRAL = frozenset({"Log", "Sqrt", "Exp", "Div", "Pow", "ReduceMean", "ReduceSumSquare"})
 PART = 0.1
@@ -41,6 +42,13 @@ def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
     bare = {n for n in found if definition(n.op).weight is None}
     names = frozenset(v.name for n in bare for v in n.outputs)
     return names, frozenset(v.name for n in found for v in n.dynamic_inputs) - names
+
+
+def feature_scaler(graph: Graph) -> frozenset[str]:
+    """What the nodes make that bring features of very different scales to one."""
+    names = set(unscaled(graph))
+    reads = (n for n in graph.nodes if any(v.name in names for v in n.dynamic_inputs))
+    return frozenset(n.output.name for n in reads)
 
 
 def _is_spectral(node: Node) -> bool:

@@ -114,7 +114,7 @@ def find_quantizable_groups(
     given = {v.name for v in graph.values() if v.quant is not None and v.quant.dtype == INT16}
     narrowest = {
         *options.int16,
-        *_unscaled(graph),
+        *unscaled(graph),
         *given,
         *_shares_of_gates(graph),
         *_wide_states(graph),
@@ -127,7 +127,7 @@ def find_quantizable_groups(
     return groups
 
 
-def _unscaled(graph: Graph) -> Iterator[str]:
+def unscaled(graph: Graph) -> Iterator[str]:
     """Inputs of the graph, and what is added to them, up to a Mul that brings features of scales
     too different for one int8 scale to one (MAX_SPREAD).
     """

@@ -9,6 +9,7 @@ from .numerics import W8A16
 from .ops import ALL
 from .ops._opdef import OpDef
 from .ops.composites import COMPOSITES
+from .ops.elementwise.lut import Lut
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def capabilities() -> list[Capability]:
                 name,
                 op.name,
                 integer or table,
-                _wide(op) or (table and not integer and _wide(ALL["Lut"])),
+                _wide(op) or (table and not integer and _wide(ALL[Lut.name])),
                 True,
                 table and not integer,
                 op.exactness,

@@ -10,6 +10,7 @@ from .errors import UserError
 from .ir import Graph, Node, TensorType, Value, constant
 from .numerics import BY_ONNX, FLOAT, HALF, DType
 from .ops import definition
+from .ops.convert.cast import Cast
 from .verify import verify
 
 
@@ -50,7 +51,7 @@ class _Halving:
             source = next(iter(forms.values()))
             name = f"{v.name}.{dtype}"
             forms[dtype] = Value(name, TensorType(dtype, v.shape))
-            self.made.nodes.append(Node("Cast", [source], [forms[dtype]], {"to": dtype}, name))
+            self.made.nodes.append(Node(Cast.name, [source], [forms[dtype]], {"to": dtype}, name))
         return forms[dtype]
 
     def _convert(self, node: Node) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from .ir import Array, Graph, Node, Value
-from .ops import definition
+from .ops import definition, is_a
+from .ops.convert.quantize import Dequantize, Quantize
 
 
 def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -52,7 +53,7 @@ def _checked(name: str, array: Array, v: Value) -> Array:
 
 def _refuse_float(node: Node) -> None:
     floats = [v for v in [*node.dynamic_inputs, *node.outputs] if v.dtype == np.float32]
-    if floats and node.op not in ("Quantize", "Dequantize"):
+    if floats and not is_a(node, Quantize, Dequantize):
         raise ValueError(
             f"{node.op} '{node.name}' computes '{floats[-1].name}' in float32: only integer graphs "
             "have one meaning bit for bit"

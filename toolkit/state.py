@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from .errors import UserError
-from .ir import Graph, Node, Port, QuantParams, State, TensorType, Value, constant
-from .numerics import FLOAT, INT8
-from .ops.elementwise.lut import make_table
+from .ir import Graph, Node, Port, QuantParams, State, TensorType, Value
+from .ops import is_view
+from .ops.convert.quantize import converted
+from .ops.move.movement import Copy
 
 States = Sequence[tuple[str, str]] | str
 """Pairs of an input and the output that it follows, or AUTO."""
@@ -131,7 +132,7 @@ def keep_states(graph: Graph) -> Graph:
 
 def _source(v: Value, made_by: Mapping[Value, Node]) -> Value:
     """What has the memory of `v`: a Reshape has its input's."""
-    while v in made_by and made_by[v].op == "Reshape":
+    while v in made_by and is_view(made_by[v]):
         v = made_by[v].input(0)
     return v
 
@@ -143,21 +144,14 @@ def _appended(nodes: list[Node], node: Node) -> Value:
 
 def _copy(x: Value, y: Value) -> Node:
     attrs = {"dims": (x.type.size,), "strides": (1,), "offset": 0, "shape": y.shape}
-    return Node("Copy", [x], [y], attrs, y.name)
+    return Node(Copy.name, [x], [y], attrs, y.name)
 
 
 def _store(x: Value, y: Value) -> Node:
     """`x` written where `y` is, in its quantization."""
     if x.dtype == y.dtype and x.quant == y.quant:
         return _copy(x, y)
-    if x.dtype == y.dtype == INT8:
-        assert x.quant is not None and y.quant is not None
-        table = constant(make_table(lambda real: real, x.quant, y.quant), f"{y.name}.table")
-        return Node("Lut", [x, table], [y], {}, y.name)
-    op = "Requantize"
-    if FLOAT in (x.dtype, y.dtype):
-        op = "Dequantize" if y.dtype == FLOAT else "Quantize"
-    return Node(op, [x], [y], {}, y.name)
+    return converted(x, y)
 
 
 def real_zero(kind: TensorType, quant: QuantParams | None) -> np.ndarray | None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from ..format.describe import op_type
+from ..format.describe import TABLES
 from ..ir import Array, Node
+from ..ops.norm.softmax import makes_shares
 from .activation_statistics import ActivationStatistics
 from .causes import Layer
 from .shared_scale_groups import shared_ranges
@@ -51,12 +52,12 @@ class Layers:
 
     @cached_property
     def _read_by_softmaxes(self) -> set[str]:
-        return self._read_by(lambda node: node.op == "Softmax")
+        return self._read_by(makes_shares)
 
     @cached_property
     def _read_by_tables(self) -> set[str]:
-        kinds = {name: op_type(op.kind) for name, op in self._model.runs_as.items()}
-        return self._read_by(lambda node: kinds.get(node.output.name) == "Lut")
+        kinds = {name: op.kind for name, op in self._model.runs_as.items()}
+        return self._read_by(lambda node: kinds.get(node.output.name) in TABLES)
 
     def _read_by(self, such: Callable[[Node], bool]) -> set[str]:
         """Tensors that nothing else reads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..format.describe import op_type
+from ..format.describe import TABLES
 from ..format.model import NUMPY_OF
 from ..ir import Array, Graph, Node, QuantParams, Value
 from ..quantize.scheme.prepare import copy_graph
@@ -89,5 +89,5 @@ class _Simulation(Simulation):
             if extra in self.quant:
                 return self.rounding_of(now, extra)
         root = self.simulated_model.roots.get(op.name, name)
-        inside = op_type(op.kind) == "Lut" and root not in (name, form)
+        inside = op.kind in TABLES and root not in (name, form)
         return v if inside else now  # nothing within a table is rounded

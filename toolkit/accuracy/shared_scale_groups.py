@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..format.schema import BinaryFn
+from ..ops import computes
 from .simulated_model import SimulatedModel, base_of
 
 
@@ -28,7 +30,7 @@ class SumGroups:
     def __init__(self, simulated_model: SimulatedModel) -> None:
         self._leader: dict[str, str] = {}
         for node in simulated_model.graph.nodes:
-            if node.op in ("Add", "Sub") and len(node.dynamic_inputs) > 1:
+            if computes(node, BinaryFn.Add, BinaryFn.Sub) and len(node.dynamic_inputs) > 1:
                 for v in node.dynamic_inputs:
                     self._leader[self._of(simulated_model.source(v).name)] = self._of(
                         node.output.name

@@ -6,14 +6,17 @@ are there, and what is added to put it there, may be held as any number low enou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..format.schema import BinaryFn
 from ..ir import Array, Graph, Node, Shape, Value
 from ..numerics import INT16, DType
+from ..ops import computes, is_view
+from ..ops.norm.softmax import makes_shares
 from ..quantize.scheme.qparams import LEVELS
 
 Tensors = Mapping[str, Array]
@@ -54,17 +57,17 @@ class SoftmaxResolution:
         self._outputs = graph.output_values()
         self._softmaxes: dict[Value, tuple[Value, int, float]] = {}
         self._masks: dict[Value, list[tuple[Node, Value]]] = {}
-        made = [v for n in graph.nodes if n.op != "Reshape" for v in n.outputs]
+        made = [v for n in graph.nodes if not is_view(n) for v in n.outputs]
         made += [p.value for p in graph.inputs]
         for v in made:
-            readers = self._read_by(v, "Softmax")
+            readers = self._read_by(v, makes_shares)
             if len({(read, node.attrs["axis"]) for node, read in readers}) == 1:
                 dtype = [dtypes.get(node.output.name, INT16) for node, _ in readers]
                 steps = max(LEVELS.get(d, LEVELS[INT16]) for d in dtype)
                 node, read = readers[0]
                 self._softmaxes[v] = read, int(node.attrs["axis"]), float(np.log(2 * steps))
         for v in made:
-            readers = self._read_by(v, "Add")
+            readers = self._read_by(v, _adds)
             if readers and all(node.output in self._softmaxes for node, _ in readers):
                 self._masks[v] = readers
         sums = [v for adds in self._masks.values() for n, _ in adds for v in n.dynamic_inputs]
@@ -102,8 +105,8 @@ class SoftmaxResolution:
         floor = floors[node.output.name].reshape(node.output.shape) - x.reshape(other.shape)
         return _least(np.minimum(floor, 0), mask.shape)
 
-    def _read_by(self, v: Value, op: str) -> list[tuple[Node, Value]]:
-        """The nodes that read `v`, or what it is reshaped to; none unless all are `op`."""
+    def _read_by(self, v: Value, such: Callable[[Node], bool]) -> list[tuple[Node, Value]]:
+        """The nodes that read `v`, or what it is reshaped to; none unless all are such."""
         found: list[tuple[Node, Value]] = []
         todo = [v]
         while todo:
@@ -111,18 +114,22 @@ class SoftmaxResolution:
             if read in self._outputs:
                 return []
             for node in self._readers.get(read, []):
-                if node.op == "Reshape":
+                if is_view(node):
                     todo.append(node.output)
-                elif node.op == op:
+                elif such(node):
                     found.append((node, read))
                 else:
                     return []
         return found
 
 
+def _adds(node: Node) -> bool:
+    return computes(node, BinaryFn.Add)
+
+
 def source_of(v: Value, made: Mapping[Value, Node]) -> Value:
     """The tensor whose bytes `v` is: a Reshape does not run."""
-    while v in made and made[v].op == "Reshape":
+    while v in made and is_view(made[v]):
         v = made[v].input(0)
     return v
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
 from ..numerics import INTEGERS
-from ..ops import definition
+from ..ops import definition, is_a, is_view
 from ..ops._weighted import WeightedOp
-from ..ops.conv.conv2d import is_depthwise
+from ..ops.conv.conv2d import Conv2d, is_depthwise
 from ..weight_codecs import Storage
 
 Mask = NDArray[np.bool_]
@@ -41,7 +41,7 @@ def remove_constant_channels(graph: Graph) -> dict[Value, Mask]:
     readers, outputs = graph.consumers(), graph.output_values()  # which stay as they are
     kept: dict[Value, Mask] = {}
     for node in list(graph.nodes):
-        if node.op == "Conv2d" and node.attrs["groups"] == 1 and node.output.dtype in INTEGERS:
+        if is_a(node, Conv2d) and _sums_channels(node) and node.output.dtype in INTEGERS:
             chain = _chain(node, readers, outputs)
             if chain is not None:
                 kept |= _prune(chain, intervals)
@@ -84,15 +84,13 @@ def _chain(
 
 
 def _keeps_channels(node: Node) -> bool:
-    if node.op == "Conv2d":
-        return is_depthwise(node)
-    if node.op == "Reshape":
+    if is_view(node):
         return node.input(0).shape[-1] == node.output.shape[-1]
-    return node.op in ("AvgPool2d", "MaxPool2d", "Requantize")
+    return is_depthwise(node) or "order" in definition(node.op).channelwise
 
 
 def _sums_channels(node: Node) -> bool:
-    return node.op == "FullyConnected" or (node.op == "Conv2d" and node.attrs["groups"] == 1)
+    return definition(node.op).sums_channels(node)
 
 
 def _has_groups(node: Node) -> bool:
@@ -118,10 +116,10 @@ def _prune(chain: _Chain, intervals: dict[Value, Interval]) -> dict[Value, Mask]
     _drop_outputs(chain.head, keep)
     kept = {chain.head.output: keep}
     for link in chain.links:
-        if link.op == "Conv2d":
+        if is_a(link, Conv2d):
             _drop_outputs(link, keep)
             link.attrs["groups"] = int(keep.sum())
-        if link.op == "Reshape":
+        if is_view(link):
             link.attrs["shape"] = (*link.output.shape[:-1], int(keep.sum()))
         _set_channels(link.output, int(keep.sum()))
         kept[link.output] = keep
@@ -137,7 +135,7 @@ def _absorbable(sink: Node, interval: Interval) -> Mask:
     Beyond the border stands the zero point: there a constant that differs from it would not.
     """
     fixed: Mask = interval.low == interval.high
-    if sink.op == "Conv2d" and any(sink.attrs["pads"]):
+    if any(sink.attrs.get("pads", ())):
         quant = sink.input(0).quant
         assert quant is not None
         fixed = fixed & (interval.low == quant.zero_point)
@@ -210,9 +208,9 @@ def _through(node: Node, x: Interval) -> Interval | None:
     op = definition(node.op)
     if isinstance(op, WeightedOp) and (_sums_channels(node) or _keeps_channels(node)):
         return _weighted(node, op, x)
-    if node.op == "Reshape" and _keeps_channels(node):
+    if is_view(node) and _keeps_channels(node):
         return x
-    if node.op in ("AvgPool2d", "MaxPool2d", "Requantize"):
+    if "order" in op.channelwise:
         ends = [_filled(node, end) for end in (x.low, x.high)]
         axes = tuple(range(ends[0].ndim - 1))
         return Interval(ends[0].min(axes), ends[1].max(axes))
@@ -230,7 +228,7 @@ def _weighted(node: Node, op: WeightedOp, x: Interval) -> Interval:
     quant, w = node.input(0).quant, node.input(1).const
     assert quant is not None and w is not None
     low, high = x.low - quant.zero_point, x.high - quant.zero_point
-    if node.op == "Conv2d" and any(node.attrs["pads"]):
+    if any(node.attrs.get("pads", ())):
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     weights = w.astype(np.int64)
     if _keeps_channels(node):

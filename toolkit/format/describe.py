@@ -8,6 +8,9 @@ from ..numerics import WEIGHT_TYPES, Precision
 from .model import NUMPY_OF, EdgeModel, OpRecord
 from .schema import OpKind, Place, RecurrentCell
 
+TABLES = (OpKind.Lut, OpKind.ChannelLut)
+"""Kinds that look functions up."""
+
 
 def op_type(kind: OpKind) -> str:
     """The operator's name for people: "Lut" of ChannelLut too, "Cast" of Convert."""

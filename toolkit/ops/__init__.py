@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
+from ..ir import Node
 from ._opdef import OpDef, Reader
 from .classical import distance, features, svm, tree_ensemble
 from .composites import COMPOSITES, PARAMETERS, AtRunTime
@@ -60,3 +63,19 @@ FROM_ONNX |= {op: AtRunTime(FROM_ONNX[op], *how) for op, how in PARAMETERS.items
 def definition(name: str) -> OpDef:
     """The operator called `name` in the IR."""
     return ALL[name]
+
+
+def is_a(node: Node, *operators: type[OpDef]) -> bool:
+    """Whether a node's operator is one of these classes."""
+    return isinstance(ALL[node.op], operators)
+
+
+def computes(node: Node, *functions: IntEnum) -> bool:
+    """Whether a node computes one of these functions, each of its own enum."""
+    fn = ALL[node.op].fn
+    return any(fn is each for each in functions)
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node's output is its input's memory."""
+    return ALL[node.op].view

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -154,6 +156,17 @@ def problem_of(compute: Callable[..., object], *args: object) -> str | None:
     return None
 
 
+Layout = Mapping[str, Literal["axis", "axes", "each"]]
+ANY_LAYOUT: Layout = MappingProxyType({})
+ALONG_AXIS: Layout = MappingProxyType({"axis": "axis"})
+ALONG_AXES: Layout = MappingProxyType({"axes": "axes"})
+
+
+def of_each_axis(*names: str) -> Layout:
+    """The layout rule of an operator with attributes that have a value for each axis."""
+    return MappingProxyType(dict.fromkeys(names, "each"))
+
+
 class OpDef(ABC):
     """One operator of the IR.
 
@@ -163,7 +176,19 @@ class OpDef(ABC):
     weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
     bias        input that becomes int32 with scale input_scale * weight_scale[channel]
     real_constants  inputs that are float32 constants on integers too
+    fn          the function of the runtime that it computes, of element pairs or alone; or None
     shared      all dynamic inputs and the output must have one QuantParams
+    layout      how attributes change where all axes are permuted: "axis": it names one; "axes": it
+                names some, which must stay neighbours; "each": it has a value for each axis. None:
+                the operator has a layout of its own
+    broadcasts  inputs of fewer or smaller axes are repeated along the output's
+    view        the output is the input's memory: nothing runs
+    selects     the output's elements are the inputs', unrounded
+    channelwise what passes through it channel by channel, the last axis, without padding:
+                "scale": f(s x) = s f(x) for s > 0; "shift": f(x + c) = f(x) + c; "order": on
+                integers it is monotone
+    keeps_order along its axis the output has the input's order
+    heavy       its sums of products are most of the work of a model that has it
     precisions  the integer ones that its integer form has
     wide        whether it takes tensors of 64 bits
     reals       the floats that it computes in; whatever else is cast to float32 before it
@@ -177,7 +202,15 @@ class OpDef(ABC):
     weight: int | None = None
     bias: int | None = None
     real_constants: tuple[int, ...] = ()
+    fn: IntEnum | None = None
     shared: bool = False
+    layout: Layout | None = None
+    broadcasts: bool = False
+    view: bool = False
+    selects: bool = False
+    channelwise: frozenset[Literal["scale", "shift", "order"]] = frozenset()
+    keeps_order: bool = False
+    heavy: bool = False
     precisions: frozenset[Precision] = integer_precisions(INT8)
     wide: bool = False
     reals: tuple[DType, ...] = (FLOAT,)
@@ -205,6 +238,14 @@ class OpDef(ABC):
         if precision not in self.precisions:
             return f"{self.name} has no {precision.activations} form"
         return self.integer_problem(node)
+
+    def macs(self, node: Node) -> int:
+        """Multiply-accumulates of a run, padding counted; 0 for what is no sum of products."""
+        return 0
+
+    def sums_channels(self, node: Node) -> bool:
+        """Whether each output sums over all channels of the input, times weights."""
+        return False
 
     def accumulator_problem(self, node: Node) -> str | None:
         """Why an integer node's scales and constants leave the arithmetic; None if they do not."""

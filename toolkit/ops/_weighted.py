@@ -122,9 +122,14 @@ class WeightedOp(OpDef):
     """
 
     weight = 1
+    heavy = True
     bias = 2
     precisions = integer_precisions(*INTEGERS)
     reals = (FLOAT, HALF)
+
+    def macs(self, node: Node) -> int:
+        w = node.input(1)
+        return node.output.type.size * (w.type.size // w.shape[0])
 
     @abstractmethod
     def accumulate(self, node: Node, x: Array) -> Ints:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ..format.schema import BinaryFn, CompareFn, ReduceFn, UnaryFn
 from ..ir import Node, Shape, Value
+from ..ops import definition
+from ..ops._opdef import Layout
 
 Attrs = dict[str, Any]
 Perm = tuple[int, ...]
-
-UNARY = frozenset(fn.name for fn in UnaryFn)
-UNARY |= {"Cast", "Quantize", "Dequantize", "FakeQuantize", "Lut"}
-BROADCASTING = frozenset(fn.name for fn in (*BinaryFn, *CompareFn)) | {"Where"}
-OVER_NEIGHBOURS = frozenset(f"Reduce{fn.name}" for fn in ReduceFn) | {"LayerNorm"}
 
 
 def inverse(perm: Sequence[int]) -> Perm:
@@ -37,43 +33,18 @@ def is_kept(v: Shape, x: Shape, axes: Sequence[int]) -> bool:
     return (1,) * (len(x) - len(v)) + v == kept
 
 
-def _same(node: Node, perm: Perm) -> Attrs:
-    return {}
-
-
-def _one_axis(node: Node, perm: Perm) -> Attrs:
-    return {"axis": perm.index(node.attrs["axis"])}
-
-
-def _many_axes(node: Node, perm: Perm) -> Attrs:
-    return {"axes": tuple(sorted(perm.index(a) for a in node.attrs["axes"]))}
-
-
-def _per_axis(*names: str) -> Callable[[Node, Perm], Attrs]:
-    return lambda node, perm: {n: tuple(node.attrs[n][p] for p in perm) for n in names}
-
-
-_RULES: dict[str, Callable[[Node, Perm], Attrs]] = {
-    **dict.fromkeys(UNARY | BROADCASTING, _same),
-    **dict.fromkeys(OVER_NEIGHBOURS, _many_axes),
-    **dict.fromkeys(("Concat", "Softmax", "LogSoftmax", "ArgMax", "ArgMin", "Gather"), _one_axis),
-    "Pad": _per_axis("before", "after"),
-    "Slice": _per_axis("starts", "sizes", "steps"),
-    "Expand": _per_axis("shape"),
-}
-
-
 def works_in_any_layout(node: Node) -> bool:
     """Whether permuting inputs and output alike is possible: `permuted` says how."""
     rank = len(node.output.shape)
-    if node.op not in _RULES or rank < 2 or not node.attrs.get("keepdims", True):
+    op = definition(node.op)
+    if op.layout is None or rank < 2 or not node.attrs.get("keepdims", True):
         return False
     if node.op == "Gather" and len(node.input(1).shape) != 1:
         return False
     if node.op == "Lut" and len(node.inputs) > 2:  # whose tables are of the last axis
         return False
     data = data_inputs(node)
-    if node.op in BROADCASTING or node.op == "LayerNorm":
+    if op.broadcasts or node.op == "LayerNorm":
         return all(len(v.shape) <= rank for v in data)
     return all(len(v.shape) == rank for v in data)
 
@@ -86,12 +57,25 @@ def data_inputs(node: Node) -> list[Value]:
 
 def allows(node: Node, perm: Perm) -> bool:
     """Whether the node can be computed with its axes permuted: reductions run over neighbours."""
-    if node.op not in OVER_NEIGHBOURS:
-        return True
-    axes = permuted(node, perm)["axes"]
-    return tuple(axes) == tuple(range(axes[0], axes[0] + len(axes)))
+    attrs, layout = permuted(node, perm), _layout(node)
+    some = [attrs[name] for name, how in layout.items() if how == "axes"]
+    return all(axes == tuple(range(axes[0], axes[0] + len(axes))) for axes in some)
 
 
 def permuted(node: Node, perm: Perm) -> Attrs:
     """The attributes that change when all axes are permuted by `perm`."""
-    return _RULES[node.op](node, perm)
+    return {n: _permuted(node.attrs[n], how, perm) for n, how in _layout(node).items()}
+
+
+def _layout(node: Node) -> Layout:
+    layout = definition(node.op).layout
+    assert layout is not None, node
+    return layout
+
+
+def _permuted(value: Any, how: str, perm: Perm) -> Any:
+    if how == "axis":
+        return perm.index(value)
+    if how == "axes":
+        return tuple(sorted(perm.index(a) for a in value))
+    return tuple(value[p] for p in perm)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Graph, Node, Value
-from ..ops import definition
+from ..ops import definition, is_view
 from .memory import Buffer
 
 
 def runs_nothing(node: Node) -> bool:
     """True for an operator that only renames memory."""
-    return node.op == "Reshape"
+    return is_view(node)
 
 
 def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Value, int]]:

@@ -7,6 +7,8 @@ import numpy as np
 from ..format.schema import RecurrentCell, RecurrentOutput
 from ..ir import Array, Node, QuantParams, TensorType, Value, constant
 from ..ops import definition
+from ..ops.elementwise.where import Where
+from ..ops.move.movement import Copy, Reshape
 from ..ops.recurrent.layers import UNIT
 from .stage import Stage
 from .timing import Refusal, Streamed
@@ -74,11 +76,11 @@ class _Layer:
             return held, held
         held = stage.hold(name, kind, quant)
         mask = stage.emit(
-            "Reshape", [stage.mask(1, self.steps_late + 1)], f"{name}.begun", None, shape=(1, 1)
+            Reshape.name, [stage.mask(1, self.steps_late + 1)], f"{name}.begun", None, shape=(1, 1)
         )
         zero = np.zeros(kind.shape, kind.dtype) if first is None else first
         other = constant(zero, f"{name}.first", quant)
-        return stage.emit("Where", [mask, held, other], f"{name}.start", quant), held
+        return stage.emit(Where.name, [mask, held, other], f"{name}.start", quant), held
 
     def _start(self, start: Value, quant: QuantParams | None) -> Array:
         """A constant start on the grid of the state."""
@@ -117,5 +119,5 @@ class _Layer:
         for bit, held in stores.items():
             v = outputs[bit]
             one = {"dims": (v.type.size,), "strides": (1,), "offset": 0, "shape": v.shape}
-            stage.store(held, "Copy", v, **one)
+            stage.store(held, Copy.name, v, **one)
         return outputs

@@ -8,9 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from ..ir import Node, Value, constant
+from ..ops import is_a
+from ..ops.conv.conv2d import Conv2d
+from ..ops.conv.conv_transpose2d import ConvTranspose2d
 from ..ops.convert import cast, fake_quantize, quantize
-from ..ops.elementwise import binary, compare, lut, unary
-from ..ops.reduction import reduce
+from ..ops.elementwise import binary, compare, lut, prelu, unary, where
+from ..ops.matmul.fully_connected import FullyConnected
+from ..ops.matmul.mat_mul import MatMul
+from ..ops.move.concat import Concat
+from ..ops.move.gather import Gather
+from ..ops.move.movement import Copy, Expand, Reshape, Slice, Transpose
+from ..ops.move.pad import Pad
+from ..ops.norm import layer_norm, softmax
+from ..ops.recurrent.layers import Recurrent
+from ..ops.reduction import arg_max, reduce
+from ..ops.reduction import pool as pools
 from .recurrence import recurrent
 from .stage import Stage
 from .timing import Refusal, Streamed, resized
@@ -35,7 +47,7 @@ def pointwise(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Strea
     """Of one tensor, each element by itself; constants beside it are not of time."""
     x = xs[0]
     assert x is not None
-    if node.op == "Lut" and len(node.inputs) > 2 and x.axis == len(x.value.shape) - 1:
+    if is_a(node, lut.Lut) and len(node.inputs) > 2 and x.axis == len(x.value.shape) - 1:
         raise Refusal(node, "treats each moment of the sequence in its own way")
     (y,) = stage.again(node, [None if v is None else v.value for v in xs])
     return [Streamed(y, x.timing)]
@@ -146,25 +158,23 @@ def gather(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed
 
 
 _POINTWISE = (*unary.OPS, *lut.OPS, *cast.OPS, *quantize.OPS, *fake_quantize.OPS)
-_ALONG = ("Softmax", "LogSoftmax", "LayerNorm", "ArgMax", "ArgMin")
+_ALONG = (*reduce.OPS, *softmax.OPS, *layer_norm.OPS, *arg_max.OPS)
 
 RULES: dict[str, Rule] = {
     **{op.name: pointwise for op in _POINTWISE},
-    **{op.name: broadcast for op in (*binary.OPS, *compare.OPS)},
-    **{name: broadcast for name in ("Where", "PRelu")},
-    **{op.name: along for op in reduce.OPS},
-    **dict.fromkeys(_ALONG, along),
-    **dict.fromkeys(("Transpose", "Slice", "Expand", "Copy"), movement),
-    **dict.fromkeys(("MaxPool2d", "AvgPool2d"), pool),
-    "FullyConnected": rows,
-    "MatMul": product,
-    "Conv2d": convolution,
-    "ConvTranspose2d": transposed,
-    "Pad": pad,
-    "Reshape": reshape,
-    "Concat": concat,
-    "Gather": gather,
-    "Recurrent": recurrent,
+    **{op.name: broadcast for op in (*binary.OPS, *compare.OPS, *where.OPS, *prelu.OPS)},
+    **{op.name: along for op in _ALONG},
+    **{op.name: movement for op in (Transpose, Slice, Expand, Copy)},
+    **{op.name: pool for op in pools.OPS},
+    FullyConnected.name: rows,
+    MatMul.name: product,
+    Conv2d.name: convolution,
+    ConvTranspose2d.name: transposed,
+    Pad.name: pad,
+    Reshape.name: reshape,
+    Concat.name: concat,
+    Gather.name: gather,
+    Recurrent.name: recurrent,
 }
 
 

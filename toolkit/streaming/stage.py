@@ -10,6 +10,9 @@ import numpy as np
 
 from ..ir import Array, Node, QuantParams, State, TensorType, Value, constant
 from ..ops import definition
+from ..ops.elementwise.where import Where
+from ..ops.move.concat import Concat
+from ..ops.move.movement import Reshape, Slice
 from .timing import Refusal, Streamed, Timing, resized
 
 
@@ -66,7 +69,7 @@ class Stage:
         """`size` elements along the axis; `v` itself if that is all."""
         if (start, size) == (0, v.shape[axis]):
             return v
-        return self.emit("Slice", [v], f"{v.name}.part", v.quant, **_range(v, axis, start, size))
+        return self.emit(Slice.name, [v], f"{v.name}.part", v.quant, **_range(v, axis, start, size))
 
     def hold(
         self, name: str, kind: TensorType, quant: QuantParams | None, start: Array | None = None
@@ -90,8 +93,8 @@ class Stage:
             kind = TensorType(v.dtype, resized(v.shape, axis, frames))
             start = None if fill is None else np.full(kind.shape, fill, kind.dtype)
             held = self.hold(f"{v.name}.past", kind, v.quant, start)
-            both = self.emit("Concat", [held, v], f"{v.name}.window", v.quant, axis=axis)
-            self.store(held, "Slice", both, **_range(both, axis, v.shape[axis], frames))
+            both = self.emit(Concat.name, [held, v], f"{v.name}.window", v.quant, axis=axis)
+            self.store(held, Slice.name, both, **_range(both, axis, v.shape[axis], frames))
             self._past[key] = both
         return self._past[key]
 
@@ -102,17 +105,17 @@ class Stage:
         late = replace(x.time, delay=x.time.delay + by)
         if x.time.axis is None:
             flat = self.emit(
-                "Reshape", [x.value], f"{x.value.name}.frame", x.value.quant,
+                Reshape.name, [x.value], f"{x.value.name}.frame", x.value.quant,
                 shape=(1, *x.value.shape),
             )  # fmt: skip
             made = self.delayed(Streamed(flat, replace(x.time, axis=0)), by).value
             shape = x.value.shape
             return Streamed(
-                self.emit("Reshape", [made], f"{made.name}.only", made.quant, shape=shape), late
+                self.emit(Reshape.name, [made], f"{made.name}.only", made.quant, shape=shape), late
             )
         window = self.past(x, by)
         v = self.emit(
-            "Slice", [window], f"{x.value.name}.late", x.value.quant,
+            Slice.name, [window], f"{x.value.name}.late", x.value.quant,
             **_range(window, x.axis, 0, x.time.frames),
         )  # fmt: skip
         return Streamed(v, late)
@@ -150,11 +153,15 @@ class Stage:
         shape = [1] * len(v.shape)
         shape[x.axis] = t.frames
         mask = self.emit(
-            "Reshape", [self.mask(t.frames, t.delay)], f"{v.name}.valid", None, shape=tuple(shape)
+            Reshape.name,
+            [self.mask(t.frames, t.delay)],
+            f"{v.name}.valid",
+            None,
+            shape=tuple(shape),
         )
         zero = np.array(0 if v.quant is None else v.quant.zero_point) if fill is None else fill
         other = constant(np.full([1] * len(v.shape), zero, v.dtype), f"{v.name}.fill", v.quant)
-        return Streamed(self.emit("Where", [mask, v, other], f"{v.name}.begun", v.quant), t)
+        return Streamed(self.emit(Where.name, [mask, v, other], f"{v.name}.begun", v.quant), t)
 
 
 def _range(v: Value, axis: int, start: int, size: int) -> dict[str, Any]:

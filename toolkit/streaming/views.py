@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from ..ir import Node, Shape, Value
-from ..ops.move.movement import row_major, view
+from ..ops.move.movement import Copy, Reshape, row_major, view
 from .stage import Stage
 from .timing import Refusal, Streamed, moved_axis, resized
 from .windows import window
@@ -133,9 +133,9 @@ class _View:
         contiguous = tuple(strides) == row_major(dims) and offset == 0
         if contiguous and prod(shape) == v.type.size:
             return stage.again(
-                Node("Reshape", [], self.node.outputs, {}, self.node.name), [v], {"shape": shape}
+                Node(Reshape.name, [], self.node.outputs, {}, self.node.name), [v], {"shape": shape}
             )[0]
-        node = Node("Copy", [], self.node.outputs, {}, self.node.name)
+        node = Node(Copy.name, [], self.node.outputs, {}, self.node.name)
         attrs = {
             "dims": tuple(dims) or (1,), "strides": tuple(strides) or (1,), "offset": offset,
             "shape": shape,

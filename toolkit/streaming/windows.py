@@ -8,6 +8,8 @@ from math import gcd
 import numpy as np
 
 from ..ir import Array, Node, Value
+from ..ops import is_a
+from ..ops.reduction.pool import AvgPool2d, MaxPool2d
 from .stage import Stage
 from .timing import NeedsFrames, Refusal, Streamed, Timing
 
@@ -89,9 +91,9 @@ def pool(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]:
     kernel, before = a["kernel"][i], a["pads"][i]
     if kernel >= t.whole > 1:
         raise Refusal(node, "pools over the whole sequence, whose end a stream does not have")
-    if before and node.op == "AvgPool2d" and not a["count_include_pad"]:
+    if before and is_a(node, AvgPool2d) and not a["count_include_pad"]:
         raise Refusal(node, "averages fewer frames at the start of a sequence than later")
-    fill = _least(x.value) if node.op == "MaxPool2d" else None
+    fill = _least(x.value) if is_a(node, MaxPool2d) else None
     extent = (kernel - 1) * a["dilation"][i]
     whole, stride = node.output.shape[x.axis], a["stride"][i]
     v, found = window(stage, node, x, extent, stride, before, whole, fill)

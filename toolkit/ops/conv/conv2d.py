@@ -83,6 +83,9 @@ class Conv2d(WeightedOp):
             raise ValueError(f"{node.op}: a kernel {list(w.shape[1:3])} does not fit {x} once")
         return [TensorType(x.dtype, (n, out_h, out_w, w.shape[0]))]
 
+    def sums_channels(self, node: Node) -> bool:
+        return bool(node.attrs["groups"] == 1)
+
     def accumulate(self, node: Node, x: Array) -> Ints:
         """Padding is zero after the zero point is taken off."""
         quant = node.input(0).quant
@@ -116,7 +119,9 @@ class Conv2d(WeightedOp):
 
 
 def is_depthwise(node: Node) -> bool:
-    """Whether each channel is convolved with its own kernel."""
+    """Whether a node is a convolution of each channel with a kernel of its own."""
+    if node.op != Conv2d.name:
+        return False
     channels = node.input(0).shape[3]
     return channels > 1 and node.attrs["groups"] == channels == node.input(1).shape[0]
 

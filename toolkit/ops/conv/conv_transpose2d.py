@@ -79,6 +79,10 @@ class ConvTranspose2d(WeightedOp):
             raise ValueError(f"{node.op}: an output of {h} x {width} from {x}")
         return [TensorType(x.dtype, (x.shape[0], h, width, w.shape[0]))]
 
+    def macs(self, node: Node) -> int:
+        x = node.input(0)
+        return x.type.size // x.shape[-1] * node.input(1).type.size
+
     def accumulate(self, node: Node, x: Array) -> Ints:
         quant = node.input(0).quant
         assert quant is not None

@@ -23,7 +23,7 @@ from ...numerics import (
     UINT64,
     Element,
 )
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import ANY_LAYOUT, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
 _BOOL = 0xFFFF
 """Cast.to for bool: uint8, 1 where the input is not zero."""
@@ -44,6 +44,7 @@ class Cast(OpDef):
     """
 
     name = "Cast"
+    layout = ANY_LAYOUT
     wide = True
     onnx = ("Cast", "CastLike")
     float_only = "it changes the element type"

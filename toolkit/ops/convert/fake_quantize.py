@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir import Graph, Node, QuantParams, TensorType, Value
-from .._opdef import Blob, Lowered, OpDef
+from .._opdef import ANY_LAYOUT, Blob, Lowered, OpDef
 
 
 class FakeQuantize(OpDef):
@@ -19,6 +19,7 @@ class FakeQuantize(OpDef):
     """
 
     name = "FakeQuantize"
+    layout = ANY_LAYOUT
     exactness = "exact"
     int16 = True
 

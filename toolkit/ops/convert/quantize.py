@@ -6,9 +6,10 @@ import numpy as np
 
 from ...fixed_point import multiplier16, scale16
 from ...format.schema import OpKind
-from ...ir import Array, Node, QuantParams, TensorType, Value
-from ...numerics import INTEGERS, integer_precisions
-from .._opdef import Blob, Lowered, OpDef, problem_of
+from ...ir import Array, Node, QuantParams, TensorType, Value, constant
+from ...numerics import FLOAT, INT8, INTEGERS, integer_precisions
+from .._opdef import ANY_LAYOUT, Blob, Lowered, OpDef, problem_of
+from ..elementwise.lut import Lut, make_table
 
 
 def _quant(value: Value) -> QuantParams:
@@ -27,6 +28,7 @@ class Quantize(OpDef):
     """float32 -> int8 or int16, as the output's QuantParams say. The quantizer makes it."""
 
     name = "Quantize"
+    layout = ANY_LAYOUT
     exactness = "exact"
     precisions = integer_precisions(*INTEGERS)
 
@@ -48,6 +50,7 @@ class Dequantize(OpDef):
     """int8 or int16 -> float32, as the input's QuantParams say. The quantizer makes it."""
 
     name = "Dequantize"
+    layout = ANY_LAYOUT
     exactness = "exact"
     precisions = integer_precisions(*INTEGERS)
 
@@ -73,6 +76,7 @@ class Requantize(OpDef):
     """
 
     name = "Requantize"
+    channelwise = frozenset({"order"})
     exactness = "exact"
     precisions = integer_precisions(*INTEGERS)
     inplace = (0,)
@@ -104,6 +108,17 @@ class Requantize(OpDef):
             "qmin": y.qmin, "qmax": y.qmax,
         }  # fmt: skip
         return Lowered(OpKind.Requantize, params, [node.input(0)])
+
+
+def converted(x: Value, y: Value) -> Node:
+    """The node that makes `y` of `x`, the same real tensor in another dtype or quantization."""
+    if x.dtype == y.dtype == INT8:
+        table = constant(make_table(lambda real: real, _quant(x), _quant(y)), f"{y.name}.table")
+        return Node(Lut.name, [x, table], [y], {}, y.name)
+    op: type[OpDef] = Requantize
+    if FLOAT in (x.dtype, y.dtype):
+        op = Dequantize if y.dtype == FLOAT else Quantize
+    return Node(op.name, [x], [y], {}, y.name)
 
 
 OPS: tuple[OpDef, ...] = (Quantize(), Dequantize(), Requantize())

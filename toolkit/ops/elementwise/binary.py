@@ -25,7 +25,17 @@ from ...numerics import (
     is_real,
 )
 from .._broadcast import shape_params, within_reach
-from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, problem_of
+from .._opdef import (
+    ANY_LAYOUT,
+    Activation,
+    Blob,
+    Builder,
+    Lowered,
+    OnnxNode,
+    OpDef,
+    Unsupported,
+    problem_of,
+)
 from ..convert.cast import cast_to
 from . import _int32
 from ._add_mul import add, add_params, add_params16, mul, mul_params, mul_params16
@@ -80,6 +90,9 @@ class Binary(OpDef):
     Mul, and with constants x - c is x + -c and x / c is x * (1 / c).
     """
 
+    fn: BinaryFn
+    layout = ANY_LAYOUT
+    broadcasts = True
     inplace: tuple[int, ...] = (0, 1)
     wide = True
 

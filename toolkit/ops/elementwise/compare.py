@@ -8,7 +8,7 @@ from ...format.schema import BinaryFn, CompareFn, DType, OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import BOOL, INT64, UINT64, WIDE, held
 from .._broadcast import shape_params, within_reach
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import ANY_LAYOUT, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._int32 import is_int32
 
 _DTYPES = {
@@ -40,6 +40,9 @@ class Compare(OpDef):
     of their type.
     """
 
+    fn: CompareFn
+    layout = ANY_LAYOUT
+    broadcasts = True
     exactness = "exact"
     wide = True
     float_only = "numbers are compared in float32: rounding to int8 could change the answer"

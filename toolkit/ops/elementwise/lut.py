@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...format.schema import OpKind
 from ...ir import Array, Node, QuantParams, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
-from .._opdef import Blob, Lowered, OpDef
+from .._opdef import ANY_LAYOUT, Blob, Lowered, OpDef
 
 Real = NDArray[np.float64]
 
@@ -89,6 +89,7 @@ class Lut(OpDef):
     """
 
     name = "Lut"
+    layout = ANY_LAYOUT
     exactness = "exact"
     precisions = integer_precisions(*INTEGERS)
     inplace = (0,)

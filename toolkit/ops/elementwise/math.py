@@ -54,6 +54,7 @@ _SAME_BYTES = {FLOAT: INT32, INT32: FLOAT, DOUBLE: INT64, INT64: DOUBLE, UINT64:
 class Function(OpDef):
     """ONNX operator of the same name: Acos-7..22 .. Tan-7..22 of float32; a table on int8."""
 
+    fn: MathFn
     inplace = (0,)
 
     def __init__(self, fn: MathFn) -> None:

@@ -24,6 +24,7 @@ class PRelu(Binary):
 
     inplace = (0,)
     real_constants = (1,)
+    channelwise = frozenset({"scale"})
 
     def __init__(self) -> None:
         super().__init__(BinaryFn.PRelu)

@@ -12,7 +12,7 @@ from scipy.special import erf, expit
 
 from ...format.schema import OpKind, UnaryFn
 from ...ir import Node, TensorType, Value
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import ANY_LAYOUT, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
 Real = NDArray[np.float64]
 
@@ -113,11 +113,15 @@ class Unary(OpDef):
     of int32 become functions of two int32, as does a Clip whose limits are computed of two float32.
     """
 
+    fn: UnaryFn
+    layout = ANY_LAYOUT
     inplace = (0,)
 
     def __init__(self, fn: UnaryFn) -> None:
         self.fn, self.function = fn, FUNCTIONS[fn]
         self.name = fn.name
+        if fn is UnaryFn.LeakyRelu:
+            self.channelwise = frozenset({"scale"})
         self.onnx = ONNX_NAMES.get(fn, (fn.name,))
         self.exactness = "exact" if self.function.exact else "rounding"
 

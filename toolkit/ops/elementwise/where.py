@@ -8,7 +8,7 @@ from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import FLOAT, HALF, INTEGERS, integer_precisions
 from .._broadcast import step_params, within_reach
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import ANY_LAYOUT, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 
 
 class Where(OpDef):
@@ -18,6 +18,8 @@ class Where(OpDef):
     """
 
     name = "Where"
+    layout = ANY_LAYOUT
+    broadcasts = True
     onnx = ("Where",)
     exactness = "exact"
     shared = True

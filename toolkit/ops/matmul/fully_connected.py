@@ -73,6 +73,9 @@ class FullyConnected(WeightedOp):
         check_bias(node, w.shape[0])
         return [TensorType(x.dtype, (*x.shape[:-1], w.shape[0]))]
 
+    def sums_channels(self, node: Node) -> bool:
+        return True
+
     def accumulate(self, node: Node, x: Array) -> Ints:
         quant = node.input(0).quant
         assert quant is not None

@@ -30,6 +30,7 @@ class MatMul(OpDef):
     """
 
     name = "MatMul"
+    heavy = True
     onnx = ("MatMul", "Einsum")
     precisions = integer_precisions(*INTEGERS)
 
@@ -49,6 +50,9 @@ class MatMul(OpDef):
             raise ValueError(f"{node.op}: the leading dimensions of {a} and {b} differ")
         lead = np.broadcast_shapes(lead_a, lead_b)
         return [TensorType(a.dtype, (*lead, a.shape[-2], _k_n(node)[1]))]
+
+    def macs(self, node: Node) -> int:
+        return node.output.type.size * node.input(0).shape[-1]
 
     def integer_problem(self, node: Node) -> str | None:
         k = node.input(0).shape[-1]

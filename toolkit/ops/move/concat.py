@@ -9,7 +9,7 @@ import numpy as np
 from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import FLOAT, HALF, INTEGERS, integer_precisions
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
+from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef
 from .movement import axis_of
 
 MAX_INPUTS = 255
@@ -19,9 +19,11 @@ class Concat(OpDef):
     """ONNX Concat-4..13. attrs: axis, from the front. Any element type, the same for all inputs."""
 
     name = "Concat"
+    layout = ALONG_AXIS
     onnx = ("Concat",)
     exactness = "exact"
     shared = True
+    selects = True
     precisions = integer_precisions(*INTEGERS)
     wide = True
     reals = (FLOAT, HALF)

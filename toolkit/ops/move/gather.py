@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...format.schema import OpKind
 from ...ir import Array, Node, Shape, TensorType, Value
 from ...numerics import FLOAT, HALF, INTEGERS, integer_precisions
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from ._indices import element_places, point_places, rows_at
 from .movement import COPY_DIMS, as_copy, axis_of, take
 
@@ -25,6 +25,7 @@ class Gather(OpDef):
     """
 
     name = "Gather"
+    layout = ALONG_AXIS
     onnx = (
         "Gather",
         "GatherND",
@@ -35,6 +36,7 @@ class Gather(OpDef):
     )
     exactness = "exact"
     shared = True
+    selects = True
     precisions = integer_precisions(*INTEGERS)
     reals = (FLOAT, HALF)
 

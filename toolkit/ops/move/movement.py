@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...format.schema import OpKind
 from ...ir import Array, Node, Shape, TensorType, Value
 from ...numerics import FLOAT, HALF, INTEGERS, integer_precisions
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, of_each_axis
 
 COPY_DIMS = 6
 
@@ -121,6 +121,7 @@ class Movement(OpDef):
 
     exactness = "exact"
     shared = True
+    selects = True
     precisions = integer_precisions(*INTEGERS)
     reals = (FLOAT, HALF)
 
@@ -190,6 +191,7 @@ class Reshape(Movement):
     """
 
     name = "Reshape"
+    view = True
     onnx = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -245,6 +247,7 @@ class Slice(Movement):
     """ONNX Slice-1..13 and Split-1..18, known ranges only. attrs: starts, sizes, steps per axis."""
 
     name = "Slice"
+    layout = of_each_axis("starts", "sizes", "steps")
     onnx = ("Slice", "Split")
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -310,6 +313,7 @@ class Expand(Movement):
     """ONNX Expand-8..13 and Tile-1..13, known shapes only. attrs: shape."""
 
     name = "Expand"
+    layout = of_each_axis("shape")
     onnx = ("Expand", "Tile")
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:

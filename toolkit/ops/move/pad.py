@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...format.schema import OpKind, PadMode
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import FLOAT, HALF, INTEGERS, integer_precisions
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, of_each_axis
 from .movement import axis_of, ints, take
 
 PAD_DIMS = 4
@@ -25,6 +25,7 @@ class Pad(OpDef):
     """
 
     name = "Pad"
+    layout = of_each_axis("before", "after")
     onnx = ("Pad",)
     exactness = "exact"
     shared = True

@@ -107,6 +107,7 @@ class Resize(OpDef):
     name = "Resize"
     onnx = ("Resize", "Upsample")
     shared = True
+    channelwise = frozenset({"scale"})
     precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:

@@ -16,7 +16,17 @@ from ...format.structs import float_bits
 from ...ir import Array, Node, Shape, TensorType, Value
 from ...numerics import INTEGERS, Precision, integer_precisions
 from .._broadcast import broadcast
-from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, problem_of
+from .._opdef import (
+    ALONG_AXES,
+    Activation,
+    Blob,
+    Builder,
+    Lowered,
+    OnnxNode,
+    OpDef,
+    Unsupported,
+    problem_of,
+)
 from .._views import axis_view, float_input, view_params
 from ..move.movement import axis_of
 
@@ -80,6 +90,7 @@ class LayerNorm(OpDef):
     """
 
     name = "LayerNorm"
+    layout = ALONG_AXES
     onnx = (
         "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...format.schema import OpKind
 from ...ir import Array, Node, QuantParams, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
+from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef
 from .._views import axis_view, float_input, view_params
 from ..move.movement import axis_of
 
@@ -48,6 +48,8 @@ class Softmax(OpDef):
     """
 
     inplace = (0,)
+    keeps_order = True
+    layout = ALONG_AXIS
     precisions = integer_precisions(*INTEGERS)
 
     def __init__(self, name: str) -> None:
@@ -111,4 +113,10 @@ def _integer16(q: Array, axis: int, scale: float) -> Array:
     return result
 
 
-OPS: tuple[OpDef, ...] = (Softmax("Softmax"), Softmax("LogSoftmax"))
+SOFTMAX = Softmax("Softmax")
+OPS: tuple[OpDef, ...] = (SOFTMAX, Softmax("LogSoftmax"))
+
+
+def makes_shares(node: Node) -> bool:
+    """Whether a node's outputs are shares of 1 along an axis."""
+    return node.op == SOFTMAX.name

@@ -75,6 +75,10 @@ class Recurrent(OpDef):
         }  # fmt: skip
         return [types[bit] for bit in node.attrs["gives"]]
 
+    def macs(self, node: Node) -> int:
+        steps, batch, _ = node.input(0).shape
+        return steps * batch * node.input(OPERANDS).type.size
+
     def integer_problem(self, node: Node) -> str | None:
         functions: tuple[CellFunction, ...] = node.attrs["functions"]
         if node.inputs[6] is not None:

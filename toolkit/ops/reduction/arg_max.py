@@ -7,7 +7,7 @@ import numpy as np
 from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
-from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, computes_in
+from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef, computes_in
 from .._views import axis_view, float_input, view_params
 from ..move.movement import axis_of
 
@@ -21,6 +21,8 @@ class ArgMax(OpDef):
 
     exactness = "exact"
     precisions = integer_precisions(*INTEGERS)
+
+    layout = ALONG_AXIS
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -65,4 +67,5 @@ class ArgMax(OpDef):
         return Lowered(OpKind.ArgMax, params, [x])
 
 
-OPS: tuple[OpDef, ...] = (ArgMax("ArgMax"), ArgMax("ArgMin"))
+ARG_MAX = ArgMax("ArgMax")
+OPS: tuple[OpDef, ...] = (ARG_MAX, ArgMax("ArgMin"))

@@ -143,6 +143,8 @@ def _reduce_windows(x: Array, axis: int, span: Span, fill: int, fn: Callable[...
 class _Pool2d(OpDef):
     """attrs: kernel, stride, dilation, out_hw: (h, w); pads: (top, left, bottom, right)."""
 
+    channelwise = frozenset({"scale", "shift", "order"})
+
     precisions = integer_precisions(*INTEGERS)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -210,6 +212,7 @@ class MaxPool2d(_Pool2d):
     """
 
     name = "MaxPool2d"
+    selects = True
     onnx = ("MaxPool", "GlobalMaxPool")
     exactness = "exact"
     shared = True

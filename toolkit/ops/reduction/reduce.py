@@ -9,7 +9,7 @@ import numpy as np
 from ...format.schema import OpKind, ReduceFn
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
-from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
+from .._opdef import ALONG_AXES, Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .._views import axis_view, float_input, from_nhwc, to_nhwc, view_params
 from ..move.movement import axis_of
 from ._sums import Table, requantized_sum, sum_problem, sum_table
@@ -37,10 +37,14 @@ class Reduce(OpDef):
 
     precisions = integer_precisions(*INTEGERS)
 
+    fn: ReduceFn
+    layout = ALONG_AXES
+
     def __init__(self, fn: ReduceFn) -> None:
         self.fn = fn
         self.float_only = _FLOAT_ONLY.get(self.fn)
         self.name = f"Reduce{fn.name}"
+        self.selects = fn in EXTREMA
         of_sums = ("ReduceLogSum", "ReduceLogSumExp", "ai.onnx.ml.Normalizer")
         composed = of_sums if fn == ReduceFn.Sum else ()
         self.onnx = (self.name, *composed)

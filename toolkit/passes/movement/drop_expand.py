@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import Node
+from ...ops import definition
 from .._links import Links
 from .._pass import NodePass
-from ..axes import BROADCASTING
 
 DIMS = 4
 """Axes along which the runtime's operators can step."""
@@ -21,7 +21,7 @@ class DropExpand(NodePass):
     name = "drop expand"
 
     def rewrite(self, links: Links, node: Node) -> bool:
-        if node.op not in BROADCASTING or len(node.output.shape) > DIMS:
+        if not definition(node.op).broadcasts or len(node.output.shape) > DIMS:
             return False
         changed = False
         for i in range(len(node.inputs)):

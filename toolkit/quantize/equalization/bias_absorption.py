@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node, constant
-from ...ops import definition
+from ...ops import definition, is_a, is_view
+from ...ops.conv.conv2d import Conv2d
+from ...ops.matmul.fully_connected import FullyConnected
 from ..scheme.prepare import copy_graph
 from ..weights.bias_correction import mean_output
 from .cross_layer import numbers_from_text
@@ -31,8 +33,6 @@ Shifts = Mapping[str, tuple[float, ...]]
 
 NARROWER = 0.98
 """A range is worth a trial if this part of it, or less, is left."""
-
-_POOLS = frozenset({"MaxPool2d", "AvgPool2d"})
 
 
 @dataclass
@@ -53,16 +53,15 @@ def find_absorption_groups(graph: Graph) -> list[EqualizationGroup]:
 
 def _passes_on(node: Node) -> bool:
     """Whether a node adds to its output what is added to a channel of its input."""
-    if node.op == "Reshape":
+    if is_view(node):
         return node.input(0).shape[-1:] == node.output.shape[-1:]
-    counted = node.attrs.get("count_include_pad", False)
-    return node.op in _POOLS and not counted and not any(node.attrs["pads"])
+    if "shift" not in definition(node.op).channelwise:
+        return False
+    return not node.attrs.get("count_include_pad", False) and not any(node.attrs["pads"])
 
 
 def _linear(node: Node) -> bool:
-    if node.op == "FullyConnected":
-        return True
-    return node.op == "Conv2d" and not any(node.attrs["pads"])
+    return is_a(node, FullyConnected, Conv2d) and not any(node.attrs.get("pads", ()))
 
 
 def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...format.schema import BinaryFn
 from ...ir import Graph, Node, Value, constant
 
 Reals = NDArray[np.float64]
@@ -47,7 +48,7 @@ class ChannelFactors:
 
     def _multiply(self, x: Value, s: Reals, y: Value, after: Node, name: str) -> None:
         by = constant(s.astype(np.float32), f"{y.name}.factors")
-        self.inserted.setdefault(after, []).append(Node("Mul", [x, by], [y], {}, name))
+        self.inserted.setdefault(after, []).append(Node(BinaryFn.Mul.name, [x, by], [y], {}, name))
 
     def nodes(self) -> list[Node]:
         """Those of the graph with what was put in, in order of execution."""

@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node, constant
 from ...numerics import INT8
-from ...ops import definition
+from ...ops import definition, is_a
 from ...ops.elementwise.lut import SIZES
-from ...ops.norm.layer_norm import room_for_shifts
+from ...ops.move.gather import Gather
+from ...ops.norm.layer_norm import LayerNorm, room_for_shifts
 from ...passes.affine import input_factors
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
@@ -143,7 +144,7 @@ def _candidates(
     peaks = [sizes[v.name].peak for v in group.tensors]
     if len(peaks) > 1:
         peaks.append(np.max([p / max(p.max(initial=0.0), 1e-30) for p in peaks], axis=0))
-    normalized = any(n.op == "LayerNorm" for n in group.readers)
+    normalized = any(is_a(n, LayerNorm) for n in group.readers)
     most = room_for_shifts(group.channels) if normalized else LARGEST
     found = [np.minimum(_exponents(p, a), most) for p in peaks for a in STRENGTHS]
     if not group.looked_up:
@@ -176,7 +177,7 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
         for node, i in group.constants:
             _rescale(node, i, s)
         for node in group.readers:
-            if node.op == "LayerNorm":
+            if is_a(node, LayerNorm):
                 _rescale_or_add(node, 3, 1 / s, "factor")
             else:
                 _rescale(node, definition(node.op).weight, 1 / input_factors(s, node))
@@ -188,10 +189,10 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
 
 def _scale_rows(node: Node, s: Reals) -> None:
     op = definition(node.op)
-    if node.op == "LayerNorm":
+    if is_a(node, LayerNorm):
         _rescale_or_add(node, 1, s, "scale")
         _rescale(node, 2, s)
-    elif node.op == "Gather":
+    elif is_a(node, Gather):
         _rescale(node, 0, s)
     else:
         _rescale(node, op.weight, s.reshape(-1, *[1] * (len(weight_of(node).shape) - 1)))

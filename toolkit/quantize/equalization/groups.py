@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...build import open_once
+from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Value
-from ...ops import definition
+from ...ops import computes, definition, is_a, is_view
+from ...ops.move.gather import Gather
+from ...ops.norm.layer_norm import LayerNorm
 from ..scheme.lookup_chains import find_chains
 
 Reals = NDArray[np.float64]
-
-_KEEPS_CHANNELS = frozenset({"LeakyRelu", "PRelu", "MaxPool2d", "AvgPool2d", "Resize"})
-"""f(s x) = s f(x) for s > 0, channel by channel."""
 
 
 @dataclass
@@ -128,7 +128,7 @@ def makes_by_constants(node: Node) -> bool:
     """Whether the channels of its output may be scaled by its constants."""
     if node.output.dtype != np.float32 or not node.output.shape or not _homogeneous(node):
         return False
-    if node.op == "Gather":
+    if is_a(node, Gather):
         table = node.input(0)
         return table.const is not None and node.attrs["axis"] == 0 and len(table.shape) == 2
     return has_weights(node) or _is_norm(node)
@@ -136,18 +136,22 @@ def makes_by_constants(node: Node) -> bool:
 
 def _is_norm(node: Node) -> bool:
     """A LayerNorm of channels."""
-    return node.op == "LayerNorm" and tuple(node.attrs["axes"]) == (len(node.output.shape) - 1,)
+    return is_a(node, LayerNorm) and tuple(node.attrs["axes"]) == (len(node.output.shape) - 1,)
 
 
 def _passes_on(node: Node) -> bool:
-    if node.op == "Reshape":
+    if is_view(node):
         return node.input(0).shape[-1:] == node.output.shape[-1:]
-    return node.op in _KEEPS_CHANNELS
+    return "scale" in definition(node.op).channelwise
 
 
 def _adds(node: Node) -> bool:
     """A sum of tensors of one shape, or of one and a constant with its channels."""
-    if node.op != "Add" or node.output.dtype != np.float32 or not _homogeneous(node):
+    if (
+        not computes(node, BinaryFn.Add)
+        or node.output.dtype != np.float32
+        or not _homogeneous(node)
+    ):
         return False
     return all(
         v.type == node.output.type
@@ -168,7 +172,11 @@ def _doubles(node: Node) -> bool:
 
 def _scaled_by_other(node: Node) -> Value | None:
     """Of a product of two tensors that one whose channels it may pass on: the other is a gate."""
-    if node.op != "Mul" or node.output.dtype != np.float32 or not _homogeneous(node):
+    if (
+        not computes(node, BinaryFn.Mul)
+        or node.output.dtype != np.float32
+        or not _homogeneous(node)
+    ):
         return None
     a, b = node.input(0), node.input(1)
     if a is b or a.const is not None or b.const is not None:
@@ -217,7 +225,7 @@ class GroupFinder:
             if beyond is None:
                 return None
             waiting += beyond
-        picks = any(n.op == "Gather" for n in group.makers)
+        picks = any(is_a(n, Gather) for n in group.makers)
         if (group.sums or picks) and not any(_is_norm(n) for n in group.readers):
             return None
         for nodes in (group.makers, group.readers, group.sums, group.products):

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from ...ir import Graph, Node, Value
 from ...numerics import INT8
-from ...ops import definition
+from ...ops import definition, is_a
+from ...ops.matmul.fully_connected import FullyConnected
+from ...ops.norm.layer_norm import LayerNorm
 from ...passes.affine import input_factors
 from ..scheme.qparams import LEVELS
 from ..weights.weight_quantizer import WeightFormat
@@ -72,7 +74,7 @@ class NoiseEstimate:
         return total
 
     def _gain(self, node: Node) -> Reals:
-        if node.op == "LayerNorm":
+        if is_a(node, LayerNorm):
             size = self.sizes[self.group.tensor_of[node.input(0)].name]
             return size.inverse_variance * _scale(node) ** 2 * self._behind(node)
         w, groups = _real(weight_of(node)) ** 2, int(node.attrs.get("groups", 1))
@@ -84,7 +86,7 @@ class NoiseEstimate:
         """Mean squares at the readers, as of channels that vary each for itself."""
         total = sum(float((t * self.sizes[v.name].power).sum()) for v, t in self.tables.items())
         for node in self.group.readers:
-            if node.op == "LayerNorm":
+            if is_a(node, LayerNorm):
                 total += float((_scale(node) ** 2 * self._behind(node)).sum())
             else:
                 power = self.sizes[self.group.tensor_of[node.input(0)].name].power
@@ -101,7 +103,7 @@ class NoiseEstimate:
     def _at(self, node: Node, s: Reals, squares: Mapping[Value, float]) -> float:
         tensor = self.group.tensor_of[node.input(0)]
         square, size = squares[tensor], self.sizes[tensor.name]
-        if node.op == "LayerNorm":
+        if is_a(node, LayerNorm):
             gain = _scale(node) / s
             return float(square * size.inverse_variance * (gain**2 * self._behind(node)).sum())
         w = _real(weight_of(node)) / input_factors(s, node)
@@ -131,7 +133,7 @@ class NoiseEstimate:
         """How much of the noise in each channel of a LayerNorm's output its readers make."""
         total = np.zeros(norm.output.shape[-1])
         for node in self.consumers.get(norm.output, []):
-            if has_weights(node) and node.op == "FullyConnected":
+            if has_weights(node) and is_a(node, FullyConnected):
                 total += (_real(weight_of(node)) ** 2).sum(axis=0)
         return total if total.any() else np.ones_like(total)
 

@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from ...build import open_once
+from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph
-from ...ops import definition
+from ...ops import computes, definition
+from ...ops.norm.softmax import makes_shares
 from .calibration import KeptSample
 from .evaluation_points import EvaluationPoint, with_evaluation_points
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
 logits: coordinates have few that ever are."""
-_LAST = frozenset({"Add", "MatMul", "ReduceMean", "AveragePool"})
-"""What makes logits, beside what has weights."""
+_LAST = (BinaryFn.Add, ReduceFn.Mean)
+"""What makes logits, beside sums of products."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Answers:
         self, graph: Graph, points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]
     ) -> None:
         self.kept = kept
-        softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if n.op == "Softmax"}
+        softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if makes_shares(n)}
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor for p in points if p.axis is None and p.tensor not in axes}
@@ -100,7 +102,7 @@ def _logits(
         node = made_by[v]
         while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
             node = made_by[node.input(0)]
-        if definition(node.op).weight is None and node.op not in _LAST:
+        if not definition(node.op).heavy and not computes(node, *_LAST):
             continue
         rows = np.stack([s.at_points[v.name].ravel() for s in kept]).astype(np.float64)
         seen = len(set(rows.argmax(axis=1).tolist()))

@@ -13,7 +13,7 @@ from ....calibration import OBSERVERS, TensorStats, candidates
 from ...build import open_once
 from ...errors import UserError
 from ...ir import Array, Graph, Node, Shape, Value
-from ...ops import definition
+from ...ops import definition, is_view
 from ...progress import Progress
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
@@ -204,7 +204,7 @@ def views(graph: Graph, wanted: Iterable[Value]) -> Views:
     found: Views = {}
     for x in dict.fromkeys(wanted):
         source = x
-        while source in made_by and made_by[source].op == "Reshape":
+        while source in made_by and is_view(made_by[source]):
             source = made_by[source].input(0)
         found.setdefault(source.name, []).append((x.name, x.shape))
     return found
@@ -226,5 +226,5 @@ def _copy_aliases(graph: Graph, stats: dict[str, TensorStats]) -> None:
     """A Reshape does not run: its output has the statistics of its input."""
     for node in graph.nodes:
         source, name = node.inputs[0] if node.inputs else None, node.output.name
-        if node.op == "Reshape" and source is not None and name in stats and not stats[name].count:
+        if is_view(node) and source is not None and name in stats and not stats[name].count:
             stats[name] = stats[source.name]

@@ -18,6 +18,8 @@ from scipy.special import softmax
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
 from ...ops import definition
+from ...ops.norm.softmax import makes_shares
+from ...ops.reduction.arg_max import ARG_MAX
 
 REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""
@@ -99,7 +101,7 @@ class _Made:
         while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
             source = n.input(0)
         node = self.by.get(source)
-        if node is not None and node.op == "Softmax" and node.input(0) in self.by:
+        if node is not None and makes_shares(node) and node.input(0) in self.by:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []
 
@@ -121,7 +123,7 @@ class _Made:
 
     def _compared(self, x: Value, reader: Node) -> list[EvaluationPoint]:
         found = self.points(x)
-        if reader.op == "ArgMax" and found == [EvaluationPoint(x.name)]:
+        if reader.op == ARG_MAX.name and found == [EvaluationPoint(x.name)]:
             return self._softmax_of(x, reader.attrs["axis"], reader)
         return found
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...build import open_once
+from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Port, Value
-from ...ops import definition
+from ...ops import computes, definition
 from ..scheme.prepare import copy_graph
 
 LOOKED_AT = 8
@@ -89,7 +90,7 @@ def _rms(x: NDArray[np.floating]) -> float:
     return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
 
 
-_SCALES = frozenset({"Add", "Sub", "Mul", "Div"})
+_SCALES = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div)
 
 
 def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
@@ -107,9 +108,9 @@ def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
             bare = _bare(node, op.bias)
             made = Port(bare.output.name, bare.output, port.onnx_dtype, bare.output.shape)
             return copy_graph(Graph([*path, bare], [port], [made])), bias, scaled
-        if len(node.dynamic_inputs) != 1 or not (op.shared or node.op in _SCALES):
+        if len(node.dynamic_inputs) != 1 or not (op.shared or computes(node, *_SCALES)):
             return None
-        scaled = scaled or node.op in _SCALES
+        scaled = scaled or computes(node, *_SCALES)
         path.append(node)
         moved.append(node.output)
     return None

@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, Node
+from ...ops import is_a
 from ...ops._opdef import Activation
+from ...ops.conv.conv2d import Conv2d
+from ...ops.matmul.fully_connected import FullyConnected
 from ...progress import Progress
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
@@ -49,7 +52,6 @@ FACTORS = (1.0, 0.85, 1.15)
 """On the scales of narrow weights: each is tried, and the best kept for each channel."""
 TRIED = 64
 """Rows of a group that tell, at most, what is carried from some samples to others."""
-ROUNDABLE = frozenset({"Conv2d", "FullyConnected"})
 WIDEST = 1536
 """Weights of an output channel, at most: the time grows with their cube, their moments with their
 square, and no number of samples here tells how so many inputs go together."""
@@ -76,7 +78,7 @@ def round_weights(
     nodes = [
         n
         for n, u in plan.linear.items()
-        if n.op in ROUNDABLE and u.rows.shape[1] <= WIDEST and n not in shared
+        if is_a(n, Conv2d, FullyConnected) and u.rows.shape[1] <= WIDEST and n not in shared
     ]
     for i, node in enumerate(nodes):
         if progress:

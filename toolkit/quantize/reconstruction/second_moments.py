@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node
+from ...ops import is_a
+from ...ops.matmul.fully_connected import FullyConnected
 from ...runtime import linear_algebra
 from ...runtime.linear_algebra import Whole, Windows
 from .layer_executor import LayerExecutor
@@ -257,7 +259,7 @@ def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:
 
 def columns(node: Node, x: Array, step: float, places: NDArray[np.int64]) -> Whole:
     """Steps of what meets the weights at these outputs: [groups, places, k], k as weights lie."""
-    if node.op == "FullyConnected":
+    if is_a(node, FullyConnected):
         rows = x.size // x.shape[-1]
         alone = Windows((1, rows, x.shape[-1]), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, rows))
         return linear_algebra.columns(alone, x, step, places)

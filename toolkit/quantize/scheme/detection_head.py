@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...format.schema import BinaryFn
 from ...ir import Graph, Node, Value
-from ...ops import definition
+from ...ops import computes, definition
 
-_DECODING = frozenset({"Add", "Sub", "Mul", "Div", "Pow"})
+_DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Pow)
 
 
 def detection_head(graph: Graph) -> frozenset[str]:
@@ -22,7 +23,7 @@ def detection_head(graph: Graph) -> frozenset[str]:
     after: list[Node] = []
     feeds_weights: set[Value] = set()
     for node in reversed(graph.nodes):
-        weighed = definition(node.op).weight is not None or node.op == "MatMul"
+        weighed = definition(node.op).heavy
         if weighed or any(v in feeds_weights for v in node.outputs):
             feeds_weights |= {v for v in node.inputs if v is not None}
         else:
@@ -36,7 +37,7 @@ def _follow_decoding(tail: list[Node]) -> list[Node]:
     touched: set[Value] = set()
     found: list[Node] = []
     for node in tail:
-        by_element = node.op in _DECODING and not any(
+        by_element = computes(node, *_DECODING) and not any(
             v is not None and v.const is not None and v.const.size == 1 for v in node.inputs
         )
         if by_element or any(v in touched for v in node.inputs if v is not None):

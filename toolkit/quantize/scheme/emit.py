@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ...format.schema import BinaryFn
 from ...ir import Graph, Node, QuantParams, TensorType, Value, constant
-from ...numerics import FLOAT, INT8, INT16, DType, Precision
-from ...ops import definition
-from ...ops.elementwise.lut import make_table
+from ...numerics import FLOAT, INT16, DType, Precision
+from ...ops import computes, definition, is_a
+from ...ops.convert.fake_quantize import FakeQuantize
+from ...ops.convert.quantize import converted
+from ...ops.elementwise.lut import Lut, make_table
 from ..weights.layer_weights import LayerWeights
 from .given import given_range, grid_quant, is_given
 from .options import Decision, Range
@@ -107,14 +110,8 @@ class Emitter:
 
     def _convert(self, x: Value, y: Value) -> Value:
         """`y` holds what `x` does; both are integers, or one."""
-        if x.dtype == y.dtype == INT8:
-            assert x.quant is not None and y.quant is not None
-            values = make_table(lambda real: real, x.quant, y.quant)
-            return self._append("Lut", [x, constant(values, f"{y.name}.table")], y, y.name)
-        op = "Requantize"
-        if FLOAT in (x.dtype, y.dtype):
-            op = "Dequantize" if y.dtype == FLOAT else "Quantize"
-        return self._append(op, [x], y, y.name)
+        self.made.nodes.append(converted(x, y))
+        return y
 
     def _made(self, v: Value) -> Value:
         return next(iter(self.forms[v].values()))
@@ -135,7 +132,7 @@ class Emitter:
         for node in group.nodes:
             if any(v in self.forms for v in node.outputs):  # a chain ends here, another goes on
                 continue
-            if node.op == "FakeQuantize":
+            if is_a(node, FakeQuantize):
                 y = node.output
                 assert y.quant is not None
                 self._convert(self._made(node.input(0)), self._define(y, y.quant.dtype))
@@ -199,7 +196,7 @@ class Emitter:
             operands = [constant(values[0], tables)]
         else:
             operands = [constant(values, tables), constant(index, f"{end.name}.index")]
-        self._append("Lut", [x, *operands], y, group.node.name)
+        self._append(Lut.name, [x, *operands], y, group.node.name)
         self._put_on_grids(group.node, [y])
 
     def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
@@ -228,7 +225,7 @@ class Emitter:
             quant = grid
         else:
             low, high = float(v.const.min()), float(v.const.max())
-            if group.node.op == "Add":
+            if computes(group.node, BinaryFn.Add):
                 low, high = self._told_apart(group, low, high)
             quant = activation_params(low, high, group.dtype)
         return constant(constant_q(v.const, quant), v.name, quant)

@@ -7,12 +7,15 @@ costs little there.
 
 from __future__ import annotations
 
+from ...format.schema import BinaryFn, ReduceFn, UnaryFn
 from ...ir import Graph, Node, Value
-from ...ops import definition
+from ...ops import computes, definition
 from .macs import macs_of
 from .quantizable_groups import unscaled
 
-SPECTRAL = frozenset({"Log", "Sqrt", "Exp", "Div", "Pow", "ReduceMean", "ReduceSumSquare"})
+SPECTRAL = (
+    UnaryFn.Log, UnaryFn.Sqrt, UnaryFn.Exp, BinaryFn.Pow, ReduceFn.Mean, ReduceFn.SumSquare,
+)  # fmt: skip
 PART = 0.1
 """Of the multiply-accumulates may lie in front of it (filters of a spectrum): behind more of them
 it is no front end."""
@@ -52,9 +55,9 @@ def feature_scaler(graph: Graph) -> frozenset[str]:
 
 
 def _is_spectral(node: Node) -> bool:
-    square = node.op == "Mul" and node.inputs[0] is node.inputs[1]
-    quotient = node.op == "Div" and len(node.dynamic_inputs) == 2
-    return square or quotient or (node.op in SPECTRAL and node.op != "Div")
+    square = computes(node, BinaryFn.Mul) and node.inputs[0] is node.inputs[1]
+    quotient = computes(node, BinaryFn.Div) and len(node.dynamic_inputs) == 2
+    return square or quotient or computes(node, *SPECTRAL)
 
 
 def _leading_to(node: Node, made_by: dict[Value, Node]) -> set[Node]:

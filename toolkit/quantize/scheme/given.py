@@ -11,19 +11,14 @@ from numpy.typing import NDArray
 
 from ...ir import Array, Graph, Node, QuantParams, Value
 from ...numerics import INT8, INT16, DType
-from ...ops import definition
+from ...ops import definition, is_a
 from ...ops._opdef import Activation
-from ...ops.convert.fake_quantize import given_quantization
+from ...ops.convert.fake_quantize import FakeQuantize, given_quantization
+from ...ops.move.gather import Gather
 from ...passes.fusion.fuse_activation import FUSING
 from .options import Range
 
 Steps = NDArray[np.float64]
-
-EXACT_MOVES = frozenset((
-    "Concat", "Copy", "Expand", "Gather", "MaxPool2d", "ReduceMax", "ReduceMin", "Reshape", "Slice",
-    "Transpose",
-))  # fmt: skip
-"""Operators that give what they are given: to round before or behind them is the same."""
 
 
 def given_range(quant: QuantParams) -> Range:
@@ -98,7 +93,7 @@ def _takes(maker: Node | None, quant: QuantParams) -> bool:
     """Whether the output of `maker` may have this quantization."""
     if maker is None:
         return True
-    if maker.op == "FakeQuantize":
+    if is_a(maker, FakeQuantize):
         return False
     fixed = definition(maker.op).fixed_output(maker, quant.dtype)
     return fixed is None or fixed == quant
@@ -108,9 +103,9 @@ def _spread(
     node: Node, graph: Graph, made_by: dict[Value, Node], readers: dict[Value, list[Node]]
 ) -> bool:
     """Let the marks of `node`'s input and output be each other's; whether one was new."""
-    if node.op not in EXACT_MOVES or len(node.outputs) > 1 or node.output.dtype != np.float32:
+    if not definition(node.op).selects or len(node.outputs) > 1 or node.output.dtype != np.float32:
         return False
-    data, y = node.dynamic_inputs[:1] if node.op == "Gather" else node.dynamic_inputs, node.output
+    data, y = node.dynamic_inputs[:1] if is_a(node, Gather) else node.dynamic_inputs, node.output
     if any(v.dtype != np.float32 for v in data):
         return False
     if y.quant is None and len(data) == 1 and data[0].quant is not None:

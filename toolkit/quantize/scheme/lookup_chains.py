@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from ...format.schema import BinaryFn, CompareFn
 from ...ir import Graph, Node, QuantParams, Value
-from ...ops import definition
+from ...ops import computes, definition, is_a
 from ...ops._opdef import Activation
 from ...ops.elementwise.binary import FUNCTIONS
 from ...ops.elementwise.compare import FUNCTIONS as COMPARISONS
 from ...ops.elementwise.lut import MOST_TABLES
+from ...ops.elementwise.where import Where
 
 Reals = NDArray[np.float64]
 Function = Callable[[Reals], Reals]
@@ -104,7 +105,7 @@ def _has_tables(nodes: Iterable[Node]) -> bool:
 
 
 def _apply(node: Node, operand: Callable[[Value], Reals]) -> Reals:
-    if node.op == "Where":
+    if is_a(node, Where):
         condition, x, y = (operand(node.input(i)) for i in range(3))
         return np.where(condition != 0, x, y)
     if node.op in CONDITIONS:
@@ -125,7 +126,7 @@ def _is_scalar(v: Value) -> bool:
 
 def _are_factors(v: Value, node: Node) -> bool:
     """Whether a constant scales each channel of the node's output by a power of two."""
-    if v.const is None or node.op != "Mul" or v.shape != node.output.shape[-1:]:
+    if v.const is None or not computes(node, BinaryFn.Mul) or v.shape != node.output.shape[-1:]:
         return False
     mantissa, _ = np.frexp(v.const)
     return bool(np.all(mantissa == 0.5))
@@ -136,7 +137,7 @@ def _elementwise(node: Node) -> bool:
     dynamic = node.dynamic_inputs
     if not dynamic or any(v.shape != node.output.shape for v in dynamic):
         return False
-    if node.op in (*CONDITIONS, "Where"):
+    if node.op in CONDITIONS or is_a(node, Where):
         return all(_is_scalar(v) for v in node.inputs if v is not None and v.const is not None)
     if len(node.outputs) != 1 or node.output.dtype != np.float32:
         return False

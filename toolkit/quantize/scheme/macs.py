@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import Graph, Node
+from ...ir import Graph
 from ...numerics import FLOAT, HALF, INT16
 from ...ops import definition
 
@@ -13,7 +13,7 @@ and a small core multiplies two int8 or int16 at a time, but one float."""
 
 def macs_of(graph: Graph) -> int:
     """Multiply-accumulates of the nodes with weights, which outweigh all else."""
-    return sum(_macs(node) for node in graph.nodes)
+    return sum(definition(n.op).macs(n) for n in graph.nodes if definition(n.op).weight is not None)
 
 
 def work_of(graph: Graph) -> int:
@@ -25,15 +25,8 @@ def work_of(graph: Graph) -> int:
     for node in graph.nodes:
         types = {v.dtype for v in (*node.dynamic_inputs, *node.outputs)}
         weight = max((TYPE_WORK.get(t, 1) for t in types), default=1)
-        products = node.input(0).shape[-1] if node.op == "MatMul" else 1
-        total += weight * (_macs(node) + products * sum(v.type.size for v in node.outputs))
+        elements = sum(v.type.size for v in node.outputs)
+        op = definition(node.op)
+        macs = op.macs(node) if op.heavy else 0
+        total += weight * (max(macs, elements) if op.weight is None else macs + elements)
     return total
-
-
-def _macs(node: Node) -> int:
-    at = definition(node.op).weight
-    if at is None:
-        return 0
-    w = node.input(at)
-    x = node.input(0) if node.op == "ConvTranspose2d" else node.output
-    return x.type.size * (w.type.size // w.shape[0])

@@ -67,6 +67,6 @@ def _first_or_depthwise(graph: Graph) -> set[Node]:
         raw = all(v in before for v in node.dynamic_inputs)
         if definition(node.op).weight is None:
             before.update(node.outputs if raw else ())
-        elif raw or (node.op == "Conv2d" and is_depthwise(node)):
+        elif raw or is_depthwise(node):
             found.add(node)
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...ir import Graph, Node, Value
+from ...ops import definition, is_a
+from ...ops.reduction.arg_max import ArgMax
 from .given import is_given, mark_given
 from .wide_weights import split_wide_weights
-
-ORDER_KEEPING = ("Softmax", "LogSoftmax")
 
 
 def prepare(graph: Graph) -> Graph:
@@ -52,10 +52,10 @@ def copy_graph(graph: Graph) -> Graph:
 
 
 def _skip_softmax(node: Node, made_by: dict[Value, Node]) -> None:
-    if node.op not in ("ArgMax", "ArgMin"):
+    if not is_a(node, ArgMax):
         return
     source = made_by.get(node.input(0))
-    if source is None or source.op not in ORDER_KEEPING:
+    if source is None or not definition(source.op).keeps_order:
         return
     rank = len(source.output.shape)
     if source.attrs.get("axis", -1) % rank == node.attrs.get("axis", 0) % rank:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...format.schema import BinaryFn
 from ...ir import Graph, Node, Value
 from ...numerics import (
     FLOAT,
@@ -24,8 +25,9 @@ from ...numerics import (
     DType,
     Precision,
 )
-from ...ops import definition
+from ...ops import computes, definition
 from ...ops.convert.fake_quantize import given_quantization
+from ...ops.elementwise.lut import Lut
 from ...passes.fusion.fold_affine_forward import MAX_SPREAD
 from .lookup_chains import LookupChain, find_chains
 from .options import Options
@@ -107,7 +109,7 @@ def find_quantizable_groups(
     for node in graph.nodes:
         if node in chains:
             chain = chains[node]
-            table = Node("Lut", [chain.root], [chain.end], {}, node.name)
+            table = Node(Lut.name, [chain.root], [chain.end], {}, node.name)
             groups.append(QuantizableGroup(table, chain))
         elif node not in inside:
             groups.append(QuantizableGroup(node))
@@ -138,11 +140,15 @@ def unscaled(graph: Graph) -> Iterator[str]:
             names.append(v.name)
             node = users[0]
             constants = [w.const for w in node.inputs if w is not None and w.const is not None]
-            if node.op == "Mul" and constants:
+            if computes(node, BinaryFn.Mul) and constants:
                 sizes = np.abs(constants[0])
                 if constants[0].size > 1 and 0 < sizes.min() * MAX_SPREAD < sizes.max():
                     yield from names
-            if node.op != "Add" or not constants or node.output in graph.output_values():
+            if (
+                not computes(node, BinaryFn.Add)
+                or not constants
+                or node.output in graph.output_values()
+            ):
                 break
             v = node.output
 
@@ -246,8 +252,7 @@ def can_be_narrow(group: QuantizableGroup, bits: int, refused: Refused) -> bool:
 
 
 def _is_light(group: QuantizableGroup) -> bool:
-    heavy = definition(group.node.op).weight is not None or group.node.op == "MatMul"
-    return group.chain is not None or not heavy
+    return group.chain is not None or not definition(group.node.op).heavy
 
 
 def _is_given(group: QuantizableGroup) -> bool:

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from ...format.schema import BinaryFn
 from ...ir import Value
+from ...ops import computes, is_view
+from ...ops.norm.softmax import makes_shares
 from ...passes.quantized.finite_masks import MASKED
 from .lookup_chains import Function
 from .options import Range, Ranges
@@ -76,12 +79,12 @@ def without_masks(
     wanted: dict[Value, dict[QuantizableGroup, float]] = {}
     for group in groups:
         sum_ = group.node.output
-        if group.node.op != "Add" or group.chain:
+        if not computes(group.node, BinaryFn.Add) or group.chain:
             continue
         seen, softmaxes = _reshaped(sum_, readers)
         if not softmaxes or not outputs.isdisjoint(seen):
             continue
-        if any(u.node.op != "Softmax" or u.dtype is None for u in softmaxes):
+        if any(not makes_shares(u.node) or u.dtype is None for u in softmaxes):
             continue
         for x, mask in (group.node.inputs, group.node.inputs[::-1]):
             if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
@@ -106,7 +109,7 @@ def _reshaped(
     shapes, groups = [v], list[QuantizableGroup]()
     for shape in shapes:
         for u in readers.get(shape, []):
-            if u.node.op == "Reshape":
+            if is_view(u.node):
                 shapes.append(u.node.output)
             else:
                 groups.append(u)

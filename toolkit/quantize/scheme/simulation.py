@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
 from ...numerics import FLOAT
+from ...ops.convert.quantize import converted
 from .prepare import copy_graph
 
 
@@ -71,12 +73,12 @@ class Simulation:
             x = self._times(x, factors, f"{name}.scaled")
         q = Value(f"{name}.q", TensorType(quant.dtype, v.shape), None, quant)
         y = Value(name, v.type)
-        self.nodes.append(Node("Quantize", [x], [q], {}, q.name))
+        self.nodes.append(converted(x, q))
         if factors is None:
-            self.nodes.append(Node("Dequantize", [q], [y], {}, name))
+            self.nodes.append(converted(q, y))
         else:
             scaled = Value(f"{name}.rounded", v.type)
-            self.nodes.append(Node("Dequantize", [q], [scaled], {}, scaled.name))
+            self.nodes.append(converted(q, scaled))
             y = self._times(scaled, 1 / factors, name)
         self._inserted[name] = y
         return y
@@ -84,7 +86,7 @@ class Simulation:
     def _times(self, x: Value, factors: Array, name: str) -> Value:
         y = Value(name, x.type)
         by = constant(factors.astype(FLOAT), f"{name}.factors")
-        self.nodes.append(Node("Mul", [x, by], [y], {}, name))
+        self.nodes.append(Node(BinaryFn.Mul.name, [x, by], [y], {}, name))
         return y
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...ir import Graph, Node, TensorType, Value, constant
 from ...numerics import WEIGHT_TYPES
 from ...ops import definition
+from ...ops.move.gather import Gather
 from .given import grid_steps
 
 MOST = 255
@@ -65,4 +66,4 @@ def _copies(node: Node, columns: list[int]) -> Node:
     shape = (*x.shape[:-1], len(index))
     y = Value(f"{x.name}.for.{node.output.name}", TensorType(x.dtype, shape), None, x.quant)
     indices = constant(index, f"{y.name}.index")
-    return Node("Gather", [x, indices], [y], {"axis": len(shape) - 1}, y.name)
+    return Node(Gather.name, [x, indices], [y], {"axis": len(shape) - 1}, y.name)

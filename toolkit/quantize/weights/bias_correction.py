@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Node
+from ...ops import is_a
+from ...ops.conv.conv_transpose2d import ConvTranspose2d
 
 Reals = NDArray[np.float64]
 
@@ -25,7 +27,7 @@ def mean_output(node: Node, weight: Reals, means: Reals) -> Reals:
     `means` [channels of the input] are over samples and places.
     """
     taps = weight.reshape(len(weight), -1, weight.shape[-1]).sum(axis=1)
-    if node.op == "ConvTranspose2d":  # of all taps, one in stride_h * stride_w meets an input
+    if is_a(node, ConvTranspose2d):  # of all taps, one in stride_h * stride_w meets an input
         taps = taps / np.prod(node.attrs["stride"])
     groups = int(node.attrs.get("groups", 1))
     of_group = means.reshape(groups, -1).repeat(len(weight) // groups, axis=0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +153,18 @@ def _io(port: Port, index: _Tensors) -> IoRecord:
     return IoRecord(port.name, index(port.value), port.onnx_dtype, port.shape, port.labels)
 
 
+def _outputs(ports: Sequence[Port], index: _Tensors) -> list[IoRecord]:
+    places = {port.name: i for i, port in enumerate(ports, 1)}
+    return [
+        replace(
+            _io(p, index),
+            counted_by=places.get(p.counted_by, 0),
+            counted_axis=p.counted_axis,
+        )
+        for p in ports
+    ]
+
+
 def _form(node: Node, lowered: Lowered) -> OpForm:
     v = node.output if lowered.kind.name in TYPED_BY_OUTPUT else lowered.operands[0]
     typed = v is not None and (lowered.kind, None) not in FORMS
@@ -201,7 +213,7 @@ def _plan(
         )
         for at, step in steps.items()
     ]
-    outputs = [_io(p, index) for p in graph.outputs]
+    outputs = _outputs(graph.outputs, index)
     memory = Memory(
         macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
         arena_bytes=layout.total,

@@ -138,6 +138,9 @@ class Port:
     shape: Shape
     labels: tuple[str, ...] = ()
     """Of strings: what each number stands for. Of floats: names of the last axis, if any."""
+    counted_by: str = ""
+    """Of an output: the one, int32[1], that says how many indices along an axis are in use."""
+    counted_axis: int = 0
     follows: str = ""
     """Of an input that is state: the output that it has the value of from the run before."""
 

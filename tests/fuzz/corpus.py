@@ -25,7 +25,7 @@ from edgekit.toolkit.runtime.model import aligned as aligned_memory
 sys.path.insert(0, str(Path(__file__).parent))
 from classical import forests, kernels
 from file_maker import CASES, FORMS, FileMaker, indexed, long_chain, view
-from functions import math_functions
+from functions import math_functions, scatters, selections
 from recurrent_layers import recurrent
 from tight import coarse, tightened
 from weighted_layers import (
@@ -264,6 +264,8 @@ MAKERS = {
     binaries: (OpKind.Add, OpKind.Mul, OpKind.MinMax, OpKind.Binary),
     choices: (OpKind.Compare, OpKind.Where),
     math_functions: (OpKind.Math,),
+    scatters: (OpKind.Scatter,),
+    selections: (OpKind.TopK, OpKind.NonZero, OpKind.NonMaxSuppression),
     prelus: (OpKind.PRelu,),
     layer_norms: (OpKind.LayerNorm,),
     recurrent: (OpKind.Recurrent,),

@@ -103,9 +103,13 @@ class FileMaker:
         return t
 
     def op(self, form, inputs, dtype, *shape, quant=(0.0, 0), more=(), **params):
-        """The first output; `more` are the shapes of others, which are outputs of the file too."""
+        """The first output; `more` are the shapes of others, which are outputs of the file too; an
+        element type in front of one is its own."""
         out = self.tensor(dtype, *shape, scale=quant[0], zero=quant[1])
-        others = [self.tensor(dtype, *other) for other in more]
+        others = [
+            self.tensor(*(other if isinstance(other[0], DType) else (dtype, *other)))
+            for other in more
+        ]
         kind = form.kind
         params = dict(Lowered(kind, params, []).params)  # what is not given has no use
         packed = pack(kind.name, params)

@@ -1,6 +1,6 @@
 """Operators of functions that few models use, for the corpus."""
 
-from edgekit.toolkit.format.schema import DType, MathFn
+from edgekit.toolkit.format.schema import DType, MathFn, OpKind, ScatterFn
 
 _SAME_BYTES = {
     DType.Float32: DType.Int32, DType.Int32: DType.Float32, DType.Float64: DType.Int64,
@@ -26,3 +26,30 @@ def math_functions(f, form):
             same = p | {f"shape.b.{i}": p[f"shape.a.{i}"] for i in range(4)}
             out = _SAME_BYTES[dtype] if fn == MathFn.Bits else dtype
             f.output(f.op(form, [x, x], out, 2, 3, 4, **same, fn=fn))
+
+
+def scatters(f, form):
+    """Rows in the place of others, and into them by every reduction."""
+    dtype, narrow = form.element, form.element in (DType.Int8, DType.Int16)
+    for fn in list(ScatterFn)[: 1 if narrow else None]:
+        given = [f.input(dtype, 5, 3), f.input(DType.Int32, 4), f.input(dtype, 4, 3)]
+        p = {"rows": 5, "inner": 3, "count": 4, "fn": fn}
+        f.output(f.op(form, given, dtype, 5, 3, **p))
+
+
+def selections(f, form):
+    """The first of an order, places that are true, and boxes."""
+    if form.kind == OpKind.TopK:
+        for smallest in (0, 1):
+            p = {"view.outer": 2, "view.axis": 5, "view.inner": 3, "k": 4, "smallest": smallest}
+            x = f.input(form.element, 2, 5, 3)
+            f.output(f.op(form, [x], form.element, 2, 4, 3, more=((DType.Int32, 2, 4, 3),), **p))
+    elif form.kind == OpKind.NonZero:
+        x, more = f.input(DType.UInt8, 4, 3), ((DType.Int32, 1),)
+        f.output(f.op(form, [x], DType.Int32, 12, more=more, count=12, most=12))
+    else:
+        for centered in (0, 1):
+            given = [f.input(DType.Float32, 2, 6, 4), f.input(DType.Float32, 2, 3, 6)]
+            given += [f.input(DType.Int32, 1), f.input(DType.Float32, 1), f.input(DType.Float32, 1)]
+            p = {"batch": 2, "boxes": 6, "classes": 3, "most": 36, "centered": centered}
+            f.output(f.op(form, given, DType.Int32, 36, 3, more=((DType.Int32, 1),), **p))

@@ -107,7 +107,23 @@ def kernel(c, f, form):
         f.output(f.op(form, [x], DType.Float32, 2, 3, rows=2, classes=3))
 
 
+def selection(c, f, form):
+    if form.kind == OpKind.TopK:
+        p = {**c.view(2, 5, 3), "k": 5, "smallest": 0}
+        x = f.input(form.element, 2, 5, 3)
+        f.output(f.op(form, [x], form.element, 2, 5, 3, more=((DType.Int32, 2, 5, 3),), **p))
+    elif form.kind == OpKind.NonZero:
+        x, more = f.input(DType.UInt8, 12), ((DType.Int32, 1),)
+        f.output(f.op(form, [x], DType.Int32, 3, more=more, count=12, most=3))
+    else:
+        given = [f.input(DType.Float32, 1, 3, 4), f.input(DType.Float32, 1, 4, 3)]
+        given += [f.input(DType.Int32, 1), f.input(DType.Float32, 1), f.input(DType.Float32, 1)]
+        p = {"batch": 1, "boxes": 3, "classes": 4, "most": 4, "centered": 0}
+        f.output(f.op(form, given, DType.Int32, 4, 3, more=((DType.Int32, 1),), **p))
+
+
 MAKERS = {
+    selection: (OpKind.TopK, OpKind.NonZero, OpKind.NonMaxSuppression),
     convolution: (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.ConvTranspose2d),
     pool: (OpKind.MaxPool2d, OpKind.AvgPool2d),
     fully_connected: (OpKind.FullyConnected,),

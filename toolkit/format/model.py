@@ -83,6 +83,8 @@ class IoRecord:
     onnx_dtype: int
     shape: Shape
     labels: tuple[str, ...] = ()  # ir.Port.labels
+    counted_by: int = 0  # 1 + the output that says how many indices are in use, or 0
+    counted_axis: int = 0
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,17 @@ def empty_ports(data: bytes) -> tuple[list[IoRecord], list[IoRecord]]:
     return reader._optional_ios("empty_inputs"), reader._optional_ios("empty_outputs")
 
 
+def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
+    """Output -> the one that says how many of its indices are in use, and along which axis; of a
+    file that has been opened."""
+    ios = _Reader(data)._ios("outputs")
+    return {
+        io.name: (ios[io.counted_by - 1].name, io.counted_axis)
+        for io in ios
+        if 0 < io.counted_by <= len(ios) and io.counted_axis < len(io.shape)
+    }
+
+
 def _check_version(version: int, source: str) -> None:
     if version > FORMAT_VERSION:
         raise UserError(
@@ -177,9 +188,15 @@ class _Reader:
                 self._scalar(t, "Io", "onnx_dtype", number_types.Uint16Flags),
                 tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist()),
                 self._labels(t),
+                self._counted(t, "counted_by", number_types.Uint16Flags),
+                self._counted(t, "counted_axis", number_types.Uint8Flags),
             )
             for t in self._tables(field)
         ]
+
+    def _counted(self, io: Table, field: str, kind: Any) -> int:
+        there = io.Offset(4 + 2 * SLOTS["Io"][field])
+        return int(io.Get(kind, io.Pos + there)) if there else 0
 
     def _labels(self, io: Table) -> tuple[str, ...]:
         if not io.Offset(4 + 2 * SLOTS["Io"]["labels"]):

@@ -108,6 +108,14 @@ class MathFn(IntEnum):
     Tan = 16
 
 
+class ScatterFn(IntEnum):
+    Replace = 0
+    Add = 1
+    Mul = 2
+    Min = 3
+    Max = 4
+
+
 class WeightCodec(IntEnum):
     Plain = 0
     Nibbles = 1
@@ -205,6 +213,10 @@ class OpKind(IntEnum):
     Distance = 34
     PairwiseCoupling = 35
     Math = 36
+    Scatter = 37
+    TopK = 38
+    NonZero = 39
+    NonMaxSuppression = 40
 
 
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
@@ -943,6 +955,50 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         52,
         4,
     ),
+    "Scatter": (
+        "<IIII",
+        (
+            "rows",
+            "inner",
+            "count",
+            "fn",
+        ),
+        16,
+        4,
+    ),
+    "TopK": (
+        "<IIIII",
+        (
+            "view.outer",
+            "view.axis",
+            "view.inner",
+            "k",
+            "smallest",
+        ),
+        20,
+        4,
+    ),
+    "NonZero": (
+        "<II",
+        (
+            "count",
+            "most",
+        ),
+        8,
+        4,
+    ),
+    "NonMaxSuppression": (
+        "<IIIII",
+        (
+            "batch",
+            "boxes",
+            "classes",
+            "most",
+            "centered",
+        ),
+        20,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -1154,6 +1210,7 @@ SHARED: dict[str, str] = {
     "LayerNorm": "view",
     "ArgMax": "view",
     "Math": "shape",
+    "TopK": "view",
 }
 
 # operator kind -> the struct that is left out where it is 0
@@ -1302,6 +1359,22 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.Math, DType.Int64): "math_s64",
     (OpKind.Math, DType.UInt64): "math_u64",
     (OpKind.Math, DType.Float64): "math_f64",
+    (OpKind.Scatter, DType.Int8): "scatter_s8",
+    (OpKind.Scatter, DType.Int16): "scatter_s16",
+    (OpKind.Scatter, DType.Float32): "scatter_f32",
+    (OpKind.Scatter, DType.Int32): "scatter_s32",
+    (OpKind.Scatter, DType.Int64): "scatter_s64",
+    (OpKind.Scatter, DType.UInt64): "scatter_u64",
+    (OpKind.Scatter, DType.Float64): "scatter_f64",
+    (OpKind.TopK, DType.Int8): "top_k_s8",
+    (OpKind.TopK, DType.Int16): "top_k_s16",
+    (OpKind.TopK, DType.Float32): "top_k_f32",
+    (OpKind.TopK, DType.Int32): "top_k_s32",
+    (OpKind.TopK, DType.Int64): "top_k_s64",
+    (OpKind.TopK, DType.UInt64): "top_k_u64",
+    (OpKind.TopK, DType.Float64): "top_k_f64",
+    (OpKind.NonZero, None): "non_zero",
+    (OpKind.NonMaxSuppression, DType.Float32): "non_max_suppression_f32",
 }
 
 # table name -> field -> slot number
@@ -1312,6 +1385,8 @@ SLOTS: dict[str, dict[str, int]] = {
         "onnx_dtype": 2,
         "shape": 3,
         "labels": 4,
+        "counted_by": 5,
+        "counted_axis": 6,
     },
     "State": {
         "input": 0,

@@ -226,5 +226,7 @@ def _ios(b: flatbuffers.Builder, ios: list[IoRecord]) -> int:
         b.Slot(SLOTS["Io"]["onnx_dtype"])
         b.PrependUint16(io.tensor)
         b.Slot(SLOTS["Io"]["tensor"])
+        b.PrependUint16Slot(SLOTS["Io"]["counted_by"], io.counted_by, 0)
+        b.PrependUint8Slot(SLOTS["Io"]["counted_axis"], io.counted_axis, 0)
         offsets.append(b.EndObject())
     return _tables(b, offsets)

@@ -23,6 +23,7 @@ class GraphBuilder:
         self.scope = "const"
         self._taken = set(reserved)
         self._labels: dict[Value, tuple[str, ...]] = {}
+        self.bounds: dict[Value, tuple[Value, int]] = {}
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
         """Append a node with one output. Constants get the runtime's element types."""
@@ -76,6 +77,10 @@ class GraphBuilder:
         named = self.emit("Reshape", [x], shape=x.shape)  # a value of its own, which passes remove
         self._labels[named] = given
         return named
+
+    def bounded(self, x: Value, count: Value, axis: int) -> Value:
+        self.bounds[x] = (count, axis)
+        return x
 
     def labels_of(self, x: Value) -> tuple[str, ...] | None:
         return self._labels.get(x)

@@ -21,6 +21,7 @@ from .attributes import (
     runtime_array,
     type_name,
 )
+from .bounds import Bounds
 from .builder import GraphBuilder
 from .constants import can_fold, fold, one_node
 from .control_flow import CONTROL, ControlFlow
@@ -66,6 +67,7 @@ class Importer:
         self._shapes: dict[str, Shape] = {}
         self._named: set[Value] = set()
         self._narrow = Narrow()
+        self._bounds = Bounds(self._build)
         self._control = ControlFlow(self._build, self._walk)
         self._names: set[str] = set()
         self._wide = wide_types(model)
@@ -90,11 +92,14 @@ class Importer:
         if self._problems:
             raise UnsupportedError(self._label, self._problems)
         self._graph.outputs = [port for port in ports if port is not None]
+        self._bounds.count(self._graph)
         outputs.name_values()
         if not self._wide:
             for name in doubles([*self._model.graph.input, *self._model.graph.output]):
                 self._narrow.double(name)
-        self._graph.notes = [*self._source.notes, *self._narrow.notes(), *self._control.notes]
+        self._graph.notes = [
+            *self._source.notes, *self._narrow.notes(), *self._bounds.notes(), *self._control.notes,
+        ]  # fmt: skip
         return self._graph
 
     def _input(self, info: onnx.ValueInfoProto, shapes: Mapping[str, Shape]) -> Binding:
@@ -180,6 +185,7 @@ class Importer:
             if len(known) < len(plain):
                 raise _Refused(None)
             made = self._convert(node, known)
+            self._bounds.follow(node, known, made)
             if node.op_type in KEEPS_LABELS:
                 texts = self._labels(known)
                 made = [v if texts is None else self._build.label(v, texts) for v in made]

@@ -12,10 +12,11 @@ from .conv import conv2d, conv_transpose2d
 from .convert import cast, fake_quantize, quantize
 from .elementwise import binary, compare, lut, math, prelu, unary, where
 from .matmul import fully_connected, mat_mul
-from .move import concat, gather, movement, pad, resize
+from .move import concat, gather, movement, pad, resize, scatter
 from .norm import batch_norm, layer_norm, softmax
 from .recurrent import layers
-from .reduction import arg_max, pool, reduce, top_k
+from .reduction import arg_max, pool, reduce
+from .selection import non_max_suppression, non_zero, top_k
 
 _MODULES = (
     conv2d,
@@ -38,12 +39,15 @@ _MODULES = (
     concat,
     pad,
     gather,
+    scatter,
     arg_max,
     tree_ensemble,
     features,
     distance,
     svm,
     top_k,
+    non_zero,
+    non_max_suppression,
     compare,
     where,
     cast,

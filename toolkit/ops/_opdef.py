@@ -107,6 +107,10 @@ class Builder(Protocol):
     def label(self, x: Value, labels: Sequence[str]) -> Value:
         """`x` as a new value with labels: of int32 what a number stands for, else its columns."""
 
+    def bounded(self, x: Value, count: Value, axis: int) -> Value:
+        """`x`, of whose indices along an axis only the first are in use: as many as `count` says,
+        int32[1]."""
+
     def labels_of(self, x: Value) -> tuple[str, ...] | None:
         """The labels that `x` was given; None without."""
 

@@ -17,7 +17,7 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
-from ..format.reader import empty_ports, read
+from ..format.reader import counted_outputs, empty_ports, read
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
@@ -109,6 +109,7 @@ class Model:
             lib.ek_output_count(self.handle), lib.ek_model_output, lib.ek_output_labels
         )
         self.empty_inputs, self.empty_outputs = self._empty_ports(data)
+        self.counted = counted_outputs(data)
         self._names = self._op_names()
         self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
 

@@ -118,9 +118,10 @@ class Session:
         may be missing; N samples along the first axis give the outputs of all, along theirs.
         Pixels, uint8 [H, W, 3] or [N, H, W, 3] (gray [H, W]), are made as the file says (quantize
         records that), where the input takes floats.
-        Raises UserError otherwise.
+        Outputs whose values say how long they are have the entries in use; of several samples they
+        have all, and outputs that count them are there too. Raises UserError otherwise.
         """
-        return self._run(feed, lambda: [self._told(*pair) for pair in self._pairs()])
+        return self._in_use(self._run(feed, lambda: [self._told(*pair) for pair in self._pairs()]))
 
     def run_raw(self, feed: Feed | Array) -> dict[str, Array]:
         """As `run`, but outputs as the runtime holds them: quantized ones stay integers."""
@@ -192,6 +193,15 @@ class Session:
                 found.append(read())
         columns = zip(self.outputs, zip(*found, strict=True), strict=True)
         return self._with_empty({io.name: join(column, batch) for io, column in columns})
+
+    def _in_use(self, found: dict[str, Array]) -> dict[str, Array]:
+        counts = {count for count, _ in self.model.counted.values()}
+        if not counts or any(found[count].size > 1 for count in counts):
+            return found
+        for name, (count, axis) in self.model.counted.items():
+            many = int(found[count].ravel()[0])
+            found[name] = np.take(found[name], range(many), axis)
+        return {name: a for name, a in found.items() if name not in counts}
 
     def _with_elements(self, feed: Feed | Array) -> Feed | Array:
         """The feed without the inputs that the runtime ignores, whose shapes hold no elements."""

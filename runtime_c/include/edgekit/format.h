@@ -106,6 +106,14 @@ enum {
 };
 
 enum {
+    EK_SCATTER_FN_REPLACE = 0,
+    EK_SCATTER_FN_ADD = 1,
+    EK_SCATTER_FN_MUL = 2,
+    EK_SCATTER_FN_MIN = 3,
+    EK_SCATTER_FN_MAX = 4,
+};
+
+enum {
     EK_WEIGHT_CODEC_PLAIN = 0,
     EK_WEIGHT_CODEC_NIBBLES = 1,
     EK_WEIGHT_CODEC_CRUMBS = 2,
@@ -554,6 +562,36 @@ typedef struct ek_fmt_math {
 } ek_fmt_math;
 EK_STATIC_ASSERT(sizeof(ek_fmt_math) == 52, "Math");
 
+typedef struct ek_fmt_scatter {
+    uint32_t rows;
+    uint32_t inner;
+    uint32_t count;
+    uint32_t fn;
+} ek_fmt_scatter;
+EK_STATIC_ASSERT(sizeof(ek_fmt_scatter) == 16, "Scatter");
+
+typedef struct ek_fmt_top_k {
+    ek_fmt_axis_view view;
+    uint32_t k;
+    uint32_t smallest;
+} ek_fmt_top_k;
+EK_STATIC_ASSERT(sizeof(ek_fmt_top_k) == 20, "TopK");
+
+typedef struct ek_fmt_non_zero {
+    uint32_t count;
+    uint32_t most;
+} ek_fmt_non_zero;
+EK_STATIC_ASSERT(sizeof(ek_fmt_non_zero) == 8, "NonZero");
+
+typedef struct ek_fmt_non_max_suppression {
+    uint32_t batch;
+    uint32_t boxes;
+    uint32_t classes;
+    uint32_t most;
+    uint32_t centered;
+} ek_fmt_non_max_suppression;
+EK_STATIC_ASSERT(sizeof(ek_fmt_non_max_suppression) == 20, "NonMaxSuppression");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -600,6 +638,8 @@ enum {
     EK_SLOT_IO_ONNX_DTYPE = 8,
     EK_SLOT_IO_SHAPE = 10,
     EK_SLOT_IO_LABELS = 12,
+    EK_SLOT_IO_COUNTED_BY = 14,
+    EK_SLOT_IO_COUNTED_AXIS = 16,
 };
 
 enum {
@@ -703,6 +743,10 @@ enum {
 #define EK_CODE_OF_DISTANCE "\163"
 #define EK_CODE_OF_PAIRWISE_COUPLING "\063"
 #define EK_CODE_OF_MATH "\001\363\163\002\023"
+#define EK_CODE_OF_SCATTER "\163"
+#define EK_CODE_OF_TOP_K "\001\123\002\063"
+#define EK_CODE_OF_NON_ZERO "\063"
+#define EK_CODE_OF_NON_MAX_SUPPRESSION "\223"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -788,7 +832,23 @@ enum {
     X(MATH, INT32, math_s32, 0) \
     X(MATH, INT64, math_s64, 0) \
     X(MATH, UINT64, math_u64, 0) \
-    X(MATH, FLOAT64, math_f64, 0)
+    X(MATH, FLOAT64, math_f64, 0) \
+    X(SCATTER, INT8, scatter_s8, 0) \
+    X(SCATTER, INT16, scatter_s16, 0) \
+    X(SCATTER, FLOAT32, scatter_f32, 0) \
+    X(SCATTER, INT32, scatter_s32, 0) \
+    X(SCATTER, INT64, scatter_s64, 0) \
+    X(SCATTER, UINT64, scatter_u64, 0) \
+    X(SCATTER, FLOAT64, scatter_f64, 0) \
+    X(TOP_K, INT8, top_k_s8, 0) \
+    X(TOP_K, INT16, top_k_s16, 0) \
+    X(TOP_K, FLOAT32, top_k_f32, 0) \
+    X(TOP_K, INT32, top_k_s32, 0) \
+    X(TOP_K, INT64, top_k_s64, 0) \
+    X(TOP_K, UINT64, top_k_u64, 0) \
+    X(TOP_K, FLOAT64, top_k_f64, 0) \
+    X(NON_ZERO, ANY, non_zero, 0) \
+    X(NON_MAX_SUPPRESSION, FLOAT32, non_max_suppression_f32, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles) X(crumbs)
@@ -830,6 +890,10 @@ enum {
     X(CONVERT, "Convert") \
     X(DISTANCE, "Distance") \
     X(PAIRWISE_COUPLING, "PairwiseCoupling") \
-    X(MATH, "Math")
+    X(MATH, "Math") \
+    X(SCATTER, "Scatter") \
+    X(TOP_K, "TopK") \
+    X(NON_ZERO, "NonZero") \
+    X(NON_MAX_SUPPRESSION, "NonMaxSuppression")
 
 #endif

@@ -54,6 +54,10 @@ enum {
     EK_OP_DISTANCE = 34,
     EK_OP_PAIRWISE_COUPLING = 35,
     EK_OP_MATH = 36,
+    EK_OP_SCATTER = 37,
+    EK_OP_TOP_K = 38,
+    EK_OP_NON_ZERO = 39,
+    EK_OP_NON_MAX_SUPPRESSION = 40,
 };
 
 #endif

@@ -54,6 +54,11 @@ def _running(x: Term, axis: int, node: OnnxNode) -> Term:
     return x
 
 
+def running_sum(x: Term, axis: int) -> Term:
+    """Of float32 or int32: each element with all those before it."""
+    return _running(x, axis, OnnxNode("CumSum", "", 14, "", [], [], {}))
+
+
 def normalized(b: Builder, node: OnnxNode) -> list[Value]:
     """LpNormalization: x over its norm along an axis; where that is 0, 0."""
     x = Term(b, float_input(node))

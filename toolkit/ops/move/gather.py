@@ -16,8 +16,7 @@ from .movement import COPY_DIMS, as_copy, axis_of, take
 
 
 class Gather(OpDef):
-    """ONNX Gather-1..13, GatherND-11..13, GatherElements-11..13, ArrayFeatureExtractor-1; by
-    constant indices ScatterND and ScatterElements, which gather from what was there and is new.
+    """ONNX Gather-1..13, GatherND-11..13, GatherElements-11..13, ArrayFeatureExtractor-1.
 
     attrs: axis, from the front. Inputs: x of any element type, indices int32 (negative ones count
     from the end). Constant indices at regular steps become a Slice. An index outside the axis stops
@@ -30,8 +29,6 @@ class Gather(OpDef):
         "Gather",
         "GatherND",
         "GatherElements",
-        "ScatterND",
-        "ScatterElements",
         "ai.onnx.ml.ArrayFeatureExtractor",
     )
     exactness = "exact"
@@ -50,44 +47,26 @@ class Gather(OpDef):
         ):
             return [_named(b, x.const, indices)]
         if node.op == "ArrayFeatureExtractor":
-            picked = self._take(b, x, b.reshape(indices, (indices.type.size,)), len(x.shape) - 1)
+            picked = taken(b, x, b.reshape(indices, (indices.type.size,)), len(x.shape) - 1)
             lead = x.shape[:-1] if len(x.shape) > 1 else (1,)
             return [b.reshape(picked, (*lead, indices.type.size))]
         axis = axis_of(int(node.attrs.get("axis", 0)), len(x.shape))
         if node.op == "Gather":
-            return [self._take(b, x, indices, axis)]
+            return [taken(b, x, indices, axis)]
         if indices.const is None:
             return [self._computed(b, node, x, indices, axis)]
         at = indices.const
         if node.op.endswith("Elements"):
             at = np.moveaxis(_grid(at.shape, {axis: at}), 0, -1)
-        if node.op.startswith("Scatter"):
-            return [self._scatter(b, node, x, at)]
         return [self._pick(b, x, at, int(node.attrs.get("batch_dims", 0)))]
 
     def _computed(self, b: Builder, node: OnnxNode, x: Value, at: Value, axis: int) -> Value:
         """GatherElements and GatherND of indices that are computed."""
-        if node.op.startswith("Scatter"):
-            raise Unsupported("input 1 is computed at run time", "make it a constant")
         if node.op == "GatherElements":
             return rows_at(b, x, element_places(b, x.shape, at, axis), ())
         depth = int(node.attrs.get("batch_dims", 0))
         lead = x.shape[: depth + at.shape[-1]]
         return rows_at(b, x, point_places(b, lead, at, depth), x.shape[len(lead) :])
-
-    def _scatter(self, b: Builder, node: OnnxNode, x: Value, at: Array) -> Value:
-        """x with other values at each of `at` [.., k]; of several at one place the last."""
-        new = node.inputs[2]
-        assert new is not None
-        if node.attrs.get("reduction", "none") != "none":
-            raise Unsupported(f"it reduces by {node.attrs['reduction']}", "add outside of it")
-        places, rest = _rows(at, x.shape, 0), x.shape[at.shape[-1] :]
-        count = x.type.size // prod(rest)
-        order = np.arange(count)
-        order[places.ravel()] = count + np.arange(places.size)
-        rows = [b.reshape(v, (v.type.size // prod(rest), *rest)) for v in (x, new)]
-        both = b.emit("Concat", rows, axis=0)
-        return b.reshape(self._take(b, both, b.constant(order), 0), x.shape)
 
     def _pick(self, b: Builder, x: Value, at: Array, batch: int) -> Value:
         """What GatherND gives: x at each of `at` [batch.., .., k], of the k axes behind batch."""
@@ -103,24 +82,8 @@ class Gather(OpDef):
                 "Copy", [x], dims=(*dims, size), strides=(*(s * size for s in strides), 1),
                 offset=offset * size, shape=(*places, *rest),
             )  # fmt: skip
-        y = self._take(b, b.reshape(x, (prod(lead), *rest)), b.constant(rows.ravel()), 0)
+        y = taken(b, b.reshape(x, (prod(lead), *rest)), b.constant(rows.ravel()), 0)
         return b.reshape(y, (*places, *rest))
-
-    def _take(self, b: Builder, x: Value, indices: Value, axis: int) -> Value:
-        if indices.const is None:
-            return b.emit("Gather", [x, indices], axis=axis)
-        size = x.shape[axis]
-        at = np.where(indices.const < 0, indices.const + size, indices.const).astype(np.int64)
-        if at.size == 0 or at.min() < 0 or at.max() >= size:
-            raise Unsupported(f"it gathers {indices.const.tolist()} of an axis of {size}")
-        flat = at.ravel()
-        step = int(flat[1] - flat[0]) if flat.size > 1 else 1
-        if step == 0 or np.any(np.diff(flat) != step):
-            return b.emit("Gather", [x, b.constant(at.astype(np.int32), indices.name)], axis=axis)
-        ranges = [range(d) for d in x.shape]
-        ranges[axis] = range(int(flat[0]), int(flat[-1]) + (1 if step > 0 else -1), step)
-        y = take(b, x, ranges)
-        return b.reshape(y, (*x.shape[:axis], *at.shape, *x.shape[axis + 1 :]))
 
     def infer(self, node: Node) -> list[TensorType]:
         x, indices, axis = node.input(0), node.input(1), node.attrs["axis"]
@@ -142,6 +105,44 @@ class Gather(OpDef):
             "count": indices.type.size,
         }
         return Lowered(OpKind.Gather, params, [x, indices])
+
+
+def taken(b: Builder, x: Value, indices: Value, axis: int) -> Value:
+    """Slices of `x` at `indices` along an axis."""
+    if indices.const is None:
+        return b.emit("Gather", [x, indices], axis=axis)
+    size = x.shape[axis]
+    at = np.where(indices.const < 0, indices.const + size, indices.const).astype(np.int64)
+    if at.size == 0 or at.min() < 0 or at.max() >= size:
+        raise Unsupported(f"it gathers {indices.const.tolist()} of an axis of {size}")
+    flat = at.ravel()
+    step = int(flat[1] - flat[0]) if flat.size > 1 else 1
+    if step == 0 or np.any(np.diff(flat) != step):
+        return b.emit("Gather", [x, b.constant(at.astype(np.int32), indices.name)], axis=axis)
+    ranges = [range(d) for d in x.shape]
+    ranges[axis] = range(int(flat[0]), int(flat[-1]) + (1 if step > 0 else -1), step)
+    y = take(b, x, ranges)
+    return b.reshape(y, (*x.shape[:axis], *at.shape, *x.shape[axis + 1 :]))
+
+
+def constant_places(at: Array, shape: Shape, axis: int | None) -> NDArray[np.int64]:
+    """Where constant indices point in a tensor, flattened over the axes that they index: those of
+    ScatterElements along `axis`, else points [.., k]. Raises Unsupported outside of it."""
+    if axis is not None:
+        at = np.moveaxis(_grid(at.shape, {axis: at}), 0, -1)
+    return _rows(at, shape, 0)
+
+
+def overwritten(b: Builder, x: Value, at: Array, new: Value, axis: int | None) -> Value:
+    """x with others at constant places, gathered from what was there and is new; of several at one
+    place the last."""
+    rest = () if axis is not None else x.shape[at.shape[-1] :]
+    places, count = constant_places(at, x.shape, axis), x.type.size // prod(rest)
+    order = np.arange(count)
+    order[places.ravel()] = count + np.arange(places.size)
+    rows = [b.reshape(v, (v.type.size // prod(rest), *rest)) for v in (x, new)]
+    both = b.emit("Concat", rows, axis=0)
+    return b.reshape(taken(b, both, b.constant(order), 0), x.shape)
 
 
 def _named(b: Builder, texts: Array, indices: Value) -> Value:

@@ -19,6 +19,14 @@
 #define EK_BODY EK_TYPED(math)
 #include "broadcast_run.h"
 
+/* Whether a number is below 0. */
+#define MATH_BELOW_f32(v) ((v) < 0)
+#define MATH_BELOW_f64(v) ((v) < 0)
+#define MATH_BELOW_s32(v) ((v) < 0)
+#define MATH_BELOW_s64(v) ((v) < 0)
+#define MATH_BELOW_u64(v) false
+#define MATH_IS_BELOW(v)  EK_TYPED(MATH_BELOW)(v)
+
 /* The element types of the numbers, and of the same bytes taken otherwise. */
 enum {
     math_dtype_f32 = EK_DTYPE_FLOAT32,
@@ -65,7 +73,7 @@ static math_number EK_OWN(modulo)(math_number x, math_number y)
 {
     const math_number rest = EK_TYPED(REST);
     if (rest == 0) return EK_TYPED(SIGN);
-    return (rest < 0) != (y < 0) ? rest + y : rest;
+    return MATH_IS_BELOW(rest) != MATH_IS_BELOW(y) ? rest + y : rest;
 }
 #else
 typedef EK_TYPED(MODULAR) math_modular;
@@ -80,7 +88,7 @@ MATH_PAIR(remainder, EK_TYPED(REST))
 static math_number EK_OWN(modulo)(math_number x, math_number y)
 {
     const math_number rest = EK_TYPED(REST);
-    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    return rest != 0 && MATH_IS_BELOW(rest) != MATH_IS_BELOW(y) ? rest + y : rest;
 }
 
 MATH_PAIR(both, x &y)
@@ -90,10 +98,10 @@ MATH_PAIR(differ, x ^ y)
 /* Of numbers of 64 bits: y may be any. */
 static bool EK_OWN(beyond)(math_number y)
 {
-    return y < 0 || y >= (math_number)math_bits;
+    return MATH_IS_BELOW(y) || y >= (math_number)math_bits;
 }
 MATH_PAIR(left, EK_OWN(beyond)(y) ? 0 : (math_modular)x << y)
-MATH_PAIR(right, EK_OWN(beyond)(y) ? (x < 0 ? -1 : 0) : x >> y)
+MATH_PAIR(right, EK_OWN(beyond)(y) ? (MATH_IS_BELOW(x) ? -1 : 0) : x >> y)
 #endif
 
 #define MATH_IS_SINGLE_f32 1

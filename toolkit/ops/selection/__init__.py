@@ -1,0 +1,1 @@
+"""What the values of a tensor decide: places, boxes, the first of an order."""

@@ -28,7 +28,7 @@ from .ir import Array, Graph, Node, Port, Value
 from .ops import definition
 from .ops._opdef import Lowered
 from .ops.convert.fake_quantize import spelled_out
-from .plan import TRIES, Buffer, place, schedule
+from .plan import TRIES, Buffer, place_with_scratch, schedule
 from .plan.buffers import assign, runs_nothing
 from .plan.stores import with_stores
 from .runtime import Model, OpForm, Session, scratch_bytes
@@ -186,12 +186,8 @@ def _plan(
     buffers, buffer_of = assign(graph, order)
     held, persistent = _persistent(graph, buffers, buffer_of)
     buffers = [Buffer(0, 0, 0) if i in held else b for i, b in enumerate(buffers)]
-    scratch_of: dict[int, int] = {}
-    for at, step in steps.items():
-        if step.scratch:
-            scratch_of[at] = len(buffers)
-            buffers.append(Buffer(step.scratch, at, at))
-    layout = place(buffers, ARENA_ALIGN, tries)
+    scratch = {at: step.scratch for at, step in steps.items()}
+    layout, scratch_at = place_with_scratch(buffers, scratch, ARENA_ALIGN, tries)
 
     index = _Tensors(
         blob,
@@ -208,7 +204,7 @@ def _plan(
             tuple(index(v) for v in step.lowered.operands),
             tuple(index(v) for v in step.node.outputs),
             dict(step.lowered.params),
-            layout.offsets[scratch_of[at]] if at in scratch_of else 0,
+            scratch_at.get(at, 0),
             step.scratch,
         )
         for at, step in steps.items()
@@ -217,7 +213,7 @@ def _plan(
     memory = Memory(
         macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
         arena_bytes=layout.total,
-        scratch_bytes=max((s.scratch for s in steps.values()), default=0),
+        scratch_bytes=max(scratch.values(), default=0),
         persistent_bytes=persistent,
         arena_bound_bytes=layout.bound,
     )

@@ -185,11 +185,11 @@ def check(
     given = open_samples(data, input_specs(graph), image, limit=limit, labels=labels)
     samples, batch = with_states(graph, given, sequence), batch_of(graph)
     if labels is None and metric is None:
-        labels = known_labels(samples, seen)
-    meter = None
-    if metric is not None or labels is not None:
+        judged = known_labels(samples, seen)
+    else:
         judging = open_metric(metric, labels)
-        meter = make_meter(seen, judging, others_of(samples, seen, judging), samples.total)
+        judged = judging, others_of(samples, seen, judging)
+    meter = None if judged is None else make_meter(seen, *judged, samples.total)
     runner: Runner = session
     if target is not None:
         runs = given if play is None else [step for sample in given for step in play.steps(sample)]

@@ -13,7 +13,7 @@ from .format.schema import BLOB_FIELDS, OPTIONAL, Place
 from .format.structs import NO_BLOB, pack
 from .format.tables import WIDE, is_tight, table_of
 from .format.writer import write
-from .plan import Buffer, place
+from .plan import Buffer, place_with_scratch
 from .runtime import Model, OpForm, Planner
 
 
@@ -128,21 +128,12 @@ def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:
         planner.scratch_bytes(OpForm(op.kind, model.element(op), pack(op.kind.name, op.params)))
         for op in model.ops
     ]
-    scratch_of = {}
-    for step, size in enumerate(scratch, 1):
-        if size:
-            scratch_of[step] = len(buffers)
-            buffers.append(Buffer(size, step, step))
-    layout = place(buffers, ARENA_ALIGN)
+    layout, scratch_at = place_with_scratch(buffers, dict(enumerate(scratch, 1)), ARENA_ALIGN)
     tensors = list(model.tensors)
     for i, b_index in buffer_of.items():
         tensors[i] = replace(tensors[i], offset=layout.offsets[b_index])
     ops = [
-        replace(
-            op,
-            scratch_bytes=size,
-            scratch_offset=layout.offsets[scratch_of[step]] if size else 0,
-        )
+        replace(op, scratch_bytes=size, scratch_offset=scratch_at.get(step, 0))
         for step, (op, size) in enumerate(zip(model.ops, scratch, strict=True), 1)
     ]
     memory = replace(

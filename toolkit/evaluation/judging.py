@@ -124,17 +124,18 @@ def others_of(samples: Samples, graph: Graph, metric: Metric) -> Mapping[str, Ar
     return others
 
 
-def known_labels(samples: Samples, graph: Graph) -> str | None:
-    """The key of labels that lie where everybody puts them and are classes of the graph's."""
+def known_labels(samples: Samples, graph: Graph) -> tuple[Metric, Mapping[str, Array]] | None:
+    """Top-1 by labels that lie where everybody puts them and are classes of the graph's, and the
+    arrays it gets; None where there are none."""
     key = find_labels(samples)
     if key is None:
         return None
+    metric = open_metric(None, key)
     try:
-        others_of(samples, graph, open_metric(None, key))
+        return metric, others_of(samples, graph, metric)
     except (UserError, CalibrationError) as why:
         samples.notes.append(f"labels are not used: {why}")
         return None
-    return key
 
 
 def _said_of(metric: Metric) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """When each operator runs, and where each tensor lives while it is needed."""
 
-from .memory import TRIES, Buffer, Layout, place
+from .memory import TRIES, Buffer, Layout, place, place_with_scratch
 from .schedule import schedule
 
-__all__ = ["TRIES", "Buffer", "Layout", "place", "schedule"]
+__all__ = ["TRIES", "Buffer", "Layout", "place", "place_with_scratch", "schedule"]

@@ -189,6 +189,7 @@ def build(
     sources: bool = False,
     name: str | None = None,
     force: bool = False,
+    layout: str | None = None,
 ) -> Built:
     """Write what a firmware project needs of `model` on a target into the folder `output`.
 
@@ -197,6 +198,9 @@ def build(
     the file says how, CMakeLists.txt and main.c that build as they stand, size.json. Files and
     symbols that are the model's begin with `name`, by default that of its file, so that several
     models link into one program.
+
+    `layout` (library.LAYOUTS) makes it a library of C files for another build system instead, with
+    the files that the model needs and an example.
 
     What an earlier build wrote is replaced; a main.c that was edited since is kept, and any other
     file that would be lost is refused. `force` overwrites both. Raises UserError; then the folder
@@ -214,10 +218,10 @@ def build(
     with tempfile.TemporaryDirectory() as temporary:
         archive = compile_runtime(target, parsed)
         staged = Path(temporary) / "out"
-        size = write_project(staged, data, parsed, archive, names, sources, about, test)
-        if target.project:
+        size = write_project(staged, data, parsed, archive, names, sources, about, test, layout)
+        if target.project and layout is None:
             link_deployment(staged, target, Path(temporary) / "project")
-        kept = install(staged, out, force=force, own=("main.c",))
+        kept = install(staged, out, force=force, own=("main.c", "example/main.c"))
         files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
     return Built(str(out), target.name, size, archive.undefined, files, kept)
 

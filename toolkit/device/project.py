@@ -15,6 +15,7 @@ from ...targets import Target
 from ..format.model import EdgeModel
 from .deploy import write_deployment
 from .described import Described
+from .library import SOURCES, write_library
 from .naming import PLAIN, PLAIN_NAMES, Names, is_own, rename_archive
 from .self_test import SelfTest
 from .templates import render
@@ -130,6 +131,24 @@ def _write_companions(
     return written
 
 
+def _values(
+    model: EdgeModel, archive: Archive, names: Names, about: Described, test: SelfTest | None
+) -> dict[str, Any]:
+    """What the templates of a model's C read."""
+    return {
+        "target": archive.target.name,
+        "bare_metal": archive.target.bare_metal,
+        "prefix": names.prefix,
+        "renamed": names.prefix != PLAIN,
+        "header": names.header,
+        "arena": model.memory.arena_bytes,
+        "persistent": model.memory.persistent_bytes,
+        "about": about,
+        "self_test": None if archive.target.project else test,
+        "companions": [],
+    }
+
+
 def write_project(
     folder: Path,
     data: bytes,
@@ -139,9 +158,21 @@ def write_project(
     sources: bool,
     about: Described,
     test: SelfTest | None,
+    layout: str | None = None,
 ) -> dict[str, int]:
-    """Fill `folder`; return what size.json holds."""
+    """Fill `folder`; return what size.json holds. With a `layout` (library.LAYOUTS), as one."""
     target = archive.target
+    values = _values(model, archive, names, about, test)
+    if layout is not None:
+        own = folder / SOURCES
+        (folder / "example").mkdir(parents=True)
+        own.mkdir()
+        write_model_source(own, data, names)
+        render("project/model.h", own, f"{names.header}.h", **values)
+        _write_companions(own, names, test, values)
+        render("project/main.c", folder / "example", **{**values, "bare_metal": False})
+        write_library(folder, layout, archive, names, values)
+        return _write_size(folder, data, model, archive)
     (folder / "include").mkdir(parents=True)
     shutil.copytree(runtime_c.SOURCE / "include" / "edgekit", folder / "include" / "edgekit")
     copied = _copy_sources(folder, archive, names) if sources else []
@@ -152,20 +183,7 @@ def write_project(
         if (target.folder / toolchain).exists():
             shutil.copy(target.folder / toolchain, folder)
     (folder / names.edge).write_bytes(data)
-    values: dict[str, Any] = {
-        "target": target.name,
-        "bare_metal": target.bare_metal,
-        "prefix": names.prefix,
-        "renamed": names.prefix != PLAIN,
-        "header": names.header,
-        "library": names.library,
-        "sources": copied,
-        "arena": model.memory.arena_bytes,
-        "persistent": model.memory.persistent_bytes,
-        "about": about,
-        "self_test": None if target.project else test,
-        "companions": [],
-    }
+    values |= {"library": names.library, "sources": copied}
     write_model_source(folder, data, names)
     render("project/model.h", folder, f"{names.header}.h", **values)
     if target.bare_metal:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +51,63 @@ class _Blob:
         self._known: dict[tuple[bytes, int], int] = {}
 
     def add(self, *arrays: Array, align: int = 4) -> int:
-        content = b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)
+        return self.put(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), align)
+
+    def put(self, content: bytes, align: int) -> int:
+        """Where `content` lies."""
         if (content, align) not in self._known:
             self.data += bytes(-len(self.data) % align)
             self._known[content, align] = len(self.data)
             self.data += content
         return self._known[content, align]
+
+
+class _Recorder(_Blob):
+    """What an operator puts into `blob`: the content, how it is aligned, and where it lies."""
+
+    def __init__(self, blob: _Blob) -> None:
+        self.blob = blob
+        self.contents: list[tuple[bytes, int, int]] = []
+
+    def put(self, content: bytes, align: int) -> int:
+        at = self.blob.put(content, align)
+        self.contents.append((content, align, at))
+        return at
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A node lowered: its scratch, and what it put where."""
+
+    lowered: Lowered
+    scratch: int
+    contents: list[tuple[bytes, int, int]]
+
+
+class _Lowering:
+    """Lowers nodes; those that last as they were before, if what they put into the file lies where
+    it did."""
+
+    _known: ClassVar[WeakKeyDictionary[Node, _Known]] = WeakKeyDictionary()
+
+    def __init__(self, blob: _Blob, lasting: bool) -> None:
+        self.blob, self.lasting = blob, lasting
+
+    def __call__(self, node: Node) -> _Step:
+        if not self.lasting:
+            return _Step(node, *_lowered(node, self.blob))
+        known = self._known.get(node)
+        if known is not None and all(self.blob.put(c, a) == at for c, a, at in known.contents):
+            return _Step(node, known.lowered, known.scratch)
+        seen = _Recorder(self.blob)
+        lowered, scratch = _lowered(node, seen)
+        self._known[node] = _Known(lowered, scratch, seen.contents)
+        return _Step(node, lowered, scratch)
+
+
+def _lowered(node: Node, blob: _Blob) -> tuple[Lowered, int]:
+    lowered = definition(node.op).lower(node, blob)
+    return lowered, scratch_bytes(None, _form(node, lowered))
 
 
 class _Tensors:
@@ -109,8 +162,18 @@ def build_file(
     first that serves: for files that run once and go. Raises UserError for a model too large for
     the format.
     """
+    return _file(graph, provenance, kept, compact, False)
+
+
+def _file(
+    graph: Graph,
+    provenance: Provenance | None,
+    kept: Kept | None,
+    compact: bool,
+    lasting: bool,
+) -> bytes:
     try:
-        return write(build_model(graph, provenance, kept, compact=compact))
+        return write(build_model(graph, provenance, kept, compact=compact, lasting=lasting))
     except ValueError as why:
         raise UserError(f"the model does not fit the .edge format: {why}") from why
 
@@ -123,11 +186,11 @@ def prove(data: bytes) -> None:
         raise AssertionError(f"the runtime refuses the file that was made: {why}") from why
 
 
-def open_once(graph: Graph) -> Session:
-    """A session of `graph` for a few runs, opened fast."""
-    return Session(
-        Model(build_file(graph, compact=False), checksum=False), max_memory=None, numbers=True
-    )
+def open_once(graph: Graph, lasting: bool = False) -> Session:
+    """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
+    too, and never change."""
+    data = _file(graph, None, None, False, lasting)
+    return Session(Model(data, checksum=False), max_memory=None, numbers=True)
 
 
 def build_model(
@@ -136,12 +199,13 @@ def build_model(
     kept: Kept | None = None,
     *,
     compact: bool = True,
+    lasting: bool = False,
 ) -> EdgeModel:
-    """As build_file, before serialization."""
+    """As build_file, before serialization; `lasting` as for open_once."""
     provenance, kept, graph = provenance or Provenance(), kept or {}, spelled_out(graph)
     orders = [list(graph.nodes)]
     if not compact:
-        return _plan(graph, with_stores(graph, orders[0]), provenance, kept, 0)
+        return _plan(graph, with_stores(graph, orders[0]), provenance, kept, 0, lasting)
     # Two orders are planned, and the smaller arena wins: the schedule does not see in-place reuse.
     if (better := schedule(graph)) != orders[0]:
         orders.append(better)
@@ -174,14 +238,19 @@ def _form(node: Node, lowered: Lowered) -> OpForm:
 
 
 def _plan(
-    graph: Graph, order: list[Node], provenance: Provenance, kept: Kept, tries: int
+    graph: Graph,
+    order: list[Node],
+    provenance: Provenance,
+    kept: Kept,
+    tries: int,
+    lasting: bool = False,
 ) -> EdgeModel:
     blob = _Blob()
+    lower = _Lowering(blob, lasting)
     steps: dict[int, _Step] = {}
     for at, node in enumerate(order, 1):
         if not runs_nothing(node):
-            lowered = definition(node.op).lower(node, blob)
-            steps[at] = _Step(node, lowered, scratch_bytes(None, _form(node, lowered)))
+            steps[at] = lower(node)
 
     buffers, buffer_of = assign(graph, order)
     held, persistent = _persistent(graph, buffers, buffer_of)

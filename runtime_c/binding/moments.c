@@ -1,40 +1,68 @@
 #include "toolkit.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-static int32_t whole(float x, double step, int32_t *most)
+static int32_t whole(float x, double step)
 {
     double v = rint((double)x / step);
-    int32_t q = !(v < INT32_MAX) ? INT32_MAX : v <= -INT32_MAX ? -INT32_MAX : (int32_t)v;
-    int32_t size = q < 0 ? -q : q;
-    *most = size > *most ? size : *most;
-    return q;
+    return !(v < INT32_MAX) ? INT32_MAX : v <= -INT32_MAX ? -INT32_MAX : (int32_t)v;
 }
 
-int32_t ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
-                       int32_t *out, int32_t pitch)
+/* The columns of one place, those of each group `pitch` after those of the one before. */
+static void columns_of(const ek_windows *w, const float *x, double step, int32_t y, int32_t at, int32_t *out,
+                       size_t pitch)
 {
-    int32_t depth = w->channels / w->groups, most = 0;
+    int32_t depth = w->channels / w->groups;
+    for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {
+        for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {
+            int inside = row >= 0 && row < w->height && column >= 0 && column < w->width;
+            const float *from = inside ? x + ((size_t)row * w->width + column) * w->channels : NULL;
+            for (int32_t g = 0; g < w->groups; g++)
+                for (int32_t c = 0; c < depth; c++) out[g * pitch + c] = inside ? whole(from[g * depth + c], step) : 0;
+            out += depth;
+        }
+    }
+}
+
+void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
+                    int32_t *out)
+{
+    size_t k = (size_t)w->kernel_h * w->kernel_w * (w->channels / w->groups);
     for (int32_t i = 0; i < count; i++) {
-        int32_t *to = out + (size_t)i * pitch;
         int32_t line = places[i] / w->output_w, image = line / w->output_h;
         const float *input = x + (size_t)image * w->height * w->width * w->channels;
         int32_t y = line % w->output_h * w->stride_h - w->top;
         int32_t at = places[i] % w->output_w * w->stride_w - w->left;
-        for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {
-            for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {
-                if (row < 0 || row >= w->height || column < 0 || column >= w->width) {
-                    memset(to, 0, (size_t)depth * sizeof *to);
-                } else {
-                    const float *from = input + ((size_t)row * w->width + column) * w->channels + w->group * depth;
-                    for (int32_t c = 0; c < depth; c++) to[c] = whole(from[c], step, &most);
-                }
-                to += depth;
+        columns_of(w, input, step, y, at, out + i * k, count * k);
+    }
+}
+
+enum { SMALL = 64 };
+
+static void centred_row(const int32_t *x, const int32_t *middle, int32_t k, double *out)
+{
+    for (int32_t i = 0; i < k; i++) out[i] = (double)x[i] - middle[i];
+}
+
+void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,
+                          const int32_t *x0, const int32_t *q0, double *qq, double *xq)
+{
+    double xs[SMALL], qs[SMALL];
+    for (int32_t g = 0; g < groups; g++) {
+        size_t first = (size_t)g * k * k;
+        for (int32_t r = 0; r < rows; r++) {
+            size_t at = ((size_t)g * rows + r) * k;
+            centred_row(x + at, x0 + (size_t)g * k, k, xs);
+            centred_row(q + at, q0 + (size_t)g * k, k, qs);
+            for (int32_t i = 0; i < k; i++) {
+                double *to = qq + first + (size_t)i * k, *across = xq + first + (size_t)i * k;
+                for (int32_t j = 0; j < k; j++) to[j] += qs[i] * qs[j];
+                for (int32_t j = 0; j < k; j++) across[j] += xs[i] * qs[j];
             }
         }
     }
-    return most;
 }
 
 void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,

@@ -5,18 +5,17 @@
 #include <stdint.h>
 
 /* [cdef] */
-/* Where inputs of a convolution [n, height, width, channels] meet its kernel, for `group` of `groups`. */
+/* Where inputs of a convolution [n, height, width, channels] meet its kernel. */
 typedef struct {
-    int32_t height, width, channels, groups, group;
+    int32_t height, width, channels, groups;
     int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
     int32_t output_h, output_w;
 } ek_windows;
 
-/* out [places, kernel_h * kernel_w * channels / groups], rows `pitch` apart: round(x / step), half to even, at the
-   outputs numbered `places`; 0 beyond the borders. Returns the largest magnitude; what does not fit int32 counts as
-   INT32_MAX. */
-int32_t ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
-                       int32_t *out, int32_t pitch);
+/* out [groups, places, kernel_h * kernel_w * channels / groups]: round(x / step), half to even, at the outputs numbered
+   `places`; 0 beyond the borders. What does not fit int32 is INT32_MAX in magnitude. */
+void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
+                    int32_t *out);
 
 /* out [rows, pitch], or `transposed` [k, pitch] = x [rows, k] - middle [k], zeros behind; all must fit. */
 void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,
@@ -26,6 +25,11 @@ void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32
    is a multiple of 32; behind the last row of each there are 3 more to read. `same`: a is b, m is n. */
 void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
                 int64_t *out);
+
+/* For k up to 64 and each of `groups`: qq [k, k] += (q - q0)' (q - q0), xq += (x - x0)' (q - q0), of x and q [rows, k];
+   exact below 2^53. */
+void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,
+                          const int32_t *x0, const int32_t *q0, double *qq, double *xq);
 
 /* out [n, l] = a [n, k] m [k, l], summed in order of k. */
 void ek_product_f64(const double *a, const double *m, int32_t n, int32_t k, int32_t l, double *out);

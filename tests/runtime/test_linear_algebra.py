@@ -57,6 +57,17 @@ def test_columns_that_no_integer_holds_are_the_largest():
     assert found.ravel().tolist() == [most, -most, most, -most]
 
 
+@pytest.mark.parametrize(("groups", "k"), [(5, 9), (2, 64), (1, 1)])
+def test_moments_of_many_small_groups_are_added(groups, k):
+    x, q = (np.stack([whole(37, k, m, g) for g in range(groups)]) for m in (4000, 255))
+    middle = tuple(np.arange(groups * k, dtype=np.int32).reshape(groups, k) % 50 for _ in range(2))
+    qq, xq = np.ones((groups, k, k)), np.zeros((groups, k, k))
+    linear_algebra.add_small_moments(x, q, middle, (qq, xq))
+    x, q = (v.astype(np.float64) - m[:, None] for v, m in zip((x, q), middle, strict=True))
+    assert np.array_equal(qq, q.swapaxes(1, 2) @ q + 1)
+    assert np.array_equal(xq, x.swapaxes(1, 2) @ q)
+
+
 def system(k, rows=5, groups=2):
     rng = np.random.default_rng(k)
     x = rng.normal(size=(groups, 2 * k + 3, k))

@@ -18,6 +18,8 @@ from ..ir import Array
 Reals = NDArray[np.float64]
 Whole = NDArray[np.int32]
 
+SMALL = 64
+"""Columns that `add_small_moments` takes at most."""
 _STEP = 32
 _SPARE = 3
 """Columns that rows are padded to whole numbers of, and rows behind the last that are read."""
@@ -45,21 +47,24 @@ def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int64]) 
     groups, k = windows.groups, windows.shape[2] // windows.groups * int(np.prod(windows.kernel))
     real, at = np.ascontiguousarray(x, np.float32), places.astype(np.int32)
     found: Whole = np.empty((groups, len(at), k), np.int32)
-    for g in range(groups):
-        lib.ek_columns_f32(
-            ffi.new("ek_windows *", _fields(windows, g)),
-            _pointer("float", real),
-            step,
-            _pointer("int32_t", at),
-            len(at),
-            _pointer("int32_t", found[g]),
-            k,
-        )
+    fields = ffi.new("ek_windows *", _fields(windows))
+    pointers = _pointer("float", real), step, _pointer("int32_t", at)
+    lib.ek_columns_f32(fields, *pointers, len(at), _pointer("int32_t", found))
     return found
 
 
-def _fields(w: Windows, group: int) -> list[int]:
-    return [*w.shape, w.groups, group, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
+def _fields(w: Windows) -> list[int]:
+    return [*w.shape, w.groups, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
+
+
+def add_small_moments(
+    x: Whole, q: Whole, middle: tuple[Whole, Whole], moments: tuple[Reals, Reals]
+) -> None:
+    """Add (q - its middle)' (q - its middle) and (x - its middle)' (q - its middle) to `moments`
+    [g, k, k], of x and q [g, n, k] and middles [g, k]; k is SMALL at most."""
+    given = [np.ascontiguousarray(v, np.int32) for v in (x, q, *middle)]
+    wholes, sums = [_pointer("int32_t", v) for v in given], [_real(m) for m in moments]
+    lib.ek_small_moments_s32(*wholes[:2], *q.shape, *wholes[2:], *sums)
 
 
 def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> NDArray[np.int64]:

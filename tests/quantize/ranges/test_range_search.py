@@ -36,10 +36,10 @@ def clipped(search, factor):
 def test_what_gains_on_every_other_sample_alone_is_refused(net):
     """Even samples are small: narrow ranges serve them and clip those between."""
     search = search_of(net, samples([0.1, 8.0] * 16))
-    score, narrow = search.score, search.plan.emit(clipped(search, 1 / 20))[0]
-    tried = search.trials.measure(narrow)
+    score, narrow = search.score, clipped(search, 1 / 20)
+    tried = search.trials.score(search.plan, narrow)
     assert tried.surpasses(score, 3.0, at=slice(0, None, 2))
-    assert search.trials.challenge(narrow, score, 0.01) is None
+    assert search.trials.challenge(search.plan, narrow, score, 0.01) is None
     before = dict(search.ranges)
     search.descend()
     fresh = search_of(net, samples([0.1, 8.0] * 16, seed=6)).trials
@@ -51,10 +51,10 @@ def test_luck_on_few_samples_is_refused(net):
     """Of many ranges a few thousandths apart the best on four samples is the best by chance."""
     search = search_of(net, samples([1.0] * 8))
     start, factors = search.score, np.linspace(0.985, 1.0, 60)
-    graphs = [search.plan.emit(clipped(search, f))[0] for f in factors]
-    best = max(search.trials.measure(g).gains(start)[::2].mean() for g in graphs)
+    plan, tried = search.plan, [clipped(search, f) for f in factors]
+    best = max(search.trials.score(plan, r).gains(start)[::2].mean() for r in tried)
     assert best > 0.1
-    assert all(search.trials.challenge(g, start, 0.01) is None for g in graphs)
+    assert all(search.trials.challenge(plan, r, start, 0.01) is None for r in tried)
 
 
 def test_ranges_that_serve_all_samples_are_found(net):
@@ -142,5 +142,5 @@ def test_samples_that_had_no_part_in_the_search_confirm(net, monkeypatch, betwee
     noise = champion.noise / 10 ** (gains / 10)
     assert Score(noise, champion.signal).beats(champion, 0.01)
     monkeypatch.setattr(search.trials, "_run", lambda _, at: noise[:, at])
-    found = search.trials.challenge(search.plan.emit(search.ranges)[0], champion, 0.01)
+    found = search.trials.challenge(search.plan, search.ranges, champion, 0.01)
     assert (found is not None) == kept

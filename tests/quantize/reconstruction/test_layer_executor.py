@@ -73,9 +73,9 @@ def ran(monkeypatch):
     """The nodes of each session that is opened."""
     opened, ordinary = [], layer_executor.open_once
 
-    def noted(graph):
+    def noted(graph, **options):
         opened.append([n.output.name for n in graph.nodes])
-        return ordinary(graph)
+        return ordinary(graph, **options)
 
     monkeypatch.setattr(layer_executor, "open_once", noted)
     return opened

@@ -122,7 +122,9 @@ class CandidateEvaluator:
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""
-        return self.measure(plan.emit(ranges)[0])
+        self.count += 1
+        graph, _ = plan.emit(ranges, trial=True)
+        return Score(self._run(self._open(graph, lasting=True)), self.signal)
 
     def measure(self, graph: Graph) -> Score:
         """The score of any graph that has the evaluated tensors by their names."""
@@ -131,16 +133,22 @@ class CandidateEvaluator:
     def noise(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
         """Of such a graph, [evaluation points, samples at `at`]."""
         self.count += 1
-        return self._run(open_once(with_evaluation_points(graph, self.points)), at)
+        return self._run(self._open(graph), at)
 
-    def challenge(self, graph: Graph, champion: Score, margin_db: float) -> Score | None:
-        """The score of `graph` if it beats the `champion`, on samples held out as well; else None.
+    def _open(self, graph: Graph, lasting: bool = False) -> Session:
+        return open_once(with_evaluation_points(graph, self.points), lasting)
+
+    def challenge(
+        self, plan: Plan, ranges: Ranges, champion: Score, margin_db: float
+    ) -> Score | None:
+        """The score of the graph that `plan` makes of `ranges` if it beats the `champion`, on
+        samples held out as well; else None.
 
         It must gain on every other sample before it runs on those between, which only confirm what
         was found on the others: of many things tried the best on some samples is partly luck.
         """
         self.count += 1
-        session = open_once(with_evaluation_points(graph, self.points))
+        session = self._open(plan.emit(ranges, trial=True)[0], lasting=True)
         noise = champion.noise.copy()
         score = Score(noise, self.signal, self.variation)
         few = slice(0, None, 4)
@@ -155,7 +163,7 @@ class CandidateEvaluator:
         confirmed = score.surpasses(champion, margin_db, HELD_OUT, held_out)
         return score if confirmed and score.beats(champion, margin_db) else None
 
-    def _run(self, session: Session, at: slice) -> NDArray[np.float64]:
+    def _run(self, session: Session, at: slice = slice(None)) -> NDArray[np.float64]:
         samples = range(len(self.kept))[at]
         noise = np.zeros((len(self.points), len(samples)))
         for k, i in enumerate(samples):

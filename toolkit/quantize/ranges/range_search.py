@@ -88,7 +88,7 @@ class RangeSearch:
                 if self.trials.count >= self.budget:
                     return
                 tried = self.ranges | ranges
-                score = self.trials.challenge(self.plan.emit(tried)[0], self.score, MARGIN_DB)
+                score = self.trials.challenge(self.plan, tried, self.score, MARGIN_DB)
                 if score is not None:
                     self.ranges, self.score = tried, score
                 self._report()

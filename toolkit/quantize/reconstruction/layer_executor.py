@@ -74,7 +74,7 @@ class _Run:
         if nodes:
             inputs = [self._port(v, f"in{i}") for i, v in enumerate(self.inputs)]
             outputs = [self._port(v, f"out{i}") for i, v in enumerate(self.made)]
-            self.session = open_once(Graph(nodes, inputs, outputs))
+            self.session = open_once(Graph(nodes, inputs, outputs), lasting=True)
 
     def _port(self, v: Value, name: str) -> Port:
         if v in self.ports:

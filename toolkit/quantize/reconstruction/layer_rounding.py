@@ -84,7 +84,7 @@ def round_weights(
         if progress:
             progress("rounding weights", i, len(nodes))
         now = plan.with_rounded(found)
-        graph, _ = now.emit(ranges)
+        graph, _ = now.emit(ranges, trial=True)
         if node not in now.linear:
             continue
         made = next(n for n in graph.nodes if n.outputs and n.output.name == node.output.name)

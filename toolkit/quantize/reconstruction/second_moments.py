@@ -161,40 +161,63 @@ def total(moment_sums: Sequence[MomentSums]) -> MomentSums:
 def _sums_of(seen: LayerInputs, middle: tuple[Reals, Reals], chosen: range) -> MomentSums:
     """Of what a node reads in the samples `chosen`, counted from `middle`."""
     xs, qs = ([vs[i] for i in chosen] for vs in (seen.x, seen.q))
-    found = [
-        _group_sums([x[g] for x in xs], [q[g] for q in qs], (middle[0][g], middle[1][g]))
-        for g in range(len(qs[0]))
-    ]
-    qq, xq, q, x = (np.array([f[i] for f in found], np.float64) for i in range(4))
+    groups, _, k = qs[0].shape
+    if groups > 1 and k <= linear_algebra.SMALL:
+        qq, xq, squares = _sums_of_small(xs, qs, middle)
+    else:
+        each = [
+            _group_sums([x[g] for x in xs], [q[g] for q in qs], (middle[0][g], middle[1][g]))
+            for g in range(groups)
+        ]
+        qq, xq = (np.array([e[i] for e in each], np.float64) for i in range(2))
+        squares = sum(e[2] for e in each)
+    count = sum(v.shape[1] for v in qs)
+    x, q = (
+        sum(v.sum(axis=1, dtype=np.int64) for v in vs).astype(np.float64) - count * m
+        for vs, m in zip((xs, qs), middle, strict=True)
+    )
     return MomentSums(
         qq=qq,
         xq=xq,
         q=q,
         x=x,
-        squares=sum(f[4] for f in found),
-        columns=sum(v.shape[1] for v in qs),
+        squares=squares,
+        columns=count,
         samples=len(qs),
         middle=middle,
         step=seen.step,
     )
 
 
+def _sums_of_small(
+    xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
+) -> tuple[Reals, Reals, float]:
+    """qq, xq and squares of many groups of few columns in some samples."""
+    groups, _, k = qs[0].shape
+    x0, q0 = (m.astype(np.int32) for m in middle)
+    qq, xq, squares = np.zeros((groups, k, k)), np.zeros((groups, k, k)), 0.0
+    for x, q in zip(xs, qs, strict=True):
+        own = np.zeros_like(qq)
+        linear_algebra.add_small_moments(x, q, (x0, q0), (own, xq))
+        qq, squares = qq + own, squares + _beside(own)
+    return qq, xq, squares
+
+
 def _group_sums(
     xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
-) -> tuple[Array, Array, Array, Array, float]:
-    """qq, xq, q, x and squares of one group's columns in some samples."""
+) -> tuple[Array, Array, float]:
+    """qq, xq and squares of one group's columns in some samples."""
     x0, q0 = (m.astype(np.int32) for m in middle)
     x, q = (v[0] if len(v) == 1 else np.concatenate(v) for v in (xs, qs))
     xq = linear_algebra.inner_products(x, q, (x0, q0))
-    sums = [v.sum(axis=0, dtype=np.int64) - len(v) * m for v, m in ((q, q0), (x, x0))]
     if any(len(v) * FEW < v.shape[1] for v in qs):
         squares = sum(_few_squares(v, q0) for v in qs)
-        return linear_algebra.inner_products(q, q, (q0, q0)), xq, *sums, squares
-    owns = (linear_algebra.inner_products(v, v, (q0, q0)) for v in qs)
-    qq, squares = np.zeros(xq.shape[1:] * 2, np.int64), 0.0
-    for own in owns:
+        return linear_algebra.inner_products(q, q, (q0, q0)), xq, squares
+    qq, squares = np.zeros_like(xq), 0.0
+    for v in qs:
+        own = linear_algebra.inner_products(v, v, (q0, q0))
         qq, squares = qq + own, squares + _beside(own.astype(np.float64)[None])
-    return qq, xq, *sums, squares
+    return qq, xq, squares
 
 
 def _few_squares(v: Whole, middle: Whole) -> float:

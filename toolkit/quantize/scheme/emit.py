@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .given import given_range, grid_quant, is_given
 from .options import Decision, Range
 from .qparams import activation_params, constant_q
 from .quantizable_groups import QuantizableGroup
+from .reuse import Reuse
 from .shared_scales import SharedScales
 from .table_accuracy import TableAccuracy
 
@@ -41,9 +43,10 @@ class Emitter:
         linear: dict[Node, LayerWeights],
         tables: TableAccuracy,
         inside: Mapping[str, Range],
+        once: Reuse,
     ) -> None:
         self.graph, self.groups, self.scales = graph, groups, sharing
-        self.linear, self.tables, self.inside = linear, tables, inside
+        self.linear, self.tables, self.inside, self.once = linear, tables, inside, once
         self.made = Graph(empty_inputs=graph.empty_inputs, empty_outputs=graph.empty_outputs)
         self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
         self.requantized: dict[str, Value] = {}
@@ -79,11 +82,15 @@ class Emitter:
 
     def _value(self, v: Value, dtype: DType, name: str) -> Value:
         quant = None if dtype == FLOAT else self.quants.get((v, dtype), v.quant)
-        return Value(name, TensorType(dtype, v.shape), None, quant)
+        kind = TensorType(dtype, v.shape)
+        return self.once(("value", v, name), (dtype, quant), lambda: Value(name, kind, None, quant))
 
     def _define(self, v: Value, dtype: DType) -> Value:
         """What stands for `v` in the new graph, made as `dtype` if it is a float tensor."""
-        made = self._value(v, dtype, v.name) if v.dtype == FLOAT else Value(v.name, v.type)
+        if v.dtype == FLOAT:
+            made = self._value(v, dtype, v.name)
+        else:
+            made = self.once(("other", v), None, lambda: Value(v.name, v.type))
         self.forms[v] = {made.dtype: made}
         return made
 
@@ -100,7 +107,8 @@ class Emitter:
         wide = None
         if dtype != FLOAT:
             wide = QuantParams.int16(max(map(abs, given_range(quant))) / 32767)
-        return Value(f"{v.name}.raw", TensorType(dtype, v.shape), None, wide)
+        name, kind = f"{v.name}.raw", TensorType(dtype, v.shape)
+        return self.once(("value", v, name), (dtype, wide), lambda: Value(name, kind, None, wide))
 
     def _put_on_grids(self, node: Node, made: list[Value]) -> None:
         """Convert what `_define_all` left raw."""
@@ -110,15 +118,12 @@ class Emitter:
 
     def _convert(self, x: Value, y: Value) -> Value:
         """`y` holds what `x` does; both are integers, or one."""
-        self.made.nodes.append(converted(x, y))
+        node = self.once(("convert", y.name), (x, y), lambda: converted(x, y))
+        self.made.nodes.append(node)
         return y
 
     def _made(self, v: Value) -> Value:
         return next(iter(self.forms[v].values()))
-
-    def _append(self, op: str, x: list[Value | None], y: Value, name: str) -> Value:
-        self.made.nodes.append(Node(op, x, [y], {}, name))
-        return y
 
     def _as(self, v: Value, dtype: DType) -> Value:
         """`v` as `dtype`, converted if it is made in another."""
@@ -141,12 +146,15 @@ class Emitter:
                 v if v is None or v.const is not None else self._as(v, v.dtype) for v in node.inputs
             ]
             outputs = self._define_all(node, FLOAT)
-            smaller = definition(node.op).compacted(node)
-            attrs = node.attrs if smaller is None else node.attrs | smaller[0]
-            self.made.nodes.append(Node(node.op, inputs, outputs, dict(attrs), node.name))
+            made, smaller = self.once(
+                ("node", node),
+                (*inputs, *outputs),
+                partial(_float_node, node, inputs, outputs),
+            )
+            self.made.nodes.append(made)
             self._put_on_grids(node, outputs)
             if smaller is not None:
-                self._decide(group, smaller[1], group.why)
+                self._decide(group, smaller, group.why)
                 return
         if group.why:
             self._decide(group, "kept float", group.why)
@@ -165,39 +173,56 @@ class Emitter:
         node = group.node
         inputs: list[Value | None] = [self._input(group, i, v) for i, v in enumerate(node.inputs)]
         outputs = self._define_all(node, group.dtype)
+        dtype = group.dtype
+        made, why = self.once(
+            ("node", node),
+            (self.linear.get(node), *inputs, *outputs),
+            lambda: self._integer_node(node, dtype, inputs, outputs),
+        )
+        self.made.nodes.append(made)
+        self._put_on_grids(node, outputs)
+        if why:
+            assert group.precision is not None
+            self.refused[node, group.precision] = why
+
+    def _integer_node(
+        self, node: Node, dtype: DType, inputs: list[Value | None], outputs: list[Value]
+    ) -> tuple[Node, str | None]:
+        """`node` on integers, and why it cannot be so if it cannot."""
         attrs = dict(node.attrs)
         if node in self.linear:
             attrs |= self._linear(node, inputs, outputs[0])
         for attr, shown in definition(node.op).inside(node).items():
             low, high = self.inside[shown.output.name]
             room = ROOM_INSIDE * low, ROOM_INSIDE * high
-            attrs[attr] = activation_params(*room, group.dtype)
+            attrs[attr] = activation_params(*room, dtype)
         made = Node(node.op, inputs, outputs, attrs, node.name)
-        self.made.nodes.append(made)
-        self._put_on_grids(node, outputs)
-        why = definition(node.op).accumulator_problem(made)
-        if why:
-            assert group.precision is not None
-            self.refused[node, group.precision] = why
+        return made, definition(node.op).accumulator_problem(made)
 
     def _chain(self, group: QuantizableGroup) -> None:
         assert group.chain is not None and group.dtype is not None
-        x, end = self._as(group.chain.root, group.dtype), group.chain.end
+        x = self._as(group.chain.root, group.dtype)
         (y,) = self._define_all(group.node, group.dtype)
-        assert x.quant is not None and y.quant is not None
+        made, why = self.once(("chain", group.node), (x, y), lambda: self._chain_node(group, x, y))
+        if why:
+            assert group.precision is not None
+            self.refused[group.nodes[-1], group.precision] = why
+        self.made.nodes.append(made)
+        self._put_on_grids(group.node, [y])
+
+    def _chain_node(self, group: QuantizableGroup, x: Value, y: Value) -> tuple[Node, str | None]:
+        """The table of a chain, and why it cannot be so if it cannot."""
+        assert group.chain is not None and x.quant is not None and y.quant is not None
+        end, why = group.chain.end, None
         values = np.stack([make_table(f, x.quant, y.quant) for f in group.chain.functions])
         if group.dtype == INT16:
             why = self.tables.problem(group.chain, values, x.quant, y.quant)
-            if why:
-                assert group.precision is not None
-                self.refused[group.nodes[-1], group.precision] = why
         index, tables = group.chain.index, f"{end.name}.table"
         if index is None:
             operands = [constant(values[0], tables)]
         else:
             operands = [constant(values, tables), constant(index, f"{end.name}.index")]
-        self._append(Lut.name, [x, *operands], y, group.node.name)
-        self._put_on_grids(group.node, [y])
+        return Node(Lut.name, [x, *operands], [y], {}, group.node.name), why
 
     def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
         """Operand `i` of an integer node; weight and bias are left for `_linear`."""
@@ -228,7 +253,12 @@ class Emitter:
             if computes(group.node, BinaryFn.Add):
                 low, high = self._told_apart(group, low, high)
             quant = activation_params(low, high, group.dtype)
-        return constant(constant_q(v.const, quant), v.name, quant)
+        array = v.const
+        return self.once(
+            ("constant", group.node, v),
+            quant,
+            lambda: constant(constant_q(array, quant), v.name, quant),
+        )
 
     def _told_apart(self, group: QuantizableGroup, low: float, high: float) -> Range:
         """The part of a summand's range beyond which every sum saturates."""
@@ -245,7 +275,8 @@ class Emitter:
         name = f"{v.name}.for.{out.name}"
         if name in self.requantized:  # it is read twice
             return self.requantized[name]
-        y = Value(name, TensorType(group.dtype, v.shape), None, self.quants[out, group.dtype])
+        quant, kind = self.quants[out, group.dtype], TensorType(group.dtype, v.shape)
+        y = self.once(("value", v, name), quant, lambda: Value(name, kind, None, quant))
         self.requantized[name] = y
         if v.quant is None or out.quant is None:
             self._decide(group, f"requantized input '{v.name}'", "it has finer steps elsewhere")
@@ -262,3 +293,13 @@ class Emitter:
             inputs += [None] * (op.bias + 1 - len(inputs))
             inputs[op.bias] = bias
         return self.linear[node].attributes(x.quant, out.quant)
+
+
+def _float_node(
+    node: Node, inputs: list[Value | None], outputs: list[Value]
+) -> tuple[Node, str | None]:
+    """`node` in float32, and how it was made smaller if it was."""
+    smaller = definition(node.op).compacted(node)
+    attrs = node.attrs if smaller is None else node.attrs | smaller[0]
+    made = Node(node.op, inputs, outputs, dict(attrs), node.name)
+    return made, None if smaller is None else smaller[1]

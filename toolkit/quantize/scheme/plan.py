@@ -20,6 +20,7 @@ from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
 from .qparams import activation_params, widen
 from .quantizable_groups import QuantizableGroup, find_quantizable_groups
+from .reuse import Nothing, Reuse
 from .saturation import narrowed, without_masks
 from .shared_scales import ScaleGroup, SharedScales, share_scales
 from .table_accuracy import TableAccuracy
@@ -56,6 +57,7 @@ class Plan:
         return other
 
     def _analyse(self) -> None:
+        self._reuse = Reuse()
         self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
         self.scales: SharedScales = share_scales(self.groups, self.graph.output_values(), self.wide)
         self.linear = {u.node: self._linear(u) for u in self.groups if _has_weights(u)}
@@ -142,15 +144,22 @@ class Plan:
         other.linear = {u.node: other._linear(u) for u in self.groups if _has_weights(u)}
         return other
 
-    def emit(self, ranges: Ranges) -> tuple[Graph, list[Decision]]:
+    def emit(self, ranges: Ranges, trial: bool = False) -> tuple[Graph, list[Decision]]:
         """The quantized graph and what there is to say about it.
 
+        That of a `trial` shares nodes with those of others, and is not to be changed.
         A node whose integers would overflow, or whose table would be far off, is refused at its
         precision: the plan changes then.
         """
         while True:
             emitter = Emitter(
-                self.graph, self.groups, self.scales, self.linear, self.tables, self.wide
+                self.graph,
+                self.groups,
+                self.scales,
+                self.linear,
+                self.tables,
+                self.wide,
+                self._reuse if trial else Nothing(),
             )
             graph = emitter.run(self.params(ranges))
             if not emitter.refused:

@@ -63,6 +63,7 @@ class LayerWeights:
         self.steps = steps
         self.given: QuantizedWeights | None = None
         self._nearest: QuantizedWeights | None = None
+        self._copy: LayerWeights | None = None
 
     def quantize(self, x: QuantParams, y: QuantParams) -> tuple[Value, Value | None]:
         """int8 weight and int32 bias for these input and output quantizations."""
@@ -110,9 +111,13 @@ class LayerWeights:
 
     def with_rounded(self, rounded: QuantizedWeights | None) -> LayerWeights:
         """Itself with these weights."""
-        new = copy(self)
-        new.given = rounded
-        return new
+        if rounded is self.given:
+            return self
+        if self._copy is None or self._copy.given is not rounded:
+            new = copy(self)
+            new.given, new._copy = rounded, None
+            self._copy = new
+        return self._copy
 
     def rounded(self, floor: Reals) -> QuantizedWeights:
         """The weights given, where their scales are no less than `floor`, else the nearest."""

@@ -53,11 +53,13 @@ def alike(truth, answers):
     cosines, ranks = [], []
     for a, b in zip(truth, answers, strict=True):
         a, b = (np.asarray(x, np.float64).reshape(len(a), -1) for x in (a, b))
+        if a.shape[1] < 2:
+            continue
         sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
         cosines.append(float(np.mean(np.sum(a * b, axis=1) / np.maximum(sizes, 1e-30))))
         if a.shape[1] > 2:
             ranks.append(float(np.mean([spearmanr(x, y)[0] for x, y in zip(a, b, strict=True)])))
-    return min(cosines), min(ranks, default=None)
+    return min(cosines, default=None), min(ranks, default=None)
 
 
 def row(model, name, setting):

@@ -50,8 +50,20 @@ static inline int16_t ek_cell_clamp(int64_t v)
     return (int16_t)(v < -INT16_MAX ? -INT16_MAX : v > INT16_MAX ? INT16_MAX : v);
 }
 
+/* The bits of 1.0 as a multiplier: a ratio of 2^-n has EK_CELL_UNIT + n as its shift. */
+enum { EK_CELL_UNIT = 22 };
+
+static inline bool ek_cell_is_power(const int32_t *by)
+{
+    return by[0] == 1 << EK_CELL_UNIT;
+}
+
 static void ek_cell_scale(int16_t *out, const int16_t *in, size_t count, const int32_t *by)
 {
+    if (ek_cell_is_power(by) && by[1] == EK_CELL_UNIT) { /* from a scale to the same */
+        for (size_t i = 0; i < count; i++) out[i] = in[i] < -INT16_MAX ? -INT16_MAX : in[i];
+        return;
+    }
     for (size_t i = 0; i < count; i++) out[i] = ek_requantize16(in[i], by[0], (uint32_t)by[1], -INT16_MAX, INT16_MAX);
 }
 
@@ -111,16 +123,20 @@ static void ek_cell_blend(int16_t *hidden, const int16_t *update, const int16_t 
 static void ek_cell_update(const ek_cell *cell, int16_t *state, const int16_t *i, const int16_t *f, const int16_t *g,
                            size_t count)
 {
-    const int64_t multiplier = cell->cell[0], one = INT64_C(1) << (cell->cell[1] - EK_CELL_ONE_BITS);
-    const int64_t half = INT64_C(1) << (cell->cell[1] - 1);
+    const int32_t multiplier = cell->cell[0], shift = cell->cell[1], one = 1 << (shift - EK_CELL_ONE_BITS);
+    const int64_t half = INT64_C(1) << (shift - 1);
     for (size_t j = 0; j < count; j++) {
-        const int64_t sum = f[j] * state[j] * one + (int64_t)(i[j] * g[j]) * multiplier;
-        state[j] = ek_cell_clamp((sum + half) >> cell->cell[1]);
+        const int64_t sum = (int64_t)(f[j] * state[j]) * one + (int64_t)(i[j] * g[j]) * multiplier;
+        state[j] = ek_cell_clamp((sum + half) >> shift);
     }
 }
 
 static void ek_cell_output(const ek_cell *cell, int16_t *hidden, const int16_t *o, const int16_t *h, size_t count)
 {
+    if (ek_cell_is_power(cell->hidden) && cell->hidden[1] == EK_CELL_UNIT + EK_CELL_ONE_BITS) {
+        ek_cell_multiply(hidden, o, h, count); /* all of them in 2^-15 */
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         hidden[i] = ek_requantize16(o[i] * h[i], cell->hidden[0], (uint32_t)cell->hidden[1], -INT16_MAX, INT16_MAX);
 }

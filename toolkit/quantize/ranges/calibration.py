@@ -13,6 +13,7 @@ from ....calibration import OBSERVERS, TensorStats, candidates
 from ...build import open_once
 from ...errors import UserError
 from ...ir import Array, Graph, Node, Shape, Value
+from ...numerics import FLOAT
 from ...ops import definition, is_view
 from ...progress import Progress
 from ..scheme.options import Range
@@ -170,14 +171,14 @@ def calibrate(
 
 
 def _watched(graph: Graph) -> Graph:
-    """The graph, and in it all that has a range: what is inside nodes, and each output of those
-    with several, of which the runtime shows the first."""
+    """The graph, and in it all that has a range: what is inside nodes, and each float output of
+    those with several: the runtime shows the first output only."""
     copy = copy_graph(graph)
     nodes: list[Node] = []
     for node in copy.nodes:
         op, outputs = definition(node.op), node.outputs
         nodes += op.inside(node).values()
-        if len(outputs) == 1:
+        if all(v.dtype != FLOAT for v in outputs[1:]):
             nodes.append(node)
             continue
         for i, v in enumerate(outputs):

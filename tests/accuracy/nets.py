@@ -49,7 +49,7 @@ class Net:
     def explained(self, ranges=None, dtype="int8", unseen=True, **options):
         graph = self.graph()
         wide = frozenset({"x", "a", "b"} if dtype == "int16" else ())
-        chosen = Options(search_scales=True, int16=wide)
+        chosen = Options(search_scales=True, wide=wide)
         quantized, _ = quantize_graph(graph, ranges or self.seen(), chosen)
         provenance = Provenance(options=json.dumps(options))
         return explain(build_file(quantized, provenance), graph, self.samples[:16], unseen=unseen)

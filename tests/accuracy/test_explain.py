@@ -114,7 +114,7 @@ def test_terms_of_a_sum_that_gain_together_only_are_told_so_with_what_is_there(s
     graph, ranges, samples = residual_sum(np.random.default_rng(seed))
 
     def on_16_bits(*names):
-        wide = Options(search_scales=True, int16=frozenset(names))
+        wide = Options(search_scales=True, wide=frozenset(names))
         return explain(build_file(quantize_graph(graph, ranges, wide)[0]), graph, samples)
 
     told = on_16_bits()

@@ -74,7 +74,7 @@ def quantized(seed, tmp_path, int16=(), weights="int8", **more):
     ranges = fixed_ranges(calibrate(floats, feeds), "minmax")
     names = [v.name for v in floats.values() if v.const is None]
     wide = frozenset(name for name in names if name.startswith(int16))
-    return Plan(floats, ranges, replace(done.options, means={}, int16=wide)).emit(ranges)[0]
+    return Plan(floats, ranges, replace(done.options, means={}, wide=wide)).emit(ranges)[0]
 
 
 def answers(graph):

@@ -91,7 +91,7 @@ def test_int16_activations(tmp_path: Path) -> None:
         "Gemm", m.input(4, 24), m.const(RNG.normal(size=(24, 8))), m.const(RNG.normal(size=8))
     )
     name = m.node("Relu", y)
-    check(m, image(4, 24), tmp_path, int16=frozenset({name, "x0"}))
+    check(m, image(4, 24), tmp_path, wide=frozenset({name, "x0"}))
 
 
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Max", "MatMul"])

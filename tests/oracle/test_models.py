@@ -106,7 +106,7 @@ def test_the_runtime_computes_what_the_page_says(oracle, make, precision, seed):
     names = [v.name for v in graph.values() if v.const is None]
     ranges = {n: (-float(rng.uniform(1, 3)), float(rng.uniform(1, 3))) for n in names}
     chosen = {"int8": [], "int16": names, "mixed": [n for n in names if rng.random() < 0.5]}
-    options = Options(int16=frozenset(chosen[precision]))
+    options = Options(wide=frozenset(chosen[precision]))
     quantized, decisions = quantize_graph(graph, ranges, options)
     assert not [d for d in decisions if d.what.startswith("kept float")]
     session = Session(build_file(quantized))

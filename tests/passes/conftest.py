@@ -140,7 +140,7 @@ def agrees(model: onnx.ModelProto, graph: Graph) -> None:
             ranges[node.output.name] = ranges[node.input(0).name]
     for wide in (False, True):
         names = frozenset(ranges) if wide else frozenset()
-        quantized, decisions = quantize_graph(graph, ranges, Options(int16=names))
+        quantized, decisions = quantize_graph(graph, ranges, Options(wide=names))
         assert not [d for d in decisions if d.what.startswith("kept float")]
         edge = Session(build_file(quantized))
         given, out = quantized.inputs[0].value, quantized.outputs[0].value

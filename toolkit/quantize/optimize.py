@@ -241,9 +241,9 @@ class _Quantization:
         if not made:
             return
         before = self.options
-        self._consider(replace(before, int16=before.int16 | made | read), INT16_TAIL_GAIN_DB)
+        self._consider(replace(before, wide=before.wide | made | read), INT16_TAIL_GAIN_DB)
         real: dict[str, Precision] = dict.fromkeys(sorted(made), FLOAT32)
-        kept = replace(before, int16=before.int16 | read, precision={**before.precision, **real})
+        kept = replace(before, wide=before.wide | read, precision={**before.precision, **real})
         self._consider(kept, FLOAT_TAIL_GAIN_DB)
 
     def _prefer(self, source: _Source | None, margin: float) -> None:

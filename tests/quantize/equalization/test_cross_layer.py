@@ -206,7 +206,7 @@ def test_scaled_channels_have_room_on_int16(encoder):
     exponents = find_exponents(encoder, ids(5), all_of_it)
     alike = equalized(encoder, {n: (6,) * 15 + (0,) for n, e in exponents.items() if len(e) == 16})
     ranges = calibrate(alike, ids(5)).extremes()
-    made, decisions = quantize_graph(alike, ranges, Options(int16=frozenset(["p", "sum"])))
+    made, decisions = quantize_graph(alike, ranges, Options(wide=frozenset(["p", "sum"])))
     norms = [n for n in made.nodes if n.op == "LayerNorm"]
     assert {n.input(0).dtype for n in norms} == {np.dtype(np.int16)}
     assert not [d for d in decisions if d.op == "LayerNorm"]

@@ -175,7 +175,7 @@ def test_scaled_tables_run_on_int16_and_in_float(swish):
     alike = equalized(swish, {"a": (0, 4, 3, 5, 1, 4, 2, 5), "a.act": (0, 3, 3, 3, 1, 3, 2, 3)})
     ranges = calibrate(alike, samples(1, 8, 8, 3)).extremes()
     plain = quantize_graph(swish, calibrate(swish, samples(1, 8, 8, 3)).extremes())[0]
-    wide, _ = quantize_graph(alike, ranges, Options(int16=frozenset(["a", "a.act"])))
+    wide, _ = quantize_graph(alike, ranges, Options(wide=frozenset(["a", "a.act"])))
     assert next(n.input(0).dtype for n in wide.nodes if n.op == "Lut") == np.int16
     real, _ = quantize_graph(alike, ranges, Options(precision={"a": "float32", "a.act": "float32"}))
     assert max(noise(wide, swish), noise(real, swish)) < noise(plain, swish) / 4

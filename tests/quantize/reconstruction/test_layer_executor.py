@@ -38,7 +38,7 @@ def samples():
 
 def quantized(net, *int16):
     ranges = {v.name: (-4.0, 4.0) for v in net.values() if v.const is None}
-    return quantize_graph(net, ranges, Options(int16=frozenset(int16)))[0]
+    return quantize_graph(net, ranges, Options(wide=frozenset(int16)))[0]
 
 
 def convs(graph):

@@ -35,6 +35,6 @@ def test_a_tail_runs_on_int16_where_that_gains(g):
     rng = np.random.default_rng(0)
     samples = [{"x": rng.normal(size=(1, 4, 4, 2)).astype(np.float32)} for _ in range(8)]
     done = quantize_model(graph, samples, "minmax")
-    assert "size" in done.options.int16 and not done.options.precision
+    assert "size" in done.options.wide and not done.options.precision
     plain, _ = quantize_graph(done.floats, done.ranges)
     assert np.dtype(np.int16) not in {v.dtype for v in plain.values()}

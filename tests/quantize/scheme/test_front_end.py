@@ -56,7 +56,7 @@ def test_it_leaves_int8_where_that_gains(spectrum):
     noise = [s * rng.normal(size=(1, 8, 8, 4)) for s in rng.permutation(sizes)]
     samples = [{"x": x.astype(np.float32)} for x in noise]
     done = quantize_model(spectrum, samples, "minmax", rounding="nearest")
-    assert "log" in done.options.int16 | set(done.options.precision)
+    assert "log" in done.options.wide | set(done.options.precision)
     assert done.sqnr_db > GOOD_DB
 
 

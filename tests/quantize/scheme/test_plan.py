@@ -71,7 +71,7 @@ def test_a_layer_norm_keeps_its_variance_inside(g, int16):
     x, scale = g.input("x", 3, 32), g.const(np.ones(32))
     y = g.emit("LayerNorm", x, scale, None, axes=(1,), epsilon=1e-5, centered=True)
     graph = g.output(y)
-    q, decisions = quantize_graph(graph, ranges_of(graph), Options(int16=int16))
+    q, decisions = quantize_graph(graph, ranges_of(graph), Options(wide=int16))
     assert ops(q) == ["LayerNorm"] and not decisions
     into, out = q.inputs[0].value.quant, q.outputs[0].value.quant
     assert into.dtype == out.dtype == (np.int16 if int16 else np.int8)

@@ -19,7 +19,7 @@ def _all_can(monkeypatch):
 
 def quantized(graph, *int16, **precision):
     ranges = {v.name: (-4.0, 2.0) for v in graph.values() if v.const is None}
-    return quantize_graph(graph, ranges, Options(int16=frozenset(int16), precision=precision))
+    return quantize_graph(graph, ranges, Options(wide=frozenset(int16), precision=precision))
 
 
 def ops(graph):

@@ -15,7 +15,7 @@ def of_one_function(g, op):
 
 def quantized(graph, a, y, *int16):
     ranges = {"x": (-1.0, 1.0), "a": a, "y": y, "b": (-9.0, 9.0)}
-    return quantize_graph(graph, ranges, Options(int16=frozenset(int16)))
+    return quantize_graph(graph, ranges, Options(wide=frozenset(int16)))
 
 
 SMOOTH = {"Sigmoid": ((-8.0, 8.0), (0.0, 1.0)), "Abs": ((-3.0, 4.0), (0.0, 4.0)),

@@ -15,10 +15,10 @@ from ..scheme.shared_scales import ScaleGroup
 
 @dataclass(frozen=True)
 class PrecisionAssignment:
-    """What a configuration asks for: int16, precision and weight_group of Options; `weights` says
+    """What a configuration asks for: wide, precision and weight_group of Options; `weights` says
     which of an evaluator's roundings its weights are."""
 
-    int16: frozenset[str]
+    wide: frozenset[str]
     precision: frozenset[tuple[str, Precision]]
     weight_group: int = 0
     weights: int = 0
@@ -26,14 +26,12 @@ class PrecisionAssignment:
     @staticmethod
     def of(options: Options) -> PrecisionAssignment:
         return PrecisionAssignment(
-            options.int16, frozenset(options.precision.items()), options.weight_group
+            options.wide, frozenset(options.precision.items()), options.weight_group
         )
 
     def apply(self, options: Options) -> Options:
         precision = dict(sorted(self.precision))
-        return replace(
-            options, int16=self.int16, precision=precision, weight_group=self.weight_group
-        )
+        return replace(options, wide=self.wide, precision=precision, weight_group=self.weight_group)
 
     @property
     def has_narrow(self) -> bool:
@@ -46,17 +44,17 @@ class PrecisionAssignment:
 
     def with_changes(self, changes: Iterable[PrecisionChange]) -> PrecisionAssignment:
         """As it becomes by one change after the other."""
-        int16, precision = set(self.int16), dict(self.precision)
+        wide, precision = set(self.wide), dict(self.precision)
         for change in changes:
             if change.to == W8A16:
-                int16.update(change.tensors)
+                wide.update(change.tensors)
             elif change.to == W8A8:
-                int16.difference_update(change.side_tensors)
+                wide.difference_update(change.side_tensors)
                 for name in change.tensors:
                     precision.pop(name, None)
             else:
                 precision.update(dict.fromkeys(change.tensors, change.to))
-        return replace(self, int16=frozenset(int16), precision=frozenset(precision.items()))
+        return replace(self, wide=frozenset(wide), precision=frozenset(precision.items()))
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
     for group in plan.groups:
         if 0 < group.weight_bits < 8:
             yield PrecisionChange(W8A8, tuple(v.name for v in group.outputs), (group.label,))
-    real, wide = sorted(n for n, p in asked.items() if p == FLOAT32), sorted(plan.options.int16)
+    real, wide = sorted(n for n, p in asked.items() if p == FLOAT32), sorted(plan.options.wide)
     if real or wide:
         others = {*real, *wide}
         made = [u for u in plan.groups if not others.isdisjoint(v.name for v in u.outputs)]

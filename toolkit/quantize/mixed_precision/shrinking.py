@@ -11,7 +11,7 @@ from .evaluator import Evaluator
 from .precision_change import Configuration, PrecisionChange, without
 from .sensitivity import Gain
 from .subset_selection import select_subset
-from .tuning import INT4_GROUP_SIZES, MAX_FITTED
+from .tuning import MAX_FITTED, NARROW_GROUP_SIZES
 
 Reasons = dict[PrecisionChange, str]
 """Why a change may be made, in words."""
@@ -27,7 +27,7 @@ class Shrinking:
         """The changes with the groups of 4-bit weights that serve best; `start` if none save."""
         evaluator, base = self.evaluator, start.base
         found: list[tuple[bool, float, Configuration, Reasons]] = []
-        for size in (base.weight_group,) if base.has_narrow else INT4_GROUP_SIZES:
+        for size in (base.weight_group,) if base.has_narrow else NARROW_GROUP_SIZES:
             empty = Configuration(replace(base, weight_group=size))
             saved = {c: self._saving(empty, c) for c in evaluator.changes_to(W4A8, W8A8)}
             saved = {c: some for c, some in saved.items() if some > 0}

@@ -47,7 +47,7 @@ MAX_REFINEMENTS, FEWEST_REFINEMENTS = 32, 4
 """How many configurations are tried."""
 
 # 4-bit weights.
-INT4_GROUP_SIZES = (0, 32)
+NARROW_GROUP_SIZES = (0, 32)
 """So many 4-bit weights have a multiplier: none, whole channels, or 32."""
 
 OVERSIZED = 1.1

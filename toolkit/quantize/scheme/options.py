@@ -41,7 +41,8 @@ class Options:
     """How `quantize_graph` turns ranges into integers.
 
     search_scales  choose the weight scale of each channel by squared error, not by its maximum
-    int16          tensors that are int16, and so is what makes and reads them where it can be
+    wide           tensors on the wider integers, int16, and so is what makes and reads them where
+                   it can be
     precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights, also
                    of what is int16
     means          mean of each channel of tensors that weights multiply, for bias correction
@@ -52,7 +53,7 @@ class Options:
     """
 
     search_scales: bool = False
-    int16: frozenset[str] = frozenset()
+    wide: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     weight_group: int = 0

@@ -115,7 +115,7 @@ def find_quantizable_groups(
             groups.append(QuantizableGroup(node))
     given = {v.name for v in graph.values() if v.quant is not None and v.quant.dtype == INT16}
     narrowest = {
-        *options.int16,
+        *options.wide,
         *unscaled(graph),
         *given,
         *_shares_of_gates(graph),

@@ -13,7 +13,7 @@ from .hazards import refuse_layer_norm_axes
 from .onnx_process import OnnxError
 from .source import OnnxModel
 
-_KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range", "If"}
+_KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range", "If", "Scan"}
 _NESTED = 8
 """Functions inside of functions that are expanded."""
 _ANY_TENSOR = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
@@ -34,16 +34,16 @@ def inline_functions(model: OnnxModel) -> None:
             raise UserError(f"{model.label}: its functions cannot be inlined: {why}") from why
     refuse_layer_norm_axes(model)
     opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
-    for op in sorted({n.op_type for n in proto.graph.node if _is_expandable(n, opsets)}):
+    for op in sorted({qualified(n) for n in proto.graph.node if _is_expandable(n, opsets)}):
         before = {qualified(n) for n in model.proto.graph.node}
-        expanded = _expand(model, model.proto, op, opsets[""])
+        expanded = _expand(model, model.proto, op, opsets)
         for _ in range(_NESTED):
             if expanded is None:
                 break
-            new = {n.op_type for n in expanded.graph.node if _is_expandable(n, opsets)} - before
+            new = {qualified(n) for n in expanded.graph.node if _is_expandable(n, opsets)} - before
             if not new:
                 break
-            expanded = _expand(model, expanded, min(new), opsets[""])
+            expanded = _expand(model, expanded, min(new), opsets)
         if expanded is not None and all(
             name in before or name in FROM_ONNX or name in _KNOWN_WHEN_SHAPES_ARE
             for name in (qualified(n) for n in expanded.graph.node)
@@ -52,10 +52,11 @@ def inline_functions(model: OnnxModel) -> None:
 
 
 def _is_expandable(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
-    if node.domain or node.op_type in FROM_ONNX or not onnx.defs.has(node.op_type):
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    if qualified(node) in FROM_ONNX or not onnx.defs.has(node.op_type, domain):
         return False
     try:
-        schema = onnx.defs.get_schema(node.op_type, opsets.get("", 1))
+        schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
     except onnx.defs.SchemaError:
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)
@@ -75,17 +76,18 @@ def _spell_out(nodes: Iterable[onnx.NodeProto], defaults: Defaults) -> None:
         node.attribute.extend(missing)
 
 
-def _schema_defaults(op: str, version: int) -> list[onnx.AttributeProto]:
-    attributes = onnx.defs.get_schema(op, version).attributes.values()
+def _schema_defaults(domain: str, op: str, version: int) -> list[onnx.AttributeProto]:
+    attributes = onnx.defs.get_schema(op, version, domain).attributes.values()
     return [a.default_value for a in attributes if a.default_value.name]
 
 
 def _expand(
-    model: OnnxModel, proto: onnx.ModelProto, op: str, version: int
+    model: OnnxModel, proto: onnx.ModelProto, name: str, opsets: dict[str, int]
 ) -> onnx.ModelProto | None:
+    domain, _, op = name.rpartition(".")
     try:
         typed = model.engine.infer_shapes(proto)
-        _spell_out(typed.graph.node, {("", op): _schema_defaults(op, version)})
+        _spell_out(typed.graph.node, {(domain, op): _schema_defaults(domain, op, opsets[domain])})
         # The inliner wants the type of every input, and does not look at initializers.
         for t in typed.graph.initializer:
             typed.graph.value_info.append(
@@ -93,7 +95,7 @@ def _expand(
             )
         # Nor does it see that an input is left out.
         typed.graph.value_info.append(onnx.ValueInfoProto(name="", type=_ANY_TENSOR))
-        found = model.engine.inline(typed, op)
+        found = model.engine.inline(typed, op, domain)
         kept = [v for v in found.graph.value_info if v.name]
         found.graph.ClearField("value_info")
         found.graph.value_info.extend(kept)

@@ -36,7 +36,7 @@ def _inline(header: dict[str, Any], parts: Sequence[bytes]) -> Reply:
 
     model = onnx.load_model_from_string(parts[0])
     if header.get("op"):
-        names = [("", header["op"])]
+        names = [(header["domain"], header["op"])]
         model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
     else:
         model = onnx.inliner.inline_local_functions(model, convert_version=True)

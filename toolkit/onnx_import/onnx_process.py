@@ -71,9 +71,11 @@ class Onnx:
     def infer_shapes(self, model: onnx.ModelProto, *, strict: bool = False) -> onnx.ModelProto:
         return self._model("infer", {"strict": strict}, model)
 
-    def inline(self, model: onnx.ModelProto, op: str | None = None) -> onnx.ModelProto:
+    def inline(
+        self, model: onnx.ModelProto, op: str | None = None, domain: str = ""
+    ) -> onnx.ModelProto:
         """`model` without its own functions, or without the operator `op`, which is a function."""
-        return self._model("inline", {"op": op}, model)
+        return self._model("inline", {"op": op, "domain": domain}, model)
 
     def fold(self, model: onnx.ModelProto, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of `model`. Raises FoldedTooLarge, by the sum over all calls."""

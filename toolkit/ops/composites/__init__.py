@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from . import masks, ranges, sampling, selection, sums
+from . import fourier, masks, ranges, sampling, selection, sums
 from ._composite import Composite
 from .parameters import PARAMETERS, AtRunTime
 
 __all__ = ["COMPOSITES", "PARAMETERS", "AtRunTime"]
 
-_MODULES = (masks, ranges, sampling, selection, sums)
+_MODULES = (fourier, masks, ranges, sampling, selection, sums)
 COMPOSITES: dict[str, Composite] = {c.onnx: c for module in _MODULES for c in module.BUILT}
 """By ONNX name."""

@@ -89,6 +89,23 @@ def test_columns_read_features_that_exist(model, i):
 
 
 @pytest.mark.parametrize("i", EACH)
+def test_features_share_only_cuts_that_are_before_them_and_no_set(model, i):
+    p = model.ops[i].params
+    at = sections(p)["columns"]
+    words = struct.unpack_from(f"<{p['columns']}I", model.blob, at)
+    repeat, seen = 1 << 31 | 1 << 29, set()
+    for k, word in enumerate(words):
+        if word == 1 << 31:  # a mirror, which has no cuts of its own
+            own = next(w for w in reversed(words[:k]) if not w >> 31)
+            is_set = bool(own >> 29 & 1)
+            seen.add(is_set)
+            assert opens(with_blob(model, "I", at + 4 * k, repeat | 2)) != is_set
+            assert not opens(with_blob(model, "I", at + 4 * k, repeat | 3)), "no such feature"
+    assert seen == {False, True}
+    assert not opens(with_blob(model, "I", at, repeat)), "nothing to share"
+
+
+@pytest.mark.parametrize("i", EACH)
 def test_rows_of_leaves_lie_inside_the_entries(model, i):
     p = model.ops[i].params
     if not p["leaf_rows"]:

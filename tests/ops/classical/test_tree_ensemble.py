@@ -226,6 +226,19 @@ def random_forest(rng, targets, leaves, several):
     return Forest(4, targets, trees, rows_, np.zeros(targets, np.float32), TreeAggregate.Sum)
 
 
+def test_features_with_the_same_cuts_share_one_list():
+    """As whole numbers do; those with few cuts of their own do not."""
+    at = np.arange(40, dtype=np.int64)
+    splits = [Split(Question(i % 8, False, int(at[i // 2 % 20])), i + 1, ~0) for i in range(319)]
+    splits.append(Split(Question(7, True, 5), ~0, ~1))
+    made = encode(Forest(8, 1, [Tree(splits, 0)], [((0, 1.0),), ((0, 2.0),)], np.zeros(1, "f")))
+    assert made.fields["cuts"] == 20
+    splits = [Split(Question(i, False, 10 * i), i + 1 if i < 3 else ~1, ~0) for i in range(4)]
+    made = encode(Forest(4, 1, [Tree(splits, 0)], [((0, 1.0),), ((0, 2.0),)], np.zeros(1, "f")))
+    words = np.frombuffer(made.data, "<u4", made.fields["columns"])
+    assert made.fields["cuts"] == 4 and not np.any(words >> 31)
+
+
 @pytest.mark.parametrize("node_bytes", NODE_BYTES)
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("bits", [32, 16, 8])

@@ -14,6 +14,8 @@ from ._forest import Forest, LeafRow, Question, Tree
 
 FAR_IS_LEAF, BOTH_ARE_LEAVES, FLAGS = 1, 2, 2
 MEMBERS, NAN_LOW, MIRROR = 1 << 29, 1 << 30, 1 << 31
+REPEAT = MIRROR | MEMBERS
+"""Of a column of another feature, with the cuts of the last column that has its own."""
 NODE_BYTES = (3, 4, 8)
 _MOST_CUTS = {3: 255, 4: 255, 8: 8191}
 _MOST_COLUMNS = {3: 256, 4: 256, 8: 1 << 16}
@@ -36,8 +38,8 @@ def encode(forest: Forest, node_bytes: Sequence[int] = NODE_BYTES) -> Table:
     """
     plain = _leaf_values(forest)
     best: Table | None = None
-    for size, shared in product(node_bytes, (True, False)):
-        made = _encoded(forest, plain, size, shared)
+    for size, shared, one_list in product(node_bytes, (True, False), (False, True)):
+        made = _encoded(forest, plain, size, shared, one_list)
         if made is not None and (best is None or len(made.data) < len(best.data)):
             best = made
     if best is None:
@@ -66,10 +68,14 @@ def _leaves_of(tree: Tree) -> Iterator[int]:
 
 
 def _encoded(
-    forest: Forest, targets: list[int] | None, node_bytes: int, shared: bool
+    forest: Forest, targets: list[int] | None, node_bytes: int, shared: bool, one_list: bool
 ) -> Table | None:
+    """With leaves that all trees share or not, and one list of cuts for all features or one each;
+    None if that does not fit."""
     layouts = [_Layout(tree) for tree in forest.trees]
-    columns = _Columns(layouts, _MOST_CUTS[node_bytes])
+    columns = _Columns(layouts, _MOST_CUTS[node_bytes], one_list)
+    if one_list and not columns.is_one_list:
+        return None
     if len(columns.words) > _MOST_COLUMNS[node_bytes]:
         return None
     rank_bits, column_bits = columns.bits(node_bytes)
@@ -225,9 +231,12 @@ class _Layout:
 
 
 class _Columns:
-    """The ranks that a forest needs: of each feature by cuts, of sets, as NaN goes, mirrored."""
+    """The ranks that a forest needs: of each feature by cuts, of sets, as NaN goes, mirrored.
 
-    def __init__(self, layouts: Sequence[_Layout], most_cuts: int) -> None:
+    `one_list`: all features have the same cuts, if these are not too many; integers often have.
+    """
+
+    def __init__(self, layouts: Sequence[_Layout], most_cuts: int, one_list: bool) -> None:
         asked: dict[tuple[int, bool, tuple[int, ...] | None], dict[int, set[bool]]] = {}
         for layout in layouts:
             for q, mirrored in layout.questions():
@@ -236,16 +245,25 @@ class _Columns:
         self.words: list[int] = []
         self.cuts: list[int] = []
         self._most_rank = 0
+        self._has_list = False
         self._places: dict[tuple[Question, bool], tuple[int, int]] = {}
-        for (feature, nan_low, members), cuts in sorted(asked.items(), key=_order):
+        every = sorted({cut for of, cuts in asked.items() if of[2] is None for cut in cuts})
+        self.is_one_list = one_list = one_list and 0 < len(every) <= most_cuts
+        ordered_columns = sorted(asked.items(), key=_order)
+        if one_list:  # behind the list there are no other cuts
+            ordered_columns.sort(key=lambda item: item[0][2] is not None)
+        for (feature, nan_low, members), cuts in ordered_columns:
             word = feature | (NAN_LOW if nan_low else 0)
             if members is not None:
                 self._add(word | MEMBERS, list(members), [0], cuts, (feature, nan_low, members))
                 continue
-            ordered = sorted(cuts)
+            ordered = every if one_list else sorted(cuts)
+            if one_list and self._has_list:
+                word |= REPEAT
             for i in range(0, len(ordered), most_cuts):
                 some = ordered[i : i + most_cuts]
                 self._add(word, some, some, cuts, (feature, nan_low, None))
+                self._has_list = True
         if not self.words:
             self.words.append(0)
 
@@ -262,9 +280,10 @@ class _Columns:
         if len(keys) >= 1 << 13:
             raise ValueError(f"a set of {len(keys)} members: {(1 << 13) - 1} are supported")
         straight = len(self.words)
-        self.words.append(word | len(keys) << 16)
-        self.cuts += keys
-        if any(True in asked[cut] for cut in cuts):
+        repeats = word & REPEAT == REPEAT
+        self.words.append(word if repeats else word | len(keys) << 16)
+        self.cuts += [] if repeats else keys
+        if any(True in asked.get(cut, ()) for cut in cuts):
             self.words.append(MIRROR)
         for limit, cut in enumerate(cuts):
             q = Question(feature, nan_low, cut, members)

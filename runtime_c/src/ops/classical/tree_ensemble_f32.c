@@ -5,12 +5,16 @@
 static bool check_columns(const ek_fmt_tree_ensemble *p, const uint8_t *columns)
 {
     uint64_t cuts = 0;
+    bool members = true; /* the last column of its own cuts has, whose cuts none shares */
     for (uint32_t c = 0; c < p->columns; c++) {
         const uint32_t column = u32_at(columns, c), count = column >> FEATURE_BITS & ((1u << COUNT_BITS) - 1);
-        const bool mirror = column >> COLUMN_MIRROR;
+        const bool shared = shares_cuts(column), mirror = column >> COLUMN_MIRROR && !shared;
         if (mirror ? c == 0 : (column & 0xffff) >= p->features) return false;
-        if (!mirror && !is_wide(p) && count > NARROW_CUTS) return false;
-        if (!mirror) cuts += count;
+        if (shared && members) return false;
+        if (column >> COLUMN_MIRROR) continue;
+        if (!is_wide(p) && count > NARROW_CUTS) return false;
+        members = column >> COLUMN_MEMBERS & 1;
+        cuts += count;
     }
     return cuts == p->cuts;
 }
@@ -112,44 +116,47 @@ static int32_t key_of(const float *x, bool *nan)
 
 static uint32_t count_below(const int32_t *cuts, uint32_t count, int32_t key)
 {
-    const int32_t *first = cuts;
-    while (count) {
+    const int32_t *low = cuts; /* is below the key */
+    if (!count || *low >= key) return 0;
+    while (count > 1) {
         const uint32_t half = count >> 1;
-        const bool below = cuts[half] < key;
-        cuts += below ? half + 1 : 0;
-        count = below ? count - half - 1 : half;
+        if (low[half] < key) low += half;
+        count -= half;
     }
-    return (uint32_t)(cuts - first);
+    return (uint32_t)(low - cuts) + 1;
 }
 
 /* The rank of x in a column of `count` cuts. */
-static uint32_t rank_of(uint32_t column, const int32_t *cuts, uint32_t count, const float *x)
+static uint32_t rank_of(bool members, bool nan_low, const int32_t *cuts, uint32_t count, const float *x)
 {
-    const bool members = column >> COLUMN_MEMBERS & 1;
     bool nan;
     const int32_t key = key_of(x, &nan);
-    if (nan) return column >> COLUMN_NAN_LOW & 1 ? 0 : members ? 1 : count;
+    if (nan) return nan_low ? 0 : members ? 1 : count;
+    if (!members) return count_below(cuts, count, key);
     const uint32_t below = count_below(cuts, count, key);
-    return members ? below == count || cuts[below] != key : below;
+    return below == count || cuts[below] != key;
 }
 
 static void rank_features(const ek_node *n, const ek_fmt_tree_ensemble *p, const float *x)
 {
     const uint32_t *columns = (const uint32_t *)(const void *)at(n, p->table);
-    const int32_t *cuts = (const int32_t *)(const void *)(columns + p->columns);
+    const int32_t *cuts = (const int32_t *)(const void *)(columns + p->columns), *next = cuts;
     uint8_t *narrow = n->scratch;
     uint16_t *wide = n->scratch;
     uint32_t count = 0, rank = 0;
+    bool members = false;
     for (uint32_t c = 0; c < p->columns; c++) {
         const uint32_t column = columns[c];
-        if (column >> COLUMN_MIRROR) {
-            rank = count - rank;
-        } else {
+        if (!(column >> COLUMN_MIRROR)) {
+            members = column >> COLUMN_MEMBERS & 1;
             count = column >> FEATURE_BITS & ((1u << COUNT_BITS) - 1);
-            rank = rank_of(column, cuts, count, x + (column & 0xffff));
-            cuts += count;
-            count = column >> COLUMN_MEMBERS & 1 ? 1 : count;
+            cuts = next;
+            next += count;
         }
+        if (column >> COLUMN_MIRROR && !shares_cuts(column))
+            rank = (members ? 1 : count) - rank;
+        else
+            rank = rank_of(members, column >> COLUMN_NAN_LOW & 1, cuts, count, x + (column & 0xffff));
         if (is_wide(p))
             wide[c] = (uint16_t)rank;
         else
@@ -157,44 +164,69 @@ static void rank_features(const ek_node *n, const ek_fmt_tree_ensemble *p, const
     }
 }
 
-/* The leaf that a tree of nodes of three or four bytes comes to, counted from the tree's first. */
-static inline uint32_t walk(const uint8_t *node, const uint8_t *ranks, uint32_t bytes, uint32_t rank_bits,
-                            uint32_t column_bits)
+typedef struct node_bits {
+    uint32_t column_at, link_at, columns, limits; /* shifts and masks */
+} node_bits;
+
+/* The leaf that a tree comes to, counted from the tree's first: one function for each size of a node. */
+typedef uint32_t walk_fn(const uint8_t *node, const void *ranks, const node_bits *bits);
+
+static uint32_t walk_3(const uint8_t *node, const void *ranks, const node_bits *bits)
 {
-    const uint32_t column_at = FLAGS + rank_bits, link_at = column_at + column_bits;
-    const uint32_t columns = (1u << column_bits) - 1, limits = (1u << rank_bits) - 1;
+    const uint8_t *of = ranks;
+    const node_bits b = *bits;
     for (;;) {
-        const uint32_t w = word_of(node, bytes), link = w >> link_at;
-        const bool far = ranks[w >> column_at & columns] > (w >> FLAGS & limits);
-        if (!far && !(w & BOTH_ARE_LEAVES)) {
-            node += bytes;
+        const uint32_t w = word_of(node, 3), link = w >> b.link_at;
+        if (of[w >> b.column_at & b.columns] <= (w >> FLAGS & b.limits)) {
+            if (w & BOTH_ARE_LEAVES) return link;
+            node += 3;
         } else {
-            if (w & FAR_IS_LEAF) return link + (far && w & BOTH_ARE_LEAVES);
-            node += (size_t)link * bytes;
+            if (w & FAR_IS_LEAF) return link + (w >> 1 & 1);
+            node += (size_t)link * 3;
+        }
+    }
+}
+
+static uint32_t walk_4(const uint8_t *node, const void *ranks, const node_bits *bits)
+{
+    const uint8_t *of = ranks;
+    (void)bits;
+    for (;;) {
+        const uint32_t w = word_of(node, 4), link = w >> 18;
+        if (of[w >> 10 & 0xff] <= (w >> FLAGS & 0xff)) {
+            if (w & BOTH_ARE_LEAVES) return link;
+            node += 4;
+        } else {
+            if (w & FAR_IS_LEAF) return link + (w >> 1 & 1);
+            node += (size_t)link * 4;
         }
     }
 }
 
 /* Nodes of eight bytes: flags and link, limit and column. */
-static uint32_t walk_wide(const uint8_t *node, const uint16_t *ranks)
+static uint32_t walk_8(const uint8_t *node, const void *ranks, const node_bits *bits)
 {
+    const uint16_t *of = ranks;
+    (void)bits;
     for (;;) {
         const uint32_t w = word_of(node, 8), test = word_of(node + 4, 8), link = w >> FLAGS;
-        const bool far = ranks[test & 0xffff] > test >> 16;
-        if (!far && !(w & BOTH_ARE_LEAVES)) {
+        if (of[test & 0xffff] <= test >> 16) {
+            if (w & BOTH_ARE_LEAVES) return link;
             node += 8;
         } else {
-            if (w & FAR_IS_LEAF) return link + (far && w & BOTH_ARE_LEAVES);
+            if (w & FAR_IS_LEAF) return link + (w >> 1 & 1);
             node += (size_t)link * 8;
         }
     }
 }
 
-static uint32_t leaf_of(const ek_fmt_tree_ensemble *p, const uint8_t *node, const void *ranks)
+static walk_fn *walk_of(const ek_fmt_tree_ensemble *p, node_bits *bits)
 {
-    if (p->node_bytes == 4) return walk(node, ranks, 4, 8, 8);
-    if (p->node_bytes == 3) return walk(node, ranks, 3, p->rank_bits, p->column_bits);
-    return walk_wide(node, ranks);
+    bits->column_at = FLAGS + (uint32_t)p->rank_bits;
+    bits->link_at = bits->column_at + p->column_bits;
+    bits->columns = (1u << p->column_bits) - 1;
+    bits->limits = (1u << p->rank_bits) - 1;
+    return p->node_bytes == 3 ? walk_3 : p->node_bytes == 4 ? walk_4 : walk_8;
 }
 
 /* Where leaves are: entries of a value and a target, and which of them a leaf has. */
@@ -247,6 +279,11 @@ static void add_leaf(const ek_fmt_tree_ensemble *p, const leaf_tables *l, void *
         return;
     }
     const uint32_t row = l->rows[leaf], end = l->firsts[row + 1];
+    if (p->leaf_bytes == 1 && p->aggregate <= EK_TREE_AGGREGATE_AVERAGE) { /* as most classifiers have them */
+        uint32_t *const words = sums;
+        for (uint32_t e = l->firsts[row]; e < end; e++) words[l->targets[e]] += (uint32_t)((const int8_t *)l->values)[e];
+        return;
+    }
     for (uint32_t e = l->firsts[row]; e < end; e++) add_value(p, l->values, e, sums, l->targets[e]);
 }
 
@@ -289,6 +326,8 @@ static ek_status tree_ensemble_f32_run(const ek_node *n)
     const sections s = tree_ensemble_f32_lay_out(p);
     const uint8_t *trees = at(n, s.trees), *targets = at(n, s.targets);
     const leaf_tables tables = tables_of(n, p, &s);
+    node_bits bits;
+    walk_fn *const walk = walk_of(p, &bits);
     const float *x = ek_in(n, 0), *base = (const float *)(const void *)at(n, s.base);
     float *out = ek_out(n, 0);
     int32_t *integers = (int32_t *)(void *)((uint8_t *)n->scratch + rank_bytes(p));
@@ -303,7 +342,7 @@ static ek_status tree_ensemble_f32_run(const ek_node *n)
             uint32_t node_count, leaf_count;
             const uint32_t target = p->tree_targets ? u16_at(targets, t) : turn;
             sizes_of(p, trees, t, &node_count, &leaf_count);
-            add_leaf(p, &tables, sums, leaf + leaf_of(p, node, n->scratch), target);
+            add_leaf(p, &tables, sums, leaf + walk(node, n->scratch, &bits), target);
             node += (size_t)node_count * p->node_bytes;
             leaf += leaf_count;
             turn = turn + 1 < p->targets ? turn + 1 : 0;

@@ -79,6 +79,12 @@ static void sizes_of(const ek_fmt_tree_ensemble *p, const uint8_t *trees, uint32
     *leaves = is_wide(p) ? u32_at(trees, 2 * t + 1) : u16_at(trees, 2 * t + 1);
 }
 
+/* Whether the column is another feature's, with the cuts of the last column that has its own. */
+static bool shares_cuts(uint32_t column)
+{
+    return column >> COLUMN_MIRROR && (column >> COLUMN_MEMBERS & 1);
+}
+
 typedef struct fields {
     uint32_t flags, column, link;
 } fields;

@@ -9,7 +9,7 @@ import pytest
 
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format import model as m
-from edgekit.toolkit.format import names, program, reader, structs, writer
+from edgekit.toolkit.format import names, program, reader, strip, structs, writer
 from edgekit.toolkit.format.describe import op_type
 from edgekit.toolkit.format.schema import EQUALS, STRUCTS, DType, OpKind, Place
 
@@ -58,6 +58,17 @@ def test_what_is_written_is_read(made):
     assert reader.read(data) == made()
     assert writer.write(reader.read(data)) == data
     assert reader.empty_ports(data) == (made().empty_inputs, made().empty_outputs)
+
+
+def test_what_only_tools_read_is_stripped():
+    left = strip.stripped(full())
+    assert (left.provenance, left.pruned, left.states) == (m.Provenance(), {}, [])
+    assert not any(left.op_names[i] != f"#{i}" for i in range(len(left.ops)))
+    assert (left.inputs, left.outputs, left.starts) == (
+        full().inputs,
+        full().outputs,
+        full().starts,
+    )
 
 
 def test_the_same_model_gives_the_same_bytes():

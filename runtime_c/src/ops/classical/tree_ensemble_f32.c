@@ -164,12 +164,12 @@ static void rank_features(const ek_node *n, const ek_fmt_tree_ensemble *p, const
     }
 }
 
+/* How to read a node: shifts and masks, and a function for its size that gives the leaf that a tree comes to, counted
+ * from the tree's first. */
 typedef struct node_bits {
-    uint32_t column_at, link_at, columns, limits; /* shifts and masks */
+    uint32_t column_at, link_at, columns, limits;
+    uint32_t (*walk)(const uint8_t *node, const void *ranks, const struct node_bits *bits);
 } node_bits;
-
-/* The leaf that a tree comes to, counted from the tree's first: one function for each size of a node. */
-typedef uint32_t walk_fn(const uint8_t *node, const void *ranks, const node_bits *bits);
 
 static uint32_t walk_3(const uint8_t *node, const void *ranks, const node_bits *bits)
 {
@@ -220,13 +220,16 @@ static uint32_t walk_8(const uint8_t *node, const void *ranks, const node_bits *
     }
 }
 
-static walk_fn *walk_of(const ek_fmt_tree_ensemble *p, node_bits *bits)
+static node_bits bits_of(const ek_fmt_tree_ensemble *p)
 {
-    bits->column_at = FLAGS + (uint32_t)p->rank_bits;
-    bits->link_at = bits->column_at + p->column_bits;
-    bits->columns = (1u << p->column_bits) - 1;
-    bits->limits = (1u << p->rank_bits) - 1;
-    return p->node_bytes == 3 ? walk_3 : p->node_bytes == 4 ? walk_4 : walk_8;
+    const uint32_t column_at = FLAGS + (uint32_t)p->rank_bits;
+    return (node_bits){ .column_at = column_at,
+                        .link_at = column_at + p->column_bits,
+                        .columns = (1u << p->column_bits) - 1,
+                        .limits = (1u << p->rank_bits) - 1,
+                        .walk = p->node_bytes == 3   ? walk_3
+                                : p->node_bytes == 4 ? walk_4
+                                                     : walk_8 };
 }
 
 /* Where leaves are: entries of a value and a target, and which of them a leaf has. */
@@ -281,7 +284,8 @@ static void add_leaf(const ek_fmt_tree_ensemble *p, const leaf_tables *l, void *
     const uint32_t row = l->rows[leaf], end = l->firsts[row + 1];
     if (p->leaf_bytes == 1 && p->aggregate <= EK_TREE_AGGREGATE_AVERAGE) { /* as most classifiers have them */
         uint32_t *const words = sums;
-        for (uint32_t e = l->firsts[row]; e < end; e++) words[l->targets[e]] += (uint32_t)((const int8_t *)l->values)[e];
+        for (uint32_t e = l->firsts[row]; e < end; e++)
+            words[l->targets[e]] += (uint32_t)((const int8_t *)l->values)[e];
         return;
     }
     for (uint32_t e = l->firsts[row]; e < end; e++) add_value(p, l->values, e, sums, l->targets[e]);
@@ -326,8 +330,7 @@ static ek_status tree_ensemble_f32_run(const ek_node *n)
     const sections s = tree_ensemble_f32_lay_out(p);
     const uint8_t *trees = at(n, s.trees), *targets = at(n, s.targets);
     const leaf_tables tables = tables_of(n, p, &s);
-    node_bits bits;
-    walk_fn *const walk = walk_of(p, &bits);
+    const node_bits bits = bits_of(p);
     const float *x = ek_in(n, 0), *base = (const float *)(const void *)at(n, s.base);
     float *out = ek_out(n, 0);
     int32_t *integers = (int32_t *)(void *)((uint8_t *)n->scratch + rank_bytes(p));
@@ -342,7 +345,7 @@ static ek_status tree_ensemble_f32_run(const ek_node *n)
             uint32_t node_count, leaf_count;
             const uint32_t target = p->tree_targets ? u16_at(targets, t) : turn;
             sizes_of(p, trees, t, &node_count, &leaf_count);
-            add_leaf(p, &tables, sums, leaf + walk(node, n->scratch, &bits), target);
+            add_leaf(p, &tables, sums, leaf + bits.walk(node, n->scratch, &bits), target);
             node += (size_t)node_count * p->node_bytes;
             leaf += leaf_count;
             turn = turn + 1 < p->targets ? turn + 1 : 0;

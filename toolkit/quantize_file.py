@@ -13,7 +13,7 @@ from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
 from .accuracy.formatting import sentence
 from .accuracy.verdict import judged_on, verdict
 from .build import Kept, build_file, prove
-from .compress import remove_constant_channels
+from .compress import remove_constant_channels, store_weights, stored_layers
 from .errors import UserError
 from .evaluation.judging import Judging, input_specs
 from .evaluation.sample_checks import check_scale, note_of_ignored
@@ -255,9 +255,13 @@ class _Run:
         if done.shifts:
             how["absorbed"] = to_text(done.shifts)
         made = replace(self.provenance, options=as_text(how))
-        return lambda graph: build_file(
-            graph, made, {**(kept or {}), **remove_constant_channels(graph)}
-        )
+
+        def packed(graph: Graph) -> bytes:
+            gone = remove_constant_channels(graph)
+            store_weights(graph, self.request.compress)
+            return build_file(graph, made, {**(kept or {}), **gone})
+
+        return packed
 
     def pack(self) -> None:
         graph = self.done.graph
@@ -348,6 +352,7 @@ class _Run:
             ops=op_counts(written),
             observer=request.observer,
             effort=request.effort,
+            layers_stored=stored_layers(done.graph),
             samples=done.samples * self.batch,
             kept_samples=len(done.calibration.kept) * self.batch,
             seconds=round(perf_counter() - self.started, 3),

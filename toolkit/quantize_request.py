@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ..calibration import ImageOptions, SampleSource
 from .accuracy import MetricFunction
+from .compress import COMPRESSIONS, Compression
+from .errors import UserError
 from .model_files import Constants, Shapes
 from .progress import Progress, silent
 from .quantize import Budget
@@ -25,6 +27,7 @@ class QuantizeRequest:
     observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
     limit         takes the first so many samples
     report        an HTML file to write
+    compress      of compress.COMPRESSIONS: which weights the file holds in a Huffman code
     effort        of quantize.EFFORTS: "fast" does not search, "best" searches longer
     budget        limits, for which precisions are mixed
     targets       the devices that the file is for: limits of size hold on each of them, and what it
@@ -55,6 +58,7 @@ class QuantizeRequest:
     observer: str = "auto"
     weights: str = "int8"
     rounding: str = "auto"
+    compress: Compression = "fast"
     effort: str = "default"
     image: ImageOptions | None = None
     limit: int | None = None
@@ -73,3 +77,7 @@ class QuantizeRequest:
     frames: int | None = None
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.compress not in COMPRESSIONS:
+            raise UserError(f"no compress '{self.compress}'; there are: {', '.join(COMPRESSIONS)}")

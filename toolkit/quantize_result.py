@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .accuracy import Explanation
+from .compress import StoredLayer
 from .needs import Need
 from .quantize import Decision, Mixed
 from .quantize.mixed_precision.accuracy_floor import Promotion
@@ -26,6 +27,7 @@ class Quantized:
     the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
     `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
     that are unlike all others.
+    `layers_stored` are those whose weights lie behind a codec, `uses` how often a run takes each.
     `verdict` says it in words: the verdict, causes, what was promoted, what to do.
     `counted_bytes` is the file without provenance and names of operators, as budgets count it.
     """
@@ -55,6 +57,7 @@ class Quantized:
     below_floor: bool = False
     suspects: list[str] = field(default_factory=list)
     verdict: list[str] = field(default_factory=list)
+    layers_stored: list[StoredLayer] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {

@@ -10,7 +10,7 @@ from edgekit import targets
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.process import find
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
-from edgekit.toolkit.numerics import INT16, PRECISIONS, WEIGHT_TYPES
+from edgekit.toolkit.numerics import INT16, PRECISIONS, W8A8, WEIGHT_TYPES
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.weight_codecs import Storage
 from edgekit.toolkit.weight_codecs.packed import effective
@@ -22,7 +22,7 @@ MLPERF = (
     "mlperf_ad_autoencoder",
     "mlperf_sww_tcn",
 )
-LAYERS = ("int16", "int16x4", "int16x2", "int2")
+LAYERS = ("int16", "int16x4", "int16x2", "int2", "huffman")
 MODELS = Path(os.environ.get("EDGEKIT_MODELS", Path(__file__).parents[3] / "shared" / "models"))
 
 
@@ -60,11 +60,12 @@ def model_file(tmp_path_factory, digits):
 
 
 def _layers(name, folder):
-    """What has weights, on int16 also a product of two activations, on the Precision of this name.
+    """What has weights, on int16 also a product of two activations, on the Precision of this name;
+    "huffman" is int8 in a Huffman code.
 
     Weights of fewer than 8 bits are so where they can be: some in groups.
     """
-    precision = PRECISIONS[name]
+    precision = PRECISIONS.get(name, W8A8)
     kind, wide = WEIGHT_TYPES[precision.weight_bits], precision.activations == INT16
     rng = np.random.default_rng(0)
     nodes, sizes = [], {"stride": (1, 1), "dilation": (1, 1), "pads": (1, 1, 1, 1), "groups": 1}
@@ -92,6 +93,9 @@ def _layers(name, folder):
                 m = rng.integers(1, 17, (shape[0], -(-taps // 16))).astype(np.uint8)
                 attrs["storage"] = Storage(kind.codec, 16, m)
                 w = effective(w.reshape(shape[0], -1), 16, m).reshape(shape)
+        if name == "huffman":
+            attrs["storage"] = Storage("Huffman")
+            w = np.clip(np.rint(rng.laplace(0, 9, shape)), -127, 127).astype(np.int8)
         weights = constant(w, f"w{len(nodes)}", QuantParams(scales, axis=0))
         return node(op, [x, weights, constant(b, f"b{len(nodes)}")], 1e-4, **attrs)
 

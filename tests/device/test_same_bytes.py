@@ -27,7 +27,7 @@ DEVICES = [
 # What runs the portable code alone need not run all models.
 @pytest.mark.parametrize(
     ("name", "cpu", "model"),
-    [(*d, m) for d in DEVICES for m in (MODELS if targets.load(d[0]).tables else MODELS[:6])],
+    [(*d, m) for d in DEVICES for m in (MODELS if targets.load(d[0]).tables else MODELS[:7])],
 )
 def test_a_device_answers_with_the_hosts_bytes(ready, model_file, name, cpu, model):
     target = ready(name)

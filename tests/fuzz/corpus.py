@@ -25,6 +25,7 @@ from edgekit.toolkit.runtime.model import aligned as aligned_memory
 sys.path.insert(0, str(Path(__file__).parent))
 from classical import forests, kernels
 from file_maker import CASES, FORMS, FileMaker, indexed, long_chain, view
+from file_maker import geometry as geometry
 from functions import math_functions, scatters, selections
 from recurrent_layers import recurrent
 from tight import coarse, tightened
@@ -36,6 +37,7 @@ from weighted_layers import (
     pools,
     products,
 )
+from weighted_layers import convolution as convolution
 
 
 def binaries(f, form):

@@ -1,9 +1,13 @@
 """One operator of each form whose output has as many bytes as an input: it could lie there."""
 
 import numpy as np
+import weighted_layers
+from file_maker import geometry, indexed, shapes, view
+from weighted_layers import F32, S8, S16, activations, coded, float_params
 
 from edgekit.toolkit.format.model import NUMPY_OF
 from edgekit.toolkit.format.schema import DType, OpKind
+from edgekit.toolkit.format.structs import NO_BLOB
 
 NEVER = {"quantize_s8", "quantize_s16", "dequantize_s8", "dequantize_s16"}
 """Forms whose elements change their size, one for one."""
@@ -11,44 +15,44 @@ NEVER = {"quantize_s8", "quantize_s16", "dequantize_s8", "dequantize_s16"}
 
 def convolution(c, f, form):
     groups = 4 if form.kind == OpKind.DepthwiseConv2d else 1
-    g = c.geometry(4, 4, kernel=(3, 3), stride=(1, 1), pads=(1, 1), groups=groups)
-    c.convolution(f, form, g, 3 * 3 * 4 * 4 // groups)
+    g = geometry(4, 4, kernel=(3, 3), stride=(1, 1), pads=(1, 1), groups=groups)
+    weighted_layers.convolution(f, form, g, 3 * 3 * 4 * 4 // groups)
 
 
 def pool(c, f, form):
     dtype, p = form.element, {}
-    g = c.geometry(3, 3, kernel=(1, 1), stride=(1, 1), pads=(0, 0))
+    g = geometry(3, 3, kernel=(1, 1), stride=(1, 1), pads=(0, 0))
     if form.name == "avg_pool2d_s8":
-        p = {"table": f.requant(1, 0), "counts": 1, **c.S8}
+        p = {"table": f.requant(1, 0), "counts": 1, **S8}
     if form.name == "avg_pool2d_s16":
-        p = {"table": f.requant16(1, 0), "counts": 1, **c.S16}
+        p = {"table": f.requant16(1, 0), "counts": 1, **S16}
     if form.name == "avg_pool2d_f32":
-        p = {"counts": 0, **c.F32}
-    shape, _ = c.shapes(g)
+        p = {"counts": 0, **F32}
+    shape, _ = shapes(g)
     f.output(f.op(form, [f.input(dtype, *shape)], dtype, *shape, **g, **p))
 
 
 def fully_connected(c, f, form):
-    dtype, p = form.element, c.float_params(c.NO_BLOB)
+    dtype, p = form.element, float_params(NO_BLOB)
     if dtype not in (DType.Float32, DType.Float16):
-        dtype, p = c.activations(f, form, 6)
-    if form.codec:
-        p |= c.coded(form, 0, c.NO_BLOB)
+        dtype, p = activations(f, form, 6)
     real = dtype in (DType.Float32, DType.Float16)
     weights = f.floats(6, 6, dtype=dtype) if real else f.weights(6, 6)
     p |= {"rows": 5, "k": 6, "n": 6, "weights": weights}
+    if form.codec:
+        p |= coded(f, form, (6, 6), 0)
     f.output(f.op(form, [f.input(dtype, 5, 6)], dtype, 5, 6, **p))
 
 
 def mat_mul(c, f, form):
     dtype = form.element
     p = {"batch": 2, "rows": 4, "k": 4, "n": 4, "a_step": 16, "b_step": 16, "transpose_b": 1}
-    p |= c.F32
+    p |= F32
     if form.name == "mat_mul_s8":
         p |= {"multiplier": 2**30, "shift": -6, "a_zero": 3, "b_zero": 0, "output_zero": 1}
         p |= {"qmin": -128, "qmax": 127}
     if form.name == "mat_mul_s16":
-        p |= {"multiplier": 2**22, "shift": 38, **c.S16}
+        p |= {"multiplier": 2**22, "shift": 38, **S16}
     ab = [f.input(dtype, 2, 4, 4), f.input(dtype, 2, 4, 4)]
     f.output(f.op(form, ab, dtype, 2, 4, 4, **p))
 
@@ -64,23 +68,23 @@ def resize(c, f, form):
 def reduction(c, f, form):
     dtype = form.element
     more = {
-        "reduce_s8": {"multiplier": 2**30, "shift": -2, **c.S8},
-        "reduce_s16": {"multiplier": 5 << 20, "shift": 24, **c.S16},
-    }.get(form.name, c.F32)
-    f.output(f.op(form, [f.input(dtype, 6, 5)], dtype, 6, 5, **c.view(6, 1, 5), fn=0, **more))
+        "reduce_s8": {"multiplier": 2**30, "shift": -2, **S8},
+        "reduce_s16": {"multiplier": 5 << 20, "shift": 24, **S16},
+    }.get(form.name, F32)
+    f.output(f.op(form, [f.input(dtype, 6, 5)], dtype, 6, 5, **view(6, 1, 5), fn=0, **more))
 
 
 def arg_max(c, f, form):
     dtype = form.element
     axis = 4 // NUMPY_OF[dtype].itemsize
-    p = {**c.view(6, axis, 5), "is_min": 0, "last": 0}
+    p = {**view(6, axis, 5), "is_min": 0, "last": 0}
     f.output(f.op(form, [f.input(dtype, 6, axis, 5)], DType.Int32, 6, 5, **p))
 
 
 def movement(c, f, form):
     p = {
         "concat": {"outer": 2, "output_step": 12},
-        "pad": {**c.indexed(in_dims=(1, 1, 2, 12), before=(0,) * 4, out_dims=(1, 1, 2, 12)),
+        "pad": {**indexed(in_dims=(1, 1, 2, 12), before=(0,) * 4, out_dims=(1, 1, 2, 12)),
                      "element_bytes": 1, "mode": 0, "value": 0},
         "gather": {"outer": 1, "axis": 2, "inner_bytes": 12, "count": 2},
     }[form.name]  # fmt: skip
@@ -92,7 +96,7 @@ def movement(c, f, form):
 
 def where(c, f, form):
     every = (24, 12, 4, 1)
-    p = c.indexed(dims=(1, 2, 3, 4), condition=every, a=every, b=every)
+    p = indexed(dims=(1, 2, 3, 4), condition=every, a=every, b=every)
     given = [f.input(dtype, 2, 3, 4) for dtype in (DType.UInt8, DType.Int8, DType.Int8)]
     f.output(f.op(form, given, DType.Int8, 2, 3, 4, **p, element_bytes=1))
 

@@ -3,11 +3,9 @@
 import numpy as np
 from file_maker import FORMS, geometry, shapes
 
-from edgekit.toolkit.format.schema import (
-    DType,
-    OpKind,
-)
+from edgekit.toolkit.format.schema import DType, OpKind, WeightCodec
 from edgekit.toolkit.format.structs import NO_BLOB, float_bits
+from edgekit.toolkit.weight_codecs import Storage, encode
 
 S16 = {"qmin": -32767, "qmax": 32767}
 F32 = {"qmin": float_bits(-1e30), "qmax": float_bits(1e30)}
@@ -26,9 +24,19 @@ def float_params(table, limits=F32):
     return {"requant.table": table, **{f"requant.{k}": v for k, v in limits.items()}}
 
 
-def coded(form, group, multipliers):
-    """The codec's fields."""
-    return {"codec.id": form.codec, "codec.group": group, "codec.auxiliary": multipliers}
+def coded(f, form, shape, group, *, depthwise=False):
+    """The fields of weights [n, k] behind the form's codec, of which `group` share something."""
+    n, k = shape
+    if form.codec in (WeightCodec.Nibbles, WeightCodec.Crumbs):
+        multipliers = f.multipliers(n, -(-k // group)) if group else NO_BLOB
+        fields = f.weights(n * k), group, multipliers
+    else:
+        w = np.rint(f.rng.laplace(0, 6, shape)).astype(np.int8)
+        w[0] = f.rng.integers(-128, 128, k)  # others than the code has
+        found = encode(w, Storage(form.codec.name), depthwise=depthwise)
+        fields = f.constant(found.weights), found.group, f.constant(found.auxiliary)
+    names = ("weights", "codec.group", "codec.auxiliary")
+    return {"codec.id": form.codec, **dict(zip(names, fields, strict=True))}
 
 
 def activations(f, form, n):
@@ -43,8 +51,8 @@ def convolution(f, form, g, weights):
     into, out = shapes(g)
     if form.codec:
         dtype, requant = activations(f, form, out[-1])
-        p = {"weights": f.weights(weights), **requant}
-        p |= coded(form, 4, f.multipliers(weights))
+        shape = out[-1], weights // out[-1]
+        p = coded(f, form, shape, 4, depthwise=form.kind == OpKind.DepthwiseConv2d) | requant
         f.output(f.op(form, [f.input(dtype, *into)], dtype, *out, **g, **p))
     elif form.element is DType.Int8:
         # A transposed convolution has the biases of each phase of its stride.
@@ -99,8 +107,7 @@ def products(f, form):
     elif form.codec:
         for rows, group in (3, 0), (3, 3), (5, 2**16 - 1):
             dtype, requant = activations(f, form, 5)
-            p = {"rows": rows, "k": 7, "n": 5, "weights": f.weights(5, 4)}
-            p |= {**coded(form, group, f.multipliers(5, 3) if group else NO_BLOB), **requant}
+            p = {"rows": rows, "k": 7, "n": 5, **coded(f, form, (5, 7), group), **requant}
             f.output(f.op(form, [f.input(dtype, rows, 7)], dtype, rows, 5, **p))
     elif form == FORMS["fully_connected_s16"]:
         sizes = {"rows": 3, "k": 7, "n": 5}

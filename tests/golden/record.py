@@ -20,6 +20,7 @@ import onnx
 
 import edgekit
 from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.format.schema import DType
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 
@@ -83,6 +84,10 @@ def families(present):
     for form in corpus().CASES.values():
         name = corpus().maker_of(form).__name__
         if not present or form[1:] not in held:
+            if form.codec:  # weights are decoded to int8 for all activations
+                name = f"weights_{form.codec.name.lower()}"
+                if form.element is not DType.Int8:
+                    continue
             found.setdefault(form.name if name in names else name, []).append(form)
     return found
 

@@ -13,7 +13,7 @@ from edgekit.toolkit.runtime import Model, Session, kernel_tables
 
 HERE = Path(__file__).parent
 FILES = sorted((HERE / "answers").glob("*.npz"))
-LIMIT = 150_000
+LIMIT = 200_000
 
 
 def file_of(recorded):

@@ -233,7 +233,7 @@ def test_a_channel_has_a_table_that_is_there(corpus, form):
     assert not opens(with_blob(model, "B", last, 2))
 
 
-@pytest.mark.parametrize("form", [name for name, form in CASES.items() if form.codec])
+@pytest.mark.parametrize("form", [n for n in CASES if n.endswith(("-nibbles", "-crumbs"))])
 def test_multipliers_of_groups_are_1_to_16(corpus, form):
     model = corpus.one_operator(form)
     i = next(i for i, op in enumerate(model.ops) if op.params["codec.group"])

@@ -11,6 +11,7 @@ import click
 from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import costs, parts
+from ..compress import COMPRESSIONS
 from ..decibels import in_words
 from ..quantize import EFFORTS, OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
 from ..quantize.quality import ON_LOW_ACCURACY
@@ -66,6 +67,14 @@ EXIT_MISSED = 3
     show_default=True,
     help="Weight rounding: nearest, gptq (minimizes the layer's output error) or adaround (after "
     "the activation; slower). auto: gptq unless it reduces SQNR.",
+)
+@click.option(
+    "--compress",
+    type=click.Choice(COMPRESSIONS),
+    default="fast",
+    show_default=True,
+    help="Lossless Huffman code for weights, decoded as the device runs. small: wherever it saves "
+    "bytes. balanced: only where a run uses each weight at least 50 times. fast: nowhere.",
 )
 @click.option(
     "--effort",
@@ -164,6 +173,8 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
         f"{done.output}: {kib(done.file_bytes)}, {total} operators, {kept}, "
         f"{generic}arena {kib(done.arena_bytes)} ({done.seconds:.1f} s{effort})"
     )
+    if done.layers_stored:
+        _tell_storage(done)
     told = done.explanation
     same = told.samples == done.kept_samples and not done.held_out
     where = "SQNR" if same else f"Written file on {told.samples} of these samples:"
@@ -184,6 +195,17 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
         _tell_devices(done)
     elif done.targets:
         _tell_targets(done)
+
+
+def _tell_storage(done: pipeline.Quantized) -> None:
+    """What weights behind codecs take in the file."""
+    layers = done.layers_stored
+    count, stored = sum(s.weights for s in layers), sum(s.stored for s in layers)
+    codecs = ", ".join(sorted({s.codec.lower() for s in layers}))
+    people.print(
+        f"weights: {len(layers)} layers in codecs ({codecs}), {stored:,} bytes of {count:,} at "
+        f"8 bits, {8 * stored / count:.2f} bits a weight"
+    )
 
 
 def _tell_mixed(mixed: Mixed) -> None:

@@ -1,5 +1,13 @@
 """Ways to make an int8 graph smaller; one method a file."""
 
 from .constant_channels import remove_constant_channels
+from .weight_storage import COMPRESSIONS, Compression, StoredLayer, store_weights, stored_layers
 
-__all__ = ["remove_constant_channels"]
+__all__ = [
+    "COMPRESSIONS",
+    "Compression",
+    "StoredLayer",
+    "remove_constant_channels",
+    "store_weights",
+    "stored_layers",
+]

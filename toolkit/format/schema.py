@@ -120,6 +120,7 @@ class WeightCodec(IntEnum):
     Plain = 0
     Nibbles = 1
     Crumbs = 2
+    Huffman = 3
 
 
 class DistanceFn(IntEnum):

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from ..format.schema import OpKind, WeightCodec
 from ..numerics import WEIGHT_TYPES
 from ._codec import Codec, Encoded, Storage
+from .huffman import Huffman
 from .packed import Packed
 
 __all__ = ["CODECS", "Codec", "Encoded", "Storage", "encode", "stored_int8"]
 
 CODECS: Mapping[str, Codec] = {
-    w.codec: Packed(w.bits, w.limit) for w in WEIGHT_TYPES.values() if w.bits < 8
+    **{w.codec: Packed(w.bits, w.limit) for w in WEIGHT_TYPES.values() if w.bits < 8},
+    "Huffman": Huffman(),
 }
 """By name in WeightCodec; without Plain."""
 

@@ -117,6 +117,7 @@ enum {
     EK_WEIGHT_CODEC_PLAIN = 0,
     EK_WEIGHT_CODEC_NIBBLES = 1,
     EK_WEIGHT_CODEC_CRUMBS = 2,
+    EK_WEIGHT_CODEC_HUFFMAN = 3,
 };
 
 enum {
@@ -851,7 +852,7 @@ enum {
     X(NON_MAX_SUPPRESSION, FLOAT32, non_max_suppression_f32, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
-#define EK_CODECS(X) X(nibbles) X(crumbs)
+#define EK_CODECS(X) X(nibbles) X(crumbs) X(huffman)
 
 /* X(kind, name in the schema) of every kind. */
 #define EK_KINDS(X) \

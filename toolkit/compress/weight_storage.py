@@ -1,0 +1,99 @@
+"""Weights in the codec that takes the fewest bytes; their integers stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Literal, get_args
+
+from ..ir import Graph, Node
+from ..ops import definition, is_a
+from ..ops._weighted import WeightedOp, file_weights
+from ..ops.conv.conv2d import Conv2d, is_depthwise
+from ..ops.conv.conv_transpose2d import ConvTranspose2d
+from ..weight_codecs import Storage, encode
+from ..weight_codecs.huffman import default_group
+
+Compression = Literal["fast", "balanced", "small"]
+COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
+
+LEAST_USES = 50
+"""So often a run must use a weight for `balanced` to code it: about 12 instructions to decode it
+are then at most a tenth of its products on a small core."""
+LEAST_CHANNELS, LEAST_OF_OTHERS = 8, 4
+"""Channels of a block, as the runtime decodes them: of convolutions, of other operators."""
+
+
+@dataclass(frozen=True)
+class StoredLayer:
+    """The weights of one layer: how many, and their bytes in the file.
+
+    `uses` is how often a run multiplies by each: what a codec costs is the less for it.
+    """
+
+    node: str
+    op: str
+    codec: str
+    weights: int
+    stored: int
+    uses: int
+
+
+def store_weights(graph: Graph, how: Compression) -> None:
+    """Choose the storage of the weights of every node of `graph`, in place.
+
+    "fast" leaves them as they are; "balanced" and "small" put them in a Huffman code where that
+    saves bytes, "balanced" only those that a run uses LEAST_USES times.
+    """
+    for node in _codable(graph) if how != "fast" else ():
+        if how == "small" or _uses(node) >= LEAST_USES:
+            coded, size = _coded(node)
+            if size < _bytes(node, node.attrs.get("storage")):
+                node.attrs["storage"] = coded
+
+
+def stored_layers(graph: Graph) -> list[StoredLayer]:
+    """The layers of `graph` with weights behind a codec."""
+    return [
+        StoredLayer(n.name, n.op, s.codec, file_weights(n).size, _bytes(n, s), _uses(n))
+        for n in graph.nodes
+        if (s := n.attrs.get("storage")) is not None
+    ]
+
+
+def _codable(graph: Graph) -> Iterator[Node]:
+    """Nodes whose weights are integers that need no multipliers."""
+    for node in graph.nodes:
+        if not isinstance(definition(node.op), WeightedOp) or is_a(node, ConvTranspose2d):
+            continue
+        storage: Storage | None = node.attrs.get("storage")
+        plain = storage is None or (storage.multipliers is None and storage.codec != "Huffman")
+        if plain and node.input(0).dtype.kind == "i":
+            yield node
+
+
+def _uses(node: Node) -> int:
+    """How often a run multiplies by each weight."""
+    return prod(node.output.shape[:-1])
+
+
+def _coded(node: Node) -> tuple[Storage, int]:
+    weights, depthwise = file_weights(node), _is_depthwise(node)
+    count = len(weights) if depthwise else weights[0].size
+    whole = is_a(node, Conv2d) and not depthwise
+    least = LEAST_CHANNELS if whole else LEAST_OF_OTHERS
+    storage = Storage("Huffman", default_group(count, least))
+    return storage, _bytes(node, storage)
+
+
+def _bytes(node: Node, storage: Storage | None) -> int:
+    w = file_weights(node)
+    if storage is None:
+        return int(w.size)
+    found = encode(w.reshape(len(w), -1), storage, depthwise=_is_depthwise(node))
+    return int(found.weights.size) + (0 if found.auxiliary is None else int(found.auxiliary.size))
+
+
+def _is_depthwise(node: Node) -> bool:
+    return is_a(node, Conv2d) and is_depthwise(node)

@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[1]
 # What a C compiler may call by itself, and what we allow.
 FREESTANDING = {"memcpy", "memset", "memmove", "memcmp"}
 MATH = re.compile(
-    r"(exp|log|sqrt|tanh|erf|sin|cos|pow|floor|ceil|rint|nearbyint|round|fmod|fabs|expm1|log1p|fmin|fmax|copysign|frexp|ldexp)f?"
+    r"(exp|log|sqrt|a?tanh?|erf|a?sinh?|a?cosh?|pow|floor|ceil|rint|nearbyint|round|fmod|fabs|expm1|log1p|fmin|fmax|copysign|frexp|ldexp)f?"
 )
 HEADERS = sorted(p.name for p in (SOURCE / "include" / "edgekit").glob("*.h"))
 

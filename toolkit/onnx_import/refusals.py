@@ -11,7 +11,6 @@ _CONTROL = {"If", "Loop", "Scan"}
 _TEXT = {"StringNormalizer", "TfIdfVectorizer", "RegexFullMatch", "StringConcat", "StringSplit"}
 _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 _RANDOM |= {"RandomUniformLike"}
-_DYNAMIC = {"NonZero", "Unique", "Compress", "NonMaxSuppression"}
 
 
 def refusal(node: onnx.NodeProto) -> Problem:
@@ -40,11 +39,6 @@ def _reason(node: onnx.NodeProto) -> tuple[str, str]:
         return "strings are not supported", "do this step before the model"
     if op in _RANDOM:
         return "random values are not supported", "export the model for inference"
-    if op in _DYNAMIC:
-        return (
-            "the shape of its output depends on the values of its input",
-            "cut the model before it and do this step outside",
-        )
     if node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
         return f"operators of domain '{node.domain}' are unknown", "export with standard operators"
     return "the operator is not supported", "see docs/supported-ops.md"

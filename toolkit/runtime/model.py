@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from ..format.structs import size, unpack
 from ..ir import Array, Shape
 from ..numerics import BY_ONNX, INTEGERS, STRING, numpy_dtype
 from ..preprocessing import Preprocessing, preprocessing_of
+
+T = TypeVar("T")
 
 _CACHE_LINE = 64
 _NO_OP = 0xFFFFFFFF
@@ -109,7 +111,7 @@ class Model:
             lib.ek_output_count(self.handle), lib.ek_model_output, lib.ek_output_labels
         )
         self.empty_inputs, self.empty_outputs = self._empty_ports(data)
-        self.counted = counted_outputs(data)
+        self.counted = self._read(counted_outputs, data)
         self._names = self._op_names()
         self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
 
@@ -159,16 +161,24 @@ class Model:
             )
         return tuple(found)
 
+    def _read(self, part: Callable[[bytes], T], data: bytes) -> T:
+        """A part of the file that the runtime does not check."""
+        try:
+            return part(data)
+        except Exception as why:
+            raise UserError(f"{self.source}: corrupted .edge file ({why})") from why
+
     def _empty_ports(self, data: bytes) -> list[dict[str, Array]]:
         """By name, the arrays without elements of inputs and outputs that the runtime ignores."""
-        try:
-            found = [
+
+        def arrays(data: bytes) -> list[dict[str, Array]]:
+            return [
                 {io.name: np.zeros(io.shape, BY_ONNX[io.onnx_dtype].numpy) for io in ios}
                 for ios in empty_ports(data)
                 if all(0 in io.shape for io in ios)
             ]
-        except Exception as why:
-            raise UserError(f"{self.source}: corrupted .edge file ({why})") from why
+
+        found = self._read(arrays, data)
         if len(found) < 2:
             raise UserError(f"{self.source}: corrupted .edge file (an empty port has elements)")
         return found

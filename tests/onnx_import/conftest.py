@@ -16,6 +16,8 @@ from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.passes import DEFAULT, run_passes
 from edgekit.toolkit.runtime import Session
 
+from .quantized_models import RNG, START
+
 Ports = Mapping[str, tuple[Any, ...]]
 
 
@@ -70,3 +72,9 @@ def agree() -> Callable[..., None]:
                 np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-5)
 
     return check
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    """What a test draws does not depend on the tests before it."""
+    RNG.bit_generator.state = START

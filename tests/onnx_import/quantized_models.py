@@ -18,6 +18,8 @@ from edgekit.toolkit.quantize import as_given
 from edgekit.toolkit.runtime import Session
 
 RNG = np.random.default_rng(3)
+"""Starts anew for each test (conftest.py), whichever run before it."""
+START = RNG.bit_generator.state
 
 
 class Maker:

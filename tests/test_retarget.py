@@ -20,7 +20,8 @@ from edgekit.toolkit.format.schema import Place
 from edgekit.toolkit.format.structs import NO_BLOB
 from edgekit.toolkit.format.tables import is_tight, table_of
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.retarget import _lifetimes, retarget
+from edgekit.toolkit.plan.records import lifetimes
+from edgekit.toolkit.retarget import retarget
 from edgekit.toolkit.runtime import Model, Planner
 
 PLANS = sorted({targets.load(n).plan for n in targets.names()} - {""})
@@ -187,7 +188,7 @@ def test_views_that_nothing_reads_take_no_memory(file, plan):
     halves = [replace(t, shape=(t.nbytes // 2,)) for t in made if t.place == Place.Arena]
     for unread in (*([half] for half in halves), halves):
         more = replace(before, tensors=[*before.tensors, *unread])
-        first, last = _lifetimes(more)
+        first, last = lifetimes(more)
         added = range(len(before.tensors), len(more.tensors))
         assert all(0 < first[i] == last[i] <= len(before.ops) for i in added)
         packed = read(retarget(write(more), more, plan))

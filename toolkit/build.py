@@ -30,13 +30,12 @@ from .ir import Array, Graph, Node, Port, Value
 from .ops import definition
 from .ops._opdef import Lowered
 from .ops.convert.fake_quantize import spelled_out
-from .plan import TRIES, Buffer, place_with_scratch, schedule
+from .plan import ARENA_ALIGN, TRIES, Buffer, placed, schedule
 from .plan.buffers import assign, runs_nothing
 from .plan.stores import with_stores
 from .runtime import Model, OpForm, Session, scratch_bytes
 from .state import real_zero
 
-ARENA_ALIGN = 16
 MAX_RANK = 8
 """Dimensions of a tensor that the runtime opens."""
 
@@ -116,15 +115,15 @@ class _Tensors:
     def __init__(self, blob: _Blob, places: Mapping[Value, tuple[Place, int]]) -> None:
         self.records: list[TensorRecord] = []
         self._blob, self._places = blob, places
-        self._known: dict[Value, int] = {}
+        self.known: dict[Value, int] = {}
 
     def __call__(self, value: Value | None) -> int:
         if value is None:
             return ABSENT
-        if value not in self._known:
-            self._known[value] = len(self.records)
+        if value not in self.known:
+            self.known[value] = len(self.records)
             self.records.append(self._record(value))
-        return self._known[value]
+        return self.known[value]
 
     def _record(self, value: Value) -> TensorRecord:
         if value.const is None:
@@ -255,13 +254,10 @@ def _plan(
     buffers, buffer_of = assign(graph, order)
     held, persistent = _persistent(graph, buffers, buffer_of)
     buffers = [Buffer(0, 0, 0) if i in held else b for i, b in enumerate(buffers)]
-    scratch = {at: step.scratch for at, step in steps.items()}
-    layout, scratch_at = place_with_scratch(buffers, scratch, ARENA_ALIGN, tries)
-
     index = _Tensors(
         blob,
         {
-            v: (Place.Persistent, held[i]) if i in held else (Place.Arena, layout.offsets[i])
+            v: (Place.Persistent, held[i]) if i in held else (Place.Arena, 0)
             for v, i in buffer_of.items()
         },
     )
@@ -273,18 +269,16 @@ def _plan(
             tuple(index(v) for v in step.lowered.operands),
             tuple(index(v) for v in step.node.outputs),
             dict(step.lowered.params),
-            scratch_at.get(at, 0),
-            step.scratch,
         )
-        for at, step in steps.items()
+        for step in steps.values()
     ]
     outputs = _outputs(graph.outputs, index)
     memory = Memory(
         macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
-        arena_bytes=layout.total,
-        scratch_bytes=max(scratch.values(), default=0),
+        arena_bytes=0,
+        scratch_bytes=0,
         persistent_bytes=persistent,
-        arena_bound_bytes=layout.bound,
+        arena_bound_bytes=0,
     )
     states = [StateRecord(s.input, s.output, index(s.held)) for s in graph.states if s.input]
     starts = {}
@@ -299,7 +293,7 @@ def _plan(
         for i, step in enumerate(steps.values())
         if step.node.output in kept
     }
-    return EdgeModel(
+    model = EdgeModel(
         index.records,
         ops,
         inputs,
@@ -313,6 +307,9 @@ def _plan(
         empty_inputs=[IoRecord(p.name, 0, p.onnx_dtype, p.shape) for p in graph.empty_inputs],
         empty_outputs=[IoRecord(p.name, 0, p.onnx_dtype, p.shape) for p in graph.empty_outputs],
     )
+    arena = {index(v): i for v, i in buffer_of.items() if i not in held and v in index.known}
+    scratch = [(at, step.scratch) for at, step in steps.items()]
+    return placed(model, buffers, arena, scratch, tries)
 
 
 def _persistent(

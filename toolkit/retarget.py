@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .build import ARENA_ALIGN
 from .errors import UserError
-from .format.model import ABSENT, EdgeModel, OpRecord
+from .format.model import EdgeModel, OpRecord
 from .format.schema import BLOB_FIELDS, OPTIONAL, Place
 from .format.structs import NO_BLOB, pack
 from .format.tables import WIDE, is_tight, table_of
 from .format.writer import write
-from .plan import Buffer, place_with_scratch
+from .plan import ARENA_ALIGN, placed
+from .plan.records import assigned
 from .runtime import Model, OpForm, Planner
 
 
@@ -105,72 +105,9 @@ def _repack(model: EdgeModel, packed: list[bytes]) -> EdgeModel:
 
 
 def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:
-    """Place tensors and the plan's scratch anew. Tensors that are alive together in the same bytes
-    are one buffer under two names, and stay so."""
-    first, last = _lifetimes(model)
-    arena = [i for i, t in enumerate(model.tensors) if t.place == Place.Arena]
-    buffer_of: dict[int, int] = {}
-    buffers: list[Buffer] = []
-    alive: list[int] = []
-    for i in sorted(arena, key=lambda i: first[i]):
-        size = model.tensors[i].nbytes
-        alive = [j for j in alive if last[j] >= first[i]]
-        shared = next((j for j in alive if _overlap(model, i, j)), None)
-        alive.append(i)
-        if shared is None:
-            buffer_of[i] = len(buffers)
-            buffers.append(Buffer(size, first[i], last[i]))
-            continue
-        at = buffer_of[i] = buffer_of[shared]
-        b = buffers[at]
-        buffers[at] = Buffer(max(b.size, size), min(b.first, first[i]), max(b.last, last[i]))
+    """Place tensors and the plan's scratch anew."""
     scratch = [
         planner.scratch_bytes(OpForm(op.kind, model.element(op), pack(op.kind.name, op.params)))
         for op in model.ops
     ]
-    layout, scratch_at = place_with_scratch(buffers, dict(enumerate(scratch, 1)), ARENA_ALIGN)
-    tensors = list(model.tensors)
-    for i, b_index in buffer_of.items():
-        tensors[i] = replace(tensors[i], offset=layout.offsets[b_index])
-    ops = [
-        replace(op, scratch_bytes=size, scratch_offset=scratch_at.get(step, 0))
-        for step, (op, size) in enumerate(zip(model.ops, scratch, strict=True), 1)
-    ]
-    memory = replace(
-        model.memory,
-        arena_bytes=layout.total,
-        scratch_bytes=max(scratch, default=0),
-        arena_bound_bytes=layout.bound,
-    )
-    return replace(model, tensors=tensors, ops=ops, memory=memory)
-
-
-def _lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
-    """First and last step of each tensor: inputs from 0, outputs past the last operator."""
-    first: dict[int, int] = {io.tensor: 0 for io in model.inputs}
-    last: dict[int, int] = {io.tensor: 0 for io in model.inputs}
-    for step, op in enumerate(model.ops, 1):
-        for i in (*op.inputs, *op.outputs):
-            if i != ABSENT:
-                first.setdefault(i, step)
-                last[i] = step
-    end = len(model.ops) + 1
-    for io in model.outputs:
-        first.setdefault(io.tensor, end)
-        last[io.tensor] = end
-    # What no operator writes is a view of the memory of another tensor, as an output may be. It
-    # begins with what was written there before it is read, and if nothing reads it, ends there.
-    written = {i: step for step, op in enumerate(model.ops, 1) for i in op.outputs if i != ABSENT}
-    for i in range(len(model.tensors)):
-        if i not in written and first.get(i, end):
-            before = first.get(i, end)
-            steps = [s for j, s in written.items() if s < before and _overlap(model, i, j)]
-            first[i] = max(steps, default=0)
-            last.setdefault(i, first[i])
-    return first, last
-
-
-def _overlap(model: EdgeModel, i: int, j: int) -> bool:
-    a, b = model.tensors[i], model.tensors[j]
-    same = a.place == b.place
-    return same and a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes
+    return placed(model, *assigned(model), list(enumerate(scratch, 1)))

@@ -19,7 +19,7 @@ from .conftest import MLPERF
 
 LOADER = Path(__file__).parent / "hexagon" / "load.c"
 FAMILY = targets.FOLDER / "hexagon_hvx"
-MODELS = ("digits", "int16", *MLPERF, "mobilenet_v1_025_224")
+MODELS = ("digits", "int16", "int2", *MLPERF, "mobilenet_v1_025_224")
 CONVOLUTIONS = {OpKind.Conv2d, OpKind.DepthwiseConv2d}
 
 # The collection's loader leaves files to the garbage collector.

@@ -10,13 +10,14 @@ import numpy as np
 
 from ...calibration import Samples
 from ..accuracy.compare import Runner
-from ..build import ARENA_ALIGN, open_once
+from ..build import open_once
 from ..errors import UserError
 from ..format.model import EdgeModel, IoRecord
 from ..format.schema import Place
 from ..format.writer import write
 from ..ir import Array, Graph
 from ..numerics import numpy_dtype
+from ..plan import ARENA_ALIGN
 from ..runtime import IoInfo
 from ..state import mark_states, plain_pairs
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..format.describe import macs
 from ..format.model import DTYPE_OF
 from ..format.schema import BLOB_FIELDS, FORMS, STRUCTS, OpKind
 from ..format.structs import NO_BLOB, float_bits
@@ -243,9 +244,15 @@ class OpDef(ABC):
             return f"{self.name} has no {precision.activations} form"
         return self.integer_problem(node)
 
+    def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]] | None:
+        """The kind of a sum of products and the parameters that say how many there are, as `lower`
+        has them; None for what is none."""
+        return None
+
     def macs(self, node: Node) -> int:
         """Multiply-accumulates of a run, padding counted; 0 for what is no sum of products."""
-        return 0
+        sizes = self.sizes(node)
+        return 0 if sizes is None else macs(*sizes)
 
     def sums_channels(self, node: Node) -> bool:
         """Whether each output sums over all channels of the input, times weights."""

@@ -127,10 +127,6 @@ class WeightedOp(OpDef):
     precisions = integer_precisions(*INTEGERS)
     reals = (FLOAT, HALF)
 
-    def macs(self, node: Node) -> int:
-        w = node.input(1)
-        return node.output.type.size * (w.type.size // w.shape[0])
-
     @abstractmethod
     def accumulate(self, node: Node, x: Array) -> Ints:
         """sum(w * (x - input zero)) for the whole output [..., n], nothing where no tap is."""

@@ -1,6 +1,7 @@
 """When each operator runs, and where each tensor lives while it is needed."""
 
-from .memory import TRIES, Buffer, Layout, place, place_with_scratch
+from .memory import TRIES, Buffer, Layout, place
+from .placed import ARENA_ALIGN, placed
 from .schedule import schedule
 
-__all__ = ["TRIES", "Buffer", "Layout", "place", "place_with_scratch", "schedule"]
+__all__ = ["ARENA_ALIGN", "TRIES", "Buffer", "Layout", "place", "placed", "schedule"]

@@ -8,7 +8,7 @@ mostly does. Deterministic: the random source has a fixed seed.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 TRIES = 400
@@ -84,16 +84,6 @@ def place(buffers: Sequence[Buffer], align: int, tries: int = TRIES) -> Layout:
         if found[0] <= best[0]:
             best, best_order = found, order
     return Layout(best[1], best[0], bound)
-
-
-def place_with_scratch(
-    buffers: Sequence[Buffer], scratch: Mapping[int, int], align: int, tries: int = TRIES
-) -> tuple[Layout, dict[int, int]]:
-    """As `place`, and the offset of the scratch of each step that needs any, by step; `scratch`
-    has its bytes."""
-    needed = {step: size for step, size in scratch.items() if size}
-    layout = place([*buffers, *(Buffer(n, s, s) for s, n in needed.items())], align, tries)
-    return layout, dict(zip(needed, layout.offsets[len(buffers) :], strict=True))
 
 
 def _alive_together(buffers: Sequence[Buffer]) -> list[list[int]]:

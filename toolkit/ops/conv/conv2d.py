@@ -110,11 +110,13 @@ class Conv2d(WeightedOp):
             return flat[: kh * kw * o].reshape(kh, kw, o).transpose(2, 0, 1)[..., None]
         return flat[: o * kh * kw * c].reshape(o, kh, kw, c)
 
+    def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]]:
+        kind = OpKind.DepthwiseConv2d if is_depthwise(node) else OpKind.Conv2d
+        return kind, geometry(node)
+
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        w, x, depthwise = file_weights(node), node.input(0), is_depthwise(node)
-        kind = OpKind.DepthwiseConv2d if depthwise else OpKind.Conv2d
-        params = geometry(node)
-        params |= add_weights(node, blob, w.reshape(len(w), -1), depthwise=depthwise)
+        w, x, (kind, params) = file_weights(node), node.input(0), self.sizes(node)
+        params |= add_weights(node, blob, w.reshape(len(w), -1), depthwise=is_depthwise(node))
         return Lowered(kind, params | self.add_tail(node, blob), [x])
 
 

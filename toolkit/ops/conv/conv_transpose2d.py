@@ -79,9 +79,8 @@ class ConvTranspose2d(WeightedOp):
             raise ValueError(f"{node.op}: an output of {h} x {width} from {x}")
         return [TensorType(x.dtype, (x.shape[0], h, width, w.shape[0]))]
 
-    def macs(self, node: Node) -> int:
-        x = node.input(0)
-        return x.type.size // x.shape[-1] * node.input(1).type.size
+    def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]]:
+        return OpKind.ConvTranspose2d, geometry(node)
 
     def accumulate(self, node: Node, x: Array) -> Ints:
         quant = node.input(0).quant
@@ -128,8 +127,9 @@ class ConvTranspose2d(WeightedOp):
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x = file_weights(node), node.input(0)
         ordered = np.concatenate([w[:, ky][:, :, kx].ravel() for ky, kx in _phases(node)])
-        params = geometry(node) | {"weights": blob.add(ordered)} | self.add_tail(node, blob)
-        return Lowered(OpKind.ConvTranspose2d, params, [x])
+        kind, params = self.sizes(node)
+        params |= {"weights": blob.add(ordered)} | self.add_tail(node, blob)
+        return Lowered(kind, params, [x])
 
 
 def _phases(node: Node) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

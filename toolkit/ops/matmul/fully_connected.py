@@ -85,15 +85,14 @@ class FullyConnected(WeightedOp):
         n, k = int(params["n"]), int(params["k"])
         return flat[: n * k].reshape(n, k)
 
+    def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]]:
+        n, k = node.input(1).shape
+        return OpKind.FullyConnected, {"rows": prod(node.input(0).shape[:-1]), "k": k, "n": n}
+
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        w, x = file_weights(node), node.input(0)
-        params: dict[str, int | float] = {
-            "rows": prod(x.shape[:-1]),
-            "k": w.shape[1],
-            "n": w.shape[0],
-        }
-        params |= add_weights(node, blob, w)
-        return Lowered(OpKind.FullyConnected, params | self.add_tail(node, blob), [x])
+        kind, params = self.sizes(node)
+        params |= add_weights(node, blob, file_weights(node))
+        return Lowered(kind, params | self.add_tail(node, blob), [node.input(0)])
 
 
 def _as_bias(c: Value | None, beta: float, n: int) -> Array | None:

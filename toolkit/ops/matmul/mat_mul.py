@@ -51,8 +51,20 @@ class MatMul(OpDef):
         lead = np.broadcast_shapes(lead_a, lead_b)
         return [TensorType(a.dtype, (*lead, a.shape[-2], _k_n(node)[1]))]
 
-    def macs(self, node: Node) -> int:
-        return node.output.type.size * node.input(0).shape[-1]
+    def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]]:
+        a, b = node.input(0), node.input(1)
+        k, n = _k_n(node)
+        rows, batch_a, batch_b = a.shape[-2], prod(a.shape[:-2]), prod(b.shape[:-2])
+        if batch_b == 1:  # one b for all: their rows are one matrix
+            rows, batch_a = rows * batch_a, 1
+        return OpKind.MatMul, {
+            "batch": max(batch_a, batch_b),
+            "rows": rows,
+            "k": k,
+            "n": n,
+            "a_step": rows * k if batch_a > 1 else 0,
+            "b_step": k * n if batch_b > 1 else 0,
+        }
 
     def integer_problem(self, node: Node) -> str | None:
         k = node.input(0).shape[-1]
@@ -94,23 +106,11 @@ class MatMul(OpDef):
         return [fixed_point.requantize(acc, m, shift, qy.zero_point, qmin, qmax)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        a, b = node.input(0), node.input(1)
-        k, n = _k_n(node)
-        rows, batch_a, batch_b = a.shape[-2], prod(a.shape[:-2]), prod(b.shape[:-2])
-        if batch_b == 1:  # one b for all: their rows are one matrix
-            rows, batch_a = rows * batch_a, 1
-        params: dict[str, int | float] = {
-            "batch": max(batch_a, batch_b),
-            "rows": rows,
-            "k": k,
-            "n": n,
-            "a_step": rows * k if batch_a > 1 else 0,
-            "b_step": k * n if batch_b > 1 else 0,
-            "transpose_b": int(node.attrs.get("transpose_b", False)),
-        }
+        a, b, (kind, params) = node.input(0), node.input(1), self.sizes(node)
+        params["transpose_b"] = int(node.attrs.get("transpose_b", False))
         act = Activation.of(node)
         if a.dtype == np.float32:
-            return Lowered(OpKind.MatMul, params | act.limits(None), [a, b])
+            return Lowered(kind, params | act.limits(None), [a, b])
         if problem := self.accumulator_problem(node):
             raise ValueError(f"{self.name} '{node.name}': {problem}")
         y = node.output.quant
@@ -120,7 +120,7 @@ class MatMul(OpDef):
         if a.dtype == np.int8:
             zeros = (a.quant.zero_point, b.quant.zero_point, y.zero_point)
             params["a_zero"], params["b_zero"], params["output_zero"] = zeros
-        return Lowered(OpKind.MatMul, params, [a, b])
+        return Lowered(kind, params, [a, b])
 
 
 def _k_n(node: Node) -> tuple[int, int]:

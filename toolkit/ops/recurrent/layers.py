@@ -75,9 +75,12 @@ class Recurrent(OpDef):
         }  # fmt: skip
         return [types[bit] for bit in node.attrs["gives"]]
 
-    def macs(self, node: Node) -> int:
+    def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]]:
         steps, batch, _ = node.input(0).shape
-        return steps * batch * node.input(OPERANDS).type.size
+        hidden = node.input(OPERANDS).shape[1]
+        return OpKind.Recurrent, {
+            "steps": steps, "batch": batch, "hidden": hidden, "cell": node.attrs["cell"],
+        }  # fmt: skip
 
     def integer_problem(self, node: Node) -> str | None:
         functions: tuple[CellFunction, ...] = node.attrs["functions"]
@@ -129,16 +132,14 @@ class Recurrent(OpDef):
         assert weights.const is not None
         flags: int = sum(flag for name, flag in FLAGS.items() if attrs[name])
         functions: tuple[CellFunction, ...] = attrs["functions"]
-        params: dict[str, int | float] = {
-            "steps": x.shape[0], "batch": x.shape[1], "hidden": weights.shape[1],
-            "cell": attrs["cell"], "gives": sum(attrs["gives"]),
-            "functions": sum(f.fn << 8 * i for i, f in enumerate(functions)),
-        }  # fmt: skip
+        kind, params = self.sizes(node)
+        params["gives"] = sum(attrs["gives"])
+        params["functions"] = sum(f.fn << 8 * i for i, f in enumerate(functions))
         operands = node.inputs[:OPERANDS]
         if x.dtype != np.float32:
             fixed = fixed_of(node)
             params |= fixed.fields(blob)
-            return Lowered(OpKind.Recurrent, params | {"flags": flags}, operands)
+            return Lowered(kind, params | {"flags": flags}, operands)
         bias, peepholes = (None if v is None else v.const for v in node.inputs[5:7])
         numbers = np.zeros(7)
         for i, f in enumerate(functions):
@@ -153,7 +154,7 @@ class Recurrent(OpDef):
             "requant.table": NO_BLOB if bias is None else blob.add(bias.astype("<f4")),
         }  # fmt: skip
         limits = {f"requant.{k}": v for k, v in Activation().limits(None).items()}
-        return Lowered(OpKind.Recurrent, params | limits | WIDE, operands)
+        return Lowered(kind, params | limits | WIDE, operands)
 
 
 def _bounded(node: Node) -> bool:

@@ -1,0 +1,40 @@
+"""A file with its tensors and scratch in the arena: the last step of `build` and of `retarget`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..format.model import EdgeModel
+from .memory import TRIES, Buffer, place
+
+ARENA_ALIGN = 16
+
+
+def placed(
+    model: EdgeModel,
+    buffers: Sequence[Buffer],
+    buffer_of: Mapping[int, int],
+    scratch: Sequence[tuple[int, int]],
+    tries: int = TRIES,
+) -> EdgeModel:
+    """`model` with each tensor of `buffer_of` where its buffer lies, and scratch for each operator:
+    (its step, as the buffers count them, and the bytes)."""
+    needed = [i for i, (_, size) in enumerate(scratch) if size]
+    own = [Buffer(scratch[i][1], scratch[i][0], scratch[i][0]) for i in needed]
+    layout = place([*buffers, *own], ARENA_ALIGN, tries)
+    scratch_at = dict(zip(needed, layout.offsets[len(buffers) :], strict=True))
+    tensors = list(model.tensors)
+    for i, b in buffer_of.items():
+        tensors[i] = replace(tensors[i], offset=layout.offsets[b])
+    ops = [
+        replace(op, scratch_bytes=size, scratch_offset=scratch_at.get(i, 0))
+        for i, (op, (_, size)) in enumerate(zip(model.ops, scratch, strict=True))
+    ]
+    memory = replace(
+        model.memory,
+        arena_bytes=layout.total,
+        scratch_bytes=max((size for _, size in scratch), default=0),
+        arena_bound_bytes=layout.bound,
+    )
+    return replace(model, tensors=tensors, ops=ops, memory=memory)

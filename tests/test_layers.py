@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from edgekit.toolkit.numerics import ELEMENTS, PRECISIONS
 from edgekit.toolkit.ops import ALL
 
 ROOT = Path(__file__).parent.parent
@@ -230,6 +231,30 @@ def test_names_of_operators_get_no_more_in_the_toolkit():
         if isinstance(node, ast.Constant) and node.value in ALL
     ]
     assert len(found) == OPERATOR_NAMES, found
+
+
+NAMES_OF_TYPES = 2
+"""Names of numeric types as literals outside numerics.py: lower it where they get fewer. These are
+the name of a rewrite and that of an option."""
+
+
+def test_names_of_numeric_types_stand_in_numerics():
+    """Others take them from there, and iterate over its lists."""
+    names = {*PRECISIONS, *(e.name for e in ELEMENTS)} - {"bool"}
+    own = r"(?:np\.int{0}|DType\.Int{0}|(?<![.\w])INT{0})\b"
+    both = re.compile(f"(?s)(?=.*{own.format(8)}).*{own.format(16)}")
+    literals, lists = [], []
+    for path in sorted((ROOT / "toolkit").rglob("*.py")):
+        if path.name in ("schema.py", "numerics.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.Constant) and node.value in names:
+                literals.append(f"{where}: {node.value}")
+            if isinstance(node, ast.Tuple | ast.List | ast.Set):
+                lists += [f"{where}: {text}" for text in [ast.unparse(node)] if both.search(text)]
+    assert len(literals) == NAMES_OF_TYPES, literals
+    assert not lists
 
 
 def test_the_graph_knows_only_numpy():

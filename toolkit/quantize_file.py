@@ -32,6 +32,7 @@ from .model_files import (
     provenance_of,
 )
 from .needs import Devices, Need, needs
+from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
@@ -211,14 +212,14 @@ class _Run:
     @property
     def rounding(self) -> str:
         """How weights of mixed precision are rounded."""
-        fast = self.request.effort == "fast" and self.request.weights == "int8"
+        fast = self.request.effort == "fast" and self.request.weights == W8A8
         return "nearest" if fast and self.request.rounding == "auto" else self.request.rounding
 
     @property
     def on_low_accuracy(self) -> OnLowAccuracy:
         """What is asked for, or fits what is asked for besides."""
         asked = self.request.on_low_accuracy
-        as_asked = self.request.weights == "int8" and not arrives_quantized(self.graph)
+        as_asked = self.request.weights == W8A8 and not arrives_quantized(self.graph)
         return asked or ("promote" if as_asked else "warn")
 
     def keep_floor(self) -> None:

@@ -11,6 +11,7 @@ from .accuracy import MetricFunction
 from .compress import COMPRESSIONS, Compression
 from .errors import UserError
 from .model_files import Constants, Shapes
+from .numerics import W8A8
 from .progress import Progress, silent
 from .quantize import Budget
 from .quantize.quality import OnLowAccuracy
@@ -56,7 +57,7 @@ class QuantizeRequest:
     output: str | Path | None = None
     shapes: Shapes | None = None
     observer: str = "auto"
-    weights: str = "int8"
+    weights: str = W8A8
     rounding: str = "auto"
     compress: Compression = "fast"
     effort: str = "default"

@@ -107,7 +107,7 @@ def clipped(layer: Layer) -> Cause:
     low, high = f.range
     seen = f"{f.saturation:.2%} of the values exceed [{low:.4g}, {high:.4g}], "
     reach = f"up to [{f.low:.4g}, {f.high:.4g}]"
-    if layer.sure and not is_int16(f):
+    if layer.sure and not is_wide(f):
         return Cause("clipped range", f"{seen}{reach}, where the softmax is saturated", finer(f))
     if layer.flat and f.clipping_samples > f.samples / 2:
         return Cause("clipped range", f"{seen}{reach}, where its table is nearly flat", finer(f))
@@ -155,7 +155,7 @@ def narrow(layer: Layer, used: bool) -> Cause:
             "shared range",
             f"uses {f.range_use:.0%} of the range [{low:.4g}, {high:.4g}] shared with "
             f"'{layer.shares}'",
-            "float where they join" if is_int16(f) else "16-bit or float where they join",
+            "float where they join" if is_wide(f) else "16-bit or float where they join",
         )
     if used:
         return Cause(
@@ -238,12 +238,12 @@ def coarse_steps(f: LayerStatistics) -> Cause:
 def finer(f: LayerStatistics, others: Sequence[str] = ()) -> str:
     """What helps against coarse steps: here, or only if at `others` too."""
     if others:
-        what, at = "float" if is_int16(f) else "16-bit activations", "', '".join(others)
+        what, at = "float" if is_wide(f) else "16-bit activations", "', '".join(others)
         return f"{what} here and at '{at}' together (one residual sum)"
-    return "keep this layer float" if is_int16(f) else "16-bit activations here"
+    return "keep this layer float" if is_wide(f) else "16-bit activations here"
 
 
-def is_int16(f: LayerStatistics) -> bool:
+def is_wide(f: LayerStatistics) -> bool:
     """Whether the tensor is on 16 bits."""
     return f.quant.dtype == INT16
 

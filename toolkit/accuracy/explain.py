@@ -123,7 +123,7 @@ class _Explainer:
         layers = [self._layer(n, shares, causes) for n in ranked]
         samples = feeds, count if chosen else 0, len(self.trials.kept)
         told = self._told(samples, layers)
-        freed = self._measure(self.all.without({}, {c.name for c in told.worst_int8()}))
+        freed = self._measure(self.all.without({}, {c.name for c in told.worst_narrow()}))
         return replace(told, worst_int16_db=self._gain(freed, base))
 
     def facts(self, feeds: int) -> Explanation:

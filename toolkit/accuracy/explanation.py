@@ -92,7 +92,7 @@ class Explanation:
         named = [c for c in self.layers if c.cause and c.share is not None and c.share >= SHARE]
         return named[:count]
 
-    def worst_int8(self) -> list[LayerCost]:
+    def worst_narrow(self) -> list[LayerCost]:
         """Those of them whose activations are on 8 bits."""
         of_8_bits = {p for p in PRECISIONS.values() if p.activations == INT8}
         return [c for c in self.worst() if c.dtype in of_8_bits]

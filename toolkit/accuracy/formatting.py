@@ -26,7 +26,7 @@ def parts(e: Explanation) -> str:
 def costs(e: Explanation) -> list[str]:
     """The layers above all, a line each, and what they make together."""
     lines = [sentence(c) for c in e.worst()]
-    narrow = [f"'{c.name}'" for c in e.worst_int8()]
+    narrow = [f"'{c.name}'" for c in e.worst_narrow()]
     advice = " ".join(c.advice for c in e.worst())
     how = "To allow int16 and float32 layers, use quantize --min-sqnr or --max-drop"
     if e.worst_int16_db is not None and len(narrow) > 1:

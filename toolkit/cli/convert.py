@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .. import pipeline
-from ..numerics import HALF, INTEGERS
+from ..numerics import FLOAT, HALF, INTEGERS
 from ..quantize import grouped
 from ..state import States
 from ..streaming import Axes
@@ -78,5 +78,5 @@ def _arithmetic(ops: Mapping[str, Mapping[str, int]]) -> str:
         for dtype, n in of_kind.items():
             count[dtype] = count.get(dtype, 0) + n
     if not count.keys() & set(map(str, INTEGERS)):
-        return "float16" if str(HALF) in count else "float32"
+        return str(HALF if str(HALF) in count else FLOAT)
     return ", ".join(f"{n} operators in {dtype}" for dtype, n in sorted(count.items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..capabilities import capabilities, markdown
+from ..numerics import FLOAT32, W8A8, W8A16
 from .options import json_option
 from .output import print_json, table
 
@@ -25,7 +26,7 @@ def ops(as_markdown: bool, as_json: bool) -> None:
         return
     table(
         "Operators",
-        ("ONNX operator", "runs as", "int8", "int16", "float32"),
+        ("ONNX operator", "runs as", W8A8, W8A16, FLOAT32),
         [(r.onnx, r.op, *map(_yes, (r.int8, r.int16, r.float32))) for r in rows],
     )
 

@@ -13,6 +13,7 @@ from .. import pipeline
 from ..accuracy import costs, parts
 from ..compress import COMPRESSIONS
 from ..decibels import in_words
+from ..numerics import FLOAT32, W8A8
 from ..quantize import EFFORTS, OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
 from ..quantize.quality import ON_LOW_ACCURACY
 from .options import (
@@ -55,7 +56,7 @@ EXIT_MISSED = 3
 @click.option(
     "--weights",
     type=click.Choice(list(WEIGHTS)),
-    default="int8",
+    default=W8A8,
     show_default=True,
     help="Weight type of convolutions and Gemm. groupN: one scale per N consecutive weights. "
     "Depthwise, first and very small layers stay 8-bit.",
@@ -165,7 +166,7 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
     """The few lines that matter; all of it is in the report and in --json."""
     tell_verdict(done)
     effort = "" if done.effort == "default" else f", effort {done.effort}"
-    real = sum(counts.get("float32", 0) for counts in done.ops.values())
+    real = sum(counts.get(FLOAT32, 0) for counts in done.ops.values())
     total = sum(n for counts in done.ops.values() for n in counts.values())
     kept = "all integer" if not real else f"{real} of them in float32"
     generic = "generic " if done.targets else ""

@@ -14,6 +14,7 @@ from ..format.describe import macs, op_type
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.schema import DType
 from ..ir import Array
+from ..numerics import INTEGERS
 from .build import load_target
 from .emulate import Device, Emulation
 
@@ -91,7 +92,7 @@ def random_inputs(model: EdgeModel) -> list[Array]:
         t = model.tensors[port.tensor]
         if t.dtype == DType.Float32:
             arrays.append(rng.uniform(-1, 1, t.shape).astype(np.float32))
-        elif t.dtype in (DType.Int8, DType.Int16):
+        elif NUMPY_OF[t.dtype] in INTEGERS:
             limits = np.iinfo(NUMPY_OF[t.dtype])
             arrays.append(rng.integers(limits.min, limits.max + 1, t.shape, limits.dtype))
         else:

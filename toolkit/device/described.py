@@ -12,6 +12,7 @@ import numpy as np
 from ...calibration import InputSpec, scale_pixels
 from ..format.model import NUMPY_OF, EdgeModel, IoRecord
 from ..ir import Array
+from ..numerics import ACTIVATIONS
 from ..preprocessing import FORMATS, Preprocessing, class_names, described, preprocessing_of
 from ..runtime import IoInfo
 from ..runtime.convert import write_input
@@ -118,7 +119,7 @@ def _pixels(model: EdgeModel, io: IoRecord, made: Preprocessing, function: str) 
     """None for an input that holds no numbers of pixels, or is of a batch."""
     t = model.tensors[io.tensor]
     kind = NUMPY_OF[t.dtype]
-    if kind not in (np.int8, np.int16, np.float32) or io.shape[0] != 1:
+    if kind not in ACTIVATIONS or io.shape[0] != 1:
         return None
     rows = list(levels_of(made, t.scale, t.zero_point, kind))
     if all((row == rows[0]).all() for row in rows):

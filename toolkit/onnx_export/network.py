@@ -15,6 +15,7 @@ from ..errors import UserError
 from ..format.model import ABSENT, NUMPY_OF, EdgeModel, IoRecord, OpRecord, TensorRecord
 from ..format.schema import DType, Place
 from ..ir import Array, Shape
+from ..numerics import INTEGERS
 from .operators import WRITERS
 
 IR_VERSION = 10
@@ -73,7 +74,7 @@ class Network:
         tensors = [self.tensor(t) for t in (*op.inputs, *op.outputs) if t != ABSENT]
         real = {DType.Float32} if op.kind.name in ("Quantize", "Dequantize") else set()
         return op.kind in WRITERS and all(
-            t.dtype in real or (t.dtype in (DType.Int8, DType.Int16) and t.scale) for t in tensors
+            t.dtype in real or (NUMPY_OF[t.dtype] in INTEGERS and t.scale) for t in tensors
         ) and not (op.kind.name == "Lut" and tensors[0].dtype == DType.Int16)  # fmt: skip
 
     def tensor(self, t: int) -> TensorRecord:

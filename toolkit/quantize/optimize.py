@@ -37,8 +37,8 @@ SCALES_GAIN_DB = 0.1
 EQUALIZE_GAIN_DB = 0.25
 ABSORB_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
-INT16_TAIL_GAIN_DB = 1.0
-FLOAT_TAIL_GAIN_DB = 3.0
+WIDE_HEAD_GAIN_DB = 1.0
+FLOAT_HEAD_GAIN_DB = 3.0
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
 FEW_SAMPLES = 4
 """To see which of the groups of an equalization matter."""
@@ -241,10 +241,10 @@ class _Quantization:
         if not made:
             return
         before = self.options
-        self._consider(replace(before, wide=before.wide | made | read), INT16_TAIL_GAIN_DB)
+        self._consider(replace(before, wide=before.wide | made | read), WIDE_HEAD_GAIN_DB)
         real: dict[str, Precision] = dict.fromkeys(sorted(made), FLOAT32)
         kept = replace(before, wide=before.wide | read, precision={**before.precision, **real})
-        self._consider(kept, FLOAT_TAIL_GAIN_DB)
+        self._consider(kept, FLOAT_HEAD_GAIN_DB)
 
     def _prefer(self, source: _Source | None, margin: float) -> None:
         """Another float graph if the outputs gain by it, sample by sample and in all.

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..errors import UserError
+from ..numerics import W8A8
 from .ranges.calibration import KEPT_SAMPLES
 from .scheme.options import EFFORTS, METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
 from .weights.weight_quantizer import WeightFormat
@@ -29,7 +30,7 @@ class QuantizeOptions:
     """
 
     observer: str = "auto"
-    weights: str = "int8"
+    weights: str = W8A8
     rounding: str = "auto"
     plain: bool = False
     effort: str = "default"

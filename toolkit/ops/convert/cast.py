@@ -14,9 +14,8 @@ from ...numerics import (
     BY_ONNX,
     ELEMENTS,
     FLOAT,
-    INT8,
-    INT16,
     INT32,
+    INTEGERS,
     OF_NUMPY,
     STRING,
     UINT8,
@@ -73,7 +72,7 @@ class Cast(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x, to = node.input(0), np.dtype(node.attrs["to"])
         held = UINT8 if to == BOOL else to
-        if x.dtype in (INT8, INT16) or x.dtype not in DTYPE_OF or held not in DTYPE_OF:
+        if x.dtype in INTEGERS or x.dtype not in DTYPE_OF or held not in DTYPE_OF:
             raise ValueError(f"cannot cast {x.dtype} to {to}")
         return [TensorType(held, x.shape)]
 

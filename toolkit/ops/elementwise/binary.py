@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...format.schema import BinaryFn, OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import (
+    ACTIVATIONS,
     BY_ONNX,
     DOUBLE,
     INT8,
@@ -154,7 +155,7 @@ class Binary(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         a, b = node.input(0), node.input(1)
         served = ((np.int32,) if self.fn in _int32.FUNCTIONS else ()) + WIDE
-        if a.dtype != b.dtype or a.dtype not in (np.float32, np.int8, np.int16, *served):
+        if a.dtype != b.dtype or a.dtype not in (*ACTIVATIONS, *served):
             raise ValueError(f"{self.name} of {a.dtype} and {b.dtype}; it takes float32")
         return [TensorType(a.dtype, np.broadcast_shapes(a.shape, b.shape))]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...format.schema import OpKind
 from ...ir import Array, Node, QuantParams, TensorType, Value
-from ...numerics import INTEGERS, integer_precisions
+from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
 from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef
 from .._views import axis_view, float_input, view_params
 from ..move.movement import axis_of
@@ -69,7 +69,7 @@ class Softmax(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
         axis_view(x.shape, (node.attrs["axis"],))
-        if x.dtype not in (np.float32, np.int8, np.int16):
+        if x.dtype not in ACTIVATIONS:
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         return [x.type]
 

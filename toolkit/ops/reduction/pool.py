@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
-from ...numerics import INTEGERS, integer_precisions
+from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
 from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .._views import float_input, from_nhwc, to_nhwc
 from ._sums import Table, requantized_sum, sum_problem, sum_table
@@ -186,7 +186,7 @@ class _Pool2d(OpDef):
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)
-        if len(x.shape) != 4 or x.dtype not in (np.float32, np.int8, np.int16):
+        if len(x.shape) != 4 or x.dtype not in ACTIVATIONS:
             raise ValueError(f"{self.name} of {x.dtype}{list(x.shape)}; it takes NHWC float32")
         for s in spans(node):
             if min(s.kernel, s.stride, s.dilation, s.out) < 1 or min(s.before, s.after) < 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...format.schema import OpKind, ReduceFn
 from ...ir import Array, Node, TensorType, Value
-from ...numerics import INTEGERS, integer_precisions
+from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
 from .._opdef import ALONG_AXES, Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .._views import axis_view, float_input, from_nhwc, to_nhwc, view_params
 from ..move.movement import axis_of
@@ -92,7 +92,7 @@ class Reduce(OpDef):
     def infer(self, node: Node) -> list[TensorType]:
         x, axes = node.input(0), node.attrs["axes"]
         axis_view(x.shape, axes)
-        if x.dtype not in (np.float32, np.int8, np.int16):
+        if x.dtype not in ACTIVATIONS:
             raise ValueError(f"{self.name} of {x.dtype}; it takes float32")
         return [TensorType(x.dtype, _result_shape(x, axes, node.attrs["keepdims"]))]
 

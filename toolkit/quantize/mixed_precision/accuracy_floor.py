@@ -167,7 +167,7 @@ def keep_floor(
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
-    found, growth = _outputs_on_int16(evaluator, start), FREE
+    found, growth = _wide_outputs(evaluator, start), FREE
     reasons = dict.fromkeys(found.changes, "answers are decided by less than a step of int8")
     quality = evaluator.quality(found.assignment)
     small = macs_of(done.floats) <= SMALL_WORK
@@ -204,7 +204,7 @@ def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
     return Cost(*evaluator.size(assignment), evaluator.work(assignment))
 
 
-def _outputs_on_int16(evaluator: Evaluator, start: Configuration) -> Configuration:
+def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
     """The tensors that the outputs are made of on int16, from the outputs back, while answers that
     are in doubt become fewer and it takes next to nothing."""
     answers = evaluator.quality(start.assignment).answers

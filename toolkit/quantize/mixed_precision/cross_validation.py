@@ -18,14 +18,14 @@ class FoldWeights:
     """The rounded weights of assignments, those of each of the `folds` in a list: of the halves
     that judge one another, or of all samples, which judge themselves.
 
-    4-bit weights are the nearest until `keep_int4`.
+    4-bit weights are the nearest until `keep_narrow`.
     """
 
     def __init__(self, done: Quantized, held_out: bool, progress: Progress) -> None:
         self.done, self.progress = done, progress
         kept = done.calibration.kept
         self.folds = two_folds(kept) if held_out and len(kept) > 1 else [(kept, slice(None))]
-        self.int4: dict[int, list[RoundedWeights]] = {}
+        self.narrow: dict[int, list[RoundedWeights]] = {}
         self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.folds]]
         self.as_done: list[RoundedWeights] = [done.options.rounded for _ in self.folds]
         if len(self.folds) > 1 and done.options.rounded:
@@ -34,23 +34,22 @@ class FoldWeights:
 
     def plan(self, assignment: PrecisionAssignment, fold: int = 0) -> Plan:
         """That of an assignment, its weights rounded for this fold."""
-        some = (
-            self.int4[assignment.weight_group][fold] if assignment.weight_group in self.int4 else {}
-        )
+        group = assignment.weight_group
+        some = self.narrow[group][fold] if group in self.narrow else {}
         rounded = {**self.as_done[fold], **some, **self.mixes[assignment.weights][fold]}
         return self.done.plan.mixed(replace(assignment.apply(self.done.options), rounded=rounded))
 
-    def keep_int4(self, assignment: PrecisionAssignment) -> None:
+    def keep_narrow(self, assignment: PrecisionAssignment) -> None:
         """Hold 4-bit weights of assignments with its `weight_group` as they are rounded for this
         one."""
         found = self._anew(assignment, False)
-        self.int4[assignment.weight_group] = [
+        self.narrow[assignment.weight_group] = [
             {k: r for k, r in f.items() if k[1] == 4} for f in found
         ]
 
-    def forget_int4(self, group: int) -> None:
+    def forget_narrow(self, group: int) -> None:
         """Let 4-bit weights in groups of so many be the nearest again."""
-        del self.int4[group]
+        del self.narrow[group]
 
     def add(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
         """The assignment with weights rounded for itself: those that are not the nearest, or

@@ -93,16 +93,16 @@ class Evaluator:
     def plan(self, assignment: PrecisionAssignment) -> Plan:
         return self.weights.plan(assignment)
 
-    def round_int4(self, group: int) -> None:
+    def round_narrow(self, group: int) -> None:
         """Round weights of 4 bits, in groups of so many, for what layers make, if that gains."""
         assignment = self._all(W4A8, group)
         before = self.score(assignment)
-        self.weights.keep_int4(assignment)
+        self.weights.keep_narrow(assignment)
         after = self._measured(assignment)
         if after.mean_db > before.mean_db:
             self.scores[assignment] = after
         else:
-            self.weights.forget_int4(group)
+            self.weights.forget_narrow(group)
 
     def rounded_for(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
         """The assignment with its weights rounded for itself, if it gains; else itself, as where
@@ -139,7 +139,7 @@ class Evaluator:
         return self.weights.final(assignment)
 
     def _all(self, to: Precision, group: int) -> PrecisionAssignment:
-        """The base after all changes to int4, or from it."""
+        """The base after all changes to narrow weights, or from them."""
         base = replace(self.base, weight_group=group)
         if to == W4A8:
             return base.with_changes(m for m in self.changes if m.to == W4A8)

@@ -94,10 +94,10 @@ class Configuration:
 
 def find_changes(plan: Plan) -> list[PrecisionChange]:
     """Every single step from a plan that is mostly int8, by kind, in order of execution."""
-    return [*_int16_changes(plan), *_group_changes(plan), *_changes_back(plan)]
+    return [*_wide_changes(plan), *_group_changes(plan), *_changes_back(plan)]
 
 
-def _int16_changes(plan: Plan) -> Iterator[PrecisionChange]:
+def _wide_changes(plan: Plan) -> Iterator[PrecisionChange]:
     """A tensor on int16 gains where both its maker and a reader can be."""
     outputs = plan.outputs
     for scale_group in plan.scales.groups:

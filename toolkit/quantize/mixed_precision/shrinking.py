@@ -33,10 +33,10 @@ class Shrinking:
             saved = {c: some for c, some in saved.items() if some > 0}
             if not saved:
                 continue
-            to_int4 = evaluator.changes_to(W4A8)
-            if evaluator.held_out and to_int4:
-                evaluator.round_int4(size)
-            evaluator.score(empty.plus(to_int4).assignment)
+            to_narrow = evaluator.changes_to(W4A8)
+            if evaluator.held_out and to_narrow:
+                evaluator.round_narrow(size)
+            evaluator.score(empty.plus(to_narrow).assignment)
             shrunk, reasons = self._shrunk(empty, saved)
             shrunk = evaluator.with_own_weights(shrunk)
             db = evaluator.score(shrunk.assignment).mean_db

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...ir import QuantParams, Value
-from ...numerics import INT8, INT16, DType
+from ...numerics import INT8, INT16, INTEGERS, DType
 from ...ops import definition
 from .given import given_as
 from .options import Range, Ranges
@@ -67,8 +67,12 @@ def share_scales(
     """The scale groups of the tensors that integer groups read and make; `outputs` are the
     graph's."""
     outputs = set(outputs)
-    narrow, wide = (_Solver(groups, dtype, outputs, ranges).solve() for dtype in (INT8, INT16))
-    return SharedScales(narrow.groups + wide.groups, narrow.requantized | wide.requantized)
+    found = SharedScales([], set())
+    for dtype in INTEGERS:
+        of_type = _Solver(groups, dtype, outputs, ranges).solve()
+        found.groups += of_type.groups
+        found.requantized |= of_type.requantized
+    return found
 
 
 class _Solver:

@@ -14,7 +14,7 @@ from edgekit.toolkit.device.build import parts_of
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.runtime import Session
 
-STRICT = "-O0 -Wpedantic -Werror"
+STRICT = "-O0 -Wpedantic -Wconversion -Wsign-conversion -Wcast-qual -Werror"
 
 
 def must(*command, **more):

@@ -284,8 +284,10 @@ static void add_leaf(const ek_fmt_tree_ensemble *p, const leaf_tables *l, void *
     const uint32_t row = l->rows[leaf], end = l->firsts[row + 1];
     if (p->leaf_bytes == 1 && p->aggregate <= EK_TREE_AGGREGATE_AVERAGE) { /* as most classifiers have them */
         uint32_t *const words = sums;
-        for (uint32_t e = l->firsts[row]; e < end; e++)
-            words[l->targets[e]] += (uint32_t)((const int8_t *)l->values)[e];
+        for (uint32_t e = l->firsts[row]; e < end; e++) {
+            const int32_t value = ((const int8_t *)l->values)[e];
+            words[l->targets[e]] += (uint32_t)value;
+        }
         return;
     }
     for (uint32_t e = l->firsts[row]; e < end; e++) add_value(p, l->values, e, sums, l->targets[e]);

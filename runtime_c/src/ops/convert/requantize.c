@@ -19,14 +19,14 @@ static ek_status requantize_check(const ek_node *n)
     return ranges && fits && ek_is_ratio16(p->multiplier, p->shift) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-#define REQUANTIZE(name, from, to)                                                                     \
-    static void name(to *out, const from *in, const ek_fmt_requantize *p)                              \
-    {                                                                                                  \
-        const ek_fmt_requantize r = *p;                                                                \
-        for (size_t i = 0; i < r.count; i++) {                                                         \
-            const int32_t q = ek_scale16(in[i] - r.input_zero, r.multiplier, r.shift) + r.output_zero; \
-            out[i] = (to)ek_clamp(q, r.qmin, r.qmax);                                                  \
-        }                                                                                              \
+#define REQUANTIZE(name, from, to)                                                               \
+    static void name(to *out, const from *in, const ek_fmt_requantize *p)                        \
+    {                                                                                            \
+        const ek_fmt_requantize r = *p;                                                          \
+        for (size_t i = 0; i < r.count; i++) {                                                   \
+            const int32_t q = ek_scale16(in[i] - r.input_zero, r.multiplier, (uint32_t)r.shift); \
+            out[i] = (to)ek_clamp(q + r.output_zero, r.qmin, r.qmax);                            \
+        }                                                                                        \
     }
 
 REQUANTIZE(s8_s16, int8_t, int16_t)

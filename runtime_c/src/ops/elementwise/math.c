@@ -101,7 +101,7 @@ static bool EK_OWN(beyond)(math_number y)
     return MATH_IS_BELOW(y) || y >= (math_number)math_bits;
 }
 MATH_PAIR(left, EK_OWN(beyond)(y) ? 0 : (math_modular)x << y)
-MATH_PAIR(right, EK_OWN(beyond)(y) ? (MATH_IS_BELOW(x) ? -1 : 0) : x >> y)
+MATH_PAIR(right, EK_OWN(beyond)(y) ? (MATH_IS_BELOW(x) ? (math_number)-1 : (math_number)0) : x >> y)
 #endif
 
 #define MATH_IS_SINGLE_f32 1

@@ -21,7 +21,7 @@ static void mul_s16_row(int16_t *out, const int16_t *a, const int16_t *b, const 
 {
     const size_t count = p->shape.dims[3], a_step = p->shape.a[3], b_step = p->shape.b[3];
     const int32_t multiplier = p->multiplier, qmin = p->qmin, qmax = p->qmax;
-    const uint32_t shift = p->shift;
+    const uint32_t shift = (uint32_t)p->shift;
     for (size_t i = 0; i < count; i++)
         out[i] = ek_requantize16(a[i * a_step] * b[i * b_step], multiplier, shift, qmin, qmax);
 }

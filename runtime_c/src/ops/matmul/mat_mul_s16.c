@@ -37,7 +37,7 @@ static ek_status mat_mul_s16_run(const ek_node *node)
     const int16_t *a = ek_in(node, 0), *b = ek_in(node, 1);
     int16_t *out = ek_out(node, 0);
     ek_mat_mul_s16 m = {
-        .multiplier = p->multiplier, .qmin = p->qmin, .qmax = p->qmax, .shift = p->shift, .n = p->n, .k = p->k
+        .multiplier = p->multiplier, .qmin = p->qmin, .qmax = p->qmax, .shift = (uint32_t)p->shift, .n = p->n, .k = p->k
     };
     for (size_t i = 0; i < p->batch; i++) {
         if (i == 0 || p->b_step) m.b = turned(node, b + i * p->b_step);

@@ -24,7 +24,8 @@ static void reduce_s16_mean(const ek_node *n, int16_t *out, const int16_t *in)
         for (size_t i = 0; i < axis; i++) acc[0] += in[i];
     else
         ek_sum_s16(acc, in, inner, axis, inner);
-    for (size_t j = 0; j < inner; j++) out[j] = ek_requantize16(acc[j], p->multiplier, p->shift, p->qmin, p->qmax);
+    const uint32_t shift = (uint32_t)p->shift;
+    for (size_t j = 0; j < inner; j++) out[j] = ek_requantize16(acc[j], p->multiplier, shift, p->qmin, p->qmax);
 }
 
 static void reduce_s16_maximum(const ek_node *n, int16_t *out, const int16_t *in, size_t count, size_t c)

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 from .calibration import CalibrationError, ImageOptions
 from .toolkit.accuracy import Report
 from .toolkit.errors import UnsupportedError, UserError
+from .toolkit.hand_over import HandOver
 from .toolkit.inspection import Inspection, inspect
 from .toolkit.pipeline import Converted, Quantized, check, convert, quantize
 from .toolkit.quantize import Budget, Decision
@@ -18,6 +19,7 @@ __all__ = [
     "CalibrationError",
     "Converted",
     "Decision",
+    "HandOver",
     "ImageOptions",
     "Inspection",
     "IoInfo",

@@ -213,7 +213,8 @@ def build_model(
 
 
 def _io(port: Port, index: _Tensors) -> IoRecord:
-    return IoRecord(port.name, index(port.value), port.onnx_dtype, port.shape, port.labels)
+    record = IoRecord(port.name, index(port.value), port.onnx_dtype, port.shape, port.labels)
+    return replace(record, axes=port.axes)
 
 
 def _outputs(ports: Sequence[Port], index: _Tensors) -> list[IoRecord]:

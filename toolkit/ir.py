@@ -143,6 +143,12 @@ class Port:
     counted_axis: int = 0
     follows: str = ""
     """Of an input that is state: the output that it has the value of from the run before."""
+    axes: tuple[int, ...] = ()
+    """The axes of `shape` in the order in which `value` has them; empty: the same, or a Reshape of
+    it."""
+    held: np.dtype[Any] | None = None
+    """The element type of an activation that `value` is to have when it is quantized, where the
+    user chose one."""
 
 
 @dataclass(frozen=True, eq=False)

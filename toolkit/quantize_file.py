@@ -22,6 +22,7 @@ from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
 from .format.strip import strip
+from .hand_over import handed_over, mark
 from .ir import Graph
 from .model_files import (
     as_text,
@@ -115,19 +116,16 @@ class _Run:
             request.model, request.shapes, finite=True, arrays=arrays, constants=request.constants
         )
         self.graph = mark_states(graph, request.states)
+        mark(self.graph, request.hand_over, self.image.layout, bool(request.stream))
         self.streaming: Streaming | None = None
         if axes := time_axes(self.graph, request.stream):
             self.streaming = stream(self.graph, axes, request.frames)
         self.batch = batch_of(self.graph)
 
     def open_samples(self) -> None:
-        request = self.request
+        request, specs = self.request, input_specs(self.graph)
         self.samples = open_samples(
-            request.calib,
-            input_specs(self.graph),
-            self.image,
-            limit=request.limit,
-            labels=request.labels,
+            request.calib, specs, self.image, limit=request.limit, labels=request.labels
         )
         self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
@@ -260,7 +258,8 @@ class _Run:
         def packed(graph: Graph) -> bytes:
             gone = remove_constant_channels(graph)
             store_weights(graph, self.request.compress)
-            return build_file(graph, made, {**(kept or {}), **gone})
+            held = handed_over(graph, self.request.hand_over, self.image.layout)
+            return build_file(held, made, {**(kept or {}), **gone})
 
         return packed
 

@@ -10,6 +10,7 @@ from ..calibration import ImageOptions, SampleSource
 from .accuracy import MetricFunction
 from .compress import COMPRESSIONS, Compression
 from .errors import UserError
+from .hand_over import HandOver
 from .model_files import Constants, Shapes
 from .numerics import W8A8
 from .progress import Progress, silent
@@ -49,6 +50,7 @@ class QuantizeRequest:
     stream        time axes of inputs, (name, axis), under "" that of all: samples are whole
                   sequences, and the file takes a few frames at each run
     frames        of each run, by default as few as the model allows
+    hand_over     layouts and element types that the device hands over and is given
     strip         leave out provenance and names of operators (format/strip.py)
     """
 
@@ -76,6 +78,7 @@ class QuantizeRequest:
     sequence: int | None = None
     stream: Axes = ()
     frames: int | None = None
+    hand_over: HandOver = field(default_factory=HandOver)
     strip: bool = False
     progress: Progress = field(default=silent, compare=False)
 

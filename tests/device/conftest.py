@@ -118,10 +118,15 @@ def _layers(name, folder):
 def _quantized(name, folder, digits):
     import edgekit
 
+    chosen = edgekit.HandOver()
     if name == "digits":
         onnx = digits / "digits.onnx"
         arrays = dict(np.load(digits / "eval.npz"))
         samples = {"image": arrays["image"][:20]}
+    elif name == "handed_over":
+        onnx = digits / "digits.onnx"
+        chosen = edgekit.HandOver({"": "nhwc"}, {"": "uint8"}, {}, {"": "uint8"})
+        samples = {"image": dict(np.load(digits / "eval.npz"))["image"][:20]}
     else:
         if not (MODELS / name).is_dir():
             pytest.skip(f"the model collection has no {name} here (set EDGEKIT_MODELS)")
@@ -129,7 +134,7 @@ def _quantized(name, folder, digits):
         samples = _collection_samples(name)
     out = folder / "model.edge"
     feeds = [{k: v[i : i + 1] for k, v in samples.items()} for i in range(20)]
-    edgekit.quantize(onnx, feeds, out, observer="minmax", on_low_accuracy="warn")
+    edgekit.quantize(onnx, feeds, out, observer="minmax", on_low_accuracy="warn", hand_over=chosen)
     return out, feeds
 
 

@@ -16,6 +16,7 @@ from ..decibels import in_words
 from ..numerics import FLOAT32, W8A8
 from ..quantize import EFFORTS, OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
 from ..quantize.quality import ON_LOW_ACCURACY
+from .hand_over_options import hand_over_options
 from .options import (
     budget_options,
     constant_option,
@@ -124,6 +125,7 @@ EXIT_MISSED = 3
 @click.option(
     "--any-scale", is_flag=True, help="Accept samples that look wrongly scaled for the model."
 )
+@hand_over_options
 @state_option
 @sequence_option
 @stream_options

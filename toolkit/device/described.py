@@ -12,7 +12,7 @@ import numpy as np
 from ...calibration import InputSpec, scale_pixels
 from ..format.model import NUMPY_OF, EdgeModel, IoRecord
 from ..ir import Array
-from ..numerics import ACTIVATIONS
+from ..numerics import ACTIVATIONS, UINT8
 from ..preprocessing import FORMATS, Preprocessing, class_names, described, preprocessing_of
 from ..runtime import IoInfo
 from ..runtime.convert import write_input
@@ -47,11 +47,13 @@ class PortOfC:
 @dataclass(frozen=True)
 class PixelsOfC:
     """An input that is made of pixels: `levels` [1 or channels][256] are what its channels take for
-    each value of a pixel; none where that is the value less 128."""
+    each value of a pixel; none where that is the value, of int8 less 128. `first`: the channels are
+    the axis before height and width."""
 
     function: str
     type: str
     made: Preprocessing
+    first: bool
     levels: list[list[str]]
     formats: list[str] = field(default_factory=lambda: list(FORMATS))
 
@@ -106,7 +108,7 @@ def _function(inputs: Sequence[IoRecord], io: IoRecord, prefix: str) -> str:
 def _port(model: EdgeModel, io: IoRecord) -> PortOfC:
     t = model.tensors[io.tensor]
     kind = _C_OF.get(NUMPY_OF[t.dtype], "uint8_t")
-    return PortOfC(c_string(io.name), kind, tuple(io.shape), c_float(t.scale), t.zero_point)
+    return PortOfC(c_string(io.name), kind, io.held_shape, c_float(t.scale), t.zero_point)
 
 
 def c_float(value: float) -> str:
@@ -119,15 +121,16 @@ def _pixels(model: EdgeModel, io: IoRecord, made: Preprocessing, function: str) 
     """None for an input that holds no numbers of pixels, or is of a batch."""
     t = model.tensors[io.tensor]
     kind = NUMPY_OF[t.dtype]
-    if kind not in ACTIVATIONS or io.shape[0] != 1:
+    if kind not in (*ACTIVATIONS, UINT8) or io.shape[0] != 1:
         return None
     rows = list(levels_of(made, t.scale, t.zero_point, kind))
     if all((row == rows[0]).all() for row in rows):
         rows = rows[:1]
-    if kind == np.int8 and len(rows) == 1 and (rows[0] == np.arange(-128, 128)).all():
+    plain = {np.dtype(np.int8): np.arange(-128, 128), np.dtype(np.uint8): np.arange(256)}.get(kind)
+    if plain is not None and len(rows) == 1 and (rows[0] == plain).all():
         rows = []
     text = [[c_float(v) if kind == np.float32 else str(v) for v in row] for row in rows]
-    return PixelsOfC(function, _C_OF[np.dtype(kind)], made, text)
+    return PixelsOfC(function, _C_OF[kind], made, made.first != bool(io.axes), text)
 
 
 def levels_of(made: Preprocessing, scale: float, zero_point: int, kind: Any) -> Array:

@@ -224,7 +224,7 @@ def _parse(model: EdgeModel, data: bytes, at: int) -> tuple[list[Array], int]:
         if at + t.nbytes > len(data):
             raise RuntimeError("the emulated program wrote less than all outputs")
         a = np.frombuffer(data, NUMPY_OF[t.dtype], t.nbytes // NUMPY_OF[t.dtype].itemsize, at)
-        arrays.append(a.reshape(port.shape))
+        arrays.append(a.reshape(port.held_shape))
         at += t.nbytes
     return arrays, at
 

@@ -76,7 +76,10 @@ class OpRecord:
 
 @dataclass(frozen=True)
 class IoRecord:
-    """An input or output as the user of the ONNX model knows it."""
+    """An input or output as the user of the ONNX model knows it.
+
+    `axes`: the ONNX model's in the order in which the device has them; empty: the same order.
+    """
 
     name: str
     tensor: int
@@ -85,6 +88,12 @@ class IoRecord:
     labels: tuple[str, ...] = ()  # ir.Port.labels
     counted_by: int = 0  # 1 + the output that says how many indices are in use, or 0
     counted_axis: int = 0
+    axes: tuple[int, ...] = ()
+
+    @property
+    def held_shape(self) -> Shape:
+        """As the device has it."""
+        return tuple(self.shape[a] for a in self.axes) if self.axes else self.shape
 
 
 @dataclass(frozen=True)

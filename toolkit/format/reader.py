@@ -63,6 +63,12 @@ def empty_ports(data: bytes) -> tuple[list[IoRecord], list[IoRecord]]:
     return reader._optional_ios("empty_inputs"), reader._optional_ios("empty_outputs")
 
 
+def port_axes(data: bytes) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """The `axes` of the inputs and of the outputs of a file that has been opened."""
+    reader = _Reader(data)
+    return [io.axes for io in reader._ios("inputs")], [io.axes for io in reader._ios("outputs")]
+
+
 def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
     """Output -> the one that says how many of its indices are in use, and along which axis; of a
     file that has been opened."""
@@ -181,18 +187,24 @@ class _Reader:
         return [Table(self.data, self.root.Indirect(at + 4 * i)) for i in range(count)]
 
     def _ios(self, field: str) -> list[IoRecord]:
-        return [
-            IoRecord(
-                self._string(t, "Io", "name"),
-                self._scalar(t, "Io", "tensor", number_types.Uint16Flags),
-                self._scalar(t, "Io", "onnx_dtype", number_types.Uint16Flags),
-                tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist()),
-                self._labels(t),
-                self._counted(t, "counted_by", number_types.Uint16Flags),
-                self._counted(t, "counted_axis", number_types.Uint8Flags),
-            )
-            for t in self._tables(field)
-        ]
+        return [self._io(t) for t in self._tables(field)]
+
+    def _io(self, t: Table) -> IoRecord:
+        held = tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist())
+        there = t.Offset(4 + 2 * SLOTS["Io"]["axes"])
+        axes = tuple(self._bytes(t, "Io", "axes", 1)) if there else ()
+        if axes and sorted(axes) != list(range(len(held))):
+            raise ValueError(f"axes {list(axes)} of an input or output of rank {len(held)}")
+        return IoRecord(
+            self._string(t, "Io", "name"),
+            self._scalar(t, "Io", "tensor", number_types.Uint16Flags),
+            self._scalar(t, "Io", "onnx_dtype", number_types.Uint16Flags),
+            tuple(held[axes.index(a)] for a in range(len(axes))) if axes else held,
+            self._labels(t),
+            self._counted(t, "counted_by", number_types.Uint16Flags),
+            self._counted(t, "counted_axis", number_types.Uint8Flags),
+            axes,
+        )
 
     def _counted(self, io: Table, field: str, kind: Any) -> int:
         there = io.Offset(4 + 2 * SLOTS["Io"][field])

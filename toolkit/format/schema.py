@@ -1388,6 +1388,7 @@ SLOTS: dict[str, dict[str, int]] = {
         "labels": 4,
         "counted_by": 5,
         "counted_axis": 6,
+        "axes": 7,
     },
     "State": {
         "input": 0,

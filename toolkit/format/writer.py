@@ -214,13 +214,15 @@ def _ios(b: flatbuffers.Builder, ios: list[IoRecord]) -> int:
     offsets = []
     for io in ios:
         name = b.CreateString(io.name)
-        shape = _vector(b, np.array(io.shape, "<u4").tobytes(), 4, 4)
+        shape = _vector(b, np.array(io.held_shape, "<u4").tobytes(), 4, 4)
         texts = "".join(f"{label}\0" for label in io.labels).encode()
         labels = _vector(b, texts, 1, 1) if texts else 0
+        axes = _vector(b, bytes(io.axes), 1, 1) if io.axes else 0
         b.StartObject(len(SLOTS["Io"]))
         b.PrependUOffsetTRelativeSlot(SLOTS["Io"]["name"], name, 0)
         b.PrependUOffsetTRelativeSlot(SLOTS["Io"]["shape"], shape, 0)
         b.PrependUOffsetTRelativeSlot(SLOTS["Io"]["labels"], labels, 0)
+        b.PrependUOffsetTRelativeSlot(SLOTS["Io"]["axes"], axes, 0)
         # Written even when 0: the C reader wants every field of an Io to be there.
         b.PrependUint16(io.onnx_dtype)
         b.Slot(SLOTS["Io"]["onnx_dtype"])

@@ -199,8 +199,17 @@ class Network:
         t, y = op.outputs[0], self.rounded(op, real)
         self.put(t, self.reshape(y, tuple(shape), self.tensor(t).shape))
 
+    def _refuse_handed_over(self, io: IoRecord) -> None:
+        t = self.tensor(io.tensor)
+        if io.axes or (t.scale and t.dtype == DType.UInt8):
+            raise UserError(
+                f"{self.label}: '{io.name}' has a layout or type that was chosen for the device; "
+                "export a file quantized without --input-layout, --output-layout and type uint8"
+            )
+
     def _input(self, io: IoRecord) -> onnx.ValueInfoProto:
         record = self.tensor(io.tensor)
+        self._refuse_handed_over(io)
         if io.onnx_dtype != FLOAT:
             raise UserError(f"{self.label}: input '{io.name}' is not float32, which export needs")
         x = self.reshape(io.name, io.shape, record.shape)
@@ -212,6 +221,7 @@ class Network:
     def _output(self, io: IoRecord) -> onnx.ValueInfoProto:
         if io.onnx_dtype != FLOAT:
             raise UserError(f"{self.label}: output '{io.name}' is not float32, which export needs")
+        self._refuse_handed_over(io)
         x = self.reshape(self.real(io.tensor), self.tensor(io.tensor).shape, io.shape)
         self.nodes.append(helper.make_node("Identity", [x], [io.name]))
         return helper.make_tensor_value_info(io.name, FLOAT, io.shape)

@@ -14,6 +14,9 @@ from ..ir import Array
 from ..numerics import is_real, is_whole
 from .model import IoInfo
 
+_SIGN = 128
+"""Between the uint8 and the int8 of one real number, whose zero points are as far apart."""
+
 
 def write_input(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
     """Write `x`, of the input's shape, into the runtime's memory, quantized by the table `kernels`.
@@ -43,8 +46,13 @@ def to_user(io: IoInfo, raw: Array) -> Array:
     if not io.is_quantized:
         return raw.astype(io.onnx_dtype)
     out: NDArray[np.float32] = np.empty(raw.shape, np.float32)
-    x = _pointer("float *", out)
-    if io.dtype == np.int16:
+    x, raw = _pointer("float *", out), np.ascontiguousarray(raw)
+    if io.dtype == np.uint8:
+        raw = (raw ^ _SIGN).view(np.int8)
+        lib.ek_dequantize_s8_f32(
+            x, _pointer("int8_t *", raw), out.size, io.scale, io.zero_point - _SIGN
+        )
+    elif io.dtype == np.int16:
         lib.ek_dequantize_s16_f32(x, _pointer("int16_t *", raw), out.size, io.scale)
     else:
         q = _pointer("int8_t *", raw)
@@ -83,8 +91,12 @@ def _quantize(io: IoInfo, target: Array, x: Array, kernels: Any) -> None:
         q = _pointer("int16_t *", target)
         lib.ek_quantize_f32_s16(kernels, q, values, real.size, io.scale)
     else:
+        unsigned = io.dtype == np.uint8
         q = _pointer("int8_t *", target)
-        lib.ek_quantize_f32_s8(kernels, q, values, real.size, io.scale, io.zero_point)
+        zero = io.zero_point - _SIGN if unsigned else io.zero_point
+        lib.ek_quantize_f32_s8(kernels, q, values, real.size, io.scale, zero)
+        if unsigned:
+            target ^= _SIGN
 
 
 def _write_floats(io: IoInfo, target: Array, x: Array) -> None:

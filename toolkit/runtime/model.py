@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +17,11 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
-from ..format.reader import counted_outputs, empty_ports, read
+from ..format.reader import counted_outputs, empty_ports, port_axes, read
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
-from ..numerics import BY_ONNX, INTEGERS, STRING, numpy_dtype
+from ..numerics import BY_ONNX, INTEGERS, STRING, UINT8, numpy_dtype
 from ..preprocessing import Preprocessing, preprocessing_of
 
 T = TypeVar("T")
@@ -37,8 +37,8 @@ class IoInfo:
     """An input or output: `dtype` is what the runtime holds, `onnx_dtype` what the user sees.
 
     `labels`: of strings (`is_text`) what the numbers that the runtime holds stand for; of floats
-    names of the last axis. `shape` is in ONNX layout. real = scale * (q - zero_point);
-    scale 0: not quantized.
+    names of the last axis. `shape` is in ONNX layout, `axes` are its axes in the order in which the
+    device has them (empty: the same). real = scale * (q - zero_point); scale 0: not quantized.
     """
 
     name: str
@@ -49,11 +49,26 @@ class IoInfo:
     zero_point: int
     labels: tuple[str, ...] = ()
     is_text: bool = False
+    axes: tuple[int, ...] = ()
 
     @property
     def is_quantized(self) -> bool:
         """True when floats outside are integers inside."""
-        return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype in INTEGERS
+        held = (*INTEGERS, UINT8)
+        return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype in held
+
+    @property
+    def held_shape(self) -> Shape:
+        """The shape in which the device has it."""
+        return tuple(self.shape[a] for a in self.axes) if self.axes else self.shape
+
+    def as_held(self, array: Array) -> Array:
+        """An array of `shape` with its axes as the device has them."""
+        return array.transpose(self.axes) if self.axes else array
+
+    def as_onnx(self, held: Array) -> Array:
+        """An array of `held_shape` with its axes as the ONNX model has them."""
+        return held.transpose(np.argsort(self.axes)) if self.axes else held
 
 
 @dataclass(frozen=True)
@@ -104,12 +119,9 @@ class Model:
         )
         if status != lib.EK_OK:
             raise UserError(f"{self.source}: {self._explain(status)}")
-        self.inputs = self._ios(
-            lib.ek_input_count(self.handle), lib.ek_model_input, lib.ek_input_labels
-        )
-        self.outputs = self._ios(
-            lib.ek_output_count(self.handle), lib.ek_model_output, lib.ek_output_labels
-        )
+        axes = self._read(port_axes, data)
+        self.inputs = self._ios(axes[0], lib.ek_model_input, lib.ek_input_labels)
+        self.outputs = self._ios(axes[1], lib.ek_model_output, lib.ek_output_labels)
         self.empty_inputs, self.empty_outputs = self._empty_ports(data)
         self.counted = self._read(counted_outputs, data)
         self._names = self._op_names()
@@ -136,10 +148,11 @@ class Model:
         kind_name = OpKind(kind).name if kind in set(OpKind) else f"kind {kind}"
         return f"operator {op} ({kind_name}{f' {name!r}' if name else ''})"
 
-    def _ios(self, count: int, get: Any, labels: Any) -> tuple[IoInfo, ...]:
+    def _ios(self, ordered: Sequence[tuple[int, ...]], get: Any, labels: Any) -> tuple[IoInfo, ...]:
+        """The inputs or outputs, of which `ordered` are the axes."""
         io, size = ffi.new("ek_io *"), ffi.new("uint32_t *")
         found = []
-        for i in range(count):
+        for i, axes in enumerate(ordered):
             if (status := get(self.handle, i, io)) != lib.EK_OK:
                 raise UserError(f"{self.source}: {words(status)}")
             name = ffi.string(io.name).decode(errors="replace")
@@ -147,16 +160,18 @@ class Model:
                 raise UserError(f"{self.source}: '{name}' has unknown ONNX type {io.onnx_dtype}")
             texts = labels(self.handle, i, size)
             text = bytes(ffi.buffer(texts, size[0])).decode(errors="replace") if size[0] else ""
+            held = tuple(io.shape[d] for d in range(io.rank))
             found.append(
                 IoInfo(
                     name,
-                    tuple(io.shape[d] for d in range(io.rank)),
+                    tuple(held[axes.index(a)] for a in range(len(axes))) if axes else held,
                     _NUMPY_OF[io.dtype],
                     numpy_dtype(io.onnx_dtype),
                     float(io.scale),
                     int(io.zero_point),
                     tuple(text.split("\0")[:-1]),
                     io.onnx_dtype == STRING,
+                    axes,
                 )
             )
         return tuple(found)

@@ -125,7 +125,7 @@ class Session:
 
     def run_raw(self, feed: Feed | Array) -> dict[str, Array]:
         """As `run`, but outputs as the runtime holds them: quantized ones stay integers."""
-        return self._run(feed, lambda: [view.copy() for view in self._outputs])
+        return self._run(feed, lambda: [io.as_onnx(v).copy() for io, v in self._pairs()])
 
     def run_layers(
         self, feed: Feed | Array, callback: Callable[[int, str, Array], None]
@@ -135,6 +135,23 @@ class Session:
         The array is operator `index`'s first output, described by `op_outputs[index]`: a view,
         valid during the call only; copy what you keep. The callback may not use this session.
         """
+        with self._turn:
+            self._write(only(self.model.of_pixels(self._with_elements(feed)), self.inputs))
+            self._show_steps(callback)
+            return self._with_empty({io.name: self._told(io, view) for io, view in self._pairs()})
+
+    def run_raw_layers(
+        self, raw: Sequence[Array], callback: Callable[[int, str, Array], None]
+    ) -> list[Array]:
+        """As `run_layers`, of inputs as `to_raw` has them; returns outputs as `from_raw` takes
+        them."""
+        with self._turn:
+            for view, array in zip(self._inputs, raw, strict=True):
+                view[...] = array
+            self._show_steps(callback)
+            return [view.copy() for view in self._outputs]
+
+    def _show_steps(self, callback: Callable[[int, str, Array], None]) -> None:
         data = ffi.new("void const **")
         nbytes = ffi.new("uint32_t *")
 
@@ -145,10 +162,7 @@ class Session:
             view.flags.writeable = False
             callback(i, out.name, view)
 
-        with self._turn:
-            self._write(only(self.model.of_pixels(self._with_elements(feed)), self.inputs))
-            self._steps(show)
-            return self._with_empty({io.name: self._told(io, view) for io, view in self._pairs()})
+        self._steps(show)
 
     def to_raw(self, feed: Feed | Array) -> list[Array]:
         """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
@@ -238,6 +252,7 @@ class Session:
                 raise
 
     def _told(self, io: IoInfo, raw: Array) -> Array:
+        raw = io.as_onnx(raw)
         if io.is_text and not self._numbers:
             return texts_of(io, raw)
         return to_user(io, raw)
@@ -247,14 +262,14 @@ class Session:
 
     def _write(self, feed: dict[str, Array]) -> None:
         for io, view in zip(self.inputs, self._inputs, strict=True):
-            write_input(io, view, feed[io.name], self._table)
+            write_input(io, view, io.as_held(feed[io.name]), self._table)
 
     def _views(self, ios: tuple[IoInfo, ...], get: Any) -> list[Array]:
         io = ffi.new("ek_io *")
         views: list[Array] = []
         for i, info in enumerate(ios):
             self._must(get(self._session, i, io))
-            views.append(self._view(io.data, io.bytes, info.dtype, info.shape))
+            views.append(self._view(io.data, io.bytes, info.dtype, info.held_shape))
         return views
 
     def _view(self, data: Any, nbytes: int, dtype: np.dtype[Any], shape: Shape) -> Array:

@@ -641,6 +641,7 @@ enum {
     EK_SLOT_IO_LABELS = 12,
     EK_SLOT_IO_COUNTED_BY = 14,
     EK_SLOT_IO_COUNTED_AXIS = 16,
+    EK_SLOT_IO_AXES = 18,
 };
 
 enum {

@@ -7,7 +7,7 @@ import numpy as np
 from ...fixed_point import multiplier16, scale16
 from ...format.schema import OpKind
 from ...ir import Array, Node, QuantParams, TensorType, Value, constant
-from ...numerics import FLOAT, INT8, INTEGERS, integer_precisions
+from ...numerics import FLOAT, INT8, INTEGERS, UINT8, integer_precisions
 from .._opdef import ANY_LAYOUT, Blob, Lowered, OpDef, problem_of
 from ..elementwise.lut import Lut, make_table
 
@@ -110,6 +110,48 @@ class Requantize(OpDef):
         return Lowered(OpKind.Requantize, params, [node.input(0)])
 
 
+class Reinterpret(OpDef):
+    """The bytes of an int8 tensor as uint8, or the other way. The quantizer makes it; it is free:
+    input and output share memory."""
+
+    name = "Reinterpret"
+    layout = ANY_LAYOUT
+    exactness = "exact"
+    view = True
+
+    def infer(self, node: Node) -> list[TensorType]:
+        x = node.input(0)
+        if x.dtype not in (INT8, UINT8):
+            raise ValueError(f"int8 or uint8 is reinterpreted, not {x.dtype}")
+        return [TensorType(UINT8 if x.dtype == INT8 else INT8, x.shape)]
+
+    def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
+        assert inputs[0] is not None
+        return [inputs[0].view(node.output.dtype)]
+
+    def lower(self, node: Node, blob: Blob) -> Lowered:
+        raise AssertionError("a view is not lowered")
+
+
+def signed(x: Value, y: Value) -> list[Node]:
+    """The nodes that make `y`, int8, of `x`, uint8 with a zero point 128 above; or of an int8 `x`
+    the uint8 `y`: a table that turns the sign bit, on int8 bytes."""
+    plain = QuantParams((1.0,))
+    between = Value(f"{y.name if y.dtype == UINT8 else x.name}.bytes", TensorType(INT8, x.shape))
+    between.quant = plain
+    table = constant(make_table(lambda q: np.where(q < 0, q + 128, q - 128), plain, plain),
+                     f"{y.name}.table")  # fmt: skip
+    if y.dtype == INT8:
+        return [
+            Node(Reinterpret.name, [x], [between], {}, between.name),
+            Node(Lut.name, [between, table], [y], {}, y.name),
+        ]
+    return [
+        Node(Lut.name, [x, table], [between], {}, between.name),
+        Node(Reinterpret.name, [between], [y], {}, y.name),
+    ]
+
+
 def converted(x: Value, y: Value) -> Node:
     """The node that makes `y` of `x`, the same real tensor in another dtype or quantization."""
     if x.dtype == y.dtype == INT8:
@@ -121,4 +163,4 @@ def converted(x: Value, y: Value) -> Node:
     return Node(op.name, [x], [y], {}, y.name)
 
 
-OPS: tuple[OpDef, ...] = (Quantize(), Dequantize(), Requantize())
+OPS: tuple[OpDef, ...] = (Quantize(), Dequantize(), Requantize(), Reinterpret())

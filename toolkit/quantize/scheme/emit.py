@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...format.schema import BinaryFn
-from ...ir import Graph, Node, QuantParams, TensorType, Value, constant
+from ...ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ...numerics import FLOAT, INT16, DType, Precision
 from ...ops import computes, definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
@@ -64,9 +64,13 @@ class Emitter:
             else:
                 self._float_group(group)
         for port in self.graph.outputs:
-            value = port.value if port.value.const is not None else self._made(port.value)
+            value = port.value if port.value.const is not None else self._let_out(port)
             self.made.outputs.append(replace(port, value=value))
         return self.made
+
+    def _let_out(self, port: Port) -> Value:
+        """The value of an output, in the element type that was chosen for it."""
+        return self._made(port.value) if port.held is None else self._as(port.value, port.held)
 
     def _inputs(self) -> None:
         """Graph inputs are integers when all that reads them is, of the widest type read."""
@@ -77,7 +81,7 @@ class Emitter:
             dtype = max(read, key=lambda t: t.itemsize) if whole else v.dtype
             if v.quant is not None:
                 dtype = v.quant.dtype
-            value = self._define(v, dtype)
+            value = self._define(v, dtype if port.held is None else port.held)
             self.made.inputs.append(replace(port, value=value))
 
     def _value(self, v: Value, dtype: DType, name: str) -> Value:

@@ -59,7 +59,9 @@ class Plan:
     def _analyse(self) -> None:
         self._reuse = Reuse()
         self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
-        self.scales: SharedScales = share_scales(self.groups, self.graph.output_values(), self.wide)
+        held = {p.value: p.held for p in (*self.graph.inputs, *self.graph.outputs) if p.held}
+        outputs = self.graph.output_values()
+        self.scales: SharedScales = share_scales(self.groups, outputs, self.wide, held)
         self.linear = {u.node: self._linear(u) for u in self.groups if _has_weights(u)}
         self.readers: dict[Value, list[QuantizableGroup]] = {}
         for u in self.groups:

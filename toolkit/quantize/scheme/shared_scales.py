@@ -6,7 +6,7 @@ an input that something else reads in finer steps, a table requantizes that inpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...ir import QuantParams, Value
@@ -62,14 +62,18 @@ class _Sets:
 
 
 def share_scales(
-    groups: list[QuantizableGroup], outputs: Iterable[Value], ranges: Ranges
+    groups: list[QuantizableGroup],
+    outputs: Iterable[Value],
+    ranges: Ranges,
+    held: Mapping[Value, DType] | None = None,
 ) -> SharedScales:
     """The scale groups of the tensors that integer groups read and make; `outputs` are the
-    graph's."""
-    outputs = set(outputs)
+    graph's, and `held` the types that ports are to have."""
+    outputs, held = set(outputs), held or {}
     found = SharedScales([], set())
     for dtype in INTEGERS:
-        of_type = _Solver(groups, dtype, outputs, ranges).solve()
+        ports = [v for v in held if held[v] == dtype]
+        of_type = _Solver(groups, dtype, outputs, ranges, ports).solve()
         found.groups += of_type.groups
         found.requantized |= of_type.requantized
     return found
@@ -77,11 +81,17 @@ def share_scales(
 
 class _Solver:
     def __init__(
-        self, groups: list[QuantizableGroup], dtype: DType, outputs: set[Value], ranges: Ranges
+        self,
+        groups: list[QuantizableGroup],
+        dtype: DType,
+        outputs: set[Value],
+        ranges: Ranges,
+        held: Sequence[Value] = (),
     ) -> None:
         self.ranges, self.dtype = ranges, dtype
         self.groups = [u for u in groups if u.dtype == dtype]
-        self.values = list(dict.fromkeys(v for u in self.groups for v in u.inputs + u.outputs))
+        read = (v for u in self.groups for v in u.inputs + u.outputs)
+        self.values = list(dict.fromkeys((*read, *held)))
         self.sets = _Sets(self.values)
         self.fixed: dict[Value, QuantParams] = {}
         self.requantized: set[Edge] = set()

@@ -59,18 +59,18 @@ def place(buffers: Sequence[Buffer], align: int, tries: int = TRIES) -> Layout:
     def span(i: int) -> int:
         return buffers[i].last - buffers[i].first
 
-    together = _alive_together(buffers)
     starts = [
         sorted(indices, key=lambda i: (-buffers[i].size, buffers[i].first)),
         sorted(indices, key=lambda i: (-buffers[i].size * (span(i) + 1), buffers[i].first)),
         sorted(indices, key=lambda i: (buffers[i].first, -buffers[i].size)),
         sorted(indices, key=lambda i: (-span(i), -buffers[i].size)),
     ]
+    fit = _FirstFit(buffers, align)
     best_order: list[int] = []
     best: tuple[int, list[int]] | None = None
     for order in starts:
-        found = _first_fit(buffers, order, together, align)
-        if best is None or found[0] < best[0]:
+        found = fit.place(order)
+        if found is not None and (best is None or found[0] < best[0]):
             best, best_order = found, order
     assert best is not None
     rng = random.Random(0)
@@ -80,8 +80,8 @@ def place(buffers: Sequence[Buffer], align: int, tries: int = TRIES) -> Layout:
         order = best_order.copy()
         i, j = rng.sample(indices, 2)
         order.insert(j, order.pop(i))
-        found = _first_fit(buffers, order, together, align)
-        if found[0] <= best[0]:
+        found = fit.place(order, min(i, j), best)
+        if found is not None:
             best, best_order = found, order
     return Layout(best[1], best[0], bound)
 
@@ -99,22 +99,39 @@ def _alive_together(buffers: Sequence[Buffer]) -> list[list[int]]:
     return found
 
 
-def _first_fit(
-    buffers: Sequence[Buffer],
-    order: Sequence[int],
-    together: Sequence[Sequence[int]],
-    align: int,
-) -> tuple[int, list[int]]:
-    """Each buffer, in this order, at the lowest offset that is free during its life."""
-    offsets = [-1] * len(buffers)
-    total = 0
-    for i in order:
-        size, at = buffers[i].size, 0
-        placed = [j for j in together[i] if offsets[j] >= 0]
-        for low, high in sorted((offsets[j], offsets[j] + buffers[j].size) for j in placed):
-            if at + size <= low:
-                break
-            at = max(at, round_up(high, align))
-        offsets[i] = at
-        total = max(total, round_up(at + size, align))
-    return total, offsets
+class _FirstFit:
+    """Each buffer, in some order, at the lowest offset that is free during its life."""
+
+    def __init__(self, buffers: Sequence[Buffer], align: int) -> None:
+        self._sizes = [b.size for b in buffers]
+        self._together = _alive_together(buffers)
+        self._align = align
+
+    def place(
+        self, order: Sequence[int], same: int = 0, best: tuple[int, list[int]] | None = None
+    ) -> tuple[int, list[int]] | None:
+        """The bytes taken and all offsets; None if that is more than `best`, whose order begins
+        with the same `same` buffers."""
+        sizes, align = self._sizes, self._align
+        offsets, ends, total = [-1] * len(order), [0] * len(order), 0
+        if best is not None:
+            for i in order[:same]:
+                offsets[i] = best[1][i]
+                ends[i] = round_up(offsets[i] + sizes[i], align)
+                total = max(total, ends[i])
+        for i in order[same:]:
+            size, at = sizes[i], 0
+            placed = [(offsets[j], ends[j]) for j in self._together[i] if offsets[j] >= 0]
+            placed.sort()
+            for low, high in placed:
+                if at + size <= low:
+                    break
+                if high > at:
+                    at = high
+            offsets[i] = at
+            ends[i] = round_up(at + size, align)
+            if ends[i] > total:
+                total = ends[i]
+                if best is not None and total > best[0]:
+                    return None
+        return total, offsets

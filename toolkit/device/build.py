@@ -25,7 +25,7 @@ from .deploy import link_deployment
 from .described import describe_for_c
 from .folder import check_folder, install
 from .naming import Names, own_symbols
-from .process import ProgramFailedError, find, require, run
+from .process import ProgramFailedError, generator, require, run
 from .project import write_project
 from .self_test import self_test
 
@@ -142,15 +142,14 @@ def compile_runtime(target: Target, model: EdgeModel) -> Archive:
 
 
 def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: str) -> Archive:
-    ninja = find("ninja") is not None
+    known = any(name == target.name for name, _ in _compiled)
     command: list[str | Path] = [
         cmake,
         "-S",
         runtime_c.SOURCE,
         "-B",
         folder,
-        "-G",
-        "Ninja" if ninja else "Unix Makefiles",
+        *generator(known),
         f"-DCMAKE_BUILD_TYPE={BUILD_TYPE[target.bare_metal]}",
         f"-DCMAKE_TOOLCHAIN_FILE={target.folder / 'toolchain.cmake'}",
         f"-DEDGEKIT_TARGET={target.name}",

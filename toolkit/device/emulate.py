@@ -7,6 +7,7 @@ import struct
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
@@ -21,7 +22,7 @@ from ..format.strip import stripped
 from ..format.writer import write
 from ..ir import Array
 from .build import Archive, compile_runtime, prepare
-from .process import ProgramFailedError, require, run
+from .process import ProgramFailedError, generator, require, run
 from .project import write_linker_script, write_model_source
 from .templates import render
 
@@ -153,6 +154,7 @@ class Device:
                 folder,
                 "-B",
                 folder / "run",
+                *generator(known=True),
                 "-DCMAKE_BUILD_TYPE=MinSizeRel",
                 f"-DCMAKE_TOOLCHAIN_FILE={toolchain}",
                 f"-DEDGEKIT_TARGET={target.name}",
@@ -176,7 +178,7 @@ class Device:
         """Started in `folder`: emulators and plugins cut long names at spaces and commas."""
         plugin: list[str | Path] = []
         if count:
-            self._counter()
+            (self.folder / _COUNTER).write_bytes(_counter())
             plugin = ["-plugin", f"./{_COUNTER},out={_COUNTS}"]
         if self.target.bare_metal:
             arguments = f"arg=run,arg={_SAMPLES},arg={_ANSWERS}"
@@ -195,14 +197,16 @@ class Device:
         cpu = ["-cpu", self.cpu] if self.cpu else []
         return [self._emulator, *cpu, *plugin, self._program, _SAMPLES, _ANSWERS]
 
-    def _counter(self) -> None:
-        built = self.folder / _COUNTER
-        if not built.exists():
-            cc = require("cc", "gcc", "counting instructions")
-            run(
-                [cc, "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-o", built, COUNTER],
-                "compiling the counter",
-            )
+
+@cache
+def _counter() -> bytes:
+    """The emulator's plugin that counts, compiled once in this process."""
+    cc = require("cc", "gcc", "counting instructions")
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder) / _COUNTER
+        flags = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
+        run([cc, *flags, "-o", built, COUNTER], "compiling the counter")
+        return built.read_bytes()
 
 
 def _check_choice(target: Target, cpu: str | None, kernels: str) -> None:

@@ -35,6 +35,13 @@ def require(program: str, package: str, purpose: str) -> str:
     return found
 
 
+def generator(known: bool = False) -> list[str]:
+    """What CMake is told of how to build: with Ninja where it is. With `known`, it does not try the
+    compiler, because it has done so in this process."""
+    ninja = ["-G", "Ninja" if find("ninja") else "Unix Makefiles"]
+    return [*ninja, "-DCMAKE_C_ABI_COMPILED=ON"] if known else ninja
+
+
 def run(
     command: Sequence[str | Path],
     what: str,

@@ -1,17 +1,38 @@
 """What many tests need: the demo's network and its samples."""
 
+import atexit
 import os
 import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-# Many tests compile the same sources with the same flags.
-if shutil.which("ccache"):
-    os.environ.setdefault("CMAKE_C_COMPILER_LAUNCHER", "ccache")
-
+LAUNCHER = Path(__file__).parent / "compiling" / "launcher.c"
 DIGITS = Path(__file__).parent.parent / "docs" / "examples" / "digits"
+
+
+def compile_once():
+    """Keep the objects of all that tests build with CMake, for the other tests of this run.
+
+    EDGEKIT_OBJECTS may name a folder that keeps them for other runs too.
+    """
+    cc, keep = shutil.which("cc"), os.environ.get("EDGEKIT_OBJECTS")
+    if not cc or "CMAKE_C_COMPILER_LAUNCHER" in os.environ:
+        return
+    folder = Path(keep or tempfile.mkdtemp(prefix="edgekit-objects-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    if not keep:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    launcher = folder / f"launcher.{os.getpid()}"
+    if subprocess.run([cc, "-O2", LAUNCHER, "-o", launcher], check=False).returncode == 0:
+        os.environ["EDGEKIT_OBJECTS"] = str(folder)
+        os.environ["CMAKE_C_COMPILER_LAUNCHER"] = str(launcher)
+
+
+compile_once()  # before the workers of xdist start, which inherit it
 
 
 @pytest.fixture(scope="session")

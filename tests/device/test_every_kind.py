@@ -9,6 +9,7 @@ import pytest
 
 from edgekit import targets
 from edgekit.toolkit.build import build_file
+from edgekit.toolkit.device.build import prepare
 from edgekit.toolkit.device.emulate import Device
 from edgekit.toolkit.device.listing import listing
 from edgekit.toolkit.format.model import NUMPY_OF
@@ -38,6 +39,19 @@ def every_kind():
     return write(maker.model())
 
 
+@pytest.fixture(scope="module")
+def packed(every_kind):
+    """The file for a target; targets of one plan share it."""
+    made = {}
+
+    def pack(target):
+        if target.plan not in made:
+            made[target.plan] = prepare(every_kind, target)
+        return made[target.plan]
+
+    return pack
+
+
 def any_values(info, rng):
     """All that the type holds, the extremes one time in four; indices that Gather has."""
     if info.dtype == np.float32:
@@ -51,12 +65,12 @@ def any_values(info, rng):
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, name):
+def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, packed, name):
     target = ready(name)
     session = Session(every_kind, "ref")
     rng = np.random.default_rng(3)
     feeds = [{io.name: any_values(io, rng) for io in session.inputs} for _ in range(5)]
-    with Device(every_kind, target) as device:
+    with Device(packed(target), target) as device:
         ran = device.run([list(feed.values()) for feed in feeds])
         needed = set(device.archive.undefined) - {"memcpy", "memset", "memmove"}
     if target.bare_metal:  # but for what converts floats, where the core has none

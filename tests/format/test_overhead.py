@@ -26,7 +26,8 @@ def test_the_rest_of_a_file_is_small(name, tmp_path):
         pytest.skip(f"{onnx} is not here; set EDGEKIT_MODELS to the folder of models")
     rng = np.random.default_rng(0)
     feed = {p.name: rng.random(p.shape, dtype=np.float32) for p in load(onnx).inputs}
-    edgekit.quantize(onnx, [feed], tmp_path / "int8.edge", observer="minmax")
+    quick = {"observer": "minmax", "effort": "fast", "on_low_accuracy": "warn"}
+    edgekit.quantize(onnx, [feed], tmp_path / "int8.edge", **quick)
     edgekit.convert(onnx, tmp_path / "float32.edge")
     for path in tmp_path.glob("*.edge"):
         blob, counted = len(read_file(path).blob), len(strip(path.read_bytes()))

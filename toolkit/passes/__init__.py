@@ -23,6 +23,7 @@ from .movement.merge_parts import MergeParts
 from .movement.merge_reshapes import MergeReshapes
 from .movement.merge_transposes import MergeTransposes
 from .movement.norm_shape import NormShape
+from .movement.transposed_product import TransposedProduct
 from .movement.unit_axes import UnitReshapes, UnitTransposes
 from .quantized.finite_masks import FiniteMasks
 from .quantized.half_rounding import HalfRounding
@@ -53,6 +54,7 @@ DEFAULT: tuple[Pass, ...] = (
             UnitReshapes(),
             NormShape(),
             MergeTransposes(),
+            TransposedProduct(),
             Layout(),
         ),
     ),

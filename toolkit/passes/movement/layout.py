@@ -25,6 +25,7 @@ from ..axes import (
     works_in_any_layout,
 )
 from ..cleanup.fold_constants import MOVEMENT
+from .transposed_product import swapped
 from .unit_axes import moves_only_units
 
 
@@ -116,6 +117,8 @@ class _Region:
             for user in self._outside(v):
                 if user.op == "Transpose":
                     candidates.add(tuple(user.attrs["perm"]))
+                elif _multiplies_by(user, v):
+                    candidates.add(swapped(stay))
         candidates = {p for p in candidates if all(allows(n, p) for n in self.nodes)} | {stay}
         if len(candidates) == 1:
             return stay
@@ -146,7 +149,12 @@ class _Region:
         total = _Price()
         for to, users in wanted.items():
             rows = v.shape[0] if back[0] == 0 else 1
-            absorbed = all(u is not None and _absorbs(self.links, u, rows) for u in users)
+            turned = to == swapped(tuple(range(self.rank)))
+            absorbed = all(
+                u is not None
+                and (_absorbs(self.links, u, rows) or (turned and _multiplies_by(u, v)))
+                for u in users
+            )
             port = any(u is None or self._is_port(u) for u in users)
             total += _price(to, shape, _AT_PORT if port else _BEHIND, absorbed)
         return total
@@ -212,6 +220,11 @@ def _moves_anyway(links: Links, v: Value) -> bool:
             return True
         node = links.producer(x)
     return False
+
+
+def _multiplies_by(user: Node, v: Value) -> bool:
+    """Whether `user` can read the matrix `v` by columns: TransposedProduct lets it."""
+    return user.op == "MatMul" and user.input(1) is v and user.input(0) is not v
 
 
 def _absorbs(links: Links, user: Node, rows: int) -> bool:

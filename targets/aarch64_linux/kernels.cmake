@@ -1,6 +1,6 @@
 # Kernel tables of the family, best last; the better ones take over what they do not do better.
 # Scheduling before registers are given out spills accumulators; the scheduling after it remains.
-set(neon neon/gemm_s8.c neon/gemm_f32.c neon/depthwise_s8.c neon/depthwise_f32.c neon/gemm_s16.c
+set(neon neon/gemm_s8.c neon/gemm_f32.c neon/depthwise_s8.c neon/depthwise_f32.c neon/gemm_s16.c neon/vecmat_s8.c
          neon/depthwise_s16.c neon/elementwise_s8.c
          neon/lut_s8.c neon/pool_s8.c neon/quantize_f32.c)
 edgekit_kernels(aarch64_neon SOURCES neon/table.c ${neon} FLAGS -O2 $<$<C_COMPILER_ID:GNU>:-fno-schedule-insns>)

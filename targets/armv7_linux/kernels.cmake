@@ -4,7 +4,7 @@
 set(neon ../aarch64_linux/neon)
 edgekit_kernels(armv7_neon
   SOURCES table.c ${neon}/gemm_s8.c ${neon}/gemm_f32.c ${neon}/depthwise_s8.c ${neon}/depthwise_f32.c
-          ${neon}/gemm_s16.c ${neon}/depthwise_s16.c
+          ${neon}/gemm_s16.c ${neon}/vecmat_s8.c ${neon}/depthwise_s16.c
           ${neon}/elementwise_s8.c ${neon}/pool_s8.c ${neon}/quantize_f32.c
   FLAGS -O2 $<$<C_COMPILER_ID:GNU>:-fno-schedule-insns>)
 

@@ -23,6 +23,7 @@ ek_quantize_f32_s8_fn ek_neon_quantize_f32_s8;
 ek_quantize_f32_s16_fn ek_neon_quantize_f32_s16;
 ek_gemm_s16_fn ek_neon_gemm_s16;
 ek_mat_mul_s16_fn ek_neon_mat_mul_s16;
+ek_vecmat_s8_fn ek_neon_vecmat_s8;
 ek_depthwise_s16_fn ek_neon_depthwise_s16;
 
 #endif

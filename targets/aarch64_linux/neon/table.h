@@ -14,11 +14,13 @@
     .gemm_s16_rows = 48,                                                        \
     .gemm_f32_rows = 48,                                                        \
     .gemm_s8_parts = 8,                                                         \
+    .vecmat_s8_rows = 12,                                                       \
     .gemm_s8 = ek_neon_gemm_s8,                                                 \
     .packed_gemm_s8 = ek_neon_packed_gemm_s8,                                   \
     .pack_gemm_s8 = EK_SLOT(pack_gemm_s8, ek_neon_pack_gemm_s8),                \
     .gemm_s16 = ek_neon_gemm_s16,                                               \
     .mat_mul_s16 = ek_neon_mat_mul_s16,                                         \
+    .vecmat_s8 = ek_neon_vecmat_s8,                                             \
     .gemm_f32 = ek_neon_gemm_f32,                                               \
     .packed_gemm_f32 = ek_neon_packed_gemm_f32,                                 \
     .pack_gemm_f32 = EK_SLOT(pack_gemm_f32, ek_neon_pack_gemm_f32),             \

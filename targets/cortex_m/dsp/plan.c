@@ -9,6 +9,7 @@ const ek_kernels ek_plan_cortex_m_dsp = {
     .gemm_s8_rows = EK_DSP_GEMM_ROWS,
     .packed_gemm_s8 = ek_dsp_packed_gemm_s8,
     .pack_gemm_s8 = ek_dsp_pack_gemm_s8,
+    .vecmat_s8_rows = EK_DSP_VECMAT_ROWS,
     .gemm_w4_block = EK_DSP_W4_BLOCK,
     .gemm_s16_rows = EK_DSP_GEMM_ROWS16,
     .packed_gemm_s16 = ek_dsp_packed_gemm_s16,

@@ -85,6 +85,7 @@ ek_gemm_s8_fn ek_mve_gemm_s8;
 ek_unpack_gemm_w4_fn ek_mve_unpack_gemm_w4;
 ek_row_w4_fn ek_mve_row_w4;
 ek_row_w4_s16_fn ek_mve_row_w4_s16;
+ek_vecmat_s8_fn ek_mve_vecmat_s8;
 ek_gemm_s16_fn ek_mve_gemm_s16;
 ek_depthwise_s8_fn ek_mve_depthwise_s8;
 ek_add_s8_fn ek_mve_add_s8;

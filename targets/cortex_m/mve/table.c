@@ -16,6 +16,7 @@ static const ek_kernels kernels = {
     .unpack_gemm_w4 = EK_SLOT(unpack_gemm_w4, ek_mve_unpack_gemm_w4),
     .row_w4 = EK_SLOT(row_w4, ek_mve_row_w4),
     .row_w4_s16 = EK_SLOT(row_w4_s16, ek_mve_row_w4_s16),
+    .vecmat_s8 = EK_SLOT(vecmat_s8, ek_mve_vecmat_s8),
     .packed_gemm_s16 = EK_SLOT(gemm_s16, ek_mve_packed_gemm_s16),
     .pack_gemm_s16 = EK_SLOT(pack_gemm_s16, ek_mve_pack_gemm_s16),
     .gemm_s16 = EK_SLOT(gemm_s16, ek_mve_gemm_s16),

@@ -23,6 +23,7 @@ ek_quantize_f32_s16_fn ek_avx2_quantize_f32_s16;
 /* Weights as ek_avx2_pack_gemm_s8 packs them. */
 ek_gemm_s16_fn ek_avx2_gemm_s16;
 ek_mat_mul_s16_fn ek_avx2_mat_mul_s16;
+ek_vecmat_s8_fn ek_avx2_vecmat_s8;
 ek_depthwise_s16_fn ek_avx2_depthwise_s16;
 
 #endif

@@ -20,6 +20,7 @@
     .packed_gemm_s16 = ek_avx2_packed_gemm_s8,  \
     .pack_gemm_s16 = ek_avx2_pack_gemm_s8,      \
     .mat_mul_s16 = ek_avx2_mat_mul_s16,         \
+    .vecmat_s8 = ek_avx2_vecmat_s8,             \
     .gemm_f32 = ek_avx2_gemm_f32,               \
     .packed_gemm_f32 = ek_avx2_packed_gemm_f32, \
     .pack_gemm_f32 = ek_avx2_pack_gemm_f32,     \

@@ -61,26 +61,50 @@ static layout plan(const ek_fmt_mat_mul *p, const ek_kernels *kernels)
     return l;
 }
 
+/* Whether to make the product row by row: of so few rows, another order of b would cost more than it saves. */
+static bool mat_mul_s8_by_rows(const ek_node *node)
+{
+    const ek_fmt_mat_mul *p = node->params;
+    return p->rows <= node->kernels->vecmat_s8_rows;
+}
+
 static uint64_t mat_mul_s8_scratch(const ek_node *node)
 {
-    return plan(node->params, node->kernels).end;
+    const ek_fmt_mat_mul *p = node->params;
+    return mat_mul_s8_by_rows(node) ? (uint64_t)p->k * sizeof(int16_t) : plan(p, node->kernels).end;
+}
+
+/* The rows of b's transpose, each with room for what `extend` adds, and their sums. `turned` NULL: only the sums. */
+static void turn_rows(int8_t *turned, size_t row, int32_t *sums, const int8_t *b, const ek_fmt_mat_mul *p)
+{
+    const size_t k = p->k, n = p->n;
+    memset(sums, 0, n * sizeof *sums);
+    if (p->transpose_b) {
+        for (size_t j = 0; j < n; j++, b += k) {
+            for (size_t i = 0; i < k; i++) sums[j] += b[i];
+            if (turned) memcpy(turned + j * row, b, k);
+        }
+        return;
+    }
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < n; j++, b++) {
+            sums[j] += *b;
+            turned[j * row + i] = *b;
+        }
 }
 
 /* b as weights [n][k + extra] and the bias that belongs to it. */
 static const int8_t *turn(const ek_fmt_mat_mul *p, const int8_t *b, int8_t *turned, int32_t *bias)
 {
     const size_t more = extra(p), k = p->k, n = p->n;
-    const size_t along = p->transpose_b ? 1 : n, across = p->transpose_b ? k : 1;
     const bool as_is = p->transpose_b && !more;
+    turn_rows(as_is ? NULL : turned, k + more, bias, b, p);
     for (size_t j = 0; j < n; j++) {
-        int32_t sum = 0;
-        for (size_t i = 0; i < k; i++) sum += b[j * across + i * along];
-        bias[j] = ((int32_t)k * p->b_zero - sum) * p->a_zero;
-        if (as_is) continue;
-        int8_t *to = turned + j * (k + more);
-        for (size_t i = 0; i < k; i++) to[i] = b[j * across + i * along];
-        memset(to + k, EK_BIG, more);
-        if (more) to[k + more - 1] = 1;
+        bias[j] = ((int32_t)k * p->b_zero - bias[j]) * p->a_zero;
+        if (!more) continue;
+        int8_t *const to = turned + j * (k + more) + k;
+        memset(to, EK_BIG, more);
+        to[more - 1] = 1;
     }
     return as_is ? b : turned;
 }
@@ -118,9 +142,41 @@ static void mat_mul_s8_multiply(const ek_node *node, int8_t *out, const int8_t *
     }
 }
 
+static void mat_mul_s8_run_rows(const ek_node *node)
+{
+    const ek_fmt_mat_mul *p = node->params;
+    const int8_t *a = ek_in(node, 0), *b = ek_in(node, 1);
+    int8_t *out = ek_out(node, 0);
+    int16_t *row = node->scratch;
+    ek_vecmat_s8 m = { .multiplier = p->multiplier,
+                       .shift = p->shift,
+                       .zero_point = p->output_zero,
+                       .qmin = p->qmin,
+                       .qmax = p->qmax,
+                       .n = p->n,
+                       .k = p->k,
+                       .turned = p->transpose_b };
+    for (size_t i = 0; i < p->batch; i++, a += p->a_step, b += p->b_step) {
+        m.b = b;
+        for (size_t r = 0; r < p->rows; r++, out += p->n) {
+            int32_t sum = 0;
+            for (size_t j = 0; j < p->k; j++) {
+                row[j] = (int16_t)(a[r * p->k + j] - p->a_zero);
+                sum += row[j];
+            }
+            m.offset = -p->b_zero * sum;
+            node->kernels->vecmat_s8(out, row, &m);
+        }
+    }
+}
+
 static ek_status mat_mul_s8_run(const ek_node *node)
 {
     const ek_fmt_mat_mul *p = node->params;
+    if (mat_mul_s8_by_rows(node)) {
+        mat_mul_s8_run_rows(node);
+        return EK_OK;
+    }
     const layout l = plan(p, node->kernels);
     uint8_t *base = node->scratch;
     int32_t *bias = (int32_t *)(void *)(base + l.bias), *multiplier = (int32_t *)(void *)(base + l.multiplier);

@@ -12,8 +12,8 @@ from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
 from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
 from .accuracy.formatting import sentence
 from .accuracy.verdict import judged_on, verdict
-from .build import Kept, build_file, prove
-from .compress import remove_constant_channels, store_weights, stored_layers
+from .build import Kept, prove
+from .compress import remove_constant_channels, stored_layers
 from .errors import UserError
 from .evaluation.judging import Judging, input_specs
 from .evaluation.sample_checks import check_scale, note_of_ignored
@@ -22,10 +22,9 @@ from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
 from .format.strip import strip
-from .hand_over import handed_over, mark
+from .hand_over import mark
 from .ir import Graph
 from .model_files import (
-    as_text,
     load,
     output_path,
     plain_constants,
@@ -38,12 +37,13 @@ from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
-from .quantize.equalization.cross_layer import to_text
 from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
 from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
+from .quantize.rates.search import Rates
+from .quantize_packing import at_rates, packer
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
 from .report import report_page
@@ -81,6 +81,7 @@ class _Run:
     scale_notes: list[str]
     judge: Judge | None = None
     promotion: Promotion | None = None
+    rates: Rates | None = None
 
     def __init__(self, request: QuantizeRequest) -> None:
         if request.on_low_accuracy not in (None, *ON_LOW_ACCURACY):
@@ -97,6 +98,7 @@ class _Run:
         self.how = {"weights": request.weights, "rounding": request.rounding}
         if request.effort != "default":
             self.how["effort"] = request.effort
+        self.compress = {} if request.compress == "fast" else {"compress": request.compress}
 
     def check_paths(self) -> None:
         """Nothing is begun that cannot be written."""
@@ -150,6 +152,7 @@ class _Run:
         options: dict[str, Any] = {
             "observer": request.observer,
             **self.how,
+            **self.compress,
             "limit": request.limit,
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
@@ -168,6 +171,7 @@ class _Run:
             return
         if self.judging is not None and self.judge is None:
             self.judge = self.judging.judge_kept(self.graph, self.done.calibration.kept)
+        self.choose_rates()
         start = self.done
         self.done = self._mixed(start, self.budget)
         if is_oversized(start, self.done):
@@ -175,6 +179,14 @@ class _Run:
                 self.graph, start.given, request.observer, request.progress, **self.how, plain=True
             )
             self.done = smaller_of(self.done, self._mixed(plain, self.budget))
+
+    def choose_rates(self) -> None:
+        """Weights as coarse as may be, for the code that they are to be stored in."""
+        if arrives_quantized(self.graph):
+            return
+        drop = None if self.judge is None else self.judge.drop
+        pack, measure = self._packer(self.done), self.devices.sizes
+        self.done, self.rates = at_rates(self.request, self.done, pack, self.budget, drop, measure)
 
     def _mixed(self, done: QuantizedModel, budget: Budget) -> QuantizedModel:
         """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
@@ -188,7 +200,7 @@ class _Run:
                 lambda graph: strip(pack(graph)),
                 drop,
                 request.progress,
-                rounding=self.rounding,
+                rounding=self.request.mixed_rounding,
                 judged=many,
                 unseen=request.evaluation is not None,
                 measure=measure,
@@ -208,12 +220,6 @@ class _Run:
         return data, strip(pack(keep_states(graph))) if _has_states(graph) else data
 
     @property
-    def rounding(self) -> str:
-        """How weights of mixed precision are rounded."""
-        fast = self.request.effort == "fast" and self.request.weights == W8A8
-        return "nearest" if fast and self.request.rounding == "auto" else self.request.rounding
-
-    @property
     def on_low_accuracy(self) -> OnLowAccuracy:
         """What is asked for, or fits what is asked for besides."""
         asked = self.request.on_low_accuracy
@@ -221,13 +227,12 @@ class _Run:
         return asked or ("promote" if as_asked else "warn")
 
     def keep_floor(self) -> None:
-        """How good it is; without a budget, precisions are mixed where it is below the floor.
+        """Without a budget, precisions are mixed where it is below the floor.
 
         Where that is not enough, it is tried from a plain start as well, as for a budget.
         """
         request, start = self.request, self.done
         if self.budget is not None or self.on_low_accuracy != "promote":
-            self.quality = quality_of(start, self._packer(start), request.progress)
             return
         self._promote(start)
         if self.quality.level == "broken" and (start.exponents or start.options.rounded):
@@ -239,29 +244,23 @@ class _Run:
             if self.quality.loss() >= first[2].loss():
                 self.done, self.promotion, self.quality = first
 
+    def judge_quality(self) -> None:
+        """How good it is, with coarser weights once it is as good as it gets."""
+        if self.budget is None:
+            self.choose_rates()
+        unknown = self.budget is not None or self.on_low_accuracy != "promote"
+        if unknown or self.rates is not None:
+            self.quality = quality_of(self.done, self._packer(self.done), self.request.progress)
+
     def _promote(self, start: QuantizedModel) -> None:
         request = self.request
         self.done, self.promotion, self.quality = keep_floor(
-            start, self._packer(start), request.progress, rounding=self.rounding
+            start, self._packer(start), request.progress, rounding=self.request.mixed_rounding
         )
 
     def _packer(self, done: QuantizedModel, kept: Kept | None = None) -> Callable[[Graph], bytes]:
-        """What makes files of graphs, which lose constant channels; `kept` are left of such as
-        have lost some before."""
-        how = dict(self.options)
-        if done.exponents:
-            how["equalized"] = to_text(done.exponents)
-        if done.shifts:
-            how["absorbed"] = to_text(done.shifts)
-        made = replace(self.provenance, options=as_text(how))
-
-        def packed(graph: Graph) -> bytes:
-            gone = remove_constant_channels(graph)
-            store_weights(graph, self.request.compress)
-            held = handed_over(graph, self.request.hand_over, self.image.layout)
-            return build_file(held, made, {**(kept or {}), **gone})
-
-        return packed
+        layout = self.image.layout
+        return packer(self.request, self.provenance, self.options, layout, done, kept)
 
     def pack(self) -> None:
         graph = self.done.graph
@@ -371,6 +370,7 @@ class _Run:
             suspects=self.suspects,
             verdict=self.verdict(),
             on_low_accuracy=self.on_low_accuracy,
+            rates=self.rates,
             below_floor=self.budget is None
             and self.on_low_accuracy != "warn"
             and self.quality.level == "broken",
@@ -390,6 +390,7 @@ STEPS: tuple[Callable[[_Run], None], ...] = (
     _Run.quantize,
     _Run.meet_budget,
     _Run.keep_floor,
+    _Run.judge_quality,
     _Run.pack,
     _Run.explain,
     _Run.write,

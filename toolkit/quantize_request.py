@@ -29,7 +29,7 @@ class QuantizeRequest:
     observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
     limit         takes the first so many samples
     report        an HTML file to write
-    compress      of compress.COMPRESSIONS: which weights the file holds in a Huffman code
+    compress      of compress.COMPRESSIONS: which weights are coarser, in a Huffman code
     effort        of quantize.EFFORTS: "fast" does not search, "best" searches longer
     budget        limits, for which precisions are mixed
     targets       the devices that the file is for: limits of size hold on each of them, and what it
@@ -85,3 +85,9 @@ class QuantizeRequest:
     def __post_init__(self) -> None:
         if self.compress not in COMPRESSIONS:
             raise UserError(f"no compress '{self.compress}'; there are: {', '.join(COMPRESSIONS)}")
+
+    @property
+    def mixed_rounding(self) -> str:
+        """How weights are rounded that are not those of the first quantization."""
+        fast = self.effort == "fast" and self.weights == W8A8
+        return "nearest" if fast and self.rounding == "auto" else self.rounding

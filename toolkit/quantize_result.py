@@ -11,6 +11,7 @@ from .needs import Need
 from .quantize import Decision, Mixed
 from .quantize.mixed_precision.accuracy_floor import Promotion
 from .quantize.quality import OnLowAccuracy, Quality
+from .quantize.rates.search import Rates
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Quantized:
     the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
     `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
     that are unlike all others.
+    `rates` says what coarser weights brought, where `compress` asked for them.
     `layers_stored` are those whose weights lie behind a codec, `uses` how often a run takes each.
     `verdict` says it in words: the verdict, causes, what was promoted, what to do.
     `counted_bytes` is the file without provenance and names of operators, as budgets count it.
@@ -58,6 +60,7 @@ class Quantized:
     suspects: list[str] = field(default_factory=list)
     verdict: list[str] = field(default_factory=list)
     layers_stored: list[StoredLayer] = field(default_factory=list)
+    rates: Rates | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {

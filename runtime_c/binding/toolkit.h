@@ -45,13 +45,15 @@ void ek_divide_f64(double *y, const double *r, int32_t n, int32_t k);
 void ek_divide_transposed_f64(double *y, const double *t, int32_t n, int32_t k);
 
 /* Babai's nearest plane: integers z [n, k] in [-limit, limit], in steps [n, k], for y [n, k], which is used up; t is
-   lower triangular. */
+   lower triangular. `price` is NULL, or what z costs beside its squared error, at price[z]: then the cheapest of those
+   near the nearest. */
 void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32_t n, int32_t k, double limit,
-                          double *z);
+                          const double *price, double *z);
 
-/* Coordinate descent from z [n, k], in place, at most `sweeps` times; gradient [n, k] = z * steps h - b, kept so. */
+/* Coordinate descent from z [n, k], in place, at most `sweeps` times; gradient [n, k] = z * steps h - b, kept so;
+   `price` as above. */
 void ek_descend_f64(double *z, double *gradient, const double *h, const double *steps, int32_t n, int32_t k,
-                    double limit, int32_t sweeps);
+                    double limit, const double *price, int32_t sweeps);
 /* [/cdef] */
 
 #endif

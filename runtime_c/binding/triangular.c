@@ -12,7 +12,7 @@
 #define WIDE
 #endif
 
-enum { BLOCK = 8 };
+enum { BLOCK = 8, NEARER = 4 };
 
 /* out [k] += factors [BLOCK] m [BLOCK, pitch], one row after the other. */
 WIDE static void add_rows(double *restrict out, const double *restrict factors, const double *restrict m,
@@ -134,8 +134,24 @@ static double rounded(double v, double limit)
     return v < -limit ? -limit : v > limit ? limit : v;
 }
 
+/* The integer near v that makes curve (z - v)^2 + price[z] least: of those around v, and of those nearer 0. */
+static double cheapest(double v, double limit, double curve, const double *price)
+{
+    double nearest = rounded(v, limit), best = nearest, least = INFINITY;
+    if (!price) return nearest;
+    for (int32_t i = -1; i <= NEARER; i++) {
+        double z = i == NEARER ? 0 : rounded(nearest - copysign(i, nearest), limit);
+        double cost = curve * (z - v) * (z - v) + price[(int32_t)z];
+        if (cost < least) {
+            least = cost;
+            best = z;
+        }
+    }
+    return best;
+}
+
 void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32_t n, int32_t k, double limit,
-                          double *z)
+                          const double *price, double *z)
 {
     for (int32_t end = k; end > 0; end -= BLOCK) {
         int32_t start = end > BLOCK ? end - BLOCK : 0;
@@ -143,7 +159,8 @@ void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32
             size_t at = (size_t)i * k;
             double *row = y + at, factors[BLOCK];
             for (int32_t j = end - 1; j >= start; j--) {
-                double step = steps[at + j], whole = rounded(row[j] / t[(size_t)j * k + j] / step, limit);
+                double step = steps[at + j], plane = t[(size_t)j * k + j] * step;
+                double whole = cheapest(row[j] / plane, limit, plane * plane, price);
                 z[at + j] = whole;
                 factors[end - 1 - j] = -(whole * step);
                 add_row(row + start, factors[end - 1 - j], t + (size_t)j * k + start, j - start);
@@ -154,7 +171,7 @@ void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32
 }
 
 void ek_descend_f64(double *z, double *gradient, const double *h, const double *steps, int32_t n, int32_t k,
-                    double limit, int32_t sweeps)
+                    double limit, const double *price, int32_t sweeps)
 {
     for (int32_t i = 0; i < n; i++) {
         double *row = gradient + (size_t)i * k, *whole = z + (size_t)i * k;
@@ -163,8 +180,9 @@ void ek_descend_f64(double *z, double *gradient, const double *h, const double *
         for (int32_t sweep = 0; moved && sweep < sweeps; sweep++) {
             moved = 0;
             for (int32_t j = 0; j < k; j++) {
-                double best = whole[j] - row[j] / h[(size_t)j * k + j] / step[j];
-                double move = rounded(best, limit) - whole[j];
+                double curve = h[(size_t)j * k + j] * step[j];
+                double best = cheapest(whole[j] - row[j] / curve, limit, curve * step[j], price);
+                double move = best - whole[j];
                 if (move != 0) {
                     moved = 1;
                     whole[j] += move;

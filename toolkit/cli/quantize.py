@@ -16,6 +16,7 @@ from ..decibels import in_words
 from ..numerics import FLOAT32, W8A8
 from ..quantize import EFFORTS, OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
 from ..quantize.quality import ON_LOW_ACCURACY
+from ..quantize.rates.search import Rates
 from .hand_over_options import hand_over_options
 from .options import (
     budget_options,
@@ -75,8 +76,9 @@ EXIT_MISSED = 3
     type=click.Choice(COMPRESSIONS),
     default="fast",
     show_default=True,
-    help="Lossless Huffman code for weights, decoded as the device runs. small: wherever it saves "
-    "bytes. balanced: only where a run uses each weight at least 50 times. fast: nowhere.",
+    help="Coarser weights in a Huffman code, decoded as the device runs, within the budget or a "
+    "fixed loss (docs/compression.md). small: in every layer. balanced: only where a run uses each "
+    "weight at least 50 times. fast: nowhere. With --weights int4 or --rounding nearest: lossless.",
 )
 @click.option(
     "--effort",
@@ -178,6 +180,8 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
     )
     if done.layers_stored:
         _tell_storage(done)
+    if done.rates is not None:
+        _tell_rates(done.rates)
     told = done.explanation
     same = told.samples == done.kept_samples and not done.held_out
     where = "SQNR" if same else f"Written file on {told.samples} of these samples:"
@@ -209,6 +213,21 @@ def _tell_storage(done: pipeline.Quantized) -> None:
         f"weights: {len(layers)} layers in codecs ({codecs}), {stored:,} bytes of {count:,} at "
         f"8 bits, {8 * stored / count:.2f} bits a weight"
     )
+
+
+def _tell_rates(rates: Rates) -> None:
+    """What coarser weights brought."""
+    rows = [
+        (
+            "->" if p == rates.after else "",
+            kib(p.file_bytes),
+            "" if p.sqnr_db is None else in_words(p.sqnr_db),
+            p.what,
+        )
+        for p in rates.pareto
+    ]
+    title = "Pareto front of coarser weights, files as `build` strips them"
+    table(title, ("", ">file", ">SQNR", "weights"), rows)
 
 
 def _tell_mixed(mixed: Mixed) -> None:

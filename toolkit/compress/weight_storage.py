@@ -47,10 +47,15 @@ def store_weights(graph: Graph, how: Compression) -> None:
     saves bytes, "balanced" only those that a run uses LEAST_USES times.
     """
     for node in _codable(graph) if how != "fast" else ():
-        if how == "small" or _uses(node) >= LEAST_USES:
+        if codes(node, how):
             coded, size = _coded(node)
             if size < _bytes(node, node.attrs.get("storage")):
                 node.attrs["storage"] = coded
+
+
+def codes(node: Node, how: Compression) -> bool:
+    """Whether the weights of `node` may be put in a Huffman code."""
+    return how == "small" or (how == "balanced" and _uses(node) >= LEAST_USES)
 
 
 def stored_layers(graph: Graph) -> list[StoredLayer]:

@@ -165,25 +165,49 @@ def divided_transposed(b: Reals, r: Reals) -> Reals:
     return found
 
 
-def nearest_plane(y: Reals, r: Reals, steps: Reals, limit: int) -> Reals:
-    """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first."""
+def nearest_plane(
+    y: Reals, r: Reals, steps: Reals, limit: int, price: Reals | None = None
+) -> Reals:
+    """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first;
+    `price` [2 * limit + 1] is what each of them costs beside its squared error."""
     y, t, steps = np.array(y, np.float64, order="C"), _reals(r.swapaxes(1, 2)), _reals(steps)
     found: Reals = np.empty_like(y)
+    costs, middle = _price(price, limit)
     for one, lower, unit, z in zip(y, t, steps, found, strict=True):
-        lib.ek_nearest_plane_f64(_real(one), _real(lower), _real(unit), *one.shape, limit, _real(z))
+        pointers = _real(one), _real(lower), _real(unit)
+        lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, _real(z))
+    del costs
     return found
 
 
 def descend(
-    z: Reals, gradient: Reals, h: Reals, steps: Reals, limit: int, sweeps: int
+    z: Reals,
+    gradient: Reals,
+    h: Reals,
+    steps: Reals,
+    limit: int,
+    sweeps: int,
+    price: Reals | None = None,
 ) -> tuple[Reals, Reals]:
-    """(z [g, n, k] after coordinate descent, its gradient), from z and its gradient."""
+    """(z [g, n, k] after coordinate descent, its gradient), from z and its gradient; `price` as for
+    nearest_plane."""
     z, gradient = (np.array(v, np.float64, order="C") for v in (z, gradient))
     h, steps = _reals(h), _reals(steps)
+    costs, middle = _price(price, limit)
     for one, g, curve, unit in zip(z, gradient, h, steps, strict=True):
         pointers = (_real(v) for v in (one, g, curve, unit))
-        lib.ek_descend_f64(*pointers, *one.shape, limit, sweeps)
+        lib.ek_descend_f64(*pointers, *one.shape, limit, middle, sweeps)
+    del costs
     return z, gradient
+
+
+def _price(price: Reals | None, limit: int) -> tuple[Reals | None, Any]:
+    """(the prices, which must be kept as long as it is used, a pointer to that of 0)."""
+    if price is None:
+        return None, ffi.NULL
+    assert price.shape == (2 * limit + 1,)
+    costs = _reals(price)
+    return costs, _real(costs) + limit
 
 
 def _reals(x: Reals) -> Reals:

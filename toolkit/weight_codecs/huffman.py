@@ -71,6 +71,17 @@ class Huffman:
         return out.T if depthwise else out
 
 
+def code_bits(w: NDArray[np.int8]) -> NDArray[np.float64]:
+    """What each of -127 to 127 would take in the code of weights `w`, in bits."""
+    low, lengths = _best_code(w)
+    escape = int(lengths[-1]) if lengths[-1] else LONGEST
+    bits = np.full(255, escape + 8.0)
+    at = np.flatnonzero(lengths[:-1])
+    inside = (at + low >= -127) & (at + low <= 127)
+    bits[at[inside] + low + 127] = lengths[at[inside]]
+    return bits
+
+
 def default_group(count: int, least: int = 4) -> int:
     """Rows of `count` weights in a block: a multiple of 4, as kernels have them decoded."""
     return max(least, BLOCK // count // 4 * 4)

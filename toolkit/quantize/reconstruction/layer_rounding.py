@@ -7,8 +7,8 @@ those before it, as far as its weights can. The biases take what is left in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from ..scheme.plan import Plan
 from ..scheme.shared_weights import sharing_weights
 from ..weights import adaround, gptq
 from ..weights.layer_weights import LayerWeights
+from ..weights.rate_distortion import Rate, RateProblem
 from ..weights.weight_quantizer import (
     QuantizedWeights,
     WeightQuantizer,
@@ -74,12 +75,7 @@ def round_weights(
     few = spread_evenly(samples)
     runs = LayerExecutor(few), LayerExecutor(few)
     found: dict[tuple[str, int], QuantizedWeights] = {}
-    shared = sharing_weights(plan.graph)
-    nodes = [
-        n
-        for n, u in plan.linear.items()
-        if is_a(n, Conv2d, FullyConnected) and u.rows.shape[1] <= WIDEST and n not in shared
-    ]
+    nodes = rounded_nodes(plan)
     for i, node in enumerate(nodes):
         if progress:
             progress("rounding weights", i, len(nodes))
@@ -96,13 +92,78 @@ def round_weights(
         parts = moment_sums(seen)
         whole = total(parts)
         about, carried = second_moments(whole), carried_part(linear, whole, parts)
-        rounded = _round(linear, linear.floor(x, y), about, carried)
-        if through:
+        floor = linear.floor(x, y)
+        rate = plan.options.rates.get(node.output.name) if linear.form.bits == 8 else None
+        if rate is not None:
+            problem = RateProblem(*_normal(linear, about, carried))
+            z, scales = problem.solve(rate, floor, x.scalar / y.scalar)
+            grid = WeightQuantizer(linear.form, linear.rows.shape[1], scales)
+            rounded = _with_bias(linear, about, grid, z)
+        else:
+            rounded = _round(linear, floor, about, carried)
+        if through and rate is None:
             rounded = _through_clamp(linear, rounded, seen, about, carried, made)
         found[node.output.name, linear.form.bits] = rounded
     if progress:
         progress("rounding weights", len(nodes), len(nodes))
     return found
+
+
+def rounded_nodes(plan: Plan) -> list[Node]:
+    """Those whose weights are rounded for what they make, in order of execution."""
+    shared = sharing_weights(plan.graph)
+    return [
+        n
+        for n, u in plan.linear.items()
+        if is_a(n, Conv2d, FullyConnected) and u.rows.shape[1] <= WIDEST and n not in shared
+    ]
+
+
+@dataclass(frozen=True)
+class NodeRates:
+    """A node whose weights any rate may be tried on: those of `linear`, with scales that are
+    `floor` at least and go into the table times `ratio`, on what it multiplies, `seen`."""
+
+    node: Node
+    linear: LayerWeights
+    floor: Reals
+    ratio: float
+    seen: SecondMoments
+    problem: RateProblem
+
+    def at(self, rate: Rate) -> tuple[QuantizedWeights, float]:
+        """Its weights at a rate, and their noise in units of the rate's steps."""
+        z, scales = self.problem.solve(rate, self.floor, self.ratio)
+        noise = self.problem.noise(z, scales, _real(self.linear, self.seen), rate.steps)
+        grid = WeightQuantizer(self.linear.form, self.linear.rows.shape[1], scales)
+        return _with_bias(self.linear, self.seen, grid, z), noise
+
+
+def nodes_at_rates(
+    plan: Plan,
+    ranges: Ranges,
+    samples: Sequence[Mapping[str, Array]],
+    wanted: Callable[[Node], bool],
+    progress: Progress,
+) -> Iterator[NodeRates]:
+    """Those of `rounded_nodes` that are `wanted` and have weights of 8 bits, in the graph of `plan`
+    as it is."""
+    few = spread_evenly(samples)
+    runs = LayerExecutor(few), LayerExecutor(few)
+    graph, _ = plan.emit(ranges, trial=True)
+    nodes = [n for n in rounded_nodes(plan) if wanted(n)]
+    made_by = {n.output.name: n for n in graph.nodes if n.outputs}
+    for i, node in enumerate(nodes):
+        progress("measuring rates", i, len(nodes))
+        linear, made = plan.linear[node], made_by[node.output.name]
+        x, y = made.input(0).quant, made.output.quant
+        if linear.form.bits < 8 or x is None or y is None:
+            continue
+        seen = second_moments(total(moment_sums(observe_inputs(node, plan.graph, graph, runs))))
+        problem = RateProblem(*_normal(linear, seen, 0.0))
+        ratio = x.scalar / y.scalar
+        yield NodeRates(node, linear, linear.floor(x, y), ratio, seen, problem)
+    progress("measuring rates", len(nodes), len(nodes))
 
 
 def _held(seen: SecondMoments) -> Reals:
@@ -164,6 +225,13 @@ def _round(
         best = found if best is None else _better(best, found)
     assert best is not None
     grid, z, _ = best
+    return _with_bias(linear, seen, grid, z)
+
+
+def _with_bias(
+    linear: LayerWeights, seen: SecondMoments, grid: WeightQuantizer, z: Reals
+) -> QuantizedWeights:
+    """Integers [g, n, k] of a grid, and biases that take what they are off in the mean."""
     w, real = linear.real.reshape(z.shape), z * grid.steps.reshape(z.shape)
     shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
     return QuantizedWeights(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ....calibration import OBSERVERS as FIXED
 from ...numerics import WEIGHT_TYPES, Precision
+from ..weights.rate_distortion import Rate
 from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 
 OBSERVERS: tuple[str, ...] = ("auto", *FIXED)
@@ -50,6 +51,8 @@ class Options:
                    they have none
     ungrouped      tensors made with weights that have none in any case
     rounded        weights other than the nearest
+    rates          how coarse weights of 8 bits are, by the tensor made, for an entropy code; none
+                   of them: as fine as they can be
     """
 
     search_scales: bool = False
@@ -59,6 +62,7 @@ class Options:
     weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()
     rounded: RoundedWeights = field(default_factory=dict)
+    rates: Mapping[str, Rate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

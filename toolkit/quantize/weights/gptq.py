@@ -29,16 +29,32 @@ SWEEPS = 8
 """Of coordinate descent at most."""
 
 
+class Planes:
+    """The problem of b [g, n, k] and h [g, k, k], the inputs with most power first."""
+
+    def __init__(self, b: Reals, h: Reals) -> None:
+        self.order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
+        group = np.arange(len(h))[:, None]
+        self.r = cholesky(h[group[:, :, None], self.order[:, :, None], self.order[:, None, :]])
+        self.y = divided(np.take_along_axis(b, self.order[:, None, :], 2), self.r)
+
+    def nearest(
+        self, steps: Reals, limit: int, price: Reals | None = None, unit: Reals | None = None
+    ) -> Reals:
+        """Integers in [-limit, limit] by GPTQ, for b / unit [g, n, 1]; `price`, of each integer
+        from -limit on, is added to the error."""
+        steps, y = np.take_along_axis(steps, self.order[:, None, :], 2), self.y
+        z = linear_algebra.nearest_plane(
+            y if unit is None else y / unit, self.r, steps, limit, price
+        )
+        back = np.empty_like(z)
+        np.put_along_axis(back, np.broadcast_to(self.order[:, None, :], z.shape), z, 2)
+        return back
+
+
 def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
     """Integers in [-limit, limit] by GPTQ, the inputs with most power first."""
-    order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
-    group = np.arange(len(h))[:, None]
-    r = cholesky(h[group[:, :, None], order[:, :, None], order[:, None, :]])
-    b, steps = (np.take_along_axis(v, order[:, None, :], 2) for v in (b, steps))
-    z = linear_algebra.nearest_plane(divided(b, r), r, steps, limit)
-    back = np.empty_like(z)
-    np.put_along_axis(back, np.broadcast_to(order[:, None, :], z.shape), z, 2)
-    return back
+    return Planes(b, h).nearest(steps, limit)
 
 
 def unrounded(b: Reals, h: Reals) -> Reals:
@@ -47,10 +63,12 @@ def unrounded(b: Reals, h: Reals) -> Reals:
     return divided_transposed(divided(b, r), r)
 
 
-def descend(z: Reals, b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
-    """`z` improved, in place; returns its products v h."""
+def descend(
+    z: Reals, b: Reals, h: Reals, steps: Reals, limit: int, price: Reals | None = None
+) -> Reals:
+    """`z` improved, in place, `price` as for nearest_plane; returns its products v h."""
     gradient = product(z * steps, h) - b
-    z[...], gradient = linear_algebra.descend(z, gradient, h, steps, limit, SWEEPS)
+    z[...], gradient = linear_algebra.descend(z, gradient, h, steps, limit, SWEEPS, price)
     return gradient + b
 
 

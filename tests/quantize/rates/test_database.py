@@ -1,0 +1,46 @@
+"""One price of bytes for all layers: the cheapest rates within a noise."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.quantize.rates.database import Entry, _best, choose
+from edgekit.toolkit.quantize.weights.rate_distortion import Rate
+
+
+def layers(seed, count=3):
+    """Entries of layers whose noise grows fourfold for each bit less, with some off that line."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for i in range(count):
+        weights, noise = rng.integers(100, 5000), 10 ** rng.uniform(-7, -4)
+        entries = [
+            Entry(Rate(np.array([b])), weights * b * rng.uniform(0.9, 1.2), noise * 4.0 ** (8 - b))
+            for b in np.linspace(2, 8, 8)
+        ]
+        found[f"layer{i}"] = _best(entries)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_layer_keeps_what_no_mix_of_others_beats(seed):
+    for layer in layers(seed).values():
+        sizes, noises = [e.size for e in layer], [e.noise for e in layer]
+        assert sizes == sorted(sizes, reverse=True)
+        assert noises == sorted(noises)
+        slopes = np.diff(sizes) / np.diff(noises)
+        assert np.all(np.diff(slopes) > 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [1e-4, 1e-3, 1e-2])
+def test_no_choice_that_makes_as_little_noise_takes_fewer_bytes(seed, noise):
+    found = layers(seed)
+    rates = choose(found, noise)
+    taken = [next(e for e in layer if e.rate is rates[n]) for n, layer in found.items()]
+    made = sum(e.noise for e in taken)
+    assert made <= noise or all(layer[0] in taken for layer in found.values())
+    for others in product(*found.values()):
+        if sum(e.noise for e in others) <= made:
+            assert sum(e.size for e in others) >= sum(e.size for e in taken) - 1e-6

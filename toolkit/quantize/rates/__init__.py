@@ -1,0 +1,1 @@
+"""How coarse the weights of each layer are for an entropy code: rate against noise."""

@@ -1,0 +1,119 @@
+"""What each layer takes and loses at rates from fine to coarse.
+
+Bytes and the noise at the layer's output are those of its weights solved at each rate, with inputs
+as the quantized model has them now. What that noise is at the model's outputs is measured at one
+rate of each kind, alone in the float model, and grows with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Node
+from ...numerics import W8A8
+from ...progress import Progress
+from ..mixed_precision.evaluator import Evaluator
+from ..mixed_precision.noise_contributions import NoiseContributions
+from ..ranges.candidate_evaluation import LEAST
+from ..reconstruction.layer_rounding import NodeRates, nodes_at_rates
+from ..weights.rate_distortion import Rate, coded_bytes
+
+Reals = NDArray[np.float64]
+
+LEVELS = tuple(float(v) for v in np.geomspace(40.0, 2.5, 9))
+"""Steps in the largest weight of a channel, or as many on average."""
+MEASURED = 5
+"""The level whose noise is measured at the model's outputs."""
+KINDS = (0.0, 0.5, 1.0)
+"""How much the step of a channel goes by its largest weight: not at all, so that all outputs of a
+layer have the same noise; by its root; wholly, so that each has the same part of its range."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A rate of one layer: its bytes, and its noise at the model's outputs as a part of the
+    signal."""
+
+    rate: Rate
+    size: float
+    noise: float
+
+
+Layer = Sequence[Entry]
+"""The entries of a layer that no other beats, by growing noise."""
+
+
+def make_database(
+    evaluator: Evaluator, wanted: Callable[[Node], bool], progress: Progress
+) -> dict[str, Layer]:
+    """The entries of every layer that is `wanted`, by the tensor that it makes."""
+    done, few = evaluator.done, evaluator.few
+    inputs = [k.inputs for k in done.calibration.kept]
+    found: dict[str, Layer] = {}
+    signal = np.maximum(few.signal, LEAST)
+    for node in nodes_at_rates(done.plan, done.ranges, inputs, wanted, progress):
+        name = node.node.output.name
+        entries: list[Entry] = []
+        for steps in _steps(node):
+            row = [(s, *node.at(Rate(s))) for s in steps]
+            _, weights, own = row[MEASURED]
+            plan = done.plan.with_rounded({(name, 8): weights})
+            alone = NoiseContributions(plan, {W8A8: plan}, done.ranges, few)
+            part = float(np.mean(alone.of_weights([name], W8A8) / signal))
+            base = row[MEASURED][0]
+            for s, w, noise in row:
+                scaled = noise * float(np.square(s / base).mean())
+                entries.append(Entry(Rate(s), coded_bytes(w.z), part * scaled / max(own, LEAST)))
+        found[name] = _best(entries)
+    return found
+
+
+def _steps(node: NodeRates) -> Iterator[list[Reals]]:
+    """For each kind the steps of all channels by level."""
+    rows = np.abs(node.linear.rows)
+    top = np.maximum(rows.max(axis=1), 1e-3 * rows.max())
+    power = node.problem.power.repeat(len(top) // len(node.problem.power))
+    for kind in KINDS:
+        shape = top**kind * power ** (-0.5 * (1 - kind))
+        shape *= np.sqrt((top**2 * power).sum() / (shape**2 * power).sum())
+        yield [shape / level for level in LEVELS]
+
+
+def _best(entries: list[Entry]) -> Layer:
+    """The lower convex hull of bytes over noise."""
+    hull: list[Entry] = []
+    for e in sorted(entries, key=lambda e: (e.noise, e.size)):
+        if hull and e.size >= hull[-1].size:
+            continue
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-2], e):
+            hull.pop()
+        hull.append(e)
+    return hull
+
+
+def _slope(a: Entry, b: Entry) -> float:
+    """Bytes more for noise more: below 0."""
+    return (b.size - a.size) / max(b.noise - a.noise, 1e-300)
+
+
+def choose(database: Mapping[str, Layer], noise: float) -> dict[str, Rate]:
+    """The rates with the fewest bytes whose noise in all is at most `noise`: by one price of bytes
+    for all layers."""
+    at = dict.fromkeys(database, 0)
+    total = sum(layer[0].noise for layer in database.values())
+    steps = [
+        (_slope(a, b), b.noise - a.noise, name, i + 1)
+        for name, layer in database.items()
+        for i, (a, b) in enumerate(pairwise(layer))
+    ]
+    for _, more, name, i in sorted(steps):
+        if total + more > noise:
+            break
+        total += more
+        at[name] = i
+    return {name: layer[at[name]].rate for name, layer in database.items()}

@@ -1,0 +1,54 @@
+"""What compression may lose where no budget says so, judged on samples held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...decibels import ratio_db
+from ..mixed_precision.evaluator import Evaluator
+from ..quality import GOOD_CHANGED
+from ..ranges.candidate_evaluation import CONSTANT, LEAST, energies
+
+CLASSES_DB, VALUES_DB = 24.0, 20.0
+"""SQNR of outputs that are compared as classes, and of others: of these, how they vary over the
+samples. The metric of an anomaly detector whose outputs vary by a tenth of what they are hangs on
+the difference alone."""
+EXPECTED = 0.0025
+"""The expected loss of right answers, as a share of them."""
+SPENT_DB = 1.0
+"""What may be lost where a limit above is missed already."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """SQNR in dB less what is asked for, of the worst output, and shares of answers."""
+
+    spare_db: float
+    changed: float
+    expected: float
+
+    @staticmethod
+    def of(evaluator: Evaluator) -> Loss:
+        score, base = evaluator.score(evaluator.base), evaluator.base
+        trials, spare = evaluator.trials, float("inf")
+        for point, truth, noise in zip(trials.points, trials.truth, score.noise, strict=True):
+            signal, least = float(energies([truth])[0]), CLASSES_DB
+            if point.axis is None:
+                x = np.stack([v.ravel() for v in truth])
+                varied = float(np.sum(np.square(x - x.mean(axis=0))))
+                if varied > CONSTANT * signal:
+                    signal, least = varied, VALUES_DB
+            spare = min(spare, ratio_db(max(signal, LEAST), float(noise.sum())) - least)
+        answers = evaluator.quality(base).answers
+        shares = (0.0, 0.0) if answers is None else (answers.changed, answers.expected)
+        return Loss(spare, *shares)
+
+    def within(self, before: Loss) -> bool:
+        """Whether it keeps the limits, or what `before` has of them."""
+        return (
+            self.spare_db >= min(0.0, before.spare_db - SPENT_DB)
+            and self.changed <= max(GOOD_CHANGED, before.changed)
+            and self.expected <= max(EXPECTED, before.expected)
+        )

@@ -1,0 +1,167 @@
+"""Weights as coarse as what is asked for allows, or as fine as fits.
+
+One number, the noise that all layers' weights may make, chooses the rate of every layer
+(database.py); it is bisected. Each trial rounds all weights for both halves of the samples, packs
+the file and runs it on the half that the weights are not rounded for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ...ir import Node
+from ...progress import Progress
+from ..budget import Budget, Point, pareto
+from ..mixed_precision.criteria import Criteria
+from ..mixed_precision.evaluator import Drop, Evaluator, Measure, Pack, generic_sizes
+from ..mixed_precision.precision_change import Configuration
+from ..ranges.calibration import KeptSample, two_folds
+from ..reconstruction.layer_rounding import round_weights
+from ..result import Quantized
+from ..scheme.plan import Plan
+from ..weights.rate_distortion import Rate
+from .database import choose, make_database
+from .guard import Loss
+
+FINEST, COARSEST = 1e-5, 0.03
+"""Noise of weights at the outputs, as parts of the signal, that are tried."""
+TRIES = 7
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What coarser weights brought: files before and after, and those between that no other beats.
+    `layers` are those that are coarser."""
+
+    before: Point
+    after: Point
+    pareto: list[Point]
+    layers: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As documented for --json."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Weights at rates, judged on halves."""
+
+    done: Quantized
+    evaluator: Evaluator
+    good: bool
+    fits: bool
+    layers: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.evaluator.size(self.evaluator.base)[0]
+
+    def point(self, what: str) -> Point:
+        self.evaluator.score(self.evaluator.base)
+        return replace(self.evaluator.point(self.evaluator.base), what=what)
+
+
+class RateSearch:
+    """For `done`, whose files `pack` makes: within `budget` or, without one, guard.py.
+
+    A budget of size alone asks for the finest weights that fit, any other for the coarsest that
+    keep it. Weights of nodes that are `wanted` are coarser. `drop` and `measure` as for fit_budget.
+    """
+
+    def __init__(
+        self,
+        done: Quantized,
+        pack: Pack,
+        wanted: Callable[[Node], bool],
+        progress: Progress,
+        budget: Budget | None = None,
+        drop: Drop | None = None,
+        measure: Measure = generic_sizes,
+    ) -> None:
+        self.done, self.pack, self.wanted, self.progress = done, pack, wanted, progress
+        self.budget, self.drop, self.measure = budget, drop, measure
+        self.by_size = budget is not None and budget.max_drop is None and budget.min_sqnr is None
+        self.before: Loss | None = None
+
+    def run(self) -> tuple[Quantized, Rates | None]:
+        """The best that was found, and what it brought; as it was where nothing serves."""
+        done = self.done
+        if len(done.calibration.kept) < 2:
+            return done, None
+        start = self._judged(done, 0)
+        if self.by_size and start.fits:
+            return done, None
+        database = make_database(start.evaluator, self.wanted, self.progress)
+        tried = self._bisected(lambda noise: choose(database, noise)) if database else []
+        served = [t for t in tried if t.size < start.size and (t.fits if self.by_size else t.good)]
+        if not served:
+            return done, None
+        best = (max if self.by_size else min)(served, key=lambda t: t.size)
+        points = [t.point(f"{t.layers} layers of coarser weights") for t in tried]
+        before, after = start.point("8-bit weights"), points[tried.index(best)]
+        known = pareto(points, [before, after])
+        return self._final(best), Rates(before, after, known, best.layers)
+
+    def _bisected(self, rates: Callable[[float], Mapping[str, Rate]]) -> list[_Trial]:
+        """Trials between the finest and the coarsest."""
+        low, high = math.log(FINEST), math.log(COARSEST)
+        tried: list[_Trial] = []
+        for i in range(TRIES):
+            self.progress("trying rates", i, TRIES)
+            middle = (low + high) / 2
+            trial = self._trial(rates(math.exp(middle)))
+            tried.append(trial)
+            if trial.good and not (self.by_size and trial.fits):
+                low = middle
+            else:
+                high = middle
+        self.progress("trying rates", TRIES, TRIES)
+        return tried
+
+    def _trial(self, rates: Mapping[str, Rate]) -> _Trial:
+        plan = self.done.plan.mixed(replace(self.done.options, rates=rates))
+        folds = two_folds(self.done.calibration.kept)
+        halves = [self._rounded(plan, half).options.rounded for half, _ in folds]
+        plan = plan.with_rounded(halves[0])
+        done = replace(self.done, plan=plan, options=plan.options, by_halves=halves, held_out=True)
+        return self._judged(done, len(rates))
+
+    def _rounded(self, plan: Plan, samples: Sequence[KeptSample]) -> Plan:
+        inputs, method = [s.inputs for s in samples], self.done.rounding
+        return plan.with_rounded(round_weights(plan, self.done.ranges, inputs, None, method))
+
+    def _judged(self, done: Quantized, layers: int) -> _Trial:
+        evaluator = Evaluator(
+            done, self.pack, self.drop, done.held_out, self.progress, self.measure
+        )
+        if not layers:
+            evaluator.know(evaluator.base, done.score)
+        if self.budget is None:
+            loss = Loss.of(evaluator)
+            self.before = self.before or loss
+            return _Trial(done, evaluator, loss.within(self.before), True, layers)
+        criteria, base = Criteria(self.budget, evaluator), Configuration(evaluator.base)
+        return _Trial(done, evaluator, criteria.is_good(base), criteria.fits(base), layers)
+
+    def _final(self, best: _Trial) -> Quantized:
+        """With weights rounded for all samples."""
+        plan = self._rounded(best.done.plan, self.done.calibration.kept)
+        graph, decisions = plan.emit(self.done.ranges)
+        score = best.evaluator.score(best.evaluator.base)
+        return replace(
+            best.done,
+            plan=plan,
+            options=plan.options,
+            graph=graph,
+            decisions=[*decisions, *self._reported(decisions)],
+            score=score,
+        )
+
+    def _reported(self, decisions: Sequence[Any]) -> list[Any]:
+        """What was said of the quantization before, and is not again."""
+        known = set(decisions)
+        return [d for d in self.done.decisions if d not in known]

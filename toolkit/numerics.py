@@ -18,6 +18,7 @@ DType = np.dtype[Any]
 
 STRING = 8
 """TensorProto.STRING: numbers of labels."""
+FLOAT16 = 10
 BFLOAT16 = 16
 
 FLOAT, INT8, INT16, INT32, UINT8 = (
@@ -56,7 +57,7 @@ ELEMENTS: tuple[Element, ...] = (
     Element(6, "int32", INT32, INT32, "Int32"),
     Element(7, "int64", INT64, INT32, "Int64"),
     Element(9, "bool", BOOL, UINT8),
-    Element(10, "float16", HALF, FLOAT, "Float16"),
+    Element(FLOAT16, "float16", HALF, FLOAT, "Float16"),
     Element(11, "float64", DOUBLE, FLOAT, "Float64"),
     Element(12, "uint32", np.dtype(np.uint32), INT64),
     Element(13, "uint64", UINT64, UINT64, "UInt64"),

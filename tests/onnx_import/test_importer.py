@@ -48,7 +48,7 @@ def test_all_problems_are_listed_at_once(make_model):
     nodes = [
         node("Multinomial", ["m"], ["d"], name="det"),
         node("Relu", ["x"], ["r"]),
-        node("RoiAlign", ["r", "r", "r"], ["at"], name="where"),
+        node("MaxRoiPool", ["r", "r"], ["at"], name="where", pooled_shape=[1, 1]),
         node("Bernoulli", ["r"], ["coin"], name="coin"),
     ]
     model = make_model(nodes, {"x": (1, 4), "m": (2, 2)}, ["d", "at", "coin"])
@@ -60,7 +60,7 @@ def test_all_problems_are_listed_at_once(make_model):
 
 def test_problems_of_one_cause_are_one_line(make_model):
     nodes = [node("Bernoulli", ["x"], [f"d{i}"], name=f"n{i}") for i in range(5)]
-    nodes += [node("RoiAlign", ["x", "x", "x"], ["z"], name="other")]
+    nodes += [node("MaxRoiPool", ["x", "x"], ["z"], name="other", pooled_shape=[1, 1])]
     model = make_model(nodes, {"x": (2, 2)}, [f"d{i}" for i in range(5)] + ["z"])
     with pytest.raises(UnsupportedError) as why:
         load(model)
@@ -68,7 +68,7 @@ def test_problems_of_one_cause_are_one_line(make_model):
     lines = str(why.value).splitlines()
     assert "6 problem(s)" in lines[0] and len(lines) == 3
     assert lines[1].startswith("  - 5 Bernoulli ('n0', 'n1', 'n2', ...): random values are not")
-    assert lines[2].startswith("  - RoiAlign 'other': ")
+    assert lines[2].startswith("  - MaxRoiPool 'other': ")
 
 
 @pytest.mark.parametrize("op", ["Pad", "Relu"])

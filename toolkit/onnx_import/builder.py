@@ -23,6 +23,7 @@ class GraphBuilder:
         self.scope = "const"
         self._taken = set(reserved)
         self._labels: dict[Value, tuple[str, ...]] = {}
+        self._rounded: dict[Value, int] = {}
         self.bounds: dict[Value, tuple[Value, int]] = {}
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
@@ -48,6 +49,8 @@ class GraphBuilder:
         names = [self.unique(name or self.scope) for _ in kinds]
         node.name, node.outputs = names[0], [Value(*v) for v in zip(names, kinds, strict=True)]
         self.graph.nodes.append(node)
+        if op == "Cast" and "element" in attrs:
+            self._rounded[node.output] = attrs["element"]
         return node.outputs
 
     def constant(self, array: Array, name: str = "") -> Value:
@@ -84,6 +87,9 @@ class GraphBuilder:
 
     def labels_of(self, x: Value) -> tuple[str, ...] | None:
         return self._labels.get(x)
+
+    def rounded_to(self, x: Value) -> int | None:
+        return self._rounded.get(x)
 
     def unique(self, base: str) -> str:
         """A name nobody has: `base`, or `base` with a number."""

@@ -27,6 +27,13 @@ def can_fold(node: onnx.NodeProto) -> bool:
     )
 
 
+def as_cast(node: onnx.NodeProto, element: int) -> onnx.NodeProto:
+    """The Cast that a CastLike is whose second input has this element type."""
+    cast = onnx.helper.make_node("Cast", node.input[:1], node.output[:1], to=element)
+    cast.attribute.extend(a for a in node.attribute if a.name == "saturate")
+    return cast
+
+
 def fold(
     onnx_of: Onnx,
     node: onnx.NodeProto,

@@ -19,6 +19,7 @@ from ..ops.move.movement import axis_of, take
 from .attributes import python_attributes
 from .builder import GraphBuilder
 from .refusals import display_name
+from .sequences import Items
 
 CONTROL = ("If", "Loop", "Scan")
 
@@ -66,6 +67,11 @@ class ControlFlow:
         return [inner[out.name] for out in body.output]
 
     def _chosen(self, name: str, condition: Value, a: Any, b: Any) -> Any:
+        if isinstance(a, Items) or isinstance(b, Items):
+            raise Unsupported(
+                f"its branches give '{name}', a sequence or an optional value",
+                "export the model for one of them",
+            )
         if not isinstance(a, Value) or not isinstance(b, Value):
             return b if isinstance(a, Value) else a  # it was refused
         if a is b:

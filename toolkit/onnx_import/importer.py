@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,22 +24,22 @@ from .attributes import (
 )
 from .bounds import Bounds
 from .builder import GraphBuilder
-from .constants import can_fold, fold, one_node
+from .constants import as_cast, can_fold, fold, one_node
 from .control_flow import CONTROL, ControlFlow
 from .distances import as_distances
 from .inferred import infer_types
 from .labels import vocabulary
-from .narrow import ARITHMETIC, Narrow, doubles, mentions
 from .onnx_process import OnnxError
 from .outputs import Outputs
 from .qdq.grids import Quantized
 from .qdq.operators import QuantizedOperators
 from .qdq.qoperators import READ
 from .refusals import display_name, refusal
+from .sequences import Items, Sequences
 from .source import OnnxModel, sentence
 from .subgraphs import all_names, live_nodes
 from .upgrade import OLDEST, RENAMED, refuse_changed, upgrade
-from .wide import wide_types, widened
+from .widths import ARITHMETIC, Narrow, doubles, mentions, wide_types, widened
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class _Lost:
     """What stands for a value whose node was refused, so that the walk finds all problems."""
 
 
-Binding = Value | Quantized | _Lost
+Binding = Value | Quantized | Items | _Lost
 Scope = dict[str, Binding]
 
 
@@ -68,6 +69,7 @@ class Importer:
         self._named: set[Value] = set()
         self._narrow = Narrow()
         self._bounds = Bounds(self._build)
+        self._sequences = Sequences(self._build)
         self._control = ControlFlow(self._build, self._walk)
         self._names: set[str] = set()
         self._wide = wide_types(model)
@@ -86,7 +88,10 @@ class Importer:
         ports = []
         for info in self._model.graph.output:
             value = scope[info.name]
-            if not isinstance(value, _Lost):
+            if isinstance(value, Items):
+                why = "it is a sequence or an optional value"
+                self._problems.append(Problem(info.name, "output", why, "give tensors"))
+            elif not isinstance(value, _Lost):
                 plain = value.integers if isinstance(value, Quantized) else value
                 ports.append(outputs.port(info, plain))
         if self._problems:
@@ -168,7 +173,9 @@ class Importer:
             self._refuse_changed(node)
             if self._visit_quantized(node, inputs, scope):
                 return
-            plain = [v.integers if isinstance(v, Quantized) else v for v in inputs]
+            plain: list[Any] = [v.integers if isinstance(v, Quantized) else v for v in inputs]
+            if self._visit_sequence(node, plain, scope):
+                return
             folded = self._fold(node, plain)
             if folded is not None:
                 for name, array in zip(node.output, folded, strict=True):
@@ -213,9 +220,7 @@ class Importer:
                 node, scope,
             )  # fmt: skip
 
-    def _visit_quantized(
-        self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope
-    ) -> bool:
+    def _visit_quantized(self, node: onnx.NodeProto, inputs: Sequence[Any], scope: Scope) -> bool:
         """Whether the node is about quantized tensors, and is in the graph now."""
         known = [v for v in inputs if not isinstance(v, _Lost)]
         if len(known) < len(inputs):
@@ -225,6 +230,17 @@ class Importer:
         for name, made in (found or {}).items():
             scope[name] = self._settle(made, name) if isinstance(made, Value) else made
         return found is not None
+
+    def _visit_sequence(self, node: onnx.NodeProto, inputs: Sequence[Any], scope: Scope) -> bool:
+        """Whether the node is about sequences or optional values, and is read now."""
+        if node.op_type in CONTROL or any(isinstance(v, _Lost) for v in inputs):
+            return False
+        found = self._sequences.visit(node, inputs)
+        if found is None:
+            return False
+        is_new = isinstance(found, Value) and found.const is None and not found.name
+        scope[node.output[0]] = self._settle(found, node.output[0]) if is_new else found
+        return True
 
     def _labels(self, inputs: Sequence[Value | None]) -> tuple[str, ...] | None:
         """The labels that all inputs of strings have."""
@@ -291,9 +307,13 @@ class Importer:
                 return [np.array(shape.prod(), np.int64)]
             attrs = python_attributes(node)
             return [shape[slice(attrs.get("start"), attrs.get("end"))]]
+        if node.op_type == "CastLike" and isinstance(inputs[1], Value):
+            element = self._element(node.input[1], inputs[1])
+            if element is not None:
+                node, inputs = as_cast(node, element), inputs[:1]
         arrays: dict[str, Array] = {}
         for name, v in zip(node.input, inputs, strict=True):
-            if isinstance(v, _Lost) or (v is not None and v.const is None):
+            if isinstance(v, _Lost | Items) or (v is not None and v.const is None):
                 return None
             if v is not None and v.const is not None:
                 arrays[name] = v.const
@@ -302,9 +322,9 @@ class Importer:
             return None
         return fold(self._source.engine, node, self._model.opset_import, arrays)
 
-    def _expand(self, node: onnx.NodeProto, inputs: Sequence[Binding | None], scope: Scope) -> None:
+    def _expand(self, node: onnx.NodeProto, inputs: Sequence[Any], scope: Scope) -> None:
         """Control flow: its bodies' nodes take its place."""
-        known = [v for v in inputs if v is None or isinstance(v, Value)]
+        known: list[Any] = [v for v in inputs if v is None or isinstance(v, Value | Items)]
         if len(known) < len(inputs):
             raise _Refused(None)
         for name, value in self._control.expand(node, known, scope).items():

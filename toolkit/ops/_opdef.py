@@ -115,6 +115,9 @@ class Builder(Protocol):
     def labels_of(self, x: Value) -> tuple[str, ...] | None:
         """The labels that `x` was given; None without."""
 
+    def rounded_to(self, x: Value) -> int | None:
+        """The element type of ONNX that a Cast brought the values of `x` to; None without."""
+
 
 class Blob(Protocol):
     """Where `lower` puts constants. Identical arrays share their bytes."""

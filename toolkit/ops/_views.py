@@ -22,6 +22,17 @@ def float_input(node: OnnxNode) -> Value:
     return x
 
 
+SMALL = (2, 3, 4, 5, 9)
+"""uint8, int8, uint16, int16 and bool: element types of ONNX whose values float32 has."""
+
+
+def small_input(node: OnnxNode) -> int | None:
+    """The element type of the first input, if it is one of SMALL; else None."""
+    x, element = node.inputs[0], node.element(0)
+    assert x is not None
+    return element if element in SMALL and x.dtype in (np.uint8, np.int32) else None
+
+
 def to_nhwc(b: Builder, x: Value) -> Value:
     """NCHW `x`, or NCW as an image of one line, in NHWC."""
     if len(x.shape) == 4:

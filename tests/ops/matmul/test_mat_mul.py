@@ -14,7 +14,6 @@ from edgekit.toolkit.ops.matmul.mat_mul import MAX_K, MAX_K16
 from ..conftest import graph_of, rounded
 
 BACKEND_OPS = {"MatMul", "Einsum"}
-REFUSED = {"test_einsum_batch_diagonal": "axis twice"}
 
 SHAPES = [
     ((1, 1), (1, 1)),
@@ -104,9 +103,18 @@ def test_sums_of_three_and_of_one(run_onnx, equation):
         run_onnx("Einsum", {"a": tensors["a"]}, equation=one).agree()
 
 
-def test_a_diagonal_is_refused(run_onnx):
-    with pytest.raises(UnsupportedError, match="an axis twice"):
-        run_onnx("Einsum", {"a": np.zeros((3, 3), np.float32)}, equation="ii->i")
+@pytest.mark.parametrize(
+    ("equation", "b"), [("iji->ji", None), ("iji->", None), ("iji,ik->jk", (3, 2))]
+)
+def test_diagonals_are_taken(run_onnx, equation, b):
+    feed = {"a": np.arange(36, dtype=np.float32).reshape(3, 4, 3)}
+    feed |= {} if b is None else {"b": np.ones(b, np.float32)}
+    run_onnx("Einsum", feed, equation=equation).agree()
+
+
+def test_a_diagonal_of_two_sizes_is_refused(run_onnx):
+    with pytest.raises(UnsupportedError, match="axis i has 3 and 4 elements"):
+        run_onnx("Einsum", {"a": np.zeros((3, 4), np.float32)}, equation="ii->i")
 
 
 def int8_node(integers, a, b, zeros, transpose_b=False) -> Node:

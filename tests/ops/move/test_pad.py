@@ -10,7 +10,6 @@ from edgekit.toolkit.ops import definition
 
 BACKEND_OPS = {"Pad"}
 PARAMETERS = {"Pad": 1}
-REFUSED = {"test_wrap_pad": "mode 'wrap'"}
 
 WIDTHS = [
     ((1, 0, 2, 0), (0, 1, 1, 3)),
@@ -32,13 +31,19 @@ def test_borders_are_numpys(integers, mode, before, after):
     integers.agree(integers.node("Pad", [x], **attrs))
 
 
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
 @pytest.mark.parametrize(("before", "after"), WIDTHS)
 def test_float_borders_are_onnxruntimes(run_onnx, mode, before, after):
     x = np.random.default_rng(0).normal(size=(2, 4, 5, 4)).astype(np.float32)
     pads = np.array([*before, *after], np.int64)
     value = {"value": np.array(-1.5, np.float32)} if mode == "constant" else {}
     run_onnx("Pad", {"x": x}, {"pads": pads, **value}, mode=mode).agree(rtol=0)
+
+
+def test_a_tensor_is_repeated_more_than_once(run_onnx):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    pads = np.array([5, 1, 0, 8], np.int64)
+    run_onnx("Pad", {"x": x}, {"pads": pads}, mode="wrap").agree(rtol=0)
 
 
 def test_negative_widths_cut(run_onnx):

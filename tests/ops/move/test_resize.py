@@ -6,20 +6,17 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops.move.resize import COORDINATES, ROUNDINGS, Axis, sources
+from edgekit.toolkit.runtime import Session
 
 BACKEND_OPS = {"Resize", "Upsample"}
 PARAMETERS = {"Resize": 1, "Upsample": 1}
-REFUSED = {
-    "crop_and_resize": "tf_crop_and_resize",
-    "antialias": "antialias",
-    "not_larger": "aspect ratio",
-    "not_smaller": "aspect ratio",
-}
 OTHERWISE = dict.fromkeys(
     (
         "test_resize_downsample_scales_cubic_align_corners",
@@ -27,6 +24,9 @@ OTHERWISE = dict.fromkeys(
     ),
     "onnxruntime aligns to the last element of the output; the case to a fractional length",
 )
+
+SCALED = sorted(COORDINATES.keys() - {"tf_crop_and_resize"})
+"""Coordinates that need no crop."""
 
 
 def test_backend(backend_case):
@@ -44,7 +44,7 @@ def resize(run_onnx, x, axes, sizes=None, scales=None, **attrs):
     return run_onnx("Resize", {"x": x}, given, order=order, axes=axes, **attrs)
 
 
-@pytest.mark.parametrize("coordinates", sorted(COORDINATES))
+@pytest.mark.parametrize("coordinates", SCALED)
 @pytest.mark.parametrize("to", [(1, 1), (5, 20), (14, 22), (6, 13), (3, 4)], ids=str)
 def test_linear_agrees_with_onnxruntime(run_onnx, coordinates, to):
     x = np.random.default_rng(6).normal(0, 3, (2, 3, 7, 11)).astype(np.float32)
@@ -52,7 +52,7 @@ def test_linear_agrees_with_onnxruntime(run_onnx, coordinates, to):
     run.agree(1e-6)
 
 
-@pytest.mark.parametrize("coordinates", sorted(COORDINATES))
+@pytest.mark.parametrize("coordinates", SCALED)
 @pytest.mark.parametrize("to", [(1, 1), (5, 20), (14, 22), (7, 13), (3, 4)], ids=str)
 @pytest.mark.parametrize("more", [{}, {"cubic_coeff_a": -0.5}, {"exclude_outside": 1}], ids=str)
 def test_cubic_agrees_with_onnxruntime(run_onnx, coordinates, to, more):
@@ -61,13 +61,64 @@ def test_cubic_agrees_with_onnxruntime(run_onnx, coordinates, to, more):
     resize(run_onnx, x, [2, 3], to, mode="cubic", **attrs).agree(1e-5)
 
 
-@pytest.mark.parametrize("coordinates", sorted(COORDINATES))
+@pytest.mark.parametrize("coordinates", SCALED)
 @pytest.mark.parametrize("rounding", sorted(ROUNDINGS))
 @pytest.mark.parametrize("to", [(1, 1), (5, 20), (14, 22), (6, 13), (3, 4)], ids=str)
 def test_nearest_agrees_with_onnxruntime(run_onnx, coordinates, rounding, to):
     x = np.random.default_rng(6).normal(0, 3, (2, 3, 7, 11)).astype(np.float32)
     attrs = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
     resize(run_onnx, x, [2, 3], to, mode="nearest", **attrs).agree(0)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("outside", [0, 1])
+@pytest.mark.parametrize("to", [(3, 4), (5, 20), (7, 2)], ids=str)
+def test_antialias_agrees_with_onnxruntime(run_onnx, mode, outside, to):
+    x = np.random.default_rng(6).normal(0, 3, (2, 3, 7, 11)).astype(np.float32)
+    resize(
+        run_onnx, x, [2, 3], to, mode=mode, antialias=1, exclude_outside=outside
+    ).agree(1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize(
+    ("shape", "axes", "to"),
+    [((1, 2, 3, 4, 5), [2, 3, 4], (5, 3, 9)), ((2, 3, 4, 5), [0, 2], (3, 7)),
+     ((2, 3, 4, 5), [1, 2, 3], (2, 6, 4)), ((2, 3, 4, 5), [0, 1, 2, 3], (1, 4, 8, 3))],
+    ids=str,
+)  # fmt: skip
+def test_any_axes_agree_with_the_reference(mode, shape, axes, to):
+    x = np.random.default_rng(6).normal(0, 3, shape).astype(np.float32)
+    sizes = np.array([dict(zip(axes, to, strict=True)).get(i, d) for i, d in enumerate(shape)])
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode=mode)
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", 1, shape)],
+        [helper.make_tensor_value_info("y", 1, None)], [numpy_helper.from_array(sizes, "sizes")],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=10)
+    (want,) = ReferenceEvaluator(made).run(None, {"x": x})
+    got = Session(build_file(load(made))).run({"x": x})["y"]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("to", [(3, 20), (14, 12)], ids=str)
+def test_the_aspect_ratio_is_kept(run_onnx, policy, to):
+    x = np.random.default_rng(6).normal(0, 3, (1, 2, 7, 11)).astype(np.float32)
+    resize(run_onnx, x, [2, 3], to, mode="linear", keep_aspect_ratio_policy=policy).agree(1e-5)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize(
+    "crop", [(0.1, 0.2, 0.8, 0.9), (-0.2, 0.5, 0.5, 1.3), (0.9, 0.7, 0.1, 0.2)]
+)
+def test_a_crop_agrees_with_onnxruntime(run_onnx, mode, crop):
+    x = np.random.default_rng(6).normal(0, 3, (1, 2, 7, 11)).astype(np.float32)
+    known = {"crop": np.array(crop, np.float32), "sizes": np.array([6, 9])}
+    attrs = {"axes": [2, 3], "mode": mode, "extrapolation_value": 7.5}
+    attrs["coordinate_transformation_mode"] = "tf_crop_and_resize"
+    order = ["x", "crop", "", "sizes"]
+    run_onnx("Resize", {"x": x}, known, order=order, **attrs).agree(1e-5)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
@@ -148,8 +199,12 @@ def model(scales, shape=(1, 3, 4, 4), **attrs):
     ("message", "scales", "attrs"),
     [
         ("mode is sharp", [1, 1, 2, 2], {"mode": "sharp"}),
-        ("axes \\[1, 3\\]", [1, 2, 1, 2], {}),
-        ("antialias", [1, 1, 0.5, 0.5], {"mode": "linear", "antialias": 1}),
+        ("antialias", [1, 1, 0.5, 0.5], {"mode": "nearest", "antialias": 1}),
+        (
+            "crop has 0 limits",
+            [1, 1, 2, 2],
+            {"coordinate_transformation_mode": "tf_crop_and_resize"},
+        ),
     ],
 )
 def test_what_is_refused_says_why(message, scales, attrs):

@@ -15,8 +15,6 @@ from edgekit.toolkit.ops import definition
 from edgekit.toolkit.runtime import Session
 
 BACKEND_OPS = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "LRN"}
-INDICES = "returns the indices"
-REFUSED = {"test_maxpool_with_argmax_2d": INDICES}
 
 
 def test_backend(backend_case):
@@ -183,7 +181,6 @@ def load_pool(shape=(1, 3, 4, 4), op="MaxPool", outputs=("y",), **attrs):
 @pytest.mark.parametrize(
     ("message", "attrs"),
     [
-        ("indices of the maxima", {"kernel_shape": [2, 2], "outputs": ("y", "i")}),
         ("spatial axes", {"shape": (1, 2, 3, 3, 3, 3), "kernel_shape": [2] * 4}),
         ("larger than the padded input", {"kernel_shape": [6, 6]}),
     ],

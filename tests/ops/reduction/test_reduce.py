@@ -13,14 +13,16 @@ from edgekit.toolkit.ops import FROM_ONNX, definition
 
 BACKEND_OPS = {name for name in FROM_ONNX if name.startswith("Reduce")}
 PARAMETERS = dict.fromkeys(BACKEND_OPS, 1)
-REFUSED = {
-    "test_reduce_max_bool": "its input is uint8",
-    "test_reduce_min_bool": "its input is uint8",
-}
 
 
 def test_backend(backend_case):
     backend_case.check(1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_extrema_of_small_integers(run_onnx, op):
+    x = np.random.default_rng(3).integers(0, 255, (2, 5, 4)).astype(np.uint8)
+    run_onnx(op, {"x": x}, {"axes": np.array([1])}).agree(0)
 
 
 @pytest.mark.parametrize("op", sorted(BACKEND_OPS))

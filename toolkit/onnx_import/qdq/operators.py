@@ -11,6 +11,7 @@ import onnx
 from ...ir import Array, TensorType, Value
 from ...ops import FROM_ONNX
 from ...ops._opdef import Builder, OnnxNode, Unsupported
+from ...ops.convert.cast import cast_to
 from ..attributes import python_attributes, qualified, type_name
 from ..upgrade import upgrade
 from .grids import (
@@ -30,6 +31,11 @@ Operand = Value | Quantized | None
 Result = Value | Quantized | list[Operand]
 Reader = Callable[["QuantizedOperators", list[Operand], dict[str, Any]], Result]
 """What reads a node: its inputs and attributes to its outputs; None for one that is not there."""
+
+SMALL_FLOATS = (
+    _TP.FLOAT8E4M3FN, _TP.FLOAT8E4M3FNUZ, _TP.FLOAT8E5M2, _TP.FLOAT8E5M2FNUZ, _TP.FLOAT4E2M1,
+)  # fmt: skip
+"""Element types of 8 and 4 bits that are floats: they have no zero point."""
 
 MOVING = frozenset((
     "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "ReduceMax",
@@ -215,11 +221,16 @@ class QuantizedOperators:
     def quantize_linear(self, inputs: list[Operand], attrs: dict[str, Any]) -> Value | Quantized:
         x, scale, zero = [*inputs, None][:3]
         element = int(attrs.get("output_dtype", 0)) or self.element(zero)
+        axis, block = int(attrs.get("axis", 1)), int(attrs.get("block_size", 0))
+        if element in SMALL_FLOATS and (x_real := self.floats(x)) is not None:
+            step = self.grid(scale, None, element, x_real.shape, axis, block).scale
+            return cast_to(
+                self.build, self.apply("Div", x_real, step), element, int(attrs.get("saturate", 1))
+            )
         if element not in LIMITS:
             raise Unsupported(
                 f"it quantizes to {type_name(element)}", "int4 to uint16 are supported"
             )
-        axis, block = int(attrs.get("axis", 1)), int(attrs.get("block_size", 0))
         if isinstance(x, Value) and x.const is not None and _known(scale) and _known(zero):
             s, z = _array(scale), _array(zero)
             assert s is not None

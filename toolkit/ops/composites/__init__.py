@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from . import fourier, masks, ranges, sampling, selection, sums
+from . import fourier, masks, ranges, regions, sampling, selection, sums, windows
 from ._composite import Composite
 from .parameters import PARAMETERS, AtRunTime
 
 __all__ = ["COMPOSITES", "PARAMETERS", "AtRunTime"]
 
-_MODULES = (fourier, masks, ranges, sampling, selection, sums)
+_MODULES = (fourier, masks, ranges, regions, sampling, selection, sums, windows)
 COMPOSITES: dict[str, Composite] = {c.onnx: c for module in _MODULES for c in module.BUILT}
 """By ONNX name."""

@@ -1,4 +1,4 @@
-"""GridSample: an image read at computed places, between its elements."""
+"""GridSample and AffineGrid: an image read at computed places, between its elements."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ...ir import Value
 from .._formula import Term
 from .._opdef import Builder, OnnxNode, Unsupported
 from .._views import float_input
+from ..matmul._matmul import matmul
+from ._checks import agrees, as_ints, checked
 from ._composite import Composite
 from ._shares import cubic_shares
 
@@ -54,6 +56,29 @@ def grid_sample(b: Builder, node: OnnxNode) -> list[Value]:
     assert total is not None
     out = grid.shape[1:-1]
     return [total.transpose(0, 2, 1).reshape(n, c, *out).value]
+
+
+def affine_grid(b: Builder, node: OnnxNode) -> list[Value]:
+    """theta [N, axes, axes + 1] of the points of an image [N, C, *size]: [N, *size, axes]."""
+    theta, size = Term(b, float_input(node)), node.input(1)
+    shape = node.shape_of(0)[1:-1] if size.const is None else tuple(int(d) for d in size.const[2:])
+    n, axes, _ = theta.shape
+    if len(shape) != axes:
+        raise Unsupported(f"its theta {list(theta.shape)} does not fit an image of {list(shape)}")
+    corners = bool(node.attrs.get("align_corners", 0))
+    lines = [
+        np.linspace(-1, 1, d) if corners and d > 1 else (2 * np.arange(d) + 1) / d - 1
+        for d in shape
+    ]
+    mesh = np.meshgrid(*lines, indexing="ij")[::-1]
+    points = np.stack([*mesh, np.ones(shape)], -1).reshape(prod(shape), axes + 1)
+    wide = Term(b, points.astype(np.float32)).reshape(1, *points.shape).expand(n, *points.shape)
+    y = Term(b, matmul(b, wide.value, theta.transpose(0, 2, 1).value))
+    y = y.reshape(n, *shape, axes)
+    if size.const is None:
+        y = checked(y, agrees(as_ints(b, size).part(0, 0), [n]))
+        y = checked(y, agrees(as_ints(b, size).part(0, 2, axes), shape))
+    return [y.value]
 
 
 def grid_rank(grid: Term) -> int:
@@ -110,5 +135,6 @@ class _Axis:
 
 
 BUILT = (
+    Composite("AffineGrid", "MatMul", affine_grid, "ONNX AffineGrid-20, 2 and 3 axes"),
     Composite("GridSample", "Gather", grid_sample, "ONNX GridSample-16..22, 1 to 3 axes, cubic 2"),
 )

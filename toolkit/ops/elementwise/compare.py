@@ -64,6 +64,8 @@ class Compare(OpDef):
                 )
         if node.op.startswith("Greater"):
             values.reverse()
+        if self.fn in _LOGIC:  # of tensors of 64 bits, comparisons leave 0 and 1 in them
+            values = [b.emit("Cast", [v], to=BOOL) if v.dtype in WIDE else v for v in values]
         if any(is_int32(v) for v in values) and not all(is_int32(v) for v in values):
             raise Unsupported("its inputs are of two types", "cast one to the other's")
         if len({held(v.dtype) for v in values} | {INT64, UINT64}) == 2:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from string import ascii_letters
+
+import numpy as np
 
 from ...ir import Value
 from .._broadcast import within_reach
@@ -29,6 +32,7 @@ def einsum(b: Builder, node: OnnxNode) -> Value:
     """
     values = [v for v in node.inputs if v is not None]
     inputs, output = _letters(str(node.attrs["equation"]), values)
+    values, inputs = map(list, zip(*map(partial(_diagonal, b), values, inputs), strict=True))
     terms = [_without_ones(b, Term(v, s)) for v, s in zip(values, inputs, strict=True)]
     sizes: dict[str, int] = {}
     for v, letters in zip(values, inputs, strict=True):
@@ -64,9 +68,30 @@ def _letters(equation: str, values: Sequence[Value]) -> tuple[list[str], str]:
     right = right.replace("...", dots)
     if any(len(s) != len(v.shape) for s, v in zip(found, values, strict=True)):
         raise Unsupported(f"'{equation}' does not fit the ranks of its inputs")
-    if any(len(set(s)) < len(s) for s in (*found, right)):
-        raise Unsupported(f"'{equation}' has an axis twice in one term", "take the diagonal before")
+    if len(set(right)) < len(right):
+        raise Unsupported(f"'{equation}' has an axis twice in its output")
     return found, right
+
+
+def _diagonal(b: Builder, x: Value, letters: str) -> tuple[Value, str]:
+    """`x` with each letter once: of axes that share one, the elements whose indices are equal."""
+    kept = "".join(dict.fromkeys(letters))
+    if kept == letters:
+        return x, letters
+    for letter in kept:
+        sizes = {d for c, d in zip(letters, x.shape, strict=True) if c == letter}
+        if len(sizes) > 1:
+            raise Unsupported(f"axis {letter} has {' and '.join(map(str, sorted(sizes)))} elements")
+    place = np.zeros((), np.int64)
+    shape = [x.shape[letters.index(c)] for c in kept]
+    for i, c in enumerate(letters):
+        at = np.arange(x.shape[i]) * prod(x.shape[i + 1 :])
+        place = place + at.reshape([-1 if k == c else 1 for k in kept])
+    flat = b.reshape(x, (x.type.size,))
+    if flat.const is not None:
+        return b.constant(flat.const[place]), kept
+    y = b.emit("Gather", [flat, b.constant(place.ravel().astype(np.int32))], axis=0)
+    return b.reshape(y, shape), kept
 
 
 def _without_ones(b: Builder, term: Term) -> Term:

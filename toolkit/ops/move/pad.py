@@ -18,7 +18,7 @@ MODES = {"constant": PadMode.Constant, "reflect": PadMode.Reflect, "edge": PadMo
 
 
 class Pad(OpDef):
-    """ONNX Pad-2..25, known widths only; negative ones are a Slice.
+    """ONNX Pad-2..25, known widths only; negative ones are a Slice, mode wrap is a Concat.
 
     attrs: before, after (per axis, >= 0), mode ("constant", "reflect", "edge"), value (real).
     Any element type.
@@ -37,8 +37,8 @@ class Pad(OpDef):
         assert x is not None
         rank = len(x.shape)
         mode = str(node.attrs.get("mode", "constant"))
-        if mode not in MODES:
-            raise Unsupported(f"mode '{mode}' is not one of {', '.join(MODES)}")
+        if mode not in (*MODES, "wrap"):
+            raise Unsupported(f"mode '{mode}' is not one of {', '.join(MODES)}, wrap")
         widths = ints(node, "pads", 1)
         if widths is None:
             raise Unsupported("it has no pads")
@@ -60,6 +60,8 @@ class Pad(OpDef):
         lo, hi = ([max(w, 0) for w in side] for side in (before, after))
         if not any(lo) and not any(hi):
             return [x]
+        if mode == "wrap":
+            return [_wrapped(b, x, lo, hi)]
         if mode == "reflect" and any(max(p) >= d for d, *p in zip(x.shape, lo, hi, strict=True)):
             raise Unsupported(f"it reflects {widths}, more than a shape of {list(x.shape)} has")
         y = b.emit("Pad", [x], before=tuple(lo), after=tuple(hi), mode=mode, value=value)
@@ -98,6 +100,21 @@ class Pad(OpDef):
             params[f"in_dims.{i}"], params[f"before.{i}"] = d, lo
             params[f"out_dims.{i}"] = d + lo + hi
         return Lowered(OpKind.Pad, params, [node.input(0)])
+
+
+def _wrapped(b: Builder, x: Value, before: list[int], after: list[int]) -> Value:
+    """`x` repeated on all sides, as far as the widths say."""
+    for axis, (lo, hi) in enumerate(zip(before, after, strict=True)):
+        d = x.shape[axis]
+        starts = range(-lo - (-lo % d), d + hi, d)
+        parts = [range(max(-lo - s, 0), min(d + hi - s, d)) for s in starts]
+        shown = [range(n) for n in x.shape]
+        pieces = [
+            take(b, x, [part if i == axis else r for i, r in enumerate(shown)])
+            for part in parts if len(part)
+        ]  # fmt: skip
+        x = pieces[0] if len(pieces) == 1 else b.emit("Concat", pieces, axis=axis)
+    return x
 
 
 def _element(node: Node) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...ir import Array, Node, Shape, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
 from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported, computes_in
 from .._views import float_input, from_nhwc, to_nhwc
-from ._cubic import matrix, resized
+from ._filters import RADIUS, Reals, cubic, matrix, resized, triangle
 from .movement import axis_of
 
 WEIGHT_BITS = {np.dtype(np.int8): 11, np.dtype(np.int16): 15}
@@ -27,15 +27,17 @@ F32 = np.float32
 
 @dataclass(frozen=True)
 class Axis:
-    """How one axis changes: `scale` need not be exactly out / size."""
+    """How one axis changes: `scale` need not be exactly out / size. `crop`: from where to where, in
+    parts of the axis."""
 
     size: int
     out: int
     scale: np.float32
+    crop: tuple[float, float] = (0.0, 1.0)
 
     @property
     def changes(self) -> bool:
-        return self.out != self.size or bool(self.scale != 1)
+        return self.out != self.size or bool(self.scale != 1) or self.crop != (0.0, 1.0)
 
 
 def _half_pixel(i: Floats, a: Axis) -> Floats:
@@ -61,6 +63,13 @@ def _align_corners(i: Floats, a: Axis) -> Floats:
     return i * F32(a.size - 1) / F32(a.out - 1) if a.out > 1 else np.zeros_like(i)
 
 
+def _cropped(i: Floats, a: Axis) -> Floats:
+    start, end = (F32(part * (a.size - 1)) for part in a.crop)
+    if a.out == 1:
+        return np.full_like(i, (start + end) / 2)
+    return start + i * ((end - start) / F32(a.out - 1))
+
+
 # In the precision that onnxruntime computes them in: what nearest picks depends on it.
 COORDINATES: dict[str, Callable[[Floats, Axis], Floats]] = {
     "half_pixel": _half_pixel,
@@ -68,7 +77,11 @@ COORDINATES: dict[str, Callable[[Floats, Axis], Floats]] = {
     "half_pixel_symmetric": _half_pixel_symmetric,
     "asymmetric": _asymmetric,
     "align_corners": _align_corners,
+    "tf_crop_and_resize": _cropped,
 }
+
+KEPT: dict[str, Callable[[list[float]], float]] = {"not_larger": min, "not_smaller": max}
+"""What policies that keep the aspect ratio make of the ratios along the axes."""
 
 ROUNDINGS: dict[str, Callable[[Floats], Floats]] = {
     "round_prefer_floor": lambda x: np.ceil(x - F32(0.5)),
@@ -92,13 +105,14 @@ def sources(a: Axis, coordinates: str, rounding: str, linear: bool) -> tuple[Int
 def _places(a: Axis, coordinates: str) -> Floats:
     """Where every output index along an axis is in the input."""
     i = np.arange(a.out, dtype=F32)
-    return i if a.scale == 1 else COORDINATES[coordinates](i, a)
+    return COORDINATES[coordinates](i, a) if a.changes else i
 
 
 class Resize(OpDef):
-    """ONNX Resize-10..19, Upsample-7..10: nearest, linear and cubic. float32, of 1 or 2 axes.
+    """ONNX Resize-10..19, Upsample-7..10: nearest, linear and cubic, antialias. float32.
 
-    Cubic resizing is a MatMul for each axis.
+    Cubic resizing, and that with antialias, is a MatMul for each axis. Two neighbouring axes, or
+    one, are resized at a time.
 
     attrs: out_hw, mode, and for rows and columns of the output the sources h_lo, h_hi, w_lo, w_hi
     (int32) and the weights h_w, w_w of the higher source (float32).
@@ -112,35 +126,17 @@ class Resize(OpDef):
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = float_input(node)
-        mode, coordinates, rounding = _modes(node)
-        axes = _read_axes(node, x.shape)
+        mode, coordinates, rounding = modes(node)
+        axes = _read_axes(node, x.shape, coordinates)
+        outside = _outside(axes, coordinates)
         changed = [i for i, a in enumerate(axes) if a.changes]
-        if not changed:
+        for pair in _neighbours(changed):
+            x = _resized(b, node, x, axes, pair, (mode, coordinates, rounding))
+        if outside is None:
             return [x]
-        image, (h, w), restore = _as_image(b, x, changed)
-        still = Axis(1, 1, F32(1))
-        rows, columns = (axes[i] if i is not None else still for i in (h, w))
-        if mode == "cubic":
-            a = float(node.attrs.get("cubic_coeff_a", -0.75))
-            outside = bool(node.attrs.get("exclude_outside", 0))
-            matrices = [
-                matrix(_places(s, coordinates), s.size, a, outside) for s in (rows, columns)
-            ]
-            return [restore(resized(b, image, *matrices))]
-        linear = mode == "linear"
-        h_lo, h_hi, h_w = sources(rows, coordinates, rounding, linear)
-        w_lo, w_hi, w_w = sources(columns, coordinates, rounding, linear)
-        exact = not (h_w.any() or w_w.any())
-        tables: dict[str, Any] = {"h_lo": h_lo, "h_hi": h_lo if exact else h_hi, "h_w": h_w}
-        tables |= {"w_lo": w_lo, "w_hi": w_lo if exact else w_hi, "w_w": w_w}
-        y = b.emit(
-            "Resize",
-            [image],
-            out_hw=(rows.out, columns.out),
-            mode="nearest" if exact else "linear",
-            **tables,
-        )
-        return [restore(y)]
+        value = float(node.attrs.get("extrapolation_value", 0.0))
+        beyond = b.constant(np.array(value, np.float32))
+        return [b.emit("Where", [b.constant(outside.astype(np.uint8)), beyond, x])]
 
     def infer(self, node: Node) -> list[TensorType]:
         x, (out_h, out_w) = node.input(0), node.attrs["out_hw"]
@@ -195,7 +191,66 @@ def _fixed(weight: Floats, bits: int) -> Ints:
     return np.floor(weight.astype(np.float64) * (1 << bits) + 0.5).astype(np.int32)
 
 
-def _modes(node: OnnxNode) -> tuple[str, str, str]:
+def _resized(
+    b: Builder, node: OnnxNode, x: Value, axes: list[Axis], changed: list[int],
+    how: tuple[str, str, str],
+) -> Value:  # fmt: skip
+    """`x`, one axis or two neighbouring ones changed."""
+    mode, coordinates, rounding = how
+    image, (h, w), restore = _as_image(b, x, changed)
+    still = Axis(1, 1, F32(1))
+    rows, columns = (axes[i] if i is not None else still for i in (h, w))
+    if mode == "cubic" or node.attrs.get("antialias", 0):
+        return restore(
+            resized(b, image, *(_matrix(node, a, mode, coordinates) for a in (rows, columns)))
+        )
+    linear = mode == "linear"
+    h_lo, h_hi, h_w = sources(rows, coordinates, rounding, linear)
+    w_lo, w_hi, w_w = sources(columns, coordinates, rounding, linear)
+    exact = not (h_w.any() or w_w.any())
+    tables: dict[str, Any] = {"h_lo": h_lo, "h_hi": h_lo if exact else h_hi, "h_w": h_w}
+    tables |= {"w_lo": w_lo, "w_hi": w_lo if exact else w_hi, "w_w": w_w}
+    y = b.emit(
+        "Resize",
+        [image],
+        out_hw=(rows.out, columns.out),
+        mode="nearest" if exact else "linear",
+        **tables,
+    )
+    return restore(y)
+
+
+def _matrix(node: OnnxNode, a: Axis, mode: str, coordinates: str) -> Reals:
+    kernel = cubic(float(node.attrs.get("cubic_coeff_a", -0.75))) if mode == "cubic" else triangle
+    scale = min(float(a.scale), 1.0) if node.attrs.get("antialias", 0) else 1.0
+    outside = bool(node.attrs.get("exclude_outside", 0))
+    return matrix(_places(a, coordinates), a.size, kernel, RADIUS[mode], scale, outside)
+
+
+def _outside(axes: list[Axis], coordinates: str) -> NDArray[np.bool_] | None:
+    """Which outputs lie outside of the input; None if none does, or the mode does not ask."""
+    found = np.zeros((1,) * len(axes), np.bool_)
+    if coordinates != "tf_crop_and_resize":
+        return None
+    for i, a in enumerate(axes):
+        at = _places(a, coordinates)
+        beyond = (at < 0) | (at > a.size - 1)
+        found = found | beyond.reshape([a.out if k == i else 1 for k in range(len(axes))])
+    return found if found.any() else None
+
+
+def _neighbours(changed: list[int]) -> list[list[int]]:
+    """The axes in groups of two neighbours, the last ones first, or one."""
+    groups: list[list[int]] = []
+    for i in reversed(changed):
+        if groups and len(groups[-1]) == 1 and groups[-1][0] == i + 1:
+            groups[-1].insert(0, i)
+        else:
+            groups.append([i])
+    return groups
+
+
+def modes(node: OnnxNode) -> tuple[str, str, str]:
     """(mode, coordinates, rounding), or Unsupported."""
     mode = node.attrs.get("mode", "nearest")
     old = node.op == "Upsample" or node.version < 11
@@ -212,12 +267,12 @@ def _modes(node: OnnxNode) -> tuple[str, str, str]:
         )
     if rounding not in ROUNDINGS:
         raise Unsupported(f"its nearest_mode is {rounding}", f"use one of {', '.join(ROUNDINGS)}")
-    if node.attrs.get("antialias", 0):
-        raise Unsupported("it filters with antialias", "export it with antialias=0")
+    if mode == "nearest" and node.attrs.get("antialias", 0):
+        raise Unsupported("it filters with antialias, and its mode is nearest", "use linear")
     return mode, coordinates, rounding
 
 
-def _read_axes(node: OnnxNode, shape: Shape) -> list[Axis]:
+def _read_axes(node: OnnxNode, shape: Shape, coordinates: str) -> list[Axis]:
     """How each axis of the input changes."""
     old = node.op == "Upsample" or node.version < 11
     scales = node.attrs.get("scales") if "scales" in node.attrs else node.const(1 if old else 2)
@@ -231,15 +286,28 @@ def _read_axes(node: OnnxNode, shape: Shape) -> list[Axis]:
             scale = F32(scale)
             axes[i] = Axis(shape[i], int(np.floor(scale * F32(shape[i]))), scale)
     elif sizes is not None and np.size(sizes):
-        if node.attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
-            raise Unsupported("it keeps the aspect ratio", "give the sizes it results in")
-        for i, size in zip(at, np.ravel(sizes), strict=True):
-            axes[i] = Axis(shape[i], int(size), F32(size) / F32(shape[i]))
+        ratios = [float(size) / shape[i] for i, size in zip(at, np.ravel(sizes), strict=True)]
+        policy = str(node.attrs.get("keep_aspect_ratio_policy", "stretch"))
+        if policy in KEPT:
+            ratios = [KEPT[policy](ratios)] * len(at)
+        for i, ratio in zip(at, ratios, strict=True):
+            axes[i] = Axis(shape[i], int(np.floor(ratio * shape[i] + 0.5)), F32(ratio))
     else:
         raise Unsupported("it has neither scales nor sizes")
+    if coordinates == "tf_crop_and_resize":
+        for i, start, end in zip(at, *np.split(_crop(node, len(at)), 2), strict=True):
+            axes[i] = replace(axes[i], crop=(float(start), float(end)))
     if any(a.out < 1 for a in axes):
         raise Unsupported(f"its output is empty: {[a.out for a in axes]}")
     return axes
+
+
+def _crop(node: OnnxNode, axes: int) -> NDArray[np.float64]:
+    """Starts, then ends, of the crop along each axis, in parts of it."""
+    given = node.const(1)
+    if given is None or np.size(given) != 2 * axes:
+        raise Unsupported(f"its crop has {0 if given is None else np.size(given)} limits")
+    return np.asarray(given, np.float64).ravel()
 
 
 def _as_image(
@@ -252,10 +320,6 @@ def _as_image(
         return to_nhwc(b, x), (2, 3), lambda y: from_nhwc(b, y, 4)
     if rank == 3 and first == 2:
         return to_nhwc(b, x), (None, 2), lambda y: from_nhwc(b, y, 3)
-    if last - first > 1:
-        raise Unsupported(
-            f"it changes axes {changed} of {rank}", "one axis or two neighbours can be resized"
-        )
     before, after = int(np.prod(x.shape[:first])), int(np.prod(x.shape[last + 1 :]))
     h = first if last > first else None
     image = b.reshape(x, (before, x.shape[first] if h is not None else 1, x.shape[last], after))

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ...format.schema import OpKind
 from ...ir import Array, Node, QuantParams, TensorType, Value
-from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
+from ...numerics import ACTIVATIONS, BFLOAT16, FLOAT, INTEGERS, integer_precisions
+from .._formula import Term
 from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef
 from .._views import axis_view, float_input, view_params
 from ..move.movement import axis_of
@@ -21,6 +22,9 @@ OUTPUT16 = QuantParams.int16(2.0**-15)
 """That of every int16 Softmax."""
 
 LARGEST_POWER = 23
+
+MOST_ADDENDS = 32
+"""That are added one by one in bfloat16; the sum of more is rounded once."""
 
 
 def exponentials(scale: float, axis: int) -> NDArray[np.uint32]:
@@ -41,10 +45,30 @@ def exponentials16(scale: float, axis: int) -> tuple[NDArray[np.uint32], NDArray
     return high, np.rint(2.0**15 * np.exp(-scale * i)).astype(np.uint16)
 
 
+def _in_steps(b: Builder, x: Value, axis: int) -> Value:
+    """Softmax in bfloat16: exponentials, their sum, and by the caller the quotient are rounded to
+    it. A sum is rounded after each addend, as far as there are few."""
+
+    def rounded(term: Term) -> Term:
+        return term.function("Cast", to=FLOAT, element=BFLOAT16)
+
+    term = Term(b, x)
+    top = term.function("ReduceMax", axes=(axis,), keepdims=True)
+    parts = rounded(rounded(term - top).function("Exp"))
+    if x.shape[axis] <= MOST_ADDENDS:
+        total = parts.part(axis, 0)
+        for i in range(1, x.shape[axis]):
+            total = rounded(total + parts.part(axis, i))
+    else:
+        total = rounded(parts.sum(axis))
+    return (parts / total).value
+
+
 class Softmax(OpDef):
     """ONNX Softmax-13, LogSoftmax-13. attrs: axis, from the front. float32 of any shape.
 
-    The logarithm stays float: its range has no useful bound.
+    The logarithm stays float: its range has no useful bound. In a model of bfloat16 every step
+    is rounded to that.
     """
 
     inplace = (0,)
@@ -64,7 +88,10 @@ class Softmax(OpDef):
         if not x.shape:
             x = b.reshape(x, (1,))
             return [b.reshape(b.emit(self.name, [x], axis=0), ())]
-        return [b.emit(self.name, [x], axis=axis_of(axis, len(x.shape)))]
+        axis = axis_of(axis, len(x.shape))
+        if self.name == "Softmax" and b.rounded_to(x) == BFLOAT16:
+            return [_in_steps(b, x, axis)]
+        return [b.emit(self.name, [x], axis=axis)]
 
     def infer(self, node: Node) -> list[TensorType]:
         x = node.input(0)

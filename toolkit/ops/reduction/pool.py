@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
+from .._formula import Term, column
 from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
-from .._views import float_input, from_nhwc, to_nhwc
+from .._views import float_input, from_nhwc, small_input, to_nhwc
+from ..convert.cast import cast_to
 from ._sums import Table, requantized_sum, sum_problem, sum_table
 
 LARGEST_KERNEL = 65535
@@ -152,8 +154,6 @@ class _Pool2d(OpDef):
         rank = len(x.shape)
         if node.op.startswith("Global"):
             return [self._global(b, x)]
-        if len(node.outputs) > 1 and node.outputs[1]:
-            raise Unsupported("it also returns the indices of the maxima", "drop that output")
         if rank == 5:
             return [self._of_volume(b, node, x)]
         image = to_nhwc(b, x)
@@ -206,9 +206,10 @@ class _Pool2d(OpDef):
 
 
 class MaxPool2d(_Pool2d):
-    """ONNX MaxPool-1..22 (without indices), GlobalMaxPool-1..22; 1-D as an image of one line.
+    """ONNX MaxPool-1..22, GlobalMaxPool-1..22; 1-D as an image of one line. Indices by an ArgMax.
 
-    Padding never wins. A window of padding alone gives -inf, and on integers the least q there is.
+    uint8 and int8 go through float32. Padding never wins. A window of padding alone gives -inf, and
+    on integers the least q there is.
     """
 
     name = "MaxPool2d"
@@ -216,6 +217,15 @@ class MaxPool2d(_Pool2d):
     onnx = ("MaxPool", "GlobalMaxPool")
     exactness = "exact"
     shared = True
+
+    def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        if (element := small_input(node)) is not None:
+            found = self.from_onnx(b, replace(node, inputs=[cast_to(b, node.input(0), 1)]))
+            return [cast_to(b, found[0], element), *found[1:]]
+        y = super().from_onnx(b, node)
+        if len(node.outputs) > 1 and node.outputs[1]:
+            y.append(_places_of_maxima(b, node))
+        return y
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         assert inputs[0] is not None
@@ -229,6 +239,38 @@ class MaxPool2d(_Pool2d):
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x = node.input(0)
         return Lowered(OpKind.MaxPool2d, self._geometry(node), [x])
+
+
+def _places_of_maxima(b: Builder, node: OnnxNode) -> Value:
+    """The index of each window's first maximum in the whole tensor: all that the windows hold, side
+    by side; what would be padding shows an element of the same window."""
+    x = float_input(node)
+    n, c, *sizes = x.shape
+    axes = len(sizes)
+    windows = Term(b, x)
+    strides = [prod(sizes[i + 1 :]) for i in range(axes)]
+    if node.attrs.get("storage_order", 0):
+        strides = [prod(sizes[:i]) for i in range(axes)]
+    place = np.zeros((1,) * (2 * axes), np.int64)
+    spans_of = [read_span(node, i, axes, size) for i, size in enumerate(sizes)]
+    for i, span in enumerate(spans_of):
+        at, inside = span.taps()
+        if not inside.any(axis=1).all():
+            raise Unsupported("a window of padding alone has no maximum", "make the pads smaller")
+        first = np.argmax(inside, axis=1)[:, None]
+        at = np.where(inside, at, np.take_along_axis(at, first, 1))
+        windows = windows.take(at.ravel(), 2 + i)
+        shape = [1] * (2 * axes)
+        shape[i], shape[axes + i] = at.shape
+        place = place + at.reshape(shape) * strides[i]
+    outs, kernel = [s.out for s in spans_of], [s.kernel for s in spans_of]
+    windows = windows.reshape(n * c, *(d for pair in zip(outs, kernel, strict=True) for d in pair))
+    order = (0, *range(1, 2 * axes, 2), *range(2, 2 * axes + 1, 2))
+    lines = windows.transpose(*order).reshape(n * c, prod(outs), prod(kernel))
+    which = lines.function("ArgMax", axis=2, keepdims=False, select_last_index=False)
+    which = which + column(prod(outs), 1, 2, prod(kernel))
+    found = Term(b, place.ravel()).take(which) + column(n * c, 0, 2, prod(sizes))
+    return found.reshape(n, c, *outs).value
 
 
 class AvgPool2d(_Pool2d):

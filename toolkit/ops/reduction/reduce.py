@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from ...format.schema import OpKind, ReduceFn
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
 from .._opdef import ALONG_AXES, Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
-from .._views import axis_view, float_input, from_nhwc, to_nhwc, view_params
+from .._views import axis_view, float_input, from_nhwc, small_input, to_nhwc, view_params
+from ..convert.cast import cast_to
 from ..move.movement import axis_of
 from ._sums import Table, requantized_sum, sum_problem, sum_table
 from .pool import global_pool
@@ -27,7 +29,8 @@ _FLOAT_ONLY = {
 
 
 class Reduce(OpDef):
-    """ONNX operator of the same name, in every version. float32 of any shape.
+    """ONNX operator of the same name, in every version. float32 of any shape; maxima and minima
+    also of bools and of integers of 8 and 16 bits.
 
     attrs: axes (neighbours in order, from the front), keepdims. ReduceSum also serves ReduceLogSum,
     ReduceLogSumExp and ai.onnx.ml.Normalizer-1 by L1 or L2. Axes that are not neighbours are
@@ -52,6 +55,10 @@ class Reduce(OpDef):
         self.shared = fn in EXTREMA
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        if self.fn in EXTREMA and (element := small_input(node)) is not None:
+            real = cast_to(b, node.input(0), 1)
+            (y,) = self.from_onnx(b, replace(node, inputs=[real, *node.inputs[1:]]))
+            return [cast_to(b, y, element)]
         x = float_input(node)
         if node.op == "Normalizer":
             return [_normalized(b, node, x)]

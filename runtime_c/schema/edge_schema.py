@@ -198,7 +198,7 @@ def field_code(s: Schema, struct: str) -> bytes:
                 if f is not s.structs[struct][-1]:
                     raise ValueError(f"{struct}.{f.name} is optional, so has to come last")
                 words = s.layout(f.type)[0] // 4
-                inner = bytes([CODES.index("CLOSE") | 1 << 3 | (words - 1) << 5]) + inner
+                inner = bytes([CODES.index("CLOSE") | 2 << 3 | (words - 1) << 5]) + inner
             code += inner
             continue
         letter, size = SCALARS[base][1:]

@@ -20,7 +20,7 @@ struct ek_session {
     const ek_model *model;
     const ek_kernels *kernels;
     uint8_t *arena, *persistent;
-    void *scratch; /* for operators whose planned scratch is too small for these kernels */
+    void *scratch; /* for operators whose planned scratch is too small for these kernels; NULL if none is */
     kept_op *kept; /* of each operator, or NULL */
     ek_op_callback on_op;
     void *on_op_context;
@@ -244,7 +244,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     s->kernels = kernels;
     s->arena = base + l.arena;
     s->persistent = base + l.persistent;
-    s->scratch = base + l.scratch;
+    s->scratch = l.end > l.scratch ? base + l.scratch : NULL;
     s->in_file = is_packed(model);
     session_pack_weights(s, &l, base);
     session_start(s);
@@ -274,7 +274,7 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
     ek_op_record room;
     ek_node n = session_node(s, i, &room);
     const ek_op *impl = n.op->impl;
-    if (scratch_of(impl, &n) > n.op->scratch_bytes) n.scratch = s->scratch;
+    if (s->scratch && scratch_of(impl, &n) > n.op->scratch_bytes) n.scratch = s->scratch;
     if (s->in_file && session_packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
     const ek_status status = impl->run(&n);

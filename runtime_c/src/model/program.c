@@ -67,7 +67,7 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
         if (what == EK_CODE_CLOSE) {
             const bool optional = bytes > 1;
             if (optional && !(flags & OPTIONAL)) { /* the last fields */
-                memset(to, 0, (size_t)count * 4);
+                for (value = 0; count; count--, to += bytes) memcpy(to, &value, sizeof value);
                 return at;
             }
             if (!optional) at = back;

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from edgekit.toolkit.format.schema import STRUCTS, OpKind
 from edgekit.toolkit.numerics import ELEMENTS, PRECISIONS
 from edgekit.toolkit.ops import ALL
 
@@ -255,6 +256,22 @@ def test_names_of_numeric_types_stand_in_numerics():
                 lists += [f"{where}: {text}" for text in [ast.unparse(node)] if both.search(text)]
     assert len(literals) == NAMES_OF_TYPES, literals
     assert not lists
+
+
+KINDS = 45
+"""Kinds of operators that a file may have, at most: prefer a function of an existing one."""
+
+
+def test_kinds_are_few_and_have_structs_of_their_own():
+    """But for two pairs, which other kernels compute."""
+    kinds = [kind.name for kind in OpKind if kind.name in STRUCTS]
+    assert len(kinds) <= len(OpKind) <= KINDS
+    alike = {}
+    for kind in kinds:
+        layout, fields, *_ = STRUCTS[kind]
+        alike.setdefault((layout, fields), []).append(kind)
+    same = [k for k in alike.values() if len(k) > 1]
+    assert same == [["Conv2d", "DepthwiseConv2d"], ["Quantize", "Dequantize"]]
 
 
 def test_the_graph_knows_only_numpy():

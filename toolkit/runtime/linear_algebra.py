@@ -219,4 +219,4 @@ def _real(x: Reals) -> Any:
 
 
 def _pointer(kind: str, array: NDArray[Any]) -> Any:
-    return ffi.cast(f"{kind} *", array.ctypes.data)
+    return ffi.from_buffer(f"{kind}[]", array)

@@ -60,3 +60,15 @@ def test_other_vectors_name_none(g, count, scale, offset):
 def test_what_no_weights_make_names_none(g):
     x = linear(g, g.input("x", 1, 8), 5, 3.0, "before")
     assert compared(g.output(g.emit("Tanh", x, name="y"))).compared == []
+
+
+def test_a_logarithm_of_probabilities_names_classes_too(g):
+    z = linear(g, g.input("x", 1, 8), 5, 0.05, "z")
+    net = prepare(g.output(g.emit("LogSoftmax", z, axis=1, name="y")))
+    known = calibrate(net, feeds())
+    assert {(p.tensor, p.axis, p.lowest) for p in known.points} == {("z", 1, -np.inf)}
+    found = Answers(net, known.points, known.kept)
+    assert found.compared == [("z", "y", 1)]
+    coarse = quantize_graph(net, {"x": (-3.0, 3.0), "z": (-9.0, 9.0)})[0]
+    loss = found.loss(found.measure(coarse))
+    assert loss.changed > 0 and loss.in_doubt > 0.2

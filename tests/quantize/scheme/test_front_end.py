@@ -8,6 +8,7 @@ import pytest
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.quality import GOOD_DB
 from edgekit.toolkit.quantize.scheme.front_end import feature_scaler, front_end
+from edgekit.toolkit.quantize.scheme.quantizable_groups import unscaled
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 
@@ -84,3 +85,11 @@ def test_features_that_one_scale_suits_stay_integers(g):
     rows = [rng.normal(size=(1, 8)).astype(np.float32) for _ in range(32)]
     done = quantize_model(net, [{"x": r} for r in rows], "minmax", rounding="nearest")
     assert not done.options.precision
+
+
+def test_features_are_followed_where_they_are_moved(g):
+    """As sequences with a scale for each sensor reach a recurrent layer."""
+    x = g.emit("Transpose", g.input("x", 1, 3, 8), perm=(0, 2, 1), name="moved")
+    scale = np.array([1.0, 0.1, 0.01])[None, None]
+    net = g.output(g.emit("Mul", x, g.const(scale), name="scaled", **NONE))
+    assert set(unscaled(net)) == {"x", "moved"}

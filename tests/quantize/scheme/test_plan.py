@@ -351,3 +351,19 @@ def test_what_is_no_mask_keeps_its_range(g):
     graph = g.output(g.emit("Softmax", g.emit("Add", a, b, name="total"), axis=1))
     q, _ = quantize_graph(graph, ranges_of(graph, b=(-20.0, 0.0), total=(-24.0, 4.0)))
     assert by_name(q)["total"].quant.scalar > 0.1
+
+
+OPEN = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def test_int16_keeps_a_bit_for_what_samples_do_not_show(g):
+    x = g.input("x", 1, 8)
+    y = g.emit("FullyConnected", x, g.const(np.eye(8)), None, name="y", **OPEN)
+    z = g.emit("FullyConnected", y, g.const(np.eye(8)), None, name="z", **OPEN)
+    t = g.emit("Tanh", z, name="t")
+    known = dict.fromkeys(["x", "y", "z", "t"], (-1.0, 1.0))
+    q, _ = quantize_graph(g.output(t), known, Options(wide=frozenset(["x", "y"])))
+    scales = {name: v.quant.scalar * 32767 for name, v in by_name(q).items() if name in "xy"}
+    assert scales == pytest.approx({"x": 2.0, "y": 2.0})
+    wide = quantize_graph(g.output(t), known, Options(wide=frozenset(known)))[0]
+    assert by_name(wide)["z"].quant.scalar * 32767 == pytest.approx(1.0)  # a table reads it

@@ -43,7 +43,7 @@ def test_makers_and_readers_of_an_int16_tensor_are_int16(g):
     assert named["Requantizeb.int8"].output.quant.dtype == np.int8 == dtype_of(q, "c")
     quant = q.nodes[0].output.quant
     assert (quant.zero_point, quant.qmin) == (0, -32767)
-    assert np.isclose(quant.scalar, 4 / 32767)
+    assert np.isclose(quant.scalar, 8 / 32767)
 
 
 def test_biases_follow_the_scale_of_int16(g):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, expit
 
 from ...format.schema import OpKind, UnaryFn
 from ...ir import Node, TensorType, Value
@@ -27,6 +26,22 @@ class Function:
     of: Callable[..., Real]
     attrs: dict[str, float] = field(default_factory=dict)
     exact: bool = False
+
+
+def expit(x: Real) -> Real:
+    """The logistic function. scipy is imported where it is called: that takes half of the start."""
+    from scipy import special
+
+    result: Real = special.expit(x)
+    return result
+
+
+def erf(x: Real) -> Real:
+    """The error function, as `expit`."""
+    from scipy import special
+
+    result: Real = special.erf(x)
+    return result
 
 
 def _softplus(x: Real) -> Real:

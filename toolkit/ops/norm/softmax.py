@@ -147,3 +147,8 @@ OPS: tuple[OpDef, ...] = (SOFTMAX, Softmax("LogSoftmax"))
 def makes_shares(node: Node) -> bool:
     """Whether a node's outputs are shares of 1 along an axis."""
     return node.op == SOFTMAX.name
+
+
+def compares_classes(node: Node) -> bool:
+    """Whether a node makes of what it reads the likelihoods of classes, or their logarithms."""
+    return node.op in [op.name for op in OPS]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from ...format.schema import RecurrentFn
+from ..elementwise.unary import expit
 
 Real = NDArray[np.float64]
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from ...build import open_once
 from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph
 from ...ops import computes, definition
-from ...ops.norm.softmax import makes_shares
+from ...ops.norm.softmax import compares_classes
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint, with_evaluation_points
+from .evaluation_points import EvaluationPoint, shares, with_evaluation_points
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
@@ -55,7 +54,7 @@ class Answers:
         self, graph: Graph, points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]
     ) -> None:
         self.kept = kept
-        softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if makes_shares(n)}
+        softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if compares_classes(n)}
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor for p in points if p.axis is None and p.tensor not in axes}
@@ -106,7 +105,7 @@ def _logits(
             continue
         rows = np.stack([s.at_points[v.name].ravel() for s in kept]).astype(np.float64)
         seen = len(set(rows.argmax(axis=1).tolist()))
-        certain = float(softmax(rows, axis=1).max(axis=1).mean())
+        certain = float(shares(rows, 1).max(axis=1).mean())
         if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= (1 + 1 / count) / 2:
             yield v.name, v.shape.index(count)
 
@@ -115,7 +114,7 @@ def _row(logits: Array, got: Array | None, axis: int) -> tuple[float, float, flo
     """(changed, tied, expected) of one sample; `got` are what the quantized model compares."""
     if got is None:
         return 0.0, 0.0, 0.0
-    likely = softmax(logits.astype(np.float64), axis=axis)
+    likely = shares(logits, axis)
     found = got.reshape(likely.shape)
     best, now = (np.expand_dims(a.argmax(axis=axis), axis) for a in (likely, found))
     same = best == now

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
 from ...ops import definition
-from ...ops.norm.softmax import makes_shares
+from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 
 REACH = float(np.log(512))
@@ -49,8 +48,7 @@ class EvaluationPoint:
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
-        soft: NDArray[np.float64] = softmax(y, axis=self.axis)
-        return soft
+        return shares(y, self.axis)
 
     def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
@@ -71,6 +69,14 @@ class EvaluationPoint:
         limited = self if self.shared else replace(self, lowest=lowest)
         temperature = max(1.0, float(np.median(margins)) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
+
+
+def shares(logits: Array, axis: int) -> NDArray[np.float64]:
+    """The softmax along an axis, of any shape."""
+    y = logits.astype(np.float64)
+    e: NDArray[np.float64] = np.exp(y - y.max(axis=axis, keepdims=True))
+    found: NDArray[np.float64] = e / e.sum(axis=axis, keepdims=True)
+    return found
 
 
 def find_evaluation_points(graph: Graph) -> list[EvaluationPoint]:
@@ -101,7 +107,7 @@ class _Made:
         while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
             source = n.input(0)
         node = self.by.get(source)
-        if node is not None and makes_shares(node) and node.input(0) in self.by:
+        if node is not None and compares_classes(node) and node.input(0) in self.by:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []
 
@@ -128,7 +134,8 @@ class _Made:
         return found
 
     def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[EvaluationPoint]:
-        shared = x in self.outputs or any(r is not reader for r in self.readers[x])
+        others = x in self.outputs or any(r is not reader for r in self.readers[x])
+        shared = others or not (makes_shares(reader) or reader.op == ARG_MAX.name)
         return [EvaluationPoint(x.name, axis, shared=shared)] if x.shape[axis] > 1 else []
 
 

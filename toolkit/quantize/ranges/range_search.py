@@ -9,8 +9,7 @@ depends on the model's size alone, so the same samples give the same file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from scipy.special import ndtr, ndtri
+from statistics import NormalDist
 
 from ....calibration import OBSERVERS, quantization_error
 from ...progress import Progress
@@ -66,7 +65,8 @@ class RangeSearch:
         The best of n must stand out as far as is as rare as SIGNIFICANCE is for one (Bonferroni).
         """
         first, tries = self.score, len(plans) * len(OBSERVERS) - 1
-        errors = -float(ndtri(ndtr(-SIGNIFICANCE) / tries))
+        normal = NormalDist()
+        errors = -normal.inv_cdf(normal.cdf(-SIGNIFICANCE) / tries)
         certain: list[tuple[float, Plan, dict[str, Range], Score]] = []
         for plan in plans:
             for name in OBSERVERS:

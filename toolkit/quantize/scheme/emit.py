@@ -25,8 +25,8 @@ from .reuse import Reuse
 from .shared_scales import SharedScales
 from .table_accuracy import TableAccuracy
 
-ROOM_INSIDE = 2.0
-"""States of recurrent layers may grow so much beyond what samples show; it takes a bit of 16."""
+ROOM_INT16 = 2.0
+"""Tensors may grow so much beyond what samples show; it takes a bit of 16."""
 
 Quants = dict[tuple[Value, DType], QuantParams]
 """The quantization of a float tensor on int8, and on int16."""
@@ -198,7 +198,7 @@ class Emitter:
             attrs |= self._linear(node, inputs, outputs[0])
         for attr, shown in definition(node.op).inside(node).items():
             low, high = self.inside[shown.output.name]
-            room = ROOM_INSIDE * low, ROOM_INSIDE * high
+            room = ROOM_INT16 * low, ROOM_INT16 * high
             attrs[attr] = activation_params(*room, dtype)
         made = Node(node.op, inputs, outputs, attrs, node.name)
         return made, definition(node.op).accumulator_problem(made)

@@ -14,12 +14,12 @@ from ...ops._opdef import Activation
 from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
-from .emit import ROOM_INSIDE, Emitter, Quants
+from .emit import ROOM_INT16, Emitter, Quants
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
 from .qparams import activation_params, widen
-from .quantizable_groups import QuantizableGroup, find_quantizable_groups
+from .quantizable_groups import QuantizableGroup, find_quantizable_groups, unscaled
 from .reuse import Nothing, Reuse
 from .saturation import narrowed, without_masks
 from .shared_scales import ScaleGroup, SharedScales, share_scales
@@ -58,6 +58,7 @@ class Plan:
 
     def _analyse(self) -> None:
         self._reuse = Reuse()
+        self.coarse = frozenset(unscaled(self.graph))
         self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
         held = {p.value: p.held for p in (*self.graph.inputs, *self.graph.outputs) if p.held}
         outputs = self.graph.output_values()
@@ -98,15 +99,25 @@ class Plan:
         return found
 
     def _range_of(self, v: Value, known: Ranges, dtype: DType) -> Range:
-        """State is in the range of what it follows too; int16 has steps to spare for what it may
-        grow to."""
+        """State is in the range of what it follows too; int16 has steps to spare for what other
+        samples drive further, and state may grow to."""
+        low, high = known[v.name]
         follows = next((p.follows for p in self.graph.inputs if p.value is v), "")
-        if not follows:
-            return known[v.name]
-        (output,) = (p.value.name for p in self.graph.outputs if p.name == follows)
-        low, high = widen(known[v.name], known.get(output, known[v.name]))
-        room = ROOM_INSIDE if dtype == INT16 else 1.0
+        if follows:
+            (output,) = (p.value.name for p in self.graph.outputs if p.name == follows)
+            low, high = widen((low, high), known.get(output, (low, high)))
+        spare = bool(follows) or self._has_steps_to_spare(v)
+        room = ROOM_INT16 if dtype == INT16 and spare else 1.0
         return low * room, high * room
+
+    def _has_steps_to_spare(self, v: Value) -> bool:
+        """Whether the larger half of an int16 range may lie idle: not where features of very
+        different scales share it, nor in front of a table, whose entries lie all over it."""
+        return (
+            v.name not in self.fixed
+            and v.name not in self.coarse
+            and all(u.chain is None for u in self.readers.get(v, []))
+        )
 
     @property
     def outputs(self) -> set[Value]:

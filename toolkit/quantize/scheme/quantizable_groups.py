@@ -130,8 +130,8 @@ def find_quantizable_groups(
 
 
 def unscaled(graph: Graph) -> Iterator[str]:
-    """Inputs of the graph, and what is added to them, up to a Mul that brings features of scales
-    too different for one int8 scale to one (MAX_SPREAD).
+    """Inputs of the graph, moved or added to, up to a Mul that brings features of scales too
+    different for one int8 scale to one (MAX_SPREAD).
     """
     readers = graph.consumers()
     for port in graph.inputs:
@@ -144,11 +144,9 @@ def unscaled(graph: Graph) -> Iterator[str]:
                 sizes = np.abs(constants[0])
                 if constants[0].size > 1 and 0 < sizes.min() * MAX_SPREAD < sizes.max():
                     yield from names
-            if (
-                not computes(node, BinaryFn.Add)
-                or not constants
-                or node.output in graph.output_values()
-            ):
+            added = computes(node, BinaryFn.Add) and constants
+            moved = definition(node.op).shared and len(node.inputs) == len(node.outputs) == 1
+            if not (added or moved) or node.output in graph.output_values():
                 break
             v = node.output
 

@@ -1,5 +1,6 @@
 # make demo: set up, quantize a real network, check it, show what it costs.
 # make test: set up, build the wheel, and pass every test against it.
+# make check: set up, and pass the tests that find most mistakes in a minute or two.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,13 @@ DIGITS := docs/examples/digits
 OUT := build/demo
 SOURCES := $(shell git ls-files pyproject.toml __init__.py calibration toolkit targets runtime_c 2>/dev/null)
 
-.PHONY: demo test packages develop bench clean
+# Style, the layers, each part of the toolkit by itself, and a file made and run.
+CHECK := tests/test_*.py $(addprefix tests/,accuracy calibration compress format golden onnx_export onnx_import oracle \
+         passes plan preprocessing report) \
+         $(addprefix tests/ops/,conv elementwise matmul move norm recurrent reduction) \
+         $(addprefix tests/runtime/test_,batches session threads verify verify_ops verify_reads).py tests/cli/test_docs.py
+
+.PHONY: demo test check packages develop bench clean
 
 demo: $(VENV)/demo
 	mkdir -p $(OUT)
@@ -18,6 +25,9 @@ demo: $(VENV)/demo
 
 test: packages $(VENV)/test
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(VENV)/test
+	$(BIN)/python -m pytest -q -n 2 $(CHECK) $(ARGS)
 
 # Cross compilers and emulators, where we may install them.
 packages:

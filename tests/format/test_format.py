@@ -105,6 +105,27 @@ def test_an_operand_that_is_not_there_is_refused():
         reader.read(writer.write(replace(small(), ops=[outside])))
 
 
+@pytest.mark.parametrize("more", [1, 2, 1 << 20])
+def test_a_section_that_ends_past_the_file_is_refused_with_the_right_checksums(more):
+    """`blob` says to be longer than the file; what has no checksum is no guard against that."""
+    data = bytearray(writer.write(small()))
+    _, blob, _ = writer.checksum_position(data)
+    struct.pack_into("<I", data, blob - 4, len(data) - blob + more)
+    at = writer.checksum_position(data)[0]
+    data[at : at + 8] = struct.pack("<II", *writer.checksums(data))
+    with pytest.raises(UserError, match=r"Model\.blob runs past the end of the file"):
+        reader.read(bytes(data))
+
+
+def test_a_section_may_end_where_the_file_does():
+    data = bytearray(writer.write(small()))
+    _, blob, _ = writer.checksum_position(data)
+    struct.pack_into("<I", data, blob - 4, len(data) - blob)
+    at = writer.checksum_position(data)[0]
+    data[at : at + 8] = struct.pack("<II", *writer.checksums(data))
+    assert reader.read(bytes(data)).blob == bytes(data[blob:])
+
+
 @pytest.mark.parametrize("options", ["[1]", "{", "1"])
 def test_options_that_are_no_object_are_refused(options):
     with pytest.raises(UserError, match=r"corrupted"):

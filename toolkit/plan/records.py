@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..format.model import ABSENT, EdgeModel
 from ..format.schema import Place
 from .memory import Buffer
@@ -10,8 +12,9 @@ from .memory import Buffer
 def assigned(model: EdgeModel) -> tuple[list[Buffer], dict[int, int]]:
     """The buffers of a file whose tensors are placed, and the buffer of each tensor of the arena.
 
-    Tensors that are alive together in the same bytes are one buffer under two names. Steps count
-    the file's operators from 1.
+    Tensors that are alive together in the same bytes are one buffer under two names, and of one
+    size: a view, or an output over an input (plan/buffers.py; the runtime refuses others). Steps
+    count the file's operators from 1.
     """
     first, last = lifetimes(model)
     arena = [i for i, t in enumerate(model.tensors) if t.place == Place.Arena]
@@ -19,17 +22,15 @@ def assigned(model: EdgeModel) -> tuple[list[Buffer], dict[int, int]]:
     buffers: list[Buffer] = []
     alive: list[int] = []
     for i in sorted(arena, key=lambda i: first[i]):
-        size = model.tensors[i].nbytes
         alive = [j for j in alive if last[j] >= first[i]]
         shared = next((j for j in alive if _overlap(model, i, j)), None)
         alive.append(i)
         if shared is None:
             buffer_of[i] = len(buffers)
-            buffers.append(Buffer(size, first[i], last[i]))
+            buffers.append(Buffer(model.tensors[i].nbytes, first[i], last[i]))
             continue
         at = buffer_of[i] = buffer_of[shared]
-        b = buffers[at]
-        buffers[at] = Buffer(max(b.size, size), min(b.first, first[i]), max(b.last, last[i]))
+        buffers[at] = replace(buffers[at], last=max(buffers[at].last, last[i]))
     return buffers, buffer_of
 
 

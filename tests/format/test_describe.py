@@ -1,0 +1,92 @@
+"""What is said of operators in a file: words, element types, work, sizes."""
+
+import pytest
+
+from edgekit.toolkit.format import describe
+from edgekit.toolkit.format import model as m
+from edgekit.toolkit.format.schema import DType, OpKind, Place, RecurrentCell, WeightCodec
+
+
+def op(kind, inputs, outputs, **params):
+    return m.OpRecord(kind, "", inputs, outputs, params)
+
+
+def coded(codec, x, y):
+    return op(OpKind.Conv2d, (x,), (y,), **{"codec.id": int(codec)})
+
+
+TENSORS = [
+    m.TensorRecord((4,), dtype, place, 0)
+    for dtype, place in (
+        (DType.Int8, Place.Arena),
+        (DType.Int16, Place.Blob),
+        (DType.Float32, Place.Persistent),
+        (DType.Int16, Place.Arena),
+    )
+]
+OPS = {
+    "Lut int8": op(OpKind.ChannelLut, (0,), (0,)),
+    "Conv2d int8": coded(WeightCodec.Plain, 0, 0),
+    "Conv2d int16": coded(WeightCodec.Plain, 3, 3),
+    "Conv2d int4": coded(WeightCodec.Nibbles, 0, 0),
+    "Conv2d int16x2": coded(WeightCodec.Crumbs, 3, 3),
+    "Cast float32": op(OpKind.Convert, (0,), (2,)),  # which takes any type
+    "Copy int16": op(OpKind.Copy, (3,), (3,)),
+}
+
+
+def model(ops):
+    memory = m.Memory(0, 0, 0, 0, 0)
+    return m.EdgeModel(TENSORS, list(ops), [], [], memory, bytes(77))
+
+
+@pytest.mark.parametrize("said", OPS)
+def test_an_operator_is_called_by_its_type_and_element(said):
+    one = OPS[said]
+    assert f"{describe.op_type(one.kind)} {describe.op_dtype(model([one]), one)}" == said
+
+
+def test_a_code_of_int8_is_int8():
+    one = coded(WeightCodec.Huffman, 0, 0)
+    assert describe.op_dtype(model([one]), one) == "int8"
+
+
+def test_operators_are_counted_in_the_order_of_their_names():
+    some = [*OPS.values(), OPS["Conv2d int8"]]
+    said = describe.op_counts(model(some[::-1]))
+    assert said["Conv2d"] == {"int16": 1, "int16x2": 1, "int4": 1, "int8": 2}
+    assert list(said) == ["Cast", "Conv2d", "Copy", "Lut"]
+    assert list(said["Conv2d"]) == sorted(said["Conv2d"])
+
+
+def test_bytes_of_weights_and_tensors_of_the_arena():
+    assert describe.weight_bytes(model([])) == 77
+    assert describe.arena_tensors(model([])) == [0, 3]
+
+
+GEOMETRY = {
+    f"geometry.{name}": value
+    for name, value in {
+        "batch": 2, "in_h": 3, "in_w": 5, "in_c": 14, "out_h": 11, "out_w": 13, "out_c": 34,
+        "kernel_h": 17, "kernel_w": 19, "groups": 2,
+    }.items()
+}  # fmt: skip
+SIZES = {"batch": 2, "rows": 3, "k": 5, "n": 7, "steps": 11, "hidden": 13}
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "wanted"),
+    [
+        (OpKind.Conv2d, GEOMETRY, 2 * 11 * 13 * 34 * 17 * 19 * 7),
+        (OpKind.DepthwiseConv2d, GEOMETRY, 2 * 11 * 13 * 34 * 17 * 19 * 7),
+        (OpKind.ConvTranspose2d, GEOMETRY, 2 * 3 * 5 * 14 * 17 * 19 * 17),
+        (OpKind.FullyConnected, SIZES, 3 * 5 * 7),
+        (OpKind.MatMul, SIZES, 2 * 3 * 5 * 7),
+        (OpKind.Recurrent, SIZES | {"cell": int(RecurrentCell.Rnn)}, 11 * 2 * 1 * 13 * 13),
+        (OpKind.Recurrent, SIZES | {"cell": int(RecurrentCell.Gru)}, 11 * 2 * 3 * 13 * 13),
+        (OpKind.Recurrent, SIZES | {"cell": int(RecurrentCell.Lstm)}, 11 * 2 * 4 * 13 * 13),
+        (OpKind.Add, SIZES, 0),
+    ],
+)
+def test_products_are_counted(kind, params, wanted):
+    assert describe.macs(kind, params) == wanted

@@ -24,10 +24,10 @@ demo: $(VENV)/demo
 	$(BIN)/edgekit check $(OUT)/digits.edge --float $(DIGITS)/digits.onnx --data $(DIGITS)/eval.npz --labels label --layers
 
 test: packages $(VENV)/test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 check: $(VENV)/test
-	$(BIN)/python -m pytest -q -n 2 $(CHECK) $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(CHECK) $(ARGS)
 
 # Cross compilers and emulators, where we may install them.
 packages:

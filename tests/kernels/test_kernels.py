@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
-SANITIZE = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+# As tests/fuzz/test_fuzz.py has them, so that each object is compiled for both.
+SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=all -g1 -O1"
 
 pytestmark = pytest.mark.skipif(CMAKE is None, reason="needs CMake")
 
@@ -18,6 +19,7 @@ def build(folder, kind, flags):
     configure = [
         CMAKE,
         *("-S", ROOT / "runtime_c", "-B", folder),
+        *([f"-DCMAKE_C_COMPILER={gcc}"] if (gcc := shutil.which("gcc")) else []),
         "-DEDGEKIT_TESTS=ON",
         f"-DCMAKE_BUILD_TYPE={kind}",
         f"-DCMAKE_C_FLAGS={flags}",
@@ -40,7 +42,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("sanitized"), "Debug", SANITIZE)
+    return build(tmp_path_factory.mktemp("sanitized"), "None", SANITIZE)
 
 
 @pytest.mark.parametrize("seed", ["1", "20260101", "4242"])

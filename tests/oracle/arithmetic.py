@@ -223,6 +223,27 @@ def requantize(node, x):
     return np.array([clamped(q, y.quant, {}) for q in found]).reshape(y.shape)
 
 
+def top_k(node, x):
+    lines = np.moveaxis(x, node.attrs["axis"], -1)
+    values = np.zeros((*lines.shape[:-1], node.attrs["k"]), np.int64)
+    indices = np.zeros_like(values)
+    sign = 1 if node.attrs["smallest"] else -1
+    for at in every(lines.shape[:-1]):
+        left = list(enumerate(lines[at].tolist()))
+        for i in range(node.attrs["k"]):
+            first = min(left, key=lambda pair: (sign * pair[1], pair[0]))
+            left.remove(first)
+            indices[(*at, i)], values[(*at, i)] = first
+    return tuple(np.moveaxis(v, -1, node.attrs["axis"]) for v in (values, indices))
+
+
+def scatter(node, x, places, rows):
+    y = [list(row) for row in x.reshape(len(x), -1)]
+    for place, row in zip(places.ravel().tolist(), rows.reshape(places.size, -1), strict=True):
+        y[place] = list(row)
+    return np.array(y).reshape(x.shape)
+
+
 def table(node, x):
     """The runtime's part of a unary function; what is in the table is the toolkit's."""
     t = node.input(1).const.astype(np.int64)
@@ -348,6 +369,8 @@ OPERATORS = {
     "LayerNorm": layer_norm,
     "Requantize": requantize,
     "Lut": table,
+    "TopK": top_k,
+    "Scatter": scatter,
     "Reshape": lambda node, x: x.reshape(node.output.shape),
     "Transpose": lambda node, x: x.transpose(node.attrs["perm"]),
     "Concat": lambda node, *xs: np.concatenate(xs, node.attrs["axis"]),
@@ -359,5 +382,6 @@ def run(graph, feed):
     values = {p.value: feed[p.name].astype(np.int64) for p in graph.inputs}
     for node in graph.nodes:
         given = [values[v] for v in node.inputs if v in values]
-        values[node.output] = OPERATORS[node.op](node, *given)
+        made = OPERATORS[node.op](node, *given)
+        values |= zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True)
     return {p.name: values[p.value].reshape(p.shape) for p in graph.outputs}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.build import build_file
+from edgekit.toolkit.format.schema import ScatterFn
 from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.quantize import Options, quantize_graph
@@ -34,9 +35,10 @@ class Net:
     def __call__(self, op, *inputs, **attrs):
         name = f"{op}{len(self.graph.nodes)}"
         node = Node(op, list(inputs), [], attrs, name)
-        node.outputs = [Value(name, t) for t in definition(op).infer(node)]
+        kinds = definition(op).infer(node)
+        node.outputs = [Value(f"{name}.{i}" if i else name, t) for i, t in enumerate(kinds)]
         self.graph.nodes.append(node)
-        return node.output
+        return node.output if len(kinds) == 1 else node.outputs
 
     def weights(self, *shape):
         n = len(self.graph.nodes)
@@ -63,7 +65,8 @@ class Net:
         return self("LayerNorm", x, self.weights(n), self.weights(n), **attrs)
 
     def done(self, *outputs):
-        self.graph.outputs = [Port(v.name, v, 1, v.shape) for v in outputs]
+        code = {"int32": 6, "float32": 1}
+        self.graph.outputs = [Port(v.name, v, code[v.dtype.name], v.shape) for v in outputs]
         return self.graph
 
 
@@ -97,8 +100,21 @@ def attention(seed):
     return net.done(net("Softmax", net("Mul", b, b), axis=1), a)
 
 
+def selected(seed):
+    """The largest of a map, where they are, and what takes their places; with places that meet."""
+    net = Net(seed, 1, 5, 4, 3)
+    a = net("Reshape", net.conv(net.x, 6, 3), shape=(20, 6))
+    largest, _ = net("TopK", a, axis=1, k=4, smallest=False)
+    flat = net("Reshape", a, shape=(120,))
+    smallest, places = net("TopK", flat, axis=0, k=9, smallest=True)
+    rows = net("Reshape", a, shape=(120, 1))
+    new = net("Reshape", net.dense(net("Reshape", smallest, shape=(1, 9)), 9), shape=(9, 1))
+    written = net("Scatter", rows, places, new, fn=ScatterFn.Replace)
+    return net.done(written, largest, places)
+
+
 @pytest.mark.parametrize("precision", ["int8", "int16", "mixed"])
-@pytest.mark.parametrize("make", [mobile, gate, pools, attention])
+@pytest.mark.parametrize("make", [mobile, gate, pools, attention, selected])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_runtime_computes_what_the_page_says(oracle, make, precision, seed):
     graph = make(seed)

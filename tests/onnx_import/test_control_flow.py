@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgekit.toolkit.build import build_file
-from edgekit.toolkit.errors import UnsupportedError
+from edgekit.toolkit.errors import UnsupportedError, UserError
 from edgekit.toolkit.onnx_import import control_flow, load
 from edgekit.toolkit.passes import DEFAULT, run_passes
 from edgekit.toolkit.runtime import Session
@@ -157,6 +157,40 @@ def test_what_the_model_computes_of_a_loop_is_refused(what, elements):
     )
     with pytest.raises(UnsupportedError, match="computed by the model"):
         load(made)
+
+
+def counted(condition=True, again=SAME):
+    """A loop of n and go, inputs both, whose rows the model says to be 3."""
+    inputs = [info("x", (2, 3)), info("n", (), INT64), info("go", (), BOOL)]
+    outputs = [info("last", (2, 3)), info("rows", (3, 2, 3))]
+    return model(
+        [loop("n", "go" if condition else "no", again)], inputs, outputs, [const("no", False)]
+    )
+
+
+@pytest.mark.parametrize(
+    "again", [SAME, helper.make_node("Less", ["i", "two"], ["c_out"])], ids=["same", "less"]
+)
+def test_a_loop_is_as_long_as_the_model_says_of_its_output(again):
+    made = counted(again=again)
+    if again is not SAME:
+        made.graph.initializer.append(const("two", 2))
+    feed = {"x": X, "n": np.array(3), "go": np.array(True)}
+    agree(made, feed)
+    session = Session(build_file(load(made)))
+    longer = session.run(feed | {"n": np.array(4)}) if again is not SAME else None
+    assert longer is None or longer["rows"].shape == (3, 2, 3)
+    for other in (feed | {"n": np.array(2)}, feed | {"go": np.array(False)}):
+        with pytest.raises(UserError, match="out of range"):
+            session.run(other)
+    if again is SAME:
+        with pytest.raises(UserError, match="out of range"):
+            session.run(feed | {"n": np.array(4)})
+
+
+def test_a_loop_that_ends_before_its_output_is_full_is_refused():
+    with pytest.raises(UnsupportedError, match="condition ends it sooner"):
+        load(counted(condition=False))
 
 
 def test_long_loops_are_refused():

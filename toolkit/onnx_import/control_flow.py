@@ -1,7 +1,8 @@
 """If, Loop and Scan -> the nodes that they stand for.
 
-What is known when the model is read folds away; a Loop and a Scan of a known length are unrolled;
-an If whose condition the model computes becomes both of its branches, one of which is chosen.
+What is known when the model is read folds away; a Loop and a Scan of a known length are unrolled,
+and so is a Loop whose outputs' shape says how long it is, which a run then checks; an If whose
+condition the model computes becomes both of its branches, one of which is chosen.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ..ir import Array, TensorType, Value
+from ..ir import Array, Shape, TensorType, Value
 from ..ops import FROM_ONNX
+from ..ops._formula import Term
 from ..ops._opdef import OnnxNode, Unsupported
+from ..ops.composites._checks import as_ints, checked
 from ..ops.move.movement import axis_of, take
 from .attributes import python_attributes
 from .builder import GraphBuilder
@@ -29,13 +32,16 @@ MOST_NODES = 20_000
 
 Scope = dict[str, Any]
 Walk = Callable[[onnx.GraphProto, Scope], None]
+ShapeOf = Callable[[str], Shape | None]
 
 
 class ControlFlow:
-    """`walk` reads a body into a scope. `notes` say what a user should know."""
+    """`walk` reads a body into a scope, `shape_of` knows the shapes that the model says. `notes`
+    say what a user should know."""
 
-    def __init__(self, build: GraphBuilder, walk: Walk) -> None:
+    def __init__(self, build: GraphBuilder, walk: Walk, shape_of: ShapeOf) -> None:
         self._build, self._walk, self.notes = build, walk, list[str]()
+        self._shape_of = shape_of
 
     def expand(
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
@@ -90,6 +96,10 @@ class ControlFlow:
     ) -> list[Any]:
         trips, condition = [*inputs, None, None][:2]
         body = _body(node, "body")
+        if any(v is not None and v.const is None for v in (trips, condition)):
+            steps = self._said(node, len(inputs) - 2)
+            if steps:
+                return self._loop_of(steps, body, inputs, scope)
         most = MOST_STEPS + 1 if trips is None else int(_known(trips, "its trip count").ravel()[0])
         go = condition is None or bool(_known(condition, "its condition").ravel()[0])
         states: list[Any] = list(inputs[2:])
@@ -108,6 +118,46 @@ class ControlFlow:
             go = bool(_known(again, "the condition to go on").ravel()[0])
             step += 1
         return [*states, *(self._stacked(row, 0) for row in rows)]
+
+    def _said(self, node: onnx.NodeProto, states: int) -> int | None:
+        """The steps of a Loop, as the shape of what it collects says; None if nothing does."""
+        for name in node.output[states:]:
+            shape = self._shape_of(name) if name else None
+            if shape:
+                return shape[0]
+        return None
+
+    def _loop_of(
+        self, steps: int, body: onnx.GraphProto, inputs: Sequence[Value | None], scope: Scope
+    ) -> list[Any]:
+        """A Loop of so many steps; a run in which it would take more or fewer stops."""
+        self._bound(body, steps)
+        trips, condition, *states = inputs
+        go: list[Any] = [condition or _constant(np.array(True))]
+        rows: list[list[Any]] = [[] for _ in body.output[1 + len(states) :]]
+        for step in range(steps):
+            inner = dict(scope)
+            given = [_constant(np.array(step)), go[-1], *states]
+            inner.update(zip((i.name for i in body.input), given, strict=True))
+            self._walk(body, inner)
+            again, *found = [inner[out.name] for out in body.output]
+            go.append(again)
+            states = found[: len(states)]
+            for row, value in zip(rows, found[len(states) :], strict=True):
+                row.append(value)
+        made = [*states, *(self._stacked(row, 0) for row in rows)]
+        if any(not isinstance(v, Value) for v in (*go, *made)):
+            raise Unsupported("it goes on by what cannot be computed", "export it unrolled")
+        b = self._build
+        *on, more = (Term(b, v).to(np.uint8).reshape(1) for v in go)
+        fits = ~more
+        if trips is not None:
+            count = as_ints(b, trips)
+            fits = count.equals(steps) | ((count > steps) & fits)
+        if any(c.const is not None and not c.const.all() for c in on):
+            raise Unsupported(f"its output has {steps} steps, its condition ends it sooner")
+        conditions = [c for c in {id(c.value): c for c in on}.values() if c.const is None]
+        return [checked(Term(b, v), fits, *conditions).value for v in made]
 
     def _scan(
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope

@@ -70,7 +70,7 @@ class Importer:
         self._narrow = Narrow()
         self._bounds = Bounds(self._build)
         self._sequences = Sequences(self._build)
-        self._control = ControlFlow(self._build, self._walk)
+        self._control = ControlFlow(self._build, self._walk, self._inferred_shape)
         self._names: set[str] = set()
         self._wide = wide_types(model)
         self._has_bfloat16 = mentions(model, BFLOAT16)

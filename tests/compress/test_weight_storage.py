@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit import pipeline
+from edgekit.toolkit.compress.weight_storage import LEAST_USES
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import WeightCodec
@@ -49,7 +50,7 @@ def test_the_layers_are_those_of_the_file(digits, tmp_path):
 def test_balanced_leaves_what_is_used_once(digits, tmp_path):
     done, _ = quantized(digits, tmp_path, "balanced", compress="balanced", weights="int4")
     coded = [layer for layer in done.layers_stored if layer.codec == "Huffman"]
-    assert all(layer.uses >= 50 for layer in coded)
+    assert all(layer.uses >= LEAST_USES for layer in coded)
 
 
 def test_groups_with_multipliers_stay(digits, tmp_path):

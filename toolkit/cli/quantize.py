@@ -78,7 +78,7 @@ EXIT_MISSED = 3
     show_default=True,
     help="Coarser weights in a Huffman code, decoded as the device runs, within the budget or a "
     "fixed loss (docs/compression.md). small: in every layer. balanced: only where a run uses each "
-    "weight at least 50 times. fast: nowhere. With --weights int4 or --rounding nearest: lossless.",
+    "weight at least 550 times. fast: nowhere. Lossless with --weights int4 or --rounding nearest.",
 )
 @click.option(
     "--effort",

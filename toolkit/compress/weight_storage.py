@@ -18,9 +18,9 @@ from ..weight_codecs.huffman import default_group
 Compression = Literal["fast", "balanced", "small"]
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 
-LEAST_USES = 50
-"""So often a run must use a weight for `balanced` to code it: about 12 instructions to decode it
-are then at most a tenth of its products on a small core."""
+LEAST_USES = 550
+"""So often a run must use a weight for `balanced` to code it: the 55 instructions that it takes on
+a small core, with what blocks of channels cost, are then a tenth of its products at most."""
 LEAST_CHANNELS, LEAST_OF_OTHERS = 8, 4
 """Channels of a block, as the runtime decodes them: of convolutions, of other operators."""
 

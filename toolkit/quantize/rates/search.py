@@ -29,6 +29,10 @@ from .guard import Loss
 FINEST, COARSEST = 1e-5, 0.03
 """Noise of weights at the outputs, as parts of the signal, that are tried."""
 TRIES = 7
+LEAST_SIZE = 0.25
+"""Of the file, about what the coarsest weights leave."""
+AIM, NEAREST = 0.992, 0.1
+"""Of a limit of bytes, what is aimed for; the part of a range that is stepped at least."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,9 @@ class _Trial:
 class RateSearch:
     """For `done`, whose files `pack` makes: within `budget` or, without one, guard.py.
 
-    A budget of size alone asks for the finest weights that fit, any other for the coarsest that
-    keep it. Weights of nodes that are `wanted` are coarser. `drop` and `measure` as for fit_budget.
+    A budget of size alone asks for the finest weights that fit, one of accuracy for the coarsest
+    that keep it; one of the arena alone leaves it to guard.py. Weights of nodes that are `wanted`
+    are coarser. `drop` and `measure` as for fit_budget.
     """
 
     def __init__(
@@ -84,7 +89,10 @@ class RateSearch:
     ) -> None:
         self.done, self.pack, self.wanted, self.progress = done, pack, wanted, progress
         self.budget, self.drop, self.measure = budget, drop, measure
-        self.by_size = budget is not None and budget.max_drop is None and budget.min_sqnr is None
+        accurate = budget is not None and (budget.max_drop, budget.min_sqnr) != (None, None)
+        limit = None if budget is None else budget.size_limits[0]
+        self.most_bytes = None if accurate else limit
+        self.guarded = not accurate and limit is None
         self.before: Loss | None = None
 
     def run(self) -> tuple[Quantized, Rates | None]:
@@ -93,32 +101,43 @@ class RateSearch:
         if len(done.calibration.kept) < 2:
             return done, None
         start = self._judged(done, 0)
-        if self.by_size and start.fits:
+        by_size = self.most_bytes is not None
+        if by_size and start.fits:
             return done, None
         database = make_database(start.evaluator, self.wanted, self.progress)
-        tried = self._bisected(lambda noise: choose(database, noise)) if database else []
-        served = [t for t in tried if t.size < start.size and (t.fits if self.by_size else t.good)]
+        tried = self._tried(start, lambda noise: choose(database, noise)) if database else []
+        served = [t for t in tried if t.size < start.size and (t.fits if by_size else t.good)]
         if not served:
             return done, None
-        best = (max if self.by_size else min)(served, key=lambda t: t.size)
+        best = (max if by_size else min)(served, key=lambda t: t.size)
         points = [t.point(f"{t.layers} layers of coarser weights") for t in tried]
         before, after = start.point("8-bit weights"), points[tried.index(best)]
         known = pareto(points, [before, after])
         return self._final(best), Rates(before, after, known, best.layers)
 
-    def _bisected(self, rates: Callable[[float], Mapping[str, Rate]]) -> list[_Trial]:
-        """Trials between the finest and the coarsest."""
-        low, high = math.log(FINEST), math.log(COARSEST)
+    def _tried(self, start: _Trial, rates: Callable[[float], Mapping[str, Rate]]) -> list[_Trial]:
+        """Trials between the finest and the coarsest, by bisection; towards a limit of bytes where
+        a line between the two nearest meets it."""
+        low, high = (math.log(FINEST), start.size), (math.log(COARSEST), start.size * LEAST_SIZE)
         tried: list[_Trial] = []
         for i in range(TRIES):
             self.progress("trying rates", i, TRIES)
-            middle = (low + high) / 2
+            part = 0.5
+            if self.most_bytes is not None:
+                over = low[1] - AIM * self.most_bytes
+                part = min(max(over / max(low[1] - high[1], 1), NEAREST), 1 - NEAREST)
+            middle = low[0] + part * (high[0] - low[0])
             trial = self._trial(rates(math.exp(middle)))
             tried.append(trial)
-            if trial.good and not (self.by_size and trial.fits):
-                low = middle
+            if trial.good if self.most_bytes is None else not trial.fits:
+                low = middle, trial.size
             else:
-                high = middle
+                high = middle, trial.size
+            if (
+                self.most_bytes is not None
+                and AIM**2 * self.most_bytes <= high[1] <= self.most_bytes
+            ):
+                break
         self.progress("trying rates", TRIES, TRIES)
         return tried
 
@@ -140,7 +159,7 @@ class RateSearch:
         )
         if not layers:
             evaluator.know(evaluator.base, done.score)
-        if self.budget is None:
+        if self.guarded or self.budget is None:
             loss = Loss.of(evaluator)
             self.before = self.before or loss
             return _Trial(done, evaluator, loss.within(self.before), True, layers)

@@ -34,13 +34,24 @@ def forests(f, form):
         1: [((0, 0.5),), ((0, -1.5),), ((0, 2.0),)],
         3: [((0, 1.0), (2, -2.0)), ((1, 3.0),), ()],
     }
-    for size, targets in ((3, 1), (4, 3), (8, 1), (8, 3), (3, 3)):
-        step, bits = (0.25, 8 * (size % 3)) if size != 3 else (0.0, 32)
+    for size, targets in ((2, 1), (3, 1), (4, 3), (2, 3), (3, 3)):
         for aggregate in TreeAggregate:
             base = np.arange(targets, dtype=np.float32)
+            whole = size + targets < 6 and aggregate in (TreeAggregate.Sum, TreeAggregate.Average)
+            step, bits = (0.25, 8 * (1 + aggregate)) if whole else (0.0, 32)
             forest = Forest(3, targets, trees, rows[targets], base, aggregate, step, bits)
-            table = encode(forest, [size])
-            p = {"rows": 2, "features": 3, "targets": targets, "aggregate": aggregate}
-            p |= {"scale": step, "table": f.constant(np.frombuffer(table.data, np.uint8))}
-            x = f.input(DType.Float32, 2, 3)
-            f.output(f.op(form, [x], DType.Float32, 2, targets, **p, **table.fields))
+            emit(f, form, forest, size)
+    asked = [Question(i % 9, False, 5 * (i // 9 + 1)) for i in range(36)]
+    pixels = [Split(q, i + 1 if i < 35 else ~1, ~0) for i, q in enumerate(asked)]
+    both = [Split(q, (1, ~0, ~1)[i], (2, ~1, ~0)[i]) for i, q in enumerate(asked[:3])]
+    made = [Tree(pixels, 0), Tree(both, 0)]
+    base = np.zeros(1, np.float32)
+    emit(f, form, Forest(9, 1, made, rows[1], base, TreeAggregate.Sum, 0.25, 8), 2)
+
+
+def emit(f, form, forest, size):
+    table = encode(forest, [size])
+    p = {"rows": 2, "features": forest.features, "targets": forest.targets}
+    p |= {"table": f.constant(np.frombuffer(table.data, np.uint8)), "scratch": table.scratch}
+    x = f.input(DType.Float32, 2, forest.features)
+    f.output(f.op(form, [x], DType.Float32, 2, forest.targets, **p))

@@ -1,148 +1,190 @@
 """The check of TreeEnsemble, each rule broken once: cycles, offsets outside, numbers beyond."""
 
 import struct
-from dataclasses import replace
 
 import pytest
+
+from edgekit.toolkit.format.schema import TreeAggregate
 
 from .test_verify_ops import opens, with_blob, with_params
 
 FORM = "tree_ensemble_f32"
-EACH = range(20)
-COUNTS = ("trees", "nodes", "leaves", "columns", "cuts", "features", "targets", "rows")
+HEAD = {"scale": "f", "trees": "I", "stream": "I", "values": "I", "cuts": "I", "columns": "H",
+        "groups": "H", "node_bytes": "B", "column_bits": "B", "link_bits": "B", "leaf_bytes": "B",
+        "id_bytes": "B", "aggregate": "B", "guess_bits": "B", "reserved": "B"}  # fmt: skip
+PLACE = {
+    name: struct.calcsize("<" + "".join(list(HEAD.values())[:k])) for k, name in enumerate(HEAD)
+}
+TWO_LEAVES, HIGH_LEAF, FAR_APART, LOW_LEAF = range(4)
+EACH = range(21)
+GUESSED = 20
 
 
 @pytest.fixture(scope="module")
 def model(corpus):
     """Forests of every node size, leaf and aggregate; `corpus` checks that they open."""
-    return corpus.one_operator(FORM)
+    made = corpus.one_operator(FORM)
+    assert len(made.ops) == len(EACH)
+    return made
 
 
-def sections(p):
-    """Where the parts of a forest's table are."""
-    wide, rows = p["node_bytes"] == 8, p["leaf_rows"] > 0
-    values = p["entries"] if rows else p["leaves"]
-    lengths = {
-        "columns": 4 * p["columns"], "cuts": 4 * p["cuts"], "base": 4 * p["targets"],
-        "trees": p["trees"] * (8 if wide else 4), "targets": 2 * p["trees"] * p["tree_targets"],
-        "values": p["leaf_bytes"] * values, "entry_targets": 2 * p["entries"],
-        "firsts": 4 * (p["leaf_rows"] + 1) * rows, "rows": 2 * p["leaves"] * rows, "nodes": 0,
-    }  # fmt: skip
-    at, found = p["table"], {}
-    for name, length in lengths.items():
-        found[name] = at
-        at += -(-length // 4) * 4
-    return found
+class Forest:
+    """The table of operator i, and the model with a part of it changed."""
+
+    def __init__(self, model, i):
+        self.model, self.p = model, model.ops[i].params
+        table = self.p["table"]
+        values = struct.unpack_from("<" + "".join(HEAD.values()), model.blob, table)
+        self.head = dict(zip(HEAD, values, strict=True))
+        h, targets = self.head, self.p["targets"]
+        self.short = 2 if h["node_bytes"] == 2 else 4
+        lengths = {
+            "columns": 4 * h["columns"], "cuts": 4 * h["cuts"], "base": 4 * targets,
+            "values": h["leaf_bytes"] * h["values"], "groups": 4 * h["groups"],
+            "targets": h["values"] if h["groups"] else 0, "distances": 1 << h["link_bits"],
+            "guesses": 64 if h["guess_bits"] else 0, "sizes": self.short * h["trees"], "stream": 0,
+        }  # fmt: skip
+        self.at, at = {}, table + 32
+        for name, length in lengths.items():
+            self.at[name] = at
+            at += -(-length // 4) * 4
+
+    def opens(self, form, at, value):
+        return opens(with_blob(self.model, form, at, value))
+
+    def opens_head(self, name, value):
+        return self.opens(HEAD[name], self.p["table"] + PLACE[name], value)
+
+    def opens_node(self, at, **change):
+        """With the node at a byte of the stream changed: column, link, limit."""
+        size, place = self.head["node_bytes"], self.at["stream"] + at
+        low, middle = self.head["column_bits"], self.head["link_bits"]
+        word = int.from_bytes(self.model.blob[place : place + size], "little")
+        parts = {"column": (0, low), "link": (low, middle), "limit": (low + middle, 8)}
+        for name, value in change.items():
+            shift, bits = parts[name]
+            word = word & ~((1 << bits) - 1 << shift) | value << shift
+        data = word.to_bytes(size + 1, "little")[:size]
+        return self.opens(f"{size}s", place, data)
 
 
-def node_at(model, i, node, change):
-    """The model with a node's fields changed: flags, limit, column, link."""
-    p = model.ops[i].params
-    size, at = p["node_bytes"], sections(p)["nodes"] + node * p["node_bytes"]
-    word = int.from_bytes(model.blob[at : at + size], "little")
-    widths = [2, p["rank_bits"], p["column_bits"], 0]
-    places = [0, 2, 2 + widths[1], 2 + widths[1] + widths[2]]
-    if size == 8:
-        places, widths = [0, 48, 32, 2], [2, 16, 16, 30]
-    else:
-        widths[3] = 8 * size - places[3]
-    for name, value in change.items():
-        k = ("flags", "limit", "column", "link").index(name)
-        mask = ((1 << widths[k]) - 1) << places[k]
-        word = word & ~mask | (value << places[k]) & mask
-    blob = bytearray(model.blob)
-    blob[at : at + size] = word.to_bytes(size, "little")
-    return replace(model, blob=bytes(blob))
+@pytest.fixture(params=EACH)
+def forest(model, request):
+    return Forest(model, request.param)
 
 
-@pytest.mark.parametrize("i", EACH)
-def test_a_link_leads_forward_and_stays_in_its_tree(model, i):
-    p = model.ops[i].params
-    first = struct.unpack_from("<I" if p["node_bytes"] == 8 else "<H", model.blob,
-                               sections(p)["trees"])[0]  # fmt: skip
-    assert first == 4
-    for link, good in ((0, False), (1, True), (3, True), (4, False), (1 << 9, False)):
-        assert opens(node_at(model, i, 0, {"flags": 0, "link": link})) == good, link
-    assert not opens(node_at(model, i, 0, {"flags": 2})), "both are leaves, and one is none"
-    assert not opens(node_at(model, i, 3, {"flags": 0, "link": 1})), "the last node has leaves"
-    assert not opens(node_at(model, i, 3, {"flags": 1, "link": 0})), "a near child outside"
-
-
-@pytest.mark.parametrize("i", EACH)
-def test_leaves_and_columns_exist(model, i):
-    p = model.ops[i].params
-    for flags, most in ((1, p["leaves"] - 1), (3, p["leaves"] - 2)):
-        assert opens(node_at(model, i, 0, {"flags": flags, "link": most}))
-        assert not opens(node_at(model, i, 0, {"flags": flags, "link": most + 1}))
-    assert opens(node_at(model, i, 0, {"column": p["columns"] - 1}))
-    assert not opens(node_at(model, i, 0, {"column": p["columns"]}))
-
-
-@pytest.mark.parametrize("i", EACH)
-def test_columns_read_features_that_exist(model, i):
-    at = sections(model.ops[i].params)["columns"]
-    word = struct.unpack_from("<I", model.blob, at)[0]
-    assert opens(with_blob(model, "I", at, word & ~0xFFFF | 2))
-    assert not opens(with_blob(model, "I", at, word & ~0xFFFF | 3))
-    assert not opens(with_blob(model, "I", at, word | 1 << 31)), "the mirror of nothing"
-    assert not opens(with_blob(model, "I", at, word + (1 << 16))), "more cuts than there are"
-
-
-@pytest.mark.parametrize("i", EACH)
-def test_features_share_only_cuts_that_are_before_them_and_no_set(model, i):
-    p = model.ops[i].params
-    at = sections(p)["columns"]
-    words = struct.unpack_from(f"<{p['columns']}I", model.blob, at)
-    repeat, seen = 1 << 31 | 1 << 29, set()
-    for k, word in enumerate(words):
-        if word == 1 << 31:  # a mirror, which has no cuts of its own
-            own = next(w for w in reversed(words[:k]) if not w >> 31)
-            is_set = bool(own >> 29 & 1)
-            seen.add(is_set)
-            assert opens(with_blob(model, "I", at + 4 * k, repeat | 2)) != is_set
-            assert not opens(with_blob(model, "I", at + 4 * k, repeat | 3)), "no such feature"
-    assert seen == {False, True}
-    assert not opens(with_blob(model, "I", at, repeat)), "nothing to share"
-
-
-@pytest.mark.parametrize("i", EACH)
-def test_rows_of_leaves_lie_inside_the_entries(model, i):
-    p = model.ops[i].params
-    if not p["leaf_rows"]:
-        assert p["targets"] == 1
+def test_the_links_of_a_tree_lead_forward_and_stay_in_it(forest):
+    """The first tree of all but the last forest ends in a chain of nodes with one leaf each."""
+    if forest.head["guess_bits"]:
         return
-    at = sections(p)
-    assert not opens(with_blob(model, "H", at["entry_targets"], p["targets"]))
-    assert not opens(with_blob(model, "H", at["rows"], p["leaf_rows"]))
-    last = at["firsts"] + 4 * p["leaf_rows"]
-    assert not opens(with_blob(model, "I", last, p["entries"] + 1))
-    assert not opens(with_blob(model, "I", at["firsts"], 2**32 - 1))
+    assert forest.opens_node(0, limit=0)
+    for link in (TWO_LEAVES, FAR_APART, LOW_LEAF + 1):
+        assert not forest.opens_node(0, link=link), link
+    size = forest.short
+    length = int.from_bytes(forest.model.blob[forest.at["sizes"] :][:size], "little")
+    last = forest.at["stream"] + length
+    for wrong in (0, length - 1, length + 1, (1 << 8 * size) - 1):
+        value = wrong.to_bytes(size, "little")
+        assert not forest.opens(f"{size}s", forest.at["sizes"], value), wrong
+    assert last <= forest.at["stream"] + forest.head["stream"]
 
 
-@pytest.mark.parametrize("field", COUNTS)
-@pytest.mark.parametrize("i", [0, 4, 8])
-def test_counts_are_those_of_the_table(model, field, i):
-    count = model.ops[i].params[field]
-    for wrong in (0, 2**31, 2**32 - 1):
-        assert not opens(with_params(model, i, **{field: wrong})), wrong
-    if field not in ("leaves", "columns"):
-        assert not opens(with_params(model, i, **{field: count + 1}))
+def test_distances_are_inside_their_subtree(model):
+    forest = Forest(model, GUESSED)
+    links = range(LOW_LEAF + 1, 1 << forest.head["link_bits"])
+    distances = forest.at["distances"]
+    (used,) = [k for k in links if model.blob[distances + k]]
+    value = model.blob[distances + used]
+    for wrong in (0, 1, value - 1, value + 1, 255):
+        good = forest.opens("B", distances + used, wrong)
+        assert not good or wrong == 0, wrong  # 0: the high leaf of that index, if it is there
+    for link in (TWO_LEAVES, HIGH_LEAF, FAR_APART, LOW_LEAF):
+        assert not forest.opens("B", distances + link, 7)
+
+
+def test_columns_and_leaves_exist(forest):
+    head = forest.head
+    if head["column_bits"]:
+        assert forest.opens_node(0, column=head["columns"] - 1)
+        for column in range(head["columns"], 1 << head["column_bits"]):
+            assert not forest.opens_node(0, column=column)
+    if not head["id_bytes"]:
+        return
+    last = forest.at["stream"] + head["stream"] - 1
+    assert forest.opens("B", last, 0x11), "leaf 1 twice"
+    assert not forest.opens("B", last, 0x1F), "leaf 15"
+    assert not forest.opens("B", last, 0xF1)
+    assert not forest.opens("B", last, 0xFF), "leaves outside"
+
+
+def test_columns_read_features_that_exist(forest):
+    at, p = forest.at["columns"], forest.p
+    word = struct.unpack_from("<I", forest.model.blob, at)[0]
+    assert forest.opens("I", at, word & ~0xFFFF | p["features"] - 1)
+    assert not forest.opens("I", at, word & ~0xFFFF | p["features"])
+    assert not forest.opens("I", at, word | 1 << 31), "the cuts of nothing before it"
+    assert not forest.opens("I", at, word + (1 << 16)), "more cuts than there are"
+    for c in range(1, forest.head["columns"]):
+        before, here = struct.unpack_from("<2I", forest.model.blob, at + 4 * (c - 1))
+        if before >> 29 & 1 and not here >> 31:
+            assert not forest.opens("I", at + 4 * c, here & 0xFFFF | 1 << 31), "cuts of a set"
+
+
+def test_groups_have_as_many_values_as_there_are(forest):
+    if not forest.head["groups"]:
+        return
+    at, targets = forest.at, forest.p["targets"]
+    assert forest.opens("B", at["targets"], targets - 1)
+    assert not forest.opens("B", at["targets"], targets)
+    length, count = struct.unpack_from("<2H", forest.model.blob, at["groups"])
+    for wrong in ((length + 1, count), (length, count + 1), (65535, 65535), (0, 0)):
+        assert not forest.opens("4s", at["groups"], struct.pack("<2H", *wrong)), wrong
+
+
+def test_guesses_are_ranks(model):
+    forest = Forest(model, GUESSED)
+    bits, cuts = forest.head["guess_bits"], forest.head["cuts"]
+    assert bits and forest.opens("B", forest.at["guesses"] + 63, cuts - 1)
+    assert not forest.opens("B", forest.at["guesses"] + 63, cuts)
+    assert not forest.opens("i", forest.at["cuts"], -(2**31)), "cuts further apart than guesses"
+    assert not forest.opens("i", forest.at["cuts"], 2**31 - 1), "a first cut above the last"
+    for wrong in (0, 31, 255):
+        assert not forest.opens_head("guess_bits", wrong)
+    last = forest.at["columns"] + 4 * (forest.head["columns"] - 1)
+    assert not forest.opens("I", last, 0), "a column without the list"
+
+
+@pytest.mark.parametrize("name", ["trees", "stream", "values", "cuts", "columns", "groups"])
+def test_counts_are_those_of_the_table(forest, name):
+    count = forest.head[name]
+    top = 2**16 - 1 if HEAD[name] == "H" else 2**32 - 1
+    for wrong in (0, count + 1, top // 2 + 1, top):
+        padded = name == "values" and not forest.head["groups"] and wrong == count + 1
+        if wrong != count and not padded:
+            assert not forest.opens_head(name, wrong), wrong
 
 
 @pytest.mark.parametrize(
-    ("field", "wrong"),
-    [("node_bytes", (0, 2, 5, 16)), ("rank_bits", (9, 255)), ("column_bits", (9, 22, 255)),
-     ("leaf_bytes", (0, 3, 8)), ("aggregate", (4, 255)), ("tree_targets", (2,)),
-     ("reserved", (1,)), ("table", (2, 2**31))],
+    ("name", "wrong"),
+    [("node_bytes", (0, 1, 5, 255)), ("column_bits", (9, 17, 255)), ("link_bits", (0, 1, 9, 255)),
+     ("leaf_bytes", (0, 3, 8)), ("id_bytes", (3, 255)), ("aggregate", (4, 255)),
+     ("reserved", (1,))],
 )  # fmt: skip
-def test_small_fields_have_few_values(model, field, wrong):
+def test_small_numbers_have_few_values(forest, name, wrong):
     for value in wrong:
-        assert not opens(with_params(model, 0, **{field: value})), value
+        assert not forest.opens_head(name, value), value
 
 
-def test_a_tree_has_nodes(model):
-    p = model.ops[0].params
-    trees = sections(p)["trees"]
-    assert not opens(with_blob(model, "H", trees, 0))
-    assert not opens(with_blob(model, "H", trees, p["nodes"] + 1))
-    assert not opens(with_blob(model, "H", trees + 2, p["leaves"] + 1))
+def test_extremes_are_of_floats(model):
+    for i in EACH:
+        forest = Forest(model, i)
+        whole = forest.head["leaf_bytes"] < 4
+        assert forest.opens_head("aggregate", TreeAggregate.Min) != whole
+
+
+@pytest.mark.parametrize("name", ["rows", "features", "targets", "scratch", "table"])
+def test_parameters_are_those_of_the_tensors(model, name):
+    for i in (0, 8, GUESSED):
+        for wrong in (0, 2, 2**31, 2**32 - 1):
+            if model.ops[i].params[name] != wrong:
+                assert not opens(with_params(model, i, **{name: wrong})), wrong

@@ -510,24 +510,10 @@ typedef struct ek_fmt_tree_ensemble {
     uint32_t rows;
     uint32_t features;
     uint32_t targets;
-    uint32_t trees;
-    uint32_t nodes;
-    uint32_t leaves;
-    uint32_t leaf_rows;
-    uint32_t entries;
-    uint32_t columns;
-    uint32_t cuts;
     uint32_t table;
-    float scale;
-    uint8_t node_bytes;
-    uint8_t rank_bits;
-    uint8_t column_bits;
-    uint8_t leaf_bytes;
-    uint8_t aggregate;
-    uint8_t tree_targets;
-    uint16_t reserved;
+    uint32_t scratch;
 } ek_fmt_tree_ensemble;
-EK_STATIC_ASSERT(sizeof(ek_fmt_tree_ensemble) == 56, "TreeEnsemble");
+EK_STATIC_ASSERT(sizeof(ek_fmt_tree_ensemble) == 20, "TreeEnsemble");
 
 typedef struct ek_fmt_recurrent {
     uint32_t steps;
@@ -739,7 +725,7 @@ enum {
 #define EK_CODE_OF_QUANTIZE "\023\025\024"
 #define EK_CODE_OF_DEQUANTIZE "\023\025\024"
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
-#define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\363\025\243\013"
+#define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\063"
 #define EK_CODE_OF_RECURRENT "\223\023\057\004\024\067\025\026\023\023\013\043"
 #define EK_CODE_OF_CONVERT "\023\053"
 #define EK_CODE_OF_DISTANCE "\163"

@@ -13,8 +13,7 @@ from onnx import helper
 import edgekit
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError
-from edgekit.toolkit.format.schema import TreeAggregate
-from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value
+from edgekit.toolkit.ir import Node, TensorType, Value
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.ops.classical._forest import (
@@ -24,11 +23,8 @@ from edgekit.toolkit.ops.classical._forest import (
     Split,
     Tree,
     keys,
-    quantized,
     question,
-    scores,
 )
-from edgekit.toolkit.ops.classical._forest_table import NODE_BYTES, encode
 from edgekit.toolkit.ops.classical.tree_ensemble import LEAST_LEAF_DB
 from edgekit.toolkit.runtime import Session
 
@@ -191,67 +187,6 @@ def test_integer_features_and_trees_that_are_leaves():
     x = rng.integers(-8, 9, (30, 4))
     attrs = attributes(rng, trees, "class", 3)
     compare("TreeEnsembleClassifier", x, {"l": 7, "p": 1}, classlabels_int64s=[0, 1, 2], **attrs)
-
-
-def of_forest(forest, x, monkeypatch, node_bytes):
-    """What the runtime answers for a forest with nodes of a size."""
-    v = Value("x", TensorType(np.dtype(np.float32), x.shape))
-    y = Value("y", TensorType(np.dtype(np.float32), (len(x), forest.targets)))
-    node = Node("TreeEnsemble", [v], [y], {"forest": forest}, "y")
-    graph = Graph([node], [Port("x", v, 1, v.shape)], [Port("y", y, 1, y.shape)])
-    monkeypatch.setattr(
-        "edgekit.toolkit.ops.classical.tree_ensemble.encode", lambda f: encode(f, [node_bytes])
-    )
-    return Session(build_file(graph)).run({"x": x})["y"]
-
-
-def random_forest(rng, targets, leaves, several):
-    trees = []
-    for _ in range(8):
-        splits = []
-        for i in range(15):
-            members = tuple(sorted({int(k) for k in rng.integers(-9, 9, 3)}))
-            q = Question(int(rng.integers(4)), bool(rng.random() < 0.5), int(rng.integers(-9, 9)))
-            q = q._replace(cut=0, members=members) if rng.random() < 0.2 else q
-            ends = [2 * i + 1 if 2 * i + 1 < 15 else ~int(rng.integers(leaves)),
-                    2 * i + 2 if 2 * i + 2 < 15 else ~int(rng.integers(leaves))]  # fmt: skip
-            splits.append(Split(q, *rng.permutation(ends).tolist()))
-        trees.append(Tree(splits, 0))
-
-    def row(i: int) -> LeafRow:
-        chosen = range(targets) if several else [0]
-        return tuple((t, float(np.float32(rng.normal()))) for t in chosen)
-
-    rows_ = [row(i) for i in range(leaves)]
-    return Forest(4, targets, trees, rows_, np.zeros(targets, np.float32), TreeAggregate.Sum)
-
-
-def test_features_with_the_same_cuts_share_one_list():
-    """As whole numbers do; those with few cuts of their own do not."""
-    at = np.arange(40, dtype=np.int64)
-    splits = [Split(Question(i % 8, False, int(at[i // 2 % 20])), i + 1, ~0) for i in range(319)]
-    splits.append(Split(Question(7, True, 5), ~0, ~1))
-    made = encode(Forest(8, 1, [Tree(splits, 0)], [((0, 1.0),), ((0, 2.0),)], np.zeros(1, "f")))
-    assert made.fields["cuts"] == 20
-    splits = [Split(Question(i, False, 10 * i), i + 1 if i < 3 else ~1, ~0) for i in range(4)]
-    made = encode(Forest(4, 1, [Tree(splits, 0)], [((0, 1.0),), ((0, 2.0),)], np.zeros(1, "f")))
-    words = np.frombuffer(made.data, "<u4", made.fields["columns"])
-    assert made.fields["cuts"] == 4 and not np.any(words >> 31)
-
-
-@pytest.mark.parametrize("node_bytes", NODE_BYTES)
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("bits", [32, 16, 8])
-def test_nodes_of_every_size_mean_the_same(monkeypatch, node_bytes, several, bits):
-    rng = np.random.default_rng(node_bytes)
-    forest = random_forest(rng, 3 if several else 1, 20, several)
-    forest = forest if bits == 32 else quantized(forest, bits)
-    near = np.arange(-12, 12).astype(np.int32)
-    x = np.where(near < 0, -near | np.int32(-(2**31)), near).astype(np.int32).view(np.float32)
-    np.testing.assert_array_equal(keys(x), near)
-    x = rng.choice(np.array([*x, np.nan], np.float32), (50, 4))
-    got = of_forest(forest, x, monkeypatch, node_bytes)
-    np.testing.assert_array_equal(got, scores(forest, x).astype(np.float32))
 
 
 def test_columns_of_many_cuts_and_trees_of_many_leaves():

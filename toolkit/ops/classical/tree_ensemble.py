@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...format.schema import OpKind
+from ...format.schema import OpKind, TreeAggregate
 from ...ir import Array, Node, TensorType, Value
 from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
 from ._forest import Forest, leaf_sqnr_db, quantized, scores
@@ -63,9 +63,9 @@ class TreeEnsemble(OpDef):
         return [TensorType(x.dtype, (x.shape[0], forest.targets))]
 
     def compacted(self, node: Node) -> tuple[dict[str, Any], str] | None:
-        """Leaves of 8 bits, or 16 where their rounding would show in the scores."""
+        """Leaves of 8 bits, or 16 where their rounding would show in the scores; of sums alone."""
         forest: Forest = node.attrs["forest"]
-        if forest.step:
+        if forest.step or forest.aggregate not in (TreeAggregate.Sum, TreeAggregate.Average):
             return None
         bits = 8 if leaf_sqnr_db(forest, 8) >= LEAST_LEAF_DB else 16
         what = f"given int{bits} leaves, its {forest.split_count} thresholds exact"
@@ -83,11 +83,10 @@ class TreeEnsemble(OpDef):
             "rows": x.shape[0],
             "features": forest.features,
             "targets": forest.targets,
-            "aggregate": int(forest.aggregate),
-            "scale": float(np.float32(forest.step)),
             "table": blob.add(np.frombuffer(table.data, np.uint8)),
+            "scratch": table.scratch,
         }
-        return Lowered(OpKind.TreeEnsemble, params | table.fields, [x])
+        return Lowered(OpKind.TreeEnsemble, params, [x])
 
 
 def _classified(b: Builder, node: OnnxNode, x: Value) -> list[Value]:

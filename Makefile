@@ -12,7 +12,7 @@ SOURCES := $(shell git ls-files pyproject.toml __init__.py calibration toolkit t
 CHECK := tests/test_*.py $(addprefix tests/,accuracy calibration compress format golden onnx_export onnx_import oracle \
          passes plan preprocessing report) \
          $(addprefix tests/ops/,conv elementwise matmul move norm recurrent reduction) \
-         $(addprefix tests/runtime/test_,batches session threads verify verify_ops verify_reads).py tests/cli/test_docs.py
+         $(patsubst %,tests/runtime/test_%.py,batches session threads verify verify_ops verify_reads) tests/cli/test_docs.py
 
 .PHONY: demo test check packages develop bench clean
 

@@ -1,4 +1,4 @@
-"""A detector with its selection inside the graph: outputs of a fixed maximum, a count, zeros behind."""
+"""A detector with its selection inside the graph: outputs of a fixed size, with a count."""
 
 from __future__ import annotations
 

@@ -149,3 +149,51 @@ def test_the_command_writes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["export", str(edge), "-o", str(out)]) == 0
     onnx.checker.check_model(str(out))
     assert main(["export", str(out)]) == 2
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+def test_borders(mode: str, tmp_path: Path) -> None:
+    m = Maker()
+    x = m.node("Relu", m.input(1, 3, 6, 6))
+    widths = m.const([0, 0, 1, 2, 0, 0, 2, 1], np.int64)
+    m.node("Pad", x, widths, *([m.const(0.7)] if mode == "constant" else []), mode=mode)
+    check(m, image(1, 3, 6, 6), tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_resizing(mode: str, tmp_path: Path) -> None:
+    m = Maker()
+    scales = m.const([1, 1, 3, 1.7])  # few results lie in the middle between two integers
+    m.node("Resize", m.node("Relu", m.input(2, 3, 6, 6)), "", scales, mode=mode)
+    check(m, image(2, 3, 6, 6), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]},
+        {"strides": [2, 1], "pads": [1, 0, 0, 1]},
+        {"dilations": [2, 1]},
+    ],
+)
+def test_transposed_convolutions(attrs: dict[str, Any], tmp_path: Path) -> None:
+    m = Maker()
+    w, bias = m.const(RNG.normal(size=(3, 5, 3, 3)) * 0.3), m.const(RNG.normal(size=5))
+    m.node("ConvTranspose", m.input(1, 3, 6, 6), w, bias, **attrs)
+    check(m, image(1, 3, 6, 6), tmp_path)
+
+
+def test_slopes_of_channels(tmp_path: Path) -> None:
+    m = Maker()
+    x = m.input(2, 5, 6, 6)
+    m.node("PRelu", x, m.const(RNG.uniform(-0.3, 0.9, (5, 1, 1))))
+    model = check(m, image(2, 5, 6, 6), tmp_path)
+    assert "PRelu" in ops(model)
+
+
+def test_a_table_for_each_channel(tmp_path: Path) -> None:
+    m = Maker()
+    x, w = m.input(2, 5, 6, 6), m.const(RNG.normal(size=(5, 1, 1)))
+    m.node("Tanh", m.node("Mul", x, w))
+    model = check(m, image(2, 5, 6, 6), tmp_path)
+    assert "Gather" in ops(model)

@@ -16,7 +16,7 @@ from ..format.model import ABSENT, NUMPY_OF, EdgeModel, IoRecord, OpRecord, Tens
 from ..format.schema import DType, Place
 from ..ir import Array, Shape
 from ..numerics import INTEGERS
-from .operators import WRITERS
+from .writers import WRITERS
 
 IR_VERSION = 10
 OPSET, OPSET_OF_INT16 = 19, 21
@@ -75,7 +75,9 @@ class Network:
         real = {DType.Float32} if op.kind.name in ("Quantize", "Dequantize") else set()
         return op.kind in WRITERS and all(
             t.dtype in real or (NUMPY_OF[t.dtype] in INTEGERS and t.scale) for t in tensors
-        ) and not (op.kind.name == "Lut" and tensors[0].dtype == DType.Int16)  # fmt: skip
+        ) and not (
+            op.kind.name in ("Lut", "ChannelLut") and tensors[0].dtype == DType.Int16
+        )  # fmt: skip
 
     def tensor(self, t: int) -> TensorRecord:
         return self.model.tensors[t]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import permutations
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .. import fixed_point
 from ..format.model import OpRecord
 from ..format.schema import DType, OpKind, ReduceFn, WeightCodec
-from ..format.tables import table_of
-from ..ir import Array
+from ..format.tables import Table, table_of
+from ..ir import Array, Shape
 from ..weight_codecs import stored_int8
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Params = Mapping[str, int | float]
 
 
-def _geometry(p: Params) -> dict[str, int]:
+def geometry(p: Params) -> dict[str, int]:
     return {k.partition(".")[2]: int(v) for k, v in p.items() if k.startswith("geometry.")}
 
 
@@ -43,13 +43,13 @@ def _window(g: Mapping[str, int]) -> dict[str, Any]:
     return found if dilations == [1, 1] else {**found, "dilations": dilations}
 
 
-def _image(net: Network, op: OpRecord, g: Mapping[str, int]) -> str:
+def image(net: Network, op: OpRecord, g: Mapping[str, int]) -> str:
     t = op.inputs[0]
     shape = (g["batch"], g["in_h"], g["in_w"], g["in_c"])
     return net.channels_first(net.reshape(net.real(t), net.tensor(t).shape, shape))
 
 
-def _put_image(net: Network, op: OpRecord, y: str, g: Mapping[str, int], channels: int) -> None:
+def put_image(net: Network, op: OpRecord, y: str, g: Mapping[str, int], channels: int) -> None:
     """The output, rounded before its channels go behind: integers stay where they are."""
     t, y = op.outputs[0], net.channels_last(net.rounded(op, y))
     shape = (g["batch"], g["out_h"], g["out_w"], channels)
@@ -58,69 +58,84 @@ def _put_image(net: Network, op: OpRecord, y: str, g: Mapping[str, int], channel
 
 def _constants(net: Network, op: OpRecord, w: Array) -> tuple[str, str]:
     """Weights [n, ...] and bias, dequantized: integers as the file has them."""
-    x, y, n = net.tensor(op.inputs[0]), net.tensor(op.outputs[0]), len(w)
+    x = net.tensor(op.inputs[0])
     table = table_of(op.kind, x.dtype, op.params, net.model.blob)
-    if x.dtype == DType.Int16:
-        bias, ratio = table.bias, fixed_point.real_ratio16(table.multiplier, table.shift)
-    else:
-        ratio = fixed_point.real_ratio(table.multiplier, table.shift)
-        bias = table.bias + x.zero_point * w.reshape(n, -1).astype(np.int64).sum(axis=1)
-    scale = (ratio * y.scale / x.scale).astype(np.float32)
-    unit = (scale.astype(np.float64) * x.scale).astype(np.float32)
+    bias, sums = table.bias, w.reshape(len(w), -1).astype(np.int64).sum(axis=1)
+    if x.dtype != DType.Int16:
+        bias = bias + x.zero_point * sums
+    return dequantized(net, op, w, bias, ratios(net, op, table))
+
+
+def ratios(net: Network, op: OpRecord, table: Table) -> NDArray[np.float32]:
+    """The scale of each channel's weights."""
+    x, y = net.tensor(op.inputs[0]), net.tensor(op.outputs[0])
+    real = fixed_point.real_ratio16 if x.dtype == DType.Int16 else fixed_point.real_ratio
+    scale = real(table.multiplier, table.shift) * y.scale / x.scale
+    return np.asarray(scale, np.float32)
+
+
+def dequantized(
+    net: Network, op: OpRecord, w: Array, bias: Array, scale: NDArray[np.float32], axis: int = 0
+) -> tuple[str, str]:
+    """Names of weights, whose channels are `axis`, and of the bias."""
+    unit = (scale.astype(np.float64) * net.tensor(op.inputs[0]).scale).astype(np.float32)
     name = op.name or op.kind.name.lower()
-    return _per_channel(net, w, scale, f"{name}.weights"), _per_channel(
-        net, bias.astype(np.int32), unit, f"{name}.bias"
+    return (
+        _per_channel(net, w, scale, f"{name}.weights", axis),
+        _per_channel(net, bias.astype(np.int32), unit, f"{name}.bias"),
     )
 
 
-def _per_channel(net: Network, q: Array, scale: NDArray[np.float32], name: str) -> str:
+def _per_channel(
+    net: Network, q: Array, scale: NDArray[np.float32], name: str, axis: int = 0
+) -> str:
     parts = (net.constant(q, f"{name}.q"), net.constant(scale, f"{name}.scale"))
     zero = net.constant(np.zeros(len(scale), q.dtype), f"{name}.zero")
-    return net.node("DequantizeLinear", *parts, zero, name=name, axis=0)
+    return net.node("DequantizeLinear", *parts, zero, name=name, axis=axis)
 
 
-def _weights(net: Network, op: OpRecord, count: int) -> NDArray[np.int8]:
+def weights(net: Network, op: OpRecord, count: int) -> NDArray[np.int8]:
     if op.codec != WeightCodec.Plain:
         return stored_int8(op.kind, op.params, net.model.blob)
     return np.frombuffer(net.model.blob, np.int8, count, int(op.params["weights"]))
 
 
 def conv(net: Network, op: OpRecord) -> None:
-    g = _geometry(op.params)
+    g = geometry(op.params)
     n, kernel = g["out_c"], (g["kernel_h"], g["kernel_w"])
     inner = g["in_c"] // g["groups"]
-    flat = _weights(net, op, n * prod(kernel) * inner)
+    flat = weights(net, op, n * prod(kernel) * inner)
     if op.kind == OpKind.DepthwiseConv2d:
         w = flat.reshape(*kernel, n).transpose(2, 0, 1)[:, None]
     else:
         w = flat.reshape(n, *kernel, inner).transpose(0, 3, 1, 2)
     constants = _constants(net, op, w)
-    y = net.node("Conv", _image(net, op, g), *constants, group=g["groups"], **_window(g))
-    _put_image(net, op, y, g, n)
+    y = net.node("Conv", image(net, op, g), *constants, group=g["groups"], **_window(g))
+    put_image(net, op, y, g, n)
 
 
 def fully_connected(net: Network, op: OpRecord) -> None:
     rows, k, n = (int(op.params[f]) for f in ("rows", "k", "n"))
-    constants = _constants(net, op, _weights(net, op, n * k).reshape(n, k))
+    constants = _constants(net, op, weights(net, op, n * k).reshape(n, k))
     x = net.reshape(net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape, (rows, k))
     net.put_quantized(op, net.node("Gemm", x, *constants, transB=1), (rows, n))
 
 
 def max_pool(net: Network, op: OpRecord) -> None:
-    g = _geometry(op.params)
-    y = net.node("MaxPool", _image(net, op, g), **_window(g))
-    _put_image(net, op, y, g, g["in_c"])
+    g = geometry(op.params)
+    y = net.node("MaxPool", image(net, op, g), **_window(g))
+    put_image(net, op, y, g, g["in_c"])
 
 
 def average_pool(net: Network, op: OpRecord) -> None:
-    g = _geometry(op.params)
+    g = geometry(op.params)
     y = net.node(
         "AveragePool",
-        _image(net, op, g),
+        image(net, op, g),
         count_include_pad=int(op.params["counts"] == 1),
         **_window(g),
     )
-    _put_image(net, op, y, g, g["in_c"])
+    put_image(net, op, y, g, g["in_c"])
 
 
 def binary(net: Network, op: OpRecord) -> None:
@@ -168,15 +183,38 @@ def dequantize(net: Network, op: OpRecord) -> None:
 
 def lut(net: Network, op: OpRecord) -> None:
     """The table itself, looked up by the integers."""
-    t = op.outputs[0]
-    record = net.tensor(t)
     table = np.frombuffer(net.model.blob, np.int8, 256, int(op.params["table"]))
-    places = net.node("Cast", net.integers(op.inputs[0]), to=6)
-    places = net.node("Add", places, net.constant(np.array(128, np.int32), "offset"))
-    name = op.name or "lut"
+    _looked_up(net, op, table, np.array(128, np.int32), net.tensor(op.inputs[0]).shape)
+
+
+def channel_lut(net: Network, op: OpRecord) -> None:
+    """The tables one after the other, and where that of each channel has its middle."""
+    rows, channels, tables = (int(op.params[f]) for f in ("rows", "channels", "tables"))
+    blob = net.model.blob
+    table = np.frombuffer(blob, np.int8, 256 * tables, int(op.params["table"]))
+    which = np.frombuffer(blob, np.uint8, channels, int(op.params["index"]))
+    _looked_up(net, op, table, which.astype(np.int32) * 256 + 128, (rows, channels))
+
+
+def _looked_up(net: Network, op: OpRecord, table: Array, middle: Array, shape: Shape) -> None:
+    t, name = op.outputs[0], op.name or "lut"
+    q = net.reshape(net.integers(op.inputs[0]), net.tensor(op.inputs[0]).shape, shape)
+    places = net.node("Cast", q, to=6)
+    places = net.node("Add", places, net.constant(middle, "offset"))
     q = net.node("Gather", net.constant(table, f"{name}.table"), places, name=f"{name}.q")
-    y = net.node("DequantizeLinear", q, *net.grid(record), name=name)
-    net.put(t, net.reshape(y, net.tensor(op.inputs[0]).shape, record.shape))
+    y = net.node("DequantizeLinear", q, *net.grid(net.tensor(t)), name=name)
+    net.put(t, net.reshape(y, shape, net.tensor(t).shape))
+
+
+def prelu(net: Network, op: OpRecord) -> None:
+    """Slopes as the file rounds them, times the ratio of the scales that it rounds too."""
+    view = tuple(int(op.params[f"view.{f}"]) for f in ("outer", "axis", "inner"))
+    x, y = net.tensor(op.inputs[0]), net.tensor(op.outputs[0])
+    slopes = np.frombuffer(net.model.blob, np.int32, view[1], int(op.params["table"]))
+    unit = y.scale / x.scale / 2.0 ** int(op.params["shift"])
+    real = (slopes * unit).astype(np.float32).reshape(1, view[1], 1)
+    line = net.reshape(net.real(op.inputs[0]), x.shape, view)
+    net.put_quantized(op, net.node("PRelu", line, net.constant(real, "slopes")), view)
 
 
 def concat(net: Network, op: OpRecord) -> None:
@@ -219,25 +257,3 @@ def _permutation(shape: tuple[int, ...], flat: NDArray[np.int64]) -> tuple[int, 
     found = (p for p in permutations(range(len(shape)))
              if np.array_equal(index.transpose(p).ravel(), flat))  # fmt: skip
     return next(found, None)
-
-
-WRITERS: dict[OpKind, Callable[[Network, OpRecord], None]] = {
-    OpKind.Conv2d: conv,
-    OpKind.DepthwiseConv2d: conv,
-    OpKind.FullyConnected: fully_connected,
-    OpKind.MatMul: mat_mul,
-    OpKind.Add: binary,
-    OpKind.Mul: binary,
-    OpKind.MinMax: binary,
-    OpKind.MaxPool2d: max_pool,
-    OpKind.AvgPool2d: average_pool,
-    OpKind.Softmax: softmax,
-    OpKind.Reduce: reduce,
-    OpKind.Lut: lut,
-    OpKind.Concat: concat,
-    OpKind.Copy: copy,
-    OpKind.Quantize: requantize,
-    OpKind.Requantize: requantize,
-    OpKind.Dequantize: dequantize,
-}
-"""Kinds with a form; of Softmax, LogSoftmax and float kinds there is none."""

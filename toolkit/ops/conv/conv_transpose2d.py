@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,8 @@ from ._conv import (
     pair,
     spatial_rank,
 )
+
+Phases = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 class ConvTranspose2d(WeightedOp):
@@ -116,13 +120,7 @@ class ConvTranspose2d(WeightedOp):
         )
 
     def stored_weights(self, node: Node, params: Params, flat: NDArray[np.int8]) -> Array:
-        o, kh, kw, c = kernel_shape(params)
-        w, at = np.zeros((o, kh, kw, c), np.int8), 0  # a tap that reaches no output is not there
-        for ky, kx in _phases(node):
-            size = o * len(ky) * len(kx) * c
-            w[np.ix_(np.arange(o), ky, kx)] = flat[at : at + size].reshape(o, len(ky), len(kx), c)
-            at += size
-        return w
+        return stored_taps(params, flat)
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x = file_weights(node), node.input(0)
@@ -132,19 +130,39 @@ class ConvTranspose2d(WeightedOp):
         return Lowered(kind, params, [x])
 
 
-def _phases(node: Node) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _phases(node: Node) -> Phases:
     """The kernel rows and columns that reach the outputs of each phase, as edge.fbs orders them."""
-    axes = [
+    kernel, a = node.input(1).shape[1:3], node.attrs
+    return _of_phases(zip(kernel, a["stride"], a["dilation"], a["pads"][:2], strict=True))
+
+
+def _of_phases(axes: Iterable[tuple[int, int, int, int]]) -> Phases:
+    """By (kernel, stride, dilation, pad in front) of rows and columns."""
+    rows, columns = (
         [_phase_taps(p, kernel, stride, dilation, pad) for p in range(stride)]
-        for kernel, stride, dilation, pad in zip(
-            node.input(1).shape[1:3],
-            node.attrs["stride"],
-            node.attrs["dilation"],
-            node.attrs["pads"][:2],
-            strict=True,
-        )
-    ]
-    return [(rows, columns) for rows in axes[0] for columns in axes[1]]
+        for kernel, stride, dilation, pad in axes
+    )
+    return [(r, c) for r in rows for c in columns]
+
+
+def phases_of(params: Params) -> Phases:
+    """Those of an operator of a file."""
+    g = {k.partition(".")[2]: int(v) for k, v in params.items() if k.startswith("geometry.")}
+    return _of_phases(
+        (g[f"kernel_{a}"], g[f"stride_{a}"], g[f"dilation_{a}"], g[f"pad_{side}"])
+        for a, side in (("h", "top"), ("w", "left"))
+    )
+
+
+def stored_taps(params: Params, flat: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weights [O, KH, KW, C / groups] of what a file has phase by phase."""
+    o, kh, kw, c = kernel_shape(params)
+    w, at = np.zeros((o, kh, kw, c), np.int8), 0  # a tap that reaches no output is not there
+    for ky, kx in phases_of(params):
+        size = o * len(ky) * len(kx) * c
+        w[np.ix_(np.arange(o), ky, kx)] = flat[at : at + size].reshape(o, len(ky), len(kx), c)
+        at += size
+    return w
 
 
 def _phase_taps(phase: int, kernel: int, stride: int, dilation: int, pad: int) -> NDArray[np.intp]:

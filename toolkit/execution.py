@@ -13,7 +13,6 @@ import numpy as np
 from ..calibration import CalibrationError, InputSpec, load_array, load_arrays, open_samples
 from ..calibration.readers.images import IMAGE
 from .accuracy.compare import Runner
-from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
 from .evaluation.state_samples import begins
@@ -78,9 +77,7 @@ def run(
     feeds, batch = split(session.model.of_pixels(arrays), session.inputs)
     runner: Runner = session
     if target is not None:
-        runner = session_on(
-            model, load_target(target), feeds, cpu, max_memory, settings, sequence=sequence
-        )
+        runner = session_on(model, target, feeds, cpu, max_memory, settings, sequence=sequence)
     elif cpu is not None or settings:
         raise UserError(f"--{'set' if cpu is None else 'cpu'} requires --target")
     results: list[dict[str, Array]] = []

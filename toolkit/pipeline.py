@@ -24,7 +24,6 @@ from .accuracy import (
 )
 from .accuracy.compare import Runner
 from .build import build_file, prove
-from .device.build import load_target
 from .device.session import session_on
 from .errors import UserError
 from .evaluation.judging import input_specs, known_labels, others_of
@@ -194,9 +193,7 @@ def check(
     if target is not None:
         runs = given if play is None else [step for sample in given for step in play.steps(sample)]
         each = sequence if play is None else len(runs) // max(1, samples.length or 1)
-        runner = session_on(
-            edge, load_target(target), runs, cpu, max_memory, settings, sequence=each
-        )
+        runner = session_on(edge, target, runs, cpu, max_memory, settings, sequence=each)
     reset = session.reset if target is None else None
     if states:
         runner = InSequence(runner, states, sequence, None if play else reset)

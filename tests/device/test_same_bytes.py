@@ -81,7 +81,7 @@ def test_outputs_have_their_names_and_samples_any_order(ready, tmp_path):
     path = tmp_path / "m.edge"
     path.write_bytes(build_file(Graph(nodes, *ports)))
     samples = [{"x": np.arange(5, dtype=np.float32)[None, None] * i} for i in (3, 6, -6)]
-    device = session_on(path, ready("cortex_m4"), samples)
+    device = session_on(path, ready("cortex_m4").name, samples)
     for feed in reversed(samples):
         got = device.run(feed)
         assert list(got) == ["y3", "y2"]

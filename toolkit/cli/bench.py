@@ -9,6 +9,8 @@ import click
 from ..device import bench as device_bench
 from ..device.backend import backend_of, settings_of
 from ..device.build import load_target
+from ..device.link import PREFIX
+from ..device.link.cycles import count_cycles
 from ..errors import UserError
 from .options import device_option, edge_argument, json_option, settings_option
 from .output import findings, kib, people, print_json, table
@@ -34,8 +36,14 @@ def bench(
     """Run MODEL.edge on the target's emulator; count instructions, RAM and flash.
 
     Instruction counts are exact and reproducible; they are not cycles. For an accelerator, shows
-    where operators run and which tensors are transferred.
+    where operators run and which tensors are transferred. With serial:PATH[@BAUD], shows cycles
+    of a board.
     """
+    if target.startswith(PREFIX):
+        if cpu or kernels or settings:
+            raise UserError("--cpu, --kernels and --set are not for boards")
+        _tell_cycles(model, target, as_json)
+        return
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
@@ -72,3 +80,20 @@ def bench(
         f"(arena + {kib(beside)}), stack {stack}\n"
         f"flash: runtime {kib(flash)}, model {kib(cost.flash['model'])}"
     )
+
+
+def _tell_cycles(model: Path, target: str, as_json: bool) -> None:
+    counted = count_cycles(model, target)
+    if as_json:
+        print_json(counted.to_json())
+        return
+    total = max(1, counted.cycles_per_inference)
+    table(
+        f"{model} on {counted.target}",
+        ("~name", "operator", ">cycles", ">share", ">MACs"),
+        [
+            (op.name, op.operator, f"{op.cycles:,}", f"{op.cycles / total:.0%}", f"{op.macs:,}")
+            for op in counted.ops
+        ],
+    )
+    people.print(f"{total:,} cycles per inference, as the board counts them")

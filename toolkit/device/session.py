@@ -14,7 +14,9 @@ from ..format.reader import read
 from ..ir import Array
 from ..runtime import MAX_MEMORY, IoInfo, Session
 from .backend import Answering, backend_of, settings_of
+from .build import load_target
 from .emulate import Device
+from .link import PREFIX, BoardSession, open_board
 
 
 class EmulatedSession:
@@ -64,22 +66,27 @@ def _key(inputs: Sequence[Array]) -> bytes:
 
 def session_on(
     source: str | Path,
-    target: Target,
+    target: str,
     samples: Iterable[Mapping[str, Array]],
     device: str | None = None,
     max_memory: int | None = MAX_MEMORY,
     settings: Mapping[str, str] | None = None,
     sequence: int | None = None,
 ) -> Answering:
-    """What answers to `samples` on a target: an accelerator's `device`, or an emulator of which
-    `device` is the CPU.
+    """What answers to `samples` on a target: a board on a serial port ("serial:PATH[@BAUD]"), an
+    accelerator's `device`, or an emulator of which `device` is the CPU.
 
     `settings` are the target's own, `max_memory` is as for a Session; state starts anew after
     `sequence` samples. Raises UserError.
     """
-    chosen, backend = settings_of(target, settings), backend_of(target)
+    if target.startswith(PREFIX):
+        if device or settings:
+            raise UserError(f"{target}: a board has no --cpu and no --set")
+        return BoardSession(source, open_board(target), max_memory, sequence)
+    found = load_target(target)
+    chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
         if read(read_edge(source)).memory.persistent_bytes:
-            raise UserError(f"{target.name} has no memory for state; give a file without --state")
+            raise UserError(f"{found.name} has no memory for state; give a file without --state")
         return backend.session(source, device, chosen, max_memory)
-    return EmulatedSession(source, target, samples, device, max_memory, sequence)
+    return EmulatedSession(source, found, samples, device, max_memory, sequence)

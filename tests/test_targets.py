@@ -27,6 +27,8 @@ from edgekit import targets
         ("nrf52840", "cortex_m4"),
         ("esp32c3", "riscv32_imc"),
         ("raspberry pi 4", "aarch64_linux"),
+        ("ESP32-S3", "generic"),
+        ("x86-64", "x86_64"),
     ],
 )
 def test_a_chip_has_its_target(said, name):

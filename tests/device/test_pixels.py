@@ -3,6 +3,7 @@
 import ctypes
 import json
 import subprocess
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from edgekit import runtime_c, targets
 from edgekit.calibration import ImageOptions, InputSpec
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.device.build import build
-from edgekit.toolkit.device.described import c_float, c_string, describe_for_c
+from edgekit.toolkit.device.described import PixelsOfC, c_float, c_string, describe_for_c
 from edgekit.toolkit.device.process import find
 from edgekit.toolkit.device.templates import render
 from edgekit.toolkit.format.model import Provenance
@@ -20,7 +21,7 @@ from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.preprocessing import FORMATS, Preprocessing, preset, to_rgb
 from edgekit.toolkit.runtime import Session
 
-H, W = 5, 7
+H, W = 5, 8
 IMAGES = 1000
 CASES = {
     "imagenet": ((1, 3, H, W), np.int8, preset("imagenet"), QuantParams((0.0187,), -14)),
@@ -56,10 +57,37 @@ def wanted(data, form, pixels):
     return np.stack([session.to_raw({"x": image})[0] for image in rgb])
 
 
+@cache
+def of_case(case, form):
+    """(pixels, what a session takes for them): for both compilers."""
+    pixels = pixels_of(form, list(FORMATS).index(form))
+    return pixels, wanted(model_of(case), form, pixels)
+
+
 def test_rgb565_has_the_corners_of_rgb():
     words = np.array([0x0000, 0xFFFF, 0xF800, 0x07E0, 0x001F, 0x8410], "<u2").view(np.uint8)
     rgb = to_rgb(words.reshape(-1, 2), "rgb565").tolist()
     assert rgb == [[0, 0, 0], [255] * 3, [255, 0, 0], [0, 255, 0], [0, 0, 255], [132, 130, 132]]
+
+
+def test_yuv_is_that_of_jpeg_and_needs_pairs():
+    from PIL import Image
+
+    rng = np.random.default_rng(5)
+    pairs = rng.integers(0, 256, (40, 30, 2, 2)).astype(np.uint8)
+    full = np.stack([pairs[..., 0], *(np.repeat(pairs[:, :, i : i + 1, 1], 2, 2) for i in (0, 1))],
+                    axis=-1).reshape(40, 60, 3)  # fmt: skip
+    right = np.asarray(Image.fromarray(full, "YCbCr").convert("RGB")).astype(int)
+    mine = to_rgb(pairs.reshape(40, 60, 2), "yuyv")
+    assert np.abs(mine - right).max() <= 1  # Pillow rounds each product
+    assert np.array_equal(mine, to_rgb(pairs.reshape(40, 60, 2)[..., ::-1], "uyvy"))
+    record = Preprocessing(4, 5, 3, False, 1.0)
+    assert PixelsOfC("f", "int8_t", record, False, []).formats == [
+        "rgb888",
+        "bgr888",
+        "rgb565",
+        "gray8",
+    ]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
@@ -78,8 +106,8 @@ def test_c_gives_pythons_bytes_without_a_warning(tmp_path, case, compiler):
                "-Werror", "-Wconversion", f"-I{runtime_c.SOURCE / 'include'}"]  # fmt: skip
     subprocess.run([*command, "m_input.c", "-o", "m.so"], cwd=tmp_path, check=True)
     library = ctypes.CDLL(str(tmp_path / "m.so"))
-    for i, form in enumerate(FORMATS):
-        pixels, want = pixels_of(form, i), wanted(data, form, pixels_of(form, i))
+    for form in FORMATS:
+        pixels, want = of_case(case, form)
         function = getattr(library, f"m_input_from_{form}")
         function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         row = W * FORMATS[form].bytes + 3  # bytes between rows belong to nobody

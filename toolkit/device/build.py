@@ -124,8 +124,6 @@ def compile_runtime(target: Target, model: EdgeModel) -> Archive:
     It is compiled once in this process and lies in a folder that goes when the process ends. Raises
     UserError for a missing toolchain.
     """
-    if not target.emulator:
-        raise UserError(f"{target.name} is this machine: run the file with `edgekit run`")
     compiler = require(target.compiler, target.packages, f"building for {target.name}")
     cmake = require("cmake", "cmake", f"building for {target.name}")
     parts = parts_of(model)
@@ -141,6 +139,14 @@ def compile_runtime(target: Target, model: EdgeModel) -> Archive:
     return _compiled[key]
 
 
+def toolchain_options(target: Target) -> list[str]:
+    """What cmake is told to compile for a target; nothing for this machine's own compiler."""
+    file = target.folder / "toolchain.cmake"
+    if not file.exists():
+        return [f"-DCMAKE_C_COMPILER={target.compiler}"]
+    return [f"-DCMAKE_TOOLCHAIN_FILE={file}", f"-DEDGEKIT_TARGET={target.name}"]
+
+
 def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: str) -> Archive:
     known = any(name == target.name for name, _ in _compiled)
     command: list[str | Path] = [
@@ -151,8 +157,7 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
         folder,
         *generator(known),
         f"-DCMAKE_BUILD_TYPE={BUILD_TYPE[target.bare_metal]}",
-        f"-DCMAKE_TOOLCHAIN_FILE={target.folder / 'toolchain.cmake'}",
-        f"-DEDGEKIT_TARGET={target.name}",
+        *toolchain_options(target),
         f"-DEDGEKIT_TARGETS={target.kernels}",
         f"-DEDGEKIT_TARGETS_DIR={targets.FOLDER}",
         f"-DEDGEKIT_TABLES={';'.join(target.tables)}",

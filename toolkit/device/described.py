@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,11 @@ class PixelsOfC:
     made: Preprocessing
     first: bool
     levels: list[list[str]]
-    formats: list[str] = field(default_factory=lambda: list(FORMATS))
+
+    @property
+    def formats(self) -> list[str]:
+        """Those that the input's width allows."""
+        return [f.name for f in FORMATS.values() if self.made.width % f.share == 0]
 
     @property
     def words(self) -> str:

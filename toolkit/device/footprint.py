@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -19,8 +20,8 @@ from .emulate import Device
 
 T = TypeVar("T")
 
-_SESSION_WORDS, _WORD = 12, 4
-"""EK_SESSION_OVERHEAD, in pointers of a 32-bit core."""
+_SESSION_WORDS = 12
+"""EK_SESSION_OVERHEAD, in pointers."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def planned(data: bytes, target: Target) -> Footprint:
 
 def _planned(model: EdgeModel, target: Target) -> Footprint:
     memory = model.memory
-    session = memory.arena_bytes + memory.persistent_bytes + _SESSION_WORDS * _WORD
+    pointer = 4 if target.emulator else struct.calcsize("P")  # planned targets are 32-bit cores
+    session = memory.arena_bytes + memory.persistent_bytes + _SESSION_WORDS * pointer
     known = session if target.plan else None
     return Footprint(target.name, len(write(model)), memory.arena_bytes, known)
 
@@ -70,10 +72,6 @@ def footprint(data: bytes, target: Target) -> Footprint:
     """Compile, link and run the generic file `data` for `target`, as far as programs are there."""
     model = stripped(read(prepare(data, target)))
     found = _planned(model, target)
-    if not target.emulator:
-        session = Session(data, max_memory=None, numbers=True).memory_bytes
-        why = f"code and stack are not counted: {target.name} is this machine"
-        return replace(found, session_bytes=session, uncounted=(why,))
 
     def code() -> int:
         linked = compile_runtime(target, model).size
@@ -87,15 +85,23 @@ def footprint(data: bytes, target: Target) -> Footprint:
     linked, no_code = _if_possible(code, "code is not counted")
     if linked is None:
         return replace(found, uncounted=no_code)
+    if not target.emulator:
+        session = Session(data, max_memory=None, numbers=True).memory_bytes
+        return replace(
+            found,
+            session_bytes=found.session_bytes or session,
+            code_bytes=linked,
+            uncounted=(f"stack is not counted: {target.name} is this machine",),
+        )
     ran, no_stack = _if_possible(run, "stack is not counted")
     if ran is None:
         return replace(found, code_bytes=linked, uncounted=no_stack)
-    session, stack = ran
+    needed, stack = ran
     if not stack:
         no_stack = ("stack is not counted: the emulator does not measure it",)
     return replace(
         found,
-        session_bytes=found.session_bytes or session,
+        session_bytes=found.session_bytes or needed,
         code_bytes=linked,
         stack_bytes=stack or None,
         uncounted=no_stack,

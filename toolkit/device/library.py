@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 CONFIG = "edgekit_config.h"
 SOURCES = "src"
-_PUBLIC = runtime_c.SOURCE / "include" / "edgekit" / "edgekit.h"
+_PUBLIC = [runtime_c.SOURCE / "include" / "edgekit" / name for name in ("edgekit.h", "link.h")]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A build system: its files, each made by the template of that name in targets/layouts, and
-    how to go on from there."""
+    """A build system: its files, each made by the template of that name in targets/layouts, with
+    the model's name for {prefix}, and how to go on from there."""
 
     files: dict[str, str]
     start: str
@@ -58,6 +58,10 @@ LAYOUTS = {
     ),
     "platformio": Layout(
         {"platformio/library.json": "library.json"}, "copy it to the lib folder of the project"
+    ),
+    "cmsis-pack": Layout(
+        {"cmsis-pack/pack.pdsc": "edgekit.{prefix}.pdsc"},
+        "zip -r edgekit.NAME.VERSION.pack . makes the pack",
     ),
 }
 
@@ -101,7 +105,8 @@ def write_library(
         "version": __version__,
         "word": re.sub(r"[^a-z0-9]+", "-", names.prefix.lower()).strip("-"),
     }
-    for template, name in LAYOUTS[layout].files.items():
+    for template, form in LAYOUTS[layout].files.items():
+        name = form.format(prefix=names.prefix)
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         render(f"layouts/{template}", folder, name, **manifest)
 
@@ -143,7 +148,7 @@ def _place(source: Path) -> Path:
 def _linked(archive: Archive) -> set[str]:
     """The names of the sources whose objects a program with all public functions links."""
     target = archive.target
-    text = re.sub(r"/\*.*?\*/", "", _PUBLIC.read_text(), flags=re.S)
+    text = "".join(re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S) for header in _PUBLIC)
     public = set(re.findall(r"^[a-z][\w \*]*\b(ek_\w+)\(", text, re.M))
     roots = sorted(public - {"ek_kernels_reference"})
     folder = archive.library.parent

@@ -51,7 +51,7 @@ def listing() -> list[TargetInfo]:
                 t.isa,
                 served,
                 list(t.tables),
-                "not needed" if host else _state(t.compiler, t.packages),
+                "not needed" if backend else _state(t.compiler, t.packages),
                 _devices(backend)
                 if backend
                 else "not needed"

@@ -138,6 +138,7 @@ def _values(
     return {
         "target": archive.target.name,
         "bare_metal": archive.target.bare_metal,
+        "toolchain": (archive.target.folder / "toolchain.cmake").exists(),
         "prefix": names.prefix,
         "renamed": names.prefix != PLAIN,
         "header": names.header,

@@ -16,11 +16,13 @@ _LUMA = np.array([19595, 38470, 7471], np.uint32)
 
 @dataclass(frozen=True)
 class Format:
-    """`bytes` of one pixel, and what they become: uint8 [..., bytes] to uint8 [..., 3]."""
+    """`bytes` of one pixel, and what they become: uint8 [..., bytes] to uint8 [..., 3]. Where so
+    many pixels `share` colours, they are neighbours in the axis before the last."""
 
     name: str
     bytes: int
     to_rgb: Callable[[Pixels], Pixels]
+    share: int = 1
 
 
 def _rgb565(pixels: Pixels) -> Pixels:
@@ -31,6 +33,23 @@ def _rgb565(pixels: Pixels) -> Pixels:
     return found.astype(np.uint8)
 
 
+RED, GREEN_U, GREEN_V, BLUE = 91881, 22554, 46802, 116130
+"""Of V in red, U and V in green (less), and U in blue, of 2^16 (ITU-R BT.601, all of 0 to 255 in
+use, as JFIF has it)."""
+
+
+def _yuv422(pixels: Pixels, luma: int) -> Pixels:
+    """Bytes Y U Y V of two pixels, or U Y V Y, where `luma` is 1."""
+    y = pixels[..., luma].astype(np.int32)
+    colour = pixels[..., 1 - luma].astype(np.int32) - 128
+    u, v = (np.repeat(colour[..., i::2], 2, axis=-1) for i in (0, 1))
+    r = y + (RED * v + 0x8000 >> 16)
+    g = y - (GREEN_U * u + GREEN_V * v + 0x8000 >> 16)
+    b = y + (BLUE * u + 0x8000 >> 16)
+    rgb: Pixels = np.clip(np.stack([r, g, b], axis=-1), 0, 255).astype(np.uint8)
+    return rgb
+
+
 FORMATS = {
     f.name: f
     for f in (
@@ -38,6 +57,8 @@ FORMATS = {
         Format("bgr888", 3, lambda p: p[..., ::-1]),
         Format("rgb565", 2, _rgb565),
         Format("gray8", 1, lambda p: np.repeat(p, 3, axis=-1)),
+        Format("yuyv", 2, lambda p: _yuv422(p, 0), 2),
+        Format("uyvy", 2, lambda p: _yuv422(p, 1), 2),
     )
 }
 """By name, which is that of the C function as well."""

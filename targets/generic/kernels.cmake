@@ -1,0 +1,1 @@
+# No kernel tables: the portable code runs.

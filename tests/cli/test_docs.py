@@ -75,7 +75,7 @@ def left_out(word, before):
 def target_mistake(given):
     """What is wrong with --target and --set; names in capitals stand for any."""
     target = given.get("target")
-    if target in (None, "...") or target.isupper():
+    if target in (None, "...") or target.isupper() or target.startswith("serial:/dev/"):
         return None
     try:
         targets.load(target)

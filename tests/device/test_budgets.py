@@ -29,7 +29,7 @@ def on_the_device(path, name, folder):
     cost = bench(path, name)
     reserved = size["arena"] + size["persistent"] + 12 * 4  # EK_SESSION_OVERHEAD
     assert cost.session_bytes <= reserved
-    flash = size["model"] + size["text"] + size["rodata"] + size["data"]
+    flash = sum(size[k] for k in ("model", "text", "rodata", "data", "library"))
     return flash, reserved + cost.stack_bytes
 
 

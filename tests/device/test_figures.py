@@ -41,7 +41,9 @@ def test_flash_is_code_constants_and_the_model(ready, model_file):
             if name in sizes:
                 sizes[name] += int(words[2], 16)
     model = prepare(path.read_bytes(), target)
-    assert cost.flash == {**sizes, "model": len(strip(model))}
+    library = archive.size.library
+    assert 0 < library < 1024 and {"memcpy", "memset"} >= set(archive.undefined)
+    assert cost.flash == {**sizes, "library": library, "model": len(strip(model))}
     assert sizes["text"] > 4096 > sizes["rodata"] > 0
     heavy = max(cost.ops, key=lambda op: op.instructions)
     assert heavy.macs == max(op.macs for op in cost.ops)  # each operator has its own count

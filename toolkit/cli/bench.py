@@ -71,14 +71,16 @@ def bench(
             for op in cost.ops
         ],
     )
-    flash = cost.flash["text"] + cost.flash["rodata"]
+    library = cost.flash["library"]
+    flash = cost.flash["text"] + cost.flash["rodata"] + library
     stack = kib(cost.stack_bytes) if cost.stack_bytes else "not measured"
     beside = cost.session_bytes - cost.arena_bytes
     people.print(
         f"{total:,} {counted} per inference (not cycles), {cost.instructions_per_mac:.3f} per MAC\n"
         f"RAM {kib(cost.session_bytes + cost.stack_bytes)}: session {kib(cost.session_bytes)} "
         f"(arena + {kib(beside)}), stack {stack}\n"
-        f"flash: runtime {kib(flash)}, model {kib(cost.flash['model'])}"
+        f"flash: runtime {kib(flash)} (of it compiler's and C library {kib(library)}), "
+        f"model {kib(cost.flash['model'])}"
     )
 
 

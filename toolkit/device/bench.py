@@ -76,7 +76,12 @@ def cost(device: Device, ran: Emulation) -> Cost:
         arena_bytes=found.memory.arena_bytes,
         session_bytes=ran.session_bytes,
         stack_bytes=ran.stack_bytes,
-        flash={"text": size.text, "rodata": size.rodata, "model": device.model_bytes},
+        flash={
+            "text": size.text,
+            "rodata": size.rodata,
+            "library": size.library,
+            "model": device.model_bytes,
+        },
         ops=[
             OpCost(name, op_type(op.kind), n, macs(op.kind, op.params))
             for name, op, n in zip(found.op_names, found.ops, ran.op_instructions, strict=True)

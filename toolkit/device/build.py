@@ -45,12 +45,22 @@ CALLED_BY_USERS = (
 
 @dataclass(frozen=True)
 class Size:
-    """Bytes of the runtime with one model's operators, linked without what is never called."""
+    """Bytes of the runtime with one model's operators, linked without what is never called.
+
+    `library` is what it calls of the compiler's and the C library, code and constants, on bare
+    metal; elsewhere they are the system's.
+    """
 
     text: int
     rodata: int
     data: int
     bss: int
+    library: int = 0
+
+    @property
+    def flash(self) -> int:
+        """All but variables that start as zeros."""
+        return self.text + self.rodata + self.data + self.library
 
 
 @dataclass(frozen=True)
@@ -253,14 +263,38 @@ def _measure(library: Path, target: Target, compiler: str, folder: Path) -> tupl
         f"-Wl,-e,{CALLED_BY_USERS[0]}",
     ]
     run([*command, *roots, library, "-o", linked], "linking the runtime")
-    sections = run([target.tool("size"), "-A", linked], "measuring the runtime")
-    total = {"text": 0, "rodata": 0, "data": 0, "bss": 0}
-    for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.M):
-        if name in total:
-            total[name] += int(size)
+    total = _sections(target, linked)
+    if target.bare_metal:
+        whole = folder / "whole.o"
+        own = [*command, *_flags(folder), "-T", os.devnull, *roots, library]
+        run([*own, *_LIBRARIES, "-o", whole], "linking the runtime with its libraries")
+        both = _sections(target, whole)
+        total["library"] = sum(both[k] - total[k] for k in ("text", "rodata", "data"))
     symbols = run([target.tool("nm"), "-u", linked], "listing the runtime's symbols")
     undefined = {line.split()[-1] for line in symbols.splitlines() if line.strip()}
     return Size(**total), sorted(undefined - {"_GLOBAL_OFFSET_TABLE_"})  # which the linker makes
+
+
+_LIBRARIES = ("-Wl,--start-group", "-lc", "-lm", "-lgcc", "-Wl,--end-group")
+
+
+def _flags(folder: Path) -> list[str]:
+    """What the toolchain file gives the compiler and the linker: they choose the libraries."""
+    cache = (folder / "CMakeCache.txt").read_text()
+    names = ("CMAKE_C_FLAGS", "CMAKE_EXE_LINKER_FLAGS")
+    lines = (re.search(rf"^{name}:STRING=(.*)$", cache, re.M) for name in names)
+    return [word for line in lines if line is not None for word in shlex.split(line[1])]
+
+
+def _sections(target: Target, linked: Path) -> dict[str, int]:
+    """Bytes of the sections of an object, by the first part of their names."""
+    total = {"text": 0, "rodata": 0, "data": 0, "bss": 0}
+    sections = run([target.tool("size"), "-A", linked], "measuring the runtime")
+    for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.M):
+        name = name.removeprefix("s") if name in ("sdata", "sbss", "srodata") else name
+        if name in total:
+            total[name] += int(size)
+    return total
 
 
 __all__ = ["Archive", "Built", "Size", "build", "compile_runtime", "load_target"]

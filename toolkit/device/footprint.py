@@ -74,8 +74,7 @@ def footprint(data: bytes, target: Target) -> Footprint:
     found = _planned(model, target)
 
     def code() -> int:
-        linked = compile_runtime(target, model).size
-        return linked.text + linked.rodata + linked.data
+        return compile_runtime(target, model).size.flash
 
     def run() -> tuple[int, int]:
         with Device(data, target) as device:

@@ -139,7 +139,8 @@ def words_of_targets():
 
 
 def test_the_toolkit_names_no_target():
-    names = re.compile("|".join(sorted(words_of_targets())), re.IGNORECASE)
+    words = words_of_targets() - {"generic"}  # which is also what a file is that no target packed
+    names = re.compile("|".join(sorted(words)), re.IGNORECASE)
     assert names.search("hexagon") and names.search("OpenCL") and names.search("_fpga")
     found = [
         f"{path.relative_to(ROOT)}:{n}: {line.strip()}"

@@ -202,15 +202,15 @@ def test_what_state_starts_as_moves_with_its_alignment(generic, plan):
     starts, tensors, blob = {}, [*before.tensors], bytearray(before.blob)
     for size, offset in ((5, 0), (32, 16)):
         blob += bytes(-len(blob) % 16)
-        starts[len(tensors)] = len(blob)
+        starts[len(tensors)] = m.Start(len(blob))
         tensors.append(m.TensorRecord((size,), m.DType.Int8, Place.Persistent, offset))
         blob += bytes(range(100, 100 + size))
     memory = replace(before.memory, persistent_bytes=48)
     more = replace(before, tensors=tensors, starts=starts, blob=bytes(blob), memory=memory)
     packed = read(retarget(write(more), more, plan))
     assert set(packed.starts) == set(starts)
-    for tensor, at in packed.starts.items():
-        size = tensors[tensor].nbytes
+    for tensor, start in packed.starts.items():
+        at, size = start.initial, tensors[tensor].nbytes
         assert packed.blob[at : at + size] == bytes(range(100, 100 + size)) and at % 16 == 0
 
 

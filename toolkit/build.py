@@ -20,6 +20,7 @@ from .format.model import (
     Memory,
     OpRecord,
     Provenance,
+    Start,
     StateRecord,
     TensorRecord,
 )
@@ -288,7 +289,9 @@ def _plan(
         if first is None:
             first = real_zero(state.held.type, state.held.quant)
         if first is not None:
-            starts[index(state.held)] = blob.add(first)
+            same = bool(np.all(first == first.flat[0]))
+            at = blob.add(first.flat[:1] if same else first)
+            starts[index(state.held)] = Start(at, first.itemsize if same else 0)
     pruned = {
         i: tuple(bool(k) for k in kept[step.node.output])
         for i, step in enumerate(steps.values())

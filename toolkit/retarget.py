@@ -53,7 +53,7 @@ class _NewBlob:
         self._moved: dict[int | bytes, int] = {}
         starts = {int(op.params[f]) for op in model.ops for f in _blob_fields(op)}
         starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
-        starts |= set(model.starts.values())
+        starts |= {s.initial for s in model.starts.values()}
         self._ends = _region_ends(starts, len(self.old))
 
     def moved(self, offset: int) -> int:
@@ -100,7 +100,7 @@ def _repack(model: EdgeModel, packed: list[bytes]) -> EdgeModel:
         replace(t, offset=blob.moved(t.offset)) if t.place == Place.Blob else t
         for t in model.tensors
     ]
-    starts = {t: blob.moved(at) for t, at in model.starts.items()}
+    starts = {t: replace(s, initial=blob.moved(s.initial)) for t, s in model.starts.items()}
     return replace(model, ops=ops, tensors=tensors, starts=starts, blob=bytes(blob.data))
 
 

@@ -220,7 +220,13 @@ static void session_start(ek_session *s)
     for (uint32_t i = 0; i < m->start_count; i++) {
         const ek_fmt_start *from = (const ek_fmt_start *)m->starts + i;
         const ek_fmt_tensor *t = (const ek_fmt_tensor *)m->tensors + from->tensor;
-        memcpy(s->persistent + t->offset, m->blob + from->initial, ek_type_of(m, t)->bytes);
+        const uint32_t bytes = ek_type_of(m, t)->bytes, period = from->period ? from->period : bytes;
+        uint8_t *to = s->persistent + t->offset;
+        if (period == 1) {
+            memset(to, m->blob[from->initial], bytes);
+            continue;
+        }
+        for (uint32_t done = 0; done < bytes; done += period) memcpy(to + done, m->blob + from->initial, period);
     }
 #else
     (void)s;

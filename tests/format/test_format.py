@@ -45,7 +45,7 @@ def full():
         provenance=m.Provenance(options='{"a": 1}'),
         pruned={2: (True,) * 9, 0: (False, True)},
         placement=(False, False, False),
-        starts={1: 64, 0: 32},
+        starts={1: m.Start(64), 0: m.Start(32, 4)},
         states=[m.StateRecord("s", "t", 0), m.StateRecord("u", "v", 1)],
         empty_inputs=[m.IoRecord("none", 0, 1, (0, 3))],
         empty_outputs=[m.IoRecord("nothing", 0, 7, (0,))],
@@ -72,7 +72,11 @@ def test_what_only_tools_read_is_stripped():
 
 
 def test_the_same_model_gives_the_same_bytes():
-    other = replace(full(), pruned=dict(sorted(full().pruned.items())), starts={0: 32, 1: 64})
+    other = replace(
+        full(),
+        pruned=dict(sorted(full().pruned.items())),
+        starts={0: m.Start(32, 4), 1: m.Start(64)},
+    )
     assert writer.write(other) == writer.write(full())
     assert writer.write(replace(full(), ops=[replace(op, name="") for op in full().ops]))
 

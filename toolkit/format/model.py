@@ -135,6 +135,16 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class Start:
+    """What a persistent tensor holds before the first run: its bytes from `initial` on in the blob,
+    or the first `period` of them again and again, where that is not 0.
+    """
+
+    initial: int
+    period: int = 0
+
+
+@dataclass(frozen=True)
 class EdgeModel:
     """The whole file."""
 
@@ -149,7 +159,7 @@ class EdgeModel:
     pruned: dict[int, tuple[bool, ...]] = field(default_factory=dict)  # by operator index
     version: int = FORMAT_VERSION
     placement: tuple[bool, ...] = ()  # by operator: on the accelerator; empty: all on the CPU
-    starts: dict[int, int] = field(default_factory=dict)  # persistent tensor -> its bytes' offset
+    starts: dict[int, Start] = field(default_factory=dict)  # by persistent tensor
     states: list[StateRecord] = field(default_factory=list)
     empty_inputs: list[IoRecord] = field(default_factory=list)  # without elements, of tensor 0
     empty_outputs: list[IoRecord] = field(default_factory=list)

@@ -26,6 +26,7 @@ from .model import (
     IoRecord,
     Memory,
     Provenance,
+    Start,
     StateRecord,
     TensorRecord,
 )
@@ -136,13 +137,15 @@ class _Reader:
             self._pruned(),
             self.version(),
             self._placement(),
-            {t["tensor"]: t["initial"] for t in self._structs("starts", "Start")}
-            if self._has("starts")
-            else {},
+            self._starts(),
             self._states(),
             self._optional_ios("empty_inputs"),
             self._optional_ios("empty_outputs"),
         )
+
+    def _starts(self) -> dict[int, Start]:
+        found = self._structs("starts", "Start") if self._has("starts") else []
+        return {s["tensor"]: Start(s["initial"], s["period"]) for s in found}
 
     def _states(self) -> list[StateRecord]:
         return [

@@ -1036,7 +1036,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         (
             "initial",
             "tensor",
-            "reserved",
+            "period",
         ),
         8,
         4,

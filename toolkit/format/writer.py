@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import flatbuffers
 import numpy as np
@@ -73,7 +74,7 @@ def write(model: EdgeModel) -> bytes:
         vectors["placement"] = _vector(b, bytes(model.placement), 1, 1)
     if model.starts:
         starts = sorted(model.starts.items())
-        data = b"".join(pack("Start", {"initial": at, "tensor": t}) for t, at in starts)
+        data = b"".join(pack("Start", {"tensor": t, **asdict(s)}) for t, s in starts)
         vectors["starts"] = _vector(b, data, STRUCTS["Start"][2], STRUCTS["Start"][3])
     if model.states:
         vectors["states"] = _states(b, model.states)

@@ -615,7 +615,7 @@ EK_STATIC_ASSERT(sizeof(ek_fmt_checksums) == 8, "Checksums");
 typedef struct ek_fmt_start {
     uint32_t initial;
     uint16_t tensor;
-    uint16_t reserved;
+    uint16_t period;
 } ek_fmt_start;
 EK_STATIC_ASSERT(sizeof(ek_fmt_start) == 8, "Start");
 

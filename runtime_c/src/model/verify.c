@@ -45,9 +45,11 @@ static bool verify_starts(const ek_model *m)
 #ifndef EK_NO_STARTS
     for (uint32_t i = 0; i < m->start_count; i++) {
         const ek_fmt_start *s = (const ek_fmt_start *)m->starts + i;
-        if (s->tensor >= m->tensor_count || s->reserved || s->initial > m->blob_bytes) return false;
+        if (s->tensor >= m->tensor_count || s->initial > m->blob_bytes) return false;
         const ek_fmt_tensor_type *type = ek_type_of(m, (const ek_fmt_tensor *)m->tensors + s->tensor);
-        if (type->place != EK_PLACE_PERSISTENT || type->bytes > m->blob_bytes - s->initial) return false;
+        const uint32_t bytes = s->period ? s->period : type->bytes;
+        if (type->place != EK_PLACE_PERSISTENT || type->bytes % bytes || bytes > m->blob_bytes - s->initial)
+            return false;
     }
 #else
     (void)m;

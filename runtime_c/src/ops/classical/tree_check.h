@@ -2,7 +2,7 @@
 #ifndef EK_TREE_CHECK_H
 #define EK_TREE_CHECK_H
 
-#include "ops/forest.h"
+#include "ops/forest_f32.h"
 
 /* Steps down a tree for each of its bytes, for files that are made to be slow. */
 enum { STEPS = 128 };

@@ -1,5 +1,5 @@
 /* What each row of a forest goes through: features become ranks, trees are walked, leaves become scores. */
-#include "ops/forest.h"
+#include "ops/forest_f32.h"
 
 static uint32_t count_below(const int32_t *cuts, uint32_t count, int32_t key)
 {

@@ -1,7 +1,7 @@
 /* Forests in memory: how a table lies in the blob (edge.fbs, TreeEnsemble), and the two loops that a row goes through.
  */
-#ifndef EK_FOREST_H
-#define EK_FOREST_H
+#ifndef EK_FOREST_F32_H
+#define EK_FOREST_F32_H
 
 #include "op.h"
 

@@ -109,6 +109,13 @@ def test_a_gain_counts_only_against_its_spread():
     assert not steady.beats(base, 3.0)
 
 
+def test_answers_of_zeros_are_no_gain_on_worse_ones():
+    signal = np.full(1, 16.0)
+    worse, zeros, usable = (Score(np.full((1, 16), n), signal) for n in (10.0, 1.0, 0.1))
+    assert zeros.mean_db == 0 and zeros.gain_db(worse) > 7
+    assert not zeros.beats(worse, 0.0) and usable.beats(worse, 0.0)
+
+
 def test_noise_is_compared_with_none():
     exact, noisy = (Score(np.full((2, 4), n), np.ones(2)) for n in (0.0, 1e-3))
     assert exact.gain_db(exact) == 0.0 and not exact.beats(exact, 0.0)

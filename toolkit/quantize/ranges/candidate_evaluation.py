@@ -28,6 +28,8 @@ FEW_NUMBERS, ENOUGH = 16, 16
 """Of an output, to be judged by how it varies, and of samples, to know that."""
 CONSTANT = 1e-6
 """Of the signal: an output that varies less does not vary."""
+NOTHING_DB = 1.0
+"""SQNR of an answer that says next to nothing: zeros everywhere have 0 dB."""
 LEAST = 1e-30
 """Noise, a sum of squares, that others can be divided by; float32 makes more wherever it rounds."""
 
@@ -92,8 +94,9 @@ class Score:
 
     def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
         """Better by `margin_db` in all, and for certain; never without any sample or evaluation
-        point."""
-        return self.surpasses(other, 0.0, errors) and self.mean_db > other.mean_db + margin_db
+        point. What is worse than nothing is not made better by ranges that clip all to nothing."""
+        least = max(other.mean_db + margin_db, NOTHING_DB)
+        return self.surpasses(other, 0.0, errors) and self.mean_db > least
 
 
 class CandidateEvaluator:

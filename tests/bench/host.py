@@ -22,6 +22,7 @@ import sys
 import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
+from textwrap import wrap
 from time import perf_counter, process_time
 
 import host_peers
@@ -56,6 +57,8 @@ NAMES = {
 MAX_SAMPLES = 32
 CALIBRATION = 4
 """Samples to calibrate with here: speed does not depend on ranges."""
+WIDTH = 120
+"""Of the document's prose, in columns."""
 BURST = 0.002
 ROUNDS = 10
 
@@ -157,7 +160,8 @@ def markdown(rows):
             cells = [f"{found[p]:.2f}" if p in found else "" for p in peers]
             lines.append(f"| {' | '.join([row['model'], *cells, f'{own:,.1f}'])} |")
             slower += [f"{row['model']} ({p} {r:.2f})" for p, r in found.items() if r >= 1.005]
-        lines += ["", f"A peer is faster in {kind}: {', '.join(slower) or 'nowhere'}."]
+        told = f"A peer is faster in {kind}: {', '.join(slower) or 'nowhere'}."
+        lines += ["", *wrap(told, WIDTH, break_on_hyphens=False)]
     return "\n".join(lines)
 
 

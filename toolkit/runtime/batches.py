@@ -64,20 +64,19 @@ def join(results: Sequence[Array], batch: int) -> Array:
 def _named(feed: Any, inputs: Sequence[IoInfo]) -> dict[str, Array]:
     """The array of each input, by name, in the model's order."""
     names = [io.name for io in inputs]
-    listed = ", ".join(names)
     if not isinstance(feed, Mapping):
         if len(inputs) != 1:
             raise UserError(
                 f"a {type(feed).__name__} for a model of {len(inputs)} inputs; "
-                f"give a dict of an array per input: {listed}"
+                f"give a dict of an array per input: {', '.join(names)}"
             )
         return {names[0]: np.asarray(feed)}
     for name in feed:
         if name not in names:
-            raise UserError(f"no input '{name}'; the model's are: {listed}")
+            raise UserError(f"no input '{name}'; the model's are: {', '.join(names)}")
     for name in names:
         if name not in feed:
-            raise UserError(f"no input '{name}' given; needed: {listed}")
+            raise UserError(f"no input '{name}' given; needed: {', '.join(names)}")
     return {name: np.asarray(feed[name]) for name in names}
 
 

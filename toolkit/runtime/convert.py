@@ -123,4 +123,4 @@ def _write_integers(io: IoInfo, target: Array, x: Array) -> None:
 
 
 def _pointer(kind: str, array: Array) -> Any:
-    return ffi.cast(kind, array.ctypes.data)
+    return ffi.from_buffer(kind, array)

@@ -51,13 +51,13 @@ class IoInfo:
     is_text: bool = False
     axes: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def is_quantized(self) -> bool:
         """True when floats outside are integers inside."""
         held = (*INTEGERS, UINT8)
         return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype in held
 
-    @property
+    @cached_property
     def held_shape(self) -> Shape:
         """The shape in which the device has it."""
         return tuple(self.shape[a] for a in self.axes) if self.axes else self.shape
@@ -222,6 +222,8 @@ class Model:
 
     def of_pixels(self, feed: Any) -> Any:
         """The feed, with pixels (uint8, where the input takes floats) made as the file says."""
+        if not self.preprocessing:
+            return feed
         arrays = feed if isinstance(feed, Mapping) else {io.name: feed for io in self.inputs[:1]}
         made = {
             io.name: self.preprocessing[io.name].of_pixels(np.asarray(arrays[io.name]), io.name)

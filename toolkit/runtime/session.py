@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -209,8 +209,10 @@ class Session:
         return self._with_empty({io.name: join(column, batch) for io, column in columns})
 
     def _in_use(self, found: dict[str, Array]) -> dict[str, Array]:
+        if not self.model.counted:
+            return found
         counts = {count for count, _ in self.model.counted.values()}
-        if not counts or any(found[count].size > 1 for count in counts):
+        if any(found[count].size > 1 for count in counts):
             return found
         for name, (count, axis) in self.model.counted.items():
             many = int(found[count].ravel()[0])
@@ -219,7 +221,9 @@ class Session:
 
     def _with_elements(self, feed: Feed | Array) -> Feed | Array:
         """The feed without the inputs that the runtime ignores, whose shapes hold no elements."""
-        if not isinstance(feed, Mapping):
+        if not isinstance(feed, Mapping) or not (
+            self.model.empty_inputs or any(isinstance(a, Mapping) for a in feed.values())
+        ):
             return feed
         for name, empty in self.model.empty_inputs.items():
             if name in feed and np.shape(feed[name]) != empty.shape:
@@ -234,6 +238,8 @@ class Session:
         }
 
     def _with_empty(self, found: dict[str, Array]) -> dict[str, Array]:
+        if not self.model.empty_outputs:
+            return found
         return found | {name: a.copy() for name, a in self.model.empty_outputs.items()}
 
     def _execute(self) -> None:
@@ -257,8 +263,8 @@ class Session:
             return texts_of(io, raw)
         return to_user(io, raw)
 
-    def _pairs(self) -> list[tuple[IoInfo, Array]]:
-        return list(zip(self.outputs, self._outputs, strict=True))
+    def _pairs(self) -> Iterable[tuple[IoInfo, Array]]:
+        return zip(self.outputs, self._outputs, strict=True)
 
     def _write(self, feed: dict[str, Array]) -> None:
         for io, view in zip(self.inputs, self._inputs, strict=True):

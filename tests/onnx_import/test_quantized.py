@@ -167,6 +167,19 @@ def test_a_grid_per_channel_of_an_activation_is_rounded_to() -> None:
     Ran(m.model(x), image(4, 3, 5, 5)).within(0.03, 0)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+def test_a_grid_per_channel_in_front_of_a_depthwise_convolution_is_free(dtype: Any) -> None:
+    m = Maker(21)
+    w = m.weights((4, 3, 1, 1), RNG.uniform(0.002, 0.01, 4), np.zeros(4), np.int8, axis=0)
+    y = m.node("Conv", m.qdq(m.input(4, 3, 6, 6), 0.03, 0, np.int8), w)
+    step = np.array([0.004, 0.01, 0.05, 0.001]) / (100 if dtype == np.int16 else 1)
+    y = m.qdq(m.node("Relu", y), step, np.zeros(4), dtype, axis=1)
+    w = m.weights((4, 1, 3, 3), RNG.uniform(0.002, 0.01, 4), np.zeros(4), np.int8, axis=0)
+    y = m.qdq(m.node("Conv", y, w, group=4), 0.03, 0, np.int8)
+    ran = Ran(m.model(y), image(4, 3, 6, 6)).within(0.03, 0.01).integers()
+    assert not ran.decisions and len(ran.ops) <= 4, ran.ops
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan])
 def test_a_scale_that_is_none_is_refused(scale: float) -> None:
     m = Maker()

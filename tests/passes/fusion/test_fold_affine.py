@@ -49,10 +49,21 @@ def test_what_others_read_is_not_changed(net):
     assert net.after(FoldAffine()) == ["Conv2d", "Mul"]
 
 
-def test_nothing_folds_behind_a_clamp(net):
+@pytest.mark.parametrize("then", [{}, {"act_max": 0.5}, {"act_min": 0.2}])
+def test_positive_factors_fold_behind_a_relu(net, then):
     y = net.conv(net.input(1, 4, 4, 2), 4, act_min=0.0)
-    net.output(net.emit("Mul", [y, net.random(4)]))
-    assert net.after(FoldAffine()) == ["Conv2d", "Mul"]
+    net.output(net.emit("Mul", [y, net.constant(np.float32([0.1, 1.0, 3.0, 20.0]))], **then))
+    assert net.after(FoldAffine()) == ["Conv2d"]
+
+
+@pytest.mark.parametrize(
+    ("op", "constant", "high"),
+    [("Mul", [0.5, -0.5, 1, 2], np.inf), ("Add", [1, 1, 1, 1], np.inf), ("Mul", [1, 2, 3, 4], 6.0)],
+)
+def test_nothing_else_folds_behind_a_clamp(net, op, constant, high):
+    y = net.conv(net.input(1, 4, 4, 2), 4, act_min=0.0, act_max=high)
+    net.output(net.emit(op, [y, net.constant(np.float32(constant))]))
+    assert net.after(FoldAffine()) == ["Conv2d", op]
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 1), (2, 6, 5, 4)])

@@ -45,6 +45,19 @@ class Grid:
     def is_per_tensor(self) -> bool:
         return self.scale.type.size == 1 and (self.zero is None or self.zero.type.size == 1)
 
+    @property
+    def common_step(self) -> Array | None:
+        """Of a grid of several known scales, all with one zero point, the largest; else None."""
+        if self.is_per_tensor or self.scale.const is None:
+            return None
+        zero = None
+        if self.zero is not None:
+            if self.zero.const is None or np.ptp(self.zero.const):
+                return None
+            zero = self.zero.const.ravel()[:1]
+        step = self.scale.const.max(keepdims=True).reshape(())
+        return step if quant_params(step, zero, self.element) is not None else None
+
     def equals(self, other: Grid) -> bool:
         return _same(self.scale, other.scale) and _same(self.zero, other.zero)
 
@@ -58,6 +71,12 @@ class Quantized:
     ) -> None:
         self.grid, self._apply = grid, apply
         self._real, self._centered = real, centered
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        known = self._centered if self._real is None else self._real
+        assert known is not None
+        return known.shape
 
     @cached_property
     def real(self) -> Value:

@@ -175,8 +175,21 @@ class QuantizedOperators:
         return v if v.dtype == np.float32 else self.apply("Cast", v, to=_TP.FLOAT)
 
     def quantize(self, x: Value, grid: Grid) -> Quantized:
-        """`x` on the grid: as FakeQuantize where the runtime has it, in float arithmetic else."""
+        """`x` on the grid: as FakeQuantize where the runtime has it, in float arithmetic else.
+
+        Channels of scales of their own are brought to one scale and back, by factors that fold into
+        the weights of what makes them and of a depthwise convolution that reads them.
+        """
         low, high = LIMITS[grid.element]
+        if (step := grid.common_step) is not None and grid.scale.const is not None:
+            zero = None if grid.zero is None else _array(grid.zero)
+            least = None if zero is None else self.constant(zero.min())
+            one = self.grid(self.constant(step), least, grid.element, x.shape)
+            x = self.apply("Mul", x, self.constant(step / grid.scale.const))
+            back = self.constant(grid.scale.const / step)
+            return Quantized(
+                grid, self.apply, real=self.apply("Mul", self.quantize(x, one).real, back)
+            )
         if grid.quant is not None:
             z = 0 if grid.zero is None or grid.zero.const is None else int(grid.zero.const)
             if high - low < 255:
@@ -208,8 +221,7 @@ class QuantizedOperators:
                 in_float32(dequantized_array(q.const, spread(s, shape, axis, block), wide)), q.name
             )
         if isinstance(q, Quantized):
-            shape = (q.centered if q.grid.quant is None else q.real).shape
-            grid = self.grid(scale, zero, q.grid.element, shape, axis, block)
+            grid = self.grid(scale, zero, q.grid.element, q.shape, axis, block)
             if grid.equals(q.grid):
                 return q.real
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import Node
+from ...ops.convert.fake_quantize import given_quantization
 from .._links import Links
 from .._pass import NodePass
 from ..affine import LINEAR, Affine, as_affine, clamps, finite, input_factors, weights
@@ -18,7 +19,8 @@ channels: with features scaled very differently, the ones that were scaled up wo
 class FoldAffineForward(NodePass):
     """Add, Sub, Mul or Div by a constant a channel, then Conv2d, ConvTranspose2d or FullyConnected.
 
-    1. The scale always folds, if the scales of channels are alike (MAX_SPREAD).
+    1. The scale always folds, if the scales of channels are alike (MAX_SPREAD), or if the model
+       quantizes what is scaled and channels stay apart: a depthwise convolution keeps its grids.
     2. The shift folds only if nothing is padded: a padded zero is not shifted.
     3. What is scaled must have no other reader and no activation in between, but may be reshaped,
        if the channels stay the last axis.
@@ -35,7 +37,7 @@ class FoldAffineForward(NodePass):
         if before is None or affine is None or not links.only_reshaped(before.output, read):
             return False
         found = weights(node)
-        if found is None or clamps(before) or not _folds(node, affine):
+        if found is None or clamps(before) or not _folds(node, affine, links):
             return False
         w, b = found
         per_input = input_factors(affine.shift, node)
@@ -55,9 +57,14 @@ class FoldAffineForward(NodePass):
         return True
 
 
-def _folds(node: Node, affine: Affine) -> bool:
+def _folds(node: Node, affine: Affine, links: Links) -> bool:
     sizes = np.abs(affine.scale)
-    if sizes.min() == 0 or sizes.max() > MAX_SPREAD * sizes.min():
+    if sizes.min() == 0:
+        return False
+    maker = links.source(affine.x)
+    given = maker is not None and given_quantization(maker) is not None
+    apart = node.op == "Conv2d" and node.input(1).shape[-1] == 1
+    if not (given and apart) and sizes.max() > MAX_SPREAD * sizes.min():
         return False
     if not np.any(affine.shift) or node.op == "FullyConnected":
         return True

@@ -294,6 +294,12 @@ uint8_t *ek_session_arena(const ek_session *session)
     return session->arena;
 }
 
+void ek_session_set_arena(ek_session *session, const ek_model *model, uint8_t *arena)
+{
+    session->model = model;
+    session->arena = arena;
+}
+
 ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left)
 {
     if (!session || !left) return EK_ERR_ARG;

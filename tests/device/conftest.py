@@ -37,7 +37,7 @@ def ready():
             (target.emulator, target.emulator_package),
             ("cmake", "cmake"),
         ):
-            if not find(program):
+            if program and not find(program):
                 pytest.skip(f"{program} is not installed (package {package})")
         return target
 

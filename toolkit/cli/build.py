@@ -8,15 +8,17 @@ import click
 
 from ..device import build as device_build
 from ..device.backend import backend_of, settings_of
-from ..device.build import load_target
+from ..device.build import ARENAS, load_target
 from ..device.library import LAYOUTS
 from ..errors import UserError
-from .options import edge_argument, json_option, settings_option
+from .options import json_option, settings_option
 from .output import findings, kib, people, print_json, table, tell_kept
 
 
 @click.command(short_help="Generate a firmware project for a target.")
-@edge_argument
+@click.argument(
+    "models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL.edge..."
+)
 @click.option(
     "--target", required=True, metavar="TARGET", help="Target name; `edgekit targets` lists them."
 )
@@ -30,34 +32,56 @@ from .output import findings, kib, people, print_json, table, tell_kept
     "[default: a CMake project for the target]",
 )
 @click.option("--sources", is_flag=True, help="Write C sources instead of a compiled archive.")
-@click.option("--name", help="Prefix of the model's C symbols and files. [default: MODEL]")
+@click.option(
+    "--name",
+    help="Prefix of the model's C symbols and files; of several models, that of their library. "
+    "[default: MODEL; of several: models]",
+)
+@click.option(
+    "--arena",
+    type=click.Choice(ARENAS),
+    default=ARENAS[0],
+    show_default=True,
+    help="Several models: one arena of the largest, for models that run one after another, or one "
+    "of each.",
+)
 @click.option(
     "--force", is_flag=True, help="Overwrite files that were edited since the last build."
 )
 @settings_option
 @json_option
 def build(
-    model: Path,
+    models: tuple[Path, ...],
     target: str,
     output: Path,
     layout: str | None,
     sources: bool,
     name: str | None,
+    arena: str,
     force: bool,
     settings: dict[str, str],
     as_json: bool,
 ) -> None:
-    """Generate a firmware project: MODEL.edge and the runtime with the operators it uses."""
+    """Generate a firmware project: each MODEL.edge and the runtime with the operators they use."""
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
         if sources or layout or name is not None:
             option = "--sources" if sources else "--layout" if layout else "--name"
             raise UserError(f"{option} applies to targets that are cross-compiled, not to {target}")
-        findings(backend.build(model, output, chosen, force=force), as_json)
+        if len(models) > 1:
+            raise UserError(f"{target} runs one model; build each into its own folder")
+        findings(backend.build(models[0], output, chosen, force=force), as_json)
         return
     done = device_build.build(
-        model, target, output, sources=sources, name=name, force=force, layout=layout
+        models,
+        target,
+        output,
+        sources=sources,
+        name=name,
+        force=force,
+        layout=layout,
+        arena=arena,
     )
     if as_json:
         print_json(done.to_json())

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,16 @@ from ..retarget import retarget
 from .deploy import link_deployment
 from .described import describe_for_c
 from .folder import check_folder, install
-from .naming import Names, own_symbols
+from .naming import Names, names_of, own_symbols
 from .process import ProgramFailedError, generator, require, run
-from .project import write_project
+from .project import Prepared, write_project
 from .self_test import self_test
 
 # Flash is what firmware is short of; devices with an operating system are not.
 BUILD_TYPE = {True: "MinSizeRel", False: "Release"}
+
+ARENAS = ("shared", "apart")
+"""Memory of several models: of the largest for all, or of each."""
 
 CALLED_BY_USERS = (
     "ek_model_open",
@@ -114,29 +118,31 @@ class Parts:
     ops: tuple[str, ...]
     codecs: tuple[str, ...]
     starts: bool = False  # initial values of persistent tensors
+    several: bool = False  # models, on one arena
 
 
-def parts_of(model: EdgeModel) -> Parts:
+def parts_of(*models: EdgeModel) -> Parts:
     """Bodies of operators, and codecs of weights."""
-    coded = {op.form(model.tensors) for op in model.ops if op.is_coded}
-    ops = {op.form(model.tensors) for op in model.ops}
-    ops = {f"{name}_coded" if name in coded else name for name in ops}
-    codecs = {op.codec.name.lower() for op in model.ops if op.is_coded}
-    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), bool(model.starts))
+    every = [(op, op.form(model.tensors)) for model in models for op in model.ops]
+    coded = {name for op, name in every if op.is_coded}
+    ops = {f"{name}_coded" if name in coded else name for _, name in every}
+    codecs = {op.codec.name.lower() for op, _ in every if op.is_coded}
+    starts = any(model.starts for model in models)
+    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), starts, len(models) > 1)
 
 
 _compiled: dict[tuple[str, Parts], Archive] = {}
 
 
-def compile_runtime(target: Target, model: EdgeModel) -> Archive:
-    """libedgekit.a for `target` with the operators of `model`.
+def compile_runtime(target: Target, *models: EdgeModel) -> Archive:
+    """libedgekit.a for `target` with the operators of `models`.
 
     It is compiled once in this process and lies in a folder that goes when the process ends. Raises
     UserError for a missing toolchain.
     """
     compiler = require(target.compiler, target.packages, f"building for {target.name}")
     cmake = require("cmake", "cmake", f"building for {target.name}")
-    parts = parts_of(model)
+    parts = parts_of(*models)
     key = target.name, parts
     if key not in _compiled:
         folder = tempfile.TemporaryDirectory()
@@ -189,14 +195,14 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
             f"({missing[1] or 'specs'} is missing); install it: apt-get install {target.packages}"
         ) from why
     library = folder / "libedgekit.a"
-    size, undefined = _measure(library, target, compiler, folder)
+    size, undefined = _measure(library, target, compiler, folder, parts.several)
     generated = [folder / f"ek_{what}.inc" for what in ("ops", "codecs", "targets", "plans")]
     own = own_symbols(target, library)
     return Archive(library, target, size, undefined, own, _sources(folder), generated)
 
 
 def build(
-    model: str | Path,
+    models: str | Path | Sequence[str | Path],
     target_name: str,
     output: str | Path,
     *,
@@ -204,40 +210,48 @@ def build(
     name: str | None = None,
     force: bool = False,
     layout: str | None = None,
+    arena: str = ARENAS[0],
 ) -> Built:
-    """Write what a firmware project needs of `model` on a target into the folder `output`.
+    """Write what a firmware project needs of models on a target into the folder `output`.
 
-    libNAME.a (or, with `sources`, the C files it is made of), headers, the model without provenance
-    and names of operators as .edge and as a C array, a self-test, what makes inputs of pixels if
-    the file says how, CMakeLists.txt and main.c that build as they stand, size.json. Files and
-    symbols that are the model's begin with `name`, by default that of its file, so that several
-    models link into one program.
+    libNAME.a (or, with `sources`, the C files it is made of), headers, each model without
+    provenance and names of operators as .edge and as a C array, its self-test, what makes inputs of
+    pixels if the file says how, CMakeLists.txt and main.c that build as they stand, size.json.
+
+    Files and symbols of one model begin with `name`, by default that of its file. Those of several
+    begin with the names of their files; `name` is that of their library, which holds the runtime
+    once, and main.c has one `arena` for all ("shared") or one for each ("apart").
 
     `layout` (library.LAYOUTS) makes it a library of C files for another build system instead, with
-    the files that the model needs and an example.
+    the files that the models need and an example.
 
     What an earlier build wrote is replaced; a main.c that was edited since is kept, and any other
     file that would be lost is refused. `force` overwrites both. Raises UserError; then the folder
     is as it was.
     """
-    target = load_target(target_name)
-    generic = read_edge(model)
-    whole = read(prepare(generic, target, str(model)), str(model))
-    parsed, test = stripped(whole), self_test(generic)
-    data = write(parsed)
-    out = Path(output)
+    target, out = load_target(target_name), Path(output)
+    files = [Path(models)] if isinstance(models, (str, Path)) else [Path(m) for m in models]
     check_folder(out)
-    names = Names.of(target, name or Path(model).stem)
-    about = describe_for_c(whole, names.prefix, str(model))
+    each, names = names_of(target, files, name)
+    parts = [_prepared(file, target, own) for file, own in zip(files, each, strict=True)]
+    shared = arena == "shared" and len(parts) > 1
     with tempfile.TemporaryDirectory() as temporary:
-        archive = compile_runtime(target, parsed)
+        archive = compile_runtime(target, *(part.model for part in parts))
         staged = Path(temporary) / "out"
-        size = write_project(staged, data, parsed, archive, names, sources, about, test, layout)
+        size = write_project(staged, parts, archive, names, sources, layout, shared)
         if target.project and layout is None:
             link_deployment(staged, target, Path(temporary) / "project")
         kept = install(staged, out, force=force, own=("main.c", "example/main.c"))
-        files = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
-    return Built(str(out), target.name, size, archive.undefined, files, kept)
+        written = sorted(str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file())
+    return Built(str(out), target.name, size, archive.undefined, written, kept)
+
+
+def _prepared(file: Path, target: Target, names: Names) -> Prepared:
+    generic = read_edge(file)
+    whole = read(prepare(generic, target, str(file)), str(file))
+    parsed = stripped(whole)
+    about = describe_for_c(whole, names.prefix, str(file))
+    return Prepared(names, write(parsed), parsed, about, self_test(generic))
 
 
 def _sources(folder: Path) -> list[tuple[Path, list[str]]]:
@@ -250,10 +264,13 @@ def _sources(folder: Path) -> list[tuple[Path, list[str]]]:
     return found
 
 
-def _measure(library: Path, target: Target, compiler: str, folder: Path) -> tuple[Size, list[str]]:
+def _measure(
+    library: Path, target: Target, compiler: str, folder: Path, several: bool
+) -> tuple[Size, list[str]]:
     """Link what a user's program reaches into one object, and look at its sections and symbols."""
     linked = folder / "reached.o"
-    roots = [f"-Wl,-u,{symbol}" for symbol in CALLED_BY_USERS]
+    called = (*CALLED_BY_USERS, *(["ek_session_init_shared"] if several else []))
+    roots = [f"-Wl,-u,{symbol}" for symbol in called]
     command: list[str | Path] = [
         compiler,
         *target.linker,
@@ -297,4 +314,4 @@ def _sections(target: Target, linked: Path) -> dict[str, int]:
     return total
 
 
-__all__ = ["Archive", "Built", "Size", "build", "compile_runtime", "load_target"]
+__all__ = ["ARENAS", "Archive", "Built", "Size", "build", "compile_runtime", "load_target"]

@@ -1,17 +1,20 @@
 """Names that a model's files and symbols have, so that several models link into one program.
 
 The runtime is the same for every model of a target, but for its list of operators and the kernel
-tables with what those need: the symbols of these objects take the name of the model.
+tables with what those need: the symbols of these objects take the name of the library, which is
+that of the model where it holds one.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...targets import Target
+from ..errors import UserError
 from .process import run
 
 OWN_SOURCES = ("registry.c", "table.c")
@@ -19,6 +22,9 @@ OWN_SOURCES = ("registry.c", "table.c")
 
 PLAIN = "ek"
 """The prefix of symbols that were not renamed."""
+
+SEVERAL = "models"
+"""The name of a library of several models, unless it is given another."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,31 @@ class Names:
 
 
 PLAIN_NAMES = Names(PLAIN, "model", "model.edge", "libedgekit.a")
+
+
+def names_of(target: Target, models: Sequence[Path], name: str | None) -> tuple[list[Names], Names]:
+    """Those of each model, and those of the library that holds them: of one model, the same.
+
+    `name` is that of the library. Raises UserError for files whose names make the same symbols.
+    """
+    if len(models) == 1:
+        names = Names.of(target, name or models[0].stem)
+        return [names], names
+    if target.project:
+        raise UserError(
+            f"{target.name}: the project runs one model; build each into its own folder"
+        )
+    library = Names.of(target, name or SEVERAL)
+    found = [Names.of(target, model.stem) for model in models]
+    words = [library.prefix.upper(), *(n.prefix.upper() for n in found)]
+    for i, word in enumerate(words):
+        if word in words[:i]:
+            raise UserError(
+                f"{models[i - 1]}: '{found[i - 1].prefix}' is also the name of "
+                f"{'the library' if word == words[0] else 'another model'}; rename the file"
+                + (" or give --name" if word == words[0] else "")
+            )
+    return found, replace(library, header=library.prefix)
 
 
 def is_own(source: Path) -> bool:

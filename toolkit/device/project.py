@@ -6,7 +6,8 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,17 @@ INSTANCES = "generated"
 """The build's folder of files that are one for each element type."""
 
 _OF_GCC = ("-fno-schedule-insns",)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model as it goes into a program: `data` are the bytes of `model`, for the target."""
+
+    names: Names
+    data: bytes
+    model: EdgeModel
+    about: Described
+    test: SelfTest | None
 
 
 def write_linker_script(folder: Path, target: Target) -> Path:
@@ -118,62 +130,88 @@ def _headers_of_tables(archive: Archive) -> set[Path]:
     return found
 
 
-def _write_companions(
-    folder: Path, names: Names, test: SelfTest | None, values: dict[str, Any]
-) -> list[str]:
+def _write_companions(folder: Path, values: dict[str, Any]) -> list[str]:
     """Write the C of the model beside its data, as far as there is any; return the files."""
     written = []
-    for template, wanted in (("input", values["about"].pixels), ("self_test", test)):
+    for template, wanted in (("input", values["about"].pixels), ("self_test", values["self_test"])):
         if wanted:
-            file = f"{names.prefix}_{template}.c"
+            file = f"{values['prefix']}_{template}.c"
             render(f"project/{template}.c", folder, file, **values)
             written.append(file)
     return written
 
 
-def _values(
-    model: EdgeModel, archive: Archive, names: Names, about: Described, test: SelfTest | None
-) -> dict[str, Any]:
-    """What the templates of a model's C read."""
+def _of_model(part: Prepared, common: dict[str, Any]) -> dict[str, Any]:
+    """What the templates of one model's C read."""
     return {
-        "target": archive.target.name,
-        "bare_metal": archive.target.bare_metal,
-        "toolchain": (archive.target.folder / "toolchain.cmake").exists(),
-        "prefix": names.prefix,
-        "renamed": names.prefix != PLAIN,
-        "header": names.header,
-        "arena": model.memory.arena_bytes,
-        "persistent": model.memory.persistent_bytes,
-        "about": about,
-        "self_test": None if archive.target.project else test,
-        "companions": [],
+        **common,
+        "prefix": part.names.prefix,
+        "header": part.names.header,
+        "arena": part.model.memory.arena_bytes,
+        "persistent": part.model.memory.persistent_bytes,
+        "about": part.about,
+        "self_test": part.test,
     }
+
+
+def _write_models(folder: Path, parts: Sequence[Prepared], values: dict[str, Any]) -> list[str]:
+    """Write the C of all models and their library's header; return what is to be compiled."""
+    written = []
+    for part, own in zip(parts, values["models"], strict=True):
+        write_model_source(folder, part.data, part.names)
+        render("project/model.h", folder, f"{part.names.header}.h", **own)
+        written += [f"{part.names.header}.c", *_write_companions(folder, own)]
+    if values["several"]:
+        render("project/models.h", folder, f"{values['header']}.h", **values)
+    return written
+
+
+def _values(
+    parts: Sequence[Prepared], archive: Archive, names: Names, shared: bool
+) -> dict[str, Any]:
+    """What the templates read: of the library, and of each model in turn."""
+    target = archive.target
+    common: dict[str, Any] = {
+        "target": target.name,
+        "bare_metal": target.bare_metal,
+        "toolchain": (target.folder / "toolchain.cmake").exists(),
+        "renamed": names.prefix != PLAIN,
+        "several": len(parts) > 1,
+        "shared": shared,
+        "library": names,
+        "arena": max(part.model.memory.arena_bytes for part in parts),
+    }
+    if target.project:
+        parts = [replace(part, test=None) for part in parts]
+    models = [_of_model(part, common) for part in parts]
+    headers = [f"{part.names.header}.h" for part in parts]
+    own = {"prefix": names.prefix, "header": names.header, "models": models, "headers": headers}
+    return {**common, **own}
 
 
 def write_project(
     folder: Path,
-    data: bytes,
-    model: EdgeModel,
+    parts: Sequence[Prepared],
     archive: Archive,
     names: Names,
-    sources: bool,
-    about: Described,
-    test: SelfTest | None,
+    sources: bool = False,
     layout: str | None = None,
+    shared: bool = False,
 ) -> dict[str, int]:
-    """Fill `folder`; return what size.json holds. With a `layout` (library.LAYOUTS), as one."""
+    """Fill `folder` with the models and the library called `names`; return what size.json holds.
+
+    With a `layout` (library.LAYOUTS), as one. `shared`: main.c has one arena for all models.
+    """
     target = archive.target
-    values = _values(model, archive, names, about, test)
+    values = _values(parts, archive, names, shared)
     if layout is not None:
         own = folder / SOURCES
         (folder / "example").mkdir(parents=True)
         own.mkdir()
-        write_model_source(own, data, names)
-        render("project/model.h", own, f"{names.header}.h", **values)
-        _write_companions(own, names, test, values)
+        _write_models(own, parts, values)
         render("project/main.c", folder / "example", **{**values, "bare_metal": False})
         write_library(folder, layout, archive, names, values)
-        return _write_size(folder, data, model, archive)
+        return _write_size(folder, parts, archive, shared)
     (folder / "include").mkdir(parents=True)
     shutil.copytree(runtime_c.SOURCE / "include" / "edgekit", folder / "include" / "edgekit")
     copied = _copy_sources(folder, archive, names) if sources else []
@@ -183,10 +221,9 @@ def write_project(
     for toolchain in ("toolchain.cmake", "ndk.cmake"):
         if (target.folder / toolchain).exists():
             shutil.copy(target.folder / toolchain, folder)
-    (folder / names.edge).write_bytes(data)
-    values |= {"library": names.library, "sources": copied}
-    write_model_source(folder, data, names)
-    render("project/model.h", folder, f"{names.header}.h", **values)
+    for part in parts:
+        (folder / part.names.edge).write_bytes(part.data)
+    values |= {"sources": copied, "compiled": _write_models(folder, parts, values)}
     if target.bare_metal:
         shutil.copy(target.folder / "start.c", folder)
         for header in ("bare_metal.h", "io.h"):
@@ -195,23 +232,24 @@ def write_project(
     if target.project:
         write_deployment(folder, target)
         render("project/runtime.cmake", folder, **values)
-        return _write_size(folder, data, model, archive)
-    values["companions"] = _write_companions(folder, names, test, values)
+        return _write_size(folder, parts, archive, shared)
     render("project/main.c", folder, **values)
     render("project/CMakeLists.txt", folder, **values)
-    return _write_size(folder, data, model, archive)
+    return _write_size(folder, parts, archive, shared)
 
 
-def _write_size(folder: Path, data: bytes, model: EdgeModel, archive: Archive) -> dict[str, int]:
-    memory = model.memory
+def _write_size(
+    folder: Path, parts: Sequence[Prepared], archive: Archive, shared: bool
+) -> dict[str, int]:
+    arenas = [part.model.memory.arena_bytes for part in parts]
     size = {
         **asdict(archive.size),
-        "model": len(data),
-        "arena": memory.arena_bytes,
-        "persistent": memory.persistent_bytes,
+        "model": sum(len(part.data) for part in parts),
+        "arena": max(arenas) if shared else sum(arenas),
+        "persistent": sum(part.model.memory.persistent_bytes for part in parts),
     }
     (folder / "size.json").write_text(json.dumps(size, indent=2) + "\n")
     return size
 
 
-__all__ = ["write_linker_script", "write_model_source", "write_project"]
+__all__ = ["Prepared", "write_linker_script", "write_model_source", "write_project"]

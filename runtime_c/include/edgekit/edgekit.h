@@ -152,6 +152,14 @@ ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size
 ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, const ek_model *model,
                           const ek_kernels *kernels);
 
+/* As these two, with the tensors that live for one run only in `arena`, aligned to EK_ALIGN, and all else in `memory`.
+ * Sessions may share an arena of the largest *arena_bytes of their models: write the inputs of one, run it to its end
+ * and read its outputs before any other of them is touched. State between runs is not in the arena. For a file built
+ * for its target `bytes` is EK_SESSION_OVERHEAD + persistent. Each session that is made sets the arena to zeros. */
+ek_status ek_session_size_shared(const ek_model *model, const ek_kernels *kernels, size_t *bytes, size_t *arena_bytes);
+ek_status ek_session_init_shared(ek_session **session, void *memory, size_t bytes, void *arena, size_t arena_bytes,
+                                 const ek_model *model, const ek_kernels *kernels);
+
 /* Inputs are written in place before ek_run, outputs read in place after it, at io->data in the session's memory,
  * which stays where it is. An input's bytes may be reused by the run: write all of them before every run. `index` is
  * below ek_input_count or ek_output_count; EK_ERR_ARG beyond. */

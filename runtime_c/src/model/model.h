@@ -65,4 +65,7 @@ static inline ek_node ek_node_at(const ek_model *model, uint32_t i, ek_op_record
 ek_status ek_session_run_op(ek_session *session, uint32_t op);
 uint8_t *ek_session_arena(const ek_session *session);
 
+/* Have a session, made of a copy of `model` without an arena, use this one. */
+void ek_session_set_arena(ek_session *session, const ek_model *model, uint8_t *arena);
+
 #endif

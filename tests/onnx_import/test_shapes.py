@@ -46,6 +46,8 @@ def test_an_axis_of_0_that_was_meant_as_unknown_can_be_given(image):
 def test_other_symbols_are_asked_for_with_the_option_to_type(image):
     text = message(image("N", 3, "height", "width"))
     assert "height, width" in text and "--shape image=1,3,H,W" in text
+    text = message(image("N", "height", "width", 3))
+    assert "height, width" in text and "--shape image=1,H,W,3" in text
 
 
 def test_a_given_shape_is_taken(image):

@@ -134,7 +134,9 @@ def _of_samples(
 def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> str:
     if known is None:
         return f"input '{info.name}' has no shape at all, add --shape {info.name}=1,..."
-    letters = "NCHW" if len(known) == 4 else [f"D{i}" for i in range(len(known))]
+    letters: Sequence[str] = [f"D{i}" for i in range(len(known))]
+    if len(known) == 4:
+        letters = "NHWC" if known[1] is None and known[3] in (1, 3, 4) else "NCHW"
     example = [letters[i] if k is None else str(k) for i, k in enumerate(known)]
     remedy = f"add --shape {info.name}={','.join(example)} with numbers for the letters"
     symbols = [d.dim_param or "?" for d in _dims(info)]

@@ -173,6 +173,24 @@ def test_dynamic_quantize_matmul(bias: bool) -> None:
     np.testing.assert_allclose(ran.ours[0], ran.theirs[0], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_dynamic_quantize_lstm_has_the_real_weights(per_channel: bool) -> None:
+    """Against onnxruntime, which rounds the inputs and hidden states to 8 bits besides."""
+    m, (inputs, hidden) = Integers(), (6, 5)
+    given = [m.input(7, 1, inputs), "", "", m.const(RNG.normal(size=(2, 8 * hidden))), *[""] * 4]
+    for at, rows in ((1, inputs), (2, hidden)):
+        q = RNG.integers(-127, 128, (2, rows, 4 * hidden))
+        size = (2, 4 * hidden) if per_channel else (2,)
+        given[at] = m.const(q, np.int8)
+        given += [m.const(RNG.uniform(0.003, 0.01, size)), m.const(np.zeros(size), np.int8)]
+    how = {"direction": "bidirectional", "hidden_size": hidden, "domain": MS, "outputs": 3}
+    m.node("DynamicQuantizeLSTM", *given, **how)
+    ran = Ran(m.model(*m.nodes[-1].output), image(7, 1, inputs))
+    for ours, theirs in zip(ran.ours, ran.theirs, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=0.03)
+        assert np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.999
+
+
 def test_matmul_integer_to_float() -> None:
     m = Integers()
     (x, xs, xz), (w, ws, wz) = m.q((6, 24)), m.weight((24, 5), CHANNELS)

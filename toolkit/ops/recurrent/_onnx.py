@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ from ._unrolled import Unrolled
 
 GATES = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 3, RecurrentCell.Lstm: 4}
 CELLS = {"RNN": RecurrentCell.Rnn, "GRU": RecurrentCell.Gru, "LSTM": RecurrentCell.Lstm}
+
+QUANTIZED = "DynamicQuantizeLSTM"
+"""Of com.microsoft: an LSTM whose weights are integers, [directions, inputs, gates * hidden]."""
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
@@ -38,6 +41,8 @@ class _Layer:
 
 def from_onnx(b: Builder, node: OnnxNode) -> list[Value]:
     """The outputs Y, Y_h and Y_c, as far as they have names; a nameless one in between is there."""
+    if node.op == QUANTIZED:
+        node = _dequantized(b, node)
     reverse = DIRECTIONS.get(str(node.attrs.get("direction", "forward")).lower())
     if reverse is None:
         raise Unsupported(f"its direction is '{node.attrs['direction']}'")
@@ -52,6 +57,25 @@ def from_onnx(b: Builder, node: OnnxNode) -> list[Value]:
             y = b.transpose(y, (2, 0, 1, 3) if i == 0 else (1, 0, 2))
         outputs.append(y)
     return outputs
+
+
+def _dequantized(b: Builder, node: OnnxNode) -> OnnxNode:
+    """The LSTM of the real weights; onnxruntime rounds its inputs and hidden states besides."""
+    given: Given = [*node.inputs, *[None] * 12][:12]
+    real = [_real_weights(b, given[i], *given[at : at + 2]) for i, at in ((1, 8), (2, 10))]
+    return replace(node, op="LSTM", domain="", inputs=[given[0], *real, *given[3:8]])
+
+
+def _real_weights(b: Builder, q: Value | None, scale: Value | None, zero: Value | None) -> Value:
+    if q is None or q.const is None or scale is None or scale.const is None:
+        raise Unsupported("its weights or their scales are not constant", "export it in float")
+    whole = q.const.astype(np.float32)
+    if zero is not None:
+        if zero.const is None:
+            raise Unsupported("its zero points are not constant", "export it in float")
+        whole -= zero.const.astype(np.float32).reshape(len(whole), 1, -1)
+    real = whole * scale.const.astype(np.float32).reshape(len(whole), 1, -1)
+    return b.constant(np.ascontiguousarray(real.transpose(0, 2, 1)), q.name)
 
 
 def _read(b: Builder, node: OnnxNode) -> _Layer:

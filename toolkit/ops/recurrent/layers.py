@@ -32,6 +32,7 @@ UNIT = QuantParams.int16(2.0**-15)
 class Recurrent(OpDef):
     """ONNX RNN-1..22, GRU-1..22, LSTM-1..22: all attributes, constant weights and peepholes;
     computed weights in up to 64 steps, which are unrolled, without lengths, peepholes and clip.
+    DynamicQuantizeLSTM of com.microsoft, whose inputs and hidden states are not rounded here.
 
     Inputs: what the inputs add to the gates, [steps, batch, gates * hidden] (a FullyConnected in
     front makes it); int32 lengths [batch]; the hidden and the cell state to start with, [batch,
@@ -45,7 +46,7 @@ class Recurrent(OpDef):
     """
 
     name = "Recurrent"
-    onnx = ("RNN", "GRU", "LSTM")
+    onnx = ("RNN", "GRU", "LSTM", "com.microsoft.DynamicQuantizeLSTM")
     precisions = integer_precisions(INT16)
     real_constants = (4, 5, 6)
 

@@ -17,8 +17,8 @@ def conform(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
     """The value in the input's dtype, finite, of shape spec.shape or, in a larger batch, a part.
 
     A part is of shape spec.sample and comes only where spec.batch > 1. `where` names the sample
-    in messages. Raises CalibrationError on a wrong shape or type and on values that are NaN,
-    infinite or not exactly representable.
+    in messages. Raises CalibrationError on a wrong shape or type and on values that are infinite,
+    NaN where none may be missing, or not exactly representable.
     """
     where = f"{where}, input '{spec.name}'"
     array = as_array(value, spec, where)
@@ -27,7 +27,7 @@ def conform(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
     if array.shape not in (spec.shape, spec.sample):
         raise CalibrationError(f"{where}: {shape_message(array.shape, spec)}")
     check_dtype(array.dtype, spec, where)
-    _check_finite(array, where)
+    _check_finite(array, where, spec.missing)
     return _cast(array, spec, where)
 
 
@@ -114,8 +114,10 @@ def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for n in shape if n != 1)
 
 
-def _check_finite(array: NDArray[Any], where: str) -> None:
+def _check_finite(array: NDArray[Any], where: str, missing: bool) -> None:
     if array.dtype.kind != "f" or np.isfinite(array).all():
+        return
+    if missing and not np.isinf(array).any():
         return
     nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
     raise CalibrationError(
@@ -130,7 +132,7 @@ def _cast(array: NDArray[Any], spec: InputSpec, where: str) -> NDArray[Any]:
     with np.errstate(over="ignore", invalid="ignore"):
         result = array.astype(spec.dtype, order="C")
     if spec.dtype.kind == "f":
-        bad = ~np.isfinite(result)
+        bad = np.isinf(result)
         reason = "too large for it"
     else:
         bad = (result != array) | _beyond(array, spec.dtype)

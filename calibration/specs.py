@@ -13,11 +13,15 @@ _CHANNELS = (1, 3, 4)
 
 @dataclass(frozen=True)
 class InputSpec:
-    """One model input: its whole static shape, batch included, and its type."""
+    """One model input: its whole static shape, batch included, and its type.
+
+    `missing`: NaN is legal, for a value that is missing.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype
+    missing: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))

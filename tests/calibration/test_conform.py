@@ -92,6 +92,13 @@ def test_nan_and_infinity_are_counted(spec):
     assert "3 NaN and 1 infinite values among 192; remove the sample" in _message(x, spec)
 
 
+def test_missing_values_are_taken_where_the_model_does():
+    spec, x = InputSpec("x", (1, 3), np.float32, missing=True), np.array([1, np.nan, 3])
+    assert np.array_equal(_feed(x, spec)[0], [1, np.nan, 3], equal_nan=True)
+    assert "0 NaN and 1 infinite" in _message(np.array([1, np.inf, 3]), spec)
+    assert "too large for it" in _message(np.array([1, 1e300, 3]), spec)
+
+
 @pytest.mark.parametrize(
     ("shape", "spec", "hint"),
     [

@@ -81,6 +81,7 @@ class ActivationStatistics:
             **{which: self.trials.measure(graph) for which, graph in partly.items()},
         }
 
+    @np.errstate(invalid="ignore")  # a tensor in front of an Imputer may be infinite
     def _add(self, i: int, sample: Mapping[str, Array]) -> None:
         found: dict[str, Array] = {}
         for port in self.simulated_model.graph.inputs:

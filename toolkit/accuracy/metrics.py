@@ -26,6 +26,7 @@ class Difference:
     max_abs_error: float = 0.0
     samples: int = 0
 
+    @np.errstate(invalid="ignore")
     def add(self, got: Array, truth: Array) -> None:
         """Take in one sample: arrays of as many elements. NaN anywhere makes every figure NaN."""
         a, r = (np.ravel(v).astype(np.float64) for v in (got, truth))

@@ -22,8 +22,9 @@ from ...calibration import (
 from ..accuracy import Judge, Metric, MetricFunction, check_class, check_labels, open_metric
 from ..errors import UserError
 from ..files import read_file
-from ..ir import Array, Graph
+from ..ir import Array, Graph, Value
 from ..numerics import numpy_dtype
+from ..ops import definition
 from ..quantize import Budget, KeptSample
 from .state_samples import with_states
 
@@ -31,7 +32,23 @@ from .state_samples import with_states
 def input_specs(graph: Graph) -> list[InputSpec]:
     """What the graph's inputs look like to the reader of samples; state is not read."""
     given = (p for p in graph.inputs if not p.follows)
-    return [InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype)) for p in given]
+    return [
+        InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype), _may_miss_values(graph, p.value))
+        for p in given
+    ]
+
+
+def _may_miss_values(graph: Graph, x: Value) -> bool:
+    """Whether an Imputer or a forest reads the input, or columns of it, and takes NaN for a missing
+    value. Calibration sees whether all others do without."""
+    readers, moved = graph.consumers(), [x]
+    for v in moved:
+        for node in readers.get(v, []):
+            if definition(node.op).takes_missing(node):
+                return True
+            if definition(node.op).shared:
+                moved += [y for y in node.outputs if y not in moved]
+    return False
 
 
 @dataclass(frozen=True)

@@ -269,6 +269,10 @@ class OpDef(ABC):
         """The output quantization of `dtype`, int8 or int16, that the operator dictates, if any."""
         return None
 
+    def takes_missing(self, node: Node) -> bool:
+        """Whether NaN among a node's inputs is a missing value that it has an answer for."""
+        return False
+
     def inside(self, node: Node) -> dict[str, Node]:
         """What integers need ranges of besides inputs and outputs: float nodes whose outputs are
         that, by the attribute that its QuantParams become."""

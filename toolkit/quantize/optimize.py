@@ -25,11 +25,7 @@ from .scheme.detection_head import detection_head
 from .scheme.front_end import feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
-from .scheme.options import (
-    Options,
-    Range,
-    RoundedWeights,
-)
+from .scheme.options import Options, Range, Ranges, RoundedWeights
 from .scheme.plan import Plan
 from .weights.weight_quantizer import WeightFormat
 
@@ -182,6 +178,7 @@ class _Quantization:
         """Tensor by tensor, from where `choose_start` began."""
         if self._search is not None:
             self._search.plan, self._search.score = self.plan, self.score
+            self._search.ranges = self.ranges
             self._search.descend()
             self._adopt(self._search)
 
@@ -237,14 +234,21 @@ class _Quantization:
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
     def _consider_wider(self, made: frozenset[str], read: frozenset[str] = frozenset()) -> None:
-        """What makes these tensors on int16, or on float32; on int16 in any case what is `read`."""
+        """What makes these tensors on int16, or on float32; on int16 in any case what is `read`.
+
+        At the ranges so far, and at min-max ranges: an observer that clips these tensors, which
+        suited them on int8, clips those behind them too.
+        """
         if not made:
             return
-        before = self.options
-        self._consider(replace(before, wide=before.wide | made | read), WIDE_HEAD_GAIN_DB)
+        before, seen = self.options, self.source.wide
+        starts = [self.ranges] if self.ranges == seen else [self.ranges, seen]
+        wide = replace(before, wide=before.wide | made | read)
         real: dict[str, Precision] = dict.fromkeys(sorted(made), FLOAT32)
         kept = replace(before, wide=before.wide | read, precision={**before.precision, **real})
-        self._consider(kept, FLOAT_HEAD_GAIN_DB)
+        for options, margin in ((wide, WIDE_HEAD_GAIN_DB), (kept, FLOAT_HEAD_GAIN_DB)):
+            for ranges in starts:
+                self._consider(options, margin, ranges)
 
     def _prefer(self, source: _Source | None, margin: float) -> None:
         """Another float graph if the outputs gain by it, sample by sample and in all.
@@ -263,12 +267,13 @@ class _Quantization:
             self.source, self.ranges = source, ranges
             self.plan, self.options, self.score = plan, plan.options, score
 
-    def _consider(self, options: Options, margin: float) -> None:
-        """Other options if the outputs gain by them for certain."""
-        plan = self.source.plan(options)
-        score = self.trials.score(plan, self.ranges)
+    def _consider(self, options: Options, margin: float, ranges: Ranges | None = None) -> None:
+        """Other options, with other ranges if these are given, if the outputs gain for certain."""
+        plan, ranges = self.source.plan(options), dict(self.ranges if ranges is None else ranges)
+        score = self.trials.score(plan, ranges)
         if score.beats(self.score, margin):
             self.plan, self.options, self.score = plan, plan.options, score
+            self.ranges = ranges
 
     def use_narrow_weights(self) -> None:
         """Weights of fewer bits where they are asked for and serve: ranges are as for 8 bits."""

@@ -91,3 +91,17 @@ def test_features_behind_a_scaler_are_on_one_scale(g):
     assert wrong_scale(net, [{"x": x} for x in right]) is None
     found = wrong_scale(net, [{"x": 255 * x} for x in right])
     assert found.plain and found.layer == "a"
+
+
+def test_centred_features_leave_no_bias_to_compare_with(g):
+    """As a principal component analysis behind a scaler has: its mean is 0, but for rounding."""
+    x, sizes = g.input("x", 1, 6), np.geomspace(1, 1000, 6)
+    offset = g.emit("Add", x, g.const(-3 * sizes), name="offset", **NONE)
+    scaled = g.emit("Mul", offset, g.const(1 / sizes), name="scaled", **NONE)
+    a = g.emit("FullyConnected", scaled, g.const(g.rng.normal(size=(3, 6))),
+               g.const(np.full(3, 1e-7)), name="a", **NONE)  # fmt: skip
+    net = g.output(g.emit("Softmax", a, axis=1))
+    rng = np.random.default_rng(0)
+    rows = [(sizes * (3 + rng.normal(size=(1, 6)))).astype(np.float32) for _ in range(8)]
+    assert wrong_scale(net, [{"x": x} for x in rows]) is None
+    assert wrong_scale(net, [{"x": 255 * x} for x in rows]).plain

@@ -61,6 +61,19 @@ def test_it_leaves_int8_where_that_gains(spectrum):
     assert done.sqnr_db > GOOD_DB
 
 
+def test_ranges_that_clip_it_on_int8_do_not_keep_it_there(g):
+    """An observer that clips is the best start on int8; off int8 the spectrum needs all of it."""
+    filtered = g.conv(g.input("x", 1, 8, 8, 4), 4, kernel=1, name="filters")
+    power = g.emit("Mul", filtered, filtered, name="power", **NONE)
+    some = g.emit("Add", power, g.const(np.full((1, 8, 8, 4), 1e-6)), name="some", **NONE)
+    net = behind(g, g.emit("Log", some, name="log"))
+    rng = np.random.default_rng(0)
+    sizes = rng.permutation(np.float32(10) ** np.linspace(-1, 0.5, 16))
+    samples = [{"x": (s * rng.normal(size=(1, 8, 8, 4))).astype(np.float32)} for s in sizes]
+    plain, found = (quantize_model(net, samples, o, rounding="nearest") for o in ("minmax", "auto"))
+    assert found.sqnr_db > plain.sqnr_db > 30
+
+
 def test_a_scaler_of_features_runs_in_float32_where_one_scale_is_too_coarse(g):
     """The largest feature takes all steps of an int16 input; the others decide."""
     sizes = np.geomspace(0.01, 1e4, 8)

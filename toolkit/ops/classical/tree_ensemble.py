@@ -56,6 +56,9 @@ class TreeEnsemble(OpDef):
             return [y]  # as onnxruntime does
         return [transformed(b, y, transform)]
 
+    def takes_missing(self, node: Node) -> bool:
+        return True
+
     def infer(self, node: Node) -> list[TensorType]:
         x, forest = node.input(0), node.attrs["forest"]
         if x.dtype != np.float32 or len(x.shape) != 2 or x.shape[1] != forest.features:

@@ -72,6 +72,10 @@ class Compare(OpDef):
             return [b.emit("Cast", [b.emit(self.name, within_reach(b, values))], to=BOOL)]
         return [b.emit(self.name, within_reach(b, values))]
 
+    def takes_missing(self, node: Node) -> bool:
+        """IsNaN, and what an Imputer begins with."""
+        return self.fn == CompareFn.Equal and node.inputs[0] is node.inputs[1]
+
     def infer(self, node: Node) -> list[TensorType]:
         a, b = node.input(0), node.input(1)
         if a.dtype == b.dtype and a.dtype in WIDE and self.fn not in _LOGIC:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ....calibration import OBSERVERS, TensorStats, candidates
+from ....calibration import OBSERVERS, CalibrationError, TensorStats, candidates
 from ...build import open_once
 from ...errors import UserError
 from ...ir import Array, Graph, Node, Shape, Value
@@ -128,8 +128,9 @@ def calibrate(
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
     at most `kept` of them are kept.
 
-    Raises UserError when there are no samples, or one does not fit the inputs; CalibrationError
-    when a tensor holds NaN or infinity.
+    A tensor that holds NaN or infinity has no statistics, as in front of an Imputer: it stays
+    float32. Raises UserError when there are no samples, or one does not fit the inputs;
+    CalibrationError when NaN or infinity reaches an output, for the first tensor that holds them.
     """
     watched = _watched(graph)
     session = open_once(watched)
@@ -140,14 +141,20 @@ def calibrate(
     weighed = views(graph, read_by_weights(graph))
     evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
+    results = set(views(graph, graph.output_values())) | set(evaluated)
     reach = {name: array("f") for name in stats}
-    keeper = Keeper(kept)
+    keeper, endless = Keeper(kept), dict[str, CalibrationError]()
     for sample in samples:
         chosen = KeptSample({k: np.array(v) for k, v in sample.items()})
 
         def see(name: str, x: Array, chosen: KeptSample = chosen) -> None:
             if name in stats:
-                reach[name].append(stats[name].update(x))
+                try:
+                    reach[name].append(stats[name].update(x))
+                except CalibrationError as why:
+                    endless.setdefault(name, why)
+                    if name in results:
+                        raise next(iter(endless.values())) from why
             for reader, shape in weighed.get(name, ()):
                 chosen.means[reader] = channel_means(x.reshape(shape))
             for reader, shape in evaluated.get(name, ()):
@@ -164,6 +171,8 @@ def calibrate(
             progress("calibrating", keeper.seen, total)
     if not keeper.seen:
         raise UserError("there are no calibration samples; give at least one")
+    for name in endless:
+        stats[name] = TensorStats(name=name)
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
     seen = {name: sizes for name, sizes in reach.items() if len(sizes) == keeper.seen}

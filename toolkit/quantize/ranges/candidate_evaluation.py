@@ -127,7 +127,7 @@ class CandidateEvaluator:
         """The score of the graph that `plan` makes of `ranges`."""
         self.count += 1
         graph, _ = plan.emit(ranges, trial=True)
-        return Score(self._run(self._open(graph, lasting=True)), self.signal)
+        return Score(self._run(self._open(graph, lasting=True)), self.signal, self.variation)
 
     def measure(self, graph: Graph) -> Score:
         """The score of any graph that has the evaluated tensors by their names."""

@@ -27,8 +27,8 @@ LARGEST, SMALLEST = 60.0, 0.04
 STEP = 255.0
 """By which inputs are often off, and by which it is tried whether the scale matters."""
 SMALL_VALUES = 32.0
-"""Inputs no larger than this have been scaled: biases of a layer may be small without fault, as
-those are that training began at 0."""
+"""Values no larger than this have been scaled, before the network or in it: biases may be small
+without fault, as those are that training began at 0, or that a centred input leaves."""
 ALIKE = 0.9
 """Correlation of answers over the samples, above which the scale does not matter."""
 
@@ -69,15 +69,16 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
             continue
         layer, bias, scaled = first
         inputs = [s[port.name] for s in samples]
-        made = [next(iter(open_once(layer).run({port.name: x}).values())) for x in inputs]
-        ratio = float(_rms(np.stack(made)) / _rms(bias))
-        if SMALLEST < ratio < LARGEST or not ratio:
+        made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
+        ratio = float(_rms(np.stack([m[0] for m in made])) / _rms(bias))
+        if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
             continue
         factor = 1 / STEP if ratio > 1 else STEP
         if _alike(graph, samples, port, factor):
             continue
         largest = max(float(np.abs(x).max()) for x in inputs)
-        if ratio > 1 and largest <= SMALL_VALUES:
+        read = [m[-1] for m in made] if scaled else inputs
+        if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
         whole = all(bool(np.all(x == np.rint(x)) and x.min() >= 0) for x in inputs)
         pixels = ratio > 1 and whole and 127 < largest <= 255
@@ -94,8 +95,8 @@ _SCALES = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div)
 
 
 def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
-    """The first node with weights that reads the input, without bias and clamp, and its bias;
-    whether constants scale the input before."""
+    """The first node with weights that reads the input, without bias and clamp, and behind a scaler
+    what it reads; its bias; whether constants scale the input before."""
     moved, readers, scaled = [port.value], graph.consumers(), False
     path: list[Node] = []
     while len(users := readers.get(moved[-1], [])) == 1:
@@ -106,8 +107,9 @@ def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
             if bias is None or not bias.any() or node.input(0) is not moved[-1]:
                 return None
             bare = _bare(node, op.bias)
-            made = Port(bare.output.name, bare.output, port.onnx_dtype, bare.output.shape)
-            return copy_graph(Graph([*path, bare], [port], [made])), bias, scaled
+            shown = [bare.output, moved[-1]] if scaled else [bare.output]
+            ports = [Port(v.name, v, port.onnx_dtype, v.shape) for v in shown]
+            return copy_graph(Graph([*path, bare], [port], ports)), bias, scaled
         if len(node.dynamic_inputs) != 1 or not (op.shared or computes(node, *_SCALES)):
             return None
         scaled = scaled or computes(node, *_SCALES)

@@ -78,6 +78,7 @@ class Archive:
     own_symbols: list[str]  # that depend on the operators built in
     sources: list[tuple[Path, list[str]]]  # files and their compiler flags
     generated: list[Path]
+    flags: list[str]  # of the compiler and the linker, that the toolchain file gives
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,9 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
     size, undefined = _measure(library, target, compiler, folder, parts.several)
     generated = [folder / f"ek_{what}.inc" for what in ("ops", "codecs", "targets", "plans")]
     own = own_symbols(target, library)
-    return Archive(library, target, size, undefined, own, _sources(folder), generated)
+    return Archive(
+        library, target, size, undefined, own, _sources(folder), generated, _flags(folder)
+    )
 
 
 def build(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,14 @@ from ... import __version__, runtime_c, targets
 from ..errors import UserError
 from .naming import Names, is_own
 from .process import require, run
+from .single_file import single_file
 from .templates import render, rendered
 
 if TYPE_CHECKING:
     from .build import Archive
 
 CONFIG = "edgekit_config.h"
+SINGLE_FILE = "single-file"
 SOURCES = "src"
 _PUBLIC = [runtime_c.SOURCE / "include" / "edgekit" / name for name in ("edgekit.h", "link.h")]
 
@@ -63,6 +66,10 @@ LAYOUTS = {
         {"cmsis-pack/pack.pdsc": "edgekit.{prefix}.pdsc"},
         "zip -r edgekit.NAME.VERSION.pack . makes the pack",
     ),
+    "single-file": Layout(
+        {"single-file/source.c": "{prefix}.c", "single-file/header.h": "{prefix}.h"},
+        "compile the one .c file with your program",
+    ),
 }
 
 
@@ -92,7 +99,10 @@ def write_library(
         place = _place(path)
         if path in archive.generated:
             place = Path(f"{names.renamed(path.stem)}.inc")
-        texts[place.with_suffix(".inc") if place.suffix == ".c" else place] = path.read_text()
+        text = path.read_text()
+        for table in _of_other_cpus(archive)[1]:
+            text = text.replace(f" EK_TARGET({table})", "")
+        texts[place.with_suffix(".inc") if place.suffix == ".c" else place] = text
     for to, text in texts.items():
         (root / to).parent.mkdir(parents=True, exist_ok=True)
         (root / to).write_text(_with_names(text, archive, names))
@@ -101,6 +111,7 @@ def write_library(
     compiled = sorted(p.relative_to(folder).as_posix() for p in root.rglob("*.c"))
     manifest = {
         **values,
+        **(single_file(folder, compiled, archive, names) if layout == SINGLE_FILE else {}),
         "files": compiled,
         "version": __version__,
         "word": re.sub(r"[^a-z0-9]+", "-", names.prefix.lower()).strip("-"),
@@ -109,11 +120,25 @@ def write_library(
         name = form.format(prefix=names.prefix)
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         render(f"layouts/{template}", folder, name, **manifest)
+    if layout == SINGLE_FILE:
+        shutil.rmtree(root)
 
 
 def _define(flag: str) -> str:
     name, _, value = flag.removeprefix("-D").partition("=")
     return f"#define {name} {value}".rstrip()
+
+
+def _of_other_cpus(archive: Archive) -> tuple[set[Path], list[str]]:
+    """Sources that are compiled for more than the target's every CPU has, and their tables."""
+    common = set.intersection(*(set(flags) for _, flags in archive.sources))
+    own = {
+        source
+        for source, flags in archive.sources
+        if any(flag.startswith("-m") for flag in flags if flag not in common)
+    }
+    text = "".join(source.read_text() for source in own if source.name == "table.c")
+    return own, re.findall(r"ek_target ek_target_(\w+)", text)
 
 
 def _reached(
@@ -122,8 +147,9 @@ def _reached(
     """Where each source goes below src/ that is linked, the source, its flags, and those that its
     copy defines."""
     needed = _linked(archive)
+    without, _ = _of_other_cpus(archive)
     for source, flags in archive.sources:
-        if source.name not in needed:
+        if source.name not in needed or source in without:
             continue
         to = _place(source)
         defines = [f for f in flags if f.startswith("-D") and f != "-DNDEBUG"]

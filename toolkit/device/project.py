@@ -16,7 +16,7 @@ from ...targets import Target
 from ..format.model import EdgeModel
 from .deploy import write_deployment
 from .described import Described
-from .library import SOURCES, write_library
+from .library import SINGLE_FILE, SOURCES, write_library
 from .naming import PLAIN, PLAIN_NAMES, Names, is_own, rename_archive
 from .self_test import SelfTest
 from .templates import render
@@ -177,6 +177,7 @@ def _values(
         "toolchain": (target.folder / "toolchain.cmake").exists(),
         "renamed": names.prefix != PLAIN,
         "several": len(parts) > 1,
+        "single_file": False,
         "shared": shared,
         "library": names,
         "arena": max(part.model.memory.arena_bytes for part in parts),
@@ -209,6 +210,8 @@ def write_project(
         (folder / "example").mkdir(parents=True)
         own.mkdir()
         _write_models(own, parts, values)
+        if layout == SINGLE_FILE:
+            values |= {"headers": [f"{names.prefix}.h"], "single_file": True}
         render("project/main.c", folder / "example", **{**values, "bare_metal": False})
         write_library(folder, layout, archive, names, values)
         return _write_size(folder, parts, archive, shared)

@@ -2,13 +2,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The version stands in edgekit.h alone.
-file(STRINGS include/edgekit/edgekit.h edgekit_version REGEX "#define EK_VERSION_(MAJOR|MINOR|PATCH) ")
-string(REGEX REPLACE "#define EK_VERSION_[A-Z]+ +([0-9]+)" "\\1" edgekit_version "${edgekit_version}")
-string(REPLACE ";" "." edgekit_version "${edgekit_version}")
-
 set(edgekit_package ${CMAKE_INSTALL_LIBDIR}/cmake/edgekit)
 install(TARGETS edgekit EXPORT edgekit-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/edgekit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT edgekit-targets NAMESPACE edgekit:: DESTINATION ${edgekit_package})

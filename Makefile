@@ -14,7 +14,7 @@ CHECK := tests/test_*.py $(addprefix tests/,accuracy calibration compress format
          $(addprefix tests/ops/,conv elementwise matmul move norm recurrent reduction) \
          $(patsubst %,tests/runtime/test_%.py,batches session threads verify verify_ops verify_reads) tests/cli/test_docs.py
 
-.PHONY: demo test check packages develop bench clean
+.PHONY: demo test check packages develop bench runtime-wheel clean
 
 demo: $(VENV)/demo
 	mkdir -p $(OUT)
@@ -37,6 +37,10 @@ packages:
 develop: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=1.1" "cffi>=2" cmake ninja
 	$(BIN)/python -m pip install --no-build-isolation -Ceditable.rebuild=true -e '.[dev]'
+
+# dist/edgekit_runtime-*.whl: what runs .edge files, without the toolkit.
+runtime-wheel: $(VENV)/bin/python
+	$(BIN)/python -m pip wheel --quiet --no-deps -w dist runtime_c/python
 
 bench: $(VENV)/test
 	$(BIN)/python tests/bench/host.py

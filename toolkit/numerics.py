@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+
+try:
+    import ml_dtypes
+except ImportError:  # edgekit-runtime does without, and has no inputs and outputs of these types
+    ml_dtypes = None  # type: ignore[assignment]
 
 DType = np.dtype[Any]
 
@@ -48,6 +52,13 @@ class Element:
     in_file: str = ""
 
 
+def _narrow(onnx: int, name: str, theirs: str, held: DType) -> tuple[Element, ...]:
+    """A type that numpy lacks, if ml_dtypes is there, whose `theirs` it is."""
+    if ml_dtypes is None:
+        return ()
+    return (Element(onnx, name, np.dtype(getattr(ml_dtypes, theirs)), held),)
+
+
 ELEMENTS: tuple[Element, ...] = (
     Element(1, "float32", FLOAT, FLOAT, "Float32"),
     Element(2, "uint8", UINT8, UINT8, "UInt8"),
@@ -61,19 +72,22 @@ ELEMENTS: tuple[Element, ...] = (
     Element(11, "float64", DOUBLE, FLOAT, "Float64"),
     Element(12, "uint32", np.dtype(np.uint32), INT64),
     Element(13, "uint64", UINT64, UINT64, "UInt64"),
-    Element(BFLOAT16, "bfloat16", np.dtype(ml_dtypes.bfloat16), FLOAT),
-    Element(17, "float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), FLOAT),
-    Element(18, "float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), FLOAT),
-    Element(19, "float8e5m2", np.dtype(ml_dtypes.float8_e5m2), FLOAT),
-    Element(20, "float8e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), FLOAT),
-    Element(21, "uint4", np.dtype(ml_dtypes.uint4), INT32),
-    Element(22, "int4", np.dtype(ml_dtypes.int4), INT32),
-    Element(23, "float4e2m1", np.dtype(ml_dtypes.float4_e2m1fn), FLOAT),
-    Element(25, "uint2", np.dtype(ml_dtypes.uint2), INT32),
-    Element(26, "int2", np.dtype(ml_dtypes.int2), INT32),
+    *_narrow(BFLOAT16, "bfloat16", "bfloat16", FLOAT),
+    *_narrow(17, "float8e4m3fn", "float8_e4m3fn", FLOAT),
+    *_narrow(18, "float8e4m3fnuz", "float8_e4m3fnuz", FLOAT),
+    *_narrow(19, "float8e5m2", "float8_e5m2", FLOAT),
+    *_narrow(20, "float8e5m2fnuz", "float8_e5m2fnuz", FLOAT),
+    *_narrow(21, "uint4", "uint4", INT32),
+    *_narrow(22, "int4", "int4", INT32),
+    *_narrow(23, "float4e2m1", "float4_e2m1fn", FLOAT),
+    *_narrow(25, "uint2", "uint2", INT32),
+    *_narrow(26, "int2", "int2", INT32),
 )
 TEXT = Element(STRING, "string", np.dtype(np.int64), INT32)
 """Strings, which tensors hold as numbers of labels."""
+
+HAS_NARROW = ml_dtypes is not None
+"""Whether the types that numpy lacks are among them."""
 
 BY_ONNX: Mapping[int, Element] = {e.onnx: e for e in (*ELEMENTS, TEXT)}
 """The element types by TensorProto.DataType."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from edgekit.toolkit.errors import UserError
-from edgekit.toolkit.format.writer import checksum_position, checksums, write
+from edgekit.toolkit.format.checksums import checksum_position, checksums
+from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.inspection import describe
 from edgekit.toolkit.runtime import Model
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flatbuffers import number_types
-from flatbuffers.table import Table
 
 from .. import files
 from ..errors import UserError
 from . import names, program
+from .checksums import checksum_position, checksums
+from .flat import Table, follow
 from .model import (
     ABSENT,
     FORMAT_VERSION,
@@ -32,7 +32,6 @@ from .model import (
 )
 from .schema import SLOTS, DType, Place
 from .structs import size, unpack
-from .writer import checksum_position, checksums
 
 
 def read_file(path: str | Path) -> EdgeModel:
@@ -101,7 +100,7 @@ class _Reader:
         self.root = Table(data, root)
 
     def version(self) -> int:
-        return self._scalar(self.root, "Model", "version", number_types.Uint16Flags)
+        return self._scalar(self.root, "Model", "version")
 
     def model(self) -> EdgeModel:
         dims = np.frombuffer(self._bytes(self.root, "Model", "dims", 4), "<u4").tolist()
@@ -152,27 +151,27 @@ class _Reader:
             StateRecord(
                 self._string(t, "State", "input"),
                 self._string(t, "State", "output"),
-                self._scalar(t, "State", "tensor", number_types.Uint16Flags),
+                self._scalar(t, "State", "tensor"),
             )
             for t in (self._tables("states") if self._has("states") else [])
         ]
 
     def _at(self, table: Table, name: str, field: str) -> int:
-        offset = table.Offset(4 + 2 * SLOTS[name][field])
-        if not offset:
+        at = table.field(SLOTS[name][field])
+        if not at:
             raise ValueError(f"{name}.{field} is missing")
-        return int(table.Pos + offset)
+        return at
 
-    def _scalar(self, table: Table, name: str, field: str, flags: Any) -> int:
-        return int(table.Get(flags, self._at(table, name, field)))
+    def _scalar(self, table: Table, name: str, field: str) -> int:
+        (found,) = struct.unpack_from("<H", self.data, self._at(table, name, field))
+        return int(found)
 
     def _string(self, table: Table, name: str, field: str) -> str:
-        return bytes(table.String(self._at(table, name, field))).decode()
+        return self._bytes(table, name, field, 1).decode()
 
     def _vector(self, table: Table, name: str, field: str) -> tuple[int, int]:
         """Position of the first element, and count."""
-        offset = self._at(table, name, field) - table.Pos
-        return int(table.Vector(offset)), int(table.VectorLen(offset))
+        return table.vector(self._at(table, name, field))
 
     def _bytes(self, table: Table, name: str, field: str, element: int) -> bytes:
         at, count = self._vector(table, name, field)
@@ -187,40 +186,40 @@ class _Reader:
 
     def _tables(self, field: str) -> list[Table]:
         at, count = self._vector(self.root, "Model", field)
-        return [Table(self.data, self.root.Indirect(at + 4 * i)) for i in range(count)]
+        return [Table(self.data, follow(self.data, at + 4 * i)) for i in range(count)]
 
     def _ios(self, field: str) -> list[IoRecord]:
         return [self._io(t) for t in self._tables(field)]
 
     def _io(self, t: Table) -> IoRecord:
         held = tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist())
-        there = t.Offset(4 + 2 * SLOTS["Io"]["axes"])
+        there = t.field(SLOTS["Io"]["axes"])
         axes = tuple(self._bytes(t, "Io", "axes", 1)) if there else ()
         if axes and sorted(axes) != list(range(len(held))):
             raise ValueError(f"axes {list(axes)} of an input or output of rank {len(held)}")
         return IoRecord(
             self._string(t, "Io", "name"),
-            self._scalar(t, "Io", "tensor", number_types.Uint16Flags),
-            self._scalar(t, "Io", "onnx_dtype", number_types.Uint16Flags),
+            self._scalar(t, "Io", "tensor"),
+            self._scalar(t, "Io", "onnx_dtype"),
             tuple(held[axes.index(a)] for a in range(len(axes))) if axes else held,
             self._labels(t),
-            self._counted(t, "counted_by", number_types.Uint16Flags),
-            self._counted(t, "counted_axis", number_types.Uint8Flags),
+            self._counted(t, "counted_by", 2),
+            self._counted(t, "counted_axis", 1),
             axes,
         )
 
-    def _counted(self, io: Table, field: str, kind: Any) -> int:
-        there = io.Offset(4 + 2 * SLOTS["Io"][field])
-        return int(io.Get(kind, io.Pos + there)) if there else 0
+    def _counted(self, io: Table, field: str, size: int) -> int:
+        there = io.field(SLOTS["Io"][field])
+        return int.from_bytes(self.data[there : there + size], "little") if there else 0
 
     def _labels(self, io: Table) -> tuple[str, ...]:
-        if not io.Offset(4 + 2 * SLOTS["Io"]["labels"]):
+        if not io.field(SLOTS["Io"]["labels"]):
             return ()
         return tuple(self._bytes(io, "Io", "labels", 1).decode().split("\0")[:-1])
 
     def _has(self, field: str) -> bool:
         """Whether the file has a section that may be left out."""
-        return bool(self.root.Offset(4 + 2 * SLOTS["Model"][field]))
+        return bool(self.root.field(SLOTS["Model"][field]))
 
     def _names(self) -> list[str]:
         return (
@@ -235,9 +234,7 @@ class _Reader:
         if not self._has("pruned"):
             return found
         for t in self._tables("pruned"):
-            op, channels = (
-                self._scalar(t, "Pruned", f, number_types.Uint16Flags) for f in ("op", "channels")
-            )
+            op, channels = (self._scalar(t, "Pruned", f) for f in ("op", "channels"))
             bits = np.frombuffer(self._bytes(t, "Pruned", "kept", 1), np.uint8)
             mask = np.unpackbits(bits, count=channels, bitorder="little")
             found[op] = tuple(bool(k) for k in mask)
@@ -251,7 +248,7 @@ class _Reader:
     def _provenance(self) -> Provenance:
         if not self._has("provenance"):
             return Provenance()
-        table = Table(self.data, self.root.Indirect(self._at(self.root, "Model", "provenance")))
+        table = Table(self.data, follow(self.data, self._at(self.root, "Model", "provenance")))
         found = Provenance(*(self._string(table, "Provenance", f) for f in SLOTS["Provenance"]))
         _ = found.settings  # which raises where there is no sense in them
         return found

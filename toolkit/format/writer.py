@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..ir import Shape
 from . import names, program
+from .checksums import checksum_position, checksums
 from .model import (
     BLOB_ALIGN,
     IDENTIFIER,
@@ -117,31 +117,6 @@ def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:
             },
         )
     return records, b"".join(types), dims.values
-
-
-def checksum_position(data: bytes | bytearray) -> tuple[int, int, int]:
-    """Byte positions of the checksums struct, of the blob's first byte, and of its end."""
-    (root,) = struct.unpack_from("<I", data, 0)
-    (back,) = struct.unpack_from("<i", data, root)
-    vtable = root - back
-
-    def field(name: str) -> int:
-        (at,) = struct.unpack_from("<H", data, vtable + 4 + 2 * SLOTS["Model"][name])
-        return int(root) + int(at)
-
-    at = field("blob")
-    vector = at + struct.unpack_from("<I", data, at)[0]
-    (count,) = struct.unpack_from("<I", data, vector)
-    return field("checksums"), vector + 4, vector + 4 + count
-
-
-def checksums(data: bytes | bytearray) -> tuple[int, int]:
-    """(graph, blob) CRC-32 of a file, whatever it has stored."""
-    at, blob, end = checksum_position(data)
-    blanked = bytearray(data)
-    blanked[at : at + 8] = bytes(8)
-    graph = zlib.crc32(blanked[end:], zlib.crc32(blanked[:blob]))
-    return graph, zlib.crc32(blanked[blob:end])
 
 
 def _with_checksums(data: bytearray) -> bytes:

@@ -21,7 +21,7 @@ from ..format.reader import counted_outputs, empty_ports, port_axes, read
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
-from ..numerics import BY_ONNX, INTEGERS, STRING, UINT8, numpy_dtype
+from ..numerics import BY_ONNX, HAS_NARROW, INTEGERS, STRING, UINT8, numpy_dtype
 from ..preprocessing import Preprocessing, preprocessing_of
 
 T = TypeVar("T")
@@ -157,7 +157,10 @@ class Model:
                 raise UserError(f"{self.source}: {words(status)}")
             name = ffi.string(io.name).decode(errors="replace")
             if io.onnx_dtype not in BY_ONNX:
-                raise UserError(f"{self.source}: '{name}' has unknown ONNX type {io.onnx_dtype}")
+                raise UserError(
+                    f"{self.source}: '{name}' has ONNX type {io.onnx_dtype}, which is unknown here"
+                    f"{'' if HAS_NARROW else '; without ml_dtypes: pip install ml_dtypes'}"
+                )
             texts = labels(self.handle, i, size)
             text = bytes(ffi.buffer(texts, size[0])).decode(errors="replace") if size[0] else ""
             held = tuple(io.shape[d] for d in range(io.rank))

@@ -52,16 +52,16 @@ class TensorStats:
         self.channel_minimum: NDArray[np.float32] | None = None
         self.channel_maximum: NDArray[np.float32] | None = None
 
-    def update(self, x: ArrayLike) -> float:
-        """Take in an array of any shape; other types are read as float32. Returns its largest
-        magnitude, 0 of an empty one.
+    def update(self, x: ArrayLike) -> tuple[float, float]:
+        """Take in an array of any shape; other types are read as float32. Returns its least and its
+        largest value, 0 of an empty one.
 
         Raises CalibrationError, and changes nothing, on NaN or infinite values.
         """
         with np.errstate(over="ignore"):  # too large for float32: reported as infinite below
             array = np.asarray(x, np.float32)
         if array.size == 0:
-            return 0.0
+            return 0.0, 0.0
         low, high = float(array.min()), float(array.max())
         if not (math.isfinite(low) and math.isfinite(high)):
             raise CalibrationError(self._not_finite(array))
@@ -79,7 +79,7 @@ class TensorStats:
         self.histogram.cover(low, high)
         self.histogram.add(flat)
         self.histogram.counts[-self.histogram.first] -= zeros
-        return max(-low, high)
+        return low, high
 
     def merge(self, other: "TensorStats") -> None:
         """Take in what another observer saw, as if all its updates had been made here.

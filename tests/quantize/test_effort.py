@@ -12,7 +12,7 @@ from edgekit.toolkit.cli import main
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.quantize import quantize_model
-from edgekit.toolkit.quantize.ranges import range_search
+from edgekit.toolkit.quantize.ranges import range_search, room
 from edgekit.toolkit.quantize.ranges.range_search import fixed_ranges
 from edgekit.toolkit.quantize.request import FAST_SAMPLES, QuantizeOptions
 
@@ -49,6 +49,7 @@ def test_fast_fits_weights_of_4_bits_nevertheless(net):
 
 def test_best_tries_more_ranges_and_each_method_of_rounding(net, monkeypatch):
     monkeypatch.setattr(range_search, "MAX_TRIALS", 20)
+    monkeypatch.setattr(room, "ROOMS", ())  # ranges with room are not searched
     usual, best = (quantize_model(net, samples(24), effort=e) for e in ("default", "best"))
     assert best.trials > usual.trials + 4
     assert QuantizeOptions(effort="best").methods == ("gptq", "adaround")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..errors import UserError
@@ -11,12 +11,14 @@ from ..ir import Array, Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
-from .equalization.bias_absorption import Shifts, absorbed, find_shifts
-from .equalization.cross_layer import Exponents, equalized, find_exponents
+from .equalization.bias_absorption import absorbed, find_shifts
+from .equalization.cross_layer import equalized, find_exponents
+from .float_source import FloatSource
 from .quality import Quality
 from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
+from .ranges.room import find_room
 from .ranges.sample_outliers import without_outliers
 from .reconstruction.layer_rounding import round_weights
 from .request import QuantizeOptions
@@ -25,7 +27,7 @@ from .scheme.detection_head import detection_head
 from .scheme.front_end import feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
-from .scheme.options import Options, Range, Ranges, RoundedWeights
+from .scheme.options import Options, Ranges, RoundedWeights
 from .scheme.plan import Plan
 from .weights.weight_quantizer import WeightFormat
 
@@ -79,30 +81,6 @@ def _run(
     return run.result()
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A float graph to quantize, and what samples show of it."""
-
-    floats: Graph
-    calibration: Calibration
-    exponents: Exponents
-    shifts: Shifts
-    wide: dict[str, Range]
-
-    @staticmethod
-    def of(
-        floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
-    ) -> _Source:
-        wide = fixed_ranges(calibration, "minmax")
-        return _Source(floats, calibration, exponents, shifts, wide)
-
-    def plan(self, options: Options) -> Plan:
-        """The plan by these options, with this source's means if any are wanted."""
-        means = self.calibration.means() if options.means else {}
-        seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
-        return Plan(self.floats, self.wide, replace(options, means=means), seen)
-
-
 class _Quantization:
     """The best found so far; each step but `round_weights` keeps what it tries only if the outputs
     gain."""
@@ -121,7 +99,7 @@ class _Quantization:
                 f"the model is quantized already, and its weights are not rounded again to "
                 f"{request.weights}; leave out weights={request.weights}, or give the float model"
             )
-        self.source = _Source.of(graph, calibration, {}, {})
+        self.source = FloatSource.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
         self.plan = self.source.plan(self.options)
@@ -154,11 +132,26 @@ class _Quantization:
         channels are not those of quantized weights."""
         return len(self.trials.kept) > 1 and not self.kept
 
+    def make_room(self) -> None:
+        """Wider int8 ranges, where samples that did not make them need that."""
+        if not self.request.searches or self.kept:
+            return
+        room = find_room(self.plan, self.source.calibration, self.trials)
+        if room == 1.0:
+            return
+        source, plan, ranges, _ = self.first
+        plan = source.plan(replace(plan.options, room=room))
+        self.first = source, plan, ranges, self.trials.score(plan, ranges)
+        self.options = replace(self.options, room=room)
+        self.plan = self.source.plan(self.options)
+        self.score = self.trials.score(self.plan, self.ranges)
+
     def choose_start(self) -> None:
         """Weight scales by squared error, with the best observer to search from, or the one that
-        is asked for."""
+        is asked for. Where ranges have room there is no search: it judges them by the samples that
+        made them, and would take the room away."""
         scaled = replace(self.options, search_scales=True)
-        if not self.request.searches:
+        if not self.request.searches or self.options.room > 1.0:
             self._consider(scaled, SCALES_GAIN_DB)
             return
         macs, count = macs_of(self.source.floats), len(self.trials.kept)
@@ -186,7 +179,7 @@ class _Quantization:
         self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
 
-    def _equalized(self) -> _Source | None:
+    def _equalized(self) -> FloatSource | None:
         """The source with its channels made alike, by the kept samples; None if they are."""
         floats, inputs = self.source.floats, self._inputs()
         count = min(FEW_SAMPLES, len(self.trials.kept))
@@ -200,7 +193,7 @@ class _Quantization:
         if not exponents:
             return None
         alike = equalized(floats, exponents)
-        return _Source.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
+        return FloatSource.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
 
     def _forms(self) -> dict[str, WeightFormat]:
         """Of the weights that will have fewer than 8 bits, by what they make."""
@@ -210,7 +203,7 @@ class _Quantization:
         nodes, ungrouped = choose_narrow_layers(self.plan, self.ranges, form.bits)
         return {n: replace(form, group_size=0) if n in ungrouped else form for n in nodes}
 
-    def _absorbed(self) -> _Source | None:
+    def _absorbed(self) -> FloatSource | None:
         """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
         floats, inputs = self.source.floats, self._inputs()
         shifts = find_shifts(floats, inputs)
@@ -218,7 +211,7 @@ class _Quantization:
             return None
         lower = absorbed(floats, shifts)
         known = calibrate(lower, inputs, self.progress)
-        return _Source.of(lower, known, self.source.exponents, shifts)
+        return FloatSource.of(lower, known, self.source.exponents, shifts)
 
     def _inputs(self) -> list[dict[str, Array]]:
         return [s.inputs for s in self.source.calibration.kept]
@@ -250,7 +243,7 @@ class _Quantization:
             for ranges in starts:
                 self._consider(options, margin, ranges)
 
-    def _prefer(self, source: _Source | None, margin: float) -> None:
+    def _prefer(self, source: FloatSource | None, margin: float) -> None:
         """Another float graph if the outputs gain by it, sample by sample and in all.
 
         Compared at the ranges of one observer, before others are tried: those that clip make up for
@@ -387,6 +380,7 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.fix_ranges,
     _Quantization.equalize,
     _Quantization.absorb_biases,
+    _Quantization.make_room,
     _Quantization.choose_start,
     _Quantization.choose_options,
     _Quantization.search_ranges,

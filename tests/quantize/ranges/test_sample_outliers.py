@@ -22,7 +22,7 @@ def net(g):
 
 def test_ordinary_samples_are_no_outliers(net):
     known = calibrate(net, feeds())
-    assert find_outliers(known.reach, ["x"]) == []
+    assert find_outliers(known.reach(), ["x"]) == []
     assert without_outliers(net, feeds(), known) == (known, [])
 
 
@@ -51,19 +51,19 @@ def test_what_an_exponential_makes_large_is_no_outlier(g):
     x = g.input("x", 1, 8, 8, 3)
     net = g.output(g.emit("Exp", g.conv(x, 4, name="logarithm"), name="deviation"))
     samples = feeds()
-    reach = calibrate(net, samples).reach
+    reach = calibrate(net, samples).reach()
     largest = int(np.argmax(reach["deviation"]))
     samples[largest]["x"] *= np.float32(1.8)
     known = calibrate(net, samples)
-    others = np.delete(known.reach["deviation"], largest).max()
-    assert known.reach["deviation"][largest] > 4 * others
-    assert find_outliers(known.reach, ["x"]) == []
+    others = np.delete(known.reach()["deviation"], largest).max()
+    assert known.reach()["deviation"][largest] > 4 * others
+    assert find_outliers(known.reach(), ["x"]) == []
 
 
 def test_few_samples_tell_nothing(net):
     samples = feeds(6)
     samples[2]["x"] *= np.float32(100)
-    assert find_outliers(calibrate(net, samples).reach, ["x"]) == []
+    assert find_outliers(calibrate(net, samples).reach(), ["x"]) == []
 
 
 def test_an_outlier_that_costs_the_others_nothing_stays(g):

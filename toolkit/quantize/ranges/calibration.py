@@ -53,14 +53,15 @@ def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
 
 @dataclass
 class Calibration:
-    """What the samples showed: statistics by tensor name, and some samples spread evenly. `reach`
-    is the largest magnitude of a tensor on each sample."""
+    """What the samples showed: statistics by tensor name, and every `step`-th sample. `ends` are
+    the least and the largest value of a tensor on each sample, one behind the other."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
     points: list[EvaluationPoint]
     samples: int
-    reach: dict[str, array[float]] = field(default_factory=dict, repr=False)
+    step: int = 1
+    ends: dict[str, array[float]] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
 
     def observed(self, observer: str, tensor: str) -> Range:
@@ -74,6 +75,26 @@ class Calibration:
         """The ranges of a tensor that are worth trying, and by which rule."""
         known = {observer: self.observed(observer, tensor) for observer in OBSERVERS}
         return candidates(self.stats[tensor], known)
+
+    def reach(self) -> dict[str, NDArray[np.float64]]:
+        """The largest magnitude of a tensor on each sample."""
+        return {n: np.abs(self._by_sample(n)).max(axis=1) for n in self.ends}
+
+    def without(self, places: slice) -> dict[str, Range]:
+        """Min-max ranges by all samples but the kept ones at `places`; by all of a tensor that was
+        not seen on each."""
+        gone = np.arange(len(self.kept))[places] * self.step
+        found: dict[str, Range] = {}
+        for name, stats in self.stats.items():
+            if name in self.ends and len(gone) < self.samples:
+                rows = np.delete(self._by_sample(name), gone, axis=0)
+                found[name] = min(0.0, float(rows[:, 0].min())), max(0.0, float(rows[:, 1].max()))
+            elif stats.count:
+                found[name] = self.observed("minmax", name)
+        return found
+
+    def _by_sample(self, name: str) -> NDArray[np.float64]:
+        return np.array(self.ends[name], np.float64).reshape(-1, 2)
 
     def extremes(self) -> dict[str, Range]:
         """The least and the largest value of every tensor."""
@@ -142,7 +163,7 @@ def calibrate(
     evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
     results = set(views(graph, graph.output_values())) | set(evaluated)
-    reach = {name: array("f") for name in stats}
+    ends = {name: array("f") for name in stats}
     keeper, endless = Keeper(kept), dict[str, CalibrationError]()
     for sample in samples:
         chosen = KeptSample({k: np.array(v) for k, v in sample.items()})
@@ -150,7 +171,7 @@ def calibrate(
         def see(name: str, x: Array, chosen: KeptSample = chosen) -> None:
             if name in stats:
                 try:
-                    reach[name].append(stats[name].update(x))
+                    ends[name].extend(stats[name].update(x))
                 except CalibrationError as why:
                     endless.setdefault(name, why)
                     if name in results:
@@ -175,8 +196,8 @@ def calibrate(
         stats[name] = TensorStats(name=name)
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
-    seen = {name: sizes for name, sizes in reach.items() if len(sizes) == keeper.seen}
-    return Calibration(stats, keeper.kept, points, keeper.seen, seen)
+    seen = {name: both for name, both in ends.items() if len(both) == 2 * keeper.seen}
+    return Calibration(stats, keeper.kept, points, keeper.seen, keeper.step, seen)
 
 
 def _watched(graph: Graph) -> Graph:

@@ -30,10 +30,11 @@ def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
     """Every tensor's range by one observer, without what its reader does not tell apart."""
     lowest = calibration.lowest()
     found = {n: calibration.observed(observer, n) for n, s in calibration.stats.items() if s.count}
-    return {name: _above(r, lowest.get(name)) for name, r in found.items()}
+    return {name: above(r, lowest.get(name)) for name, r in found.items()}
 
 
-def _above(r: Range, lowest: float | None) -> Range:
+def above(r: Range, lowest: float | None) -> Range:
+    """A range without values below `lowest`, which its reader does not tell apart."""
     return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
 
 
@@ -118,7 +119,7 @@ class RangeSearch:
         by_rule: dict[str, dict[str, Range]] = {}
         for v in scale_group.readers:
             for rule, found in self.calibration.candidates(v.name):
-                by_rule.setdefault(rule, {})[v.name] = _above(found, lowest.get(v.name))
+                by_rule.setdefault(rule, {})[v.name] = above(found, lowest.get(v.name))
         now = {v.name: self.ranges[v.name] for v in scale_group.readers}
         options = [now | ranges for ranges in by_rule.values()]
         options += [_scaled(now, factor) for factor in (0.94, 1.06)]

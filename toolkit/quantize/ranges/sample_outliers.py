@@ -7,10 +7,11 @@ is shows in the largest value that each tensor has on each sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...ir import Graph
 from ...progress import Progress
@@ -60,13 +61,13 @@ class SampleOutlier:
 
 
 def find_outliers(
-    reach: Mapping[str, Sequence[float]], inputs: Iterable[str]
+    reach: Mapping[str, NDArray[np.float64]], inputs: Iterable[str]
 ) -> list[SampleOutlier]:
     """The samples unlike all others, by the largest magnitude of each tensor on each sample."""
     names = list(reach)
     if not names:
         return []
-    sizes = np.array([reach[n] for n in names], np.float64)
+    sizes = np.array([reach[n] for n in names])
     count = sizes.shape[1]
     if count < FEWEST:
         return []
@@ -93,7 +94,7 @@ def without_outliers(
 ) -> tuple[Calibration, list[SampleOutlier]]:
     """The calibration by the other samples, where these gain by it at min-max ranges; and the
     outliers."""
-    found = find_outliers(calibration.reach, [p.value.name for p in graph.inputs])
+    found = find_outliers(calibration.reach(), [p.value.name for p in graph.inputs])
     if not found:
         return calibration, []
     gone = {o.index for o in found}

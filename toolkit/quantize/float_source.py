@@ -1,0 +1,38 @@
+"""What is quantized: a float graph, equal to the given one, and what samples show of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..ir import Graph
+from .equalization.bias_absorption import Shifts
+from .equalization.cross_layer import Exponents
+from .ranges.calibration import Calibration
+from .ranges.range_search import fixed_ranges
+from .scheme.options import Options, Range
+from .scheme.plan import Plan
+
+
+@dataclass(frozen=True)
+class FloatSource:
+    """A float graph to quantize, with scaled channels and shifted biases, and its calibration;
+    `wide` are its min-max ranges."""
+
+    floats: Graph
+    calibration: Calibration
+    exponents: Exponents
+    shifts: Shifts
+    wide: dict[str, Range]
+
+    @staticmethod
+    def of(
+        floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
+    ) -> FloatSource:
+        wide = fixed_ranges(calibration, "minmax")
+        return FloatSource(floats, calibration, exponents, shifts, wide)
+
+    def plan(self, options: Options) -> Plan:
+        """The plan by these options, with this source's means if any are wanted."""
+        means = self.calibration.means() if options.means else {}
+        seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
+        return Plan(self.floats, self.wide, replace(options, means=means), seen)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from ...toolkit.device.backend import Findings, Setting, Settings, Table
 from .bench import bench_on_fpga
+from .boards import board_of
 from .build import build_for_fpga
 from .config import SIZES, Config
 from .estimate import Estimate
+from .explore import FILLED, Exploration, explore
 from .opencl import OpenClSession, devices
 
 
@@ -61,6 +63,10 @@ class _Backend:
             ),
         )
 
+    def explore(self, model: str | Path, board: str) -> Findings:
+        found = explore(model, board)
+        return Findings(found.to_json(), (_space(found), _slowest(found)), _choice(found, model))
+
     def build(
         self, model: str | Path, output: str | Path, settings: Settings, *, force: bool
     ) -> Findings:
@@ -79,6 +85,58 @@ class _Backend:
             ),
             done.kept,
         )
+
+
+def _space(found: Exploration) -> Table:
+    family = board_of(found.board).family
+    columns = (
+        ">vec", ">lanes", f">{family.multiplier}", f">{family.memory}", ">est. cycles", ">ms",
+        "mostly bound by",
+    )  # fmt: skip
+    rows = [
+        (
+            str(p.vec),
+            str(p.lanes),
+            f"{p.multipliers:,} ({p.multipliers / found.multipliers:.0%})",
+            f"{p.memories:,} ({p.memories / found.memories:.0%})",
+            f"{p.cycles:,}",
+            f"{p.milliseconds:.3f}",
+            p.bound,
+        )
+        for p in found.front()
+    ]
+    title = f"{found.title}, {found.clock_hz / 1e6:.0f} MHz assumed: the fastest for their size"
+    return Table(title, columns, rows)
+
+
+def _slowest(found: Exploration) -> Table:
+    best = found.best
+    columns = ("~name", "operator", ">est. cycles", ">share", "bound by", ">bytes moved",
+               ">MACs per cycle", "on the host because")  # fmt: skip
+    rows = [
+        (
+            layer.name,
+            layer.operator,
+            f"{layer.cycles:,}" if layer.cycles else "",
+            f"{layer.cycles / best.cycles:.0%}" if layer.cycles else "",
+            layer.bound,
+            f"{layer.bytes:,}" if layer.bytes else "",
+            f"{layer.macs_per_cycle:.1f}" if layer.cycles else "",
+            layer.host,
+        )
+        for layer in best.layers
+    ]
+    return Table(f"{best.vec} x {best.lanes}, the fastest that fits", columns, rows)
+
+
+def _choice(found: Exploration, model: str | Path) -> tuple[str, ...]:
+    best, fit = found.best, sum(p.fits for p in found.points)
+    return (
+        f"{fit} of {len(found.points)} sizes fit into {FILLED:.0%} of the board",
+        f"Memory: {found.bandwidth / 1e9:.1f} GB/s. Figures: {found.source}",
+        f"Estimates, see docs/deploy-fpga.md. Next: edgekit build {model} --target fpga_opencl "
+        f"--set vec={best.vec} --set lanes={best.lanes} -o DIR",
+    )
 
 
 def _cycles(title: str, found: Estimate) -> Table:

@@ -67,6 +67,16 @@ class Config:
             taps=max(16, vec),
         )
 
+    def buffers(self) -> dict[str, int]:
+        """Bytes on chip."""
+        link = 2 * self.word + self.vec * self.lanes + (12 + 4 + 2) * self.lanes
+        return {
+            "lines": self.line_words * self.word,
+            "weights": self.weight_words * self.vec * self.lanes,
+            "pool": self.pool_words * self.lanes,
+            "links": self.depth * link,
+        }
+
     def options(self, channels: bool) -> str:
         """The compiler's options for an emulator: the macros, and channels if it has them."""
         macros = {**self.macros(), "EK_DEPTH": EMULATED_DEPTH}

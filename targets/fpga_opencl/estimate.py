@@ -11,12 +11,12 @@ from typing import Any
 
 from ...toolkit.format.describe import macs
 from ...toolkit.format.model import EdgeModel
+from .boards import INTEL
 from .config import Config
 from .loops import loops_of
 
 FILL_CYCLES = 200
 """From a layer's first word read to its first byte written, beside what the loops count."""
-M20K_BITS = 20480
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,12 @@ class Estimate:
 def resources(c: Config) -> Resources:
     """DSP blocks: int8 products two a block; per lane two blocks for each of the 64-bit products of
     requant and pool, and two for the products of Add."""
-    buffers = {
-        "lines": c.line_words * c.word,
-        "weights": c.weight_words * c.vec * c.lanes,
-        "pool": c.pool_words * c.lanes,
-        "links": c.depth
-        * (2 * c.word + c.vec * c.lanes + 12 * c.lanes + 4 * c.lanes + 2 * c.lanes),
-    }
-    bits = {name: size * 8 for name, size in buffers.items()}
+    bits = [size * 8 for size in c.buffers().values()]
     return Resources(
         macs_per_cycle=c.vec * c.lanes,
-        dsp_blocks=-(-c.vec * c.lanes // 2) + 6 * c.lanes,
-        memory_bits=sum(bits.values()),
-        m20k_blocks=sum(-(-b // M20K_BITS) for b in bits.values()),
+        dsp_blocks=INTEL.multipliers(c),
+        memory_bits=sum(bits),
+        m20k_blocks=INTEL.memories(c),
     )
 
 

@@ -23,6 +23,12 @@ from .output import findings, kib, people, print_json, table
 )
 @device_option
 @click.option("--kernels", default="", help="Kernel table. [default: the best one]")
+@click.option(
+    "--explore",
+    is_flag=True,
+    help="Accelerators: estimate every size of theirs for --board, without running the model.",
+)
+@click.option("--board", metavar="BOARD", help="Board to --explore; a wrong name lists all.")
 @settings_option
 @json_option
 def bench(
@@ -30,6 +36,8 @@ def bench(
     target: str,
     cpu: str | None,
     kernels: str,
+    explore: bool,
+    board: str | None,
     settings: dict[str, str],
     as_json: bool,
 ) -> None:
@@ -39,6 +47,9 @@ def bench(
     where operators run and which tensors are transferred. With serial:PATH[@BAUD], shows cycles
     of a board.
     """
+    if explore or board:
+        _explore(model, target, board, explore and not (cpu or kernels or settings), as_json)
+        return
     if target.startswith(PREFIX):
         if cpu or kernels or settings:
             raise UserError("--cpu, --kernels and --set are not for boards")
@@ -82,6 +93,17 @@ def bench(
         f"flash: runtime {kib(flash)} (of it compiler's and C library {kib(library)}), "
         f"model {kib(cost.flash['model'])}"
     )
+
+
+def _explore(model: Path, target: str, board: str | None, plain: bool, as_json: bool) -> None:
+    if not plain or not board:
+        raise UserError(
+            "--explore needs --board, --board needs --explore; no other options go along"
+        )
+    backend = None if target.startswith(PREFIX) else backend_of(load_target(target))
+    if backend is None:
+        raise UserError(f"--explore: {target} is no accelerator with sizes to choose")
+    findings(backend.explore(model, board), as_json)
 
 
 def _tell_cycles(model: Path, target: str, as_json: bool) -> None:

@@ -82,6 +82,9 @@ class Backend(Protocol):
     def bench(self, model: str | Path, device: str | None, settings: Settings) -> Findings:
         """One inference on a device."""
 
+    def explore(self, model: str | Path, board: str) -> Findings:
+        """Estimates of every size that the accelerator may have on a board of that name."""
+
     def build(
         self, model: str | Path, output: str | Path, settings: Settings, *, force: bool
     ) -> Findings:

@@ -101,8 +101,9 @@ def _layers(name, folder):
 
     x = image = Value("x", TensorType(precision.activations, (1, 8, 8, 3)), quant=quant(1e-4))
     x = weighted("Conv2d", x, (32, 3, 3, 3), **sizes)
-    x = weighted("Conv2d", x, (21, 3, 3, 32), **sizes)  # sums beyond 256 products
-    x = weighted("Conv2d", x, (21, 3, 3, 1), **{**sizes, "stride": (2, 2), "groups": 21})
+    c = 72 if name == "huffman" else 21  # more than a block of channels
+    x = weighted("Conv2d", x, (c, 3, 3, 32), **sizes)  # sums beyond 256 products
+    x = weighted("Conv2d", x, (c, 3, 3, 1), **{**sizes, "stride": (2, 2), "groups": c})
     if wide:
         x = weighted("ConvTranspose2d", x, (8, 3, 2, 21), **sizes, output_shape=(4, 3))
         x = node("Reshape", [x], 1e-4, shape=(12, 8))

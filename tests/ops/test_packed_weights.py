@@ -79,6 +79,11 @@ CONVOLUTIONS = {
     "narrow": ((1, 12, 11, 6), (7, 5, 3, 6), {"pads": (2, 1, 2, 1), "act_min": 0.0}),
     "depthwise": ((2, 9, 8, 19), (19, 3, 3, 1), {"groups": 19, "pads": (1, 1, 1, 1)}),
     "depthwise 5x5": ((1, 9, 9, 64), (64, 5, 5, 1), {"groups": 64, "stride": (2, 2)}),
+    "depthwise in blocks": (
+        (2, 5, 6, 300),
+        (300, 3, 3, 1),
+        {"groups": 300, "pads": (1, 1, 1, 1)},
+    ),
     "depthwise apart": (
         (1, 9, 7, 5),
         (5, 3, 3, 1),

@@ -85,10 +85,10 @@ def _uses(node: Node) -> int:
 
 def _coded(node: Node) -> tuple[Storage, int]:
     weights, depthwise = file_weights(node), _is_depthwise(node)
-    count = len(weights) if depthwise else weights[0].size
     whole = is_a(node, Conv2d) and not depthwise
     least = LEAST_CHANNELS if whole else LEAST_OF_OTHERS
-    storage = Storage("Huffman", default_group(count, least))
+    group = default_group(weights[0].size, least, depthwise=depthwise)
+    storage = Storage("Huffman", group)
     return storage, _bytes(node, storage)
 
 

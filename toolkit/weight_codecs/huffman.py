@@ -1,4 +1,4 @@
-"""Weights in a canonical Huffman code of at most 63 symbols and an escape, in blocks of rows.
+"""Weights in a canonical Huffman code of at most 63 symbols and an escape, in blocks of channels.
 
 Codes are at most 8 bits long (package-merge: Larmore and Hirschberg 1990, doi:10.1145/79147.79150),
 so that a table of 256 entries decodes them. runtime_c/src/weights/huffman.c has the layout.
@@ -13,7 +13,9 @@ from ._codec import Encoded, Storage
 
 LONGEST, SYMBOLS = 8, 63
 BLOCK = 1024
-"""Weights of a block of rows, about: as many as kernels have decoded at a time."""
+"""Weights of a block of channels, about."""
+BLOCK_OF_TAPS = 288
+"""Those of depthwise convolutions, which are decoded block by block: they are wide once packed."""
 RARE = (0, 1, 2, 4, 8, 16, 32)
 """Symbols that occur no more often are behind the escape: each is tried."""
 
@@ -24,23 +26,25 @@ class Huffman:
     """Any int8 weights; the fewer and the less even their values, the fewer bytes."""
 
     def encode(self, w: NDArray[np.int8], storage: Storage, depthwise: bool) -> Encoded:
-        rows = np.ascontiguousarray(w.T if depthwise else w)
-        group = storage.group or default_group(rows.shape[1])
-        low, lengths = _best_code(rows)
+        group = storage.group or default_group(w.shape[1], depthwise=depthwise)
+        low, lengths = _best_code(w)
         codes = _codes(lengths)
-        at = rows.astype(np.int64) - low
+        at = w.astype(np.int64) - low
         known = (at >= 0) & (at < len(lengths) - 1)
         at = np.where(known, at, len(lengths) - 1)
         at[lengths[at] == 0] = len(lengths) - 1
         escaped = at == len(lengths) - 1
-        value = np.where(escaped, codes[at] << 8 | rows.view(np.uint8), codes[at])
+        value = np.where(escaped, codes[at] << 8 | w.view(np.uint8), codes[at])
         bits = lengths[at] + 8 * escaped
         parts = [
-            _bytes(value[i : i + group].ravel(), bits[i : i + group].ravel())
-            for i in range(0, len(rows), group)
+            _bytes(
+                _in_order(value[i : i + group], depthwise),
+                _in_order(bits[i : i + group], depthwise),
+            )
+            for i in range(0, len(w), group)
         ]
         if max(len(part) for part in parts) > 0xFFFF:
-            raise ValueError(f"{group} rows of {rows.shape[1]} weights do not fit a block")
+            raise ValueError(f"{group} channels of {w.shape[1]} weights do not fit a block")
         head = np.array([low & 255, len(lengths) - 1, lengths[-1]], np.uint8)
         pairs = np.append(lengths[:-1], np.zeros(len(lengths[:-1]) % 2, np.int64)).reshape(-1, 2)
         sizes = np.array([len(part) for part in parts], "<u2").view(np.uint8)
@@ -56,19 +60,20 @@ class Huffman:
         shape: tuple[int, int],
         depthwise: bool,
     ) -> NDArray[np.int8]:
-        rows, count = shape[::-1] if depthwise else shape
+        n, k = shape
         low, many, escape = np.frombuffer(blob, np.uint8, 3, auxiliary)
         packed = np.frombuffer(blob, np.uint8, -(-int(many) // 2), auxiliary + 3)
         lengths = np.stack([packed & 15, packed >> 4], -1).ravel()[:many].astype(np.int64)
         lengths = np.append(lengths, int(escape))
         table = _table(lengths)
-        sizes = np.frombuffer(blob, "<u2", -(-rows // group), auxiliary + 3 + len(packed))
-        out, at = np.empty((rows, count), np.int8), weights
+        sizes = np.frombuffer(blob, "<u2", -(-n // group), auxiliary + 3 + len(packed))
+        out, at = np.empty((n, k), np.int8), weights
         for i, size in enumerate(map(int, sizes)):
             block = out[i * group : (i + 1) * group]
-            block[:] = _decoded(blob[at : at + size], table, lengths, int(low), block.shape)
+            flat = _decoded(blob[at : at + size], table, lengths, int(low), block.size)
+            block[:] = flat.reshape(block.shape, order="F" if depthwise else "C")
             at += size
-        return out.T if depthwise else out
+        return out
 
 
 def code_bits(w: NDArray[np.int8]) -> NDArray[np.float64]:
@@ -82,9 +87,14 @@ def code_bits(w: NDArray[np.int8]) -> NDArray[np.float64]:
     return bits
 
 
-def default_group(count: int, least: int = 4) -> int:
-    """Rows of `count` weights in a block: a multiple of 4, as kernels have them decoded."""
-    return max(least, BLOCK // count // 4 * 4)
+def default_group(count: int, least: int = 4, *, depthwise: bool = False) -> int:
+    """Channels of `count` weights in a block: a multiple of 4, as kernels have them decoded."""
+    return max(least, (BLOCK_OF_TAPS if depthwise else BLOCK) // count // 4 * 4)
+
+
+def _in_order(block: Ints, depthwise: bool) -> Ints:
+    """Those of a block, [channels, k], as they follow one another."""
+    return (block.T if depthwise else block).ravel()
 
 
 def _best_code(w: NDArray[np.int8]) -> tuple[int, Ints]:
@@ -150,12 +160,10 @@ def _bytes(values: Ints, bits: Ints) -> NDArray[np.uint8]:
     return np.packbits((values[which] >> back & 1).astype(np.uint8))
 
 
-def _decoded(
-    data: bytes, table: list[int], lengths: Ints, low: int, shape: tuple[int, ...]
-) -> NDArray[np.int8]:
+def _decoded(data: bytes, table: list[int], lengths: Ints, low: int, many: int) -> NDArray[np.int8]:
     """The weights of a block; zeros follow its end."""
     value, at = int.from_bytes(data + bytes(2), "big"), 8 * len(data) + 16
-    many, out = shape[0] * shape[1], bytearray()
+    out = bytearray()
     sizes, escape = lengths.tolist(), len(lengths) - 1
     for _ in range(many):
         symbol = table[value >> (at - 8) & 255 if at >= 8 else 0]
@@ -165,4 +173,4 @@ def _decoded(
             out.append((value >> at if at >= 0 else value << -at) & 255)
         else:
             out.append((low + symbol) & 255)
-    return np.frombuffer(bytes(out), np.int8).reshape(shape)
+    return np.frombuffer(bytes(out), np.int8)

@@ -14,7 +14,14 @@ uint32_t EK_TYPED(ek_block)(const ek_kernels *kernels, const ek_codec *codec, ui
 uint64_t EK_TYPED(ek_block_scratch)(const ek_kernels *kernels, const ek_codec *codec, uint64_t k, uint32_t least);
 
 /* Points g at the weights of its g->n channels, at most `block`, the first of which is channel `first`. */
-void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, const ek_coded *w, size_t first, uint32_t block,
+void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, ek_coded *w, size_t first, uint32_t block,
                              uint8_t *scratch);
+
+#ifdef EK_CODEC_STREAMS
+/* The same of weights at blob offset `weights`, from channel next->channel on, which advances. Scratch is behind it:
+ * operators then hold less on the stack. */
+void EK_TYPED(ek_block_load_next)(ek_gemm *g, const ek_node *node, uint32_t weights, const ek_fmt_codec *codec,
+                                  uint32_t block, ek_coded_next *next);
+#endif
 
 #endif

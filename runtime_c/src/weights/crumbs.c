@@ -19,7 +19,7 @@ static inline int32_t crumb_at(const uint8_t *row, size_t i)
     return (bits ^ 2) - 2;
 }
 
-static void crumbs_unpack(int8_t *to, const ek_coded *w, size_t first, size_t n)
+static void crumbs_unpack(int8_t *to, ek_coded *w, size_t first, size_t n)
 {
     const size_t k = w->k, group = w->group ? w->group : k, groups = ek_w4_groups(k, w->group);
     for (size_t j = first; j < first + n; j++) {
@@ -33,7 +33,7 @@ static void crumbs_unpack(int8_t *to, const ek_coded *w, size_t first, size_t n)
     }
 }
 
-static void crumbs_unpack_taps(int8_t *to, const ek_coded *w, size_t n)
+static void crumbs_unpack_taps(int8_t *to, ek_coded *w, size_t n)
 {
     const size_t groups = ek_w4_groups(w->k, w->group);
     const uint8_t *row = w->data;

@@ -1,11 +1,19 @@
 /* Weights in a canonical Huffman code. Auxiliary: the first symbol, int8; how many follow one another from it, 1 to
  * 63; the bits, up to 8, of the escape, behind which a weight is 8 bits; those of each symbol, two a byte, the lower
- * first, 0 for none; the bytes of each block of `group` rows, uint16. Codes go by their length, then by symbol, the
- * escape last, the highest bit first. Any bits are weights, so that nothing but the code and the bytes is proved. */
+ * first, 0 for none; the bytes of each block of `group` channels, uint16. A block has its channels one after another;
+ * of a depthwise convolution, its taps, each of all channels of the block. Codes go by their length, then by symbol,
+ * the escape last, the highest bit first. Any bits are weights, so that nothing but the code and the bytes is proved.
+ */
 #include "codec.h"
 #include "ops/heavy_checks.h"
 
-enum { HUFFMAN_HEAD = 3, HUFFMAN_BITS = 8, HUFFMAN_TABLE = 1 << HUFFMAN_BITS, HUFFMAN_SYMBOLS = 63, ESCAPE_FLAG = 128 };
+enum {
+    HUFFMAN_HEAD = 3,
+    HUFFMAN_BITS = 8,
+    HUFFMAN_TABLE = 1 << HUFFMAN_BITS,
+    HUFFMAN_SYMBOLS = 63,
+    ESCAPE_FLAG = 1 << 12
+};
 
 /* Of symbol s of a header, or of the escape, which comes behind the last. */
 static uint32_t huffman_length(const uint8_t *head, uint32_t s)
@@ -37,12 +45,12 @@ static bool is_complete(const uint8_t *head)
 
 static bool huffman_check(const ek_node *node, uint32_t weights, const ek_fmt_codec *codec, const ek_coded_size *s)
 {
-    if (s->k > UINT32_MAX || s->rows > UINT32_MAX || ek_mul64(s->rows, s->count) >= UINT64_C(1) << 30) return false;
+    if (s->k > UINT32_MAX || s->n > UINT32_MAX || ek_mul64(s->rows, s->count) >= UINT64_C(1) << 30) return false;
     if (!codec->group || codec->group % 4 || codec->auxiliary == EK_NO_BLOB) return false;
     if (!ek_check_blob(node, codec->auxiliary, HUFFMAN_HEAD, 1)) return false;
     const uint8_t *head = ek_blob(node, codec->auxiliary);
     if (!head[1] || head[1] > HUFFMAN_SYMBOLS) return false;
-    const uint32_t rows = (uint32_t)s->rows, blocks = rows / codec->group + (rows % codec->group != 0);
+    const uint32_t n = (uint32_t)s->n, blocks = n / codec->group + (n % codec->group != 0);
     const uint64_t bytes = (uint64_t)(huffman_blocks(head) - head) + UINT64_C(2) * blocks;
     if (!ek_check_blob(node, codec->auxiliary, bytes, 1) || !is_complete(head)) return false;
     uint64_t total = 0;
@@ -50,7 +58,7 @@ static bool huffman_check(const ek_node *node, uint32_t weights, const ek_fmt_co
     return ek_check_blob(node, weights, total, 1);
 }
 
-/* What each byte begins with: the symbol in the upper half, then whether it is the escape, then the length. */
+/* What each byte begins with: the symbol in the lower half, above it the length, 16 more for the escape. */
 static void make_table(uint16_t *table, const uint8_t *head)
 {
     uint32_t next[HUFFMAN_BITS + 2] = { 0 };
@@ -61,66 +69,117 @@ static void make_table(uint16_t *table, const uint8_t *head)
     for (uint32_t i = 1; i < HUFFMAN_BITS + 2; i++) next[i] += next[i - 1];
     for (uint32_t s = 0; s <= head[1]; s++) {
         const uint32_t length = huffman_length(head, s), symbol = (head[0] + s) & 255;
-        const uint32_t entry = symbol << 8 | (s == head[1] ? ESCAPE_FLAG : 0) | length;
         if (!length) continue;
-        for (uint32_t i = (uint32_t)HUFFMAN_TABLE >> length; i; i--) table[next[length]++] = (uint16_t)entry;
+        const uint16_t entry = (uint16_t)(symbol | length << 8 | (s == head[1] ? ESCAPE_FLAG : 0));
+        uint16_t *at = table + next[length], *const end = at + ((uint32_t)HUFFMAN_TABLE >> length);
+        next[length] += (uint32_t)HUFFMAN_TABLE >> length;
+        while (at < end) *at++ = entry;
     }
 }
 
-/* Bits of a block, the next one highest; zeros behind its end. */
+/* The bits of a block, the first ones highest: `bit` of them are read. */
 typedef struct ek_code_bits {
-    const uint8_t *at, *end;
-    uint32_t bits, have;
+    const uint8_t *data;
+    uint32_t bytes, bit;
 } ek_code_bits;
 
+/* Zeros are behind the end. */
+static uint32_t bits_near_end(const ek_code_bits *from)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = from->bit / 8, end = i + 4; i < end; i++)
+        bits = bits << 8 | (i < from->bytes ? from->data[i] : 0u);
+    return bits << from->bit % 8;
+}
+
+/* One weight, which may be behind the escape. */
+static int8_t decode_weight(ek_code_bits *from, const uint16_t *table)
+{
+    const uint32_t bits = bits_near_end(from), entry = table[bits >> 24], length = entry >> 8 & 15;
+    from->bit += length;
+    if (!(entry & ESCAPE_FLAG)) return (int8_t)(uint8_t)entry;
+    from->bit += 8;
+    return (int8_t)(uint8_t)((bits << length) >> 24);
+}
+
+/* Three weights of one load at a time: their codes are in 24 bits, and 25 are left of a word in which they begin at
+ * any bit of the first byte. Those behind the escape, and the last ones of a block, go one by one. */
 static void decode_run(int8_t *to, size_t many, ek_code_bits *from, const uint16_t *table)
 {
-    ek_code_bits b = *from;
-    for (const int8_t *const last = to + many; to < last; to++) {
-        for (; b.have < 16; b.have += 8) b.bits |= (uint32_t)(b.at < b.end ? *b.at++ : 0) << (24 - b.have);
-        uint32_t entry = table[b.bits >> 24];
-        const uint32_t length = entry & 15;
-        b.bits <<= length;
-        b.have -= length;
-        if (entry & ESCAPE_FLAG) {
-            entry = b.bits >> 16;
-            b.bits <<= 8;
-            b.have -= 8;
+    const uint8_t *const data = from->data;
+    const uint32_t safe = from->bytes < 4 ? 0 : 8 * (from->bytes - 3); /* from this bit on, loads are not */
+    uint32_t bit = from->bit;
+    for (;;) {
+        for (; many >= 3 && bit < safe; many -= 3, to += 3) {
+            const uint8_t *const p = data + bit / 8;
+            const uint32_t word = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+            const uint32_t x = word << bit % 8, a = table[x >> 24], a_length = a >> 8;
+            const uint32_t y = x << a_length, b = table[y >> 24], b_length = b >> 8;
+            const uint32_t c = table[y << b_length >> 24];
+            if ((a | b | c) & ESCAPE_FLAG) break;
+            to[0] = (int8_t)(uint8_t)a;
+            to[1] = (int8_t)(uint8_t)b;
+            to[2] = (int8_t)(uint8_t)c;
+            bit += a_length + b_length + (c >> 8);
         }
-        *to = (int8_t)(entry >> 8);
+        from->bit = bit;
+        if (!many) return;
+        *to++ = decode_weight(from, table);
+        many--;
+        bit = from->bit;
     }
-    *from = b;
 }
 
-/* Rows [first, first + n) of `count`. */
-static void decode_rows(int8_t *to, const ek_coded *w, size_t first, size_t n, size_t count)
+static ek_code_bits bits_of(const ek_coded *w)
+{
+    const ek_coded_next *next = &w->next;
+    return (ek_code_bits){ next->at, block_bytes(huffman_blocks(w->auxiliary), next->block), next->bit };
+}
+
+static void to_next_block(ek_coded *w, uint32_t bytes)
+{
+    w->next = (ek_coded_next){ .at = w->next.at + bytes, .block = w->next.block + 1, .left = w->group };
+}
+
+static void start(ek_coded *w, size_t first, uint16_t *table)
+{
+    make_table(table, w->auxiliary);
+    if (!first) w->next = (ek_coded_next){ .at = w->data, .left = w->group };
+}
+
+static void huffman_unpack(int8_t *to, ek_coded *w, size_t first, size_t n)
 {
     uint16_t table[HUFFMAN_TABLE];
-    const uint8_t *blocks = huffman_blocks(w->auxiliary), *at = w->data;
-    size_t block = 0, skip = first;
-    make_table(table, w->auxiliary);
-    for (; skip >= w->group; skip -= w->group) at += block_bytes(blocks, block++);
-    for (size_t rows; n; n -= rows, skip = 0) {
-        const uint8_t *end = at + block_bytes(blocks, block++);
-        ek_code_bits bits = { .at = at, .end = end };
-        for (size_t i = 0; i < skip; i++) decode_run(to, count, &bits, table);
-        rows = w->group - skip < n ? w->group - skip : n;
-        decode_run(to, rows * count, &bits, table);
-        to += rows * count;
-        at = end;
+    start(w, first, table);
+    for (size_t now; n; n -= now, to += now * w->k) {
+        ek_code_bits bits = bits_of(w);
+        now = w->next.left < n ? w->next.left : n;
+        decode_run(to, now * w->k, &bits, table);
+        w->next.bit = bits.bit;
+        w->next.left -= (uint32_t)now;
+        if (!w->next.left) to_next_block(w, bits.bytes);
     }
 }
 
-static void huffman_unpack(int8_t *to, const ek_coded *w, size_t first, size_t n)
+static void huffman_unpack_blocks(int8_t *to, ek_coded *w, size_t first, size_t n)
 {
-    decode_rows(to, w, first, n, w->k);
+    uint16_t table[HUFFMAN_TABLE];
+    start(w, first, table);
+    for (size_t done = 0, now; done < n; done += now) {
+        ek_code_bits bits = bits_of(w);
+        now = w->group < n - done ? w->group : n - done;
+        for (size_t t = 0; t < w->k; t++) decode_run(to + t * n + done, now, &bits, table);
+        to_next_block(w, bits.bytes);
+    }
 }
 
-static void huffman_unpack_taps(int8_t *to, const ek_coded *w, size_t n)
+static void huffman_unpack_taps(int8_t *to, ek_coded *w, size_t n)
 {
-    decode_rows(to, w, 0, w->k, n);
+    huffman_unpack_blocks(to, w, 0, n);
 }
 
-const ek_codec ek_codec_huffman = {
-    .id = EK_WEIGHT_CODEC_HUFFMAN, .check = huffman_check, .unpack = huffman_unpack, .unpack_taps = huffman_unpack_taps
-};
+const ek_codec ek_codec_huffman = { .id = EK_WEIGHT_CODEC_HUFFMAN,
+                                    .check = huffman_check,
+                                    .unpack = huffman_unpack,
+                                    .unpack_taps = huffman_unpack_taps,
+                                    .unpack_blocks = huffman_unpack_blocks };

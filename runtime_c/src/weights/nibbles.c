@@ -31,7 +31,7 @@ int8_t *ek_w4_unpack_run(int8_t *to, const uint8_t *row, size_t i, size_t end, i
     return to;
 }
 
-static void unpack(int8_t *to, const ek_coded *coded, size_t first, size_t n)
+static void unpack(int8_t *to, ek_coded *coded, size_t first, size_t n)
 {
     const ek_w4 w = channels_from(coded, first);
     const size_t k = w.k, group = w.group ? w.group : k, groups = ek_w4_groups(k, w.group);
@@ -44,7 +44,7 @@ static void unpack(int8_t *to, const ek_coded *coded, size_t first, size_t n)
     }
 }
 
-static void unpack_taps(int8_t *to, const ek_coded *w, size_t n)
+static void unpack_taps(int8_t *to, ek_coded *w, size_t n)
 {
     const size_t groups = ek_w4_groups(w->k, w->group);
     const uint8_t *row = w->data;

@@ -24,25 +24,33 @@ size_t ek_dsp_packed_gemm_s8(uint32_t n, uint32_t k)
     return (pairs * fours(k) * 8 + PAST_THE_END + 15) / 16 * 16;
 }
 
-static uint32_t half(const int8_t *b, const int8_t *a, uint32_t i, uint32_t k)
-{
-    const uint32_t low = (uint32_t)((i < k ? b[i] : 0) + 128);
-    return low | (uint32_t)(uint8_t)(a && i < k ? a[i] : 0) << 8;
-}
-
 void ek_dsp_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
 {
     uint8_t *to = packed;
     (void)bias;
-    memset(packed, 0, ek_dsp_packed_gemm_s8(n, k));
-    for (uint32_t j = 0; j < n; j += 2) {
-        const int8_t *b = weights + (size_t)j * k, *a = j + 1 < n ? b + k : NULL;
-        for (uint32_t i = 0; i < k; i += 4)
-            for (uint32_t odd = 0; odd < 2; odd++, to += 4) {
-                const uint32_t word = half(b, a, i + odd, k) | half(b, a, i + odd + 2, k) << 16;
-                memcpy(to, &word, 4);
+    for (uint32_t j = 0; j < n; j += 2, weights += k) {
+        const size_t other = j + 1 < n ? k : 0; /* without one the pair's second channel is zeros */
+        const uint32_t there = j + 1 < n ? UINT32_MAX : 0;
+        for (uint32_t left = k, now; left; left -= now, weights += now, to += 8) {
+            uint32_t b = 0, a = 0;
+            now = 4;
+            if (left >= 4) {
+                memcpy(&b, weights, 4);
+                memcpy(&a, weights + other, 4);
+            } else {
+                now = left;
+                memcpy(&b, weights, now);
+                memcpy(&a, weights + other, now);
             }
+            a &= there;
+            b ^= 0x80808080;
+            const uint32_t even = (b & 0x00ff00ff) | (a & 0x00ff00ff) << 8;
+            const uint32_t odd = (b >> 8 & 0x00ff00ff) | (a & 0xff00ff00);
+            memcpy(to, &even, 4);
+            memcpy(to + 4, &odd, 4);
+        }
     }
+    memset(to, 0, PAST_THE_END);
 }
 
 /* Behind the last pair of int16's weights lies what the last step of one row reads. */

@@ -13,9 +13,8 @@ void ek_m0_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias
 {
     uint8_t *to = packed;
     (void)bias;
-    memset(packed, 128, ek_m0_packed_gemm_s8(n, k));
-    for (uint32_t first = 0; first < n; first += 4)
+    for (uint32_t first = 0; first < n; first += 4, weights += 4 * (size_t)k)
         for (uint32_t i = 0; i < k; i++, to += 4)
-            for (uint32_t j = 0; j < 4 && first + j < n; j++)
-                to[j] = (uint8_t)(weights[(size_t)(first + j) * k + i] + 128);
+            for (uint32_t j = 0; j < 4; j++) to[j] = (uint8_t)(first + j < n ? weights[(size_t)j * k + i] + 128 : 128);
+    memset(to, 128, (size_t)((uint8_t *)packed + ek_m0_packed_gemm_s8(n, k) - to));
 }

@@ -10,15 +10,18 @@ size_t ek_mve_packed_gemm_s8(uint32_t n, uint32_t k)
 
 void ek_mve_pack_gemm_s8(void *packed, const int8_t *weights, const int32_t *bias, uint32_t n, uint32_t k)
 {
-    const size_t bytes = ek_mve_gemm_block(k), biases = bytes - EK_MVE_COLUMNS * sizeof(int32_t);
-    memset(packed, 0, ek_mve_packed_gemm_s8(n, k));
-    for (uint32_t j = 0; j < n; j++) {
-        uint8_t *const block = (uint8_t *)packed + j / EK_MVE_COLUMNS * bytes;
-        const uint32_t column = j % EK_MVE_COLUMNS;
+    uint8_t *to = packed;
+    for (uint32_t left = n, now; left; left -= now, weights += (size_t)now * k, bias += now) {
+        now = left < EK_MVE_COLUMNS ? left : EK_MVE_COLUMNS;
         for (uint32_t i = 0; i < k; i += EK_MVE_DEPTH)
-            memcpy(block + (size_t)i * EK_MVE_COLUMNS + column * EK_MVE_DEPTH, weights + (size_t)j * k + i,
-                   k - i < EK_MVE_DEPTH ? k - i : EK_MVE_DEPTH);
-        memcpy(block + biases + column * sizeof(int32_t), bias + j, sizeof(int32_t));
+            for (uint32_t j = 0; j < EK_MVE_COLUMNS; j++, to += EK_MVE_DEPTH) {
+                const uint32_t some = k - i < EK_MVE_DEPTH ? k - i : EK_MVE_DEPTH;
+                memset(to, 0, EK_MVE_DEPTH);
+                if (j < now) memcpy(to, weights + (size_t)j * k + i, some);
+            }
+        memset(to, 0, EK_MVE_COLUMNS * sizeof(int32_t));
+        memcpy(to, bias, now * sizeof(int32_t));
+        to += EK_MVE_COLUMNS * sizeof(int32_t);
     }
 }
 

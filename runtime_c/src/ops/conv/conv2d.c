@@ -60,7 +60,11 @@ static uint64_t conv2d_scratch(const ek_node *node)
     if (ek_is_coded(&p->codec)) {
         const ek_codec *codec = ek_codec_of(node, p->codec.id);
         const uint64_t k = ek_conv_k(&p->geometry);
-        return ek_add64(ek_align16(plain), EK_TYPED(ek_block_scratch)(node->kernels, codec, k, EK_BLOCK_CONV_CHANNELS));
+        uint64_t room = EK_TYPED(ek_block_scratch)(node->kernels, codec, k, EK_BLOCK_CONV_CHANNELS);
+#ifdef EK_CODEC_STREAMS
+        room = ek_add64(room, EK_CODED_NEXT);
+#endif
+        return ek_add64(ek_align16(plain), room);
     }
 #endif
     return plain;
@@ -186,17 +190,39 @@ static inline void conv2d_pack(const ek_node *node, void *packed)
         conv2d_pack_plain(node, packed);
         return;
     }
-    const ek_coded w = conv2d_weights_of(node);
+    ek_coded w = conv2d_weights_of(node);
     int8_t *plain = (int8_t *)packed + conv2d_packed_plain(node);
     const ek_node n = ek_decoded(node, plain);
     w.codec->unpack(plain, &w, 0, p->geometry.out_c);
     if (ek_gemm_wants_packed(node->kernels)) conv2d_pack_plain(&n, packed);
 }
 
+#ifdef EK_CODEC_STREAMS
+static ek_status conv2d_run_blocks(const ek_node *node)
+{
+    const ek_fmt_conv2d *p = node->params;
+    const ek_fmt_conv_geometry *g = &p->geometry;
+    const uint32_t k = (uint32_t)ek_conv_k(g);
+    const uint32_t block = EK_TYPED(ek_block)(node->kernels, ek_codec_of(node, p->codec.id), k, EK_BLOCK_CONV_CHANNELS);
+    uint8_t *const room = (uint8_t *)node->scratch + ek_align16(conv2d_plain_scratch(g, node->kernels));
+    ek_coded_next *const next = (void *)room;
+    memset(next, 0, sizeof *next);
+    for (uint32_t group = 0; group < g->groups; group++) {
+        ek_gemm gemm = conv2d_product(node, group);
+        for (uint32_t first = 0, left = group_out(g); left; first += gemm.n, left -= gemm.n) {
+            gemm.n = left < block ? left : block;
+            EK_TYPED(ek_block_load_next)(&gemm, node, p->weights, &p->codec, block, next);
+            run_channels(node, group, first, &gemm);
+            ek_gemm_skip(&gemm, gemm.n);
+        }
+    }
+    return EK_OK;
+}
+#else
 static ek_status conv2d_run_blocks(const ek_node *node)
 {
     const ek_fmt_conv_geometry *g = conv2d_geometry_of(node);
-    const ek_coded w = conv2d_weights_of(node);
+    ek_coded w = conv2d_weights_of(node);
     const uint32_t block = EK_TYPED(ek_block)(node->kernels, w.codec, w.k, EK_BLOCK_CONV_CHANNELS);
     for (uint32_t group = 0; group < g->groups; group++) {
         ek_gemm gemm = conv2d_product(node, group);
@@ -210,6 +236,7 @@ static ek_status conv2d_run_blocks(const ek_node *node)
     }
     return EK_OK;
 }
+#endif
 
 static ek_status conv2d_run(const ek_node *node)
 {

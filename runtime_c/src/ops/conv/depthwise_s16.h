@@ -28,6 +28,14 @@ static inline void ek_depthwise_pack(const ek_kernels *kernels, void *packed, co
     kernels->pack_depthwise_s16(packed, d);
 }
 
+/* Goes to what belongs to later channels, but for the weights. */
+static inline void ek_depthwise_skip(ek_depthwise *d, size_t channels)
+{
+    d->requant.bias += channels;
+    d->requant.multiplier += channels;
+    d->requant.shift += channels;
+}
+
 static inline void ek_depthwise_run(const ek_kernels *kernels, ek_element *out, size_t out_step,
                                     const ek_element *const *taps, size_t in_step, size_t pixels, const ek_depthwise *d)
 {

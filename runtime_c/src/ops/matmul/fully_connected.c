@@ -93,7 +93,7 @@ static inline void fully_connected_pack(const ek_node *node, void *packed)
     const ek_fmt_fully_connected *p = node->params;
     ek_gemm gemm = fully_connected_product(node);
     if (ek_is_coded(&p->codec)) {
-        const ek_coded w = fully_connected_weights_of(node);
+        ek_coded w = fully_connected_weights_of(node);
         int8_t *plain = (int8_t *)packed + fully_connected_packed_plain(node);
         w.codec->unpack(plain, &w, 0, gemm.n);
         gemm.weights = plain;
@@ -105,7 +105,7 @@ static inline void fully_connected_pack(const ek_node *node, void *packed)
 static void run_rows(const ek_node *node, const ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
-    const ek_coded w = fully_connected_weights_of(node);
+    ek_coded w = fully_connected_weights_of(node);
     const ek_element *a = ek_in(node, 0);
     ek_element *out = ek_out(node, 0);
     for (uint32_t row = 0; row < p->rows; row++, a += p->k, out += p->n) ek_gemm_row(node->kernels, out, a, &w, gemm);
@@ -114,7 +114,7 @@ static void run_rows(const ek_node *node, const ek_gemm *gemm)
 static void fully_connected_run_blocks(const ek_node *node, ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
-    const ek_coded w = fully_connected_weights_of(node);
+    ek_coded w = fully_connected_weights_of(node);
     const uint32_t block = EK_TYPED(ek_block)(node->kernels, w.codec, p->k, EK_BLOCK_CHANNELS);
     for (uint32_t first = 0; first < p->n; first += gemm->n) {
         gemm->n = p->n - first < block ? p->n - first : block;

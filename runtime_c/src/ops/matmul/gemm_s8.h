@@ -41,6 +41,15 @@ static inline void ek_gemm_pack(const ek_kernels *kernels, void *packed, const e
     kernels->pack_gemm_s8(packed, g->weights, g->requant.bias, g->n, g->k);
 }
 
+#ifdef EK_CODEC_STREAMS
+/* Whether packing may write over weights that it has read, if they begin so far behind what it writes: 3 * k +
+ * EK_PACK_AHEAD bytes, less what n * k is short of the packed ones. */
+static inline bool ek_gemm_packs_in_place(const ek_kernels *kernels)
+{
+    return kernels->gemm_w4_block;
+}
+#endif
+
 static inline void ek_gemm_run(const ek_kernels *kernels, ek_element *out, size_t out_step, const void *a,
                                size_t a_step, size_t rows, const ek_gemm *g)
 {

@@ -11,6 +11,7 @@ from .toolkit.errors import UnsupportedError, UserError
 from .toolkit.hand_over import HandOver
 from .toolkit.inspection import Inspection, inspect
 from .toolkit.pipeline import Converted, Quantized, check, convert, quantize
+from .toolkit.preprocessing import FrontEnd, front_end
 from .toolkit.quantize import Budget, Decision
 from .toolkit.runtime import IoInfo, Session
 
@@ -19,6 +20,7 @@ __all__ = [
     "CalibrationError",
     "Converted",
     "Decision",
+    "FrontEnd",
     "HandOver",
     "ImageOptions",
     "Inspection",
@@ -31,6 +33,7 @@ __all__ = [
     "__version__",
     "check",
     "convert",
+    "front_end",
     "inspect",
     "quantize",
 ]

@@ -18,7 +18,7 @@ from .ranges import (
 )
 from .readers.arrays import load_array, load_arrays
 from .readers.images import scale_pixels
-from .specs import ImageOptions, InputSpec
+from .specs import ImageOptions, InputSpec, Sound
 
 __all__ = [
     "OBSERVERS",
@@ -30,6 +30,7 @@ __all__ = [
     "Range",
     "SampleSource",
     "Samples",
+    "Sound",
     "TensorStats",
     "array_shapes",
     "candidates",

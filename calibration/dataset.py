@@ -23,7 +23,7 @@ from .conform import check_names, conform
 from .errors import CalibrationError
 from .readers.reader import Request
 from .sources import Files, Parallel, Source, open_source
-from .specs import ImageOptions, InputSpec
+from .specs import ImageOptions, InputSpec, Sound
 
 Feed = dict[str, NDArray[Any]]
 
@@ -230,12 +230,13 @@ class Samples:
 def open_samples(
     source: SampleSource,
     specs: Sequence[InputSpec],
-    image: ImageOptions | None = None,
+    how: ImageOptions | Sound | None = None,
     limit: int | None = None,
     labels: str | None = None,
 ) -> Samples:
     """The samples of a source, for these inputs; the top of this module lists the sources.
 
+    `how` is how pictures or sounds become inputs; without, sounds are waveforms of its size.
     limit is the most feeds to give: from a folder, files spread evenly over it; from anything
     else, the first. Arrays that are no inputs, such as labels, are ignored; `labels` names the
     column of a .csv that has them (`load_labels`).
@@ -246,5 +247,7 @@ def open_samples(
         raise CalibrationError("the model has no inputs, so there is nothing to take samples for")
     if limit is not None and limit < 1:
         raise CalibrationError(f"limit is {limit}; it must be 1 or more, or None for all samples")
-    request = Request(tuple(specs), image or ImageOptions(), labels)
+    image = how if isinstance(how, ImageOptions) else ImageOptions()
+    sound = None if isinstance(how, ImageOptions) else how
+    request = Request(tuple(specs), image, labels, sound=sound)
     return Samples(open_source(source, request, limit), request, limit, source)

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import CalibrationError
 
@@ -106,3 +107,16 @@ class ImageOptions:
             f"'{self.layout}' (N, C, H, W or N, H, W, C with 1, 3 or 4 channels, or N, H, W); "
             "give another layout, or prepare the samples and save them as .npy"
         )
+
+
+class Sound(Protocol):
+    """How a sound becomes an input: mono int16 at `rate` a second, then `values` of that."""
+
+    @property
+    def rate(self) -> int: ...
+
+    def samples(self, spec: InputSpec) -> int:
+        """How many samples an input is made of. Raises CalibrationError if it is not of sound."""
+
+    def values(self, pcm: NDArray[np.int16], spec: InputSpec) -> NDArray[Any]:
+        """float32 of the spec's sample shape of int16 [samples]."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..calibration import CalibrationError, InputSpec, load_array, load_arrays, open_samples
 from ..calibration.readers.images import IMAGE
+from ..calibration.readers.sounds import WAV
 from .accuracy.compare import Runner
 from .device.session import session_on
 from .errors import UserError
@@ -19,7 +20,7 @@ from .evaluation.state_samples import begins
 from .files import check_writable, npz, read_file, write_atomically
 from .format.reader import read
 from .ir import Array
-from .preprocessing import Preprocessing
+from .preprocessing import Record, agreed
 from .progress import Progress, silent
 from .runtime import MAX_MEMORY, IoInfo, Session
 from .runtime.batches import join, split
@@ -74,7 +75,7 @@ def run(
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
     session = Session(model, kernels, max_memory, numbers=True)
     arrays = read_inputs(inputs, session.inputs, session.model.preprocessing)
-    feeds, batch = split(session.model.of_pixels(arrays), session.inputs)
+    feeds, batch = split(session.model.of_raw(arrays), session.inputs)
     runner: Runner = session
     if target is not None:
         runner = session_on(model, target, feeds, cpu, max_memory, settings, sequence=sequence)
@@ -118,19 +119,19 @@ def run(
 def read_inputs(
     specs: Sequence[str],
     wanted: Sequence[IoInfo],
-    made: Mapping[str, Preprocessing] | None = None,
+    made: Mapping[str, Record] | None = None,
 ) -> dict[str, Array]:
     """Arrays by input name. A bare .npy or picture serves a model with one input.
 
-    Pictures become what `made` says of the input. Raises UserError.
+    Pictures and sounds become what `made` says of the input. Raises UserError.
     """
     arrays: dict[str, Array] = {}
     for spec in specs:
         name, path = _split(spec, wanted)
-        if path.suffix.lower() in IMAGE.suffixes or path.is_dir():
+        if path.suffix.lower() in (*IMAGE.suffixes, *WAV.suffixes) or path.is_dir():
             name = name or (wanted[0].name if len(wanted) == 1 else "")
         if name in (made or {}) and not _holds_arrays(path):
-            arrays[name] = _of_pictures(path, next(io for io in wanted if io.name == name), made)
+            arrays[name] = _of_files(path, next(io for io in wanted if io.name == name), made)
             continue
         found = _load(path, {io.name for io in wanted})
         if isinstance(found, dict):
@@ -169,12 +170,13 @@ def _holds_arrays(path: Path) -> bool:
     return path.suffix.lower() in (".npz", ".npy")
 
 
-def _of_pictures(path: Path, io: IoInfo, made: Mapping[str, Preprocessing] | None) -> Array:
-    """The pictures of a file or folder as samples of an input."""
+def _of_files(path: Path, io: IoInfo, made: Mapping[str, Record] | None) -> Array:
+    """The pictures or sounds of a file or folder as samples of an input."""
     assert made is not None
+    how = agreed({io.name: made[io.name]}, None, str(path))
     spec = InputSpec(io.name, io.shape, io.onnx_dtype)
     try:
-        feeds = [feed[io.name] for feed in open_samples(path, [spec], made[io.name].image)]
+        feeds = [feed[io.name] for feed in open_samples(path, [spec], how)]
     except CalibrationError as why:
         raise UserError(str(why)) from why
     return feeds[0] if len(feeds) == 1 else np.concatenate(feeds)
@@ -192,9 +194,9 @@ def _load(path: Path, names: set[str]) -> Array | dict[str, Array]:
         raise UserError(str(why)) from why
     kind = next((kind for head, kind in _HEADS if data.startswith(head)), "not an .npz or .npy")
     raise UserError(
-        f"{path}: is {kind}; run takes .npz and .npy files, and pictures if the model was "
-        "calibrated with pictures. Prepare the sample as for calibration, and save it with "
-        "numpy.save"
+        f"{path}: is {kind}; run takes .npz and .npy files, and pictures or .wav if the model "
+        "was quantized for them (--preprocess). Prepare the sample as for calibration, and save "
+        "it with numpy.save"
     )
 
 

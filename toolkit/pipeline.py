@@ -52,7 +52,7 @@ from .model_files import (
     provenance_of,
 )
 from .onnx_import import input_names
-from .preprocessing import agreed, preprocessing_of
+from .preprocessing import FrontEnd, agreed, preprocessing_of
 from .progress import Progress, silent
 from .quantize import Decision, Keeper, as_given
 from .quantize.equalization.bias_absorption import absorbed
@@ -141,6 +141,7 @@ def check(
     metric: str | Path | MetricFunction | None = None,
     layers: bool = False,
     image: ImageOptions | None = None,
+    sound: FrontEnd | None = None,
     limit: int | None = None,
     sequence: int | None = None,
     kernels: str | None = None,
@@ -152,8 +153,8 @@ def check(
 ) -> Report:
     """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
 
-    `data` is as calibration samples are; arrays that are no inputs are passed over. Pictures are
-    made as the file says; `image` is for files that do not, and must not contradict it. `labels` is
+    `data` is as calibration samples are; arrays that are no inputs are passed over. Pictures and
+    sounds are made as the file says; `image` and `sound` must not contradict it. `labels` is
     the key of one class per sample, for top-1, or of what a named `metric` compares with, as
     `calibration.load_labels` has it; by default those that `calibration.find_labels` finds.
     `metric` is as for quantize, and adds what the file loses by it. `layers` adds the SQNR of every
@@ -180,8 +181,8 @@ def check(
     if play is not None and follows_of(graph):
         sequence = 1
     seen, states = interface_of(graph), set(follows_of(graph))
-    image = agreed(preprocessing_of(file, source), image, source)
-    given = open_samples(data, input_specs(graph), image, limit=limit, labels=labels)
+    how = agreed(preprocessing_of(file, source), image, source, sound)
+    given = open_samples(data, input_specs(graph), how, limit=limit, labels=labels)
     samples, batch = with_states(graph, given, sequence), batch_of(graph)
     if labels is None and metric is None:
         judged = known_labels(samples, seen)

@@ -34,7 +34,7 @@ from .model_files import (
 from .needs import Devices, Need, needs
 from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
-from .preprocessing import CLASSES, KEY, options_of
+from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
 from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
@@ -93,6 +93,8 @@ class _Run:
         self.devices = Devices(request.targets, request.budget, request.progress)
         self.budget = self.devices.budget if self.devices.budget.limits_any else None
         self.image = request.image or ImageOptions()
+        sound = request.sound
+        self.read: Reading = self.image if sound is None else SoundReader(sound)
         self.judging = Judging.of(self.budget, request.evaluation, request.labels, request.metric)
         self.judged: dict[str, Any] = {}
         self.how = {"weights": request.weights, "rounding": request.rounding}
@@ -127,7 +129,7 @@ class _Run:
     def open_samples(self) -> None:
         request, specs = self.request, input_specs(self.graph)
         self.samples = open_samples(
-            request.calib, specs, self.image, limit=request.limit, labels=request.labels
+            request.calib, specs, self.read, limit=request.limit, labels=request.labels
         )
         self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
@@ -141,7 +143,7 @@ class _Run:
         if self.judging is not None:
             request = self.request
             self.judge, self.judged = self.judging.judge(
-                self.graph, request.calib, self.samples, self.image, request.limit, request.sequence
+                self.graph, request.calib, self.samples, self.read, request.limit, request.sequence
             )
 
     def quantize(self) -> None:
@@ -157,7 +159,7 @@ class _Run:
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
             **plain_constants(request.constants),
-            **options_of(self.samples, [p.shape for p in self.graph.outputs], request.image),
+            **options_of(self.samples, [p.shape for p in self.graph.outputs], self.read),
         }
         if self.budget is not None:
             options |= {"budget": self.budget.given(), **self.judged}

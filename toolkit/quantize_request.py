@@ -13,6 +13,7 @@ from .errors import UserError
 from .hand_over import HandOver
 from .model_files import Constants, Shapes
 from .numerics import W8A8
+from .preprocessing import FrontEnd
 from .progress import Progress, silent
 from .quantize import Budget
 from .quantize.quality import OnLowAccuracy
@@ -26,6 +27,7 @@ class QuantizeRequest:
 
     model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
     output        the file to write, by default beside the model
+    image, sound  how pictures become inputs, or the front end that makes them of .wav files
     observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
     limit         takes the first so many samples
     report        an HTML file to write
@@ -64,6 +66,7 @@ class QuantizeRequest:
     compress: Compression = "fast"
     effort: str = "default"
     image: ImageOptions | None = None
+    sound: FrontEnd | None = None
     limit: int | None = None
     report: str | Path | None = None
     budget: Budget | None = None

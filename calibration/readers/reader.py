@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CalibrationError
-from ..specs import ImageOptions, InputSpec
+from ..specs import ImageOptions, InputSpec, Sound
 
 # Where a sample comes from, for messages, and its arrays by input name, as they are stored.
 Raw = tuple[str, Mapping[str, Any]]
@@ -19,13 +19,15 @@ Raw = tuple[str, Mapping[str, Any]]
 class Request:
     """What is wanted from a file: these inputs, in this way. `ignored`: arrays that were none.
 
-    `labels` names the column of a table that is no part of a sample.
+    Without `sound`, a waveform is taken as it is. `labels` names the column of a table that is no
+    part of a sample.
     """
 
     specs: tuple[InputSpec, ...]
     image: ImageOptions = field(default_factory=ImageOptions)
     labels: str | None = None
     ignored: set[str] = field(default_factory=set)
+    sound: Sound | None = None
 
     @property
     def only(self) -> InputSpec:

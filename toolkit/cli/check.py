@@ -10,6 +10,7 @@ from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import Explanation, Report, summary
 from ..decibels import in_words, level
+from ..preprocessing import FrontEnd
 from .options import (
     edge_argument,
     image_options,
@@ -75,6 +76,7 @@ def check(
     settings: dict[str, str],
     max_memory: int,
     image: ImageOptions,
+    sound: FrontEnd | None,
     as_json: bool,
 ) -> None:
     """Measure the accuracy of MODEL.edge against the float model, on unseen samples."""
@@ -87,6 +89,7 @@ def check(
             metric=metric,
             layers=layers,
             image=image,
+            sound=sound,
             limit=limit,
             sequence=sequence,
             kernels=kernels,

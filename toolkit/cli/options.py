@@ -12,7 +12,7 @@ import click
 
 from ...calibration import ImageOptions
 from ..accuracy import FORM, NAMED
-from ..preprocessing import PRESETS, preset
+from ..preprocessing import FrontEnd
 from ..quantize import Budget
 from ..runtime import MAX_MEMORY
 from .values import (
@@ -20,6 +20,7 @@ from .values import (
     ConstantOption,
     DropOption,
     NumbersOption,
+    PreprocessOption,
     ShapeOption,
     SizeOption,
     UnitOption,
@@ -178,15 +179,15 @@ def metric_option(f: F) -> F:
 
 
 def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
-    """What happens to a picture: x = (pixel * scale - mean) / std, pixels in 0..255.
+    """What happens to a picture: x = (pixel * scale - mean) / std, pixels in 0..255; or to a sound.
 
-    The command gets them as one argument, `image`.
+    The command gets them as two arguments, `image` and `sound`.
     """
 
     @wraps(f)
     def command(
         *,
-        preprocess: str | None,
+        preprocess: ImageOptions | FrontEnd | None,
         scale: float | None,
         mean: tuple[float, ...],
         std: tuple[float, ...],
@@ -195,19 +196,23 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
         bgr: bool,
         **others: Any,
     ) -> Any:
-        image = ImageOptions(mean, std, scale, resize, layout, bgr)
+        image, sound = ImageOptions(mean, std, scale, resize, layout, bgr), None
         if preprocess is not None:
             if image != ImageOptions(resize=resize, layout=layout):
                 raise click.UsageError("--preprocess replaces --scale, --mean, --std and --bgr")
-            image = replace(preset(preprocess), resize=resize, layout=layout)
-        return f(image=image, **others)
+            if isinstance(preprocess, FrontEnd):
+                sound = preprocess
+            else:
+                image = replace(preprocess, resize=resize, layout=layout)
+        return f(image=image, sound=sound, **others)
 
     for option in (
         click.option(
             "--preprocess",
-            type=click.Choice(list(PRESETS)),
-            help="Images: what the model expects of pixels: a range, torchvision's mean and std "
-            "(imagenet), or BGR without the means (caffe).",
+            type=PreprocessOption(),
+            help="What the model expects. Images: a range, torchvision's mean and std (imagenet), "
+            "or BGR without the means (caffe). Sound: a front end and its parameters, e.g. "
+            "mfcc:rate=16000,window=30ms,mels=40.",
         ),
         click.option(
             "--scale",

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from ...calibration import ImageOptions
 from ..errors import UserError
+from ..preprocessing import PRESETS, SOUND_PRESETS, FrontEnd, front_end, preset
 from ..quantize import parse_drop
 
 
@@ -70,6 +72,22 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
         except ValueError:
             text = "write one number, or one per channel, as 0.485,0.456,0.406"
             self.fail(f"'{value}': {text}", param, ctx)
+
+
+class PreprocessOption(click.ParamType[ImageOptions | FrontEnd]):
+    """A preset of pictures, or one of sounds with parameters."""
+
+    name = "|".join((*PRESETS, *SOUND_PRESETS)) + "[:KEY=VALUE,...]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> ImageOptions | FrontEnd:
+        if isinstance(value, ImageOptions | FrontEnd):
+            return value
+        if value in PRESETS:
+            return preset(value)
+        if value.partition(":")[0] in SOUND_PRESETS:
+            return front_end(value)
+        known = ", ".join((*PRESETS, *SOUND_PRESETS))
+        self.fail(f"no preset '{value.partition(':')[0]}'; there are: {known}", param, ctx)
 
 
 class SizeOption(click.ParamType[tuple[int, int]]):

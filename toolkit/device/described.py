@@ -13,10 +13,18 @@ from ...calibration import InputSpec, scale_pixels
 from ..format.model import NUMPY_OF, EdgeModel, IoRecord
 from ..ir import Array
 from ..numerics import ACTIVATIONS, UINT8
-from ..preprocessing import FORMATS, Preprocessing, class_names, described, preprocessing_of
+from ..preprocessing import (
+    FORMATS,
+    Preprocessing,
+    SoundPreprocessing,
+    class_names,
+    described,
+    preprocessing_of,
+)
 from ..runtime import IoInfo
 from ..runtime.convert import write_input
 from ..runtime.kernels import table
+from .sounds import SoundOfC, sound_of
 
 _C_OF = {
     np.dtype(np.int8): "int8_t",
@@ -75,6 +83,7 @@ class Described:
     op_names: list[str]
     classes: list[str]
     pixels: list[PixelsOfC]
+    sounds: list[SoundOfC]
 
 
 def describe_for_c(model: EdgeModel, prefix: str, source: str) -> Described:
@@ -86,12 +95,29 @@ def describe_for_c(model: EdgeModel, prefix: str, source: str) -> Described:
     classes = [c_string(name) for name in class_names(model.provenance.settings)]
     if not classes and len(model.outputs) == 1:
         classes = [c_string(name) for name in model.outputs[0].labels]
-    pixels = [
-        _pixels(model, io, made[io.name], _function(model.inputs, io, prefix))
-        for io in model.inputs
-        if io.name in made
-    ]
-    return Described(inputs, outputs, names, classes, [p for p in pixels if p is not None])
+    pixels, sounds = [], []
+    for io in model.inputs:
+        record, function = made.get(io.name), _function(model.inputs, io, prefix)
+        if isinstance(record, Preprocessing):
+            pixels.append(_pixels(model, io, record, function))
+        elif isinstance(record, SoundPreprocessing):
+            sounds.append(_sound(model, io, record, function))
+    return Described(
+        inputs,
+        outputs,
+        names,
+        classes,
+        [p for p in pixels if p is not None],
+        [s for s in sounds if s is not None],
+    )
+
+
+def _sound(
+    model: EdgeModel, io: IoRecord, made: SoundPreprocessing, function: str
+) -> SoundOfC | None:
+    t = model.tensors[io.tensor]
+    kind = _C_OF.get(NUMPY_OF[t.dtype], "")
+    return sound_of(io, made, function, kind, t.scale, t.zero_point)
 
 
 def c_string(text: str) -> str:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 CONFIG = "edgekit_config.h"
 SINGLE_FILE = "single-file"
 SOURCES = "src"
-_PUBLIC = [runtime_c.SOURCE / "include" / "edgekit" / name for name in ("edgekit.h", "link.h")]
+_INCLUDE = runtime_c.SOURCE / "include" / "edgekit"
+_PUBLIC = (_INCLUDE / "edgekit.h", _INCLUDE / "link.h")
+_SOUND = _INCLUDE / "sound.h"
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def write_library(
     if archive.target.project:
         raise UserError(f"--layout: {archive.target.name} has a project of its own")
     root = folder / SOURCES
-    files = dict(_reached(archive, names))
+    sound = any(model["about"].sounds for model in values["models"])
+    files = dict(_reached(archive, names, (*_PUBLIC, *([_SOUND] if sound else []))))
     common = set.intersection(*(set(defines) for _, _, defines in files.values()))
     texts: dict[Path, str] = {}
     for to, (source, flags, defines) in files.items():
@@ -142,11 +145,11 @@ def _of_other_cpus(archive: Archive) -> tuple[set[Path], list[str]]:
 
 
 def _reached(
-    archive: Archive, names: Names
+    archive: Archive, names: Names, public: Iterable[Path]
 ) -> Iterator[tuple[Path, tuple[Path, list[str], list[str]]]]:
     """Where each source goes below src/ that is linked, the source, its flags, and those that its
     copy defines."""
-    needed = _linked(archive)
+    needed = _linked(archive, public)
     without, _ = _of_other_cpus(archive)
     for source, flags in archive.sources:
         if source.name not in needed or source in without:
@@ -171,10 +174,10 @@ def _place(source: Path) -> Path:
     return Path("generated") / source.name
 
 
-def _linked(archive: Archive) -> set[str]:
-    """The names of the sources whose objects a program with all public functions links."""
+def _linked(archive: Archive, headers: Iterable[Path]) -> set[str]:
+    """The names of the sources whose objects a program with all functions of `headers` links."""
     target = archive.target
-    text = "".join(re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S) for header in _PUBLIC)
+    text = "".join(re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S) for header in headers)
     public = set(re.findall(r"^[a-z][\w \*]*\b(ek_\w+)\(", text, re.M))
     roots = sorted(public - {"ek_kernels_reference"})
     folder = archive.library.parent

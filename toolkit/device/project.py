@@ -133,7 +133,9 @@ def _headers_of_tables(archive: Archive) -> set[Path]:
 def _write_companions(folder: Path, values: dict[str, Any]) -> list[str]:
     """Write the C of the model beside its data, as far as there is any; return the files."""
     written = []
-    for template, wanted in (("input", values["about"].pixels), ("self_test", values["self_test"])):
+    about = values["about"]
+    inputs = about.pixels or about.sounds
+    for template, wanted in (("input", inputs), ("self_test", values["self_test"])):
         if wanted:
             file = f"{values['prefix']}_{template}.c"
             render(f"project/{template}.c", folder, file, **values)

@@ -14,6 +14,7 @@ from ...calibration import (
     InputSpec,
     Samples,
     SampleSource,
+    Sound,
     find_labels,
     load_labels,
     load_others,
@@ -91,7 +92,7 @@ class Judging:
         graph: Graph,
         calib: SampleSource,
         opened: Samples,
-        image: ImageOptions,
+        how: ImageOptions | Sound,
         limit: int | None,
         sequence: int | None = None,
     ) -> tuple[Judge | None, dict[str, Any]]:
@@ -107,7 +108,7 @@ class Judging:
             return None, {}
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)
         specs = input_specs(graph)
-        given = open_samples(data, specs, image, limit=most, labels=self.metric.labels)
+        given = open_samples(data, specs, how, limit=most, labels=self.metric.labels)
         samples = with_states(graph, given, sequence)
         others = others_of(samples, graph, self.metric)
         judge = Judge(

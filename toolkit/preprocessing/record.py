@@ -22,6 +22,7 @@ from ..errors import UserError
 from ..format.model import EdgeModel
 from ..ir import Array
 from .pixels import Pixels, to_channels
+from .sound import FrontEnd, SoundPreprocessing, SoundReader, fitting
 
 KEY, CLASSES = "preprocessing", "classes"
 """Of the options in a file's provenance."""
@@ -91,7 +92,15 @@ class Preprocessing:
         made = scale_pixels(pixels, spec, self.image)
         return (made.transpose(2, 0, 1) if self.first else made)[None].astype(np.float32)
 
-    def of_pixels(self, rgb: Array, name: str) -> Array:
+    @property
+    def words(self) -> str:
+        return described(self)
+
+    def takes(self, array: Array, held: Any) -> bool:
+        """Whether these are pixels, of an input whose elements are `held`."""
+        return bool(array.dtype == np.uint8)
+
+    def of_raw(self, rgb: Array, name: str) -> Array:
         """What the input takes for uint8 [H, W, 3], [H, W, 1] or [H, W] (gray), or N of them.
 
         Raises UserError for another shape.
@@ -110,12 +119,23 @@ class Preprocessing:
         return np.concatenate(made)
 
 
-def recorded(settings: Mapping[str, Any]) -> dict[str, Preprocessing]:
+Record = Preprocessing | SoundPreprocessing
+"""How an input is made: of pixels or of sound."""
+Reading = ImageOptions | SoundReader
+"""How files of samples become inputs."""
+
+
+def recorded(settings: Mapping[str, Any]) -> dict[str, Record]:
     """By input, what the options of a file's provenance say. Raises ValueError if damaged."""
     found = settings.get(KEY, {})
     if not isinstance(found, dict):
         raise ValueError("the record of preprocessing is damaged")
-    return {str(name): Preprocessing.from_json(one) for name, one in found.items()}
+    return {str(name): _of_json(one) for name, one in found.items()}
+
+
+def _of_json(one: Any) -> Record:
+    sound = isinstance(one, dict) and "sound" in one
+    return SoundPreprocessing.from_json(one) if sound else Preprocessing.from_json(one)
 
 
 def class_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -124,7 +144,7 @@ def class_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def as_options(made: Mapping[str, Preprocessing], classes: Sequence[str] = ()) -> dict[str, Any]:
+def as_options(made: Mapping[str, Record], classes: Sequence[str] = ()) -> dict[str, Any]:
     """What provenance says of them; nothing of nothing."""
     found: dict[str, Any] = {}
     if made:
@@ -135,19 +155,25 @@ def as_options(made: Mapping[str, Preprocessing], classes: Sequence[str] = ()) -
 
 
 def options_of(
-    samples: Samples, outputs: Sequence[tuple[int, ...]], given: ImageOptions | None
+    samples: Samples,
+    outputs: Sequence[tuple[int, ...]],
+    given: Reading | None,
 ) -> dict[str, Any]:
     """What provenance says of a model with outputs of these shapes, calibrated with `samples`.
 
-    Inputs that are read from pictures, and where options were `given`, those that could be. Classes
-    are those of labels that have names, if they are as many as the one output has columns. Raises
-    CalibrationError for options that fit no input.
+    Inputs that are read from pictures, and where options were `given`, those that could be; or
+    those that `sound` fits. Classes are those of labels that have names, if they are as many as the
+    one output has columns. Raises CalibrationError for options that fit no input.
     """
-    pictures, image = samples.pictures, given or ImageOptions()
+    sound = given.front if isinstance(given, SoundReader) else None
+    image = given if isinstance(given, ImageOptions) else ImageOptions()
+    pictures = samples.pictures
     if not pictures and image != ImageOptions():
         pictures = [spec for spec in samples.request.specs if _takes_pictures(image, spec)]
     names = _classes(samples) if len(outputs) == 1 else ()
     classes = names if names and outputs[0][-1:] == (len(names),) else ()
+    if sound is not None:
+        return as_options(fitting(sound, samples.request.specs), classes)
     return as_options({s.name: Preprocessing.of(image, s) for s in pictures}, classes)
 
 
@@ -167,7 +193,7 @@ def _classes(samples: Samples) -> tuple[str, ...]:
         return ()
 
 
-def preprocessing_of(model: EdgeModel, source: str) -> dict[str, Preprocessing]:
+def preprocessing_of(model: EdgeModel, source: str) -> dict[str, Record]:
     """By input, what a file says. Raises UserError if that is damaged."""
     try:
         return recorded(model.provenance.settings)
@@ -176,9 +202,40 @@ def preprocessing_of(model: EdgeModel, source: str) -> dict[str, Preprocessing]:
 
 
 def agreed(
+    made: Mapping[str, Record],
+    given: ImageOptions | None,
+    source: str,
+    sound: FrontEnd | None = None,
+) -> Reading:
+    """How samples become inputs: as the file says. Raises UserError if other options are given."""
+    sounds = {name: one for name, one in made.items() if isinstance(one, SoundPreprocessing)}
+    for name, heard in sounds.items():
+        given_image = given is not None and given != ImageOptions()
+        if given_image or (sound is not None and sound != heard.front):
+            told = (
+                "the options given are of images" if given_image or sound is None else sound.words
+            )
+            raise UserError(
+                f"{source}: was quantized for '{name}' as {heard.words}; {told} contradicts that: "
+                "leave --preprocess out, or quantize the model again with it"
+            )
+        return SoundReader(heard.front)
+    if sound is not None and made:
+        name, one = next(iter(made.items()))
+        raise UserError(
+            f"{source}: was quantized for '{name}' as {one.words}, which sound contradicts: leave "
+            "--preprocess out, or quantize the model again with it"
+        )
+    if sound is not None:
+        return SoundReader(sound)
+    return _agreed_image(
+        {n: p for n, p in made.items() if isinstance(p, Preprocessing)}, given, source
+    )
+
+
+def _agreed_image(
     made: Mapping[str, Preprocessing], given: ImageOptions | None, source: str
 ) -> ImageOptions:
-    """The options for pictures: those of the file. Raises UserError if those `given` contradict."""
     given = given or ImageOptions()
     if not made:
         return given

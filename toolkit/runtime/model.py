@@ -22,7 +22,7 @@ from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
 from ..numerics import BY_ONNX, HAS_NARROW, INTEGERS, STRING, UINT8, numpy_dtype
-from ..preprocessing import Preprocessing, preprocessing_of
+from ..preprocessing import Record, preprocessing_of
 
 T = TypeVar("T")
 
@@ -219,22 +219,23 @@ class Model:
         return bytes(ffi.buffer(at, size)) if size else b""
 
     @cached_property
-    def preprocessing(self) -> dict[str, Preprocessing]:
-        """By input, how it is made of pictures, as the file says. Raises UserError."""
+    def preprocessing(self) -> dict[str, Record]:
+        """By input, how it is made of pictures or sound, as the file says. Raises UserError."""
         return preprocessing_of(read(self.data.tobytes(), self.source), self.source)
 
-    def of_pixels(self, feed: Any) -> Any:
-        """The feed, with pixels (uint8, where the input takes floats) made as the file says."""
+    def of_raw(self, feed: Any) -> Any:
+        """The feed, with pixels (uint8) and sound (int16) made as the file says, where the input
+        takes floats."""
         if not self.preprocessing:
             return feed
         arrays = feed if isinstance(feed, Mapping) else {io.name: feed for io in self.inputs[:1]}
-        made = {
-            io.name: self.preprocessing[io.name].of_pixels(np.asarray(arrays[io.name]), io.name)
-            for io in self.inputs
-            if io.onnx_dtype.kind == "f"
-            and getattr(arrays.get(io.name), "dtype", None) == np.uint8
-            and io.name in self.preprocessing
-        }
+        made = {}
+        for io in self.inputs:
+            record, given = self.preprocessing.get(io.name), arrays.get(io.name)
+            if record is None or given is None or io.onnx_dtype.kind != "f":
+                continue
+            if isinstance(given, np.ndarray) and record.takes(given, io.dtype):
+                made[io.name] = record.of_raw(given, io.name)
         return {**arrays, **made} if made else feed
 
     @cached_property

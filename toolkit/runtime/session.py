@@ -117,7 +117,7 @@ class Session:
         and bools likewise. Of a model with one input, the array alone will do. A batch axis of 1
         may be missing; N samples along the first axis give the outputs of all, along theirs.
         Pixels, uint8 [H, W, 3] or [N, H, W, 3] (gray [H, W]), are made as the file says (quantize
-        records that), where the input takes floats.
+        records that), where the input takes floats; so is sound, int16 [samples] or [N, samples].
         Outputs whose values say how long they are have the entries in use; of several samples they
         have all, and outputs that count them are there too. Raises UserError otherwise.
         """
@@ -136,7 +136,7 @@ class Session:
         valid during the call only; copy what you keep. The callback may not use this session.
         """
         with self._turn:
-            self._write(only(self.model.of_pixels(self._with_elements(feed)), self.inputs))
+            self._write(only(self.model.of_raw(self._with_elements(feed)), self.inputs))
             self._show_steps(callback)
             return self._with_empty({io.name: self._told(io, view) for io, view in self._pairs()})
 
@@ -167,7 +167,7 @@ class Session:
     def to_raw(self, feed: Feed | Array) -> list[Array]:
         """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
         with self._turn:
-            self._write(only(self.model.of_pixels(self._with_elements(feed)), self.inputs))
+            self._write(only(self.model.of_raw(self._with_elements(feed)), self.inputs))
             return [v.copy() for v in self._inputs]
 
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
@@ -186,7 +186,7 @@ class Session:
             marks.append(perf_counter())
 
         with self._turn:
-            self._write(only(self.model.of_pixels(self._with_elements(feed)), self.inputs))
+            self._write(only(self.model.of_raw(self._with_elements(feed)), self.inputs))
             marks[0] = perf_counter()
             self._steps(mark)
         return [b - a for a, b in pairwise(marks)]
@@ -198,7 +198,7 @@ class Session:
 
     def _run(self, feed: Feed | Array, read: Callable[[], list[Array]]) -> dict[str, Array]:
         """What `read` gives of the outputs after each run of the feed, joined, by name."""
-        feeds, batch = split(self.model.of_pixels(self._with_elements(feed)), self.inputs)
+        feeds, batch = split(self.model.of_raw(self._with_elements(feed)), self.inputs)
         found = []
         with self._turn:
             for part in feeds:

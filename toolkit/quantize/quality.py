@@ -79,9 +79,17 @@ class Quality:
 
     @property
     def level(self) -> Level:
+        expected = self.answers.expected if self.answers else 0.0
+        return level_of(self.worst[1] if self.worst else None, self._changed, expected)
+
+    @property
+    def _changed(self) -> float:
+        """The share of answers that changed; of one sample, as likely by chance, no more than is
+        to be expected of many."""
         a = self.answers
-        changed, expected = (a.changed, a.expected) if a else (0.0, 0.0)
-        return level_of(self.worst[1] if self.worst else None, changed, expected)
+        if a is None:
+            return 0.0
+        return min(a.changed, a.chance) if a.changed * self.samples < 1.5 else a.changed
 
     def loss(self, strict: bool = False) -> float:
         """What a good quantization may lose is 1: in amplitude of noise, of right answers, and if
@@ -89,7 +97,7 @@ class Quality:
         lack = 0.0 if self.worst is None else 10 ** ((GOOD_DB - self.worst[1]) / 20)
         if self.answers is None:
             return lack
-        changed = self.answers.changed / GOOD_CHANGED if strict else 0.0
+        changed = self._changed / GOOD_CHANGED if strict else 0.0
         return max(lack, self.answers.expected / GOOD_LOSS, changed)
 
     def in_words(self) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.progress import silent
-from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.quantize import (
+    CandidateEvaluator,
+    Options,
+    Plan,
+    calibrate,
+    quantize_model,
+)
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
     FREE,
     REPAIR,
@@ -101,6 +109,26 @@ def test_ties_of_answers_are_broken_by_outputs_on_int16(g, monkeypatch):
     assert {n.output.dtype.name for n in found.graph.nodes if n.op == "Softmax"} == {"int16"}
     extra = promotion.chosen.file_bytes - promotion.int8.file_bytes
     assert extra <= max(FREE.least_bytes, FREE.file * promotion.int8.file_bytes)
+    assert promotion.chosen.arena_bytes <= promotion.int8.arena_bytes + FREE.least_arena
+
+
+def test_outputs_behind_int16_are_int16_where_int8_makes_the_noise(g):
+    x = g.input("x", 1, 16)
+    a, b = g.const(g.rng.normal(size=(64, 16))), g.const(g.rng.normal(size=(8, 64)))
+    y = g.emit("FullyConnected", x, a, None, name="a", **NONE)
+    net = g.output(g.emit("FullyConnected", y, b, None, name="y", **NONE))
+    calibration = calibrate(net, samples(1, 16, count=32))
+    rest = quantize_model(net, samples(1, 16, count=32), "minmax", rounding="nearest")
+    assert kept(rest)[1] is None  # nothing is on int16
+    options = Options(wide=frozenset("x"), means=calibration.means())
+    plan = Plan(net, rest.ranges, options)
+    score = CandidateEvaluator(calibration).score(plan, rest.ranges)
+    done = replace(
+        rest, graph=plan.emit(rest.ranges)[0], options=plan.options, plan=plan, score=score
+    )
+    found, promotion, _ = kept(done)
+    assert {n.output.dtype.name for n in found.graph.nodes} == {"int16"}
+    assert found.sqnr_db > score.mean_db + 3
     assert promotion.chosen.arena_bytes <= promotion.int8.arena_bytes + FREE.least_arena
 
 

@@ -72,3 +72,28 @@ def test_a_logarithm_of_probabilities_names_classes_too(g):
     coarse = quantize_graph(net, {"x": (-3.0, 3.0), "z": (-9.0, 9.0)})[0]
     loss = found.loss(found.measure(coarse))
     assert loss.changed > 0 and loss.in_doubt > 0.2
+
+
+def test_few_samples_tell_how_many_of_others_change(g):
+    """Each error met by every margin: the share of 2,000 samples, from 24 of them."""
+    net = prepare(g.output(linear(g, g.input("x", 1, 8), 5, 3.0, "logits")))
+    ranges = {"x": (-3.5, 3.5), "logits": (-150.0, 150.0)}
+    coarse = quantize_graph(net, ranges)[0]
+    told = []
+    for data in (feeds(2000, 1), feeds(24, 2), feeds(24, 4)):
+        known = calibrate(net, data, kept=len(data))
+        found = Answers(net, known.points, known.kept)
+        told.append(found.loss(found.measure(coarse)))
+    assert 0.01 < told[0].changed < 0.1
+    assert all(0.3 < t.chance / told[0].changed < 3 for t in told)
+    exact = Answers(net, known.points, known.kept)
+    assert exact.loss(exact.measure(net)).chance == 0
+
+
+def test_of_images_of_classes_chance_is_what_changed(g):
+    x = g.input("x", 1, 4, 4, 8)
+    net = prepare(g.output(g.emit("Softmax", g.conv(x, 3, name="z"), axis=3, name="y")))
+    known = calibrate(net, [{"x": s["x"].repeat(16).reshape(1, 4, 4, 8)} for s in feeds(8)])
+    found = Answers(net, known.points, known.kept)
+    loss = found.loss(found.measure(net))
+    assert loss.chance == loss.changed + loss.tied

@@ -105,3 +105,9 @@ def test_centred_features_leave_no_bias_to_compare_with(g):
     rows = [(sizes * (3 + rng.normal(size=(1, 6)))).astype(np.float32) for _ in range(8)]
     assert wrong_scale(net, [{"x": x} for x in rows]) is None
     assert wrong_scale(net, [{"x": 255 * x} for x in rows]).plain
+
+
+def test_one_sample_a_hundred_times_as_large_is_an_outlier(net):
+    data = pixels(scale=1 / 255)
+    data[3]["x"] *= 100
+    assert wrong_scale(net, data) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...numerics import W8A16
+from ...numerics import INT16, W8A16
 from ...progress import Progress
 from ..budget import Budget
 from ..quality import Quality
@@ -26,6 +26,10 @@ MOST_OUTPUT_STEPS = 5
 """Changes from the outputs back that are tried on int16 without need of a search."""
 LEAST_DOUBT = 0.01
 """The share of answers that must be in doubt no more for an output to be on int16."""
+TAIL_GAIN_DB = 3.0
+"""What outputs must gain to be on int16 like tensors before them: half of the noise."""
+FEW_IN_DOUBT = 2.5
+"""Samples whose answers are in doubt, of which so few may be chance."""
 SMALL_WORK = 1_000_000
 """A model of so little work is searched until few answers differ: that takes a second."""
 
@@ -168,7 +172,7 @@ def keep_floor(
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
     found, growth = _wide_outputs(evaluator, start), FREE
-    reasons = dict.fromkeys(found.changes, "answers are decided by less than a step of int8")
+    reasons = dict.fromkeys(found.changes, "closer to the float model at next to no cost")
     quality = evaluator.quality(found.assignment)
     small = macs_of(done.floats) <= SMALL_WORK
     searched = quality.level != "good" and quality.loss(small) > 1.0
@@ -207,20 +211,50 @@ def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
 def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
     """The tensors that the outputs are made of on int16, from the outputs back, while answers that
     are in doubt become fewer and it takes next to nothing."""
-    answers = evaluator.quality(start.assignment).answers
-    if answers is None or answers.in_doubt < LEAST_DOUBT:
+    start, before = (
+        _without_int8_tail(evaluator, start),
+        _doubt(evaluator.quality(start.assignment)),
+    )
+    if before < LEAST_DOUBT:
         return start
-    criteria, best, least = FloorCriteria(evaluator, FREE), start, answers.in_doubt
-    row = list[PrecisionChange]()
+    criteria, best, least = FloorCriteria(evaluator, FREE), start, before
+    row = list[PrecisionChange](start.changes)
     for change in output_changes(evaluator)[:MOST_OUTPUT_STEPS]:
         row.append(change)
         tried = start.plus(row)
         if not criteria.fits(tried):
             break
         now = evaluator.quality(tried.assignment)
-        if now.answers is not None and now.answers.in_doubt <= least - LEAST_DOUBT:
-            best, least = tried, now.answers.in_doubt
+        if _doubt(now) <= least - LEAST_DOUBT:
+            best, least = tried, _doubt(now)
     return best
+
+
+def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configuration:
+    """The outputs, and what they are made of, on int16 behind tensors on int16, where int8 between
+    makes most of the error: that takes next to nothing."""
+    if all(group.dtype != INT16 for group in evaluator.plan(start.assignment).groups):
+        return start
+    criteria, best, row = FloorCriteria(evaluator, FREE), start, list[PrecisionChange]()
+    for change in output_changes(evaluator)[:MOST_OUTPUT_STEPS]:
+        row.append(change)
+        tried = start.plus(row)
+        if criteria.fits(tried):
+            score, before = (evaluator.score(c.assignment) for c in (tried, best))
+            if (
+                score.surpasses(before, TAIL_GAIN_DB)
+                and score.mean_db > before.mean_db + TAIL_GAIN_DB
+            ):
+                best = tried
+    return best
+
+
+def _doubt(quality: Quality) -> float:
+    """The share of answers in doubt: where they are few samples, that to be expected of others."""
+    a = quality.answers
+    if a is None:
+        return 0.0
+    return a.chance if a.in_doubt * quality.samples < FEW_IN_DOUBT else max(a.in_doubt, a.chance)
 
 
 def output_changes(evaluator: Evaluator) -> list[PrecisionChange]:

@@ -14,7 +14,7 @@ from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point
 from ..quality import Quality
-from ..ranges.answers import Answers
+from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
@@ -236,7 +236,7 @@ class Evaluator:
         """How good its outputs and answers are, each sample by weights not rounded for it."""
         if assignment not in self._qualities:
             score, plan = self.score(assignment), self.plan(assignment)
-            rows = np.zeros((len(self.trials.kept), 3))
+            rows = np.zeros((len(self.trials.kept), FIGURES))
             for i, (_, judging) in enumerate(self.weights.folds):
                 graph, _ = self.weights.plan(assignment, i).emit(self.done.ranges)
                 rows[judging] = self.answers.measure(graph, judging)

@@ -24,6 +24,8 @@ from .evaluation_points import EvaluationPoint, shares, with_evaluation_points
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
 logits: coordinates have few that ever are."""
+FIGURES = 5
+"""Of a sample: `Answers.row` has them."""
 _LAST = (BinaryFn.Add, ReduceFn.Mean)
 """What makes logits, beside sums of products."""
 
@@ -34,12 +36,15 @@ class AnswerLoss:
     class is another than the float model's (`changed`), or one of several that are equal (`tied`).
 
     `expected` is what the share of right answers loses if the float model's probabilities are
-    right: that of its best class less that of the one answered.
+    right: that of its best class less that of the one answered. `chance` is the share that would
+    change or tie if the error on each sample met the lead of the best class on every other: few
+    samples tell more by that. It is the share that did where not one row a sample is compared.
     """
 
     changed: float
     tied: float
     expected: float
+    chance: float = 0.0
 
     @property
     def in_doubt(self) -> float:
@@ -62,9 +67,9 @@ class Answers:
         self._points = [EvaluationPoint(n) for t, made, _ in self.compared for n in (t, made)]
 
     def measure(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
-        """[samples at `at`, 3] of a quantized graph: changed, tied and expected of each."""
+        """[samples at `at`, FIGURES] of a quantized graph, as `row` has them of each."""
         samples = self.kept[at]
-        found = np.zeros((len(samples), 3))
+        found = np.zeros((len(samples), FIGURES))
         if not self.compared:
             return found
         session = open_once(with_evaluation_points(graph, self._points))
@@ -73,16 +78,25 @@ class Answers:
         return found
 
     def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
-        """[3] of one sample: changed, tied and expected of what a model has `got`, by tensor."""
+        """[FIGURES] of one sample: changed, tied and expected of what a model has `got`, by tensor,
+        and the lead of the best class and the error of that, NaN if not one row is compared."""
         rows = [_row(truth[t], got.get(made, got.get(t)), axis) for t, made, axis in self.compared]
-        return np.mean(rows, axis=0) if rows else np.zeros(3)
+        figures = np.mean(rows, axis=0) if rows else np.zeros(3)
+        lead = (np.nan, np.nan)
+        if len(self.compared) == 1 and (t := self.compared[0][0]) in got:
+            lead = _lead(truth[t], got[t], self.compared[0][2])
+        return np.concatenate([figures, lead])
 
     def loss(self, rows: NDArray[np.float64]) -> AnswerLoss | None:
         """The mean of `measure`; None where no classes are compared."""
         if not self.compared or not len(rows):
             return None
-        changed, tied, expected = (float(x) for x in rows.mean(axis=0))
-        return AnswerLoss(changed, tied, expected)
+        changed, tied, expected = (float(x) for x in rows[:, :3].mean(axis=0))
+        leads, errors = rows[:, 3], np.abs(rows[:, 4])
+        chance = changed + tied
+        if not np.isnan(leads + errors).any():  # as many errors are for the best class as against
+            chance = float(np.mean(errors[:, None] >= leads)) / 2
+        return AnswerLoss(changed, tied, expected, chance)
 
 
 def _logits(
@@ -108,6 +122,15 @@ def _logits(
         certain = float(shares(rows, 1).max(axis=1).mean())
         if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= (1 + 1 / count) / 2:
             yield v.name, v.shape.index(count)
+
+
+def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
+    """By how much the best class leads the next, and the error of that; NaN of several rows."""
+    if logits.size != logits.shape[axis] or logits.size < 2:
+        return np.nan, np.nan
+    real, error = logits.ravel().astype(np.float64), got.ravel() - logits.ravel().astype(np.float64)
+    best, second = np.argsort(-real, kind="stable")[:2]
+    return float(real[best] - real[second]), float(error[best] - error[second])
 
 
 def _row(logits: Array, got: Array | None, axis: int) -> tuple[float, float, float]:

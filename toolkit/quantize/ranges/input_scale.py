@@ -70,7 +70,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         layer, bias, scaled = first
         inputs = [s[port.name] for s in samples]
         made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
-        ratio = float(_rms(np.stack([m[0] for m in made])) / _rms(bias))
+        ratio = float(np.median([_rms(m[0]) for m in made])) / _rms(bias)  # one may be an outlier
         if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
             continue
         factor = 1 / STEP if ratio > 1 else STEP

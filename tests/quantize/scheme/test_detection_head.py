@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from edgekit.toolkit.quantize import quantize_graph, quantize_model
 from edgekit.toolkit.quantize.scheme.detection_head import detection_head
+from edgekit.toolkit.quantize.scheme.options import Options
 
 
 def test_box_decoding_is_a_tail(g):
@@ -38,3 +40,21 @@ def test_a_tail_runs_on_int16_where_that_gains(g):
     assert "size" in done.options.wide and not done.options.precision
     plain, _ = quantize_graph(done.floats, done.ranges)
     assert np.dtype(np.int16) not in {v.dtype for v in plain.values()}
+
+
+@pytest.mark.parametrize(
+    ("size", "wide", "held"),
+    [(1, False, np.int8), (30, False, np.float32), (30, True, np.int16), (900, True, np.float32)],
+)
+def test_scores_beside_boxes_keep_their_steps(g, size, wide, held):
+    """Joined in one output, scores of [0, 1] would have the steps of the coordinates."""
+    raw = g.conv(g.input("x", 1, 4, 4, 2), 4)
+    scores, boxes = g.emit("Sigmoid", raw), g.emit("Mul", raw, g.const(float(size)))
+    joined = g.emit("Concat", boxes, scores, axis=3)
+    graph = g.output(g.emit("Reshape", joined, shape=(16, 8), name="both"))
+    seen = {v.name: (-3.0, 3.0) for v in (graph.inputs[0].value, raw)} | {scores.name: (0.0, 1.0)}
+    seen |= {v: (-float(size), float(size)) for v in (boxes.name, joined.name, "both")}
+    options = Options(wide=frozenset(["both"] if wide else []))
+    made, decisions = quantize_graph(graph, seen, options)
+    assert made.outputs[0].value.dtype == held
+    assert any("joins probabilities" in d.why for d in decisions) == (held == np.float32)

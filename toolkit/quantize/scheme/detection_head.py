@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...format.schema import BinaryFn
+from ...format.schema import BinaryFn, UnaryFn
 from ...ir import Graph, Node, Value
+from ...numerics import INT8, INTEGERS, PRECISIONS, Precision
 from ...ops import computes, definition
+from ...ops.norm.softmax import makes_shares
+from .emit import ROOM_INT16
+from .options import Ranges
+from .qparams import activation_params
 
+COARSEST_SHARE = 4 / 256
+"""The step that a probability may have at most; by itself on int8 it has a fourth of that."""
+
+_SHARES = (UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
 _DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Pow)
 
 
@@ -20,6 +29,47 @@ def detection_head(graph: Graph) -> frozenset[str]:
 
     Empty when the tail only moves, normalises or applies one function: int8 serves that well.
     """
+    decoded = _follow_decoding(_tail(graph))
+    return frozenset(v.name for n in decoded for v in n.outputs if v.dtype == np.float32)
+
+
+def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision], str]:
+    """Of the nodes after the last weights, what joins probabilities with numbers of another size
+    (scores beside boxes in one output), and moves them joined: the precisions whose one scale
+    would leave too few steps to a probability, and why.
+    """
+    shares: set[Value] = set()
+    joined: set[Value] = set()
+    found: dict[tuple[Node, Precision], str] = {}
+    for node in _tail(graph):
+        read, y = node.dynamic_inputs, node.outputs[0]
+        product = computes(node, BinaryFn.Mul) and shares.issuperset(read)
+        if product or makes_shares(node) or computes(node, *_SHARES):
+            shares.add(y)
+        elif definition(node.op).shared and not (shares | joined).isdisjoint(read):
+            if shares.issuperset(read):
+                shares.update(node.outputs)
+                continue
+            joined.update(node.outputs)
+            for precision in PRECISIONS.values():
+                step = _step(ranges.get(y.name), precision)
+                if step > COARSEST_SHARE:
+                    found[node, precision] = (
+                        "it joins probabilities with larger numbers, whose scale has steps of "
+                        f"{step:.2g}"
+                    )
+    return found
+
+
+def _step(seen: tuple[float, float] | None, precision: Precision) -> float:
+    if seen is None or precision.activations not in INTEGERS or not np.all(np.isfinite(seen)):
+        return 0.0
+    room = 1.0 if precision.activations == INT8 else ROOM_INT16
+    return activation_params(seen[0] * room, seen[1] * room, precision.activations).scalar
+
+
+def _tail(graph: Graph) -> list[Node]:
+    """The nodes that no weights are behind, in order of execution."""
     after: list[Node] = []
     feeds_weights: set[Value] = set()
     for node in reversed(graph.nodes):
@@ -28,8 +78,7 @@ def detection_head(graph: Graph) -> frozenset[str]:
             feeds_weights |= {v for v in node.inputs if v is not None}
         else:
             after.append(node)
-    decoded = _follow_decoding(after[::-1])
-    return frozenset(v.name for n in decoded for v in n.outputs if v.dtype == np.float32)
+    return after[::-1]
 
 
 def _follow_decoding(tail: list[Node]) -> list[Node]:

@@ -14,6 +14,7 @@ from ...ops._opdef import Activation
 from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
+from .detection_head import joins_of_shares
 from .emit import ROOM_INT16, Emitter, Quants
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
@@ -41,7 +42,9 @@ class Plan:
         self.fixed = given_ranges(self.graph)
         ranges = {**ranges, **self.fixed}
         self.given = is_given(self.graph)
-        self.refused: dict[tuple[Node, Precision], str] = {}
+        self.refused: dict[tuple[Node, Precision], str] = (
+            {} if self.given else joins_of_shares(self.graph, ranges)
+        )
         self.wide = ranges
         self.tables = TableAccuracy(seen or ranges)
         self._linears: dict[tuple[Node, WeightFormat], LayerWeights] = {}

@@ -28,14 +28,14 @@ class QualityMeter:
 
     def __init__(self, graph: Graph, session: Session | None) -> None:
         prepared = prepare(graph)
-        self.points = find_evaluation_points(prepared)
+        names = set() if session is None else {out.name for out in session.op_outputs}
+        self.points = find_evaluation_points(prepared, inside=any(names))
         self._prepared = prepared
         makers = {t: made for t, made, _ in Answers(prepared, self.points, []).compared}
         self._instead = {t: made for t, made in makers.items() if made != t}
         self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._ports = {p.name: p.value.name for p in prepared.outputs}
         self._session = session
-        names = set() if session is None else {out.name for out in session.op_outputs}
         self._inside = ({p.tensor for p in self.points} - set(self._ports.values())) & names
         self._keeper = Keeper()
 

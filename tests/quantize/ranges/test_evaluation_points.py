@@ -55,6 +55,24 @@ def test_an_output_of_floats_stands_for_the_index_of_it(g):
     assert find_evaluation_points(g.output(x, y)) == [EvaluationPoint("logits")]
 
 
+def test_scores_beside_boxes_are_probed_apart(g):
+    """Pixels are nearly all of the signal of both."""
+    x = g.input("x", 1, 2, 2, 2)
+    boxes = g.emit("Mul", g.conv(x, 4), g.const(320.0), name="boxes")
+    scores = g.emit("Reshape", g.emit("Sigmoid", g.conv(x, 5)), shape=(4, 5), name="scores")
+    both = g.emit("Concat", g.emit("Reshape", boxes, shape=(4, 4), name="b"), scores, axis=1)
+    graph = g.output(g.emit("Transpose", both, perm=(1, 0), name="both"))
+    assert [p.tensor for p in find_evaluation_points(graph)] == ["b", "scores"]
+    assert [p.tensor for p in find_evaluation_points(graph, inside=False)] == ["both"]
+
+
+def test_scores_alone_are_probed_together(g):
+    x = g.input("x", 1, 2, 2, 2)
+    scores = [g.emit("Sigmoid", g.conv(x, n)) for n in (3, 4)]
+    graph = g.output(g.emit("Concat", *scores, axis=3, name="both"))
+    assert [p.tensor for p in find_evaluation_points(graph)] == ["both"]
+
+
 def test_an_index_of_what_is_given_is_not_probed(g):
     y = g.emit("ArgMax", g.input("x", 1, 1, 1, 5), axis=3, keepdims=0, select_last_index=0)
     assert find_evaluation_points(g.output(y)) == []

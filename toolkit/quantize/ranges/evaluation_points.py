@@ -19,6 +19,7 @@ from ...numerics import FLOAT
 from ...ops import definition
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
+from ..scheme.detection_head import joining_shares
 
 REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""
@@ -79,14 +80,16 @@ def shares(logits: Array, axis: int) -> NDArray[np.float64]:
     return found
 
 
-def find_evaluation_points(graph: Graph) -> list[EvaluationPoint]:
+def find_evaluation_points(graph: Graph, inside: bool = True) -> list[EvaluationPoint]:
     """What the graph's outputs are judged by, those that meet counted once.
 
     An output of floats is a evaluation point, or the input of the softmax that makes it. One of
     integers or bools hides most errors, so the floats that it is made from stand for it: of an
     ArgMax the softmax of what it compares. None where another output shows those already.
+    An output that joins probabilities with other numbers (scores beside boxes) is judged by each of
+    them if what is `inside` the network can be seen: the larger numbers are nearly all of it.
     """
-    made = _Made(graph)
+    made = _Made(graph, inside)
     whole = [p.value for p in graph.outputs if p.value.dtype != FLOAT]
     found = [p for port in graph.outputs for p in made.points(port.value)]
     shown = {p.tensor for p in found}
@@ -97,8 +100,9 @@ def find_evaluation_points(graph: Graph) -> list[EvaluationPoint]:
 class _Made:
     """Where tensors of a graph come from."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, inside: bool) -> None:
         self.by, self.readers = graph.producers(), graph.consumers()
+        self.joins = set(joining_shares(graph)) if inside else set()
         self.outputs = graph.output_values()
 
     def points(self, v: Value) -> list[EvaluationPoint]:
@@ -107,6 +111,8 @@ class _Made:
         while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
             source = n.input(0)
         node = self.by.get(source)
+        if node in self.joins:
+            return [p for x in node.dynamic_inputs for p in self.points(x)]
         if node is not None and compares_classes(node) and node.input(0) in self.by:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []

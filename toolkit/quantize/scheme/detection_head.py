@@ -34,30 +34,32 @@ def detection_head(graph: Graph) -> frozenset[str]:
 
 
 def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision], str]:
-    """Of the nodes after the last weights, what joins probabilities with numbers of another size
-    (scores beside boxes in one output), and moves them joined: the precisions whose one scale
-    would leave too few steps to a probability, and why.
-    """
+    """The precisions at which one scale would leave too few steps to probabilities that a node
+    joins with other numbers, and why."""
+    steps = {
+        (node, p): _step(ranges.get(node.outputs[0].name), p)
+        for node in joining_shares(graph)
+        for p in PRECISIONS.values()
+    }
+    why = "it joins probabilities with larger numbers, whose scale has steps of"
+    return {at: f"{why} {step:.2g}" for at, step in steps.items() if step > COARSEST_SHARE}
+
+
+def joining_shares(graph: Graph) -> list[Node]:
+    """Of the nodes after the last weights, those that join probabilities with other numbers (scores
+    beside boxes in one output), and that move them joined."""
     shares: set[Value] = set()
     joined: set[Value] = set()
-    found: dict[tuple[Node, Precision], str] = {}
+    found: list[Node] = []
     for node in _tail(graph):
-        read, y = node.dynamic_inputs, node.outputs[0]
-        product = computes(node, BinaryFn.Mul) and shares.issuperset(read)
-        if product or makes_shares(node) or computes(node, *_SHARES):
-            shares.add(y)
-        elif definition(node.op).shared and not (shares | joined).isdisjoint(read):
-            if shares.issuperset(read):
-                shares.update(node.outputs)
-                continue
+        read = node.dynamic_inputs
+        moves, whole = definition(node.op).shared, shares.issuperset(read)
+        kept = whole and (moves or computes(node, BinaryFn.Mul))
+        if kept or makes_shares(node) or computes(node, *_SHARES):
+            shares.update(node.outputs)
+        elif moves and not (shares | joined).isdisjoint(read):
             joined.update(node.outputs)
-            for precision in PRECISIONS.values():
-                step = _step(ranges.get(y.name), precision)
-                if step > COARSEST_SHARE:
-                    found[node, precision] = (
-                        "it joins probabilities with larger numbers, whose scale has steps of "
-                        f"{step:.2g}"
-                    )
+            found.append(node)
     return found
 
 

@@ -19,8 +19,8 @@ Compression = Literal["fast", "balanced", "small"]
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 
 LEAST_USES = 550
-"""So often a run must use a weight for `balanced` to code it: the 55 instructions that it takes on
-a small core, with what blocks of channels cost, are then a tenth of its products at most."""
+"""So often a run must use a weight for `balanced` to code it: what it takes on a small core, about
+24 instructions with what blocks of channels cost, is then little beside its products."""
 LEAST_CHANNELS, LEAST_OF_OTHERS = 8, 4
 """Channels of a block, as the runtime decodes them: of convolutions, of other operators."""
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..format.model import EdgeModel
-from .memory import TRIES, Buffer, place
+from ..format.schema import WeightCodec
+from .memory import TRIES, Buffer, Layout, place, round_up
 
 ARENA_ALIGN = 16
 
@@ -27,10 +28,12 @@ def placed(
     tensors = list(model.tensors)
     for i, b in buffer_of.items():
         tensors[i] = replace(tensors[i], offset=layout.offsets[b])
-    ops = [
-        replace(op, scratch_bytes=size, scratch_offset=scratch_at.get(i, 0))
-        for i, (op, (_, size)) in enumerate(zip(model.ops, scratch, strict=True))
-    ]
+    ops = []
+    for i, (op, (step, size)) in enumerate(zip(model.ops, scratch, strict=True)):
+        at, room = scratch_at.get(i, 0), size
+        if size and op.codec == WeightCodec.Huffman:
+            at, room = _largest_gap(buffers, layout, step)
+        ops.append(replace(op, scratch_bytes=room, scratch_offset=at))
     memory = replace(
         model.memory,
         arena_bytes=layout.total,
@@ -38,3 +41,19 @@ def placed(
         arena_bound_bytes=layout.bound,
     )
     return replace(model, tensors=tensors, ops=ops, memory=memory)
+
+
+def _largest_gap(buffers: Sequence[Buffer], layout: Layout, step: int) -> tuple[int, int]:
+    """Offset and bytes of the largest part of the arena that no buffer needs at `step`: weights are
+    decoded in the fewer blocks, the more of them fit."""
+    taken = sorted(
+        (at, round_up(at + b.size, ARENA_ALIGN))
+        for b, at in zip(buffers, layout.offsets, strict=False)
+        if b.first <= step <= b.last
+    )
+    gaps, end = [], 0
+    for low, high in [*taken, (layout.total, layout.total)]:
+        gaps.append((low - end, -end))
+        end = max(end, high)
+    room, at = max(gaps)
+    return -at, room

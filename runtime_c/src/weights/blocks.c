@@ -28,10 +28,11 @@ static uint64_t room_of(const ek_kernels *kernels, uint32_t n, uint32_t k)
     return ek_add64(ek_gemm_packed(kernels, n, k), ahead(k));
 }
 
-static uint32_t block_in_place(const ek_kernels *kernels, uint32_t k, uint32_t least)
+static uint32_t block_in_place(const ek_kernels *kernels, uint32_t k, uint32_t least, uint32_t room, uint32_t most)
 {
-    uint32_t n = EK_BLOCK_ROOM / (k ? k : 1) / EK_BLOCK_CHANNELS * EK_BLOCK_CHANNELS;
-    while (n > least && room_of(kernels, n, k) > EK_BLOCK_ROOM) n -= EK_BLOCK_CHANNELS;
+    uint32_t n = room / (k ? k : 1);
+    n = (n < most ? n : most) / EK_BLOCK_CHANNELS * EK_BLOCK_CHANNELS;
+    while (n > least && room_of(kernels, n, k) > room) n -= EK_BLOCK_CHANNELS;
     return n > least ? n : least;
 }
 #endif
@@ -39,7 +40,7 @@ static uint32_t block_in_place(const ek_kernels *kernels, uint32_t k, uint32_t l
 uint32_t EK_TYPED(ek_block)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least)
 {
 #ifdef EK_CODEC_STREAMS
-    if (in_place(kernels, codec)) return block_in_place(kernels, k, least);
+    if (in_place(kernels, codec)) return block_in_place(kernels, k, least, EK_BLOCK_ROOM, UINT32_MAX);
 #endif
     const uint32_t other = ek_gemm_wants_packed(kernels) ? BLOCK_TO_PACK : BLOCK;
     const uint32_t most = kernels->gemm_w4_block ? kernels->gemm_w4_block : other;
@@ -94,6 +95,13 @@ void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, ek_coded *w,
 }
 
 #ifdef EK_CODEC_STREAMS
+uint32_t EK_TYPED(ek_block_in)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least,
+                               uint32_t room, uint32_t most)
+{
+    if (room <= EK_BLOCK_ROOM || !in_place(kernels, codec)) return EK_TYPED(ek_block)(kernels, codec, k, least);
+    return block_in_place(kernels, k, least, room, most);
+}
+
 void EK_TYPED(ek_block_load_next)(ek_gemm *g, const ek_node *node, uint32_t weights, const ek_fmt_codec *codec,
                                   uint32_t block, ek_coded_next *next)
 {

@@ -18,8 +18,12 @@ void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, ek_coded *w,
                              uint8_t *scratch);
 
 #ifdef EK_CODEC_STREAMS
-/* The same of weights at blob offset `weights`, from channel next->channel on, which advances. Scratch is behind it:
- * operators then hold less on the stack. */
+/* As ek_block, where there are `room` bytes of scratch for it, and about `most` channels. */
+uint32_t EK_TYPED(ek_block_in)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least,
+                               uint32_t room, uint32_t most);
+
+/* ek_block_load of weights at blob offset `weights`, from channel next->channel on, which advances. Scratch is behind
+ * it: operators then hold less on the stack. */
 void EK_TYPED(ek_block_load_next)(ek_gemm *g, const ek_node *node, uint32_t weights, const ek_fmt_codec *codec,
                                   uint32_t block, ek_coded_next *next);
 #endif

@@ -47,6 +47,14 @@ static inline uint64_t ek_coded_kept(const ek_node *node, uint64_t packed, uint6
     return packed ? packed : plain;
 }
 
+#ifdef EK_CODEC_STREAMS
+/* Bytes of scratch behind the first `used`, if the plan gave the operator more than it needs. */
+static inline uint32_t ek_coded_room(const ek_node *node, uint64_t used)
+{
+    return node->op->scratch_bytes > used ? (uint32_t)(node->op->scratch_bytes - used) : 0;
+}
+#endif
+
 /* The node of an operator with int8 weights, `weights`. */
 static inline ek_node ek_decoded(const ek_node *node, const void *weights)
 {

@@ -202,9 +202,11 @@ static ek_status conv2d_run_blocks(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-    const uint32_t k = (uint32_t)ek_conv_k(g);
-    const uint32_t block = EK_TYPED(ek_block)(node->kernels, ek_codec_of(node, p->codec.id), k, EK_BLOCK_CONV_CHANNELS);
-    uint8_t *const room = (uint8_t *)node->scratch + ek_align16(conv2d_plain_scratch(g, node->kernels));
+    const uint64_t plain = ek_align16(conv2d_plain_scratch(g, node->kernels));
+    const uint32_t block =
+        EK_TYPED(ek_block_in)(node->kernels, ek_codec_of(node, p->codec.id), (uint32_t)ek_conv_k(g),
+                              EK_BLOCK_CONV_CHANNELS, ek_coded_room(node, plain + EK_CODED_NEXT), group_out(g) + 3);
+    uint8_t *const room = (uint8_t *)node->scratch + plain;
     ek_coded_next *const next = (void *)room;
     memset(next, 0, sizeof *next);
     for (uint32_t group = 0; group < g->groups; group++) {

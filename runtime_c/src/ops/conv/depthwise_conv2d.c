@@ -162,14 +162,16 @@ static uint64_t decoded_bytes(const ek_fmt_conv_geometry *g)
     return ek_align16((uint64_t)taps_of(g) * g->out_c);
 }
 
+enum { ROOM = 2048 }; /* bytes, of weights that are decoded together */
+
 /* The decoded weights of n channels, and as the kernels want them. */
 static uint64_t depthwise_room(const ek_fmt_conv_geometry *g, const ek_kernels *kernels, uint32_t n)
 {
     return ek_align16((uint64_t)taps_of(g) * n) + ek_depthwise_packed(kernels, taps_of(g), n);
 }
 
-/* Channels that are decoded together. */
-static uint32_t block_of(const ek_node *node)
+/* Channels that are decoded together, in so many bytes. */
+static uint32_t block_of(const ek_node *node, uint32_t room)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
@@ -177,11 +179,12 @@ static uint32_t block_of(const ek_node *node)
     const ek_codec *codec = ek_codec_of(node, p->codec.id);
     const uint32_t unit = p->codec.group;
     if (!codec || !codec->unpack_blocks || !unit || unit >= g->out_c) return g->out_c;
-    if (depthwise_room(g, node->kernels, g->out_c) <= EK_BLOCK_ROOM) return g->out_c;
-    uint32_t n = EK_BLOCK_ROOM / (taps_of(g) + !taps_of(g)) / unit * unit;
-    while (n > unit && depthwise_room(g, node->kernels, n) > EK_BLOCK_ROOM) n -= unit;
+    if (depthwise_room(g, node->kernels, g->out_c) <= room) return g->out_c;
+    uint32_t n = room / (taps_of(g) + !taps_of(g)) / unit * unit;
+    while (n > unit && depthwise_room(g, node->kernels, n) > room) n -= unit;
     return n > unit ? n : unit;
 #else
+    (void)room;
     return g->out_c;
 #endif
 }
@@ -195,7 +198,7 @@ static uint64_t depthwise_conv2d_scratch(const ek_node *node)
     const uint64_t plain = depthwise_conv2d_plain_scratch(g, kernels);
     if (!ek_is_coded(&p->codec)) return plain;
     if (ek_depthwise_wants_packed(kernels) && !ek_depthwise_can_pack(kernels)) return UINT64_MAX;
-    return ek_add64(ek_align16(plain), depthwise_room(g, kernels, block_of(node)));
+    return ek_add64(ek_align16(plain), depthwise_room(g, kernels, block_of(node, ROOM)));
 }
 
 static uint64_t depthwise_conv2d_packed_bytes(const ek_node *node)
@@ -260,7 +263,12 @@ static void run_blocks(const ek_node *node)
     const ek_fmt_conv_geometry *g = &p->geometry;
     ek_coded w = depthwise_weights_of(node);
     uint8_t *const plain = (uint8_t *)node->scratch + ek_align16(depthwise_conv2d_plain_scratch(g, node->kernels));
-    const uint32_t block = block_of(node);
+#ifdef EK_CODEC_STREAMS
+    const uint32_t more = ek_coded_room(node, ek_align16(depthwise_conv2d_plain_scratch(g, node->kernels)));
+    const uint32_t block = block_of(node, more > ROOM ? more : ROOM);
+#else
+    const uint32_t block = block_of(node, ROOM);
+#endif
     for (uint32_t first = 0; first < g->out_c; first += block) {
         const channels of = { first, g->out_c - first < block ? g->out_c - first : block };
         uint8_t *const packed = plain + ek_align16((uint64_t)taps_of(g) * of.n);

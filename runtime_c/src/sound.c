@@ -55,9 +55,11 @@ static int32_t sound_sample_at(const sound_frame *part, uint32_t n)
  * reversed bits; return the shift, which is the largest that no product leaves 31 bits with. */
 static uint32_t sound_take_samples(const ek_sound *sound, const sound_frame *part, int32_t *work)
 {
+    const bool whole = part->begin >= 0 && (uint32_t)part->begin + sound->window <= (uint32_t)part->count;
+    const int16_t *const samples = part->clip + (whole ? part->begin : 0);
     int32_t largest = 0;
     for (uint32_t i = 0; i < sound->window; i++) {
-        const int32_t x = sound_sample_at(part, i), size = x < 0 ? -x : x;
+        const int32_t x = whole ? samples[i] : sound_sample_at(part, i), size = x < 0 ? -x : x;
         if (size > largest) largest = size;
     }
     uint32_t up = 0;
@@ -67,7 +69,8 @@ static uint32_t sound_take_samples(const ek_sound *sound, const sound_frame *par
     for (uint32_t i = 0; i < sound->fft; i += 2) {
         for (uint32_t odd = 0; odd < 2u; odd++) {
             const uint32_t n = i + odd;
-            const int32_t y = n < sound->window ? sound_sample_at(part, n) * sound->window_q15[n] : 0;
+            int32_t y = 0;
+            if (n < sound->window) y = (whole ? samples[n] : sound_sample_at(part, n)) * sound->window_q15[n];
             work[2u * at + odd] = y * (int32_t)(1u << up);
         }
         uint32_t bit = half >> 1;

@@ -99,7 +99,7 @@ def test_c_gives_pythons_bytes_without_a_warning(tmp_path, case, compiler):
     model = read(data)
     about = describe_for_c(model, "m", "m.edge")
     values = {"prefix": "m", "header": "m_model", "renamed": True, "bare_metal": True, "arena": 1,
-              "persistent": 0, "about": about, "self_test": None}  # fmt: skip
+              "persistent": 0, "about": about, "self_test": None, "several": False}  # fmt: skip
     render("project/model.h", tmp_path, "m_model.h", **values)
     render("project/input.c", tmp_path, "m_input.c", **values)
     command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic",

@@ -6,8 +6,8 @@ install(FILES ${root}/runtime_c/__init__.py ${root}/runtime_c/_ffi.pyi DESTINATI
 foreach(module __init__ errors files ir numerics)
   install(FILES ${root}/toolkit/${module}.py DESTINATION ${package}/toolkit)
 endforeach()
-install(DIRECTORY ${root}/toolkit/runtime ${root}/toolkit/format ${root}/toolkit/preprocessing
-        DESTINATION ${package}/toolkit FILES_MATCHING PATTERN "*.py"
-        PATTERN __pycache__ EXCLUDE
-        REGEX "/(linear_algebra|writer|strip|describe|tables)[.]py$" EXCLUDE) # of the toolkit alone
+install(DIRECTORY ${root}/toolkit/runtime ${root}/toolkit/preprocessing DESTINATION ${package}/toolkit
+        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE PATTERN linear_algebra.py EXCLUDE) # of the toolkit alone
+install(DIRECTORY ${root}/toolkit/format DESTINATION ${package}/toolkit
+        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(writer|strip|describe|tables)[.]py$" EXCLUDE)
 install(DIRECTORY ${root}/calibration DESTINATION ${package} FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)

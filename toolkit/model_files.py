@@ -26,14 +26,15 @@ def load(
     finite: bool = False,
     arrays: Shapes | None = None,
     constants: Constants | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> Graph:
     """The optimized float graph of an ONNX model; `finite` in the form that is quantized. `arrays`
     are shapes of arrays of samples, which say what the model and `shapes` leave open; `constants`
-    are values of inputs that are not to be fed.
+    are values of inputs that are not to be fed; `dims` sizes of symbolic dimensions by name.
 
     Raises UserError or UnsupportedError.
     """
-    graph = import_onnx(model, shapes, arrays, constants)
+    graph = import_onnx(model, shapes, arrays, constants, dims)
     run_passes(graph, QUANTIZED if finite else DEFAULT)
     return graph
 
@@ -46,8 +47,16 @@ def output_path(model: str | Path, output: str | Path | None, *read: str | Path)
     return path
 
 
-def plain_shapes(shapes: Shapes | None) -> dict[str, list[int]]:
-    return {k: [int(d) for d in v] for k, v in (shapes or {}).items()}
+def plain_shapes(shapes: Mapping[str, Sequence[Any]] | None) -> dict[str, list[int | str]]:
+    """What provenance says of shapes; dimensions that vary as text."""
+    return {k: [_plain(d) for d in v] for k, v in (shapes or {}).items()}
+
+
+def _plain(dim: Any) -> int | str:
+    try:
+        return int(dim)
+    except TypeError:
+        return str(dim)
 
 
 def plain_constants(constants: Constants | None) -> dict[str, dict[str, list[float]]]:

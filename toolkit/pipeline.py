@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from ..calibration import ImageOptions, SampleSource, open_samples
+from . import dynamic
 from .accuracy import (
     SAMPLES,
     ClassMeter,
@@ -41,6 +42,7 @@ from .format.describe import op_counts
 from .format.model import EdgeModel
 from .format.reader import read
 from .format.strip import strip as stripped_bytes
+from .format.writer import write
 from .ir import Graph
 from .model_files import (
     Constants,
@@ -88,7 +90,8 @@ def convert(
     model: str | Path,
     output: str | Path | None = None,
     *,
-    shapes: Shapes | None = None,
+    shapes: dynamic.Shapes | None = None,
+    dims: dynamic.Dims | None = None,
     constants: Constants | None = None,
     strip: bool = False,
     float16: bool = False,
@@ -104,7 +107,9 @@ def convert(
     `constants` are values of inputs that are not to be fed.
     `float16` stores the float32 tensors of a model as float16 and computes in float32.
     `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
-    bad model or an output that cannot be written; then nothing is written. `states` are pairs of an
+    bad model or an output that cannot be written; then nothing is written. `dims` are sizes of
+    symbolic dimensions by name; there and in `shapes` a `dynamic.Range` is a dimension whose size
+    is chosen when the file runs, with memory for the largest. `states` are pairs of an
     input and the output whose value it has from the run before, which a session then keeps, or
     "auto". `stream` are the time axes of inputs, (name, axis), under "" that of all: the file then
     takes `frames` of a sequence at each run, by default as few as the model allows.
@@ -112,10 +117,20 @@ def convert(
     started = perf_counter()
     path = output_path(model, output)
     check_frames(stream, frames)
-    graph = mark_states(load(model, shapes, constants=constants), states)
+    sizes = _sizes(model, shapes, dims)
+    if sizes.symbols and (stream or states):
+        raise UserError(
+            f"{model}: dimensions that vary do not go with --stream and --state; fix them with "
+            "--shape"
+        )
+    of_inputs, by_name = sizes.at(sizes.largest)
+    graph = load(model, of_inputs, constants=constants, dims=by_name)
+    graph = mark_states(graph, states)
     axes = time_axes(graph, stream)
     graph, decisions = as_given(graph)
     options: dict[str, Any] = {"shapes": plain_shapes(shapes), **plain_constants(constants)}
+    if dims:
+        options["dims"] = {name: str(d) for name, d in dims.items()}
     if float16:
         graph, options = halved(graph), options | {"float16": True}
     notes = list(graph.notes)
@@ -123,13 +138,36 @@ def convert(
         streaming = make_streaming(graph, axes, frames)
         graph, options = streaming.graph, options | {"stream": streaming.to_json()}
         notes += streaming.notes()
-    data = build_file(keep_states(graph), provenance_of(model, "", options))
+    graph, provenance = keep_states(graph), provenance_of(model, "", options)
+    if sizes.symbols:
+
+        def at(chosen: Sequence[int]) -> Graph:
+            of_inputs, by_name = sizes.at(chosen)
+            found = as_given(load(model, of_inputs, constants=constants, dims=by_name))[0]
+            return halved(found) if float16 else found
+
+        data = write(
+            replace(dynamic.varying_model(sizes, graph, at, str(model)), provenance=provenance)
+        )
+        notes.append(f"sizes to choose when it runs: {', '.join(map(str, sizes.symbols))}")
+    else:
+        data = build_file(graph, provenance)
     data = stripped_bytes(data) if strip else data
     prove(data)
     write_atomically(path, data)
     ops = op_counts(read(data))
     seconds = round(perf_counter() - started, 3)
     return Converted(str(path), len(data), ops, seconds, notes, decisions)
+
+
+def _sizes(
+    model: str | Path, shapes: dynamic.Shapes | None, dims: dynamic.Dims | None
+) -> dynamic.Sizes:
+    """Which dimensions vary; the model is read for that only where one is named or varies."""
+    if not dims and not dynamic.varies(shapes):
+        given = {k: tuple(int(str(d)) for d in v) for k, v in (shapes or {}).items()}
+        return dynamic.Sizes((), given, {})
+    return dynamic.sizes_of(model, shapes or {}, dims or {})
 
 
 def check(

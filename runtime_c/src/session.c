@@ -300,6 +300,19 @@ void ek_session_set_arena(ek_session *session, const ek_model *model, uint8_t *a
     session->arena = arena;
 }
 
+const ek_kernels *ek_session_kernels(const ek_session *session)
+{
+    return session->kernels;
+}
+
+void ek_session_set_model(ek_session *session, const ek_model *model)
+{
+    session->model = model;
+    session->next = 0;
+    if (!session->kept) return;
+    for (uint32_t i = 0; i < model->op_count; i++) (void)ek_read_op(model, i, &session->kept[i].op);
+}
+
 ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left)
 {
     if (!session || !left) return EK_ERR_ARG;

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from edgekit.runtime_c._ffi import ffi, lib
-from edgekit.toolkit.format.model import NUMPY_OF, TensorRecord
+from edgekit.toolkit.format.model import NUMPY_OF, VARYING_VERSION, TensorRecord
 from edgekit.toolkit.format.schema import (
     BinaryFn,
     CompareFn,
@@ -17,6 +17,7 @@ from edgekit.toolkit.format.schema import (
     ReduceFn,
 )
 from edgekit.toolkit.format.structs import float_bits
+from edgekit.toolkit.format.varying import Expression, Symbol, Varying
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model, kernel_tables
 from edgekit.toolkit.runtime.kernels import table
@@ -324,6 +325,28 @@ def packed_for(model, kernels):
     return replace(model, ops=ops, blob=bytes(blob), target=kernels)
 
 
+def varying():
+    """Rows whose number is chosen, by expressions of every term."""
+    f = FileMaker()
+    x = f.input(DType.Float32, 6, 4)
+    y = f.op(FORMS["unary_f32"], [x], DType.Float32, 6, 4, count=24, fn=0, alpha=-1.0, beta=1.0)
+    f.output(y)
+    s = Expression.symbol(0)
+    rows = s.times(4).plus(5).plus(-3).divided(2).added(s).divided(3).at_most(6).at_least(1)
+    model, shape = f.model(), (Varying(6, s), 4)
+    out = (Varying(6, rows), 4)
+    (op,) = model.ops
+    return replace(
+        model,
+        version=VARYING_VERSION,
+        symbols=(Symbol("rows", 2, 6, 2),),
+        tensors=[replace(t, shape=(shape, out)[i == y]) for i, t in enumerate(model.tensors)],
+        ops=[replace(op, params={**op.params, "count": Varying(24, s.times(4))})],
+        inputs=[replace(model.inputs[0], shape=shape)],
+        outputs=[replace(model.outputs[0], shape=out)],
+    )
+
+
 def files():
     """Name -> bytes of every file."""
     models = {form.name: one_operator(form) for form in CASES.values()}
@@ -333,5 +356,12 @@ def files():
         for name, model in models.items()
         for kernels in kernel_tables()
     }
-    everything = {**models, **tight, "chain": chain(), "long": long_chain(), **packed}
+    everything = {
+        **models,
+        **tight,
+        "chain": chain(),
+        "long": long_chain(),
+        "varying": varying(),
+        **packed,
+    }
     return {name: write(model) for name, model in everything.items() if model}

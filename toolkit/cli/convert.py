@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from .. import pipeline
+from ..dynamic import Range
 from ..numerics import FLOAT, HALF, INTEGERS
 from ..quantize import grouped
 from ..state import States
@@ -16,7 +17,7 @@ from .options import (
     constant_option,
     json_option,
     model_argument,
-    shape_option,
+    size_options,
     strip_option,
 )
 from .output import kib, people, print_json
@@ -26,7 +27,7 @@ from .time_options import state_option, stream_options
 @click.command(short_help="Convert an ONNX model without quantizing it.")
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
-@shape_option
+@size_options
 @constant_option
 @click.option("--float16", is_flag=True, help="Store tensors and weights in float16.")
 @state_option
@@ -36,7 +37,8 @@ from .time_options import state_option, stream_options
 def convert(
     model: Path,
     output: Path | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    shapes: tuple[tuple[str, tuple[int | Range, ...]], ...],
+    dims: tuple[tuple[str, int | Range], ...],
     constants: tuple[tuple[str, tuple[float, ...]], ...],
     float16: bool,
     states: States,
@@ -54,6 +56,7 @@ def convert(
         model,
         output or model.with_suffix(".edge"),
         shapes=dict(shapes),
+        dims=dict(dims),
         constants=dict(constants),
         strip=strip,
         states=states,

@@ -18,11 +18,13 @@ from ..runtime import MAX_MEMORY
 from .values import (
     BytesOption,
     ConstantOption,
+    DimOption,
     DropOption,
     NumbersOption,
     PreprocessOption,
     ShapeOption,
     SizeOption,
+    SizesOption,
     UnitOption,
     pair,
 )
@@ -45,6 +47,26 @@ def shape_option(f: F) -> F:
         type=ShapeOption(),
         multiple=True,
         help="Fix the shape of an input with symbolic dimensions. Repeatable.",
+    )(f)
+
+
+def size_options(f: F) -> F:
+    """Shapes and named dimensions that may be ranges: `shapes` and `dims`."""
+    f = click.option(
+        "--dim",
+        "dims",
+        type=DimOption(),
+        multiple=True,
+        help="Fix a symbolic dimension, or give its lowest and highest size, to be chosen when the "
+        "file runs. Repeatable.",
+    )(f)
+    return click.option(
+        "--shape",
+        "shapes",
+        type=SizesOption(),
+        multiple=True,
+        help="Fix the shape of an input with symbolic dimensions; N..M is a size to be chosen when "
+        "the file runs. Repeatable.",
     )(f)
 
 

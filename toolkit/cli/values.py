@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ...calibration import ImageOptions
+from ..dynamic import Range
 from ..errors import UserError
 from ..preprocessing import PRESETS, SOUND_PRESETS, FrontEnd, front_end, preset
 from ..quantize import parse_drop
@@ -41,6 +42,52 @@ class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
         if min(shape) < 1:
             self.fail(f"'{value}': write it as {self.form}", param, ctx)
         return name, shape
+
+
+def sizes(text: str) -> int | Range:
+    """49, 1..128 or 32..640:32. Raises ValueError."""
+    low, dots, rest = text.partition("..")
+    if not dots:
+        if int(text) < 1:
+            raise ValueError(text)
+        return int(text)
+    high, colon, step = rest.partition(":")
+    found = Range(int(low), int(high), int(step) if colon else 1)
+    if min(found.lowest, found.step, found.highest - found.lowest + 1) < 1:
+        raise ValueError(text)
+    return found
+
+
+class SizesOption(click.ParamType[tuple[str, tuple[int | Range, ...]]]):
+    """NAME=1..128,49"""
+
+    name = "NAME=N,N..M,..."
+    form = "NAME=1,3,224,224, or NAME=1..128,49 for a size from 1 to 128, or 32..640:32 by steps"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[int | Range, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, dims = pair(value, self.form, of_tensor=True)
+        try:
+            return name, tuple(sizes(d) for d in dims.split(","))
+        except ValueError:
+            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+
+
+class DimOption(click.ParamType[tuple[str, int | Range]]):
+    """seq=1..128"""
+
+    name = "NAME=N[..M[:STEP]]"
+    form = "seq=128, seq=1..128, or width=32..640:32 by steps"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int | Range]:
+        if isinstance(value, tuple):
+            return value
+        name, size = pair(value, self.form, of_tensor=True)
+        try:
+            return name, sizes(size)
+        except ValueError:
+            self.fail(f"'{value}': write it as {self.form}", param, ctx)
 
 
 class ConstantOption(click.ParamType[tuple[str, tuple[float, ...]]]):

@@ -13,8 +13,10 @@ import numpy as np
 from ..ir import Shape
 from ..numerics import ELEMENTS
 from .schema import FORMS, TYPED_BY_OUTPUT, DType, OpKind, Place, WeightCodec
+from .varying import Symbol
 
 FORMAT_VERSION = 3
+VARYING_VERSION = 4  # of files with symbols
 OLDEST_VERSION = 3
 IDENTIFIER = b"EDGE"
 BLOB_ALIGN = 64
@@ -163,6 +165,7 @@ class EdgeModel:
     states: list[StateRecord] = field(default_factory=list)
     empty_inputs: list[IoRecord] = field(default_factory=list)  # without elements, of tensor 0
     empty_outputs: list[IoRecord] = field(default_factory=list)
+    symbols: tuple[Symbol, ...] = ()  # of the numbers in shapes and parameters that are `Varying`
 
     def element(self, op: OpRecord) -> DType | None:
         """The element type that `op` computes in; None for a kind that takes any."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from .model import OpRecord, TensorRecord
 from .schema import EQUALS, OPTIONAL, SHARED, STRUCTS, DType, OpKind
 from .structs import Number, float_bits, pack
+from .varying import Expression, Varying, expression_of, read_varint, varint
 
 WORD = 4
 _HEADER = struct.Struct("<BBBB")
@@ -32,23 +34,45 @@ Field = tuple[str, str, str]
 """Name, letter of struct.pack, and the property of an operand that it equals, or ""."""
 
 
-def encode(ops: Sequence[OpRecord], tensors: Sequence[TensorRecord]) -> tuple[bytes, list[int]]:
-    """(program, where each operator begins in words). Raises ValueError if it is too long."""
+_NOTHING_VARIES: Mapping[int, Expression] = MappingProxyType({})
+
+Places = list[tuple[int, Expression]]
+"""Bytes at which numbers lie that follow from the sizes."""
+
+Piece = tuple[bytes, tuple[tuple[int, Expression], ...]]
+"""Fields as they lie in the program, and which of them vary."""
+
+
+def encode(
+    ops: Sequence[OpRecord], tensors: Sequence[TensorRecord]
+) -> tuple[bytes, list[int], Places]:
+    """(program, where each operator begins in words, what varies in it).
+
+    Raises ValueError if it is too long.
+    """
     written = [_parameters(op, tensors) for op in ops]
     program = bytearray()
-    at: dict[bytes, int] = {}  # what operators share
+    places: Places = []
+
+    def put(piece: Piece) -> None:
+        nonlocal program
+        places.extend((len(program) + i, expression) for i, expression in piece[1])
+        program += piece[0]
+
+    at: dict[Piece, int] = {}  # what operators share
     for _, shared, _ in written:
         if shared not in at:
             at[shared] = len(program)
-            program += shared
+            put(shared)
     begins = []
     for op, (flags, shared, own) in zip(ops, written, strict=True):
         program += bytes(-len(program) % WORD)
         begins.append(len(program) // WORD)
         if begins[-1] > _MOST_WORDS:
             raise ValueError(f"operators of more than {_MOST_WORDS * WORD} bytes")
-        program += _head(op, flags) + (varint(at[shared]) if op.kind.name in SHARED else b"") + own
-    return bytes(program), begins
+        program += _head(op, flags) + (varint(at[shared]) if op.kind.name in SHARED else b"")
+        put(own)
+    return bytes(program), begins, places
 
 
 def _head(op: OpRecord, flags: int) -> bytes:
@@ -65,11 +89,15 @@ def _head(op: OpRecord, flags: int) -> bytes:
 
 
 def decode(
-    program: bytes, begins: Sequence[int], names: Sequence[str], tensors: Sequence[TensorRecord]
+    program: bytes,
+    begins: Sequence[int],
+    names: Sequence[str],
+    tensors: Sequence[TensorRecord],
+    varying: Mapping[int, Expression] = _NOTHING_VARIES,
 ) -> list[OpRecord]:
     """The operators. Raises ValueError, IndexError or struct.error when there is no sense in it."""
     return [
-        _decode_op(program, at * WORD, name, tensors)
+        _decode_op(program, at * WORD, name, tensors, varying)
         for at, name in zip(begins, names, strict=True)
     ]
 
@@ -79,15 +107,6 @@ def first_output(program: bytes, begin: int) -> tuple[int, int]:
     kind, inputs, _, _ = _HEADER.unpack_from(program, begin * WORD)
     (tensor,) = struct.unpack_from("<H", program, begin * WORD + _HEADER.size + 2 * inputs)
     return int(kind), int(tensor)
-
-
-def varint(value: int) -> bytes:
-    """7 bits a byte, the lowest first; the highest bit says that more follow."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def _kind_fields(kind: OpKind) -> list[Field]:
@@ -109,7 +128,7 @@ def _sections(kind: OpKind) -> list[tuple[int, list[Field]]]:
     return list(found.items())
 
 
-def _parameters(op: OpRecord, tensors: Sequence[TensorRecord]) -> tuple[int, bytes, bytes]:
+def _parameters(op: OpRecord, tensors: Sequence[TensorRecord]) -> tuple[int, Piece, Piece]:
     """(flags, the fields that operators share, the others)."""
     pack(op.kind.name, op.params)  # which says what is wrong with them
     flags, written = 0, []
@@ -117,8 +136,22 @@ def _parameters(op: OpRecord, tensors: Sequence[TensorRecord]) -> tuple[int, byt
         literal = _literal(op, fields, tensors)
         flags |= flag * literal
         there = [(n, c) for n, c, equals in fields if literal or not equals]
-        written.append(b"".join(_number(c, op.params.get(n, 0)) for n, c in there))
-    return flags, written[0], written[1] + written[2]
+        written.append([(c, op.params.get(n, 0)) for n, c in there])
+    return flags, _piece(written[0]), _piece(written[1] + written[2])
+
+
+def _piece(fields: Sequence[tuple[str, Number]]) -> Piece:
+    data, places = b"", []
+    for letter, value in fields:
+        if (expression := expression_of(value)) is not None:
+            places.append((len(data), _folded(expression) if letter.islower() else expression))
+        data += _number(letter, value)
+    return data, tuple(places)
+
+
+def _folded(expression: Expression) -> Expression:
+    """As a signed number is stored that is not negative."""
+    return expression.times(2)
 
 
 def _number(letter: str, value: Number) -> bytes:
@@ -159,34 +192,50 @@ def _property(
 
 
 class _Reader:
-    def __init__(self, data: bytes, at: int) -> None:
-        self.data, self.at = data, at
+    """Reads numbers; those at `varying` follow from the sizes."""
+
+    def __init__(
+        self, data: bytes, at: int, varying: Mapping[int, Expression] = _NOTHING_VARIES
+    ) -> None:
+        self.data, self.at, self.varying = data, at, varying
 
     def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80 or shift > 28:
-                return value & 0xFFFFFFFF
+        value, self.at = read_varint(self.data, self.at)
+        return value
 
     def number(self, letter: str) -> Number:
         if letter == "f":
             (found,) = struct.unpack_from("<f", self.data, self.at)
             self.at += 4
             return float(found)
+        expression = self.varying.get(self.at)
         v = self.varint()
-        return v >> 1 ^ -(v & 1) if letter.islower() else v
+        value = v >> 1 ^ -(v & 1) if letter.islower() else v
+        if expression is None:
+            return value
+        return Varying(value, _unfolded(expression) if letter.islower() else expression)
 
 
-def _decode_op(program: bytes, at: int, name: str, tensors: Sequence[TensorRecord]) -> OpRecord:
+def _unfolded(expression: Expression) -> Expression:
+    """What was `_folded`. ValueError if it was not."""
+    plain = Expression(expression.terms[:-2])
+    if _folded(plain) != expression:
+        raise ValueError("a signed number varies that is not stored as one")
+    return plain
+
+
+def _decode_op(
+    program: bytes,
+    at: int,
+    name: str,
+    tensors: Sequence[TensorRecord],
+    varying: Mapping[int, Expression],
+) -> OpRecord:
     kind_number, n_in, n_out, flags = _HEADER.unpack_from(program, at)
     kind = OpKind(kind_number)
     operands = struct.unpack_from(f"<{n_in + n_out}H", program, at + _HEADER.size)
     inputs, outputs = operands[:n_in], operands[n_in:]
-    r = _Reader(program, at + _HEADER.size + 2 * len(operands))
+    r = _Reader(program, at + _HEADER.size + 2 * len(operands), varying)
     scratch, offset = (r.varint(), r.varint() * _SCRATCH_UNIT) if flags & _SCRATCH else (0, 0)
 
     def values(reader: _Reader, fields: list[Field], literal: int) -> Iterator[tuple[str, Number]]:
@@ -199,7 +248,7 @@ def _decode_op(program: bytes, at: int, name: str, tensors: Sequence[TensorRecor
     found: dict[str, Number] = {}
     for flag, fields in _sections(kind):
         if fields:
-            reader = _Reader(program, r.varint()) if flag == _SHARED_LITERAL else r
+            reader = _Reader(program, r.varint(), varying) if flag == _SHARED_LITERAL else r
             found |= values(reader, fields, flags & flag)
     found.pop("reserved", None)
     return OpRecord(kind, name, inputs, outputs, found, offset, scratch)

@@ -7,6 +7,7 @@ wrong with a damaged file into one UserError.
 from __future__ import annotations
 
 import struct
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from .checksums import checksum_position, checksums
 from .flat import Table, follow
 from .model import (
     ABSENT,
-    FORMAT_VERSION,
     IDENTIFIER,
     OLDEST_VERSION,
+    VARYING_VERSION,
     EdgeModel,
     IoRecord,
     Memory,
@@ -30,8 +31,11 @@ from .model import (
     StateRecord,
     TensorRecord,
 )
-from .schema import SLOTS, DType, Place
+from .schema import SLOTS, DType, Place, Section, Term
 from .structs import size, unpack
+from .varying import Expression, Symbol, Varying
+
+_AXES = 8  # that an input or output has at most
 
 
 def read_file(path: str | Path) -> EdgeModel:
@@ -69,6 +73,20 @@ def port_axes(data: bytes) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]
     return [io.axes for io in reader._ios("inputs")], [io.axes for io in reader._ios("outputs")]
 
 
+def varying(data: bytes) -> tuple[tuple[Symbol, ...], list[tuple[int, int, int]]]:
+    """The symbols of a file that has been opened, and which axes of inputs they are: (input, axis
+    of the ONNX model, symbol)."""
+    reader = _Reader(data)
+    symbols = reader.symbols()
+    found = []
+    for i, io in enumerate(reader._ios("inputs", Section.Input) if symbols else []):
+        for axis, n in enumerate(io.shape):
+            terms = n.expression.terms if isinstance(n, Varying) else ()
+            if len(terms) == 1 and terms[0][0] == Term.Symbol and terms[0][1] < len(symbols):
+                found.append((i, axis, terms[0][1]))
+    return symbols, found
+
+
 def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
     """Output -> the one that says how many of its indices are in use, and along which axis; of a
     file that has been opened."""
@@ -81,10 +99,10 @@ def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
 
 
 def _check_version(version: int, source: str) -> None:
-    if version > FORMAT_VERSION:
+    if version > VARYING_VERSION:
         raise UserError(
             f"{source}: format version {version}; this edgekit reads up to "
-            f"{FORMAT_VERSION}: upgrade edgekit"
+            f"{VARYING_VERSION}: upgrade edgekit"
         )
     if version < OLDEST_VERSION:
         raise UserError(
@@ -103,7 +121,7 @@ class _Reader:
         return self._scalar(self.root, "Model", "version")
 
     def model(self) -> EdgeModel:
-        dims = np.frombuffer(self._bytes(self.root, "Model", "dims", 4), "<u4").tolist()
+        dims = self._dims(np.frombuffer(self._bytes(self.root, "Model", "dims", 4), "<u4"))
         begins = np.frombuffer(self._bytes(self.root, "Model", "ops", 2), "<u2").tolist()
         types = [
             (tuple(dims[t["dims"] : t["dims"] + t["rank"]]), DType(t["dtype"]), Place(t["place"]))
@@ -119,6 +137,7 @@ class _Reader:
             begins,
             self._names() or [""] * len(begins),
             tensors,
+            self._varying.get(Section.Program, {}),
         )
         used = {i for op in ops for i in (*op.inputs, *op.outputs)} - {ABSENT}
         if used and max(used) >= len(tensors):
@@ -127,8 +146,8 @@ class _Reader:
         return EdgeModel(
             tensors,
             ops,
-            self._ios("inputs"),
-            self._ios("outputs"),
+            self._ios("inputs", Section.Input),
+            self._ios("outputs", Section.Output),
             Memory(**memory),
             self._bytes(self.root, "Model", "blob", 1),
             self._string(self.root, "Model", "target"),
@@ -140,7 +159,40 @@ class _Reader:
             self._states(),
             self._optional_ios("empty_inputs"),
             self._optional_ios("empty_outputs"),
+            self.symbols(),
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The dimensions whose sizes are chosen."""
+        return tuple(
+            Symbol(
+                self._string(t, "Symbol", "name"),
+                *(
+                    int(struct.unpack_from("<I", self.data, self._at(t, "Symbol", field))[0])
+                    for field in ("lowest", "highest", "step")
+                ),
+            )
+            for t in (self._tables("symbols") if self._has("symbols") else [])
+        )
+
+    @cached_property
+    def _varying(self) -> dict[int, dict[int, Expression]]:
+        """By section, where numbers lie that follow from the sizes."""
+        found: dict[int, dict[int, Expression]] = {}
+        if self._has("varying"):
+            data = self._bytes(self.root, "Model", "expressions", 1)
+            for v in self._structs("varying", "Varying"):
+                expression = Expression.decoded(data, v["expression"])
+                found.setdefault(v["section"], {})[v["at"]] = expression
+        return found
+
+    def _dims(self, numbers: Any, section: int = Section.Dims, begin: int = 0) -> list[int]:
+        """Dimensions, some of which vary."""
+        known = self._varying.get(section, {})
+        return [
+            Varying(n, known[begin + i]) if begin + i in known else n
+            for i, n in enumerate(numbers.tolist())
+        ]
 
     def _starts(self) -> dict[int, Start]:
         found = self._structs("starts", "Start") if self._has("starts") else []
@@ -188,11 +240,12 @@ class _Reader:
         at, count = self._vector(self.root, "Model", field)
         return [Table(self.data, follow(self.data, at + 4 * i)) for i in range(count)]
 
-    def _ios(self, field: str) -> list[IoRecord]:
-        return [self._io(t) for t in self._tables(field)]
+    def _ios(self, field: str, section: int = -1) -> list[IoRecord]:
+        return [self._io(t, section, i * _AXES) for i, t in enumerate(self._tables(field))]
 
-    def _io(self, t: Table) -> IoRecord:
-        held = tuple(np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4").tolist())
+    def _io(self, t: Table, section: int, begin: int) -> IoRecord:
+        sizes = np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4")
+        held = tuple(self._dims(sizes, section, begin))
         there = t.field(SLOTS["Io"]["axes"])
         axes = tuple(self._bytes(t, "Io", "axes", 1)) if there else ()
         if axes and sorted(axes) != list(range(len(held))):

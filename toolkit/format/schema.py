@@ -220,6 +220,25 @@ class OpKind(IntEnum):
     NonMaxSuppression = 40
 
 
+class Term(IntEnum):
+    End = 0
+    Number = 1
+    Symbol = 2
+    Add = 3
+    Subtract = 4
+    Multiply = 5
+    Divide = 6
+    Min = 7
+    Max = 8
+
+
+class Section(IntEnum):
+    Dims = 0
+    Program = 1
+    Input = 2
+    Output = 3
+
+
 # struct name -> (struct.pack format, flattened field names, bytes, alignment)
 STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
     "ConvGeometry": (
@@ -1041,6 +1060,16 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
+    "Varying": (
+        "<III",
+        (
+            "at",
+            "expression",
+            "section",
+        ),
+        12,
+        4,
+    ),
 }
 
 # operator kind -> field -> the property of an operand that it equals
@@ -1381,6 +1410,12 @@ SLOTS: dict[str, dict[str, int]] = {
         "output": 1,
         "tensor": 2,
     },
+    "Symbol": {
+        "name": 0,
+        "lowest": 1,
+        "highest": 2,
+        "step": 3,
+    },
     "Provenance": {
         "producer": 0,
         "model_sha256": 1,
@@ -1413,5 +1448,8 @@ SLOTS: dict[str, dict[str, int]] = {
         "states": 17,
         "empty_inputs": 18,
         "empty_outputs": 19,
+        "symbols": 20,
+        "expressions": 21,
+        "varying": 22,
     },
 }

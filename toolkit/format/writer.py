@@ -21,9 +21,11 @@ from .model import (
     StateRecord,
     TensorRecord,
 )
-from .schema import SLOTS, STRUCTS
+from .schema import SLOTS, STRUCTS, Section
 from .structs import Number, pack
+from .varying import Place, Symbol, expression_of, stored
 
+_AXES = 8  # that an input or output has at most
 _LIMIT = 0xFFFE  # tensor indices are ushort, and the last one means absent
 
 
@@ -48,7 +50,7 @@ def write(model: EdgeModel) -> bytes:
         if len(things) > _LIMIT:
             raise ValueError(f"{len(things)} {what}: the format holds at most {_LIMIT}")
     tensors, types, dims = _tensors(model.tensors)
-    operators, begins = program.encode(model.ops, model.tensors)
+    operators, begins, in_program = program.encode(model.ops, model.tensors)
     memory = model.memory.__dict__
 
     b = flatbuffers.Builder(len(model.blob) + 4096)
@@ -81,6 +83,13 @@ def write(model: EdgeModel) -> bytes:
     for name, ios in (("empty_inputs", model.empty_inputs), ("empty_outputs", model.empty_outputs)):
         if ios:
             vectors[name] = _ios(b, ios)
+    if model.symbols:
+        places = [Place(Section.Program, at, e) for at, e in in_program]
+        places += _places(Section.Dims, dims)
+        for section, ios in ((Section.Input, model.inputs), (Section.Output, model.outputs)):
+            for i, io in enumerate(ios):
+                places += _places(section, io.held_shape, i * _AXES)
+        vectors |= _varying(b, model.symbols, places)
     b.StartObject(len(SLOTS["Model"]))
     _struct(b, "Model", "memory", "Memory", memory)
     _struct(b, "Model", "checksums", "Checksums", {"graph": 0, "blob": 0})
@@ -117,6 +126,36 @@ def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:
             },
         )
     return records, b"".join(types), dims.values
+
+
+def _places(section: Section, numbers: Sequence[int], begin: int = 0) -> list[Place]:
+    """Those of the numbers that vary."""
+    found = [(begin + i, expression_of(n)) for i, n in enumerate(numbers)]
+    return [Place(section, at, e) for at, e in found if e is not None]
+
+
+def _varying(
+    b: flatbuffers.Builder, symbols: Sequence[Symbol], places: Sequence[Place]
+) -> dict[str, int]:
+    """The sections symbols, expressions and varying."""
+    expressions, records = stored(places)
+    data = b"".join(
+        pack("Varying", {"at": at, "expression": e, "section": s}) for at, e, s in records
+    )
+    offsets = []
+    for symbol in symbols:
+        name = b.CreateString(symbol.name)
+        b.StartObject(len(SLOTS["Symbol"]))
+        b.PrependUOffsetTRelativeSlot(SLOTS["Symbol"]["name"], name, 0)
+        for field in ("lowest", "highest", "step"):
+            b.PrependUint32(getattr(symbol, field))
+            b.Slot(SLOTS["Symbol"][field])
+        offsets.append(int(b.EndObject()))
+    return {
+        "expressions": _vector(b, expressions, 1, 1),
+        "varying": _vector(b, data, STRUCTS["Varying"][2], STRUCTS["Varying"][3]),
+        "symbols": _tables(b, offsets),
+    }
 
 
 def _with_checksums(data: bytearray) -> bytes:

@@ -18,11 +18,13 @@ def fix_input_shapes(
     model: OnnxModel,
     given: Mapping[str, Sequence[int]],
     arrays: Mapping[str, Sequence[int]] | None = None,
+    symbolic: Mapping[str, int] | None = None,
 ) -> dict[str, Shape]:
     """The shape of each input, from the model and `given`; also written into the model.
 
     What both leave open comes from `arrays`: the shapes of arrays of samples, by input name, or of
     one without a name. The model's notes say so.
+    `symbolic` are sizes of symbolic dimensions by name.
     A symbol bound by one given shape holds for all inputs; one that is only ever a first axis else
     becomes 1, which the model's notes say.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
@@ -30,7 +32,7 @@ def fix_input_shapes(
     label = model.label
     inputs = {i.name: i for i in model.real_inputs() if i.type.HasField("tensor_type")}
     _check_given(label, inputs, given)
-    symbols: dict[str, int] = {}
+    symbols = dict(symbolic or {})
     for name, shape in given.items():
         for dim, value in zip(_dims(inputs[name]), shape, strict=False):
             if dim.dim_param:
@@ -140,6 +142,9 @@ def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> s
     example = [letters[i] if k is None else str(k) for i, k in enumerate(known)]
     remedy = f"add --shape {info.name}={','.join(example)} with numbers for the letters"
     symbols = [d.dim_param or "?" for d in _dims(info)]
+    named = [s for s, k in zip(symbols, known, strict=True) if k is None and s != "?"]
+    if named:
+        remedy += f", or --dim {named[0]}=1..N for a size that varies (edgekit convert)"
     unknown = ", ".join(s for s, k in zip(symbols, known, strict=True) if k is None)
     return f"input '{info.name}' has dynamic dimensions ({unknown}), {remedy}"
 
@@ -174,6 +179,18 @@ def _check_given(
             raise UserError(
                 f"{label}: --shape {name}={text}: the model fixes the shape to {_text(dims)}"
             )
+
+
+def symbolic_dims(model: OnnxModel) -> dict[str, list[int | str] | None]:
+    """The dimensions of each input: a number, the name of a symbol, or "" where it has none; None
+    of an input without a shape."""
+    inputs = [i for i in model.real_inputs() if i.type.HasField("tensor_type")]
+    return {
+        info.name: [d.dim_value if d.dim_value > 0 else d.dim_param for d in _dims(info)]
+        if _has_shape(info)
+        else None
+        for info in inputs
+    }
 
 
 def _text(dims: Sequence[onnx.TensorShapeProto.Dimension]) -> str:

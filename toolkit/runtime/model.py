@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
-from ..format.reader import counted_outputs, empty_ports, port_axes, read
+from ..format.reader import counted_outputs, empty_ports, port_axes, read, varying
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
@@ -119,13 +120,29 @@ class Model:
         )
         if status != lib.EK_OK:
             raise UserError(f"{self.source}: {self._explain(status)}")
-        axes = self._read(port_axes, data)
-        self.inputs = self._ios(axes[0], lib.ek_model_input, lib.ek_input_labels)
-        self.outputs = self._ios(axes[1], lib.ek_model_output, lib.ek_output_labels)
+        self._axes = self._read(port_axes, data)
+        self.symbols, self.varying_axes = self._read(varying, data)
+        self._see_ports()
         self.empty_inputs, self.empty_outputs = self._empty_ports(data)
         self.counted = self._read(counted_outputs, data)
         self._names = self._op_names()
-        self.op_outputs = [self._op_output(i) for i in range(self.handle.op_count)]
+
+    def _see_ports(self) -> None:
+        self.inputs = self._ios(self._axes[0], lib.ek_model_input, lib.ek_input_labels)
+        self.outputs = self._ios(self._axes[1], lib.ek_model_output, lib.ek_output_labels)
+
+    def at(self, handle: Any) -> Model:
+        """This model at the sizes that a session is bound to, whose copy is at `handle`."""
+        bound = copy(self)
+        bound.handle = handle
+        bound.__dict__.pop("op_outputs", None)
+        bound._see_ports()
+        return bound
+
+    @cached_property
+    def op_outputs(self) -> list[OpOutput]:
+        """What operators give, in order of execution."""
+        return [self._op_output(i) for i in range(self.handle.op_count)]
 
     def _explain(self, status: int) -> str:
         what = words(status)

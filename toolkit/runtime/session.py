@@ -16,6 +16,7 @@ from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from ..ir import Array, Shape
 from .batches import Feed, join, only, split
+from .binding import Binding
 from .convert import row_of, texts_of, to_user, write_input
 from .kernels import name_of, table
 from .model import IoInfo, Model, OpOutput, aligned, words
@@ -80,6 +81,10 @@ class Session:
         )
         self._session = handle[0]
         self._turn = Turn()
+        self._binding = Binding(self.model) if self.model.symbols else None
+        self._look()
+
+    def _look(self) -> None:
         self._inputs = self._views(self.inputs, lib.ek_session_input)
         self._outputs = self._views(self.outputs, lib.ek_session_output)
 
@@ -98,16 +103,47 @@ class Session:
 
     @property
     def inputs(self) -> tuple[IoInfo, ...]:
-        return self.model.inputs
+        """Of a model whose dimensions vary, at the present sizes."""
+        return self._described.inputs
 
     @property
     def outputs(self) -> tuple[IoInfo, ...]:
-        return self.model.outputs
+        return self._described.outputs
 
     @property
     def op_outputs(self) -> list[OpOutput]:
         """What `run_layers` shows, in order of execution."""
-        return self.model.op_outputs
+        return self._described.op_outputs
+
+    @property
+    def _described(self) -> Model:
+        return self.model if self._binding is None else self._binding.described
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The present size of each dimension that varies; at first the largest."""
+        return {} if self._binding is None else self._binding.sizes
+
+    def bind(self, sizes: Sequence[int] | Mapping[str, int]) -> None:
+        """Give the dimensions that vary their sizes, by name or in the order of `sizes`.
+
+        `run` and the like do so themselves by the shapes of what they are fed. Raises UserError for
+        a size that the model does not have.
+        """
+        with self._turn:
+            self._bind(sizes)
+
+    def _bind(self, sizes: Sequence[int] | Mapping[str, int]) -> None:
+        if self._binding is None:
+            raise UserError(f"{self.model.source}: no dimension of it varies")
+        if self._binding.bind(self._session, sizes):
+            self._look()
+
+    def _shaped(self, feed: Feed | Array) -> Feed | Array:
+        """The feed, whose shapes are now the session's."""
+        if self._binding is not None:
+            self._bind(self._binding.sizes_of(feed))
+        return feed
 
     def run(self, feed: Feed | Array) -> dict[str, Array]:
         """Outputs by ONNX name, in ONNX element type and shape.
@@ -136,7 +172,8 @@ class Session:
         valid during the call only; copy what you keep. The callback may not use this session.
         """
         with self._turn:
-            self._write(only(self.model.of_raw(self._with_elements(feed)), self.inputs))
+            feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
+            self._write(only(feed, self.inputs))
             self._show_steps(callback)
             return self._with_empty({io.name: self._told(io, view) for io, view in self._pairs()})
 
@@ -167,7 +204,8 @@ class Session:
     def to_raw(self, feed: Feed | Array) -> list[Array]:
         """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
         with self._turn:
-            self._write(only(self.model.of_raw(self._with_elements(feed)), self.inputs))
+            feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
+            self._write(only(feed, self.inputs))
             return [v.copy() for v in self._inputs]
 
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
@@ -186,7 +224,8 @@ class Session:
             marks.append(perf_counter())
 
         with self._turn:
-            self._write(only(self.model.of_raw(self._with_elements(feed)), self.inputs))
+            feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
+            self._write(only(feed, self.inputs))
             marks[0] = perf_counter()
             self._steps(mark)
         return [b - a for a, b in pairwise(marks)]
@@ -198,9 +237,10 @@ class Session:
 
     def _run(self, feed: Feed | Array, read: Callable[[], list[Array]]) -> dict[str, Array]:
         """What `read` gives of the outputs after each run of the feed, joined, by name."""
-        feeds, batch = split(self.model.of_raw(self._with_elements(feed)), self.inputs)
         found = []
         with self._turn:
+            feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
+            feeds, batch = split(feed, self.inputs)
             for part in feeds:
                 self._write(part)
                 self._execute()

@@ -22,7 +22,7 @@ extern "C" {
 #define EK_VERSION_MAJOR  0
 #define EK_VERSION_MINOR  1
 #define EK_VERSION_PATCH  0
-#define EK_FORMAT_VERSION 3
+#define EK_FORMAT_VERSION 4
 
 /* Alignment in bytes that a model file and a session's memory must have. */
 #define EK_ALIGN 16
@@ -176,6 +176,29 @@ ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left);
 
 /* Set persistent memory back to what it started with and forget a run under way. */
 ek_status ek_session_reset(ek_session *session);
+
+/* A dimension of the model whose size the caller chooses: lowest, lowest + step, ... up to highest. */
+typedef struct ek_symbol {
+    const char *name; /* NUL-terminated; points into the file */
+    uint32_t lowest, highest, step;
+} ek_symbol;
+
+/* How many the model has, 0 of most; and number `index` of them: EK_ERR_ARG beyond the last. */
+uint32_t ek_symbol_count(const ek_model *model);
+ek_status ek_model_symbol(const ek_model *model, uint32_t index, ek_symbol *symbol);
+
+/* Bytes that ek_session_bind needs: a copy of the file without weights. EK_ERR_ARG of a model without symbols. */
+ek_status ek_session_bind_size(const ek_model *model, size_t *bytes);
+
+/* Give the dimensions their sizes, one for each symbol, from the next run on; before the first call they are the
+ * largest. Inputs and outputs are then of these sizes, and a run costs what they cost. `model` is what the session was
+ * made of, `memory`, aligned to EK_ALIGN, is the session's until the next call, which may have the same. All that
+ * ek_model_open proves is proved again at these sizes. The contents of the inputs are undefined then; state is kept.
+ * EK_ERR_ARG for a size that the model does not have, EK_ERR_ALIGN, EK_ERR_MEMORY for less than ek_session_bind_size
+ * says, EK_ERR_CORRUPT for a file whose expressions break a rule, EK_ERR_UNSUPPORTED for kernels that pack weights
+ * otherwise at these sizes: after these two the sizes are the largest ones, else what they were. */
+ek_status ek_session_bind(ek_session *session, const ek_model *model, const uint32_t *sizes, void *memory,
+                          size_t bytes);
 
 /* Called after each operator, while its inputs' memory may be gone but its outputs are there. */
 typedef void (*ek_op_callback)(void *context, const ek_session *session, uint32_t op);

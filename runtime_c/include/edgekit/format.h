@@ -174,6 +174,25 @@ enum {
     EK_PAD_MODE_EDGE = 2,
 };
 
+enum {
+    EK_TERM_END = 0,
+    EK_TERM_NUMBER = 1,
+    EK_TERM_SYMBOL = 2,
+    EK_TERM_ADD = 3,
+    EK_TERM_SUBTRACT = 4,
+    EK_TERM_MULTIPLY = 5,
+    EK_TERM_DIVIDE = 6,
+    EK_TERM_MIN = 7,
+    EK_TERM_MAX = 8,
+};
+
+enum {
+    EK_SECTION_DIMS = 0,
+    EK_SECTION_PROGRAM = 1,
+    EK_SECTION_INPUT = 2,
+    EK_SECTION_OUTPUT = 3,
+};
+
 typedef struct ek_fmt_conv_geometry {
     uint32_t in_h;
     uint32_t in_w;
@@ -619,6 +638,13 @@ typedef struct ek_fmt_start {
 } ek_fmt_start;
 EK_STATIC_ASSERT(sizeof(ek_fmt_start) == 8, "Start");
 
+typedef struct ek_fmt_varying {
+    uint32_t at;
+    uint32_t expression;
+    uint32_t section;
+} ek_fmt_varying;
+EK_STATIC_ASSERT(sizeof(ek_fmt_varying) == 12, "Varying");
+
 enum {
     EK_SLOT_IO_NAME = 4,
     EK_SLOT_IO_TENSOR = 6,
@@ -634,6 +660,13 @@ enum {
     EK_SLOT_STATE_INPUT = 4,
     EK_SLOT_STATE_OUTPUT = 6,
     EK_SLOT_STATE_TENSOR = 8,
+};
+
+enum {
+    EK_SLOT_SYMBOL_NAME = 4,
+    EK_SLOT_SYMBOL_LOWEST = 6,
+    EK_SLOT_SYMBOL_HIGHEST = 8,
+    EK_SLOT_SYMBOL_STEP = 10,
 };
 
 enum {
@@ -670,6 +703,9 @@ enum {
     EK_SLOT_MODEL_STATES = 38,
     EK_SLOT_MODEL_EMPTY_INPUTS = 40,
     EK_SLOT_MODEL_EMPTY_OUTPUTS = 42,
+    EK_SLOT_MODEL_SYMBOLS = 44,
+    EK_SLOT_MODEL_EXPRESSIONS = 46,
+    EK_SLOT_MODEL_VARYING = 48,
 };
 
 enum {

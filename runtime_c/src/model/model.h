@@ -65,6 +65,10 @@ static inline ek_node ek_node_at(const ek_model *model, uint32_t i, ek_op_record
 ek_status ek_session_run_op(ek_session *session, uint32_t op);
 uint8_t *ek_session_arena(const ek_session *session);
 
+/* The kernels of a session; and have it run `model` from now on, which is its own at other sizes. */
+const ek_kernels *ek_session_kernels(const ek_session *session);
+void ek_session_set_model(ek_session *session, const ek_model *model);
+
 /* Have a session, made of a copy of `model` without an arena, use this one. */
 void ek_session_set_arena(ek_session *session, const ek_model *model, uint8_t *arena);
 

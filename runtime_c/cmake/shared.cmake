@@ -3,6 +3,7 @@ set(edgekit_abi 0) # of the soname: one more with every change that breaks progr
 
 set(exported "")
 foreach(header ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/edgekit.h ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/link.h
+        ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/update.h
         ${backend_headers})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} text)

@@ -22,6 +22,7 @@ from .output import ReaderGoneError, abandon_unwritten, tell, writing
 from .quantize import quantize
 from .run import run
 from .targets import targets
+from .update import diff, pack, unpack
 
 EXIT_USER, EXIT_BUG, EXIT_INTERRUPT = 2, 70, 130
 
@@ -44,7 +45,21 @@ def cli() -> None:
     """Quantize ONNX models and run them on small devices with bit-identical results."""
 
 
-for command in (quantize, convert, run, check, inspect, build, bench, export, targets, ops):
+for command in (
+    quantize,
+    convert,
+    run,
+    check,
+    inspect,
+    build,
+    bench,
+    export,
+    pack,
+    unpack,
+    diff,
+    targets,
+    ops,
+):
     cli.add_command(command)
 
 

@@ -7,9 +7,11 @@ __version__ = "0.1.0"
 
 from .calibration import CalibrationError, ImageOptions
 from .toolkit.accuracy import Report
+from .toolkit.custom_operators import register_op
 from .toolkit.errors import UnsupportedError, UserError
 from .toolkit.hand_over import HandOver
 from .toolkit.inspection import Inspection, inspect
+from .toolkit.ops.custom.operator import CustomCall, CustomOp, Operand
 from .toolkit.pipeline import Converted, Quantized, check, convert, quantize
 from .toolkit.preprocessing import FrontEnd, front_end
 from .toolkit.quantize import Budget, Decision
@@ -19,12 +21,15 @@ __all__ = [
     "Budget",
     "CalibrationError",
     "Converted",
+    "CustomCall",
+    "CustomOp",
     "Decision",
     "FrontEnd",
     "HandOver",
     "ImageOptions",
     "Inspection",
     "IoInfo",
+    "Operand",
     "Quantized",
     "Report",
     "Session",
@@ -36,4 +41,5 @@ __all__ = [
     "front_end",
     "inspect",
     "quantize",
+    "register_op",
 ]

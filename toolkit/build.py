@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import UserError
+from .errors import CustomOperatorError, UserError
 from .format.describe import macs
 from .format.model import (
     ABSENT,
@@ -182,6 +182,8 @@ def prove(data: bytes) -> None:
     """Open a file before it is written. Raises AssertionError, for it is ours, if it is refused."""
     try:
         Model(data)
+    except CustomOperatorError:
+        raise
     except UserError as why:
         raise AssertionError(f"the runtime refuses the file that was made: {why}") from why
 

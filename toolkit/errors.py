@@ -10,6 +10,11 @@ class UserError(ValueError):
     """A mistake in what the user gave: the message names the culprit and the remedy."""
 
 
+class CustomOperatorError(UserError):
+    """A fault of an operator of the user's: the message names its file, and its line if it is
+    Python."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One reason why a model cannot be served."""

@@ -2,6 +2,7 @@
  * name of the model, as those of the tables: the rest of the runtime is the same for any number of models. */
 #include "edgekit/target.h"
 
+#include "edgekit/custom.h"
 #include "kernels_ref/reference.h"
 #include "model/model.h"
 
@@ -9,21 +10,24 @@
 #error "a target's flags reached the portable part"
 #endif
 
-/* A build that chooses its parts writes four lists and says so. Without them all operators and codecs are in it,
+/* A build that chooses its parts writes five lists and says so. Without them all operators and codecs are in it,
  * and no kernel table but the reference. */
 #ifdef EK_CONFIGURED
 #define EK_OPS_INC     "ek_ops.inc"
 #define EK_CODECS_INC  "ek_codecs.inc"
+#define EK_CUSTOM_INC  "ek_custom.inc"
 #define EK_TARGETS_INC "ek_targets.inc"
 #define EK_PLANS_INC   "ek_plans.inc"
 #else
 #define EK_OPS_INC     "default/ops.inc"
 #define EK_CODECS_INC  "default/codecs.inc"
+#define EK_CUSTOM_INC  "default/custom.inc"
 #define EK_TARGETS_INC "default/targets.inc"
 #define EK_PLANS_INC   "default/plans.inc"
 #endif
 
 #include EK_CODECS_INC
+#include EK_CUSTOM_INC
 #include EK_OPS_INC
 #include EK_PLANS_INC
 #include EK_TARGETS_INC
@@ -52,7 +56,31 @@ static const ek_codec *const codecs[] = {
         NULL,
 };
 
+/* One EK_CUSTOM(name) an operator of the user's, or the table of the host's Python, which may change; neither in a
+ * build without them. */
+#if defined EK_CUSTOM_LIST
+#define EK_CUSTOM(name) extern const ek_custom_operator ek_custom_##name;
+EK_CUSTOM_LIST
+#undef EK_CUSTOM
+
+static const ek_custom_operator *const custom_operators[] = {
+#define EK_CUSTOM(name) &ek_custom_##name,
+    EK_CUSTOM_LIST
+#undef EK_CUSTOM
+        NULL,
+};
+#define EK_CUSTOM_TABLE custom_operators
+#elif defined EK_CUSTOM_TABLE
+extern const ek_custom_operator *EK_CUSTOM_TABLE[];
+#endif
+
+#ifdef EK_CUSTOM_TABLE
+static const ek_custom_registry with_custom = { { forms, codecs }, EK_CUSTOM_TABLE };
+#define EK_REGISTRY (&with_custom.built)
+#else
 static const ek_registry registry = { forms, codecs };
+#define EK_REGISTRY (&registry)
+#endif
 
 /* One EK_TARGET(name) a kernel table, best last. */
 #define EK_TARGET(name) extern const ek_target ek_target_##name;
@@ -118,14 +146,14 @@ const ek_kernels *ek_kernels_select(const char *name)
 
 ek_status ek_model_open(ek_model *model, const void *data, size_t bytes, uint32_t flags)
 {
-    return ek_open_with(model, &registry, data, bytes, flags);
+    return ek_open_with(model, EK_REGISTRY, data, bytes, flags);
 }
 
 uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, uint32_t dtype, const void *params)
 {
-    const ek_model model = { .registry = &registry };
+    const ek_model model = { .registry = EK_REGISTRY };
     const ek_node node = { .model = &model, .params = params, .kernels = kernels };
-    const ek_form *form = ek_form_of(&registry, kind, dtype);
+    const ek_form *form = ek_form_of(EK_REGISTRY, kind, dtype);
     if (!form || !kernels || !params) return UINT32_MAX;
     const uint64_t bytes = form->op->scratch ? form->op->scratch(&node) : 0;
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;

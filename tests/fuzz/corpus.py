@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from classical import forests, kernels
 from file_maker import CASES, FORMS, FileMaker, indexed, long_chain, view
 from file_maker import geometry as geometry
-from functions import math_functions, scatters, selections
+from functions import customs, math_functions, scatters, selections
 from recurrent_layers import recurrent
 from tight import coarse, tightened
 from weighted_layers import (
@@ -269,6 +269,7 @@ MAKERS = {
     math_functions: (OpKind.Math,),
     scatters: (OpKind.Scatter,),
     selections: (OpKind.TopK, OpKind.NonZero, OpKind.NonMaxSuppression),
+    customs: (OpKind.Custom,),
     prelus: (OpKind.PRelu,),
     layer_norms: (OpKind.LayerNorm,),
     recurrent: (OpKind.Recurrent,),

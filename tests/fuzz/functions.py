@@ -1,5 +1,12 @@
 """Operators of functions that few models use, for the corpus."""
 
+import struct
+from pathlib import Path
+
+import numpy as np
+
+import edgekit
+from edgekit.toolkit.format.model import ABSENT
 from edgekit.toolkit.format.schema import DType, MathFn, OpKind, ScatterFn
 
 _SAME_BYTES = {
@@ -53,3 +60,19 @@ def selections(f, form):
             given += [f.input(DType.Int32, 1), f.input(DType.Float32, 1), f.input(DType.Float32, 1)]
             p = {"batch": 2, "boxes": 6, "classes": 3, "most": 36, "centered": centered}
             f.output(f.op(form, given, DType.Int32, 36, 3, more=((DType.Int32, 1),), **p))
+
+
+def customs(f, form):
+    """An operator of a user's: with and without its optional input, which may be absent too."""
+    name = f.constant(np.frombuffer(b"test::Mix\0", np.uint8))
+    p = {"name": name, "name_bytes": 10, "version": 3, "attribute_bytes": 12}
+    for dtype, more in ((DType.Int8, ()), (DType.Int16, (DType.Int8,)), (DType.Int8, (None,))):
+        packed = struct.pack("<I2i", 2, -100, -50)
+        p["attributes"] = f.constant(np.frombuffer(packed, np.uint8))
+        given = [f.input(dtype, 3, 4)]
+        given += [ABSENT if other is None else f.input(other, 5) for other in more]
+        f.output(f.op(form, given, dtype, 3, 4, **p, scratch=24))
+
+
+for _language in ("py", "c"):
+    edgekit.register_op(Path(__file__).with_name(f"custom_op.{_language}"))

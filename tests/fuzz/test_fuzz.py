@@ -35,7 +35,8 @@ def build_fuzzer(build, program):
     sanitize = "-fsanitize=address,undefined -fno-sanitize-recover=all -g1 -O1"
     must(
         [cmake, "-S", SOURCE, "-B", build, f"-DCMAKE_C_COMPILER={compiler}",
-         "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_C_FLAGS={sanitize}"],
+         "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_C_FLAGS={sanitize}",
+         f"-DEDGEKIT_CUSTOM={HERE / 'custom_op.c'}"],
         build,
     )  # fmt: skip
     must([cmake, "--build", build, "--target", "edgekit", "-j", "2"], build)

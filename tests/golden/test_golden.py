@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import edgekit
 from edgekit.toolkit.format.model import FORMAT_VERSION
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import FORMS, WeightCodec
@@ -14,6 +15,8 @@ from edgekit.toolkit.runtime import Model, Session, kernel_tables
 HERE = Path(__file__).parent
 FILES = sorted((HERE / "answers").glob("*.npz"))
 LIMIT = 200_000
+
+edgekit.register_op(HERE.parent / "fuzz" / "custom_op.c")
 
 
 def file_of(recorded):

@@ -10,13 +10,14 @@ from edgekit.runtime_c._ffi import ffi, lib
 from edgekit.toolkit.format.model import ABSENT
 from edgekit.toolkit.format.schema import BinaryFn
 from edgekit.toolkit.format.writer import write
-from edgekit.toolkit.ops import ALL
+from edgekit.toolkit.ops import ALL, definition
 from edgekit.toolkit.runtime.model import aligned
 
 from .conftest import CASES
 
 # Kinds that are not called as the operator of the graph that becomes them.
 GRAPH = {
+    "Custom": "test::Mix",
     "Convert": "Cast",
     "DepthwiseConv2d": "Conv2d",
     "MinMax": "Min",
@@ -63,7 +64,7 @@ def definition_of(kind):
     name = kind.name
     names = [n for n in (*GRAPH, *ALL) if name.startswith(n)]
     longest = max(names, key=len)
-    return ALL[GRAPH.get(longest, longest)]
+    return definition(GRAPH.get(longest, longest))
 
 
 @pytest.mark.parametrize("form", CASES)

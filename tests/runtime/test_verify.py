@@ -351,6 +351,8 @@ def test_no_parameter_can_be_the_largest_number_and_open_unproved(corpus, form):
             found = status(damaged)
             if name.startswith("codec.") and found == lib.EK_ERR_UNSUPPORTED:
                 continue  # the element type has no weights behind a codec
+            if form == "custom" and name in ("name", "version") and found == lib.EK_ERR_UNSUPPORTED:
+                continue  # there is no such operator
             assert found in (lib.EK_OK, lib.EK_ERR_CORRUPT), (name, value)
 
 

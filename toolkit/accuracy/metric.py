@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import numbers
-import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..ir import Array
+from ..user_code import importing_beside, module_of, said, where
 from .named_metrics import NAMED
 
 Arrays = Mapping[str, Array]
@@ -46,13 +43,13 @@ class Metric:
     def __call__(self, outputs: Arrays, references: Arrays, data: Arrays, whose: str) -> float:
         """The value for `whose` outputs. Raises UserError for what the user's function does."""
         try:
-            with _importing_beside(self.file):
+            with importing_beside(self.file):
                 value: Any = self.function(dict(outputs), dict(references), dict(data))
         except UserError:
             raise
         except (Exception, SystemExit) as why:  # the user's code may raise anything
             have = f"; data has {', '.join(data)}" if isinstance(why, KeyError) else ""
-            text = f"metric {self.name}: {_where(why, self.file)}{_said(why)}{have}"
+            text = f"metric {self.name}: {where(why, self.file)}{said(why)}{have}"
             raise UserError(f"{text} (on the outputs of {whose})") from why
         number = _number(value)
         if number is None or not math.isfinite(number):
@@ -104,7 +101,7 @@ def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = N
         )
     if path.suffix != ".py":
         raise UserError(f"no metric '{text}'; there are {', '.join(NAMED)}, and {FORM} of your own")
-    found = getattr(_module(path), function, None)
+    found = getattr(module_of(path, f"a metric of your own is {FORM}"), function, None)
     if not callable(found):
         what = "is not a function" if found is not None else "is not there"
         raise UserError(
@@ -129,54 +126,6 @@ def _split(text: str) -> tuple[Path, str]:
     if colon and head.endswith(".py"):
         return Path(head), tail
     return Path(text), FUNCTION
-
-
-def _module(path: Path) -> Any:
-    """The user's file, run as a script is: it may import what lies beside it."""
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(f"'{path}' {what}; a metric of your own is {FORM}, a file of Python")
-    name = f"edgekit_metric_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        with _importing_beside(path):
-            spec.loader.exec_module(module)
-    except (Exception, SystemExit) as why:  # the user's code may raise anything
-        raise UserError(f"{path}: {_where(why, path)}{_said(why)}") from why
-    return module
-
-
-@contextmanager
-def _importing_beside(file: Path | None) -> Iterator[None]:
-    """What the user's file imports, at its top or in its function, is also looked for beside it."""
-    if file is None:
-        yield
-        return
-    folder = str(file.parent.resolve())
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        if folder in sys.path:
-            sys.path.remove(folder)
-
-
-def _where(why: BaseException, file: Path | None) -> str:
-    """ "line 12: " of the user's file, or of the file where it was raised; nothing of this one."""
-    if isinstance(why, SyntaxError) and file is not None and why.filename == str(file.resolve()):
-        return f"line {why.lineno}: "
-    frames = [f for f in traceback.extract_tb(why.__traceback__) if f.filename != __file__]
-    own = [f for f in frames if file is not None and Path(f.filename).resolve() == file.resolve()]
-    if own:
-        return f"line {own[-1].lineno}: "
-    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
-
-
-def _said(why: BaseException) -> str:
-    text = why.msg if isinstance(why, SyntaxError) else str(why)
-    return f"{type(why).__name__}: {text}" if text else type(why).__name__
 
 
 def _number(value: Any) -> float | None:

@@ -12,6 +12,8 @@ from ..build import build_file
 from ..errors import UserError
 from ..ir import Array, Graph
 from ..numerics import STRING
+from ..ops import is_a
+from ..ops.custom.definition import Custom
 from ..runtime import Session
 
 
@@ -93,8 +95,9 @@ class OwnRuntime:
 
 
 def make_oracle(model: str | Path | bytes | None, graph: Graph) -> Oracle:
-    """onnxruntime on `model` where both are there, else our runtime on `graph`."""
-    if model is not None:
+    """onnxruntime on `model` where both are there and it knows all operators, else our runtime on
+    `graph`."""
+    if model is not None and not any(is_a(node, Custom) for node in graph.nodes):
         try:
             return OnnxRuntime(model, graph)
         except ImportError:

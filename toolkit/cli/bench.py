@@ -12,7 +12,7 @@ from ..device.build import load_target
 from ..device.link import PREFIX
 from ..device.link.cycles import count_cycles
 from ..errors import UserError
-from .options import device_option, edge_argument, json_option, settings_option
+from .options import device_option, edge_argument, json_option, op_option, settings_option
 from .output import findings, kib, people, print_json, table
 
 
@@ -30,6 +30,7 @@ from .output import findings, kib, people, print_json, table
 )
 @click.option("--board", metavar="BOARD", help="Board to --explore; a wrong name lists all.")
 @settings_option
+@op_option
 @json_option
 def bench(
     model: Path,

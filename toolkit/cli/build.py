@@ -11,7 +11,7 @@ from ..device.backend import backend_of, settings_of
 from ..device.build import ARENAS, load_target
 from ..device.library import LAYOUTS
 from ..errors import UserError
-from .options import json_option, settings_option
+from .options import json_option, op_option, settings_option
 from .output import findings, kib, people, print_json, table, tell_kept
 
 
@@ -49,6 +49,7 @@ from .output import findings, kib, people, print_json, table, tell_kept
     "--force", is_flag=True, help="Overwrite files that were edited since the last build."
 )
 @settings_option
+@op_option
 @json_option
 def build(
     models: tuple[Path, ...],

@@ -17,6 +17,7 @@ from .options import (
     json_option,
     memory_option,
     metric_option,
+    op_option,
     target_options,
 )
 from .output import people, print_json, progress, table
@@ -60,6 +61,7 @@ from .verdict import tell_checked
 @target_options
 @memory_option
 @image_options
+@op_option
 @json_option
 def check(
     model: Path,

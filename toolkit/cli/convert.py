@@ -17,6 +17,7 @@ from .options import (
     constant_option,
     json_option,
     model_argument,
+    op_option,
     size_options,
     strip_option,
 )
@@ -33,6 +34,7 @@ from .time_options import state_option, stream_options
 @state_option
 @stream_options
 @strip_option
+@op_option
 @json_option
 def convert(
     model: Path,

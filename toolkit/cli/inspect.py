@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from .. import inspection
-from .options import edge_argument, json_option
+from .options import edge_argument, json_option, op_option
 from .output import kib, people, print_json, table
 
 
 @click.command(short_help="Show operators, memory map and sizes of a file.")
 @edge_argument
+@op_option
 @json_option
 def inspect(model: Path, as_json: bool) -> None:
     """Show operators, quantization, memory map and sizes of MODEL.edge."""

@@ -12,6 +12,7 @@ import click
 
 from ...calibration import ImageOptions
 from ..accuracy import FORM, NAMED
+from ..custom_operators import register_op
 from ..preprocessing import FrontEnd
 from ..quantize import Budget
 from ..runtime import MAX_MEMORY
@@ -78,6 +79,26 @@ def constant_option(f: F) -> F:
         multiple=True,
         help="Replace an input by a constant. Repeatable.",
     )(f)
+
+
+def op_option(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Operators of the user's, which are registered before the command begins."""
+
+    @wraps(f)
+    def command(*, operators: tuple[Path, ...], **others: Any) -> Any:
+        for path in operators:
+            register_op(path)
+        return f(**others)
+
+    return click.option(
+        "--op",
+        "operators",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE.py|FILE.c",
+        help="Operators of your own, in Python or C (docs/custom-operators.md). The file is "
+        "executed on this machine. Repeatable.",
+    )(command)
 
 
 def json_option(f: F) -> F:

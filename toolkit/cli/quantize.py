@@ -25,6 +25,7 @@ from .options import (
     json_option,
     metric_option,
     model_argument,
+    op_option,
     shape_option,
     strip_option,
 )
@@ -133,6 +134,7 @@ EXIT_MISSED = 3
 @stream_options
 @image_options
 @strip_option
+@op_option
 @json_option
 def quantize(
     model: Path,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .. import execution
-from .options import edge_argument, json_option, memory_option, target_options
+from .options import edge_argument, json_option, memory_option, op_option, target_options
 from .output import people, print_json, progress, table
 from .time_options import sequence_option
 
@@ -28,6 +28,7 @@ from .time_options import sequence_option
 @sequence_option
 @target_options
 @memory_option
+@op_option
 @json_option
 def run(
     model: Path,

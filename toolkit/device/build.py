@@ -22,6 +22,7 @@ from ..format.reader import read
 from ..format.strip import stripped
 from ..format.writer import write
 from ..retarget import retarget
+from .custom import CFile, compiles_not, files_for
 from .deploy import link_deployment
 from .described import describe_for_c
 from .folder import check_folder, install
@@ -120,16 +121,18 @@ class Parts:
     codecs: tuple[str, ...]
     starts: bool = False  # initial values of persistent tensors
     several: bool = False  # models, on one arena
+    custom: tuple[CFile, ...] = ()  # operators of the user's
 
 
 def parts_of(*models: EdgeModel) -> Parts:
-    """Bodies of operators, and codecs of weights."""
+    """Bodies of operators, codecs of weights, C of the user's. Raises UserError without that."""
     every = [(op, op.form(model.tensors)) for model in models for op in model.ops]
     coded = {name for op, name in every if op.is_coded}
     ops = {f"{name}_coded" if name in coded else name for _, name in every}
     codecs = {op.codec.name.lower() for op, _ in every if op.is_coded}
     starts = any(model.starts for model in models)
-    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), starts, len(models) > 1)
+    several, custom = len(models) > 1, files_for(models)
+    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), starts, several, custom)
 
 
 _compiled: dict[tuple[str, Parts], Archive] = {}
@@ -180,6 +183,7 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
         f"-DEDGEKIT_TABLES={';'.join(target.tables)}",
         f"-DEDGEKIT_OPS={';'.join(parts.ops)}",
         f"-DEDGEKIT_CODECS={';'.join(parts.codecs)}",
+        f"-DEDGEKIT_CUSTOM={';'.join(str(file.path) for file in parts.custom)}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         f"-DEDGEKIT_STARTS={'ON' if parts.starts else 'OFF'}",
         f"-DEDGEKIT_PACK_AT_LOAD={'OFF' if target.plan else 'ON'}",
@@ -188,6 +192,8 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
         run(command, f"configuring the runtime for {target.name}")
         run([cmake, "--build", folder, "--parallel", "2"], f"compiling for {target.name}")
     except ProgramFailedError as why:
+        if (theirs := compiles_not(parts.custom, why.printed)) is not None:
+            raise theirs from why
         missing = re.search(r"fatal error: (\S+): No such file|cannot read spec file", why.printed)
         if missing is None:
             raise
@@ -197,7 +203,9 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
         ) from why
     library = folder / "libedgekit.a"
     size, undefined = _measure(library, target, compiler, folder, parts.several)
-    generated = [folder / f"ek_{what}.inc" for what in ("ops", "codecs", "targets", "plans")]
+    generated = [
+        folder / f"ek_{what}.inc" for what in ("ops", "codecs", "custom", "targets", "plans")
+    ]
     own = own_symbols(target, library)
     return Archive(
         library, target, size, undefined, own, _sources(folder), generated, _flags(folder)

@@ -171,7 +171,7 @@ def _place(source: Path) -> Path:
     for below in (targets.FOLDER, runtime / "src", runtime / "include"):
         if below in source.parents:
             return source.relative_to(below)
-    return Path("generated") / source.name
+    return Path("generated") / source.name  # or of the user's
 
 
 def _linked(archive: Archive, headers: Iterable[Path]) -> set[str]:

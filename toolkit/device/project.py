@@ -70,8 +70,10 @@ def _place(source: Path) -> Path:
     """Where a source lies below the project's src/."""
     if source.parent.name == INSTANCES:
         return Path(INSTANCES) / source.name
-    families = targets.FOLDER
-    return source.relative_to(families if families in source.parents else runtime_c.SOURCE / "src")
+    for below in (targets.FOLDER, runtime_c.SOURCE / "src"):
+        if below in source.parents:
+            return source.relative_to(below)
+    return Path("custom") / source.name  # of the user's
 
 
 def _copy_template(folder: Path, instance: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ..build import build_file, build_model
 from ..errors import UserError
 from ..format.model import ABSENT, VARYING_VERSION, EdgeModel, IoRecord, OpRecord
-from ..format.schema import BLOB_FIELDS, OPTIONAL, Place
+from ..format.schema import BLOB_FIELDS, OPTIONAL, OpKind, Place
 from ..format.structs import NO_BLOB
 from ..format.varying import Expression, Varying
 from ..format.writer import write
@@ -49,6 +49,12 @@ def varying_model(
             "without elements; fix them with --shape"
         )
     top = build_model(repeated(whole))
+    for op in top.ops:
+        if op.kind == OpKind.Custom:
+            raise UserError(
+                f"{name}: {op.name}: an operator of your own at sizes that vary is not supported; "
+                "fix them with --shape"
+            )
     looked = _Looked([_Seen(sizes.largest, top, {})], [])
     wanted = sizes.samples()
     while True:

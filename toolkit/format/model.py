@@ -171,6 +171,14 @@ class EdgeModel:
         """The element type that `op` computes in; None for a kind that takes any."""
         return op.element(self.tensors)
 
+    def custom_name(self, op: OpRecord) -> str:
+        """domain::operator of an operator of the user's. Raises ValueError for one without."""
+        at = int(op.params["name"])
+        text = self.blob[at : at + int(op.params["name_bytes"])]
+        if not text.endswith(b"\0"):
+            raise ValueError("an operator of the user's without a name")
+        return text[:-1].decode(errors="replace")
+
     @property
     def op_names(self) -> list[str]:
         """What people call each operator; "#0" and so on in a file without names."""

@@ -218,6 +218,7 @@ class OpKind(IntEnum):
     TopK = 38
     NonZero = 39
     NonMaxSuppression = 40
+    Custom = 44
 
 
 class Term(IntEnum):
@@ -1005,6 +1006,19 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         20,
         4,
     ),
+    "Custom": (
+        "<IIIIII",
+        (
+            "name",
+            "name_bytes",
+            "version",
+            "attributes",
+            "attribute_bytes",
+            "scratch",
+        ),
+        24,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -1287,6 +1301,10 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
         "table",
         "requant.table",
     ),
+    "Custom": (
+        "name",
+        "attributes",
+    ),
 }
 
 # kinds whose element type is that of output 0, not of input 0
@@ -1391,6 +1409,7 @@ FORMS: dict[tuple[OpKind, DType | None], str] = {
     (OpKind.TopK, DType.Float64): "top_k_f64",
     (OpKind.NonZero, None): "non_zero",
     (OpKind.NonMaxSuppression, DType.Float32): "non_max_suppression_f32",
+    (OpKind.Custom, None): "custom",
 }
 
 # table name -> field -> slot number

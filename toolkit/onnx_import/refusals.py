@@ -40,5 +40,8 @@ def _reason(node: onnx.NodeProto) -> tuple[str, str]:
     if op in _RANDOM:
         return "random values are not supported", "export the model for inference"
     if node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
-        return f"operators of domain '{node.domain}' are unknown", "export with standard operators"
+        return (
+            f"operators of domain '{node.domain}' are unknown",
+            "export with standard operators, or define it: --op FILE.py",
+        )
     return "the operator is not supported", "see docs/supported-ops.md"

@@ -10,6 +10,7 @@ from .classical import distance, features, svm, tree_ensemble
 from .composites import COMPOSITES, PARAMETERS, AtRunTime
 from .conv import conv2d, conv_transpose2d
 from .convert import cast, fake_quantize, quantize
+from .custom.definition import Custom
 from .elementwise import binary, compare, lut, math, prelu, unary, where
 from .matmul import fully_connected, mat_mul
 from .move import concat, gather, movement, pad, resize, scatter
@@ -63,23 +64,41 @@ FROM_ONNX: dict[str, Reader] = {onnx: op for op in ALL.values() for onnx in op.o
 FROM_ONNX |= COMPOSITES
 FROM_ONNX |= {op: AtRunTime(FROM_ONNX[op], *how) for op, how in PARAMETERS.items()}
 
+CUSTOM: dict[str, Custom] = {}
+"""The user's own, "domain::Name", that this process was given."""
+
 
 def definition(name: str) -> OpDef:
     """The operator called `name` in the IR."""
-    return ALL[name]
+    return ALL[name] if name in ALL else CUSTOM[name]
+
+
+def is_known(name: str) -> bool:
+    """Whether there is an operator called `name` in the IR."""
+    return name in ALL or name in CUSTOM
 
 
 def is_a(node: Node, *operators: type[OpDef]) -> bool:
     """Whether a node's operator is one of these classes."""
-    return isinstance(ALL[node.op], operators)
+    return isinstance(definition(node.op), operators)
 
 
 def computes(node: Node, *functions: IntEnum) -> bool:
     """Whether a node computes one of these functions, each of its own enum."""
-    fn = ALL[node.op].fn
+    fn = definition(node.op).fn
     return any(fn is each for each in functions)
 
 
 def is_view(node: Node) -> bool:
     """Whether a node's output is its input's memory."""
-    return ALL[node.op].view
+    return definition(node.op).view
+
+
+def add_custom(op: Custom) -> None:
+    """Have a user's operator among the others. Raises ValueError where its name is taken."""
+    (onnx,) = op.onnx
+    known = FROM_ONNX.get(onnx)
+    if known is not None and not (isinstance(known, Custom) and known.source == op.source):
+        by = known.source if isinstance(known, Custom) else "edgekit"
+        raise ValueError(f"{op.name} is an operator of {by} already; rename one")
+    CUSTOM[op.name] = FROM_ONNX[onnx] = op

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
-from ..errors import UserError
+from ..errors import CustomOperatorError, UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
@@ -24,6 +24,7 @@ from ..format.structs import size, unpack
 from ..ir import Array, Shape
 from ..numerics import BY_ONNX, HAS_NARROW, INTEGERS, STRING, UINT8, numpy_dtype
 from ..preprocessing import Record, preprocessing_of
+from .operators import registered, taken_fault
 
 T = TypeVar("T")
 
@@ -119,7 +120,7 @@ class Model:
             lib.EK_OPEN_CHECKSUM if checksum else lib.EK_OPEN_DEFAULT,
         )
         if status != lib.EK_OK:
-            raise UserError(f"{self.source}: {self._explain(status)}")
+            raise self._refusal(status)
         self._axes = self._read(port_axes, data)
         self.symbols, self.varying_axes = self._read(varying, data)
         self._see_ports()
@@ -154,6 +155,44 @@ class Model:
         }.get(status)
         what = f"{what}; {remedy}" if remedy else what
         return what if op == _NO_OP else f"{self._blamed(op)}: {what}"
+
+    def _refusal(self, status: int) -> UserError:
+        """What to raise for a file that did not open; other than UserError where that was thrown
+        by an operator of the user's."""
+        fault, op = taken_fault(), int(self.handle.failed_op)
+        text = f"{self.source}: {self._explain(status)}"
+        if fault is not None and not isinstance(fault, Exception):
+            raise fault
+        if fault is not None:
+            return CustomOperatorError(f"{self.source}: {self._blamed(op)}: {fault}")
+        custom = None if op == _NO_OP else self._custom(op)
+        if custom is None:
+            return UserError(text)
+        name, version = custom
+        known = registered(name)
+        if known is None:
+            return CustomOperatorError(
+                f"{self.source}: operator {name} is not one of edgekit's; give the file that "
+                "defines it, Python or C, with --op (edgekit.register_op)"
+            )
+        if known.version != version:
+            return CustomOperatorError(
+                f"{self.source}: operator {name} is of version {version} in the file and "
+                f"{known.version} in what was given; convert the model again, or give that version"
+            )
+        return CustomOperatorError(f"{text}; its check, or what it needs of scratch, says so")
+
+    def _custom(self, op: int) -> tuple[str, int] | None:
+        """Name and version of an operator of the user's; None of others."""
+        try:
+            kind, _ = self._first_output(op)
+            if kind != OpKind.Custom:
+                return None
+            model = read(self.data.tobytes(), self.source)
+            found = model.ops[op]
+            return model.custom_name(found), int(found.params["version"])
+        except (ValueError, IndexError, struct.error):  # a file that is not what it says
+            return None
 
     def _blamed(self, op: int) -> str:
         """An operator that was refused, which need not even lie in the file."""

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
-from ..errors import UserError
+from ..errors import CustomOperatorError, UserError
 from ..ir import Array, Shape
 from .batches import Feed, join, only, split
 from .binding import Binding
 from .convert import row_of, texts_of, to_user, write_input
 from .kernels import name_of, table
 from .model import IoInfo, Model, OpOutput, aligned, words
+from .operators import taken_fault
 
 MAX_MEMORY = 1 << 30
 """Bytes a session may take by default: a file of 2 KiB can ask for 4 GiB."""
@@ -329,8 +330,12 @@ class Session:
         return home[start : start + nbytes].view(dtype).reshape(shape)
 
     def _must(self, status: int) -> None:
-        if status != lib.EK_OK:
-            raise UserError(f"{self.model.source}: {words(status)}")
+        if status == lib.EK_OK:
+            return
+        fault = taken_fault()
+        if fault is not None and not isinstance(fault, CustomOperatorError):
+            raise fault
+        raise fault or UserError(f"{self.model.source}: {words(status)}")
 
 
 def _size(n: int) -> str:

@@ -598,6 +598,16 @@ typedef struct ek_fmt_non_max_suppression {
 } ek_fmt_non_max_suppression;
 EK_STATIC_ASSERT(sizeof(ek_fmt_non_max_suppression) == 20, "NonMaxSuppression");
 
+typedef struct ek_fmt_custom {
+    uint32_t name;
+    uint32_t name_bytes;
+    uint32_t version;
+    uint32_t attributes;
+    uint32_t attribute_bytes;
+    uint32_t scratch;
+} ek_fmt_custom;
+EK_STATIC_ASSERT(sizeof(ek_fmt_custom) == 24, "Custom");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -771,6 +781,7 @@ enum {
 #define EK_CODE_OF_TOP_K "\001\123\002\063"
 #define EK_CODE_OF_NON_ZERO "\063"
 #define EK_CODE_OF_NON_MAX_SUPPRESSION "\223"
+#define EK_CODE_OF_CUSTOM "\263"
 /* Whether the element type is that of output 0, not of input 0. */
 #define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
@@ -872,7 +883,8 @@ enum {
     X(TOP_K, UINT64, top_k_u64, 0) \
     X(TOP_K, FLOAT64, top_k_f64, 0) \
     X(NON_ZERO, ANY, non_zero, 0) \
-    X(NON_MAX_SUPPRESSION, FLOAT32, non_max_suppression_f32, 0)
+    X(NON_MAX_SUPPRESSION, FLOAT32, non_max_suppression_f32, 0) \
+    X(CUSTOM, ANY, custom, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles) X(crumbs) X(huffman)
@@ -918,6 +930,7 @@ enum {
     X(SCATTER, "Scatter") \
     X(TOP_K, "TopK") \
     X(NON_ZERO, "NonZero") \
-    X(NON_MAX_SUPPRESSION, "NonMaxSuppression")
+    X(NON_MAX_SUPPRESSION, "NonMaxSuppression") \
+    X(CUSTOM, "Custom")
 
 #endif

@@ -58,6 +58,7 @@ enum {
     EK_OP_TOP_K = 38,
     EK_OP_NON_ZERO = 39,
     EK_OP_NON_MAX_SUPPRESSION = 40,
+    EK_OP_CUSTOM = 44,
 };
 
 #endif

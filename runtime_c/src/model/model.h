@@ -21,6 +21,12 @@ typedef struct ek_registry {
     const ek_codec *const *codecs; /* up to NULL */
 } ek_registry;
 
+/* That of a build with operators of its user's: a model's registry is its first member. */
+typedef struct ek_custom_registry {
+    ek_registry built;
+    const struct ek_custom_operator *const *operators; /* up to NULL */
+} ek_custom_registry;
+
 /* NULL when the build lacks it. */
 static inline const ek_form *ek_form_of(const ek_registry *registry, uint32_t kind, uint32_t dtype)
 {

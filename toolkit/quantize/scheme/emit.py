@@ -231,7 +231,7 @@ class Emitter:
     def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
         """Operand `i` of an integer node; weight and bias are left for `_linear`."""
         node, op = group.node, definition(group.node.op)
-        if v is None or i in op.real_constants:
+        if v is None or (v.const is not None and i in op.real_constants):
             return v
         if node in self.linear and i in (op.weight, op.bias):
             return v

@@ -1,0 +1,80 @@
+"""Operators of the user's, registered in this process (docs/custom-operators.md)."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from ..device.custom import compile_here, keep_file
+from ..errors import CustomOperatorError, UserError
+from ..onnx_import.qdq.qoperators import READ
+from ..ops import CUSTOM, add_custom
+from ..ops.custom.definition import definition_of
+from ..ops.custom.operator import CustomOp
+from ..runtime import operators as runtime
+from ..runtime.custom import of_python
+from ..user_code import module_of
+
+
+def register_op(source: str | Path | CustomOp | type[CustomOp]) -> list[str]:
+    """Have this process know operators that edgekit does not have; return their names,
+    "domain::operator".
+
+    `source` is a Python file, whose classes derived from CustomOp are taken, such a class or an
+    object of it, or a C file. Python is what importing, quantizing and building a file need; C is
+    what devices run, and this machine too where it is given. A file of either language is executed
+    here: give none that you do not trust. Raises CustomOperatorError for what cannot be taken.
+    """
+    if isinstance(source, CustomOp):
+        return [_register_python(source, inspect.getsourcefile(type(source)) or "<python>")]
+    if isinstance(source, type):
+        return [_register_python(source(), inspect.getsourcefile(source) or "<python>")]
+    path = Path(source).resolve()
+    if path.suffix == ".py":
+        return [_register_python(kind(), str(path)) for kind in _classes_of(path)]
+    if path.suffix == ".c":
+        return _register_c(path)
+    raise UserError(f"{source}: an operator is given as a .py or a .c file")
+
+
+def _classes_of(path: Path) -> list[type[CustomOp]]:
+    module = module_of(path, "an operator of your own is FILE.py or FILE.c")
+    found = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, CustomOp)]
+    found = [v for v in found if v.__module__ == module.__name__ and v.op_type]
+    if not found:
+        raise CustomOperatorError(
+            f"{path}: it defines no operator: no class derived from edgekit.CustomOp that has an "
+            "op_type"
+        )
+    return found
+
+
+def _register_python(op: CustomOp, source: str) -> str:
+    made = definition_of(op, source)
+    known = runtime.registered(made.name)
+    native = known is not None and known.native
+    if known is not None and native:
+        _must_agree(made.name, op.version, known.version)
+    with made.blamed(type(op).__name__):
+        if made.onnx[0] in READ:
+            raise ValueError(f"{made.name} is an operator of edgekit already; rename one")
+        add_custom(made)
+    if not native:
+        runtime.add(of_python(made))
+    return made.name
+
+
+def _register_c(path: Path) -> list[str]:
+    found = compile_here(path)
+    for op in found:
+        made = CUSTOM.get(op.name)
+        if made is not None:
+            _must_agree(op.name, made.op.version, op.version)
+        keep_file(op.name, path)
+        runtime.add(op)
+    return [op.name for op in found]
+
+
+def _must_agree(name: str, python: int, c: int) -> None:
+    if python != c:
+        raise CustomOperatorError(f"{name} is version {python} in Python and {c} in C")

@@ -152,7 +152,7 @@ def test_the_work_is_that_of_a_static_file(sequence, tmp_path):
     pipeline.convert(sequence, tmp_path / "any.edge", dims={"seq": Range(1, 32)})
     pipeline.convert(sequence, tmp_path / "four.edge", dims={"seq": 5})
     whole, static = read_file(tmp_path / "any.edge"), read_file(tmp_path / "four.edge")
-    assert (whole.version, static.version, static.symbols) == (4, 3, ())
+    assert whole.symbols and not static.symbols
     assert numbers_at(whole, (5,)) == numbers_at(static, (5,))
 
 

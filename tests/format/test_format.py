@@ -308,13 +308,13 @@ def test_every_truncation_is_noticed():
 
 
 def test_a_newer_version_says_upgrade():
-    newer = m.EdgeModel(**{**small().__dict__, "version": m.VARYING_VERSION + 1})
+    newer = m.EdgeModel(**{**small().__dict__, "version": m.FORMAT_VERSION + 1})
     with pytest.raises(UserError, match="upgrade edgekit"):
         reader.read(writer.write(newer))
 
 
 def test_a_version_from_before_the_first_release_says_convert():
-    older = m.EdgeModel(**{**small().__dict__, "version": m.OLDEST_VERSION - 1})
+    older = m.EdgeModel(**{**small().__dict__, "version": m.FORMAT_VERSION - 1})
     with pytest.raises(UserError, match=r"format version 2.*convert the model again"):
         reader.read(writer.write(older))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from edgekit.runtime_c._ffi import ffi, lib
-from edgekit.toolkit.format.model import NUMPY_OF, VARYING_VERSION, TensorRecord
+from edgekit.toolkit.format.model import NUMPY_OF, TensorRecord
 from edgekit.toolkit.format.schema import (
     BinaryFn,
     CompareFn,
@@ -339,7 +339,6 @@ def varying():
     (op,) = model.ops
     return replace(
         model,
-        version=VARYING_VERSION,
         symbols=(Symbol("rows", 2, 6, 2),),
         tensors=[replace(t, shape=(shape, out)[i == y]) for i, t in enumerate(model.tensors)],
         ops=[replace(op, params={**op.params, "count": Varying(24, s.times(4))})],

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..build import build_file, build_model
 from ..errors import UserError
-from ..format.model import ABSENT, VARYING_VERSION, EdgeModel, IoRecord, OpRecord
+from ..format.model import ABSENT, EdgeModel, IoRecord, OpRecord
 from ..format.schema import BLOB_FIELDS, OPTIONAL, OpKind, Place
 from ..format.structs import NO_BLOB
 from ..format.varying import Expression, Varying
@@ -231,7 +231,6 @@ def _varied(f: _Fitting) -> EdgeModel:
         inputs=_ios(f, "inputs"),
         outputs=_ios(f, "outputs"),
         symbols=f.sizes.symbols,
-        version=VARYING_VERSION,
     )
 
 

@@ -16,8 +16,6 @@ from .schema import FORMS, TYPED_BY_OUTPUT, DType, OpKind, Place, WeightCodec
 from .varying import Symbol
 
 FORMAT_VERSION = 3
-VARYING_VERSION = 4  # of files with symbols
-OLDEST_VERSION = 3
 IDENTIFIER = b"EDGE"
 BLOB_ALIGN = 64
 ABSENT = 0xFFFF

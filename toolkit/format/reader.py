@@ -20,9 +20,8 @@ from .checksums import checksum_position, checksums
 from .flat import Table, follow
 from .model import (
     ABSENT,
+    FORMAT_VERSION,
     IDENTIFIER,
-    OLDEST_VERSION,
-    VARYING_VERSION,
     EdgeModel,
     IoRecord,
     Memory,
@@ -99,15 +98,15 @@ def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
 
 
 def _check_version(version: int, source: str) -> None:
-    if version > VARYING_VERSION:
+    if version > FORMAT_VERSION:
         raise UserError(
             f"{source}: format version {version}; this edgekit reads up to "
-            f"{VARYING_VERSION}: upgrade edgekit"
+            f"{FORMAT_VERSION}: upgrade edgekit"
         )
-    if version < OLDEST_VERSION:
+    if version < FORMAT_VERSION:
         raise UserError(
             f"{source}: format version {version}, from before the first release; this edgekit "
-            f"reads {OLDEST_VERSION} and later: convert the model again"
+            f"reads {FORMAT_VERSION} and later: convert the model again"
         )
 
 

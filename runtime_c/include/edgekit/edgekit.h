@@ -22,7 +22,7 @@ extern "C" {
 #define EK_VERSION_MAJOR  0
 #define EK_VERSION_MINOR  1
 #define EK_VERSION_PATCH  0
-#define EK_FORMAT_VERSION 4
+#define EK_FORMAT_VERSION 3
 
 /* Alignment in bytes that a model file and a session's memory must have. */
 #define EK_ALIGN 16

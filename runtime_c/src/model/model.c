@@ -12,7 +12,6 @@ enum {
     MAX_TENSORS = 0xffff,
     MAX_OPS = 0xffff,
     MAX_IOS = 4096,
-    OLDEST_VERSION = 3,
     MAX_RANK = 8
 };
 
@@ -27,7 +26,7 @@ static ek_status open_root(const ek_flat_file *f, ek_flat_table *root)
     if (!ek_flat_inside(f, 0, 8) || ek_flat_u32(f->data + IDENTIFIER_AT) != IDENTIFIER) return EK_ERR_CORRUPT;
     if (!ek_flat_open_table(f, ek_flat_u32(f->data), root)) return EK_ERR_CORRUPT;
     if (!ek_flat_ushort(f, root, EK_SLOT_MODEL_VERSION, &version) || !version) return EK_ERR_CORRUPT;
-    return version < OLDEST_VERSION || version > EK_FORMAT_VERSION ? EK_ERR_VERSION : EK_OK;
+    return version == EK_FORMAT_VERSION ? EK_OK : EK_ERR_VERSION;
 }
 
 /* Where ek_model holds each vector and its length. A loop over a list: the code to open one is long. */

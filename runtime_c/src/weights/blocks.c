@@ -10,7 +10,7 @@
  * together. */
 enum { BLOCK = 1024, BLOCK_TO_PACK = 8192 };
 
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
 /* Whether a block is decoded into the room that it is packed into, behind what packing has written by then. */
 static bool in_place(const ek_kernels *kernels, const ek_codec *codec)
 {
@@ -39,7 +39,7 @@ static uint32_t block_in_place(const ek_kernels *kernels, uint32_t k, uint32_t l
 
 uint32_t EK_TYPED(ek_block)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least)
 {
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     if (in_place(kernels, codec)) return block_in_place(kernels, k, least, EK_BLOCK_ROOM, UINT32_MAX);
 #endif
     const uint32_t other = ek_gemm_wants_packed(kernels) ? BLOCK_TO_PACK : BLOCK;
@@ -62,7 +62,7 @@ uint64_t EK_TYPED(ek_block_scratch)(const ek_kernels *kernels, const ek_codec *c
         return UINT64_MAX;
     if (k > UINT32_MAX / least) return UINT64_MAX;
     const uint32_t block = EK_TYPED(ek_block)(kernels, codec, (uint32_t)k, least);
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     if (in_place(kernels, codec)) return room_of(kernels, block, (uint32_t)k);
 #endif
     return ek_add64(plain_bytes(kernels, codec, block, k), ek_gemm_packed(kernels, block, (uint32_t)k));
@@ -71,7 +71,7 @@ uint64_t EK_TYPED(ek_block_scratch)(const ek_kernels *kernels, const ek_codec *c
 void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, ek_coded *w, size_t first, uint32_t block,
                              uint8_t *scratch)
 {
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     if (in_place(kernels, w->codec)) {
         const uint64_t plain = room_of(kernels, g->n, g->k) - (uint64_t)g->n * g->k;
         g->weights = scratch + plain;
@@ -94,7 +94,7 @@ void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, ek_coded *w,
     g->weights = packed;
 }
 
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
 uint32_t EK_TYPED(ek_block_in)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least,
                                uint32_t room, uint32_t most)
 {

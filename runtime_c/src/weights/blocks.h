@@ -17,7 +17,7 @@ uint64_t EK_TYPED(ek_block_scratch)(const ek_kernels *kernels, const ek_codec *c
 void EK_TYPED(ek_block_load)(ek_gemm *g, const ek_kernels *kernels, ek_coded *w, size_t first, uint32_t block,
                              uint8_t *scratch);
 
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
 /* As ek_block, where there are `room` bytes of scratch for it, and about `most` channels. */
 uint32_t EK_TYPED(ek_block_in)(const ek_kernels *kernels, const ek_codec *codec, uint32_t k, uint32_t least,
                                uint32_t room, uint32_t most);

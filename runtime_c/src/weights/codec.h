@@ -5,8 +5,8 @@
 
 #include "op.h"
 
-/* EK_CODEC_STREAMS: a codec is built in whose weights are read one after another. */
-#ifdef EK_CODEC_STREAMS
+/* EK_NO_STREAMS: no codec is built in whose weights are read one after another. */
+#ifndef EK_NO_STREAMS
 /* Where the last reading of them ended. */
 typedef struct ek_coded_next {
     const uint8_t *at;         /* the block */
@@ -31,7 +31,7 @@ typedef struct ek_coded {
     const struct ek_codec *codec;
     const uint8_t *data, *auxiliary; /* auxiliary: NULL where the codec needs none */
     uint32_t group, k;
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     ek_coded_next next;
 #endif
 } ek_coded;
@@ -61,7 +61,7 @@ typedef struct ek_codec {
     bool (*packs_s8)(const ek_kernels *kernels);
     void (*pack_s8)(const ek_kernels *kernels, void *packed, const ek_coded *w, size_t first, const int32_t *bias,
                     uint32_t n);
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     /* NULL, or unpack_taps of channels [first, first + n), as for unpack; whole blocks of `group` but for the last. */
     void (*unpack_blocks)(int8_t *to, ek_coded *w, size_t first, size_t n);
 #endif

@@ -47,7 +47,7 @@ static inline uint64_t ek_coded_kept(const ek_node *node, uint64_t packed, uint6
     return packed ? packed : plain;
 }
 
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
 /* Bytes of scratch behind the first `used`, if the plan gave the operator more than it needs. */
 static inline uint32_t ek_coded_room(const ek_node *node, uint64_t used)
 {

@@ -83,5 +83,12 @@ static void pack_s8(const ek_kernels *kernels, void *packed, const ek_coded *cod
 }
 
 const ek_codec ek_codec_nibbles = {
-    EK_WEIGHT_CODEC_NIBBLES, nibbles_check, unpack, unpack_taps, row_s8, row_s16, packs_s8, pack_s8
+    .id = EK_WEIGHT_CODEC_NIBBLES,
+    .check = nibbles_check,
+    .unpack = unpack,
+    .unpack_taps = unpack_taps,
+    .row_s8 = row_s8,
+    .row_s16 = row_s16,
+    .packs_s8 = packs_s8,
+    .pack_s8 = pack_s8,
 };

@@ -61,7 +61,7 @@ static uint64_t conv2d_scratch(const ek_node *node)
         const ek_codec *codec = ek_codec_of(node, p->codec.id);
         const uint64_t k = ek_conv_k(&p->geometry);
         uint64_t room = EK_TYPED(ek_block_scratch)(node->kernels, codec, k, EK_BLOCK_CONV_CHANNELS);
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
         room = ek_add64(room, EK_CODED_NEXT);
 #endif
         return ek_add64(ek_align16(plain), room);
@@ -197,7 +197,7 @@ static inline void conv2d_pack(const ek_node *node, void *packed)
     if (ek_gemm_wants_packed(node->kernels)) conv2d_pack_plain(&n, packed);
 }
 
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
 static ek_status conv2d_run_blocks(const ek_node *node)
 {
     const ek_fmt_conv2d *p = node->params;

@@ -175,7 +175,7 @@ static uint32_t block_of(const ek_node *node, uint32_t room)
 {
     const ek_fmt_depthwise_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     const ek_codec *codec = ek_codec_of(node, p->codec.id);
     const uint32_t unit = p->codec.group;
     if (!codec || !codec->unpack_blocks || !unit || unit >= g->out_c) return g->out_c;
@@ -216,7 +216,7 @@ static ek_coded depthwise_weights_of(const ek_node *node)
 
 static void decode(int8_t *plain, ek_coded *w, channels of, uint32_t all)
 {
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     if (of.n < all) {
         w->codec->unpack_blocks(plain, w, of.first, of.n);
         return;
@@ -263,7 +263,7 @@ static void run_blocks(const ek_node *node)
     const ek_fmt_conv_geometry *g = &p->geometry;
     ek_coded w = depthwise_weights_of(node);
     uint8_t *const plain = (uint8_t *)node->scratch + ek_align16(depthwise_conv2d_plain_scratch(g, node->kernels));
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
     const uint32_t more = ek_coded_room(node, ek_align16(depthwise_conv2d_plain_scratch(g, node->kernels)));
     const uint32_t block = block_of(node, more > ROOM ? more : ROOM);
 #else

@@ -41,7 +41,7 @@ static inline void ek_gemm_pack(const ek_kernels *kernels, void *packed, const e
     kernels->pack_gemm_s8(packed, g->weights, g->requant.bias, g->n, g->k);
 }
 
-#ifdef EK_CODEC_STREAMS
+#ifndef EK_NO_STREAMS
 /* Whether packing may write over weights that it has read, if they begin so far behind what it writes: 3 * k +
  * EK_PACK_AHEAD bytes, less what n * k is short of the packed ones. */
 static inline bool ek_gemm_packs_in_place(const ek_kernels *kernels)

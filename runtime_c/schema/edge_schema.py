@@ -7,6 +7,7 @@ enums, a few attributes), and so does this reader. A test checks the result agai
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # Element types as the schema and the names of C files say them -> DType.
@@ -185,31 +186,43 @@ def field_code(s: Schema, struct: str) -> bytes:
         runs.clear()
         return done
 
+    for key, equals in _codes(s, struct):
+        if key == CODES.index("OPEN") and (code or runs):
+            raise ValueError(f"{struct}: what is shared has to come first")
+        if equals is None:
+            code += close() + bytes([key])
+        elif runs and runs[-1][0] == key:
+            runs[-1][1].extend(equals)
+        else:
+            runs.append((key, list(equals)))
+    return code + close()
+
+
+def _codes(s: Schema, struct: str) -> Iterator[tuple[int, list[str] | None]]:
+    """Of each field what and size, and what its elements equal; OPEN and CLOSE equal None."""
     for f in s.structs[struct]:
         base = s.scalar(f.type)
-        if not base:
-            inner = field_code(s, f.type)
-            code += close()
-            if f.type in s.shared:
-                if code:
-                    raise ValueError(f"{struct}.{f.name} is shared, so has to come first")
-                inner = bytes([CODES.index("OPEN")]) + inner + bytes([CODES.index("CLOSE")])
-            if f.type in s.optional:
-                if f is not s.structs[struct][-1]:
-                    raise ValueError(f"{struct}.{f.name} is optional, so has to come last")
-                words = s.layout(f.type)[0] // 4
-                inner = bytes([CODES.index("CLOSE") | 2 << 3 | (words - 1) << 5]) + inner
-            code += inner
+        if base:
+            equals = s.equals(struct, f)
+            yield _field_key(f"{struct}.{f.name}", base, bool(equals)), [equals] * f.count
             continue
-        letter, size = SCALARS[base][1:]
-        if size > 4:
-            raise ValueError(f"{struct}.{f.name}: a parameter has at most 32 bits")
-        what = "RAW" if letter == "f" else "SIGNED" if letter in "hi" else "UNSIGNED"
-        equals = s.equals(struct, f)
-        if equals:
-            what = "EQUAL_SIGNED" if what == "SIGNED" else "EQUAL"
-        key = CODES.index(what) | (size.bit_length() - 1) << 3
-        if not runs or runs[-1][0] != key:
-            runs.append((key, []))
-        runs[-1][1].extend([equals] * f.count)
-    return code + close()
+        if f.type in s.shared:
+            yield CODES.index("OPEN"), None
+        if f.type in s.optional:
+            if f is not s.structs[struct][-1]:
+                raise ValueError(f"{struct}.{f.name} is optional, so has to come last")
+            words = s.layout(f.type)[0] // 4
+            yield CODES.index("CLOSE") | 2 << 3 | (words - 1) << 5, None
+        yield from _codes(s, f.type)
+        if f.type in s.shared:
+            yield CODES.index("CLOSE"), None
+
+
+def _field_key(name: str, base: str, equals: bool) -> int:
+    letter, size = SCALARS[base][1:]
+    if size > 4:
+        raise ValueError(f"{name}: a parameter has at most 32 bits")
+    what = "RAW" if letter == "f" else "SIGNED" if letter in "hi" else "UNSIGNED"
+    if equals:
+        what = "EQUAL_SIGNED" if what == "SIGNED" else "EQUAL"
+    return CODES.index(what) | (size.bit_length() - 1) << 3

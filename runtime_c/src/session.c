@@ -1,6 +1,6 @@
 /* A session: where everything lies in the caller's memory, and the run through the operators. */
 #include "model/model.h"
-#include "model/requant_table.h"
+#include "session_needs.h"
 
 /* What a session that packs weights keeps of each operator; others have little memory, and read
  * the program anew. */
@@ -35,130 +35,25 @@ EK_STATIC_ASSERT((sizeof(ek_session) + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN <= EK
 
 /* Offsets from the session's start, in this order. */
 typedef struct session_layout {
-    uint64_t kept, packed, arena, persistent, scratch, end;
+    size_t kept, packed, arena, persistent, scratch, end;
 } session_layout;
 
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN;
-}
-
-static uint64_t scratch_of(const ek_op *impl, const ek_node *n)
-{
-    return impl->scratch ? impl->scratch(n) : 0;
-}
-
-static ek_node packing_node(const ek_model *model, const ek_kernels *kernels, uint32_t i, ek_op_record *op)
-{
-    ek_node n = ek_node_at(model, i, op);
-    n.kernels = kernels;
-    return n;
-}
-
-static uint64_t session_packed_bytes(const ek_op *impl, const ek_node *n)
-{
-    return impl->packed_bytes ? impl->packed_bytes(n) : 0;
-}
-
-/* Used while the operator's weights are packed, and free then: later operators' are packed there. */
-static uint64_t session_pack_room(const ek_op *impl, const ek_node *n)
-{
-#ifdef EK_NO_PACKERS
-    (void)impl;
-    (void)n;
-    return 0;
-#else
-    return impl->pack_room ? impl->pack_room(n) : 0;
-#endif
-}
-
-/* Of the table of requantization that a session holds in place of a tight one. */
-static uint64_t table_bytes(const ek_op *impl, const ek_node *n)
-{
-#ifdef EK_NO_PACKERS
-    (void)impl;
-    (void)n;
-    return 0;
-#else
-    if (!impl->table) return 0;
-    const ek_table t = impl->table(n);
-    return aligned(ek_widened_bytes(&t));
-#endif
-}
-
-/* Writes that table, and has the node use it. */
-static void session_widen_table(ek_node *n, void *to)
-{
-#ifdef EK_NO_PACKERS
-    (void)n;
-    (void)to;
-#else
-    const ek_table t = n->op->impl->table(n);
-    ek_widen_table(to, n, &t);
-    n->widened = to;
-#endif
-}
-
-static bool is_packed(const ek_model *model)
-{
-    return !ek_same(model->target, "generic");
-}
-
-/* False for firmware that only runs files packed beforehand: its operators' packing stays out of flash. */
-static bool can_pack(void)
-{
-#ifdef EK_NO_PACKERS
-    return false;
-#else
-    return true;
-#endif
-}
-
-static uint32_t weights_offset(const ek_op *impl, const ek_node *n)
-{
-    uint32_t offset;
-    memcpy(&offset, (const uint8_t *)n->params + impl->weights_at, sizeof offset);
-    return offset;
-}
-
-/* Weights that lie packed in the file are used there. */
-static bool packed_in_file(const ek_op *impl, const ek_node *n, uint64_t bytes)
-{
-    return !bytes || ek_check_blob(n, weights_offset(impl, n), bytes, EK_ALIGN);
-}
-
-/* Sums of 32-bit and size_t counts of at most 65535 operators; a sum that leaves 64 bits would
- * need operators that claim more than 2^48 bytes each, which is refused on the way. */
 static ek_status session_lay_out(const ek_model *model, const ek_kernels *kernels, session_layout *l)
 {
-    const uint64_t limit = UINT64_C(1) << 46;
-    const bool in_file = is_packed(model);
-    uint64_t packed = 0, packing = 0, scratch = 0;
-    if (in_file && !ek_same(model->target, kernels->name)) return EK_ERR_UNSUPPORTED;
-    for (uint32_t i = 0; i < model->op_count; i++) {
-        ek_op_record op;
-        const ek_node n = packing_node(model, kernels, i, &op);
-        const ek_op *impl = op.impl;
-        const uint64_t bytes = session_packed_bytes(impl, &n);
-        const uint64_t need = scratch_of(impl, &n), table = table_bytes(impl, &n);
-        if (need > op.scratch_bytes && need > scratch) scratch = need;
-        if (bytes > limit || need > limit || table > limit) return EK_ERR_MEMORY;
-        packed += table;
-        if (in_file && !packed_in_file(impl, &n, bytes)) return EK_ERR_CORRUPT;
-        if (!in_file) packed += aligned(bytes);
-        const uint64_t room = in_file || !bytes ? 0 : session_pack_room(impl, &n);
-        if (room > limit) return EK_ERR_MEMORY;
-        if (room && packed + room > packing) packing = packed + room;
-    }
-    if (packed && !can_pack()) return EK_ERR_UNSUPPORTED;
-    l->kept = aligned(sizeof(ek_session));
-    l->packed = aligned(l->kept + (packed ? model->op_count * sizeof(kept_op) : 0));
-    l->arena = l->packed + packed;
-    l->persistent = aligned(l->arena + ek_memory(model)->arena_bytes);
-    l->scratch = aligned(l->persistent + ek_memory(model)->persistent_bytes);
-    l->end = aligned(l->scratch + scratch);
-    if (packing && l->end < l->packed + packing) l->end = aligned(l->packed + packing);
-    return l->end <= SIZE_MAX ? EK_OK : EK_ERR_MEMORY;
+    op_needs needs;
+    const ek_status status = find_needs(model, kernels, &needs);
+    if (status) return status;
+    const uint64_t kept = aligned(sizeof(ek_session));
+    const uint64_t packed = aligned(kept + (needs.packed ? model->op_count * sizeof(kept_op) : 0));
+    const uint64_t arena = packed + needs.packed;
+    const uint64_t persistent = aligned(arena + ek_memory(model)->arena_bytes);
+    const uint64_t scratch = aligned(persistent + ek_memory(model)->persistent_bytes);
+    uint64_t end = aligned(scratch + needs.scratch);
+    if (needs.packing && end < packed + needs.packing) end = aligned(packed + needs.packing);
+    *l = (session_layout){
+        (size_t)kept, (size_t)packed, (size_t)arena, (size_t)persistent, (size_t)scratch, (size_t)end
+    };
+    return end <= SIZE_MAX ? EK_OK : EK_ERR_MEMORY;
 }
 
 ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size_t *bytes)
@@ -166,14 +61,14 @@ ek_status ek_session_size(const ek_model *model, const ek_kernels *kernels, size
     session_layout l;
     if (!model || !model->data || !kernels || !bytes) return EK_ERR_ARG;
     const ek_status status = session_lay_out(model, kernels, &l);
-    if (!status) *bytes = (size_t)l.end;
+    if (!status) *bytes = l.end;
     return status;
 }
 
 ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *kernels, void *packed, size_t *bytes)
 {
     if (!model || !model->data || !kernels || !bytes || op >= model->op_count) return EK_ERR_ARG;
-    if (is_packed(model) || !can_pack()) return EK_ERR_UNSUPPORTED;
+    if (is_packed(model) || !CAN_PACK) return EK_ERR_UNSUPPORTED;
     ek_op_record record;
     ek_node n = packing_node(model, kernels, op, &record);
     const ek_op *impl = record.impl;
@@ -192,7 +87,7 @@ ek_status ek_pack_weights(const ek_model *model, uint32_t op, const ek_kernels *
 /* And wide tables of requantization in front of them. */
 static void session_pack_weights(ek_session *s, const session_layout *l, uint8_t *base)
 {
-    if (l->packed == l->arena) return;
+    if (!CAN_PACK || l->packed == l->arena) return;
     s->kept = (kept_op *)(void *)(base + l->kept);
     uint8_t *at = base + l->packed;
     for (uint32_t i = 0; i < s->model->op_count; i++) {
@@ -245,7 +140,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
     uint8_t *base = memory;
     ek_session *s = memory;
     /* The arena too starts as zeros, lest a model read what the caller kept there before. */
-    memset(base, 0, (size_t)l.end);
+    memset(base, 0, l.end);
     s->model = model;
     s->kernels = kernels;
     s->arena = base + l.arena;
@@ -261,7 +156,7 @@ ek_status ek_session_init(ek_session **session, void *memory, size_t bytes, cons
 /* `room` is for the operator's record if the session keeps none. */
 static ek_node session_node(const ek_session *s, uint32_t i, ek_op_record *room)
 {
-    const kept_op *kept = s->kept ? &s->kept[i] : NULL;
+    const kept_op *kept = CAN_PACK && s->kept ? &s->kept[i] : NULL;
     const ek_op_record *op = kept ? &kept->op : room;
     if (!kept) (void)ek_read_op(s->model, i, room);
     return (ek_node){ .model = s->model,

@@ -65,6 +65,13 @@ def two_outputs():
     return build_file(Graph(nodes, *ports))
 
 
+def test_the_code_of_dense_layers_stays_small(ready):
+    """Opening, verifying and running a file, and one operator: 2 % above what it was without the
+    proof that whatever an operator reads was written before."""
+    model = read(prepare(two_outputs(), ready("cortex_m4")))
+    assert compile_runtime(ready("cortex_m4"), model).size.text <= 7912 * 1.02
+
+
 def test_outputs_of_a_device_have_the_models_order(ready, tmp_path):
     target = ready("cortex_m4")
     path = tmp_path / "m.edge"

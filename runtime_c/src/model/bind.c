@@ -36,7 +36,7 @@ static ek_status open_varying(const ek_model *m, varying_file *v)
 {
     ek_flat_table root;
     v->file = (ek_flat_file){ m->data, (uint32_t)m->bytes };
-    if (!ek_flat_open_table(&v->file, ek_flat_u32(m->data), &root)) return EK_ERR_CORRUPT;
+    if (!ek_flat_open_table(&v->file, m->data, &root)) return EK_ERR_CORRUPT;
     if (!ek_flat_open_vector(&v->file, &root, EK_SLOT_MODEL_SYMBOLS, 4, 4, &v->symbols) ||
         !ek_flat_open_vector(&v->file, &root, EK_SLOT_MODEL_EXPRESSIONS, 1, 1, &v->expressions) ||
         !ek_flat_open_vector(&v->file, &root, EK_SLOT_MODEL_VARYING, sizeof(ek_fmt_varying), 4, &v->varying))

@@ -1,5 +1,5 @@
-/* FlatBuffers read in place, every access checked. Positions are bytes from the file's start;
- * a file is smaller than 2^31 bytes, so a position plus any 32-bit offset fits 64 bits. */
+/* FlatBuffers read in place, every access checked. Positions are bytes from the file's start; a file is smaller than
+ * 2^31 bytes. An offset is compared with what is left behind a position before it is added: 32 bits are enough. */
 #ifndef EK_FLAT_H
 #define EK_FLAT_H
 
@@ -40,22 +40,33 @@ static inline uint32_t ek_flat_u32(const uint8_t *p)
     return v;
 }
 
-static inline bool ek_flat_inside(const ek_flat_file *f, uint64_t pos, uint64_t bytes)
+static inline bool ek_flat_inside(const ek_flat_file *f, uint32_t pos, uint32_t bytes)
 {
     return pos <= f->bytes && bytes <= f->bytes - pos;
 }
 
-static inline bool ek_flat_open_table(const ek_flat_file *f, uint64_t pos, ek_flat_table *t)
+/* *pos: where the offset that lies at `from` leads. False if that is not a multiple of 4 with `bytes` in the file. */
+static inline bool ek_flat_follow(const ek_flat_file *f, const uint8_t *from, uint32_t bytes, uint32_t *pos)
 {
-    if (pos % 4 || !ek_flat_inside(f, pos, 4)) return false;
-    const int64_t vtable = (int64_t)pos - (int32_t)ek_flat_u32(f->data + pos);
-    if (vtable < 0 || vtable % 2 || !ek_flat_inside(f, (uint64_t)vtable, 4)) return false;
-    t->pos = (uint32_t)pos;
-    t->vtable = (uint32_t)vtable;
+    const uint32_t base = (uint32_t)(from - f->data), offset = ek_flat_u32(from);
+    *pos = base + offset;
+    return offset <= f->bytes - base && *pos % 4 == 0 && ek_flat_inside(f, *pos, bytes);
+}
+
+/* The table that the offset at `from` leads to. */
+static inline bool ek_flat_open_table(const ek_flat_file *f, const uint8_t *from, ek_flat_table *t)
+{
+    uint32_t pos;
+    if (!ek_flat_follow(f, from, 4, &pos)) return false;
+    /* Where the difference is negative it is beyond 2^31, and outside. */
+    const uint32_t vtable = pos - ek_flat_u32(f->data + pos);
+    if (vtable % 2 || !ek_flat_inside(f, vtable, 4)) return false;
+    t->pos = pos;
+    t->vtable = vtable;
     t->vtable_bytes = ek_flat_u16(f->data + vtable);
     t->bytes = ek_flat_u16(f->data + vtable + 2);
     return t->vtable_bytes >= 4 && t->vtable_bytes % 2 == 0 && t->bytes >= 4 &&
-           ek_flat_inside(f, t->vtable, t->vtable_bytes) && ek_flat_inside(f, pos, t->bytes);
+           ek_flat_inside(f, vtable, t->vtable_bytes) && ek_flat_inside(f, pos, t->bytes);
 }
 
 /* *at: the field's bytes, NULL when it is absent. False when it does not lie inside the table. Alignments are
@@ -88,11 +99,12 @@ static inline bool ek_flat_open_vector(const ek_flat_file *f, const ek_flat_tabl
     v->count = 0;
     if (!ek_flat_field(f, t, slot, 4, 4, &at)) return false;
     if (!at) return true;
-    const uint64_t pos = (uint64_t)(at - f->data) + ek_flat_u32(at);
-    if (pos % 4 || ((pos + 4) & (align - 1)) || !ek_flat_inside(f, pos, 4)) return false;
+    uint32_t pos;
+    if (!ek_flat_follow(f, at, 4, &pos)) return false;
     const uint32_t count = ek_flat_u32(f->data + pos);
-    if (!ek_flat_inside(f, pos + 4, (uint64_t)count * element)) return false;
-    v->data = f->data + pos + 4;
+    pos += 4;
+    if (pos & (align - 1) || (uint64_t)count * element > f->bytes - pos) return false;
+    v->data = f->data + pos;
     v->count = count;
     return true;
 }
@@ -102,7 +114,7 @@ static inline bool ek_flat_open_string(const ek_flat_file *f, const ek_flat_tabl
 {
     ek_flat_vector v;
     if (!ek_flat_open_vector(f, t, slot, 1, 1, &v) || !v.data) return false;
-    if (!ek_flat_inside(f, (uint64_t)(v.data - f->data) + v.count, 1) || v.data[v.count]) return false;
+    if (v.count >= f->bytes - (uint32_t)(v.data - f->data) || v.data[v.count]) return false;
     *text = (const char *)v.data;
     return true;
 }
@@ -110,8 +122,7 @@ static inline bool ek_flat_open_string(const ek_flat_file *f, const ek_flat_tabl
 /* Element i of a vector of tables. */
 static inline bool ek_flat_element(const ek_flat_file *f, const uint8_t *tables, uint32_t i, ek_flat_table *t)
 {
-    const uint8_t *at = tables + 4 * (size_t)i;
-    return ek_flat_open_table(f, (uint64_t)(at - f->data) + ek_flat_u32(at), t);
+    return ek_flat_open_table(f, tables + 4 * (size_t)i, t);
 }
 
 #endif

@@ -24,7 +24,7 @@ static ek_status open_root(const ek_flat_file *f, ek_flat_table *root)
 {
     uint16_t version;
     if (!ek_flat_inside(f, 0, 8) || ek_flat_u32(f->data + IDENTIFIER_AT) != IDENTIFIER) return EK_ERR_CORRUPT;
-    if (!ek_flat_open_table(f, ek_flat_u32(f->data), root)) return EK_ERR_CORRUPT;
+    if (!ek_flat_open_table(f, f->data, root)) return EK_ERR_CORRUPT;
     if (!ek_flat_ushort(f, root, EK_SLOT_MODEL_VERSION, &version) || !version) return EK_ERR_CORRUPT;
     return version == EK_FORMAT_VERSION ? EK_OK : EK_ERR_VERSION;
 }

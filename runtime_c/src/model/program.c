@@ -13,30 +13,41 @@ enum {
     ALL_FLAGS = 15
 };
 
-/* Inputs 0 and 1, output 0, nothing; NULL for what is not there. */
+/* What fields are equal to properties of: inputs 0 and 1, output 0, nothing; NULL for what is not there. */
+enum { INPUT_0, INPUT_1, OUTPUT_0, NOTHING, OPERANDS };
 typedef struct operands {
-    const ek_fmt_tensor *of[4];
+    const ek_fmt_tensor *of[OPERANDS];
 } operands;
 
-static inline const ek_fmt_tensor *find_operand(const ek_model *m, const ek_op_record *op, uint32_t i, uint32_t end)
+static inline const ek_fmt_tensor *find_tensor(const ek_model *m, uint32_t id)
 {
-    return i < end && op->operands[i] < m->tensor_count ? (const ek_fmt_tensor *)m->tensors + op->operands[i] : NULL;
+    return id < m->tensor_count ? (const ek_fmt_tensor *)m->tensors + id : NULL;
 }
 
-/* 0 of an operand or a dimension that is not there. */
+/* An operator's, which has an output. */
+static inline operands find_operands(const ek_model *m, const ek_op_record *op)
+{
+    const uint16_t *id = op->operands;
+    return (operands){ { [INPUT_0] = op->inputs > 0 ? find_tensor(m, id[0]) : NULL,
+                         [INPUT_1] = op->inputs > 1 ? find_tensor(m, id[1]) : NULL,
+                         [OUTPUT_0] = find_tensor(m, id[op->inputs]),
+                         [NOTHING] = NULL } };
+}
+
+/* 0 of an operand or a dimension that is not there. Limits of floats are the bits of infinities; of types that have no
+ * row here, they are int8's. */
 static uint32_t property(const ek_model *m, const ek_fmt_tensor *t, uint32_t name)
 {
+    static const uint32_t limits[][2] = { [EK_DTYPE_FLOAT32] = { UINT32_C(0xff800000), UINT32_C(0x7f800000) },
+                                          [EK_DTYPE_INT8] = { (uint32_t)INT8_MIN, INT8_MAX },
+                                          [EK_DTYPE_INT16] = { (uint32_t)-INT16_MAX, INT16_MAX },
+                                          [EK_DTYPE_INT32] = { (uint32_t)INT32_MIN, INT32_MAX } };
     if (!t) return 0;
     if (name == EK_PROPERTY_ZERO) return (uint32_t)t->zero_point;
     const ek_fmt_tensor_type *type = ek_type_of(m, t);
     if (name < EK_PROPERTY_ZERO) return name < type->rank ? m->dims[type->dims + name] : 0;
-    const bool highest = name == EK_PROPERTY_HIGHEST;
-    switch (type->dtype) {
-    case EK_DTYPE_FLOAT32: return highest ? UINT32_C(0x7f800000) : UINT32_C(0xff800000); /* infinities */
-    case EK_DTYPE_INT32: return highest ? INT32_MAX : (uint32_t)INT32_MIN;
-    case EK_DTYPE_INT16: return highest ? INT16_MAX : (uint32_t)-INT16_MAX;
-    default: return highest ? INT8_MAX : (uint32_t)INT8_MIN;
-    }
+    return limits[type->dtype < sizeof limits / sizeof *limits ? type->dtype : EK_DTYPE_INT8]
+                 [name - EK_PROPERTY_LOWEST];
 }
 
 /* 7 bits a byte, the lowest first; the highest bit says that more follow. Returns what follows, or NULL. */
@@ -60,19 +71,19 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
                                   const uint8_t *at, uint8_t *to)
 {
     const uint8_t *const end = m->program + m->program_bytes, *back = at;
-    uint32_t literal = flags & OWN_LITERAL, unknown = flags & OPTIONAL;
+    uint32_t literal = flags & OWN_LITERAL;
     for (uint32_t c; (c = *code++) != EK_CODE_END;) {
         const uint32_t what = c & 7, bytes = 1u << (c >> 3 & 3);
-        uint32_t count = (c >> 5) + 1, value;
+        uint32_t count = (c >> 5) + 1, value = 0;
         if (what == EK_CODE_CLOSE) {
             const bool optional = bytes > 1;
             if (optional && !(flags & OPTIONAL)) { /* the last fields */
-                for (value = 0; count; count--, to += bytes) memcpy(to, &value, sizeof value);
+                for (; count; count--, to += bytes) memcpy(to, &value, sizeof value);
                 return at;
             }
             if (!optional) at = back;
             literal = flags & (optional ? OPTIONAL : OWN_LITERAL);
-            if (optional) unknown = 0;
+            if (optional) flags &= ~(uint32_t)OPTIONAL;
         } else if (what == EK_CODE_RAW) {
             for (; count; count--, at += sizeof value, to += bytes) {
                 if (end - at < (ptrdiff_t)sizeof value) return NULL;
@@ -101,11 +112,11 @@ static const uint8_t *read_fields(const ek_model *m, const operands *o, const ui
             literal = flags & SHARED_LITERAL;
         }
     }
-    return unknown ? NULL : at;
+    return flags & OPTIONAL ? NULL : at;
 }
 
 /* All of an operator but its parameters. Returns where those begin, or NULL. */
-static const uint8_t *read_head(const ek_model *m, uint32_t i, ek_op_record *op, operands *o)
+static const uint8_t *read_head(const ek_model *m, uint32_t i, ek_op_record *op)
 {
     static const uint8_t scratch[] = { EK_CODE_UNSIGNED | 2 << 3 | (2 - 1) << 5, EK_CODE_END };
     const uint32_t at = (uint32_t)m->ops[i] * EK_PROGRAM_WORD;
@@ -113,33 +124,26 @@ static const uint8_t *read_head(const ek_model *m, uint32_t i, ek_op_record *op,
     const uint8_t *header = m->program + at;
     const uint32_t words = (uint32_t)header[1] + header[2], flags = header[3];
     if (m->program_bytes - at - HEADER < words * sizeof(uint16_t)) return NULL;
+    if (!header[2]) return NULL; /* which has an element type */
     const uint8_t *rest = header + HEADER + words * sizeof(uint16_t);
     uint32_t place[2] = { 0 };
     op->operands = (const uint16_t *)(const void *)(header + HEADER);
     op->kind = header[0];
     op->inputs = header[1];
     op->outputs = header[2];
-    *o = (operands){ { find_operand(m, op, 0, op->inputs), find_operand(m, op, 1, op->inputs),
-                       find_operand(m, op, op->inputs, words) } };
-    if (flags & SCRATCH) rest = read_fields(m, o, scratch, 0, rest, (uint8_t *)place);
+    if (flags & SCRATCH) rest = read_fields(m, NULL, scratch, 0, rest, (uint8_t *)place);
     op->scratch_bytes = place[0];
     op->scratch_offset = place[1] * EK_ALIGN;
     return flags <= ALL_FLAGS ? rest : NULL;
 }
 
-/* The element type that chooses the body of a kind. */
-static uint8_t element_of(const ek_model *m, const operands *o, uint32_t kind)
-{
-    const ek_fmt_tensor *t = o->of[EK_TYPED_BY_OUTPUT(kind) ? 2 : 0];
-    return t ? ek_type_of(m, t)->dtype : EK_DTYPE_ANY;
-}
-
 ek_status ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
 {
-    operands o;
-    const uint8_t *rest = read_head(m, i, op, &o);
+    const uint8_t *rest = read_head(m, i, op);
     if (!rest) return EK_ERR_CORRUPT;
-    op->dtype = element_of(m, &o, op->kind);
+    const operands o = find_operands(m, op);
+    const ek_fmt_tensor *typed = o.of[EK_TYPED_BY_OUTPUT(op->kind) ? OUTPUT_0 : INPUT_0];
+    op->dtype = typed ? ek_type_of(m, typed)->dtype : EK_DTYPE_ANY;
     const ek_form *form = ek_form_of(m->registry, op->kind, op->dtype);
     if (!form) return op->dtype == EK_DTYPE_ANY ? EK_ERR_CORRUPT : EK_ERR_UNSUPPORTED;
     op->impl = form->op;
@@ -149,6 +153,5 @@ ek_status ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
 
 void ek_read_memory(const ek_model *m, uint32_t i, ek_op_record *op)
 {
-    operands o;
-    (void)read_head(m, i, op, &o);
+    (void)read_head(m, i, op);
 }

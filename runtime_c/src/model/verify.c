@@ -82,9 +82,25 @@ static bool verify_operands(const ek_node *n, const ek_op *impl)
     return true;
 }
 
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+/* Bytes [begin, end) of a place that are proved to lie in it: no sum of these leaves 32 bits. */
+typedef struct span {
+    uint32_t begin, end;
+} span;
+
+static span span_of(const ek_model *m, const ek_fmt_tensor *t)
 {
-    return a < b + b_bytes && b < a + a_bytes;
+    return (span){ t->offset, t->offset + ek_type_of(m, t)->bytes };
+}
+
+static span scratch_span(const ek_op_record *op)
+{
+    return (span){ op->scratch_offset, op->scratch_offset + op->scratch_bytes };
+}
+
+/* Of two that are not empty. */
+static bool overlap(span a, span b)
+{
+    return a.begin < b.end && b.begin < a.end;
 }
 
 static bool works_in_place(const ek_op *impl, uint32_t input)
@@ -99,33 +115,15 @@ static bool verify_sharing(const ek_node *n, const ek_op *impl)
     const uint32_t inputs = n->op->inputs, count = inputs + n->op->outputs;
     for (uint32_t o = inputs; o < count; o++) {
         const ek_fmt_tensor *out = ek_operand(n, o);
-        const ek_fmt_tensor_type *out_type = ek_type_of(n->model, out);
+        const span written = span_of(n->model, out);
         for (uint32_t i = 0; i < o; i++) {
             const ek_fmt_tensor *t = ek_operand(n, i);
-            if (!t) continue;
-            const ek_fmt_tensor_type *type = ek_type_of(n->model, t);
-            if (type->place != out_type->place) continue;
-            if (!overlap(t->offset, type->bytes, out->offset, out_type->bytes)) continue;
+            if (!t || ek_type_of(n->model, t)->place != ek_type_of(n->model, out)->place) continue;
+            const span other = span_of(n->model, t);
+            if (!overlap(other, written)) continue;
             if (i >= inputs || !works_in_place(impl, i)) return false;
-            if (t->offset != out->offset || type->bytes != out_type->bytes) return false;
+            if (other.begin != written.begin || other.end != written.end) return false;
         }
-    }
-    return true;
-}
-
-/* Scratch is apart from the operands: operators keep pointers there while they write outputs. */
-static bool verify_scratch(const ek_node *n)
-{
-    const ek_op_record *op = n->op;
-    const uint32_t arena = ek_memory(n->model)->arena_bytes;
-    if (op->scratch_offset > arena || op->scratch_bytes > arena - op->scratch_offset) return false;
-    if (!op->scratch_bytes) return true;
-    for (uint32_t i = 0; i < (uint32_t)op->inputs + op->outputs; i++) {
-        const ek_fmt_tensor *t = ek_operand(n, i);
-        if (!t) continue;
-        const ek_fmt_tensor_type *type = ek_type_of(n->model, t);
-        if (type->place != EK_PLACE_ARENA) continue;
-        if (overlap(t->offset, type->bytes, op->scratch_offset, op->scratch_bytes)) return false;
     }
     return true;
 }
@@ -135,15 +133,28 @@ static bool in_arena(const ek_model *m, const ek_fmt_tensor *t)
     return t && ek_type_of(m, t)->place == EK_PLACE_ARENA;
 }
 
-static bool meets(const ek_model *m, const ek_fmt_tensor *a, const ek_fmt_tensor *b)
+static bool meets(const ek_model *m, const ek_fmt_tensor *t, span of_arena)
 {
-    return in_arena(m, b) && overlap(a->offset, ek_type_of(m, a)->bytes, b->offset, ek_type_of(m, b)->bytes);
+    return in_arena(m, t) && overlap(span_of(m, t), of_arena);
 }
 
-static bool lies_in(const ek_model *m, const ek_fmt_tensor *a, const ek_fmt_tensor *b)
+/* Scratch is apart from the operands: operators keep pointers there while they write outputs. */
+static bool verify_scratch(const ek_node *n)
 {
-    return in_arena(m, b) && a->offset >= b->offset &&
-           (uint64_t)a->offset + ek_type_of(m, a)->bytes <= (uint64_t)b->offset + ek_type_of(m, b)->bytes;
+    const ek_op_record *op = n->op;
+    const uint32_t arena = ek_memory(n->model)->arena_bytes;
+    if (op->scratch_offset > arena || op->scratch_bytes > arena - op->scratch_offset) return false;
+    if (!op->scratch_bytes) return true;
+    for (uint32_t i = 0; i < (uint32_t)op->inputs + op->outputs; i++)
+        if (meets(n->model, ek_operand(n, i), scratch_span(op))) return false;
+    return true;
+}
+
+static bool lies_in(const ek_model *m, span a, const ek_fmt_tensor *t)
+{
+    if (!in_arena(m, t)) return false;
+    const span b = span_of(m, t);
+    return a.begin >= b.begin && a.end <= b.end;
 }
 
 /* What lies in the arena when operator `reader` runs is inside a tensor that an operator before it or the caller
@@ -152,19 +163,19 @@ static bool lies_in(const ek_model *m, const ek_fmt_tensor *a, const ek_fmt_tens
 static bool was_written(const ek_model *m, const ek_fmt_tensor *t, uint32_t reader)
 {
     if (!in_arena(m, t)) return true;
+    const span read = span_of(m, t);
     for (uint32_t i = reader; i--;) {
         ek_op_record op;
         const ek_node n = { .model = m, .op = &op };
         ek_read_memory(m, i, &op);
-        if (op.scratch_bytes && overlap(t->offset, ek_type_of(m, t)->bytes, op.scratch_offset, op.scratch_bytes))
-            return false;
+        if (op.scratch_bytes && overlap(read, scratch_span(&op))) return false;
         for (uint32_t k = (uint32_t)op.inputs + op.outputs; k--;) {
-            if (lies_in(m, t, ek_operand(&n, k))) return true;
-            if (k >= op.inputs && meets(m, t, ek_operand(&n, k))) return false;
+            if (lies_in(m, read, ek_operand(&n, k))) return true;
+            if (k >= op.inputs && meets(m, ek_operand(&n, k), read)) return false;
         }
     }
     for (uint32_t i = 0; i < m->input_count; i++)
-        if (lies_in(m, t, ek_io_tensor(m, m->inputs, i))) return true;
+        if (lies_in(m, read, ek_io_tensor(m, m->inputs, i))) return true;
     return false;
 }
 

@@ -49,8 +49,8 @@ static ek_status placement_of(const ek_model *m, const uint8_t **placement, ek_o
     const ek_flat_file f = { m->data, (uint32_t)m->bytes };
     ek_flat_table root;
     ek_flat_vector v;
-    if (!ek_flat_open_table(&f, ek_flat_u32(m->data), &root) ||
-        !ek_flat_open_vector(&f, &root, EK_SLOT_MODEL_PLACEMENT, 1, 1, &v) || (v.data && v.count != m->op_count))
+    if (!ek_flat_open_table(&f, m->data, &root) || !ek_flat_open_vector(&f, &root, EK_SLOT_MODEL_PLACEMENT, 1, 1, &v) ||
+        (v.data && v.count != m->op_count))
         return ek_opencl_fail(error, EK_ERR_CORRUPT, "the file's placement does not match its operators");
     *placement = v.data;
     return EK_OK;

@@ -97,7 +97,7 @@ def loaded(tmp_path_factory):
         numbers = {int(number) for number in re.findall(r"\b[0-9]{9}\b", code)}
         far = {n for n in numbers if BASE + STEP <= n < BASE + STEP * (len(names) + 2)}
         assert far <= set(member_at), f"{name} loads at {sorted(map(hex, far - set(member_at)))}"
-        blocks = re.search(r"call\s+ek_block_load_(s8|s16)\b", code)
+        blocks = re.search(r"call\s+ek_block_load(?:_next)?_(s8|s16)\b", code)
         return name, {member_at[n] for n in far} & kernels, blocks and f"blocks_{blocks[1]}"
 
     with ThreadPoolExecutor(2) as pool:

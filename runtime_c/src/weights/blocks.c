@@ -11,10 +11,11 @@
 enum { BLOCK = 1024, BLOCK_TO_PACK = 8192 };
 
 #ifndef EK_NO_STREAMS
-/* Whether a block is decoded into the room that it is packed into, behind what packing has written by then. */
+/* Whether a block is decoded into the room that it is packed into, behind what packing has written by then. Of streams
+ * alone: builds without any need the scratch that plans of builds with some have. */
 static bool in_place(const ek_kernels *kernels, const ek_codec *codec)
 {
-    return ek_gemm_packs_in_place(kernels) && !ek_gemm_decodes(kernels, codec);
+    return codec->unpack_blocks && ek_gemm_packs_in_place(kernels) && !ek_gemm_decodes(kernels, codec);
 }
 
 /* Bytes that decoded weights need beyond those of the packed ones. */

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import edgekit
-from edgekit.runtime_c import SOURCE
 from edgekit.toolkit.runtime import Session, kernel_tables
 
 ROOT = Path(__file__).parents[3]
@@ -118,4 +117,4 @@ def test_wheels_of_all_systems_are_configured():
     assert told["build"] == "cp311-*" and told["linux"]["archs"] == ["x86_64", "aarch64"]
     assert {"musllinux-aarch64-image", "manylinux-x86_64-image"} <= told["linux"].keys()
     assert {"macos", "windows"} <= told.keys()
-    assert (SOURCE / "python" / "package.cmake").is_file()
+    assert (PROJECT / "package.cmake").is_file()

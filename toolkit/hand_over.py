@@ -19,6 +19,7 @@ from .ops import is_a
 from .ops.convert.quantize import signed
 from .ops.move.movement import Reshape, Transpose
 from .passes.movement.unit_axes import moves_only_units
+from .quantize.option import option
 
 Layout = Literal["nchw", "nhwc"]
 LAYOUTS: tuple[Layout, ...] = ("nhwc", "nchw")
@@ -30,13 +31,44 @@ _COLOURS = (1, 3, 4)
 
 @dataclass(frozen=True)
 class HandOver:
-    """By the name of an input or output, or "" for all that the choice fits: layouts of LAYOUTS and
-    element types of TYPES."""
+    """By the name of an input or output, or "" for all that the choice fits."""
 
-    input_layout: Mapping[str, str] = field(default_factory=dict)
-    input_type: Mapping[str, str] = field(default_factory=dict)
-    output_layout: Mapping[str, str] = field(default_factory=dict)
-    output_type: Mapping[str, str] = field(default_factory=dict)
+    input_layout: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=option(
+            "Dimension order of images that the device hands over; repeatable. [default: that of "
+            "the ONNX model]",
+            choices=LAYOUTS,
+            value="of ports",
+        ),
+    )
+    input_type: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=option(
+            "Element type that the device hands over; repeatable, by name of the input. [default: "
+            "as the first or last layers compute]",
+            choices=TYPES,
+            value="of ports",
+        ),
+    )
+    output_layout: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=option(
+            "Dimension order of images that the device is given; repeatable. [default: that of "
+            "the ONNX model]",
+            choices=LAYOUTS,
+            value="of ports",
+        ),
+    )
+    output_type: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=option(
+            "Element type that the device is given; repeatable, by name of the output. [default: "
+            "as the first or last layers compute]",
+            choices=TYPES,
+            value="of ports",
+        ),
+    )
 
     @property
     def given(self) -> bool:

@@ -40,7 +40,8 @@ from .quantize import Quantized as QuantizedModel
 from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
 from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
-from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy, Quality
+from .quantize.option import recorded
+from .quantize.quality import OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize.rates.search import Rates
 from .quantize_packing import at_rates, packer
@@ -84,11 +85,6 @@ class _Run:
     rates: Rates | None = None
 
     def __init__(self, request: QuantizeRequest) -> None:
-        if request.on_low_accuracy not in (None, *ON_LOW_ACCURACY):
-            raise UserError(
-                f"on_low_accuracy is '{request.on_low_accuracy}'; give one of "
-                + ", ".join(ON_LOW_ACCURACY)
-            )
         self.request, self.started = request, perf_counter()
         self.devices = Devices(request.targets, request.budget, request.progress)
         self.budget = self.devices.budget if self.devices.budget.limits_any else None
@@ -97,10 +93,6 @@ class _Run:
         self.read: Reading = self.image if sound is None else SoundReader(sound)
         self.judging = Judging.of(self.budget, request.evaluation, request.labels, request.metric)
         self.judged: dict[str, Any] = {}
-        self.how = {"weights": request.weights, "rounding": request.rounding}
-        if request.effort != "default":
-            self.how["effort"] = request.effort
-        self.compress = {} if request.compress == "fast" else {"compress": request.compress}
 
     def check_paths(self) -> None:
         """Nothing is begun that cannot be written."""
@@ -149,13 +141,10 @@ class _Run:
     def quantize(self) -> None:
         request = self.request
         self.done = quantize_model(
-            self.graph, self.samples, request.observer, request.progress, **self.how
+            self.graph, self.samples, progress=request.progress, **request.numeric
         )
         options: dict[str, Any] = {
-            "observer": request.observer,
-            **self.how,
-            **self.compress,
-            "limit": request.limit,
+            **recorded(request),
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
             **plain_constants(request.constants),
@@ -178,7 +167,7 @@ class _Run:
         self.done = self._mixed(start, self.budget)
         if is_oversized(start, self.done):
             plain = optimize(
-                self.graph, start.given, request.observer, request.progress, **self.how, plain=True
+                self.graph, start.given, progress=request.progress, **request.numeric, plain=True
             )
             self.done = smaller_of(self.done, self._mixed(plain, self.budget))
 
@@ -240,7 +229,7 @@ class _Run:
         if self.quality.level == "broken" and (start.exponents or start.options.rounded):
             first = self.done, self.promotion, self.quality
             plain = optimize(
-                self.graph, start.given, request.observer, request.progress, **self.how, plain=True
+                self.graph, start.given, progress=request.progress, **request.numeric, plain=True
             )
             self._promote(plain)
             if self.quality.loss() >= first[2].loss():

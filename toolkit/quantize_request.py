@@ -7,87 +7,186 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..calibration import ImageOptions, SampleSource
-from .accuracy import MetricFunction
+from .accuracy import FORM, NAMED, MetricFunction
 from .compress import COMPRESSIONS, Compression
-from .errors import UserError
 from .hand_over import HandOver
 from .model_files import Constants, Shapes
 from .numerics import W8A8
 from .preprocessing import FrontEnd
 from .progress import Progress, silent
 from .quantize import Budget
-from .quantize.quality import OnLowAccuracy
+from .quantize.option import group, option
+from .quantize.quality import ON_LOW_ACCURACY, OnLowAccuracy
+from .quantize.request import NumericOptions
 from .state import States
 from .streaming import Axes
 
 
 @dataclass(frozen=True)
-class QuantizeRequest:
-    """What `quantize` is asked for.
-
-    model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
-    output        the file to write, by default beside the model
-    image, sound  how pictures become inputs, or the front end that makes them of .wav files
-    observer, weights, rounding  of quantize.OBSERVERS, WEIGHTS and ROUNDINGS
-    limit         takes the first so many samples
-    report        an HTML file to write
-    compress      of compress.COMPRESSIONS: which weights are coarser, in a Huffman code
-    effort        of quantize.EFFORTS: "fast" does not search, "best" searches longer
-    budget        limits, for which precisions are mixed
-    targets       the devices that the file is for: limits of size hold on each of them, and what it
-                  takes there is measured
-    evaluation    the samples that max_drop is judged on, by default those of `calib`
-    metric        what judges: a name of accuracy.NAMED (default: top1), FILE.py:FUNCTION, or a
-                  function as docs/quantization.md describes
-    labels        the key in the samples' .npz of what a named metric compares with; by default the
-                  float model's answers
-    on_low_accuracy  below the floor of quantize/quality.py, without a budget: "promote" mixes
-                  precisions, "warn" and "fail" do not; result.below_floor says what is left. None:
-                  "promote", but "warn" of weights of less than 8 bits, and of a model that arrives
-                  quantized
-    any_scale     takes samples that look wrongly scaled for the model
-    states        pairs of an input and the output whose value it has from the run before, which a
-                  session then keeps, or "auto"; samples have no such inputs
-    sequence      samples of each sequence, at whose start state is zeros; None: all are one
-    stream        time axes of inputs, (name, axis), under "" that of all: samples are whole
-                  sequences, and the file takes a few frames at each run
-    frames        of each run, by default as few as the model allows
-    hand_over     layouts and element types that the device hands over and is given
-    strip         leave out provenance and names of operators (format/strip.py)
-    """
+class Source:
+    """What is quantized, by which samples, and where it is written."""
 
     model: str | Path
-    calib: SampleSource
-    output: str | Path | None = None
-    shapes: Shapes | None = None
-    observer: str = "auto"
-    weights: str = W8A8
-    rounding: str = "auto"
-    compress: Compression = "fast"
-    effort: str = "default"
+    calib: SampleSource = field(
+        metadata=option(
+            "Samples: a folder (npy, npz, png, jpg, wav, csv), or an .npz of arrays by input name.",
+            value="path",
+            metavar="PATH",
+        )
+    )
+    output: str | Path | None = field(
+        default=None,
+        metadata=option("Default: MODEL.edge.", value="path", names=("-o", "--output")),
+    )
+    shapes: Shapes | None = field(
+        default=None,
+        metadata=option(
+            "Fix the shape of an input with symbolic dimensions. Repeatable.",
+            value="shapes",
+            names=("--shape",),
+        ),
+    )
+    constants: Constants | None = field(
+        default=None,
+        metadata=option(
+            "Replace an input by a constant. Repeatable.", value="constants", names=("--constant",)
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class QuantizeRequest(NumericOptions, Source):
+    """What `quantize` is asked for. Options are described where they are declared; in Python:
+
+    model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
+    image, sound  how pictures become inputs, or the front end that makes them of .wav files
+    metric        also a function as docs/quantization.md describes; by default top1
+    on_low_accuracy  None: "promote", but "warn" of weights of less than 8 bits, and of a model that
+                  arrives quantized; result.below_floor says what is left
+    states        pairs of an input and the output whose value it has from the run before, which a
+                  session then keeps, or "auto"; samples have no such inputs
+    stream        time axes of inputs, (name, axis), under "" that of all; samples are whole
+                  sequences
+    """
+
+    compress: Compression = field(
+        default="fast",
+        metadata=option(
+            "Coarser weights in a Huffman code, decoded as the device runs, within the budget or "
+            "a fixed loss (docs/compression.md). small: in every layer. balanced: only where a "
+            "run uses each weight at least 550 times. fast: nowhere. Lossless with --weights int4 "
+            "or --rounding nearest.",
+            choices=COMPRESSIONS,
+            recorded="changed",
+        ),
+    )
+    limit: int | None = field(
+        default=None,
+        metadata=option(
+            "Maximum number of samples (batches, if the model has a fixed batch size).",
+            least=1,
+            recorded="always",
+        ),
+    )
+    report: str | Path | None = field(
+        default=None, metadata=option("Write an HTML report.", value="path")
+    )
+    targets: Sequence[str] = field(
+        default=(),
+        metadata=option(
+            "Device that the file is for, by name or chip (`edgekit targets`); may be repeated. "
+            "Size limits apply on each. [default: the generic file]",
+            value="texts",
+            names=("--target",),
+            metavar="TARGET",
+        ),
+    )
+    budget: Budget | None = field(default_factory=Budget, metadata=group(Budget))
+    evaluation: SampleSource | None = field(
+        default=None,
+        metadata=option(
+            "Samples that --max-drop is measured on, as for --calib. [default: those of --calib]",
+            value="path",
+            names=("--eval",),
+            metavar="PATH",
+        ),
+    )
+    labels: str | None = field(
+        default=None,
+        metadata=option(
+            "Ground truth for --max-drop, in --eval or --calib, as for `check`: classes, masks "
+            "for miou, values for mae. [default: the float model's answers]",
+            metavar="KEY",
+        ),
+    )
+    metric: str | Path | MetricFunction | None = field(
+        default=None,
+        metadata=option(
+            "Metric, higher is better: a name, or your function(outputs, references, data) of "
+            "dicts of arrays, samples first (default name: metric). docs/quantization.md has "
+            "examples.",
+            metavar=f"{'|'.join(NAMED)}|{FORM}",
+        ),
+    )
+    on_low_accuracy: OnLowAccuracy | None = field(
+        default=None,
+        metadata=option(
+            "If int8 alone is broken (SQNR below 15 dB or wrong answers) and no budget is given: "
+            "promote layers to int16 or float32, warn, or fail with exit status 3. [default: "
+            "promote; warn with --weights int4... and for models that arrive quantized]",
+            choices=ON_LOW_ACCURACY,
+        ),
+    )
+    any_scale: bool = field(
+        default=False,
+        metadata=option("Accept samples that look wrongly scaled for the model.", value="flag"),
+    )
+    strip: bool = field(
+        default=False,
+        metadata=option(
+            "Omit provenance and operator names, as `build` always does. Budgets do not count "
+            "them; `check --layers` needs them.",
+            value="flag",
+        ),
+    )
+    hand_over: HandOver = field(default_factory=HandOver, metadata=group(HandOver))
+    states: States = field(
+        default=(),
+        metadata=option(
+            "Keep state between runs: input IN receives output OUT of the previous run, zeros at "
+            "first. Repeatable. auto: pairs whose names and shapes match.",
+            value="states",
+            names=("--state",),
+            metavar="IN=OUT",
+        ),
+    )
+    sequence: int | None = field(
+        default=None,
+        metadata=option(
+            "Of a model with state: samples per sequence; the state starts at zeros in each. "
+            "[default: all samples are one sequence]",
+            least=1,
+            metavar="FRAMES",
+        ),
+    )
+    stream: Axes = field(
+        default=(),
+        metadata=option(
+            "Make a model of whole sequences run frame by frame: AXIS is the time axis of all "
+            "inputs, or of input NAME; may be repeated. The file keeps what it needs of the past.",
+            value="axes",
+            metavar="[NAME=]AXIS",
+        ),
+    )
+    frames: int | None = field(
+        default=None,
+        metadata=option(
+            "Frames per run with --stream. [default: as few as the model's strides allow]", least=1
+        ),
+    )
     image: ImageOptions | None = None
     sound: FrontEnd | None = None
-    limit: int | None = None
-    report: str | Path | None = None
-    budget: Budget | None = None
-    targets: Sequence[str] = ()
-    evaluation: SampleSource | None = None
-    labels: str | None = None
-    metric: str | Path | MetricFunction | None = None
-    on_low_accuracy: OnLowAccuracy | None = None
-    any_scale: bool = False
-    constants: Constants | None = None
-    states: States = ()
-    sequence: int | None = None
-    stream: Axes = ()
-    frames: int | None = None
-    hand_over: HandOver = field(default_factory=HandOver)
-    strip: bool = False
     progress: Progress = field(default=silent, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.compress not in COMPRESSIONS:
-            raise UserError(f"no compress '{self.compress}'; there are: {', '.join(COMPRESSIONS)}")
 
     @property
     def mixed_rounding(self) -> str:

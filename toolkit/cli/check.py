@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import Explanation, Report, summary
 from ..decibels import in_words, level
-from ..preprocessing import FrontEnd
+from ..quantize_request import QuantizeRequest
+from .declared import declared
 from .options import (
     edge_argument,
     image_options,
     json_option,
     memory_option,
-    metric_option,
     op_option,
     target_options,
 )
 from .output import people, print_json, progress, table
-from .time_options import sequence_option
 from .verdict import tell_checked
 
 
@@ -49,58 +48,20 @@ from .verdict import tell_checked
     "'folders' (one per class), or a .csv of files and classes in the folder. [default: folders, "
     "labels.csv or a column named label, if they match the model's classes]",
 )
-@metric_option
+@declared(QuantizeRequest, "metric")
 @click.option("--layers", is_flag=True, help="Also report the error of each layer and its cause.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    help="Maximum number of samples (batches, if the model has a fixed batch size).",
-)
+@declared(QuantizeRequest, "limit")
 @click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
-@sequence_option
+@declared(QuantizeRequest, "sequence")
 @target_options
 @memory_option
 @image_options
 @op_option
 @json_option
-def check(
-    model: Path,
-    float_model: Path,
-    data: Path,
-    labels: str | None,
-    metric: str | None,
-    layers: bool,
-    limit: int | None,
-    sequence: int | None,
-    kernels: str | None,
-    target: str | None,
-    cpu: str | None,
-    settings: dict[str, str],
-    max_memory: int,
-    image: ImageOptions,
-    sound: FrontEnd | None,
-    as_json: bool,
-) -> None:
+def check(model: Path, float_model: Path, data: Path, as_json: bool, **options: Any) -> None:
     """Measure the accuracy of MODEL.edge against the float model, on unseen samples."""
     with progress() as show:
-        report = pipeline.check(
-            model,
-            float_model,
-            data,
-            labels=labels,
-            metric=metric,
-            layers=layers,
-            image=image,
-            sound=sound,
-            limit=limit,
-            sequence=sequence,
-            kernels=kernels,
-            target=target,
-            cpu=cpu,
-            settings=settings,
-            max_memory=max_memory,
-            progress=show,
-        )
+        report = pipeline.check(model, float_model, data, progress=show, **options)
     if as_json:
         print_json(report.to_json())
         return
@@ -125,7 +86,7 @@ def check(
         people.print(f"note: {note}", style="yellow")
     if report.explanation is not None:
         _explain(report, report.explanation)
-    elif layers:
+    elif options["layers"]:
         table(
             "SQNR after each layer, worst first (dB)",
             ("~name", "operator", "dtype", ">SQNR"),

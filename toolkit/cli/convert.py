@@ -4,68 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .. import pipeline
-from ..dynamic import Range
 from ..numerics import FLOAT, HALF, INTEGERS
 from ..quantize import grouped
-from ..state import States
-from ..streaming import Axes
-from .options import (
-    constant_option,
-    json_option,
-    model_argument,
-    op_option,
-    size_options,
-    strip_option,
-)
+from ..quantize_request import QuantizeRequest
+from .declared import declared
+from .options import json_option, model_argument, op_option, size_options
 from .output import kib, people, print_json
-from .time_options import state_option, stream_options
 
 
 @click.command(short_help="Convert an ONNX model without quantizing it.")
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
 @size_options
-@constant_option
+@declared(QuantizeRequest, "constants")
 @click.option("--float16", is_flag=True, help="Store tensors and weights in float16.")
-@state_option
-@stream_options
-@strip_option
+@declared(QuantizeRequest, "states", "stream", "frames", "strip")
 @op_option
 @json_option
-def convert(
-    model: Path,
-    output: Path | None,
-    shapes: tuple[tuple[str, tuple[int | Range, ...]], ...],
-    dims: tuple[tuple[str, int | Range], ...],
-    constants: tuple[tuple[str, tuple[float, ...]], ...],
-    float16: bool,
-    states: States,
-    stream: Axes,
-    frames: int | None,
-    strip: bool,
-    as_json: bool,
-) -> None:
+def convert(model: Path, shapes: Any, dims: Any, as_json: bool, **options: Any) -> None:
     """Convert MODEL.onnx to an .edge file without quantizing it.
 
     Float models stay float32. Quantized models (QDQ, QOperator) keep their scales, zero points and
     weights.
     """
-    done = pipeline.convert(
-        model,
-        output or model.with_suffix(".edge"),
-        shapes=dict(shapes),
-        dims=dict(dims),
-        constants=dict(constants),
-        strip=strip,
-        states=states,
-        stream=stream,
-        frames=frames,
-        float16=float16,
-    )
+    done = pipeline.convert(model, shapes=dict(shapes), dims=dict(dims), **options)
     if as_json:
         print_json(done.to_json())
         return

@@ -11,22 +11,16 @@ from typing import Any, Literal, TypeVar
 import click
 
 from ...calibration import ImageOptions
-from ..accuracy import FORM, NAMED
 from ..custom_operators import register_op
 from ..preprocessing import FrontEnd
-from ..quantize import Budget
 from ..runtime import MAX_MEMORY
 from .values import (
     BytesOption,
-    ConstantOption,
     DimOption,
-    DropOption,
     NumbersOption,
     PreprocessOption,
-    ShapeOption,
     SizeOption,
     SizesOption,
-    UnitOption,
     pair,
 )
 
@@ -39,16 +33,6 @@ def model_argument(f: F) -> F:
 
 def edge_argument(f: F) -> F:
     return click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.edge")(f)
-
-
-def shape_option(f: F) -> F:
-    return click.option(
-        "--shape",
-        "shapes",
-        type=ShapeOption(),
-        multiple=True,
-        help="Fix the shape of an input with symbolic dimensions. Repeatable.",
-    )(f)
 
 
 def size_options(f: F) -> F:
@@ -68,16 +52,6 @@ def size_options(f: F) -> F:
         multiple=True,
         help="Fix the shape of an input with symbolic dimensions; N..M is a size to be chosen when "
         "the file runs. Repeatable.",
-    )(f)
-
-
-def constant_option(f: F) -> F:
-    return click.option(
-        "--constant",
-        "constants",
-        type=ConstantOption(),
-        multiple=True,
-        help="Replace an input by a constant. Repeatable.",
     )(f)
 
 
@@ -146,79 +120,6 @@ def target_options(f: F) -> F:
         metavar="TARGET",
         help="Run on the emulator or accelerator of this target (`edgekit targets`).",
     )(device_option(settings_option(f)))
-
-
-def budget_options(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Limits that precisions are mixed to meet. The command gets them as one argument, `budget`."""
-
-    @wraps(f)
-    def command(
-        *,
-        max_drop: float | str | None,
-        min_sqnr: float | None,
-        max_bytes: int | None,
-        max_arena: int | None,
-        flash: int | None,
-        ram: int | None,
-        **others: Any,
-    ) -> Any:
-        budget = Budget(max_drop, min_sqnr, max_bytes, max_arena, flash, ram)
-        return f(budget=budget if budget.given() else None, **others)
-
-    for option in (
-        click.option(
-            "--ram",
-            type=BytesOption(),
-            help="Maximum RAM on each --target, e.g. 64K: arena, state, session and stack.",
-        ),
-        click.option(
-            "--flash",
-            type=BytesOption(),
-            help="Maximum flash on each --target, e.g. 256K: the packed model and the code.",
-        ),
-        click.option(
-            "--max-arena",
-            type=BytesOption(),
-            help="Maximum activation memory, e.g. 64K or 1.5M; of each --target, if given.",
-        ),
-        click.option(
-            "--max-bytes",
-            type=BytesOption(),
-            help="Maximum file size, without provenance and names. The least sensitive weights "
-            "become 4-bit.",
-        ),
-        click.option(
-            "--min-sqnr",
-            type=UnitOption("dB", -100, 200),
-            help="Minimum SQNR of the outputs in dB (mean over outputs).",
-        ),
-        click.option(
-            "--max-drop",
-            type=DropOption(),
-            help="Maximum drop of the metric: 0.5% (relative) or 0.5 (absolute; top-1: percentage "
-            "points either way). Layers become int16 or float32 as needed.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def strip_option(f: F) -> F:
-    return click.option(
-        "--strip",
-        is_flag=True,
-        help="Omit provenance and operator names, as `build` always does. Budgets do not count "
-        "them; `check --layers` needs them.",
-    )(f)
-
-
-def metric_option(f: F) -> F:
-    return click.option(
-        "--metric",
-        metavar=f"{'|'.join(NAMED)}|{FORM}",
-        help="Metric, higher is better: a name, or your function(outputs, references, data) of "
-        "dicts of arrays, samples first (default name: metric). docs/quantization.md has examples.",
-    )(f)
 
 
 def image_options(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,29 +8,16 @@ from typing import Any
 
 import click
 
-from ...calibration import ImageOptions
 from .. import pipeline
 from ..accuracy import costs, parts
-from ..compress import COMPRESSIONS
 from ..decibels import in_words
-from ..numerics import FLOAT32, W8A8
-from ..quantize import EFFORTS, OBSERVERS, ROUNDINGS, WEIGHTS, Mixed, grouped
-from ..quantize.quality import ON_LOW_ACCURACY
+from ..numerics import FLOAT32
+from ..quantize import Mixed, grouped
 from ..quantize.rates.search import Rates
-from .hand_over_options import hand_over_options
-from .options import (
-    budget_options,
-    constant_option,
-    image_options,
-    json_option,
-    metric_option,
-    model_argument,
-    op_option,
-    shape_option,
-    strip_option,
-)
+from ..quantize_request import QuantizeRequest
+from .declared import declared, in_groups
+from .options import image_options, json_option, model_argument, op_option
 from .output import kib, people, print_json, progress, table
-from .time_options import sequence_option, state_option, stream_options
 from .verdict import tell_verdict
 
 EXIT_MISSED = 3
@@ -39,111 +26,11 @@ EXIT_MISSED = 3
 
 @click.command(short_help="Quantize an ONNX model.")
 @model_argument
-@click.option(
-    "--calib",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="PATH",
-    help="Samples: a folder (npy, npz, png, jpg, wav, csv), or an .npz of arrays by input name.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
-@shape_option
-@constant_option
-@click.option(
-    "--observer",
-    type=click.Choice(OBSERVERS),
-    default="auto",
-    show_default=True,
-    help="Range observer. auto: per tensor, the range with the best output SQNR.",
-)
-@click.option(
-    "--weights",
-    type=click.Choice(list(WEIGHTS)),
-    default=W8A8,
-    show_default=True,
-    help="Weight type of convolutions and Gemm. groupN: one scale per N consecutive weights. "
-    "Depthwise, first and very small layers stay 8-bit.",
-)
-@click.option(
-    "--rounding",
-    type=click.Choice(ROUNDINGS),
-    default="auto",
-    show_default=True,
-    help="Weight rounding: nearest, gptq (minimizes the layer's output error) or adaround (after "
-    "the activation; slower). auto: gptq unless it reduces SQNR.",
-)
-@click.option(
-    "--compress",
-    type=click.Choice(COMPRESSIONS),
-    default="fast",
-    show_default=True,
-    help="Coarser weights in a Huffman code, decoded as the device runs, within the budget or a "
-    "fixed loss (docs/compression.md). small: in every layer. balanced: only where a run uses each "
-    "weight at least 550 times. fast: nowhere. Lossless with --weights int4 or --rounding nearest.",
-)
-@click.option(
-    "--effort",
-    type=click.Choice(EFFORTS),
-    default="default",
-    show_default=True,
-    help="fast: min-max ranges and the nearest weights, judged on at most 32 samples, layers not "
-    "explained. best: four times as many ranges tried, and adaround as well as gptq.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    help="Maximum number of samples (batches, if the model has a fixed batch size).",
-)
-@click.option("--report", type=click.Path(path_type=Path), help="Write an HTML report.")
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="Device that the file is for, by name or chip (`edgekit targets`); may be repeated. Size "
-    "limits apply on each. [default: the generic file]",
-)
-@budget_options
-@click.option(
-    "--eval",
-    "evaluation",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples that --max-drop is measured on, as for --calib. [default: those of --calib]",
-)
-@click.option(
-    "--labels",
-    metavar="KEY",
-    help="Ground truth for --max-drop, in --eval or --calib, as for `check`: classes, masks for "
-    "miou, values for mae. [default: the float model's answers]",
-)
-@metric_option
-@click.option(
-    "--on-low-accuracy",
-    type=click.Choice(ON_LOW_ACCURACY),
-    help="If int8 alone is broken (SQNR below 15 dB or wrong answers) and no budget is given: "
-    "promote layers to int16 or float32, warn, or fail with exit status 3. [default: promote; "
-    "warn with --weights int4... and for models that arrive quantized]",
-)
-@click.option(
-    "--any-scale", is_flag=True, help="Accept samples that look wrongly scaled for the model."
-)
-@hand_over_options
-@state_option
-@sequence_option
-@stream_options
+@declared(QuantizeRequest)
 @image_options
-@strip_option
 @op_option
 @json_option
-def quantize(
-    model: Path,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    constants: tuple[tuple[str, tuple[float, ...]], ...],
-    image: ImageOptions,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def quantize(model: Path, as_json: bool, **options: Any) -> None:
     """Quantize MODEL.onnx to int8, calibrated on the samples of --calib.
 
     A budget (--max-drop, --min-sqnr, --max-bytes, --max-arena; with --target also --ram, --flash)
@@ -152,14 +39,7 @@ def quantize(
     budget or is still broken.
     """
     with progress() as show:
-        done = pipeline.quantize(
-            model,
-            shapes=dict(shapes),
-            constants=dict(constants),
-            image=image,
-            progress=show,
-            **options,
-        )
+        done = pipeline.quantize(model, progress=show, **in_groups(QuantizeRequest, options))
     if as_json:
         print_json(done.to_json())
     else:

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from .. import execution
+from ..quantize_request import QuantizeRequest
+from .declared import declared
 from .options import edge_argument, json_option, memory_option, op_option, target_options
 from .output import people, print_json, progress, table
-from .time_options import sequence_option
 
 
 @click.command(short_help="Run a file and print or save its outputs.")
@@ -25,7 +26,7 @@ from .time_options import sequence_option
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
 @click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
-@sequence_option
+@declared(QuantizeRequest, "sequence")
 @target_options
 @memory_option
 @op_option

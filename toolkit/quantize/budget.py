@@ -4,34 +4,65 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import UserError
 from ..numerics import Precision
+from .option import option
 
 
 @dataclass(frozen=True)
 class Budget:
     """Limits on a quantized model; those that are None do not count.
 
-    max_drop   what may be lost against the float model: "0.5%" of the size of its metric, or 0.5 in
-               the metric's own unit; of top-1 both are points (of 100)
-    min_sqnr   SQNR in dB that the outputs must keep, averaged over them as Score.mean_db
-    max_bytes  of the file, without provenance and names of operators, which no device gets
-    max_arena  of the memory for activations, in bytes
-    flash      of a device, in bytes: the file and the runtime's code; instead of max_bytes
-    ram        of a device, in bytes: the session and its stack; instead of max_arena
-    targets    the devices on which the limits of size hold, each; without, they are those of the
-               generic file
+    `max_drop` is "0.5%" of the size of the float model's metric, or 0.5 in the metric's own unit;
+    of top-1 both are points (of 100). `min_sqnr` is averaged over the outputs as Score.mean_db.
+    `flash` stands instead of `max_bytes`, `ram` of `max_arena`. The limits of size hold on each of
+    the devices `targets`; without, they are those of the generic file.
     """
 
-    max_drop: float | str | None = None
-    min_sqnr: float | None = None
-    max_bytes: int | None = None
-    max_arena: int | None = None
-    flash: int | None = None
-    ram: int | None = None
+    max_drop: float | str | None = field(
+        default=None,
+        metadata=option(
+            "Maximum drop of the metric: 0.5% (relative) or 0.5 (absolute; top-1: percentage "
+            "points either way). Layers become int16 or float32 as needed.",
+            value="drop",
+        ),
+    )
+    min_sqnr: float | None = field(
+        default=None,
+        metadata=option("Minimum SQNR of the outputs in dB (mean over outputs).", value="decibels"),
+    )
+    max_bytes: int | None = field(
+        default=None,
+        metadata=option(
+            "Maximum file size, without provenance and names. The least sensitive weights become "
+            "4-bit.",
+            value="bytes",
+        ),
+    )
+    max_arena: int | None = field(
+        default=None,
+        metadata=option(
+            "Maximum activation memory, e.g. 64K or 1.5M; of each --target, if given.",
+            value="bytes",
+        ),
+    )
+    flash: int | None = field(
+        default=None,
+        metadata=option(
+            "Maximum flash on each --target, e.g. 256K: the packed model and the code.",
+            value="bytes",
+        ),
+    )
+    ram: int | None = field(
+        default=None,
+        metadata=option(
+            "Maximum RAM on each --target, e.g. 64K: arena, state, session and stack.",
+            value="bytes",
+        ),
+    )
     targets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

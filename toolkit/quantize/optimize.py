@@ -54,7 +54,7 @@ def quantize_model(
     The same graph and samples give the same result. Raises UserError for an unknown name or samples
     that do not fit, CalibrationError for values that are not finite.
     """
-    request = QuantizeOptions(observer, **options)
+    request = QuantizeOptions(observer=observer, **options)
     calibration, outliers = without_outliers(
         graph, samples, calibrate(graph, samples, progress, request.kept), progress
     )
@@ -64,12 +64,12 @@ def quantize_model(
 def optimize(
     graph: Graph,
     calibration: Calibration,
-    observer: str,
+    observer: str = "auto",
     progress: Progress | None = None,
     **options: Any,
 ) -> Quantized:
     """As quantize_model, from statistics that are already there."""
-    return _run(QuantizeOptions(observer, **options), graph, calibration, progress)
+    return _run(QuantizeOptions(observer=observer, **options), graph, calibration, progress)
 
 
 def _run(

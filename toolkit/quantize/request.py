@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from ..errors import UserError
 from ..numerics import W8A8
+from .option import check_options, option
 from .ranges.calibration import KEPT_SAMPLES
 from .scheme.options import EFFORTS, METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
 from .weights.weight_quantizer import WeightFormat
@@ -15,31 +15,68 @@ FAST_SAMPLES = 32
 BEST_TRIALS = 4
 
 
-@dataclass(frozen=True)
-class QuantizeOptions:
-    """`observer` is one of OBSERVERS, `weights` of WEIGHTS, `rounding` of ROUNDINGS, `effort` of
-    EFFORTS.
+@dataclass(frozen=True, kw_only=True)
+class NumericOptions:
+    """How a model becomes integers. Raises UserError for an unknown name."""
+
+    observer: str = field(
+        default="auto",
+        metadata=option(
+            "Range observer. auto: per tensor, the range with the best output SQNR.",
+            choices=OBSERVERS,
+            recorded="always",
+        ),
+    )
+    weights: str = field(
+        default=W8A8,
+        metadata=option(
+            "Weight type of convolutions and Gemm. groupN: one scale per N consecutive weights. "
+            "Depthwise, first and very small layers stay 8-bit.",
+            choices=WEIGHTS,
+            recorded="always",
+        ),
+    )
+    rounding: str = field(
+        default="auto",
+        metadata=option(
+            "Weight rounding: nearest, gptq (minimizes the layer's output error) or adaround "
+            "(after the activation; slower). auto: gptq unless it reduces SQNR.",
+            choices=ROUNDINGS,
+            recorded="always",
+        ),
+    )
+    effort: str = field(
+        default="default",
+        metadata=option(
+            "fast: min-max ranges and the nearest weights, judged on at most 32 samples, layers "
+            "not explained. best: four times as many ranges tried, and adaround as well as gptq.",
+            choices=EFFORTS,
+            recorded="changed",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def numeric(self) -> dict[str, Any]:
+        """These options by name, without those of a class derived from this one."""
+        return {each.name: getattr(self, each.name) for each in fields(NumericOptions)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizeOptions(NumericOptions):
+    """What each step of a quantization takes of the options.
 
     "fast" does not search: `auto` are min-max ranges and, of weights of 8 bits, the nearest, judged
     on fewer samples. "best" searches longer, and of `auto` tries every method of rounding.
 
     `plain`: for a configuration that is mostly int16. Channels are not scaled, which int16 does not
     need, and `auto` keeps the nearest weights of 8 bits, for those that are rounded make up for
-    errors of int8 too. With weights of 4 bits all are rounded. Raises UserError for an unknown
-    name.
+    errors of int8 too. With weights of 4 bits all are rounded.
     """
 
-    observer: str = "auto"
-    weights: str = W8A8
-    rounding: str = "auto"
     plain: bool = False
-    effort: str = "default"
-
-    def __post_init__(self) -> None:
-        _known("observer", self.observer, OBSERVERS)
-        _known("weights", self.weights, WEIGHTS)
-        _known("rounding", self.rounding, ROUNDINGS)
-        _known("effort", self.effort, EFFORTS)
 
     @property
     def form(self) -> WeightFormat:
@@ -79,8 +116,3 @@ class QuantizeOptions:
         if plain and self.rounding == "auto" and self.form.bits == 8:
             return False
         return self.rounding != "nearest"
-
-
-def _known(what: str, name: str, names: Collection[str]) -> None:
-    if name not in names:
-        raise UserError(f"no {what} '{name}'; there are: {', '.join(names)}")

@@ -1,4 +1,5 @@
-"""Every integer operator answers with the same bytes on every target, whatever it is given."""
+"""Every operator on every target: integers and forests answer with the host's bytes, whatever they
+are given, other floats within their rounding."""
 
 import importlib.util
 import re
@@ -24,14 +25,22 @@ DEVICES = [name for name in targets.names() if targets.load(name).emulator.start
 NOT_HERE = (DType.Float32, DType.Float16, DType.Float64, DType.Int64, DType.UInt64)
 """Floats promise no bytes, and 64 bits call the compiler's library."""
 
+EXACT = (OpKind.TreeEnsemble, OpKind.ArgMax, OpKind.TopK, OpKind.NonMaxSuppression)
+"""On float32; what they decide and add is the same everywhere."""
+
 
 @pytest.fixture(scope="module")
-def every_kind():
-    """One file with all the integer operators of the fuzzer's corpus."""
+def corpus():
     path = Path(__file__).parents[1] / "fuzz" / "corpus.py"
     spec = importlib.util.spec_from_file_location("corpus_of_kinds", path)
-    corpus = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(corpus)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def every_kind(corpus):
+    """One file with all the integer operators of the fuzzer's corpus."""
     maker = corpus.FileMaker()
     for form in corpus.CASES.values():
         if form.element not in NOT_HERE and form.kind is not OpKind.Convert:
@@ -40,22 +49,41 @@ def every_kind():
 
 
 @pytest.fixture(scope="module")
-def packed(every_kind):
-    """The file for a target; targets of one plan share it."""
+def every_float(corpus):
+    """One file with all the float32 operators, and which of its outputs are exact."""
+    maker, exact = corpus.FileMaker(), set()
+    for form in corpus.CASES.values():
+        if form.element is DType.Float32 and form.kind not in (OpKind.Convert, OpKind.Custom):
+            before = len(maker.outputs)
+            corpus.maker_of(form)(maker, form)
+            if form.kind in EXACT:
+                exact.update(range(before, len(maker.outputs)))
+    return write(maker.model()), exact
+
+
+@pytest.fixture(scope="module")
+def packed():
+    """A file for a target; targets of one plan share it."""
     made = {}
 
-    def pack(target):
-        if target.plan not in made:
-            made[target.plan] = prepare(every_kind, target)
-        return made[target.plan]
+    def pack(data, target):
+        if (data, target.plan) not in made:
+            made[data, target.plan] = prepare(data, target)
+        return made[data, target.plan]
 
     return pack
 
 
-def any_values(info, rng):
-    """All that the type holds, the extremes one time in four; indices that Gather has."""
+def any_values(info, rng, odd=()):
+    """All that the type holds, the extremes one time in four (of floats those in `odd`); indices
+    that Gather has."""
     if info.dtype == np.float32:
-        return rng.normal(0, 5, info.shape).astype(np.float32)
+        values = rng.normal(0, 5, info.shape).astype(np.float32)
+        return (
+            np.where(rng.random(info.shape) < 0.25, rng.choice(odd, info.shape), values)
+            if len(odd)
+            else values
+        )
     if info.dtype == np.int32:
         return rng.integers(-5, 5, info.shape).astype(np.int32)
     limits = np.iinfo(info.dtype)
@@ -69,8 +97,9 @@ def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, packed, n
     target = ready(name)
     session = Session(every_kind, "ref")
     rng = np.random.default_rng(3)
-    feeds = [{io.name: any_values(io, rng) for io in session.inputs} for _ in range(5)]
-    with Device(packed(target), target) as device:
+    odd = np.array([np.nan, np.inf, -np.inf, 3e38], np.float32)
+    feeds = [{io.name: any_values(io, rng, odd) for io in session.inputs} for _ in range(5)]
+    with Device(packed(every_kind, target), target) as device:
         ran = device.run([list(feed.values()) for feed in feeds])
         needed = set(device.archive.undefined) - {"memcpy", "memset", "memmove"}
     if target.bare_metal:  # but for what converts floats, where the core has none
@@ -84,6 +113,25 @@ def test_every_integer_operator_has_the_hosts_bytes(ready, every_kind, packed, n
         wanted = session.run_raw(feed)
         for io, op, answer in zip(session.outputs, device.model.outputs, answers, strict=True):
             np.testing.assert_array_equal(answer, wanted[io.name], err_msg=op.name)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_every_float_operator_answers_as_the_host(ready, every_float, packed, name):
+    target, (data, exact) = ready(name), every_float
+    session = Session(data, "ref")
+    rng = np.random.default_rng(3)
+    feeds = [{io.name: any_values(io, rng) for io in session.inputs} for _ in range(3)]
+    with Device(packed(data, target), target) as device:
+        ran = device.run([list(feed.values()) for feed in feeds])
+    for feed, answers in zip(feeds, ran.outputs, strict=True):
+        wanted = session.run_raw(feed)
+        for i, (io, answer) in enumerate(zip(session.outputs, answers, strict=True)):
+            host = wanted[io.name]
+            if i in exact or host.dtype != np.float32:
+                np.testing.assert_array_equal(answer, host, err_msg=io.name)
+            else:  # sums in another order, and the functions of another math library
+                largest = np.abs(host[np.isfinite(host)]).max(initial=0)
+                np.testing.assert_allclose(answer, host, 1e-6, 1e-6 * largest, err_msg=io.name)
 
 
 @pytest.mark.parametrize("name", DEVICES)

@@ -1,3 +1,4 @@
+#include "clamp_f32.h"
 #include "kernels_ref/reference.h"
 
 #define BLOCK 16 /* channels side by side */
@@ -12,7 +13,7 @@ static inline void depthwise_f32_block(float *out, const float *const *taps, siz
         const float *x = taps[t] + offset + first, *w = d->weights + t * d->c + first;
         for (size_t j = 0; j < count; j++) acc[j] += x[j] * w[j];
     }
-    for (size_t j = 0; j < count; j++) out[first + j] = acc[j] < d->min ? d->min : acc[j] > d->max ? d->max : acc[j];
+    for (size_t j = 0; j < count; j++) out[first + j] = ek_clamp_f32(acc[j], d->min, d->max);
 }
 
 void ek_depthwise_f32_ref(float *out, size_t out_step, const float *const *taps, size_t in_step, size_t pixels,

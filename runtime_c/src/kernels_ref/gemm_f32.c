@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "clamp_f32.h"
 #include "kernels_ref/reference.h"
 
 #define LANES 8 /* sums side by side, which the compiler may keep in one register */
@@ -22,7 +23,7 @@ void ek_gemm_f32_ref(float *out, size_t out_step, const float *a, size_t a_step,
         const float bias = g->bias ? g->bias[j] : 0.0f;
         for (size_t row = 0; row < rows; row++) {
             const float sum = bias + gemm_f32_dot(a + row * a_step, weights + j * g->k, g->k);
-            out[row * out_step + j] = sum < g->min ? g->min : sum > g->max ? g->max : sum;
+            out[row * out_step + j] = ek_clamp_f32(sum, g->min, g->max);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* The only division of the runtime's kernels: whatever others do instead of it gives its bytes. */
 #include <float.h>
 
+#include "clamp_f32.h"
 #include "reference.h"
 
 #if FLT_EVAL_METHOD != 0
@@ -14,24 +15,19 @@ static float round_small(float x)
     return (x + magic) - magic;
 }
 
-static inline float quantize_f32_clamp(float v, float low, float high)
-{
-    return v < low ? low : v > high ? high : v;
-}
-
 void ek_quantize_f32_s8_ref(int8_t *q, const float *x, size_t count, float scale, int32_t zero_point)
 {
     const float zero = (float)zero_point;
     for (size_t i = 0; i < count; i++) {
-        const float v = quantize_f32_clamp(x[i] / scale, -512.0f, 512.0f);
-        q[i] = (int8_t)quantize_f32_clamp((v == v ? round_small(v) : 0.0f) + zero, -128.0f, 127.0f);
+        const float v = ek_clamp_f32(x[i] / scale, -512.0f, 512.0f);
+        q[i] = (int8_t)ek_clamp_f32((v == v ? round_small(v) : 0.0f) + zero, -128.0f, 127.0f);
     }
 }
 
 void ek_quantize_f32_s16_ref(int16_t *q, const float *x, size_t count, float scale)
 {
     for (size_t i = 0; i < count; i++) {
-        const float v = quantize_f32_clamp(x[i] / scale, -32767.0f, 32767.0f);
+        const float v = ek_clamp_f32(x[i] / scale, -32767.0f, 32767.0f);
         q[i] = (int16_t)(v == v ? round_small(v) : 0.0f);
     }
 }

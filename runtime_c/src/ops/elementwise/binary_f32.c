@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "broadcast.h"
+#include "clamp_f32.h"
 
 #define ELEMENT float
 #define PARAMS  ek_fmt_binary
@@ -9,11 +10,6 @@
 #include "broadcast_run.h"
 
 typedef void row_fn(float *out, const float *a, const float *b, const ek_fmt_binary *p);
-
-static inline float binary_f32_clamp(float v, float lo, float hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
-}
 
 /* A loop for each way to repeat, so that each is vectorized. */
 #define ROW(name, expression)                                                            \
@@ -24,19 +20,19 @@ static inline float binary_f32_clamp(float v, float lo, float hi)
         if (p->shape.a[3] && p->shape.b[3]) {                                            \
             for (size_t i = 0; i < count; i++) {                                         \
                 const float x = a[i], y = b[i];                                          \
-                out[i] = binary_f32_clamp(expression, lo, hi);                           \
+                out[i] = ek_clamp_f32(expression, lo, hi);                               \
             }                                                                            \
         } else if (p->shape.a[3]) {                                                      \
             const float y = b[0];                                                        \
             for (size_t i = 0; i < count; i++) {                                         \
                 const float x = a[i];                                                    \
-                out[i] = binary_f32_clamp(expression, lo, hi);                           \
+                out[i] = ek_clamp_f32(expression, lo, hi);                               \
             }                                                                            \
         } else {                                                                         \
             const float x = a[0];                                                        \
             for (size_t i = 0; i < count; i++) {                                         \
                 const float y = b[i];                                                    \
-                out[i] = binary_f32_clamp(expression, lo, hi);                           \
+                out[i] = ek_clamp_f32(expression, lo, hi);                               \
             }                                                                            \
         }                                                                                \
     }

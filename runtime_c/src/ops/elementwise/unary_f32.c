@@ -2,6 +2,7 @@
  * toolkit/ops/elementwise/unary.py lists them. */
 #include <math.h>
 
+#include "clamp_f32.h"
 #include "op.h"
 
 typedef void unary_fn(float *out, const float *in, size_t count, float alpha, float beta);
@@ -17,11 +18,6 @@ typedef void unary_fn(float *out, const float *in, size_t count, float alpha, fl
         }                                                                                \
     }
 
-static inline float unary_f32_clamp(float v, float lo, float hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
-}
-
 /* log(1 + exp(x)) without overflow. */
 static inline float log1p_exp(float x)
 {
@@ -36,7 +32,7 @@ static inline float elu_of(float x, float alpha)
 #define SQRT_HALF      0.70710678f
 #define SQRT_TWO_BY_PI 0.79788456f
 
-UNARY(clip, unary_f32_clamp(x, alpha, beta))
+UNARY(clip, ek_clamp_f32(x, alpha, beta))
 UNARY(sigmoid, 1.0f / (1.0f + expf(-x)))
 UNARY(hyperbolic_tangent, tanhf(x))
 UNARY(exponential, expf(x))
@@ -45,8 +41,8 @@ UNARY(square_root, sqrtf(x))
 UNARY(absolute, fabsf(x))
 UNARY(negative, -x)
 UNARY(error_function, erff(x))
-UNARY(hard_sigmoid, unary_f32_clamp(beta + alpha * x, 0.0f, 1.0f))
-UNARY(hard_swish, unary_f32_clamp(0.5f + x * (1.0f / 6.0f), 0.0f, 1.0f) * x)
+UNARY(hard_sigmoid, ek_clamp_f32(beta + alpha * x, 0.0f, 1.0f))
+UNARY(hard_swish, ek_clamp_f32(0.5f + x * (1.0f / 6.0f), 0.0f, 1.0f) * x)
 UNARY(leaky_relu, x < 0 ? alpha * x : x)
 UNARY(elu, elu_of(x, alpha))
 UNARY(selu, elu_of(x, alpha) * beta)

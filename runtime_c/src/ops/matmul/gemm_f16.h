@@ -3,6 +3,7 @@
 #ifndef EK_GEMM_F16_H
 #define EK_GEMM_F16_H
 
+#include "clamp_f32.h"
 #include "half.h"
 #include "ops/heavy_checks.h"
 
@@ -45,7 +46,7 @@ static inline void ek_gemm_pack(const ek_kernels *kernels, void *packed, const e
 
 static inline uint16_t ek_half_clamped(float sum, float min, float max)
 {
-    return ek_half_of_float(sum < min ? min : sum > max ? max : sum);
+    return ek_half_of_float(ek_clamp_f32(sum, min, max));
 }
 
 /* Sums in lanes, which a compiler may make vectors of. */

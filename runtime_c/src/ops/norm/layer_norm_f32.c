@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "clamp_f32.h"
 #include "ops/axis.h"
 
 /* Sums are built of parts of PART terms in each of LANES columns: a running sum of a long line would lose digits. */
@@ -67,7 +68,7 @@ static inline void layer_norm_f32_line(float *out, const samples *s, const ek_fm
     for (size_t i = 0; i < s->axis; i++) {
         const size_t c = layer_norm_f32_channel_of(s, i);
         const float y = (sample(s, i) - mean) * inverse * scale[c] + bias[c];
-        out[s->first + (s->plain ? i : i * s->inner)] = y < min ? min : y > max ? max : y;
+        out[s->first + (s->plain ? i : i * s->inner)] = ek_clamp_f32(y, min, max);
     }
 }
 

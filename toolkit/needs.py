@@ -9,13 +9,15 @@ from .. import targets
 from ..targets import Target
 from .device.build import load_target, parts_of
 from .device.footprint import Footprint, footprint, planned
+from .device.op_counts import OpCounts
 from .errors import UserError
 from .format.reader import read
-from .format.strip import stripped
+from .format.strip import strip, stripped
 from .format.writer import write
 from .progress import Progress
 from .quantize import Budget, Mixed
 from .quantize import Quantized as QuantizedModel
+from .quantize.budget import Sizes
 from .quantize.mixed_precision.evaluator import Measure, generic_sizes
 
 _ROUNDS = 5
@@ -28,8 +30,9 @@ class Need:
 
     `session_bytes` is the arena, state and the session itself; None where kernels pack the weights
     when a session is made, and the device says how much that takes (ek_session_size). `within` is
-    whether the model and its memory are in the budget. `code_bytes` and `stack_bytes` are known
-    where they were measured; `uncounted` says why not, where they should have been.
+    whether they and the instructions are in the budget. `code_bytes`, `stack_bytes` and the
+    instructions of one inference are known where they were measured; `uncounted` says why not,
+    where they should have been.
     """
 
     targets: list[str]
@@ -40,6 +43,7 @@ class Need:
     code_bytes: int | None = None
     stack_bytes: int | None = None
     uncounted: tuple[str, ...] = ()
+    instructions: int | None = None
 
 
 def needs(data: bytes, budget: Budget) -> list[Need]:
@@ -62,29 +66,48 @@ def _need(found: Footprint, names: list[str], budget: Budget) -> Need:
         found.model_bytes,
         found.arena_bytes,
         found.session_bytes,
-        budget.holds(*_counted(found, budget)),
+        budget.holds(_counted(found, budget)),
         found.code_bytes,
         found.stack_bytes,
         found.uncounted,
+        found.instructions,
     )
 
 
-def _counted(found: Footprint, budget: Budget) -> tuple[int, int]:
-    """(read-only bytes, RAM) as the limits of the budget count them."""
-    return (
+def _counted(found: Footprint, budget: Budget) -> Sizes:
+    """What the limits of the budget count."""
+    return Sizes(
         found.model_bytes if budget.flash is None else found.flash_bytes,
         found.arena_bytes if budget.ram is None else found.ram_bytes,
+        found.instructions or 0,
     )
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What weights behind codecs add to the `total` instructions of an inference on a target, by
+    the names of operators."""
+
+    target: str
+    total: int
+    more: dict[str, int]
 
 
 class Devices:
     """The targets that a model is quantized for, and the budget that holds on each of them.
 
-    While mixes of precisions are compared, files are packed for each target, and their code and
-    stack are taken from files with the same operators that were compiled and run before.
+    While mixes of precisions are compared, files are packed for each target, and their code, stack
+    and instructions are taken from files with the same operators that were compiled and run before.
+    Instructions count where they are limited, or are to be `counted`.
     """
 
-    def __init__(self, names: Sequence[str], budget: Budget | None, progress: Progress) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        budget: Budget | None,
+        progress: Progress,
+        counted: bool = False,
+    ) -> None:
         self.targets = [load_target(name) for name in names]
         self.progress = progress
         self.budget = replace(budget or Budget(), targets=tuple(t.name for t in self.targets))
@@ -95,17 +118,42 @@ class Devices:
                     f"{target.name} is an accelerator, whose board says what fits; see "
                     f"`edgekit bench --target {target.name}`"
                 )
-        if not self.targets and (self.budget.ram, self.budget.flash) != (None, None):
-            raise UserError("ram and flash are limits of a device: say which by --target")
+        limits = self.budget.ram, self.budget.flash, self.budget.max_instructions
+        if not self.targets and limits != (None, None, None):
+            raise UserError(
+                "ram, flash and instructions are limits of a device: say which by --target"
+            )
+        limited = self.budget.max_instructions is not None
+        self.counts = [
+            OpCounts(target)
+            for target in (self.targets if limited or counted else ())
+            if limited or target.emulator
+        ]
 
-    def sizes(self, data: bytes) -> tuple[int, int]:
-        """(read-only bytes, RAM) as the budget counts them, of the target that takes most."""
+    def sizes(self, data: bytes) -> Sizes:
+        """What the budget counts, of the target that takes most."""
         if not self.targets:
             return generic_sizes(data)
         found = [self._assumed(data, target) for target in self.targets]
-        return max(s for s, _ in found), max(m for _, m in found)
+        return Sizes(
+            max(s.storage for s in found), max(s.memory for s in found), self._instructions(data)
+        )
 
-    def _assumed(self, data: bytes, target: Target) -> tuple[int, int]:
+    def _instructions(self, data: bytes) -> int:
+        return max((counts.total(data) for counts in self.counts), default=0)
+
+    def decoding(self, plain: bytes, coded: bytes) -> list[Decoding]:
+        """Of two generic files that differ in the storage of weights, for each target."""
+        names = read(coded).op_names
+        found = []
+        for i, counts in enumerate(self.counts):
+            self.progress("counting instructions", i, len(self.counts))
+            (total, before), (_, after) = counts.count(plain), counts.count(coded)
+            more = {n: b - a for n, a, b in zip(names, before, after, strict=True)}
+            found.append(Decoding(counts.target.name, total, more))
+        return found
+
+    def _assumed(self, data: bytes, target: Target) -> Sizes:
         if self.budget.flash is None and self.budget.ram is None:
             return _counted(planned(data, target), self.budget)
         key = target.name, parts_of(read(data))
@@ -118,7 +166,7 @@ class Devices:
         else:
             beside = self._beside[key]
         found = planned(data, target)
-        return found.model_bytes + beside[0], found.arena_bytes + beside[1]
+        return Sizes(found.model_bytes + beside[0], found.arena_bytes + beside[1])
 
     def learn(self, searched: bytes, made: bytes) -> list[Need]:
         """What `made` takes, measured; `searched` is the file of which the search knew the size."""
@@ -127,10 +175,19 @@ class Devices:
             self.progress("measuring code and stack", i, len(self.targets))
             exact = footprint(made, target)
             before, key = planned(searched, target), (target.name, parts_of(read(searched)))
-            storage, memory = _counted(exact, self.budget)
+            storage, memory, _ = _counted(exact, self.budget)
             self._beside[key] = storage - before.model_bytes, memory - before.arena_bytes
             found.append(_need(exact, [target.name], self.budget))
+        for counts in self.counts:
+            counts.count(searched)
         return found
+
+    def needed(self, searched: bytes, made: bytes) -> list[Need]:
+        """What the file `made` takes on the targets asked for; with a limit of size of generic
+        files on all, by their plans."""
+        if self.targets:
+            return self.learn(strip(searched), strip(made))
+        return needs(searched, self.budget) if self.budget.limits_size else []
 
     def fit(
         self,
@@ -150,7 +207,7 @@ class Devices:
             assumed = self.sizes(searched)
             self.learn(searched, made)
             exact = self.sizes(searched)
-            if self.budget.holds(*exact) == self.budget.holds(*assumed):
+            if self.budget.holds(exact) == self.budget.holds(assumed):
                 return replace(done, mixed=self._exact(done.mixed, exact))
             done = search(self.sizes)
         assert done.mixed is not None
@@ -158,12 +215,14 @@ class Devices:
         self.learn(searched, made)
         return replace(done, mixed=self._exact(done.mixed, self.sizes(searched)))
 
-    def _exact(self, mixed: Mixed, sizes: tuple[int, int]) -> Mixed:
+    def _exact(self, mixed: Mixed, sizes: Sizes) -> Mixed:
         """With the sizes of the file that was made, as they were measured."""
-        storage, memory = sizes
-        chosen = replace(mixed.chosen, file_bytes=storage, arena_bytes=memory)
+        storage, memory, counted = sizes
+        chosen = replace(
+            mixed.chosen, file_bytes=storage, arena_bytes=memory, instructions=counted or None
+        )
         known = [chosen if p == mixed.chosen else p for p in mixed.pareto]
-        met = mixed.met and self.budget.holds(*sizes)
+        met = mixed.met and self.budget.holds(sizes)
         return replace(mixed, chosen=chosen, pareto=known, met=met)
 
 

@@ -13,7 +13,7 @@ from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
 from .accuracy.formatting import sentence
 from .accuracy.verdict import judged_on, verdict
 from .build import Kept, prove
-from .compress import remove_constant_channels, stored_layers
+from .compress import Coding, remove_constant_channels
 from .errors import UserError
 from .evaluation.judging import Judging, input_specs
 from .evaluation.sample_checks import check_scale, note_of_ignored
@@ -31,7 +31,7 @@ from .model_files import (
     plain_shapes,
     provenance_of,
 )
-from .needs import Devices, Need, needs
+from .needs import Devices
 from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
@@ -44,7 +44,7 @@ from .quantize.option import recorded
 from .quantize.quality import OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize.rates.search import Rates
-from .quantize_packing import at_rates, packer
+from .quantize_packing import at_rates, layers_stored, packer
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
 from .report import report_page
@@ -86,13 +86,15 @@ class _Run:
 
     def __init__(self, request: QuantizeRequest) -> None:
         self.request, self.started = request, perf_counter()
-        self.devices = Devices(request.targets, request.budget, request.progress)
+        counted = request.compress != "fast"
+        self.devices = Devices(request.targets, request.budget, request.progress, counted)
         self.budget = self.devices.budget if self.devices.budget.limits_any else None
         self.image = request.image or ImageOptions()
         sound = request.sound
         self.read: Reading = self.image if sound is None else SoundReader(sound)
         self.judging = Judging.of(self.budget, request.evaluation, request.labels, request.metric)
         self.judged: dict[str, Any] = {}
+        self.coding = Coding(request.compress)
 
     def check_paths(self) -> None:
         """Nothing is begun that cannot be written."""
@@ -173,11 +175,10 @@ class _Run:
 
     def choose_rates(self) -> None:
         """Weights as coarse as may be, for the code that they are to be stored in."""
-        if arrives_quantized(self.graph):
-            return
         drop = None if self.judge is None else self.judge.drop
-        pack, measure = self._packer(self.done), self.devices.sizes
-        self.done, self.rates = at_rates(self.request, self.done, pack, self.budget, drop, measure)
+        self.done, self.rates = at_rates(
+            self.request, self.done, self._packer(self.done), drop, self.devices, self.coding
+        )
 
     def _mixed(self, done: QuantizedModel, budget: Budget) -> QuantizedModel:
         """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
@@ -250,8 +251,8 @@ class _Run:
         )
 
     def _packer(self, done: QuantizedModel, kept: Kept | None = None) -> Callable[[Graph], bytes]:
-        layout = self.image.layout
-        return packer(self.request, self.provenance, self.options, layout, done, kept)
+        how = self.request, self.provenance, self.options, self.image.layout
+        return packer(*how, done, self.coding, kept)
 
     def pack(self) -> None:
         graph = self.done.graph
@@ -264,11 +265,9 @@ class _Run:
         if self.streaming is not None or _has_states(graph):
             prove(final := self._packer(self.done, kept)(keep_states(graph)))
             self.final = final
-        self.needed: list[Need] = []
-        if self.devices.targets:
-            self.needed = self.devices.learn(strip(self.data), strip(self.final))
-        elif self.budget is not None and self.budget.limits_size:
-            self.needed = needs(self.data, self.budget)
+        self.needed = self.devices.needed(self.data, self.final)
+        how = self._packer(self.done), self.devices, self.coding, self.rates
+        self.stored = layers_stored(self.done, self.data, *how)
 
     def explain(self) -> None:
         """What the file loses, attributed on some of the samples."""
@@ -327,6 +326,8 @@ class _Run:
                 batch=self.batch,
                 needed=self.needed,
                 verdict=self.verdict(),
+                stored=self.stored,
+                rates=self.rates,
             )
             write_atomically(request.report, page.encode())
         kept = KEY, CLASSES
@@ -342,7 +343,7 @@ class _Run:
             ops=op_counts(written),
             observer=request.observer,
             effort=request.effort,
-            layers_stored=stored_layers(done.graph),
+            layers_stored=self.stored,
             samples=done.samples * self.batch,
             kept_samples=len(done.calibration.kept) * self.batch,
             seconds=round(perf_counter() - self.started, 3),

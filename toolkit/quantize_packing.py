@@ -7,19 +7,31 @@ from dataclasses import replace
 from typing import Any
 
 from .build import Kept, build_file
-from .compress import codes, remove_constant_channels, store_weights
+from .compress import (
+    Coding,
+    StoredLayer,
+    coarse_weights,
+    most_within,
+    remove_constant_channels,
+    store_weights,
+    stored_layers,
+)
 from .format.model import Provenance
 from .format.strip import strip
 from .hand_over import handed_over
 from .ir import Graph
 from .model_files import as_text
+from .needs import Devices
 from .numerics import W8A8
-from .quantize import Budget
+from .ops.convert.fake_quantize import arrives_quantized
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
-from .quantize.mixed_precision.evaluator import Drop, Measure, Pack
+from .quantize.mixed_precision.evaluator import Drop, Pack
 from .quantize.rates.search import Rates, RateSearch
 from .quantize_request import QuantizeRequest
+
+ROOM = 0.995
+"""Of a limit on instructions, what is filled with decoding by figures of other weights."""
 
 
 def packer(
@@ -28,10 +40,12 @@ def packer(
     options: Mapping[str, Any],
     layout: str,
     done: QuantizedModel,
+    coding: Coding,
     kept: Kept | None = None,
 ) -> Callable[[Graph], bytes]:
     """What makes files of graphs, which lose constant channels; `kept` are left of such as have
-    lost some before. `options` are said in `provenance`; `layout` is that of samples."""
+    lost some before. `options` are said in `provenance`; `layout` is that of samples; `coding` may
+    change between two files."""
     how = dict(options)
     if done.exponents:
         how["equalized"] = to_text(done.exponents)
@@ -41,7 +55,7 @@ def packer(
 
     def packed(graph: Graph) -> bytes:
         gone = remove_constant_channels(graph)
-        store_weights(graph, request.compress)
+        store_weights(graph, coding)
         held = handed_over(graph, request.hand_over, layout)
         return build_file(held, made, {**(kept or {}), **gone})
 
@@ -52,21 +66,74 @@ def at_rates(
     request: QuantizeRequest,
     done: QuantizedModel,
     pack: Pack,
-    budget: Budget | None,
     drop: Drop | None,
-    measure: Measure,
+    devices: Devices,
+    coding: Coding,
 ) -> tuple[QuantizedModel, Rates | None]:
-    """`done` with weights as coarse as may be, for the code that `pack` stores them in; with bits
-    that are asked for, or the nearest integers, they stay what they are."""
-    how = request.compress
-    if how == "fast" or request.mixed_rounding == "nearest" or request.weights != W8A8:
+    """`done` with weights as coarse as may be, for the code that `pack` stores them in as `coding`
+    says; with bits that are asked for, the nearest integers, or those that the model arrives with,
+    they stay what they are.
+
+    With a limit on instructions, layers are first taken out of `coding` that it has no room for.
+    """
+    budget = devices.budget if devices.budget.limits_any else None
+    if coding.how != "fast" and budget is not None and budget.max_instructions is not None:
+        coding.plain = _too_slow(done, pack, devices, coding)
+    as_given = request.mixed_rounding == "nearest" or request.weights != W8A8
+    if coding.how == "fast" or as_given or arrives_quantized(done.floats):
         return done, None
     return RateSearch(
         done,
         lambda graph: strip(pack(graph)),
-        lambda node: codes(node, how),
+        coding.wants,
         request.progress,
         budget,
         drop,
-        measure,
+        devices.sizes,
     ).run()
+
+
+def _too_slow(done: QuantizedModel, pack: Pack, devices: Devices, coding: Coding) -> frozenset[str]:
+    """The layers whose decoding takes an inference over the limit on some device: others have the
+    most weights together that it has room for."""
+    graph, _ = done.plan.emit(done.ranges)
+    weights = coding.candidates(graph)
+    coarse_weights(graph, coding)
+    coded = pack(graph)
+    costs = devices.decoding(_uncoded(done, pack, coding), coded)
+    most = devices.budget.max_instructions
+    assert most is not None
+
+    room = [max(most * ROOM - c.total, 0.5) for c in costs]
+    share = {
+        name: max(c.more.get(name, 0) / r for c, r in zip(costs, room, strict=True))
+        for name in weights
+    }
+    return frozenset(weights) - most_within(weights, share)
+
+
+def _uncoded(done: QuantizedModel, pack: Pack, coding: Coding) -> bytes:
+    """The file of `done` with no weights in a code."""
+    graph, _ = done.plan.emit(done.ranges)
+    before, coding.plain = coding.plain, coding.plain | coding.candidates(graph).keys()
+    data = pack(graph)
+    coding.plain = before
+    return data
+
+
+def layers_stored(
+    done: QuantizedModel,
+    data: bytes,
+    pack: Pack,
+    devices: Devices,
+    coding: Coding,
+    rates: Rates | None,
+) -> list[StoredLayer]:
+    """What weights behind codecs take in the file `data` of `done`, and what they cost."""
+    counted: dict[str, dict[str, int]] = {}
+    noise = {} if rates is None else rates.layer_sqnr_db
+    if devices.counts and any("storage" in n.attrs for n in done.graph.nodes):
+        for cost in devices.decoding(_uncoded(done, pack, coding), data):
+            for name, more in cost.more.items():
+                counted.setdefault(name, {})[cost.target] = more
+    return stored_layers(done.graph, noise, counted)

@@ -7,7 +7,8 @@ Each MODEL (the five of MLPerf Tiny and mobilenet by default) is quantized by `e
 with its calibration samples, once per setting, and scored on its evaluation samples: the metric of
 the collection, the SQNR of the outputs against the float model's, the bytes of the file with
 --strip. --target counts the instructions of one inference on that target's emulator, decoding
-included. Models come from $EDGEKIT_MODELS. Every command is printed.
+included. Where ethos-u-vela (PyPI) can be imported, the integers of each layer are coded by its
+weight codec as well. Models come from $EDGEKIT_MODELS. Every command is printed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ import tempfile
 from pathlib import Path
 
 import accuracy
+import numpy as np
 
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.format.schema import OpKind, WeightCodec
+from edgekit.toolkit.weight_codecs import stored_int8
+
+try:
+    from ethosu import mlw_codec
+except ImportError:
+    mlw_codec = None
+
+WEIGHTED = (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.FullyConnected)
 SETTINGS = {
     "int8": "",
     "int4": "--weights int4",
@@ -37,6 +49,32 @@ def instructions(path, target):
     accuracy.say(f"edgekit bench {path.name} --target {target}")
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout[done.stdout.index("{") :])["instructions_per_inference"]
+
+
+def weights_of(path):
+    """The int8 weights of each layer, flat."""
+    file = read(path.read_bytes())
+    for op in file.ops:
+        if op.kind in WEIGHTED and op.codec != WeightCodec.Plain:
+            yield stored_int8(op.kind, op.params, file.blob)
+        elif op.kind in WEIGHTED:
+            p = {k.removeprefix("geometry."): int(v) for k, v in op.params.items()}
+            size = p["k"] * p["n"] if "k" in p else 0
+            size = size or p["kernel_h"] * p["kernel_w"] * p["in_c"] // p["groups"] * p["out_c"]
+            yield np.frombuffer(file.blob, np.int8, size, p["weights"])
+
+
+def by_vela(path):
+    """Bytes that weights take in the codec of ethos-u-vela, or None without it."""
+    if mlw_codec is None:
+        return None
+    return sum(len(mlw_codec.encode(w.tolist())) for w in weights_of(path))
+
+
+def by_us(path, layers):
+    """Bytes that weights take in the file; `layers` are those behind codecs."""
+    plain = sum(w.size for w in weights_of(path)) - sum(s["weights"] for s in layers)
+    return plain + sum(s["stored"] for s in layers)
 
 
 def measure(model, settings, targets):
@@ -58,6 +96,8 @@ def measure(model, settings, targets):
             "sqnr_db": accuracy.compared(truth, outputs, model.scored, metric).get("sqnr_db"),
             "held_out_db": said["sqnr_db"],
             "bytes": path.stat().st_size,
+            "weights": by_us(path, said["layers_stored"]),
+            "vela": by_vela(path),
             "instructions": {t: instructions(path, t) for t in targets},
         }
 
@@ -65,15 +105,16 @@ def measure(model, settings, targets):
 def markdown(rows, targets):
     """The table, and for each setting the bytes of the five models together."""
     lines = [
-        "| model | setting | metric | float | edge | SQNR, dB | bytes | "
+        "| model | setting | metric | float | edge | SQNR, dB | bytes | weights | by Vela | "
         + "".join(f"instructions on {t} | " for t in targets),
-        "|---|---|---|---:|---:|---:|---:|" + "---:|" * len(targets),
+        "|---|---|---|---:|---:|---:|---:|---:|---:|" + "---:|" * len(targets),
     ]
     for r in rows:
         counts = "".join(f" {r['instructions'][t]:,} |" for t in targets)
         lines.append(
             f"| {r['model']} | {r['setting']} | {r['metric']} | {r['float']:.4f} | "
-            f"{r['edge']:.4f} | {r['sqnr_db']:.1f} | {r['bytes']:,} |{counts}"
+            f"{r['edge']:.4f} | {r['sqnr_db']:.1f} | {r['bytes']:,} | {r['weights']:,} | "
+            f"{'' if r['vela'] is None else format(r['vela'], ',')} |{counts}"
         )
     for name in dict.fromkeys(r["setting"] for r in rows):
         sizes = [r["bytes"] for r in rows if r["setting"] == name and r["model"] in TINY]

@@ -13,6 +13,7 @@ from ..accuracy import costs, parts
 from ..decibels import in_words
 from ..numerics import FLOAT32
 from ..quantize import Mixed, grouped
+from ..quantize.budget import Point
 from ..quantize.rates.search import Rates
 from ..quantize_request import QuantizeRequest
 from .declared import declared, in_groups
@@ -33,10 +34,10 @@ EXIT_MISSED = 3
 def quantize(model: Path, as_json: bool, **options: Any) -> None:
     """Quantize MODEL.onnx to int8, calibrated on the samples of --calib.
 
-    A budget (--max-drop, --min-sqnr, --max-bytes, --max-arena; with --target also --ram, --flash)
-    mixes int8, int16, 4-bit weights and float32 to meet it. Without a budget, layers are promoted
-    to int16 or float32 if int8 alone is broken. Exit status 3: the file is written, but misses the
-    budget or is still broken.
+    A budget (--max-drop, --min-sqnr, --max-bytes, --max-arena; with --target also --ram, --flash,
+    --max-instructions) mixes int8, int16, 4-bit weights and float32 to meet it. Without a budget,
+    layers are promoted to int16 or float32 if int8 alone is broken. Exit status 3: the file is
+    written, but misses the budget or is still broken.
     """
     with progress() as show:
         done = pipeline.quantize(model, progress=show, **in_groups(QuantizeRequest, options))
@@ -95,6 +96,9 @@ def _tell_storage(done: pipeline.Quantized) -> None:
         f"weights: {len(layers)} layers in codecs ({codecs}), {stored:,} bytes of {count:,} at "
         f"8 bits, {8 * stored / count:.2f} bits a weight"
     )
+    for target in layers[0].instructions:
+        more = sum(s.instructions.get(target, 0) for s in layers)
+        people.print(f"  decoding adds {more:,} instructions to an inference on {target}")
 
 
 def _tell_rates(rates: Rates) -> None:
@@ -104,12 +108,22 @@ def _tell_rates(rates: Rates) -> None:
             "->" if p == rates.after else "",
             kib(p.file_bytes),
             "" if p.sqnr_db is None else in_words(p.sqnr_db),
+            *_counted(rates.pareto, p),
             p.what,
         )
         for p in rates.pareto
     ]
     title = "Pareto front of coarser weights, files as `build` strips them"
-    table(title, ("", ">file", ">SQNR", "weights"), rows)
+    table(title, ("", ">file", ">SQNR", *_counts(rates.pareto), "weights"), rows)
+
+
+def _counts(points: list[Point]) -> list[str]:
+    """The column of instructions, where some were counted."""
+    return [">instructions"] if any(p.instructions for p in points) else []
+
+
+def _counted(points: list[Point], p: Point) -> list[str]:
+    return [f"{p.instructions or 0:,}" for _ in _counts(points)]
 
 
 def _tell_mixed(mixed: Mixed) -> None:
@@ -121,6 +135,7 @@ def _tell_mixed(mixed: Mixed) -> None:
             "->" if point == mixed.chosen else "",
             kib(point.file_bytes),
             kib(point.arena_bytes),
+            *_counted(mixed.pareto, point),
             "" if point.sqnr_db is None else in_words(point.sqnr_db),
             *["" if point.drop is None else f"{point.drop:.3g}" for _ in lost],
             point.what,
@@ -131,7 +146,11 @@ def _tell_mixed(mixed: Mixed) -> None:
     table(
         f"Pareto front ({mixed.trials} configurations evaluated), "
         + (files or "generic files as `build` strips them"),
-        ("", f">{budget.counts[0]}", f">{budget.counts[1]}", ">SQNR", *lost, "operators"),
+        (
+            *("", f">{budget.counts[0]}", f">{budget.counts[1]}"),
+            *_counts(mixed.pareto),
+            *(">SQNR", *lost, "operators"),
+        ),
         rows,
     )
     if judged is not None:
@@ -158,13 +177,15 @@ def _tell_devices(done: pipeline.Quantized) -> None:
             f"{need.arena_bytes:,}",
             known(need.session_bytes),
             known(need.stack_bytes),
+            known(need.instructions),
             *(() if done.mixed is None else ("yes" if need.within else "NO",)),
         )
         for need in done.targets
     ]
     met = () if done.mixed is None else ("in budget",)
-    columns = ("~target", ">model", ">code", ">arena", ">session", ">stack", *met)
-    table("Bytes on the device: flash is model + code, RAM is session + stack", columns, rows)
+    columns = ("~target", ">model", ">code", ">arena", ">session", ">stack", ">instr.", *met)
+    title = "On the device, bytes: flash is model + code, RAM is session + stack; and instructions"
+    table(title, columns, rows)
     for why in dict.fromkeys(why for need in done.targets for why in need.uncounted):
         people.print(f"note: {why}", style="yellow")
 
@@ -191,10 +212,11 @@ def _missed(mixed: Mixed) -> str:
     """Which limits the best that was found does not keep, and by how much."""
     limits, best = mixed.budget, mixed.chosen
     missed = []
-    sizes = best.file_bytes, best.arena_bytes
+    sizes = best.file_bytes, best.arena_bytes, best.instructions or 0
     for what, has, most in zip(limits.counts, sizes, limits.size_limits, strict=True):
         if most is not None and has > most:
-            missed.append(f"{what} {has:,} bytes, {has - most:,} above the limit")
+            unit = "" if what == "instructions" else " bytes"
+            missed.append(f"{what} {has:,}{unit}, {has - most:,} above the limit")
     if limits.min_sqnr is not None and best.sqnr_db is not None and best.sqnr_db < limits.min_sqnr:
         missed.append(
             f"{best.sqnr_db:.1f} dB, {limits.min_sqnr - best.sqnr_db:.1f} dB below the limit"

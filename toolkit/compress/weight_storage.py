@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal, get_args
 
-from ..ir import Graph, Node
+import numpy as np
+
+from ..ir import Graph, Node, constant
 from ..ops import definition, is_a
 from ..ops._weighted import WeightedOp, file_weights
 from ..ops.conv.conv2d import Conv2d, is_depthwise
@@ -21,15 +23,19 @@ COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 LEAST_USES = 550
 """So often a run must use a weight for `balanced` to code it: what it takes on a small core, about
 24 instructions with what blocks of channels cost, is then little beside its products."""
+COARSER = 8.0
 LEAST_CHANNELS, LEAST_OF_OTHERS = 8, 4
 """Channels of a block, as the runtime decodes them: of convolutions, of other operators."""
 
 
 @dataclass(frozen=True)
 class StoredLayer:
-    """The weights of one layer: how many, and their bytes in the file.
+    """The weights of one layer: how many, which are their bytes before, and their bytes in the
+    file.
 
-    `uses` is how often a run multiplies by each: what a codec costs is the less for it.
+    `uses` is how often a run multiplies by each: what a codec costs is the less for it. `sqnr_db`
+    is that of the outputs if only these weights were coarser, estimated where rates were chosen;
+    `instructions` what decoding adds to an inference, by target, where it was measured.
     """
 
     node: str
@@ -38,30 +44,64 @@ class StoredLayer:
     weights: int
     stored: int
     uses: int
+    sqnr_db: float | None = None
+    instructions: dict[str, int] = field(default_factory=dict)
 
 
-def store_weights(graph: Graph, how: Compression) -> None:
-    """Choose the storage of the weights of every node of `graph`, in place.
+@dataclass
+class Coding:
+    """Which weights are put in a Huffman code, where that saves bytes: "fast" none, "small" all,
+    "balanced" those that a run uses LEAST_USES times; but for the layers that make `plain`."""
 
-    "fast" leaves them as they are; "balanced" and "small" put them in a Huffman code where that
-    saves bytes, "balanced" only those that a run uses LEAST_USES times.
-    """
-    for node in _codable(graph) if how != "fast" else ():
-        if codes(node, how):
+    how: Compression
+    plain: frozenset[str] = frozenset()
+
+    def wants(self, node: Node) -> bool:
+        """Whether the weights of `node` may be put in the code."""
+        often = self.how == "small" or (self.how == "balanced" and _uses(node) >= LEAST_USES)
+        return often and node.output.name not in self.plain
+
+    def candidates(self, graph: Graph) -> dict[str, int]:
+        """The weights of the layers of `graph` that may be in the code, by what they make."""
+        return {n.output.name: file_weights(n).size for n in _codable(graph) if self.wants(n)}
+
+
+def store_weights(graph: Graph, coding: Coding) -> None:
+    """Choose the storage of the weights of every node of `graph`, in place."""
+    for node in _codable(graph):
+        if coding.wants(node):
             coded, size = _coded(node)
             if size < _bytes(node, node.attrs.get("storage")):
                 node.attrs["storage"] = coded
 
 
-def codes(node: Node, how: Compression) -> bool:
-    """Whether the weights of `node` may be put in a Huffman code."""
-    return how == "small" or (how == "balanced" and _uses(node) >= LEAST_USES)
+def coarse_weights(graph: Graph, coding: Coding) -> None:
+    """Weights of `graph` in steps COARSER times as large, in place: their codes are about as long
+    as those of chosen rates, and each layer makes what it made, about."""
+    for node in filter(coding.wants, _codable(graph)):
+        for i, v in enumerate(node.inputs[1:], 1):
+            if v is not None and v.const is not None and v.quant is not None:
+                scale = tuple(COARSER * s for s in v.quant.scale)
+                coarse = np.rint(v.const / COARSER).astype(v.const.dtype)
+                node.inputs[i] = constant(coarse, v.name, replace(v.quant, scale=scale))
 
 
-def stored_layers(graph: Graph) -> list[StoredLayer]:
-    """The layers of `graph` with weights behind a codec."""
+def stored_layers(
+    graph: Graph, noise_db: Mapping[str, float], counted: Mapping[str, Mapping[str, int]]
+) -> list[StoredLayer]:
+    """The layers of `graph` with weights behind a codec; SQNR by what they make, and instructions
+    by that and target, as known."""
     return [
-        StoredLayer(n.name, n.op, s.codec, file_weights(n).size, _bytes(n, s), _uses(n))
+        StoredLayer(
+            n.name,
+            n.op,
+            s.codec,
+            file_weights(n).size,
+            _bytes(n, s),
+            _uses(n),
+            noise_db.get(n.output.name),
+            dict(counted.get(n.output.name, {})),
+        )
         for n in graph.nodes
         if (s := n.attrs.get("storage")) is not None
     ]

@@ -26,7 +26,7 @@ _SESSION_WORDS = 12
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes on a target, as `build` prepares the file there.
+    """Bytes on a target, as `build` prepares the file there, and instructions of one inference.
 
     `session_bytes` is the arena, state, and the session itself. What could not be measured here is
     None, and `uncounted` says why.
@@ -39,6 +39,7 @@ class Footprint:
     code_bytes: int | None = None
     stack_bytes: int | None = None
     uncounted: tuple[str, ...] = ()
+    instructions: int | None = None
 
     @property
     def flash_bytes(self) -> int:
@@ -76,10 +77,14 @@ def footprint(data: bytes, target: Target) -> Footprint:
     def code() -> int:
         return compile_runtime(target, model).size.flash
 
-    def run() -> tuple[int, int]:
+    def run() -> tuple[int, int, int | None, tuple[str, ...]]:
         with Device(data, target) as device:
-            ran = device.run([random_inputs(device.model)])
-        return ran.session_bytes, ran.stack_bytes
+            inputs = [random_inputs(device.model)]
+            ran = device.run(inputs)
+            counted, why = _if_possible(
+                lambda: device.run(inputs, count=True).instructions, "instructions are not counted"
+            )
+        return ran.session_bytes, ran.stack_bytes, counted, why
 
     linked, no_code = _if_possible(code, "code is not counted")
     if linked is None:
@@ -95,15 +100,16 @@ def footprint(data: bytes, target: Target) -> Footprint:
     ran, no_stack = _if_possible(run, "stack is not counted")
     if ran is None:
         return replace(found, code_bytes=linked, uncounted=no_stack)
-    needed, stack = ran
+    needed, stack, counted, no_stack = ran
     if not stack:
-        no_stack = ("stack is not counted: the emulator does not measure it",)
+        no_stack = (*no_stack, "stack is not counted: the emulator does not measure it")
     return replace(
         found,
         session_bytes=found.session_bytes or needed,
         code_bytes=linked,
         stack_bytes=stack or None,
         uncounted=no_stack,
+        instructions=counted,
     )
 
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import UserError
 from ..numerics import Precision
 from .option import option
+
+
+class Sizes(NamedTuple):
+    """What a file takes: bytes of read-only memory, bytes of RAM, and the instructions of one
+    inference on a device, 0 where they are not limited."""
+
+    storage: int
+    memory: int
+    instructions: int = 0
 
 
 @dataclass(frozen=True)
@@ -19,7 +28,8 @@ class Budget:
     `max_drop` is "0.5%" of the size of the float model's metric, or 0.5 in the metric's own unit;
     of top-1 both are points (of 100). `min_sqnr` is averaged over the outputs as Score.mean_db.
     `flash` stands instead of `max_bytes`, `ram` of `max_arena`. The limits of size hold on each of
-    the devices `targets`; without, they are those of the generic file.
+    the devices `targets`; without, they are those of the generic file. `max_instructions` needs
+    `targets`.
     """
 
     max_drop: float | str | None = field(
@@ -64,6 +74,14 @@ class Budget:
         ),
     )
     targets: tuple[str, ...] = ()
+    max_instructions: int | None = field(
+        default=None,
+        metadata=option(
+            "Maximum instructions of one inference on each --target, counted in its emulator: "
+            "limits what --compress, int16 and float32 add.",
+            least=1,
+        ),
+    )
 
     def __post_init__(self) -> None:
         # Numbers of numpy, which JSON has not, become Python's.
@@ -78,11 +96,12 @@ class Budget:
         for one, other in (("max_bytes", "flash"), ("max_arena", "ram")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise UserError(f"{one} and {other} both limit the same memory: give one of them")
-        for name in ("max_bytes", "max_arena", "flash", "ram"):
+        for name in ("max_bytes", "max_arena", "flash", "ram", "max_instructions"):
             value = getattr(self, name)
             if value is not None:
                 if not 1 <= _number(value) < math.inf:
-                    raise UserError(f"{name} is {value}; give 1 byte or more")
+                    unit = "instruction" if name == "max_instructions" else "byte"
+                    raise UserError(f"{name} is {value}; give 1 {unit} or more")
                 object.__setattr__(self, name, int(value))
 
     @property
@@ -109,6 +128,7 @@ class Budget:
             "max_arena": "an arena of at most {:,} bytes",
             "flash": "at most {:,} bytes of flash",
             "ram": "at most {:,} bytes of RAM",
+            "max_instructions": "at most {:,} instructions",
         }
         limits = ", ".join(words[k].format(v) for k, v in self.given().items() if k in words)
         devices = f" on {', '.join(self.targets)}" if self.targets and self.limits_size else ""
@@ -120,25 +140,27 @@ class Budget:
         return bool(self.given().keys() - {"targets"})
 
     @property
-    def size_limits(self) -> tuple[int | None, int | None]:
-        """The most bytes of read-only memory, and of RAM; what is counted is as the fields say."""
+    def size_limits(self) -> tuple[int | None, int | None, int | None]:
+        """The most of what Sizes has; what is counted is as the fields say."""
         storage = self.max_bytes if self.max_bytes is not None else self.flash
-        return storage, self.max_arena if self.max_arena is not None else self.ram
+        memory = self.max_arena if self.max_arena is not None else self.ram
+        return storage, memory, self.max_instructions
 
     @property
-    def counts(self) -> tuple[str, str]:
-        """What is counted as read-only memory, and as RAM, in a word."""
-        return "file" if self.flash is None else "flash", "arena" if self.ram is None else "RAM"
+    def counts(self) -> tuple[str, str, str]:
+        """What is counted of Sizes, in a word."""
+        storage = "file" if self.flash is None else "flash"
+        return storage, "arena" if self.ram is None else "RAM", "instructions"
 
     @property
     def limits_size(self) -> bool:
-        """Whether the file or its memory has a limit."""
-        return self.size_limits != (None, None)
+        """Whether the file, its memory or its instructions have a limit."""
+        return self.size_limits != (None, None, None)
 
-    def holds(self, storage: int, memory: int) -> bool:
+    def holds(self, sizes: Sizes) -> bool:
         """Whether these sizes, counted as the limits are, are within them."""
-        sizes = zip((storage, memory), self.size_limits, strict=True)
-        return all(most is None or size <= most for size, most in sizes)
+        pairs = zip(sizes, self.size_limits, strict=True)
+        return all(most is None or size <= most for size, most in pairs)
 
 
 def _number(value: Any) -> float:
@@ -214,7 +236,7 @@ class Point:
     Bytes are counted as the budget's limits are: of the generic file, or of the target that takes
     most; with code where `flash` is limited, with session and stack where `ram` is.
     `drop` is what the metric loses, in the unit of `Judged`. It and the SQNR are None where they
-    were not needed.
+    were not needed; instructions, of the target that takes most, where none were counted.
     """
 
     file_bytes: int
@@ -222,10 +244,14 @@ class Point:
     sqnr_db: float | None
     drop: float | None
     what: str
+    instructions: int | None = None
 
     def dominates(self, other: Point) -> bool:
-        """No worse in size, memory, and noise or loss as known of both; better in one of them."""
+        """No worse in size, memory, instructions, and noise or loss as known of both; better in one
+        of them."""
         mine, its = ([float(p.file_bytes), p.arena_bytes] for p in (self, other))
+        if self.instructions is not None and other.instructions is not None:
+            mine, its = [*mine, self.instructions], [*its, other.instructions]
         if self.drop is not None and other.drop is not None:
             mine, its = [*mine, self.drop], [*its, other.drop]
         elif self.sqnr_db is not None and other.sqnr_db is not None:

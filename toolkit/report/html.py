@@ -10,10 +10,12 @@ import jinja2
 
 from ..accuracy import LayerCost
 from ..accuracy.formatting import gain
+from ..compress import StoredLayer
 from ..decibels import in_words, level
 from ..inspection import Inspection, MemoryRow
 from ..needs import Need
 from ..quantize import Mixed
+from ..quantize.rates.search import Rates
 
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 900, 320
 _GOOD_DB, _POOR_DB = 30.0, 15.0
@@ -66,6 +68,8 @@ class ReportData:
     targets: list[Need] = field(default_factory=list)
     rounded: str = ""
     """What to say of weights that are rounded for the samples."""
+    stored: Sequence[StoredLayer] = ()
+    rates: Rates | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ def render(data: ReportData) -> str:
     environment.filters["db"] = in_words
     environment.filters["bytes"] = _bytes
     environment.filters["count"] = lambda n: "not measured" if n is None else f"{n:,}"
+    environment.filters["counted"] = lambda n: "" if n is None else f"{n:,}"
     environment.filters["number"] = lambda x: f"{x:.5g}"
     environment.filters["grade"] = _grade
     environment.filters["level"] = level

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from ...calibration import Samples
 from ..accuracy import Explanation, OwnRuntime, compare, summary
+from ..compress import StoredLayer
 from ..decibels import in_words
 from ..inspection import Inspection, describe
 from ..needs import Need
 from ..progress import Progress
 from ..quantize import Quantized
+from ..quantize.rates.search import Rates
 from ..runtime import Session
 from .html import LayerRow, OutputRow, ReportData, render
 
@@ -30,11 +32,14 @@ def report_page(
     batch: int = 1,
     needed: Sequence[Need] = (),
     verdict: Sequence[str] = (),
+    stored: Sequence[StoredLayer] = (),
+    rates: Rates | None = None,
 ) -> str:
     """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
 
     `samples` are read once more, `batch` at a time; `notes` are what to know of them, `needed` what
-    the file takes on each target, `verdict` the lines of accuracy/verdict.py.
+    the file takes on each target, `verdict` the lines of accuracy/verdict.py; `stored` and `rates`
+    are those of quantize_result.py.
     """
     found = describe(data, str(model))
     compared = compare(
@@ -66,6 +71,8 @@ def report_page(
             targets=list(needed),
             verdict=verdict,
             rounded=_rounded(done, batch),
+            stored=stored,
+            rates=rates,
         )
     )
 

@@ -1,10 +1,14 @@
 """Coarser weights for an entropy code: within the guard, within a budget, or not at all."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.compress.weight_storage import LEAST_USES
+from edgekit.toolkit.device.bench import bench
+from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import WeightCodec
 from edgekit.toolkit.quantize import Budget
@@ -74,3 +78,33 @@ def test_balanced_leaves_layers_that_use_each_weight_once(digits, tmp_path):
     assert once
     assert all(op.codec == WeightCodec.Plain for op in once)
     assert all(layer.uses >= LEAST_USES for layer in done.layers_stored)
+
+
+def test_a_limit_of_instructions_leaves_layers_as_they_are(digits, made, tmp_path):
+    """What is said was counted in the emulator, with and without the codes."""
+    if not shutil.which("arm-none-eabi-gcc") or not shutil.which("qemu-system-arm"):
+        pytest.skip("needs arm-none-eabi-gcc and qemu-system-arm")
+    small = made["small"][0]
+    budget = Budget(max_instructions=380_000)
+    device = {"targets": ["cortex_m4"], "report": tmp_path / "r.html"}
+    done, _ = quantized(digits, tmp_path, "m4", compress="small", budget=budget, **device)
+    (need,) = done.targets
+    assert done.mixed.met and need.within
+    assert done.mixed.chosen.instructions == need.instructions <= 380_000
+    assert need.instructions == bench(done.output, "cortex_m4").instructions_per_inference
+    assert small.counted_bytes < done.counted_bytes < made["fast"][0].counted_bytes
+    coded = {layer.node: layer for layer in done.layers_stored}
+    assert 0 < len(coded) < len(small.layers_stored)
+    assert all(layer.instructions["cortex_m4"] > 0 for layer in coded.values())
+    assert all(20 < layer.sqnr_db < 60 for layer in coded.values())
+    before = done.rates.before.instructions
+    assert need.instructions > before > 0.8 * need.instructions
+    page = (tmp_path / "r.html").read_text()
+    assert "Weights in codecs" in page and f"{need.instructions:,}" in page
+
+
+def test_instructions_are_those_of_a_device(digits, tmp_path):
+    with pytest.raises(UserError, match="limits of a device: say which by --target"):
+        quantized(digits, tmp_path, "x", budget=Budget(max_instructions=1))
+    with pytest.raises(UserError, match="x86_64 is this machine"):
+        quantized(digits, tmp_path, "x", budget=Budget(max_instructions=1), targets=["x86_64"])

@@ -125,16 +125,17 @@ class FloorCriteria(Criteria):
     def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
         self.strict = strict
         base = evaluator.base
+        size = evaluator.size(base)
         self.file, self.arena, self.work = growth.limits(
-            *evaluator.size(base), evaluator.work(base)
+            size.storage, size.memory, evaluator.work(base)
         )
         super().__init__(Budget(), evaluator)
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
         evaluator = self.evaluator
-        file, arena = evaluator.size(assignment)
+        file, arena, _ = evaluator.size(assignment)
         if evaluator.is_float(assignment):
-            return file <= evaluator.size(evaluator.base)[0]
+            return file <= evaluator.size(evaluator.base).storage
         within = file <= self.file and arena <= self.arena
         return within and evaluator.work(assignment) <= self.work
 
@@ -205,7 +206,8 @@ def keep_floor(
 
 def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
     assignment = configuration.assignment
-    return Cost(*evaluator.size(assignment), evaluator.work(assignment))
+    size = evaluator.size(assignment)
+    return Cost(size.storage, size.memory, evaluator.work(assignment))
 
 
 def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:

@@ -26,7 +26,7 @@ class Criteria:
     def _fits(self, assignment: PrecisionAssignment) -> bool:
         if not self.budget.limits_size:
             return True
-        return self.budget.holds(*self.evaluator.size(assignment))
+        return self.budget.holds(self.evaluator.size(assignment))
 
     def remember(self, configuration: Configuration) -> None:
         """Let it be one of those that `closest` looks at."""
@@ -55,7 +55,7 @@ class Criteria:
     def cheapest(self, configurations: Sequence[Configuration]) -> Configuration:
         """The one that takes the least file and arena."""
         sizes = [self.evaluator.size(c.assignment) for c in configurations]
-        costs = [file + ARENA_WEIGHT * arena for file, arena in sizes]
+        costs = [size.storage + ARENA_WEIGHT * size.memory for size in sizes]
         return configurations[costs.index(min(costs))]
 
     def closest(self, configurations: Iterable[Configuration]) -> Configuration:

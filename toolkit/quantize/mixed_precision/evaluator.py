@@ -12,7 +12,7 @@ from ...format.reader import read
 from ...ir import Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
-from ..budget import Point
+from ..budget import Point, Sizes
 from ..quality import Quality
 from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
@@ -28,15 +28,15 @@ from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
 Pack = Callable[[Graph], bytes]
 """The .edge file of a quantized graph, which may be changed by it, as budgets count it: without
 provenance and names."""
-Measure = Callable[[bytes], tuple[int, int]]
-"""Bytes that a file takes, of read-only memory and of RAM, counted as the budget's limits are."""
+Measure = Callable[[bytes], Sizes]
+"""What a file takes, counted as the budget's limits are."""
 Drop = Callable[[bytes], float]
 """What a file loses against the float model by a metric, in the unit of the limit."""
 
 
-def generic_sizes(data: bytes) -> tuple[int, int]:
-    """(bytes of the generic file, of its arena)."""
-    return len(data), read(data).memory.arena_bytes
+def generic_sizes(data: bytes) -> Sizes:
+    """Bytes of the generic file, of its arena."""
+    return Sizes(len(data), read(data).memory.arena_bytes)
 
 
 class Evaluator:
@@ -66,7 +66,7 @@ class Evaluator:
         self.base = PrecisionAssignment.of(done.options)
         self.changes = find_changes(done.plan)
         self._afford(max(macs_of(done.floats), 1))
-        self.sizes: dict[PrecisionAssignment, tuple[int, int]] = {}
+        self.sizes: dict[PrecisionAssignment, Sizes] = {}
         self.words: dict[PrecisionAssignment, str] = {}
         self.scores: dict[PrecisionAssignment, Score] = {}
         self.drops: dict[PrecisionAssignment, float] = {}
@@ -148,8 +148,8 @@ class Evaluator:
     def file(self, plan: Plan) -> bytes:
         return self._pack(plan.emit(self.done.ranges)[0])
 
-    def size(self, assignment: PrecisionAssignment) -> tuple[int, int]:
-        """Bytes of read-only memory, and of RAM, as `measure` counts them."""
+    def size(self, assignment: PrecisionAssignment) -> Sizes:
+        """What `measure` counts."""
         if assignment not in self.sizes:
             plan = self.plan(assignment)
             self._note(assignment, plan, self.file(plan))
@@ -270,7 +270,8 @@ class Evaluator:
         """What is known of an assignment."""
         score, drop = self.scores.get(assignment), self.drops.get(assignment)
         db = None if score is None else round(score.mean_db, 2)
-        return Point(*self.size(assignment), db, drop, self.words[assignment])
+        size, words = self.size(assignment), self.words[assignment]
+        return Point(size.storage, size.memory, db, drop, words, size.instructions or None)
 
 
 def _in_words(plan: Plan) -> str:

@@ -35,7 +35,7 @@ def fit_budget(
     anew for the mix. Where the budget cannot be met, the best that was found.
     """
     data = pack(done.plan.emit(done.ranges)[0])
-    shrinks = not budget.holds(*measure(data))
+    shrinks = not budget.holds(measure(data))
     # What only a drop decides needs no samples held out: other ones judge it.
     judges = budget.max_drop is not None and budget.min_sqnr is None
     rounds = rounding != "nearest"

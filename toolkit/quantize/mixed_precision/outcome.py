@@ -70,7 +70,7 @@ def _final_plan(
 
     def is_within() -> bool:
         lost = evaluator.drops.get(assignment, 0.0)
-        return criteria.budget.holds(*evaluator.size(assignment)) and lost <= criteria.max_drop
+        return criteria.budget.holds(evaluator.size(assignment)) and lost <= criteria.max_drop
 
     plan, rounded = evaluator.plan(assignment), evaluator.final(assignment, as_done)
     was_within = is_within()

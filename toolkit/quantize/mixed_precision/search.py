@@ -105,7 +105,7 @@ class PrecisionSearch:
 
         def gain(change: PrecisionChange, removed: float) -> Gain:
             then = self.evaluator.size(start.plus([change]).assignment)
-            file, arena = (max(b - a, 0) for a, b in zip(size, then, strict=True))
+            file, arena, _ = (max(b - a, 0) for a, b in zip(size, then, strict=True))
             return Gain(removed, file, arena)
 
         gains = self.evaluator.gains(candidates, assignment, gain)

@@ -101,9 +101,9 @@ def _slope(a: Entry, b: Entry) -> float:
     return (b.size - a.size) / max(b.noise - a.noise, 1e-300)
 
 
-def choose(database: Mapping[str, Layer], noise: float) -> dict[str, Rate]:
-    """The rates with the fewest bytes whose noise in all is at most `noise`: by one price of bytes
-    for all layers."""
+def choose(database: Mapping[str, Layer], noise: float) -> dict[str, Entry]:
+    """The entries with the fewest bytes whose noise in all is at most `noise`: by one price of
+    bytes for all layers."""
     at = dict.fromkeys(database, 0)
     total = sum(layer[0].noise for layer in database.values())
     steps = [
@@ -116,4 +116,4 @@ def choose(database: Mapping[str, Layer], noise: float) -> dict[str, Rate]:
             break
         total += more
         at[name] = i
-    return {name: layer[at[name]].rate for name, layer in database.items()}
+    return {name: layer[at[name]] for name, layer in database.items()}

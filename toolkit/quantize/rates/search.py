@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ...decibels import ratio_db
 from ...ir import Node
 from ...progress import Progress
 from ..budget import Budget, Point, pareto
@@ -19,11 +20,11 @@ from ..mixed_precision.criteria import Criteria
 from ..mixed_precision.evaluator import Drop, Evaluator, Measure, Pack, generic_sizes
 from ..mixed_precision.precision_change import Configuration
 from ..ranges.calibration import KeptSample, two_folds
+from ..ranges.candidate_evaluation import LEAST
 from ..reconstruction.layer_rounding import round_weights
 from ..result import Quantized
 from ..scheme.plan import Plan
-from ..weights.rate_distortion import Rate
-from .database import choose, make_database
+from .database import Entry, choose, make_database
 from .guard import Loss
 
 FINEST, COARSEST = 1e-5, 0.03
@@ -38,12 +39,14 @@ AIM, NEAREST = 0.992, 0.1
 @dataclass(frozen=True)
 class Rates:
     """What coarser weights brought: files before and after, and those between that no other beats.
-    `layers` are those that are coarser."""
+    `layers` are those that are coarser; `layer_sqnr_db` is that of the outputs if only the weights
+    of one were, estimated, by what it makes."""
 
     before: Point
     after: Point
     pareto: list[Point]
     layers: int
+    layer_sqnr_db: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As documented for --json."""
@@ -58,11 +61,11 @@ class _Trial:
     evaluator: Evaluator
     good: bool
     fits: bool
-    layers: int = 0
+    layers: Mapping[str, Entry] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        return self.evaluator.size(self.evaluator.base)[0]
+        return self.evaluator.size(self.evaluator.base).storage
 
     def point(self, what: str) -> Point:
         self.evaluator.score(self.evaluator.base)
@@ -100,7 +103,7 @@ class RateSearch:
         done = self.done
         if len(done.calibration.kept) < 2:
             return done, None
-        start = self._judged(done, 0)
+        start = self._judged(done, {})
         by_size = self.most_bytes is not None
         if by_size and start.fits:
             return done, None
@@ -110,12 +113,13 @@ class RateSearch:
         if not served:
             return done, None
         best = (max if by_size else min)(served, key=lambda t: t.size)
-        points = [t.point(f"{t.layers} layers of coarser weights") for t in tried]
+        points = [t.point(f"{len(t.layers)} layers of coarser weights") for t in tried]
         before, after = start.point("8-bit weights"), points[tried.index(best)]
         known = pareto(points, [before, after])
-        return self._final(best), Rates(before, after, known, best.layers)
+        alone = {n: round(ratio_db(1.0, max(e.noise, LEAST)), 2) for n, e in best.layers.items()}
+        return self._final(best), Rates(before, after, known, len(alone), alone)
 
-    def _tried(self, start: _Trial, rates: Callable[[float], Mapping[str, Rate]]) -> list[_Trial]:
+    def _tried(self, start: _Trial, rates: Callable[[float], Mapping[str, Entry]]) -> list[_Trial]:
         """Trials between the finest and the coarsest, by bisection; towards a limit of bytes where
         a line between the two nearest meets it."""
         low, high = (math.log(FINEST), start.size), (math.log(COARSEST), start.size * LEAST_SIZE)
@@ -141,30 +145,34 @@ class RateSearch:
         self.progress("trying rates", TRIES, TRIES)
         return tried
 
-    def _trial(self, rates: Mapping[str, Rate]) -> _Trial:
+    def _trial(self, layers: Mapping[str, Entry]) -> _Trial:
+        rates = {name: entry.rate for name, entry in layers.items()}
         plan = self.done.plan.mixed(replace(self.done.options, rates=rates))
         folds = two_folds(self.done.calibration.kept)
         halves = [self._rounded(plan, half).options.rounded for half, _ in folds]
         plan = plan.with_rounded(halves[0])
         done = replace(self.done, plan=plan, options=plan.options, by_halves=halves, held_out=True)
-        return self._judged(done, len(rates))
+        return self._judged(done, layers)
 
     def _rounded(self, plan: Plan, samples: Sequence[KeptSample]) -> Plan:
         inputs, method = [s.inputs for s in samples], self.done.rounding
         return plan.with_rounded(round_weights(plan, self.done.ranges, inputs, None, method))
 
-    def _judged(self, done: Quantized, layers: int) -> _Trial:
+    def _judged(self, done: Quantized, layers: Mapping[str, Entry]) -> _Trial:
         evaluator = Evaluator(
             done, self.pack, self.drop, done.held_out, self.progress, self.measure
         )
         if not layers:
             evaluator.know(evaluator.base, done.score)
+        most = None if self.budget is None else self.budget.max_instructions
+        quick = most is None or evaluator.size(evaluator.base).instructions <= most
         if self.guarded or self.budget is None:
             loss = Loss.of(evaluator)
             self.before = self.before or loss
-            return _Trial(done, evaluator, loss.within(self.before), True, layers)
+            return _Trial(done, evaluator, loss.within(self.before) and quick, True, layers)
         criteria, base = Criteria(self.budget, evaluator), Configuration(evaluator.base)
-        return _Trial(done, evaluator, criteria.is_good(base), criteria.fits(base), layers)
+        good = criteria.is_good(base) and quick
+        return _Trial(done, evaluator, good, criteria.fits(base), layers)
 
     def _final(self, best: _Trial) -> Quantized:
         """With weights rounded for all samples."""

@@ -306,7 +306,7 @@ class _Run:
         causes = self.suspects or [sentence(c) for c in self.explanation.worst()[:1]]
         how = None if self.budget is not None else self.on_low_accuracy
         done, n = self.done, self.batch
-        told = judged_on(done.samples * n, len(done.calibration.kept) * n, self.held_out)
+        told = judged_on(done.samples * n, len(done.calibration.kept) * n, self.quality.held_out)
         return verdict(self.quality, told, causes, self.promotion, how)
 
     def write(self) -> None:

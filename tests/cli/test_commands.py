@@ -215,8 +215,8 @@ def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):
 @pytest.mark.parametrize(
     "rounding, held_out, judged",
     [
-        ("nearest", None, ""),
-        ("gptq", False, ", which its weights are rounded for"),
+        ("nearest", None, ", cross-validated"),
+        ("gptq", False, ", which ranges and weights are fitted to"),
         ("auto", True, ", cross-validated"),
     ],
 )
@@ -245,7 +245,10 @@ def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tm
     assert told["samples"] == told["kept_samples"] == told["explanation"]["samples"] == 40
     assert read(edge.read_bytes()).provenance.settings["samples"] == 40
     verdict, _, figures = run(capsys, *words).err.splitlines()[:3]
-    assert verdict.endswith(" on the 40 calibration samples)") and "; weights only " in figures
+    assert (
+        verdict.endswith(" on the 40 calibration samples, cross-validated)")
+        and "; weights only " in figures
+    )
     page = (tmp_path / "r.html").read_text()
     assert "<b>40</b><span>calibration samples" in page and "on 40 calibration samples" in page
     words = ["check", edge, "--float", model, "--data", tmp_path / "c.npz", "--layers"]

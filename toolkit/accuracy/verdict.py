@@ -40,13 +40,13 @@ def verdict(
     return lines
 
 
-def judged_on(samples: int, kept: int, held_out: bool | None) -> str:
+def judged_on(samples: int, kept: int, held_out: bool) -> str:
     """The samples that the figures are of: `kept` of `samples`, as Quantized of quantize_result has
     them."""
-    ways = {True: ", cross-validated", False: ", which its weights are rounded for", None: ""}
+    how = ", cross-validated" if held_out else ", which ranges and weights are fitted to"
     some = "" if kept == samples else f"{kept} of "
     several = "calibration sample" if samples == 1 else f"{samples} calibration samples"
-    return f"{some}the {several}{ways[held_out]}"
+    return f"{some}the {several}{how}"
 
 
 def _remedies(on_low_accuracy: OnLowAccuracy) -> str:

@@ -66,9 +66,8 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
     if done.rates is not None:
         _tell_rates(done.rates)
     told = done.explanation
-    same = told.samples == done.kept_samples and not done.held_out
-    where = "SQNR" if same else f"Written file on {told.samples} of these samples:"
-    people.print(f"{where} {in_words(done.sqnr_db if same else told.sqnr_db)}; {parts(told)}")
+    some = "" if told.samples == done.kept_samples else f"{told.samples} of "
+    people.print(f"Written file on {some}these samples: {in_words(told.sqnr_db)}; {parts(told)}")
     for line in costs(told):
         people.print(f"  {line}")
     for line in grouped(done.decisions):

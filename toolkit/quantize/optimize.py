@@ -17,6 +17,7 @@ from .float_source import FloatSource
 from .quality import Quality
 from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
+from .ranges.held_out import held_out, unclipped
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
 from .ranges.room import find_room
 from .ranges.sample_outliers import without_outliers
@@ -109,6 +110,8 @@ class _Quantization:
         self.by_halves: list[RoundedWeights] = []
         self.method = request.methods[0]
         self._search: RangeSearch | None = None
+        self.has_room = False
+        self._judged: object = None
 
     def fix_ranges(self) -> None:
         """Those of one observer for all, if one is asked for."""
@@ -133,17 +136,19 @@ class _Quantization:
         return len(self.trials.kept) > 1 and not self.kept
 
     def make_room(self) -> None:
-        """Wider int8 ranges, where samples that did not make them need that."""
-        if not self.request.searches or self.kept:
+        """Wider int8 ranges, where samples that did not make them need that; again where nodes have
+        left int8 since: what they lost hid what ranges clip."""
+        int8 = self.options.wide, self.options.precision
+        if not self.request.searches or self.kept or self.has_room or int8 == self._judged:
             return
-        room = find_room(self.plan, self.source.calibration, self.trials)
-        if room == 1.0:
+        self._judged = int8
+        room = find_room(self.plan, self.ranges, self.source.calibration, self.trials)
+        if room is None:
             return
-        source, plan, ranges, _ = self.first
-        plan = source.plan(replace(plan.options, room=room))
+        source, plan, *_ = self.first
+        ranges = room.ranges(source.calibration)
         self.first = source, plan, ranges, self.trials.score(plan, ranges)
-        self.options = replace(self.options, room=room)
-        self.plan = self.source.plan(self.options)
+        self.ranges, self.has_room = room.ranges(self.source.calibration), True
         self.score = self.trials.score(self.plan, self.ranges)
 
     def choose_start(self) -> None:
@@ -151,7 +156,7 @@ class _Quantization:
         is asked for. Where ranges have room there is no search: it judges them by the samples that
         made them, and would take the room away."""
         scaled = replace(self.options, search_scales=True)
-        if not self.request.searches or self.options.room > 1.0:
+        if not self.request.searches or self.has_room:
             self._consider(scaled, SCALES_GAIN_DB)
             return
         macs, count = macs_of(self.source.floats), len(self.trials.kept)
@@ -169,11 +174,14 @@ class _Quantization:
 
     def search_ranges(self) -> None:
         """Tensor by tensor, from where `choose_start` began."""
-        if self._search is not None:
+        if self._search is not None and not self.has_room:
             self._search.plan, self._search.score = self.plan, self.score
             self._search.ranges = self.ranges
             self._search.descend()
             self._adopt(self._search)
+            known = self.source.calibration
+            if wider := unclipped(self.plan, self.ranges, known, self.trials):
+                self.ranges, self.score = wider, self.trials.score(self.plan, wider)
 
     def _adopt(self, search: RangeSearch) -> None:
         self.plan, self.options = search.plan, search.plan.options
@@ -289,12 +297,12 @@ class _Quantization:
         """Weights rounded for what they make; of `auto` unless the outputs lose."""
         if not self.request.may_round or self.kept:
             return
-        held_out: Score | None = None
-        if self.request.rounding == "auto" and (held_out := self._best_by_halves()) is None:
+        unseen: Score | None = None
+        if self.request.rounding == "auto" and (unseen := self._best_by_halves()) is None:
             return
         self.plan = self._rounded(self.source.calibration.kept, self.method)
         self.options = self.plan.options
-        self.score = held_out or self.trials.score(self.plan, self.ranges)
+        self.score = unseen or self.trials.score(self.plan, self.ranges)
 
     def _best_by_halves(self) -> Score | None:
         """Of the method of rounding that loses least on samples between; another than the first if
@@ -331,20 +339,17 @@ class _Quantization:
         return score, found
 
     def prefer_plain(self) -> None:
-        """Min-max ranges and the nearest weights, unless what was searched for is better, each half
-        of the samples with weights rounded for the other."""
+        """Min-max ranges and the nearest weights, unless what was searched for is better on samples
+        that neither ranges nor weights were made by."""
         source, plan, ranges, score = self.first
         changed = self.plan is not plan or self.ranges != ranges
         automatic = self.request.searches and self.request.rounding in ("auto", "nearest")
-        if (
-            self.kept
-            or not changed
-            or not automatic
-            or self.request.form.bits != 8
-            or not score.noise.size
-        ):
+        automatic = automatic and self.request.form.bits == 8 and not self.kept
+        if not changed or not automatic or not score.noise.size:
             return
-        if not self.score.surpasses(score, 0.0, 0.0):
+        halves = [self.plan.with_rounded(found) for found in self.by_halves] or [self.plan]
+        found = held_out(halves, self.ranges, self.source.calibration, self.trials)
+        if not found.surpasses(held_out([plan], ranges, source.calibration, self.trials), 0.0, 0.0):
             self.source, self.plan, self.ranges, self.score = source, plan, dict(ranges), score
             self.options, self.by_halves = plan.options, []
 
@@ -383,6 +388,7 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.make_room,
     _Quantization.choose_start,
     _Quantization.choose_options,
+    _Quantization.make_room,
     _Quantization.search_ranges,
     _Quantization.use_narrow_weights,
     _Quantization.round_weights,

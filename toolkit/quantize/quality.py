@@ -49,7 +49,7 @@ class Quality:
     evaluation_points.py): the least of its points; of outputs of few numbers that of how they vary
     over the samples. `answers` where the model compares classes.
 
-    On `samples` calibration samples; `held_out`: on each half with weights rounded for the other.
+    On `samples` calibration samples; `held_out`: each by ranges and weights that it did not make.
     """
 
     sqnr_db: dict[str, float]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,12 +12,9 @@ from edgekit.toolkit.quantize import (
     Options,
     Plan,
     calibrate,
-    quantize_graph,
     quantize_model,
 )
-from edgekit.toolkit.quantize.ranges.room import ROOMS, find_room
-
-OPEN = {"act_min": -np.inf, "act_max": np.inf}
+from edgekit.toolkit.quantize.ranges.room import MOST, ROOMS, Room, find_room
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def samples(count, seed, spread):
 def room_of(net, data):
     found = calibrate(net, data)
     plan = Plan(net, found.without(slice(0, 0)), Options(means=found.means()))
-    return find_room(plan, found, CandidateEvaluator(found))
+    return find_room(plan, plan.wide, found, CandidateEvaluator(found))
 
 
 def test_ranges_of_some_samples_leave_out_the_others(net):
@@ -47,8 +46,12 @@ def test_ranges_of_some_samples_leave_out_the_others(net):
 
 
 def test_samples_that_reach_far_beyond_others_get_room(net):
-    done = quantize_model(net, samples(12, 5, 0.6))
-    assert done.options.room in ROOMS
+    data = samples(12, 5, 0.6)
+    room = room_of(net, data)
+    assert room in ROOMS
+    done = quantize_model(net, data)
+    low, high = done.plan.wide["x"]
+    assert done.ranges["x"][0] < low and done.ranges["x"][1] > high
     fresh = CandidateEvaluator(calibrate(net, samples(64, 6, 0.6)))
     close = Plan(net, done.plan.wide, Options(means=done.options.means))
     before, after = fresh.score(close, close.wide), fresh.score(done.plan, done.ranges)
@@ -56,18 +59,28 @@ def test_samples_that_reach_far_beyond_others_get_room(net):
 
 
 def test_samples_that_reach_as_far_as_others_get_none(net):
-    assert room_of(net, samples(32, 0, 0.0)) == 1.0
-    assert room_of(net, samples(1, 0, 0.0)) == 1.0
+    assert room_of(net, samples(32, 0, 0.0)) is None
+    assert room_of(net, samples(1, 0, 0.0)) is None
 
 
-def test_room_is_that_of_int8_and_ends_at_clamps(g):
-    x = g.input("x", 1, 8)
-    y = g.emit("FullyConnected", x, g.const(np.eye(8)), None, name="y", act_min=0.0, act_max=1.0)
-    z = g.emit("FullyConnected", y, g.const(np.eye(8)), None, name="z", **OPEN)
-    known = {"x": (-1.0, 1.0), "y": (0.0, 1.0), "z": (-1.0, 1.0)}
-    q, _ = quantize_graph(g.output(z), known, Options(room=1.2))
-    scales = {v.name: v.quant.scalar * 255 for v in q.values() if v.name in known}
-    assert scales == pytest.approx({"x": 2.4, "y": 1.0, "z": 2.4}, rel=0.01)
-    wide = quantize_graph(g.graph, known, Options(room=1.2, wide=frozenset("x")))[0]
-    (x16,) = (v for v in wide.values() if v.name == "x")
-    assert x16.quant.scalar * 32767 == pytest.approx(2.0)
+def test_room_of_a_tail_is_that_of_tensors_that_have_one(g):
+    x, t = g.input("x", 1, 4), g.input("t", 1, 4)
+    y = g.emit("Concat", x, t, axis=1, name="y")
+    rng = np.random.default_rng(0)
+    even, tailed = rng.uniform(0.99, 1.0, size=(2, 16, 1, 4))
+    tailed[3], tailed[9] = 2.0, 4.0
+    feeds = [{"x": a, "t": b} for a, b in zip(*np.float32([even, tailed]), strict=True)]
+    found = calibrate(g.output(y), feeds)
+    wide = Room(tail=1.0).ranges(found)
+    assert wide["x"][1] == pytest.approx(1.0, abs=0.02)
+    assert wide["t"] == pytest.approx((0.0, 4.0 + 2.0), abs=0.02)  # beyond 1: 3 and 1
+    assert Room(tail=4.0).ranges(found)["t"][1] == pytest.approx(4.0 + MOST * 4.0, abs=0.02)
+    assert Room(1.2).ranges(found)["x"][1] == pytest.approx(1.2, abs=0.02)
+    held_out = Room(tail=1.0).ranges(found, slice(9, 10))
+    assert held_out["t"][1] == pytest.approx(2.0 + 0.5, abs=0.02)
+
+
+def test_room_ends_where_the_reader_tells_nothing_apart(net):
+    found = calibrate(net, samples(12, 5, 0.6))
+    found.points = [replace(found.points[0], tensor="a", lowest=-0.5)]
+    assert Room(1.35).ranges(found)["a"][0] >= -0.5

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
 
 from ...format.reader import read
-from ...ir import Graph
+from ...ir import Array, Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
 from ..quality import Quality
 from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
+from ..ranges.held_out import held_out
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
 from ..scheme.plan import Plan
@@ -233,16 +234,27 @@ class Evaluator:
         return score
 
     def quality(self, assignment: PrecisionAssignment) -> Quality:
-        """How good its outputs and answers are, each sample by weights not rounded for it."""
+        """How good its outputs and answers are, each sample by ranges that it did not make and
+        weights that are not rounded for it."""
         if assignment not in self._qualities:
-            score, plan = self.score(assignment), self.plan(assignment)
-            rows = np.zeros((len(self.trials.kept), FIGURES))
-            for i, (_, judging) in enumerate(self.weights.folds):
-                graph, _ = self.weights.plan(assignment, i).emit(self.done.ranges)
-                rows[judging] = self.answers.measure(graph, judging)
-            found = Quality.of(
-                score, self.trials.points, self.answers.loss(rows), self.weights.differ(plan)
+            kept = self.trials.kept
+            rows = np.zeros((len(kept), FIGURES))
+
+            def see(i: int, got: Mapping[str, Array]) -> None:
+                rows[i] = self.answers.row(kept[i].at_points, got)
+
+            plans = [self.weights.plan(assignment, i) for i in range(len(self.weights.folds))]
+            score = held_out(
+                plans,
+                self.done.ranges,
+                self.done.calibration,
+                self.trials,
+                self.answers.points,
+                see,
             )
+            fitted = plans[0].has_rounded and len(plans) == 1
+            unseen = len(kept) > 1 and not fitted
+            found = Quality.of(score, self.trials.points, self.answers.loss(rows), unseen)
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...build import open_once
 from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint, shares, with_evaluation_points
+from .evaluation_points import EvaluationPoint, shares
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
@@ -64,18 +63,7 @@ class Answers:
         self.compared = [(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor for p in points if p.axis is None and p.tensor not in axes}
         self.compared += [(t, t, axis) for t, axis in _logits(graph, plain, kept)]
-        self._points = [EvaluationPoint(n) for t, made, _ in self.compared for n in (t, made)]
-
-    def measure(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
-        """[samples at `at`, FIGURES] of a quantized graph, as `row` has them of each."""
-        samples = self.kept[at]
-        found = np.zeros((len(samples), FIGURES))
-        if not self.compared:
-            return found
-        session = open_once(with_evaluation_points(graph, self._points))
-        for i, sample in enumerate(samples):
-            found[i] = self.row(sample.at_points, session.run(sample.inputs))
-        return found
+        self.points = [EvaluationPoint(n) for t, made, _ in self.compared for n in (t, made)]
 
     def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
         """[FIGURES] of one sample: changed, tied and expected of what a model has `got`, by tensor,
@@ -88,7 +76,7 @@ class Answers:
         return np.concatenate([figures, lead])
 
     def loss(self, rows: NDArray[np.float64]) -> AnswerLoss | None:
-        """The mean of `measure`; None where no classes are compared."""
+        """The mean of the `rows` of samples; None where no classes are compared."""
         if not self.compared or not len(rows):
             return None
         changed, tied, expected = (float(x) for x in rows[:, :3].mean(axis=0))

@@ -83,15 +83,22 @@ class Calibration:
     def without(self, places: slice) -> dict[str, Range]:
         """Min-max ranges by all samples but the kept ones at `places`; by all of a tensor that was
         not seen on each."""
-        gone = np.arange(len(self.kept))[places] * self.step
-        found: dict[str, Range] = {}
+        rows, found = self.ends_without(places), dict[str, Range]()
         for name, stats in self.stats.items():
-            if name in self.ends and len(gone) < self.samples:
-                rows = np.delete(self._by_sample(name), gone, axis=0)
-                found[name] = min(0.0, float(rows[:, 0].min())), max(0.0, float(rows[:, 1].max()))
+            if name in rows:
+                low, high = rows[name][:, 0].min(), rows[name][:, 1].max()
+                found[name] = min(0.0, float(low)), max(0.0, float(high))
             elif stats.count:
                 found[name] = self.observed("minmax", name)
         return found
+
+    def ends_without(self, places: slice) -> dict[str, NDArray[np.float64]]:
+        """The least and the largest value [samples, 2] of tensors that were seen on each, on all
+        samples but the kept ones at `places`; none if those are all."""
+        gone = np.arange(len(self.kept))[places] * self.step
+        if len(gone) >= self.samples:
+            return {}
+        return {n: np.delete(self._by_sample(n), gone, axis=0) for n in self.ends}
 
     def _by_sample(self, name: str) -> NDArray[np.float64]:
         return np.array(self.ends[name], np.float64).reshape(-1, 2)

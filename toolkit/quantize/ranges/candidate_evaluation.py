@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -99,6 +99,10 @@ class Score:
         return self.surpasses(other, 0.0, errors) and self.mean_db > least
 
 
+See = Callable[[int, Mapping[str, Array]], None]
+"""Takes the place of a sample, and what a graph has on it by tensor."""
+
+
 class CandidateEvaluator:
     """Runs trials on the kept samples and counts them."""
 
@@ -133,10 +137,18 @@ class CandidateEvaluator:
         """The score of any graph that has the evaluated tensors by their names."""
         return Score(self.noise(graph), self.signal, self.variation)
 
-    def noise(self, graph: Graph, at: slice = slice(None)) -> NDArray[np.float64]:
-        """Of such a graph, [evaluation points, samples at `at`]."""
+    def noise(
+        self,
+        graph: Graph,
+        at: slice = slice(None),
+        also: Sequence[EvaluationPoint] = (),
+        see: See | None = None,
+    ) -> NDArray[np.float64]:
+        """Of such a graph, [evaluation points, samples at `at`]; `see` is given what it has there
+        and at the points `also`."""
         self.count += 1
-        return self._run(self._open(graph), at)
+        session = open_once(with_evaluation_points(graph, [*self.points, *also]), False)
+        return self._run(session, at, see)
 
     def _open(self, graph: Graph, lasting: bool = False) -> Session:
         return open_once(with_evaluation_points(graph, self.points), lasting)
@@ -166,7 +178,9 @@ class CandidateEvaluator:
         confirmed = score.surpasses(champion, margin_db, HELD_OUT, held_out)
         return score if confirmed and score.beats(champion, margin_db) else None
 
-    def _run(self, session: Session, at: slice = slice(None)) -> NDArray[np.float64]:
+    def _run(
+        self, session: Session, at: slice = slice(None), see: See | None = None
+    ) -> NDArray[np.float64]:
         samples = range(len(self.kept))[at]
         noise = np.zeros((len(self.points), len(samples)))
         for k, i in enumerate(samples):
@@ -175,6 +189,8 @@ class CandidateEvaluator:
                 if point.tensor in got:
                     error = point.view(got[point.tensor]) - self.truth[p][i]
                     noise[p, k] = np.sum(error * error)
+            if see is not None:
+                see(i, got)
         return noise
 
     def _feed(self, session: Session, i: int) -> dict[str, Array]:

@@ -7,54 +7,82 @@ samples, which judges them, each part in turn.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..scheme.options import Range, Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .candidate_evaluation import CandidateEvaluator, Score
+from .candidate_evaluation import CandidateEvaluator
+from .held_out import held_out, held_out_by
 from .range_search import above
 
-ROOMS = (1.1, 1.2, 1.35)
-"""Times as wide. A third costs 2.6 dB where nothing is clipped."""
-PARTS = 4
-ENOUGH = 2 * PARTS
-"""Of fewer samples each is a part: ranges by half of the samples say little of those by all."""
+TOP, FEWEST = 8, 2
+"""The eighth of the samples that reach furthest, at least so many, are the tail of a tensor."""
+MOST = 0.6
+"""Of its width, by which a tail makes a range wider."""
 GAIN_DB = 2.0
 """By which wider ranges must be better in all: less is chance."""
 LOSS_DB = 0.2
 """What the average sample may lose: where few samples are clipped the others have coarser steps."""
 
 
-def find_room(plan: Plan, calibration: Calibration, trials: CandidateEvaluator) -> float:
-    """Times as wide as min-max ranges int8 ranges serve samples best that did not make them; 1
-    where those that did are hardly better off."""
+@dataclass(frozen=True)
+class Room:
+    """Ranges `times` as wide as min-max ones, and at each end by `tail` times what the tail of a
+    tensor is on average beyond the samples before it: nothing where all reach as far."""
+
+    times: float = 1.0
+    tail: float = 0.0
+
+    def ranges(self, calibration: Calibration, places: slice = slice(0, 0)) -> dict[str, Range]:
+        """By all samples but the kept ones at `places`."""
+        lowest, found = calibration.lowest(), calibration.without(places)
+        rows = calibration.ends_without(places) if self.tail else {}
+        for name, (low, high) in found.items():
+            if name in rows:
+                most = MOST * (high - low)
+                low -= min(most, self.tail * _excess(-rows[name][:, 0])) if low else 0.0
+                high += min(most, self.tail * _excess(rows[name][:, 1])) if high else 0.0
+            found[name] = above((low * self.times, high * self.times), lowest.get(name))
+        return found
+
+
+def _excess(ends: NDArray[np.float64]) -> float:
+    """Of the tail of the samples, over the sample before it."""
+    count = max(FEWEST, len(ends) // TOP)
+    if len(ends) <= count:
+        return 0.0
+    largest = np.sort(ends)[::-1]
+    return float(np.mean(largest[:count] - largest[count]))
+
+
+ROOMS = (Room(1.1), Room(1.2), Room(1.35), Room(tail=1.0), Room(tail=2.0), Room(tail=4.0))
+"""A third more costs 2.6 dB where nothing is clipped; a tail costs only tensors that have one."""
+
+
+def find_room(
+    plan: Plan, ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
+) -> Room | None:
+    """What serves samples best that did not make the ranges; None where those that made `ranges`
+    are hardly better off."""
     if len(trials.kept) < 2 or not len(trials.points):
-        return 1.0
-    first = best = _held_out(plan, calibration, trials)
-    own = trials.score(plan, plan.wide)
-    room = 1.0
+        return None
+    first = best = held_out([plan], ranges, calibration, trials)
+    own = trials.score(plan, ranges)
     if own.mean_db < first.mean_db + GAIN_DB:
-        return room
-    for tried in ROOMS:
-        wider = plan.mixed(replace(plan.options, room=tried))
-        score = _held_out(wider, calibration, trials)
+        return None
+    found: Room | None = None
+    for room in ROOMS:
+        score = held_out_by([plan], _maker(room, calibration), trials)
         gains = score.mean_db > max(first.mean_db + GAIN_DB, best.mean_db)
         if gains and score.gain_db(first) > -LOSS_DB:
-            best, room = score, tried
-    return room
+            best, found = score, room
+    return found
 
 
-def _held_out(plan: Plan, calibration: Calibration, trials: CandidateEvaluator) -> Score:
-    """Each part of the samples by the ranges of the others."""
-    count = len(trials.kept)
-    parts = PARTS if count >= ENOUGH else count
-    noise = np.zeros((len(trials.points), count))
-    lowest = calibration.lowest()
-    for part in range(parts):
-        at = slice(part, None, parts)
-        ranges = {n: above(r, lowest.get(n)) for n, r in calibration.without(at).items()}
-        noise[:, at] = trials.noise(plan.emit(ranges, trial=True)[0], at)
-    trials.count -= parts - 1  # all of them run each sample once
-    return Score(noise, trials.signal)
+def _maker(room: Room, calibration: Calibration) -> Callable[[slice], Ranges]:
+    return lambda places: room.ranges(calibration, places)

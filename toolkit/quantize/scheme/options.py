@@ -51,7 +51,6 @@ class Options:
                    they have none
     ungrouped      tensors made with weights that have none in any case
     rounded        weights other than the nearest
-    room           so many times as wide are int8 ranges as they are given, for samples not seen
     rates          how coarse weights of 8 bits are, by the tensor made, for an entropy code; none
                    of them: as fine as they can be
     """
@@ -63,7 +62,6 @@ class Options:
     weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()
     rounded: RoundedWeights = field(default_factory=dict)
-    room: float = 1.0
     rates: Mapping[str, Rate] = field(default_factory=dict)
 
 

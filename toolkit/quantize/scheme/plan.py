@@ -103,16 +103,14 @@ class Plan:
 
     def _range_of(self, v: Value, known: Ranges, dtype: DType) -> Range:
         """State is in the range of what it follows too; int16 has steps to spare for what other
-        samples drive further, and state may grow to. int8 has `Options.room` for that."""
+        samples drive further, and state may grow to."""
         low, high = known[v.name]
         follows = next((p.follows for p in self.graph.inputs if p.value is v), "")
         if follows:
             (output,) = (p.value.name for p in self.graph.outputs if p.name == follows)
             low, high = widen((low, high), known.get(output, (low, high)))
         spare = bool(follows) or self._has_steps_to_spare(v)
-        room = 1.0 if v.name in self.fixed else self.options.room
-        if dtype == INT16:
-            room = ROOM_INT16 if spare else 1.0
+        room = ROOM_INT16 if dtype == INT16 and spare else 1.0
         return low * room, high * room
 
     def _has_steps_to_spare(self, v: Value) -> bool:

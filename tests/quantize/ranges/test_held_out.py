@@ -1,0 +1,78 @@
+"""A verdict is by samples that made neither the ranges nor the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, calibrate
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
+from edgekit.toolkit.quantize.optimize import quantize_model
+from edgekit.toolkit.quantize.ranges.held_out import held_out, parts_of, ranges_without
+
+OPEN = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def pack(graph):
+    return build_file(graph)
+
+
+def silent(*_):
+    pass
+
+
+@pytest.fixture
+def net(g):
+    x = g.input("x", 1, 8)
+    w = g.const(g.rng.normal(size=(4, 8)))
+    return g.output(g.emit("FullyConnected", x, w, None, name="y", **OPEN))
+
+
+def samples(count, seed, loud=()):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, size=(count, 1, 8))
+    for at, factor in loud:
+        x[at] *= factor
+    return [{"x": row.astype(np.float32)} for row in x]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 30])
+def test_each_sample_is_in_one_part_and_judged_by_the_other_fold(count):
+    places = [(fold, i) for fold, at in parts_of(count) for i in range(count)[at]]
+    assert sorted(i for _, i in places) == list(range(count))
+    assert all(fold == 1 - i % 2 for fold, i in places)  # as two_folds has them
+
+
+def test_ranges_reach_as_far_beyond_what_the_others_show(net):
+    found = calibrate(net, samples(12, 0, loud=[(3, 4.0)]))
+    low, high = found.observed("minmax", "x")
+    _, rest = found.without(slice(3, None, 4))["x"]
+    assert rest < 0.5 * high
+    wider = {"x": (1.5 * low, 1.5 * high), "other": (0.0, 1.0)}
+    without = ranges_without(found, wider, slice(3, None, 4))
+    assert without["x"][1] == pytest.approx(1.5 * rest) and without["other"] == (0.0, 1.0)
+    clipped = {"x": (0.1 * low, 0.1 * high)}
+    assert ranges_without(found, clipped, slice(3, None, 4)) == clipped
+    assert ranges_without(found, wider, slice(0, None, 4))["x"][1] == pytest.approx(1.5 * high)
+
+
+def test_a_sample_beyond_all_others_lowers_the_verdict(net):
+    data = samples(16, 0, loud=[(5, 4.0)])
+    found = calibrate(net, data)
+    trials = CandidateEvaluator(found)
+    plan = Plan(net, found.without(slice(0, 0)), Options(means=found.means()))
+    own, unseen = trials.score(plan, plan.wide), held_out([plan], plan.wide, found, trials)
+    quiet = np.arange(16) != 5
+    assert own.mean_db > 35 and unseen.mean_db < 15
+    assert unseen.noise[:, 5] > 100 * own.noise[:, 5]
+    assert unseen.noise[:, quiet].sum() < 0.1 * unseen.noise[:, 5].sum()
+
+
+def test_the_quality_of_a_quantization_is_by_samples_that_did_not_make_it(net):
+    done = quantize_model(net, samples(16, 0, loud=[(5, 4.0)]), "minmax", rounding="nearest")
+    quality = quality_of(done, pack, silent)
+    assert quality.held_out and done.score.mean_db > 35
+    assert quality.worst[1] < 15 and quality.level == "broken"
+    one = quantize_model(net, samples(1, 0), "minmax", rounding="nearest")
+    assert not quality_of(one, pack, silent).held_out

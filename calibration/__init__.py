@@ -18,12 +18,15 @@ from .ranges import (
 )
 from .readers.arrays import load_array, load_arrays
 from .readers.images import scale_pixels
-from .specs import ImageOptions, InputSpec, Sound
+from .resizing import fitted
+from .specs import FITS, Fit, ImageOptions, InputSpec, Sound
 
 __all__ = [
+    "FITS",
     "OBSERVERS",
     "CalibrationError",
     "Feed",
+    "Fit",
     "ImageOptions",
     "InputSpec",
     "Labels",
@@ -36,6 +39,7 @@ __all__ = [
     "candidates",
     "entropy",
     "find_labels",
+    "fitted",
     "load_array",
     "load_arrays",
     "load_labels",

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from .errors import CalibrationError
 
 _CHANNELS = (1, 3, 4)
+FITS = ("squash", "crop", "letterbox")
+MOST_SIDE = 32767
+"""Of what pictures are resized to."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,32 @@ class InputSpec:
 
 
 @dataclass(frozen=True)
+class Fit:
+    """How a picture of any size is made one of the input's: resized to `canvas` (height, width;
+    None: the input's size), of which the middle is cut out.
+
+    `how`: "squash" changes the aspect ratio; "crop" keeps it and cuts what is beyond the canvas;
+    "letterbox" keeps it and surrounds the picture with pixels of value `fill`.
+
+    Raises CalibrationError for values that cannot be meant.
+    """
+
+    how: Literal["squash", "crop", "letterbox"] = "squash"
+    fill: int = 0
+    canvas: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.how not in FITS:
+            raise CalibrationError(f"fit '{self.how}' is none of {', '.join(FITS)}")
+        if not 0 <= self.fill <= 255:
+            raise CalibrationError(f"fill {self.fill} is no value of a pixel, 0 to 255")
+        if self.canvas is not None and not all(0 < n <= MOST_SIDE for n in self.canvas):
+            raise CalibrationError(
+                f"resize {self.canvas} must be a height and width of 1 to {MOST_SIDE}"
+            )
+
+
+@dataclass(frozen=True)
 class ImageOptions:
     """How a picture becomes an input: x = (pixel * scale - mean) / std, pixel being 0 to 255.
 
@@ -49,8 +78,7 @@ class ImageOptions:
         mean, std: one number, or one a channel in the order of the model's channels (so B, G, R
             with `bgr`); in the units of pixel * scale, so 0 to 1 with the usual scale of 1/255.
         scale: None is 1/255 for a float input, and 1 for an integer one.
-        resize: (height, width) to resize to, bilinear; None is the input's own size. Where it is
-            larger than the input, the middle is cut out.
+        resize, fit, fill: `canvas`, `how` and `fill` of `Fit`.
         layout: where the input has its channels; "auto" finds the axis of length 1 or 3, else 4.
         bgr: the model takes blue first.
 
@@ -63,6 +91,8 @@ class ImageOptions:
     resize: tuple[int, int] | None = None
     layout: Literal["auto", "nchw", "nhwc"] = "auto"
     bgr: bool = False
+    fit: Literal["squash", "crop", "letterbox"] = "squash"
+    fill: int = 0
 
     def __post_init__(self) -> None:
         if self.layout not in ("auto", "nchw", "nhwc"):
@@ -71,8 +101,12 @@ class ImageOptions:
             raise CalibrationError(f"mean, std and scale must be finite numbers: {self}")
         if not all(self.std) or self.scale == 0:
             raise CalibrationError(f"std {self.std} and scale {self.scale} must not be 0")
-        if self.resize is not None and min(self.resize) < 1:
-            raise CalibrationError(f"resize {self.resize} must be a height and width of 1 or more")
+        _ = self.fitting
+
+    @property
+    def fitting(self) -> Fit:
+        """How pictures of other sizes are made the input's."""
+        return Fit(self.fit, self.fill, self.resize)
 
     def scale_for(self, spec: InputSpec) -> float:
         """The factor of this input's pixels; raises CalibrationError if the mean is beyond it."""

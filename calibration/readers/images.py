@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CalibrationError
+from ..resizing import fitted
 from ..specs import ImageOptions, InputSpec
 from .reader import Kind, Raw, Request, check_file, optional_module, readable
 
@@ -17,8 +18,12 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 def _read(path: Path, request: Request) -> Iterator[Raw]:
     spec, options = request.only, request.image
     channels, height, width, first = options.geometry(spec)
-    pixels = _pixels(path, _MODES[channels], options.resize or (height, width))
-    pixels = _crop(pixels.reshape(*pixels.shape[:2], channels), height, width, spec)
+    pixels = _pixels(path, _MODES[channels])
+    pixels = pixels.reshape(*pixels.shape[:2], channels)
+    try:
+        pixels = fitted(pixels, (height, width), options.fitting)
+    except CalibrationError as why:
+        raise CalibrationError(f"input '{spec.name}': {why}") from why
     if options.bgr and channels >= 3:
         pixels = pixels[..., [2, 1, 0, *range(3, channels)]]
     values = scale_pixels(pixels, spec, options)
@@ -26,7 +31,7 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
     yield str(path), {spec.name: values.reshape(spec.sample)}
 
 
-def _pixels(path: Path, mode: str, size: tuple[int, int]) -> NDArray[np.uint8]:
+def _pixels(path: Path, mode: str) -> NDArray[np.uint8]:
     """The picture as uint8 [height, width] or [height, width, channels], upright."""
     image_module = optional_module("PIL.Image", "pillow", str(path))
     transpose = optional_module("PIL.ImageOps", "pillow", str(path)).exif_transpose
@@ -38,19 +43,7 @@ def _pixels(path: Path, mode: str, size: tuple[int, int]) -> NDArray[np.uint8]:
             # 16 bits a pixel: convert() would clip at 255, not scale.
             image = image_module.fromarray((np.asarray(image) >> 8).astype(np.uint8))
         image = image.convert(mode)
-    if image.size != size[::-1]:
-        image = image.resize(size[::-1], image_module.Resampling.BILINEAR)
     return np.asarray(image, np.uint8)
-
-
-def _crop(pixels: NDArray[Any], height: int, width: int, spec: InputSpec) -> NDArray[Any]:
-    top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
-    if top < 0 or left < 0:
-        raise CalibrationError(
-            f"input '{spec.name}' is {height} x {width}, and resize makes pictures of "
-            f"{pixels.shape[0]} x {pixels.shape[1]}; resize to at least the input's size"
-        )
-    return pixels[top : top + height, left : left + width]
 
 
 def scale_pixels(pixels: NDArray[Any], spec: InputSpec, options: ImageOptions) -> NDArray[Any]:

@@ -1,10 +1,11 @@
 # The shared library: it exports the functions of the public headers and no others.
 set(edgekit_abi 0) # of the soname: one more with every change that breaks programs linked before it
 
+set(edgekit_api edgekit.h link.h picture.h sound.h update.h)
+
 set(exported "")
-foreach(header ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/edgekit.h ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/link.h
-        ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/update.h
-        ${backend_headers})
+list(TRANSFORM edgekit_api PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/include/edgekit/ OUTPUT_VARIABLE api_headers)
+foreach(header ${api_headers} ${backend_headers})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} text)
   string(REGEX MATCHALL "\n[a-z][a-z0-9_ *]*[ *]ek_[a-z0-9_]+\\(" declared "${text}")

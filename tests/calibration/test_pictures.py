@@ -65,6 +65,30 @@ def test_pictures_are_resized_to_the_input_and_cropped_in_the_middle(tmp_path):
     assert "resize to at least the input's size" in message
 
 
+@pytest.mark.parametrize("resize", [None, (23, 31)])
+@pytest.mark.parametrize("fit", ["squash", "crop", "letterbox"])
+def test_a_picture_is_fitted_as_pillow_would(tmp_path, fit, resize):
+    """Within one step: Pillow's weights have 22 bits, ours are exact."""
+    out, canvas = (20, 28), resize or (20, 28)
+    rng = np.random.default_rng(0)
+    for height, width in ((7, 90), (90, 7), (40, 56), (11, 13), (200, 150), (1, 1)):
+        x = Image.fromarray(rng.integers(0, 256, (height, width, 3)).astype(np.uint8))
+        x.save(tmp_path / "x.png")
+        ratios = canvas[0] / height, canvas[1] / width
+        ratio = max(ratios) if fit == "crop" else min(ratios)
+        scaled = [int(ratio * n + 1e-9) if fit == "crop" else max(1, int(ratio * n + 0.5))
+                  for n in (height, width)]  # fmt: skip
+        scaled = list(canvas) if fit == "squash" else scaled
+        x = x.resize(scaled[::-1], Image.Resampling.BILINEAR)
+        whole = Image.new("RGB", canvas[::-1], (114,) * 3)
+        whole.paste(x, tuple(int((canvas[i] - scaled[i]) / 2) for i in (1, 0)))
+        top, left = (canvas[0] - out[0]) // 2, (canvas[1] - out[1]) // 2
+        want = np.asarray(whole).astype(int)[top : top + out[0], left : left + out[1]]
+        image = ImageOptions(scale=1, resize=resize, fit=fit, fill=114)
+        (got,) = read(tmp_path / "x.png", (1, *out, 3), image=image)
+        assert np.abs(got[0] - want).max() <= 1, (height, width)
+
+
 def test_pictures_are_turned_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned by 90 degrees
@@ -107,7 +131,10 @@ def test_a_mean_for_other_channels_is_an_error(tmp_path):
         ({"std": (1, 0, 1)}, "must not be 0"),
         ({"scale": 0.0}, "must not be 0"),
         ({"mean": (float("nan"),)}, "must be finite"),
-        ({"resize": (0, 4)}, "height and width of 1 or more"),
+        ({"resize": (0, 4)}, "height and width of 1 to 32767"),
+        ({"resize": (9, 40000)}, "height and width of 1 to 32767"),
+        ({"fit": "stretch"}, "none of squash, crop, letterbox"),
+        ({"fill": 256}, "no value of a pixel"),
     ],
 )
 def test_impossible_image_options_are_refused(options, message):

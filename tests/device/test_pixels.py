@@ -3,6 +3,7 @@
 import ctypes
 import json
 import subprocess
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -21,15 +22,27 @@ from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.preprocessing import FORMATS, Preprocessing, preset, to_rgb
 from edgekit.toolkit.runtime import Session
 
+PICTURE = runtime_c.SOURCE / "src/picture.c"
 H, W = 5, 8
 IMAGES = 1000
+CROP, BOX = {"fit": "crop"}, {"fit": "letterbox", "fill": 114}
 CASES = {
-    "imagenet": ((1, 3, H, W), np.int8, preset("imagenet"), QuantParams((0.0187,), -14)),
-    "shared": ((1, H, W, 3), np.int8, preset("-1..1"), QuantParams((2 / 255,), 0)),
+    "imagenet": (
+        (1, 3, H, W),
+        np.int8,
+        replace(preset("imagenet"), resize=(7, 9), **CROP),
+        QuantParams((0.0187,), -14),
+    ),
+    "shared": ((1, H, W, 3), np.int8, replace(preset("-1..1"), **BOX), QuantParams((2 / 255,), 0)),
     "no_table": ((1, H, W, 3), np.int8, preset("0..1"), QuantParams((1 / 255,), -128)),
     "gray": ((1, H, W, 1), np.int16, preset("0..1"), QuantParams.int16(1 / 32000)),
-    "caffe": ((1, 3, H, W), np.float32, preset("caffe"), None),
-    "alpha": ((1, H, W, 4), np.int8, ImageOptions(bgr=True), QuantParams((1 / 200,), -100)),
+    "caffe": ((1, 3, H, W), np.float32, replace(preset("caffe"), **CROP), None),
+    "alpha": (
+        (1, H, W, 4),
+        np.int8,
+        ImageOptions(bgr=True, resize=(9, 8), **BOX),
+        QuantParams((1 / 200,), -100),
+    ),
 }
 
 
@@ -64,6 +77,18 @@ def of_case(case, form):
     return pixels, wanted(model_of(case), form, pixels)
 
 
+@cache
+def pictures_of(case, form):
+    """(pictures of many sizes, what a session takes for them), as many of all cases as IMAGES."""
+    rng = np.random.default_rng(list(FORMATS).index(form))
+    session, resized = Session(model_of(case)), CASES[case][2].resize is not None
+    sizes = rng.integers(1, (16, 11), (-(-IMAGES // len(CASES)), 2)) * (1, 2)
+    sizes[(sizes == (H, W)).all(axis=1) & resized] = 12, 16  # pixels of its size are prepared
+    made = [rng.integers(0, 256, (h, w, FORMATS[form].bytes)).astype(np.uint8) for h, w in sizes]
+    rgb = [to_rgb(pixels, form)[None] for pixels in made]
+    return made, [session.to_raw({"x": image})[0] for image in rgb]
+
+
 def test_rgb565_has_the_corners_of_rgb():
     words = np.array([0x0000, 0xFFFF, 0xF800, 0x07E0, 0x001F, 0x8410], "<u2").view(np.uint8)
     rgb = to_rgb(words.reshape(-1, 2), "rgb565").tolist()
@@ -81,31 +106,36 @@ def test_yuv_is_that_of_jpeg_and_needs_pairs():
     mine = to_rgb(pairs.reshape(40, 60, 2), "yuyv")
     assert np.abs(mine - right).max() <= 1  # Pillow rounds each product
     assert np.array_equal(mine, to_rgb(pairs.reshape(40, 60, 2)[..., ::-1], "uyvy"))
-    record = Preprocessing(4, 5, 3, False, 1.0)
-    assert PixelsOfC("f", "int8_t", record, False, []).formats == [
-        "rgb888",
-        "bgr888",
-        "rgb565",
-        "gray8",
-    ]
+    formats = PixelsOfC("f", "int8_t", Preprocessing(4, 5, 3, False, 1.0), False, []).formats
+    assert [name for name, share in formats.items() if 5 % share] == ["yuyv", "uyvy"]
+
+
+def library_of(folder, case, compiler):
+    """The functions that `build` writes."""
+    if not find(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    model = read(model_of(case))
+    about = describe_for_c(model, "m", "m.edge")
+    values = {"prefix": "m", "header": "m_model", "renamed": True, "bare_metal": True, "arena": 1,
+              "persistent": 0, "about": about, "self_test": None, "several": False}  # fmt: skip
+    render("project/model.h", folder, "m_model.h", **values)
+    render("project/input.c", folder, "m_input.c", **values)
+    command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic",
+               "-Werror", "-Wconversion", f"-I{runtime_c.SOURCE / 'include'}"]  # fmt: skip
+    subprocess.run([*command, "m_input.c", PICTURE, "-o", "m.so"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "m.so"))
+
+
+@pytest.fixture(scope="module")
+def one_library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pixels")
+    return library_of(folder, "no_table", "gcc"), Session(model_of("no_table"))
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
 @pytest.mark.parametrize("case", CASES)
 def test_c_gives_pythons_bytes_without_a_warning(tmp_path, case, compiler):
-    if not find(compiler):
-        pytest.skip(f"{compiler} is not installed")
-    data = model_of(case)
-    model = read(data)
-    about = describe_for_c(model, "m", "m.edge")
-    values = {"prefix": "m", "header": "m_model", "renamed": True, "bare_metal": True, "arena": 1,
-              "persistent": 0, "about": about, "self_test": None, "several": False}  # fmt: skip
-    render("project/model.h", tmp_path, "m_model.h", **values)
-    render("project/input.c", tmp_path, "m_input.c", **values)
-    command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic",
-               "-Werror", "-Wconversion", f"-I{runtime_c.SOURCE / 'include'}"]  # fmt: skip
-    subprocess.run([*command, "m_input.c", "-o", "m.so"], cwd=tmp_path, check=True)
-    library = ctypes.CDLL(str(tmp_path / "m.so"))
+    library = library_of(tmp_path, case, compiler)
     for form in FORMATS:
         pixels, want = of_case(case, form)
         function = getattr(library, f"m_input_from_{form}")
@@ -117,7 +147,37 @@ def test_c_gives_pythons_bytes_without_a_warning(tmp_path, case, compiler):
             got = np.empty_like(right)
             function(got.ctypes.data, padded.ctypes.data, row)
             np.testing.assert_array_equal(got, right)
-    assert (tmp_path / "m_input.c").read_text().count("_levels[") == (case != "no_table") * 2
+        for image, right in zip(*pictures_of(case, form), strict=True):
+            got = fitted(library, form, image, np.empty_like(right))
+            np.testing.assert_array_equal(got, right, f"{form} {image.shape}")
+    assert ("_levels[" in (tmp_path / "m_input.c").read_text()) == (case != "no_table")
+
+
+def fitted(library, form, image, out):
+    """What the function `fit` makes of an image; None if it refuses."""
+    function = getattr(library, f"m_input_fit_{form}")
+    function.argtypes = [*[ctypes.c_void_p] * 2, *[ctypes.c_uint32] * 2, ctypes.c_size_t]
+    function.restype = ctypes.c_bool
+    height, width = image.shape[:2]
+    flat = image.reshape(height, width * FORMATS[form].bytes)
+    padded = np.pad(flat, ((0, 0), (0, 3)), constant_values=0xA5)
+    done = function(out.ctypes.data, padded.ctypes.data, height, width, padded.shape[1])
+    return out if done else None
+
+
+@pytest.mark.parametrize(
+    ("shape", "taken"),
+    [((4096, 4), True), ((4097, 4), False), ((4, 4098), False), ((3, 3), False), ((0, 4), False)],
+)
+def test_c_refuses_sizes_that_it_cannot_compute_with(one_library, shape, taken):
+    """Those at the limits give Python's bytes; uyvy has no odd widths."""
+    library, session = one_library
+    image = np.random.default_rng(0).choice([0, 255], (*shape, 2)).astype(np.uint8)
+    got = fitted(library, "uyvy", image, np.empty((1, H, W, 3), np.int8))
+    assert (got is not None) == taken
+    if taken:
+        right = session.to_raw({"x": to_rgb(image, "uyvy")[None]})[0]
+        np.testing.assert_array_equal(got, right[None] if right.ndim == 3 else right)
 
 
 MAIN = """
@@ -125,7 +185,7 @@ MAIN = """
 #include "m_model.h"
 %s
 
-static uint8_t pixels[%d * 3];
+static uint8_t pixels[32 * 32 * 3];
 static uint8_t out[%d];
 
 int main(int argc, char **argv)
@@ -133,13 +193,22 @@ int main(int argc, char **argv)
     const int from = argc == 3 ? io_open(argv[1], 0) : -1;
     const int to = argc == 3 ? io_open(argv[2], 1) : -1;
     void (*const made[])(void *, const uint8_t *, size_t) = { %s };
+    bool (*const fit[])(void *, const uint8_t *, uint32_t, uint32_t, size_t) = { %s };
     static const uint8_t bytes[] = { %s };
+    uint8_t size[2];
     if (from < 0 || to < 0) return 1;
     for (uint32_t f = 0; f < sizeof bytes; f++) {
         for (uint32_t i = 0; i < %d; i++) {
             if (io_read(from, pixels, %d * bytes[f]) != %d * (size_t)bytes[f]) return 2;
             made[f](out, pixels, %d * (size_t)bytes[f]);
             if (io_write(to, out, sizeof out) != sizeof out) return 3;
+        }
+        for (uint32_t i = 0; i < %d; i++) {
+            if (io_read(from, size, 2) != 2) return 4;
+            const size_t row = (size_t)size[1] * bytes[f];
+            if (io_read(from, pixels, size[0] * row) != size[0] * row) return 5;
+            if (!fit[f](out, pixels, size[0], size[1], row)) return 6;
+            if (io_write(to, out, sizeof out) != sizeof out) return 7;
         }
     }
     io_close(to);
@@ -160,19 +229,36 @@ def test_a_device_gives_pythons_bytes(ready, tmp_path, name):
         f'#include "{targets.FOLDER / "runner" / "io.h"}"\n'
         f'#include "{targets.FOLDER / "runner" / "io_linux.c"}"'
     )  # fmt: skip
-    want = {f: wanted(data, f, pixels_of(f, i)) for i, f in enumerate(FORMATS)}
-    size = next(iter(want.values()))[0].nbytes
+    want, given, fits = [], [], [pictures_of("imagenet", f) for f in FORMATS]
+    for form, (pictures, right) in zip(FORMATS, fits, strict=True):
+        pixels, prepared = of_case("imagenet", form)
+        want += [prepared.tobytes(), *(r.tobytes() for r in right)]
+        given += [pixels.tobytes(), *(bytes(p.shape[:2]) + p.tobytes() for p in pictures)]
+    size = right[0].nbytes
     names = ", ".join(f"m_input_from_{f}" for f in FORMATS)
     each = ", ".join(str(f.bytes) for f in FORMATS.values())
-    (fw / "main.c").write_text(MAIN % (world, H * W, size, names, each, IMAGES, H * W, H * W, W))
+    (fw / "main.c").write_text(
+        MAIN
+        % (
+            world,
+            size,
+            names,
+            names.replace("from", "fit"),
+            each,
+            IMAGES,
+            H * W,
+            H * W,
+            W,
+            len(right),
+        )
+    )
     toolchain = ["-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake", f"-DEDGEKIT_TARGET={name}"]
     for command in (["cmake", "-B", "b", *toolchain], ["cmake", "--build", "b"]):
         done = subprocess.run(command, cwd=fw, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    given = b"".join(pixels_of(f, i).tobytes() for i, f in enumerate(FORMATS))
-    (fw / "in.bin").write_bytes(given)
+    (fw / "in.bin").write_bytes(b"".join(given))
     run_app(target, fw, "in.bin", "out.bin")
-    assert (fw / "out.bin").read_bytes() == b"".join(a.tobytes() for a in want.values())
+    assert (fw / "out.bin").read_bytes() == b"".join(want)
 
 
 def run_app(target, folder, *words):

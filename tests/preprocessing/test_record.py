@@ -1,6 +1,7 @@
 """What a file says of pixels is applied by every command, and not contradicted."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,14 +83,18 @@ def test_pixels_become_what_pictures_do(tmp_path):
 
 def test_a_record_survives_json():
     for image in (*PRESETS.values(), ImageOptions(resize=(9, 9), layout="nchw")):
-        made = Preprocessing.of(image, COLOUR)
+        made = Preprocessing.of(replace(image, fit="letterbox", fill=114), COLOUR)
         assert Preprocessing.from_json(json.loads(json.dumps(made.to_json()))) == made
+    told = Preprocessing.of(preset("0..1"), COLOUR).to_json()
+    older = {key: value for key, value in told.items() if key not in ("fit", "fill")}
+    assert Preprocessing.from_json(older) == Preprocessing.from_json(told)
 
 
 @pytest.mark.parametrize(
     "change",
     [{"scale": 0}, {"scale": "x"}, {"mean": [1, 2]}, {"std": [0]}, {"channels": 2}, {"height": 0},
-     {"resize": [1]}, {"mean": None}, {"scale": 1e999}, {"resize": [0, 3]}],
+     {"resize": [1]}, {"mean": None}, {"scale": 1e999}, {"resize": [0, 3]}, {"fit": 3}, {"fit": []},
+     {"fill": -1}, {"fill": None}],
 )  # fmt: skip
 def test_a_damaged_record_is_refused(change):
     told = Preprocessing.of(preset("0..1"), COLOUR).to_json() | change
@@ -104,7 +109,8 @@ def test_what_is_not_given_is_the_files_and_what_is_must_be():
     made = {"x": Preprocessing.of(preset("imagenet"), COLOUR)}
     assert agreed({}, None, "f") == ImageOptions()
     assert agreed(made, None, "f") == agreed(made, preset("imagenet"), "f") == made["x"].image
-    for other in (ImageOptions(mean=(0.5,)), ImageOptions(bgr=True), ImageOptions(scale=1.0)):
+    for other in (ImageOptions(mean=(0.5,)), ImageOptions(bgr=True), ImageOptions(scale=1.0),
+                  ImageOptions(fit="crop")):  # fmt: skip
         with pytest.raises(UserError, match="contradicts"):
             agreed(made, other, "f")
 
@@ -131,7 +137,13 @@ def test_run_and_session_take_pictures_and_pixels(quantized, pictures, tmp_path,
     np.testing.assert_array_equal(many[:1], want)
     assert (many[1] != want[0]).any()
     with pytest.raises(UserError, match="red, green, blue"):
-        session.run(pixels[:4])
+        session.run(pixels[0])
+    large = np.repeat(np.repeat(pixels, 3, axis=0), 5, axis=1)  # a picture of another size
+    Image.fromarray(large).save(tmp_path / "large.png")
+    fitted = session.run(large)["probabilities"]
+    assert main(["run", str(quantized), "--input", str(tmp_path / "large.png"), "-o",
+                 str(tmp_path / "z.npz")]) == 0  # fmt: skip
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npz")["probabilities"], fitted)
     out = tmp_path / "y.npz"
     assert main(["run", str(quantized), "--input", str(picture), "-o", str(out)]) == 0
     np.testing.assert_array_equal(np.load(out)["probabilities"], want)
@@ -143,6 +155,19 @@ def test_run_and_session_take_pictures_and_pixels(quantized, pictures, tmp_path,
 def test_names_of_classes_are_recorded_where_they_are_the_models(quantized):
     settings = read_file(quantized).provenance.settings
     assert class_names(settings) == tuple(f"digit{i}" for i in range(10))
+
+
+@pytest.mark.parametrize("words", [["--fit", "letterbox:300"], ["--fit", "crop:3"]])
+def test_a_fit_is_recorded_and_a_wrong_one_refused(digits, pictures, tmp_path, capsys, words):
+    command = ["quantize", digits / "digits.onnx", "--calib", pictures, "--limit", "4",
+               "-o", tmp_path / "m.edge", "--observer", "minmax"]  # fmt: skip
+    command = [str(w) for w in command]
+    assert main([*command, *words]) == 2
+    assert "letterbox:114" in capsys.readouterr().err
+    if words[1].startswith("crop"):
+        assert main([*command, "--preprocess", "0..1", "--fit", "letterbox:7"]) == 0
+        made = preprocessing_of(read_file(tmp_path / "m.edge"), "m")["image"]
+        assert (made.fit, made.fill) == ("letterbox", 7) and "8x8, letterbox" in made.words
 
 
 def test_arrays_record_only_what_is_declared(digits, tmp_path):

@@ -17,6 +17,7 @@ from ..runtime import MAX_MEMORY
 from .values import (
     BytesOption,
     DimOption,
+    FitOption,
     NumbersOption,
     PreprocessOption,
     SizeOption,
@@ -122,6 +123,11 @@ def target_options(f: F) -> F:
     )(device_option(settings_option(f)))
 
 
+def _numbers_of(image: ImageOptions) -> dict[str, Any]:
+    """What a preset says."""
+    return {name: getattr(image, name) for name in ("mean", "std", "scale", "bgr")}
+
+
 def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """What happens to a picture: x = (pixel * scale - mean) / std, pixels in 0..255; or to a sound.
 
@@ -136,18 +142,20 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
         mean: tuple[float, ...],
         std: tuple[float, ...],
         resize: tuple[int, int] | None,
+        fit: tuple[Literal["squash", "crop", "letterbox"], int],
         layout: Literal["auto", "nchw", "nhwc"],
         bgr: bool,
         **others: Any,
     ) -> Any:
-        image, sound = ImageOptions(mean, std, scale, resize, layout, bgr), None
+        image, sound = ImageOptions(mean, std, scale, resize, layout, bgr, *fit), None
         if preprocess is not None:
-            if image != ImageOptions(resize=resize, layout=layout):
+            usual = ImageOptions(resize=resize, layout=layout, fit=fit[0], fill=fit[1])
+            if image != usual:
                 raise click.UsageError("--preprocess replaces --scale, --mean, --std and --bgr")
             if isinstance(preprocess, FrontEnd):
                 sound = preprocess
             else:
-                image = replace(preprocess, resize=resize, layout=layout)
+                image = replace(usual, **_numbers_of(preprocess))
         return f(image=image, sound=sound, **others)
 
     for option in (
@@ -182,7 +190,15 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
             "--resize",
             type=SizeOption(),
             default=None,
-            help="Images: resize to HxW, ignoring the aspect ratio. [default: the input's size]",
+            help="Images: resize to HxW, of which the middle is cut out. [default: the input's "
+            "size]",
+        ),
+        click.option(
+            "--fit",
+            type=FitOption(),
+            default=("squash", 0),
+            help="Images: squash changes the aspect ratio, crop keeps it and cuts the middle out, "
+            "letterbox keeps it and fills the rest with pixels of a value. [default: squash]",
         ),
         click.option(
             "--layout",

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...calibration import ImageOptions
+from ...calibration import FITS, ImageOptions
 from ..dynamic import Range
 from ..errors import UserError
 from ..preprocessing import PRESETS, SOUND_PRESETS, FrontEnd, front_end, preset
@@ -135,6 +135,22 @@ class PreprocessOption(click.ParamType[ImageOptions | FrontEnd]):
             return front_end(value)
         known = ", ".join((*PRESETS, *SOUND_PRESETS))
         self.fail(f"no preset '{value.partition(':')[0]}'; there are: {known}", param, ctx)
+
+
+class FitOption(click.ParamType[tuple[Any, int]]):
+    """squash, crop, letterbox or letterbox:114"""
+
+    name = "squash|crop|letterbox[:FILL]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, int]:
+        if isinstance(value, tuple):
+            return value
+        how, colon, fill = value.partition(":")
+        known = how in FITS and (not colon or (how == "letterbox" and fill.isdecimal()))
+        if not known or int(fill or 0) > 255:
+            text = "write squash, crop, letterbox, or letterbox:114 with a pixel's value, 0 to 255"
+            self.fail(f"'{value}': {text}", param, ctx)
+        return how, int(fill or 0)
 
 
 class SizeOption(click.ParamType[tuple[int, int]]):

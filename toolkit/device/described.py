@@ -65,9 +65,9 @@ class PixelsOfC:
     levels: list[list[str]]
 
     @property
-    def formats(self) -> list[str]:
-        """Those that the input's width allows."""
-        return [f.name for f in FORMATS.values() if self.made.width % f.share == 0]
+    def formats(self) -> dict[str, int]:
+        """How many pixels of each share their colours: of these, a row has a multiple."""
+        return {f.name: f.share for f in FORMATS.values()}
 
     @property
     def words(self) -> str:

@@ -25,7 +25,8 @@ SINGLE_FILE = "single-file"
 SOURCES = "src"
 _INCLUDE = runtime_c.SOURCE / "include" / "edgekit"
 _PUBLIC = (_INCLUDE / "edgekit.h", _INCLUDE / "link.h")
-_SOUND = _INCLUDE / "sound.h"
+_OF_INPUTS = {"pixels": _INCLUDE / "picture.h", "sounds": _INCLUDE / "sound.h"}
+"""By what an input is made of."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,9 @@ def write_library(
     if archive.target.project:
         raise UserError(f"--layout: {archive.target.name} has a project of its own")
     root = folder / SOURCES
-    sound = any(model["about"].sounds for model in values["models"])
-    files = dict(_reached(archive, names, (*_PUBLIC, *([_SOUND] if sound else []))))
+    made = [model["about"] for model in values["models"]]
+    own = (h for kind, h in _OF_INPUTS.items() if any(getattr(one, kind) for one in made))
+    files = dict(_reached(archive, names, (*_PUBLIC, *own)))
     common = set.intersection(*(set(defines) for _, _, defines in files.values()))
     texts: dict[Path, str] = {}
     for to, (source, flags, defines) in files.items():

@@ -15,6 +15,7 @@ from ...calibration import (
     InputSpec,
     Samples,
     find_labels,
+    fitted,
     load_labels,
     scale_pixels,
 )
@@ -33,8 +34,8 @@ class Preprocessing:
     """How an input is made of a picture: x = (pixel * scale - mean) / std, pixel being 0 to 255.
 
     `channels` are gray, RGB or RGBA, B and R exchanged with `bgr`; `first`: they are the axis
-    before height and width. `mean` and `std` are one number or one a channel. `resize` is the size
-    that pictures were resized to before the middle was cut out; None: height and width.
+    before height and width. `mean` and `std` are one number or one a channel. `resize`, `fit` and
+    `fill` say how pictures of other sizes are made one of this (`Fit`).
     """
 
     height: int
@@ -46,6 +47,8 @@ class Preprocessing:
     std: tuple[float, ...] = (1.0,)
     bgr: bool = False
     resize: tuple[int, int] | None = None
+    fit: Literal["squash", "crop", "letterbox"] = "squash"
+    fill: int = 0
 
     @classmethod
     def of(cls, image: ImageOptions, spec: InputSpec) -> Preprocessing:
@@ -54,8 +57,9 @@ class Preprocessing:
         scale_pixels(np.zeros((1, 1, channels), np.uint8), spec, image)
         scale = image.scale_for(spec)
         return cls(
-            height, width, channels, first, scale, image.mean, image.std, image.bgr, image.resize
-        )
+            height, width, channels, first, scale, image.mean, image.std, image.bgr, image.resize,
+            image.fit, image.fill,
+        )  # fmt: skip
 
     @classmethod
     def from_json(cls, found: Any) -> Preprocessing:
@@ -66,7 +70,8 @@ class Preprocessing:
             first, bgr, scale = bool(found["first"]), bool(found["bgr"]), float(found["scale"])
             size = [int(n) for n in found["resize"] or ()]
             resize = (size[0], size[1]) if size else None
-            made = cls(height, width, channels, first, scale, mean, std, bgr, resize)
+            fit, fill = found.get("fit", "squash"), int(found.get("fill", 0))
+            made = cls(height, width, channels, first, scale, mean, std, bgr, resize, fit, fill)
             _ = made.image
         except (LookupError, TypeError, ValueError, OverflowError, CalibrationError) as why:
             raise ValueError(f"the record of preprocessing is damaged ({why})") from why
@@ -83,7 +88,9 @@ class Preprocessing:
     def image(self) -> ImageOptions:
         """The options that mean it."""
         layout: Literal["nchw", "nhwc"] = "nchw" if self.first else "nhwc"
-        return ImageOptions(self.mean, self.std, self.scale, self.resize, layout, self.bgr)
+        return ImageOptions(
+            self.mean, self.std, self.scale, self.resize, layout, self.bgr, self.fit, self.fill
+        )
 
     def values(self, pixels: Pixels) -> Array:
         """float32 [1, C, H, W] or [1, H, W, C] of uint8 [H, W, channels], the channels in order."""
@@ -101,22 +108,31 @@ class Preprocessing:
         return bool(array.dtype == np.uint8)
 
     def of_raw(self, rgb: Array, name: str) -> Array:
-        """What the input takes for uint8 [H, W, 3], [H, W, 1] or [H, W] (gray), or N of them.
+        """What the input takes for uint8 [h, w, 3], [h, w, 1] or [h, w] (gray), or N of them.
 
-        Raises UserError for another shape.
+        Those of the input's height and width are taken as they are, others are resized. Raises
+        UserError for another shape.
         """
         size = self.height, self.width
-        gray = rgb[..., None] if rgb.shape[-2:] == size and rgb.ndim in (2, 3) else rgb
-        if gray.ndim not in (3, 4) or gray.shape[-3:-1] != size or gray.shape[-1] not in (1, 3):
+        gray = rgb.ndim == 2 or (rgb.ndim == 3 and rgb.shape[-2:] == size)
+        rgb = rgb[..., None] if gray else rgb
+        if rgb.ndim not in (3, 4) or rgb.shape[-1] not in (1, 3) or not rgb.size:
             raise UserError(
                 f"input '{name}': pixels of shape {list(rgb.shape)}; give uint8 "
                 f"[{self.height}, {self.width}, 3] in the order red, green, blue, or "
-                f"[{self.height}, {self.width}] of gray, or many of them"
+                f"[{self.height}, {self.width}] of gray, or many of them, or pictures of other "
+                "sizes"
             )
-        full = gray if gray.shape[-1] == 3 else np.repeat(gray, 3, axis=-1)
-        images = full.reshape(-1, *size, 3)
-        made = [self.values(to_channels(p, self.channels, self.bgr)) for p in images]
+        full = rgb if rgb.shape[-1] == 3 else np.repeat(rgb, 3, axis=-1)
+        images = full.reshape(-1, *full.shape[-3:])
+        made = [self.of_picture(to_channels(p, self.channels, self.bgr)) for p in images]
         return np.concatenate(made)
+
+    def of_picture(self, pixels: Pixels) -> Array:
+        """As `values`, of pictures that may have another height and width."""
+        size = self.height, self.width
+        same = pixels.shape[:2] == size
+        return self.values(pixels if same else fitted(pixels, size, self.image.fitting))
 
 
 Record = Preprocessing | SoundPreprocessing
@@ -241,7 +257,7 @@ def _agreed_image(
         return given
     name, one = next(iter(made.items()))
     usual, mine = ImageOptions(), one.image
-    for field in ("scale", "mean", "std", "bgr", "layout", "resize"):
+    for field in ("scale", "mean", "std", "bgr", "layout", "resize", "fit", "fill"):
         asked, known = getattr(given, field), getattr(mine, field)
         if asked != getattr(usual, field) and not _same(asked, known):
             raise UserError(
@@ -272,4 +288,5 @@ def described(one: Preprocessing) -> str:
         text += f" - {numbers(one.mean)}"
     if set(one.std) != {1.0}:
         text = f"({text}) / {numbers(one.std)}"
-    return f"{order[one.channels]} {one.height}x{one.width}, {text}"
+    fit = "" if one.fit == "squash" else f", {one.fit}"
+    return f"{order[one.channels]} {one.height}x{one.width}{fit}, {text}"

@@ -40,7 +40,9 @@ def test_it_exports_the_public_functions_at_a_version_and_no_more(prefix):
     assert library.resolve().name == "libedgekit.so.0.1.0"
     lines = must("nm", "-D", "--defined-only", "--with-symbol-versions", library).decode()
     found = dict(re.findall(r" T (\w+)@@(\w+)$", lines, re.M))
-    assert set(found) == declared("edgekit.h") | declared("link.h") | declared("update.h")
+    headers = ("edgekit.h", "link.h", "picture.h", "sound.h", "update.h")
+    assert set(found) == set.union(*map(declared, headers))
+    assert {"ek_sound_frame", "ek_picture_fit"} <= set(found)
     assert set(found.values()) == {"EDGEKIT_0"}
     assert {"ek_run", "ek_session_init_shared", "ek_link_poll", "ek_status_str"} <= set(found)
     assert re.search(rb"SONAME +libedgekit\.so\.0\n", must("objdump", "-p", library))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -11,6 +11,8 @@ from ..dynamic import Range
 from ..errors import UserError
 from ..preprocessing import PRESETS, SOUND_PRESETS, FrontEnd, front_end, preset
 from ..quantize import parse_drop
+
+T = TypeVar("T")
 
 
 def pair(text: str, form: str, *, of_tensor: bool = False) -> tuple[str, str]:
@@ -23,25 +25,6 @@ def pair(text: str, form: str, *, of_tensor: bool = False) -> tuple[str, str]:
     if not (name and equals and value):
         raise click.BadParameter(f"'{text}': write it as {form}")
     return name, value
-
-
-class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
-    """NAME=1,49,10,1"""
-
-    name = "NAME=N,N,..."
-    form = "NAME=1,3,224,224 with positive sizes"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[int, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, dims = pair(value, self.form, of_tensor=True)
-        try:
-            shape = tuple(int(d) for d in dims.split(","))
-        except ValueError:
-            shape = (0,)
-        if min(shape) < 1:
-            self.fail(f"'{value}': write it as {self.form}", param, ctx)
-        return name, shape
 
 
 def sizes(text: str) -> int | Range:
@@ -58,52 +41,71 @@ def sizes(text: str) -> int | Range:
     return found
 
 
-class SizesOption(click.ParamType[tuple[str, tuple[int | Range, ...]]]):
+def numbers(text: str) -> tuple[float, ...]:
+    """16000 or 0,0,1. Raises ValueError."""
+    return tuple(float(v) for v in text.split(","))
+
+
+class OfTensor(click.ParamType[tuple[str, T]]):
+    """NAME=VALUE of a tensor of that name; `form` is an example."""
+
+    form: str
+
+    def read(self, text: str) -> T:
+        """The value. Raises ValueError."""
+        raise NotImplementedError
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, T]:
+        if isinstance(value, tuple):
+            return value
+        name, text = pair(value, self.form, of_tensor=True)
+        try:
+            return name, self.read(text)
+        except ValueError:
+            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+
+
+class ShapeOption(OfTensor[tuple[int, ...]]):
+    """NAME=1,49,10,1"""
+
+    name = "NAME=N,N,..."
+    form = "NAME=1,3,224,224 with positive sizes"
+
+    def read(self, text: str) -> tuple[int, ...]:
+        shape = tuple(int(d) for d in text.split(","))
+        if min(shape) < 1:
+            raise ValueError(text)
+        return shape
+
+
+class SizesOption(OfTensor[tuple[int | Range, ...]]):
     """NAME=1..128,49"""
 
     name = "NAME=N,N..M,..."
     form = "NAME=1,3,224,224, or NAME=1..128,49 for a size from 1 to 128, or 32..640:32 by steps"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[int | Range, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, dims = pair(value, self.form, of_tensor=True)
-        try:
-            return name, tuple(sizes(d) for d in dims.split(","))
-        except ValueError:
-            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+    def read(self, text: str) -> tuple[int | Range, ...]:
+        return tuple(sizes(d) for d in text.split(","))
 
 
-class DimOption(click.ParamType[tuple[str, int | Range]]):
+class DimOption(OfTensor[int | Range]):
     """seq=1..128"""
 
     name = "NAME=N[..M[:STEP]]"
     form = "seq=128, seq=1..128, or width=32..640:32 by steps"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int | Range]:
-        if isinstance(value, tuple):
-            return value
-        name, size = pair(value, self.form, of_tensor=True)
-        try:
-            return name, sizes(size)
-        except ValueError:
-            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+    def read(self, text: str) -> int | Range:
+        return sizes(text)
 
 
-class ConstantOption(click.ParamType[tuple[str, tuple[float, ...]]]):
+class ConstantOption(OfTensor[tuple[float, ...]]):
     """NAME=16000 or NAME=0,0,1"""
 
     name = "NAME=N[,N...]"
     form = "NAME=16000, or NAME=0,0,1"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, tuple[float, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, numbers = pair(value, self.form, of_tensor=True)
-        try:
-            return name, tuple(float(v) for v in numbers.split(","))
-        except ValueError:
-            self.fail(f"'{value}': write it as {self.form}", param, ctx)
+    def read(self, text: str) -> tuple[float, ...]:
+        return numbers(text)
 
 
 class NumbersOption(click.ParamType[tuple[float, ...]]):
@@ -115,7 +117,7 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(float(v) for v in value.split(","))
+            return numbers(value)
         except ValueError:
             text = "write one number, or one per channel, as 0.485,0.456,0.406"
             self.fail(f"'{value}': {text}", param, ctx)

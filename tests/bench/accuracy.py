@@ -19,9 +19,7 @@ Models come from $EDGEKIT_MODELS. Nothing is kept between runs. Every command is
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -30,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 from accuracy_table import markdown
+from collection import MODELS, eval_lib
 from host import feeds_of
 from host_peers import ort_int8
 from page import write_part
@@ -37,8 +36,6 @@ from resample import lead
 
 import edgekit
 
-ROOT = Path(__file__).parents[2]
-MODELS = Path(os.environ.get("EDGEKIT_MODELS", ROOT.parent / "shared" / "models"))
 SHORT = {
     "kws": "mlperf_kws_dscnn",
     "ic": "mlperf_ic_resnet8",
@@ -83,13 +80,6 @@ EDGEKIT = [
 
 def say(*words):
     print(*words, file=sys.stderr, flush=True)
-
-
-def evaluator():
-    spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
-    library = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(library)
-    return library
 
 
 class Model:
@@ -300,7 +290,7 @@ def main():
     arguments = parser.parse_args()
     if not (MODELS / "eval_lib.py").exists():
         sys.exit(f"no model collection at {MODELS}: set EDGEKIT_MODELS")
-    library, settings = evaluator(), dict(arguments.setting or [("int8", "")])
+    library, settings = eval_lib(), dict(arguments.setting or [("int8", "")])
     if arguments.max_drop:
         settings[f"max-drop {arguments.max_drop}"] = MAX_DROP.format(arguments.max_drop)
     rows = []

@@ -10,11 +10,12 @@ become 1 - score / width of the picture in pixels: 0.2 % of 192 pixels is 0.38.
 
 from __future__ import annotations
 
-from accuracy import MODELS, SHORT, evaluator
+from accuracy import SHORT
 from accuracy_table import LOWER_IS_BETTER
+from collection import MODELS, eval_lib
 from scoring import scored
 
-LIBRARY = evaluator()
+LIBRARY = eval_lib()
 
 
 def __getattr__(name):

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import accuracy
 import numpy as np
+from collection import MODELS, eval_lib
 
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import OpKind, WeightCodec
@@ -130,9 +131,9 @@ def main():
     parser.add_argument("--target", action="append", default=[], metavar="TARGET")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    if not (accuracy.MODELS / "eval_lib.py").exists():
-        sys.exit(f"no model collection at {accuracy.MODELS}: set EDGEKIT_MODELS")
-    library, settings = accuracy.evaluator(), dict(arguments.setting or SETTINGS)
+    if not (MODELS / "eval_lib.py").exists():
+        sys.exit(f"no model collection at {MODELS}: set EDGEKIT_MODELS")
+    library, settings = eval_lib(), dict(arguments.setting or SETTINGS)
     rows = []
     for name in arguments.models or (*TINY, "mobilenet"):
         with tempfile.TemporaryDirectory() as folder:

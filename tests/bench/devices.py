@@ -13,9 +13,7 @@ peers.toml has the figures of others. The models come from $EDGEKIT_MODELS, read
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import os
 import sys
 import tempfile
 import tomllib
@@ -23,6 +21,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from collection import MODELS, eval_lib
 from page import write_part
 
 import edgekit
@@ -32,7 +31,6 @@ from edgekit.toolkit.device.emulate import Device
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-MODELS = Path(os.environ.get("EDGEKIT_MODELS", ROOT.parent / "shared" / "models"))
 TINY = {
     "ad": "mlperf_ad_autoencoder",
     "kws": "mlperf_kws_dscnn",
@@ -54,9 +52,7 @@ class Collection:
     """Models of the collection, quantized when first asked for."""
 
     def __init__(self, folder):
-        spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
-        self.library = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.library)
+        self.library = eval_lib()
         self.folder = folder
         self.made = {}
 

@@ -15,26 +15,19 @@ The models come from $EDGEKIT_MODELS, read by its eval_lib.py.
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnxruntime
-from output_hashes import MODELS, QUICK, SAMPLES
+from collection import feeds_of, quantized, rows
 
 import edgekit
-from edgekit.calibration import CalibrationError
 from edgekit.toolkit.onnx_export import export
 
 HEAD = (
     "| model | values | equal | within a step | largest, in steps "
     "| operators: differ, in a million | largest |\n|---|---|---|---|---|---|---|"
 )
-SINGLE = 2
+SAMPLES, SINGLE = 20, 2
 IMAGES = ("Conv2d", "DepthwiseConv2d", "ConvTranspose2d", "MaxPool2d", "AvgPool2d", "Resize")
 """Kinds whose outputs have channels first in the ONNX model."""
 
@@ -56,11 +49,6 @@ def judge_of(model):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(model, options)
-
-
-def feeds_of(session, arrays, most):
-    for i in range(min(most, *(len(arrays[io.name]) for io in session.inputs))):
-        yield {io.name: np.asarray(arrays[io.name][i]).reshape(io.shape) for io in session.inputs}
 
 
 def by_operator(edge, path, arrays):
@@ -111,36 +99,16 @@ def as_shape(op, array, shape):
 
 def row(name, how):
     """The model's line of the table."""
-    with tempfile.TemporaryDirectory() as folder:
-        expand = [sys.executable, MODELS / "eval_lib.py", "expand", MODELS / name, folder]
-        subprocess.run(expand, check=True, stdout=subprocess.DEVNULL)
-        edge = Path(folder) / "model.edge"
-        edgekit.quantize(MODELS / name / "model.onnx", Path(folder) / "calib.npz", edge, **how)
-        path = export(edge, Path(folder) / "qdq.onnx").output
-        with np.load(Path(folder) / "eval.npz") as arrays:
-            off = differences(edge, path, dict(arrays))
-            alone = by_operator(edge, path, dict(arrays))
+    with quantized(name, how) as (edge, arrays):
+        path = export(edge, edge.with_name("qdq.onnx")).output
+        off = differences(edge, path, arrays)
+        alone = by_operator(edge, path, arrays)
     share = [f"{100 * np.mean(off <= most):.3f} %" for most in (0, 1)]
     apart = f"{1e6 * np.mean(alone > 0):.1f} | {alone.max():g}"
     return f"{off.size:,} | {share[0]} | {share[1]} | {off.max():g} | {apart}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--models", help="names of folders, or their parts, with commas between")
-    parser.add_argument("--default", action="store_true", help="default settings, all samples")
-    given = parser.parse_args()
-    wanted = given.models.split(",") if given.models else [""]
-    print(HEAD, flush=True)
-    for folder in sorted(MODELS.iterdir()):
-        if not (folder / "model.onnx").exists() or not any(w in folder.name for w in wanted):
-            continue
-        try:
-            line = row(folder.name, {} if given.default else QUICK)
-        except (edgekit.UserError, CalibrationError) as error:
-            line = f"| | | {str(error).splitlines()[0]}"
-        print(f"| {folder.name} | {line} |", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print(HEAD, flush=True)
+    for name, line, error in rows(__doc__, row):
+        print(f"| {name} | {line or '| | | ' + error} |", flush=True)

@@ -15,9 +15,7 @@ turns in bursts of 2 ms of CPU time; the least of all rounds counts, because noi
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import os
 import sys
 import tempfile
 from contextlib import redirect_stdout
@@ -28,6 +26,7 @@ from time import perf_counter, process_time
 import host_peers
 import numpy as np
 import onnx
+from collection import MODELS, ROOT, eval_lib
 from page import write_part
 
 import edgekit
@@ -37,8 +36,6 @@ from edgekit.toolkit.format.model import Provenance
 from edgekit.toolkit.pipeline import load
 from edgekit.toolkit.quantize import quantize_model
 
-ROOT = Path(__file__).parents[2]
-MODELS = Path(os.environ.get("EDGEKIT_MODELS", ROOT.parent / "shared" / "models"))
 NAMES = {
     "kws": "mlperf_kws_dscnn",
     "ic": "mlperf_ic_resnet8",
@@ -135,15 +132,8 @@ def models(names, folder):
             yield Path(name).name, Path(name) / "model.onnx", Path(name) / "calib.npz"
             continue
         path, samples = MODELS / NAMES[name], folder / f"{name}.npz"
-        np.savez(samples, **library().load_inputs(str(path), "calib"))
+        np.savez(samples, **eval_lib().load_inputs(str(path), "calib"))
         yield name, path / "model.onnx", samples
-
-
-def library():
-    spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def markdown(rows):

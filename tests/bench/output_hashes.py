@@ -11,64 +11,31 @@ costs. The models come from $EDGEKIT_MODELS, read by its eval_lib.py.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import os
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
+from collection import feeds_of, quantized, rows
 
 import edgekit
-from edgekit.calibration import CalibrationError
 
-ROOT = Path(__file__).parents[2]
-MODELS = Path(os.environ.get("EDGEKIT_MODELS", ROOT.parent / "shared" / "models"))
 SAMPLES = 20
-QUICK = {"observer": "minmax", "rounding": "nearest", "limit": 8, "on_low_accuracy": "warn"}
-"""Versions without a floor of accuracy (before 812026d) have no on_low_accuracy: leave it out."""
 
 
 def answers(edge, arrays):
     """SHA-256 of the outputs, as the runtime holds them, on the first samples of `arrays`."""
     session = edgekit.Session(edge)
-    names = [io.name for io in session.inputs]
     found = hashlib.sha256()
-    for i in range(min(SAMPLES, *(len(arrays[name]) for name in names))):
-        feed = {io.name: np.asarray(arrays[io.name][i]).reshape(io.shape) for io in session.inputs}
+    for feed in feeds_of(session, arrays, SAMPLES):
         for out in session.run_raw(feed).values():
             found.update(np.ascontiguousarray(out).tobytes())
     return found.hexdigest()[:16]
 
 
 def hashed(name, how):
-    with tempfile.TemporaryDirectory() as folder:
-        expand = [sys.executable, MODELS / "eval_lib.py", "expand", MODELS / name, folder]
-        subprocess.run(expand, check=True, stdout=subprocess.DEVNULL)
-        edge = Path(folder) / "model.edge"
-        edgekit.quantize(MODELS / name / "model.onnx", Path(folder) / "calib.npz", edge, **how)
-        with np.load(Path(folder) / "eval.npz") as arrays:
-            return f"{answers(edge, dict(arrays))} {edge.stat().st_size:>9}"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--models", help="names of folders, or their parts, with commas between")
-    parser.add_argument("--default", action="store_true", help="default settings, all samples")
-    given = parser.parse_args()
-    wanted = given.models.split(",") if given.models else [""]
-    for path in sorted(MODELS.glob("*/model.onnx")):
-        name = path.parent.name
-        if not any(part in name for part in wanted):
-            continue
-        try:
-            print(f"{name:32} {hashed(name, {} if given.default else QUICK)}", flush=True)
-        except (edgekit.UserError, CalibrationError) as why:
-            print(f"{name:32} {str(why).splitlines()[0][:80]}", flush=True)
-    return 0
+    with quantized(name, how) as (edge, arrays):
+        return f"{answers(edge, arrays)} {edge.stat().st_size:>9}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    for name, line, error in rows(__doc__, hashed):
+        print(f"{name:32} {line or error[:80]}", flush=True)

@@ -5,17 +5,15 @@ docs/format.md allows. Models are names under $EDGEKIT_MODELS, read by its eval_
 the twelve convolutional and linear ones.
 """
 
-import importlib.util
-import os
 import sys
 import tempfile
 from pathlib import Path
 
+from collection import MODELS, eval_lib
+
 import edgekit
 from edgekit.toolkit.format.reader import read_file
 
-ROOT = Path(__file__).resolve().parents[2]
-MODELS = Path(os.environ.get("EDGEKIT_MODELS", ROOT.parent / "shared" / "models"))
 TWELVE = (
     "mlperf_ad_autoencoder", "mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_tcn",
     "mlperf_vww_mobilenetv1", "mobilenet_v1_025_224", "ultraface_rfb320", "fastestdet",
@@ -25,10 +23,7 @@ TWELVE = (
 
 def samples(model):
     """The calibration samples of a model of the collection."""
-    spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
-    library = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(library)
-    arrays = library.load_inputs(str(model), "calib")
+    arrays = eval_lib().load_inputs(str(model), "calib")
     count = min(len(a) for a in arrays.values())
     return [{k: v[i : i + 1] for k, v in arrays.items()} for i in range(count)]
 

@@ -18,8 +18,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from accuracy import EDGEKIT, Model, evaluator, quantize
+from accuracy import EDGEKIT, Model, quantize
 from accuracy_table import loss
+from collection import eval_lib
 from page import write_part
 from scipy.stats import spearmanr
 
@@ -118,7 +119,7 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--markdown", action="store_true", help="write docs/benchmarks.md")
     given = parser.parse_args()
-    library, rows = evaluator(), []
+    library, rows = eval_lib(), []
     for name in given.models or MODELS:
         with tempfile.TemporaryDirectory() as folder:
             model = Model(library, name, Path(folder))

@@ -24,7 +24,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import onnx
-from accuracy import EDGEKIT, Model, evaluator
+from accuracy import EDGEKIT, Model
+from collection import eval_lib
 from host import feeds_of
 from host_peers import ort_int8
 from onnx import TensorProto, helper, numpy_helper
@@ -143,7 +144,7 @@ def main():
     if args.peer:
         onnx_file, calib, folder = map(Path, args.peer)
         sys.exit(not ort_int8(onnx_file, feeds_of(calib, 1 << 20), folder / "peer.onnx"))
-    library = evaluator()
+    library = eval_lib()
     for name in args.models or DEFAULT:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)

@@ -26,7 +26,6 @@ model's. A row whose verdict is good although the metric lost more than 2 % is m
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
@@ -40,7 +39,8 @@ import numpy as np
 import onnx
 import onnxruntime
 import stress_models
-from accuracy import EDGEKIT, MODELS, SHORT
+from accuracy import EDGEKIT, SHORT
+from collection import MODELS, eval_lib
 from page import write_part
 from scoring import scored
 
@@ -65,13 +65,6 @@ class Case:
     calib: dict
     evaluation: dict
     metric: Callable
-
-
-def collection():
-    spec = importlib.util.spec_from_file_location("eval_lib", MODELS / "eval_lib.py")
-    library = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(library)
-    return library
 
 
 def agreement(reference, answers):
@@ -127,7 +120,7 @@ def classes_of(model, arrays):
 
 def cases_of(folder, wanted):
     """The cases of one model of the collection."""
-    library = collection()
+    library = eval_lib()
     model = onnx.load(folder / "model.onnx")
     names = [i.name for i in model.graph.input]
     calib, evaluation = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...toolkit.device.backend import Findings, Setting, Settings, Table
 from .bench import bench_on_fpga
@@ -111,22 +113,15 @@ def _space(found: Exploration) -> Table:
 
 def _slowest(found: Exploration) -> Table:
     best = found.best
-    columns = ("~name", "operator", ">est. cycles", ">share", "bound by", ">bytes moved",
-               ">MACs per cycle", "on the host because")  # fmt: skip
-    rows = [
-        (
-            layer.name,
-            layer.operator,
-            f"{layer.cycles:,}" if layer.cycles else "",
-            f"{layer.cycles / best.cycles:.0%}" if layer.cycles else "",
-            layer.bound,
-            f"{layer.bytes:,}" if layer.bytes else "",
-            f"{layer.macs_per_cycle:.1f}" if layer.cycles else "",
-            layer.host,
-        )
-        for layer in best.layers
-    ]
-    return Table(f"{best.vec} x {best.lanes}, the fastest that fits", columns, rows)
+    columns: Columns = {
+        **_WHAT,
+        ">share": lambda layer: f"{layer.cycles / best.cycles:.0%}" if layer.cycles else "",
+        "bound by": lambda layer: layer.bound,
+        ">bytes moved": lambda layer: _count(layer.bytes),
+        ">MACs per cycle": lambda layer: f"{layer.macs_per_cycle:.1f}" if layer.cycles else "",
+        **_WHY,
+    }
+    return _by_layer(f"{best.vec} x {best.lanes}, the fastest that fits", best.layers, columns)
 
 
 def _choice(found: Exploration, model: str | Path) -> tuple[str, ...]:
@@ -140,23 +135,35 @@ def _choice(found: Exploration, model: str | Path) -> tuple[str, ...]:
 
 
 def _cycles(title: str, found: Estimate) -> Table:
-    columns = (
-        "~name", "operator", ">est. cycles", "bound by", ">MACs", ">per cycle",
-        "on the host because",
-    )  # fmt: skip
-    rows = [
-        (
-            layer.name,
-            layer.operator,
-            f"{layer.cycles:,}" if layer.cycles else "",
-            layer.bound,
-            f"{layer.macs:,}" if layer.macs else "",
-            f"{layer.macs_per_cycle:.1f}" if layer.macs else "",
-            layer.host,
-        )
-        for layer in found.layers
-    ]
-    return Table(title, columns, rows)
+    columns: Columns = {
+        **_WHAT,
+        "bound by": lambda layer: layer.bound,
+        ">MACs": lambda layer: _count(layer.macs),
+        ">per cycle": lambda layer: f"{layer.macs_per_cycle:.1f}" if layer.macs else "",
+        **_WHY,
+    }
+    return _by_layer(title, found.layers, columns)
+
+
+Columns = Mapping[str, Callable[[Any], str]]
+"""The cells of a layer, by the title of the column."""
+
+
+def _count(n: int) -> str:
+    return f"{n:,}" if n else ""
+
+
+_WHAT: Columns = {
+    "~name": lambda layer: layer.name,
+    "operator": lambda layer: layer.operator,
+    ">est. cycles": lambda layer: _count(layer.cycles),
+}
+_WHY: Columns = {"on the host because": lambda layer: layer.host}
+
+
+def _by_layer(title: str, layers: Sequence[Any], columns: Columns) -> Table:
+    rows = [tuple(cell(layer) for cell in columns.values()) for layer in layers]
+    return Table(title, tuple(columns), rows)
 
 
 def _costs(found: Estimate) -> tuple[str, str]:

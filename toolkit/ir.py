@@ -229,3 +229,18 @@ class Graph:
 
     def __str__(self) -> str:
         return "\n".join(repr(n) for n in self.nodes)
+
+
+class Names:
+    """Names that are taken."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+
+    def unique(self, base: str) -> str:
+        """A name nobody has, which is then taken: `base`, or `base` with a number."""
+        name, n = base, 1
+        while name in self._taken:
+            name, n = f"{base}.{n}", n + 1
+        self._taken.add(name)
+        return name

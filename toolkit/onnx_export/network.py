@@ -14,7 +14,7 @@ from ... import __version__
 from ..errors import UserError
 from ..format.model import ABSENT, NUMPY_OF, EdgeModel, IoRecord, OpRecord, TensorRecord
 from ..format.schema import DType, Place
-from ..ir import Array, Shape
+from ..ir import Array, Names, Shape
 from ..numerics import INTEGERS
 from .writers import WRITERS
 
@@ -37,7 +37,7 @@ class Network:
         self._real: dict[int, str] = {}
         self._integers: dict[int, str] = {}
         self._held: dict[int, int] = {}  # by offset in the arena: the tensor that lies there
-        self._names: set[str] = {io.name for io in (*model.inputs, *model.outputs)}
+        self.unique = Names(io.name for io in (*model.inputs, *model.outputs)).unique
         self._channels_first: dict[str, str] = {}
 
     def run(self) -> onnx.ModelProto:
@@ -81,13 +81,6 @@ class Network:
 
     def tensor(self, t: int) -> TensorRecord:
         return self.model.tensors[t]
-
-    def unique(self, base: str) -> str:
-        name, n = base, 1
-        while name in self._names:
-            name, n = f"{base}.{n}", n + 1
-        self._names.add(name)
-        return name
 
     def constant(self, array: Array, name: str = "constant") -> str:
         name = self.unique(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Array, Graph, Node, Value, constant
+from ..ir import Array, Graph, Names, Node, Value, constant
 from ..numerics import WIDE
 from ..ops import definition
 from ..ops._opdef import Unsupported
@@ -21,7 +21,7 @@ class GraphBuilder:
     def __init__(self, graph: Graph, reserved: Iterable[str]) -> None:
         self.graph = graph
         self.scope = "const"
-        self._taken = set(reserved)
+        self.unique = Names(reserved).unique
         self._labels: dict[Value, tuple[str, ...]] = {}
         self._rounded: dict[Value, int] = {}
         self.bounds: dict[Value, tuple[Value, int]] = {}
@@ -90,14 +90,6 @@ class GraphBuilder:
 
     def rounded_to(self, x: Value) -> int | None:
         return self._rounded.get(x)
-
-    def unique(self, base: str) -> str:
-        """A name nobody has: `base`, or `base` with a number."""
-        name, n = base, 1
-        while name in self._taken:
-            name, n = f"{base}.{n}", n + 1
-        self._taken.add(name)
-        return name
 
     def _served(self, v: Value | None) -> Value | None:
         if v is None or v.const is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..ir import Array, Graph, Node, Port, Value, constant
+from ..ir import Array, Graph, Names, Node, Port, Value, constant
 from ..ops import definition
 
 OTHER_LAYOUT = ".nhwc"
@@ -20,7 +20,7 @@ class Links:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._names = {v.name for v in graph.values()}
+        self.unique = Names(v.name for v in graph.values()).unique
         self._producers = graph.producers()
         self._users = graph.consumers()
         self._outputs = graph.output_values()
@@ -74,14 +74,6 @@ class Links:
         if node is None or value is None or self.only_user(value) is None:
             return None
         return node
-
-    def unique(self, base: str) -> str:
-        """A name nobody has: `base`, or `base` with a number."""
-        name, n = base, 1
-        while name in self._names:
-            name, n = f"{base}.{n}", n + 1
-        self._names.add(name)
-        return name
 
     def in_other_layout(self, name: str) -> str:
         """A name for the tensor `name` with its axes permuted."""

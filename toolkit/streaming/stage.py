@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Array, Node, QuantParams, State, TensorType, Value, constant
+from ..ir import Array, Names, Node, QuantParams, State, TensorType, Value, constant
 from ..ops import definition
 from ..ops.elementwise.where import Where
 from ..ops.move.concat import Concat
@@ -23,18 +23,10 @@ class Stage:
         self.nodes: list[Node] = []
         self.states: list[State] = []
         self.ends_with = (0, 1)  # frames of a whole input, and of a step
-        self._names: set[str] = set()
+        self.name = Names().unique
         self._starts: dict[Value, Array | None] = {}
         self._past: dict[tuple[Value, int, bytes], Value] = {}
         self._masks: dict[tuple[int, int], Value] = {}
-
-    def name(self, wanted: str) -> str:
-        """A name that no other value has."""
-        found, i = wanted, 1
-        while found in self._names:
-            found, i = f"{wanted}.{i}", i + 1
-        self._names.add(found)
-        return found
 
     def again(
         self, node: Node, inputs: Sequence[Value | None], attrs: dict[str, Any] | None = None

@@ -1,26 +1,21 @@
 """Pixels of a camera become in C what they become in Python, on every target."""
 
 import ctypes
-import json
-import subprocess
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
-from edgekit import runtime_c, targets
+from edgekit import runtime_c
 from edgekit.calibration import ImageOptions, InputSpec
-from edgekit.toolkit.build import build_file
-from edgekit.toolkit.device.build import build
-from edgekit.toolkit.device.described import PixelsOfC, c_float, c_string, describe_for_c
+from edgekit.toolkit.device.described import PixelsOfC, c_float, c_string
 from edgekit.toolkit.device.process import find
-from edgekit.toolkit.device.templates import render
-from edgekit.toolkit.format.model import Provenance
-from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
+from edgekit.toolkit.ir import QuantParams
 from edgekit.toolkit.preprocessing import FORMATS, Preprocessing, preset, to_rgb
 from edgekit.toolkit.runtime import Session
+
+from .made import file_of, library_of, on_device
 
 PICTURE = runtime_c.SOURCE / "src/picture.c"
 H, W = 5, 8
@@ -49,13 +44,8 @@ CASES = {
 def model_of(case):
     """A file whose input is as in CASES, with the record of it."""
     shape, kind, image, quant = CASES[case]
-    x = Value("x", TensorType(np.dtype(kind), shape), quant=quant)
-    y = Value("y", TensorType(np.dtype(kind), (1, int(np.prod(shape)))), quant=quant)
-    node = Node("Reshape", [x], [y], {"shape": y.shape}, "y")
-    graph = Graph([node], [Port("x", x, 1, shape)], [Port("y", y, 1, y.shape)])
     made = Preprocessing.of(image, InputSpec("x", shape, np.dtype(np.float32)))
-    options = json.dumps({"preprocessing": {"x": made.to_json()}})
-    return build_file(graph, Provenance("edgekit", options=options))
+    return file_of(shape, kind, quant, made)
 
 
 def pixels_of(form, seed):
@@ -110,32 +100,23 @@ def test_yuv_is_that_of_jpeg_and_needs_pairs():
     assert [name for name, share in formats.items() if 5 % share] == ["yuyv", "uyvy"]
 
 
-def library_of(folder, case, compiler):
+def pixel_library(folder, case, compiler):
     """The functions that `build` writes."""
     if not find(compiler):
         pytest.skip(f"{compiler} is not installed")
-    model = read(model_of(case))
-    about = describe_for_c(model, "m", "m.edge")
-    values = {"prefix": "m", "header": "m_model", "renamed": True, "bare_metal": True, "arena": 1,
-              "persistent": 0, "about": about, "self_test": None, "several": False}  # fmt: skip
-    render("project/model.h", folder, "m_model.h", **values)
-    render("project/input.c", folder, "m_input.c", **values)
-    command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic",
-               "-Werror", "-Wconversion", f"-I{runtime_c.SOURCE / 'include'}"]  # fmt: skip
-    subprocess.run([*command, "m_input.c", PICTURE, "-o", "m.so"], cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "m.so"))
+    return library_of(folder, model_of(case), compiler, PICTURE)
 
 
 @pytest.fixture(scope="module")
 def one_library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pixels")
-    return library_of(folder, "no_table", "gcc"), Session(model_of("no_table"))
+    return pixel_library(folder, "no_table", "gcc"), Session(model_of("no_table"))
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
 @pytest.mark.parametrize("case", CASES)
 def test_c_gives_pythons_bytes_without_a_warning(tmp_path, case, compiler):
-    library = library_of(tmp_path, case, compiler)
+    library = pixel_library(tmp_path, case, compiler)
     for form in FORMATS:
         pixels, want = of_case(case, form)
         function = getattr(library, f"m_input_from_{form}")
@@ -183,7 +164,6 @@ def test_c_refuses_sizes_that_it_cannot_compute_with(one_library, shape, taken):
 MAIN = """
 #include "edgekit/edgekit.h"
 #include "m_model.h"
-%s
 
 static uint8_t pixels[32 * 32 * 3];
 static uint8_t out[%d];
@@ -221,60 +201,16 @@ int main(int argc, char **argv)
 def test_a_device_gives_pythons_bytes(ready, tmp_path, name):
     target = ready(name)
     data = model_of("imagenet")
-    (tmp_path / "m.edge").write_bytes(data)
-    fw = tmp_path / "fw"
-    built = build(tmp_path / "m.edge", name, fw)
-    assert "m_input.c" in built.files
-    world = '#include "io.h"' if target.bare_metal else (
-        f'#include "{targets.FOLDER / "runner" / "io.h"}"\n'
-        f'#include "{targets.FOLDER / "runner" / "io_linux.c"}"'
-    )  # fmt: skip
     want, given, fits = [], [], [pictures_of("imagenet", f) for f in FORMATS]
     for form, (pictures, right) in zip(FORMATS, fits, strict=True):
         pixels, prepared = of_case("imagenet", form)
         want += [prepared.tobytes(), *(r.tobytes() for r in right)]
         given += [pixels.tobytes(), *(bytes(p.shape[:2]) + p.tobytes() for p in pictures)]
-    size = right[0].nbytes
     names = ", ".join(f"m_input_from_{f}" for f in FORMATS)
     each = ", ".join(str(f.bytes) for f in FORMATS.values())
-    (fw / "main.c").write_text(
-        MAIN
-        % (
-            world,
-            size,
-            names,
-            names.replace("from", "fit"),
-            each,
-            IMAGES,
-            H * W,
-            H * W,
-            W,
-            len(right),
-        )
-    )
-    toolchain = ["-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake", f"-DEDGEKIT_TARGET={name}"]
-    for command in (["cmake", "-B", "b", *toolchain], ["cmake", "--build", "b"]):
-        done = subprocess.run(command, cwd=fw, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    (fw / "in.bin").write_bytes(b"".join(given))
-    run_app(target, fw, "in.bin", "out.bin")
-    assert (fw / "out.bin").read_bytes() == b"".join(want)
-
-
-def run_app(target, folder, *words):
-    """Run the project's program on the target's emulator; what it printed."""
-    if target.bare_metal:
-        arguments = ",".join(f"arg={w}" for w in ("app", *words))
-        command = [target.emulator, "-M", target.machine, *target.emulator_arguments,
-                   "-display", "none", "-monitor", "none", "-serial", "none",
-                   "-semihosting-config", f"enable=on,target=native,{arguments}",
-                   "-kernel", "b/app"]  # fmt: skip
-    else:
-        command = [target.emulator, "b/app", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300,
-                          check=False)  # fmt: skip
-    assert done.returncode == 0, (done.returncode, done.stderr)
-    return done.stderr
+    functions = names, names.replace("from", "fit"), each
+    main = MAIN % (right[0].nbytes, *functions, IMAGES, H * W, H * W, W, len(right))
+    assert on_device(target, tmp_path, data, main, b"".join(given)) == b"".join(want)
 
 
 def test_literals_of_c_are_the_numbers_and_names():

@@ -1,28 +1,22 @@
 """Sound becomes in C what it becomes in Python, on every target."""
 
 import ctypes
-import json
-import subprocess
 from functools import cache
 
 import numpy as np
 import pytest
 
-from edgekit import runtime_c, targets
+from edgekit import runtime_c
 from edgekit.calibration import InputSpec
-from edgekit.toolkit.build import build_file
-from edgekit.toolkit.device.build import build
 from edgekit.toolkit.device.described import describe_for_c
 from edgekit.toolkit.device.process import find
-from edgekit.toolkit.device.templates import render
-from edgekit.toolkit.format.model import Provenance
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
+from edgekit.toolkit.ir import QuantParams
 from edgekit.toolkit.preprocessing import SoundPreprocessing, front_end
 from edgekit.toolkit.runtime import Session
 
-from ..preprocessing.clips import clip
-from .test_pixels import run_app
+from ...preprocessing.clips import clip
+from .made import file_of, library_of, on_device
 
 CLIPS = 1000
 SMALL = "fft=256,window=200,stride=160,mels=20,lower=60,upper=7000"
@@ -40,13 +34,8 @@ CASES = {
 def model_of(case):
     """A file whose input is as in CASES, with the record of it."""
     text, shape, kind, quant = CASES[case]
-    x = Value("x", TensorType(np.dtype(kind), shape), quant=quant)
-    y = Value("y", TensorType(np.dtype(kind), (1, int(np.prod(shape)))), quant=quant)
-    node = Node("Reshape", [x], [y], {"shape": y.shape}, "y")
-    graph = Graph([node], [Port("x", x, 1, shape)], [Port("y", y, 1, y.shape)])
     made = SoundPreprocessing.of(front_end(text), InputSpec("x", shape, np.dtype(np.float32)))
-    options = json.dumps({"preprocessing": {"x": made.to_json()}})
-    return build_file(graph, Provenance("edgekit", options=options)), made
+    return file_of(shape, kind, quant, made), made
 
 
 @cache
@@ -58,20 +47,11 @@ def wanted(case, count):
     return pcm, np.stack([session.to_raw({"x": one})[0] for one in pcm])
 
 
-def library_of(folder, case, compiler):
-    data, made = model_of(case)
-    about = describe_for_c(read(data), "m", "m.edge")
-    values = {"prefix": "m", "header": "m_model", "renamed": True, "bare_metal": True, "arena": 1,
-              "persistent": 0, "about": about, "self_test": None, "several": False}  # fmt: skip
-    render("project/model.h", folder, "m_model.h", **values)
-    render("project/input.c", folder, "m_input.c", **values)
-    command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic",
-               "-Werror", "-Wconversion", "-fsanitize=undefined",
-               "-fsanitize-undefined-trap-on-error",
-               f"-I{runtime_c.SOURCE / 'include'}", "m_input.c",
-               runtime_c.SOURCE / "src" / "sound.c", "-o", "m.so"]  # fmt: skip
-    subprocess.run(command, cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "m.so")), made
+def sound_library(folder, case, compiler):
+    return library_of(
+        folder, model_of(case)[0], compiler, runtime_c.SOURCE / "src" / "sound.c",
+        "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
@@ -80,7 +60,7 @@ def test_c_gives_pythons_bytes_without_a_warning(tmp_path, compiler):
         pytest.skip(f"{compiler} is not installed")
     for case in CASES:
         (tmp_path / case).mkdir()
-        library, _ = library_of(tmp_path / case, case, compiler)
+        library = sound_library(tmp_path / case, case, compiler)
         for pcm, right in zip(*wanted(case, 160), strict=True):
             got = np.empty_like(right)
             library.m_input_from_pcm(got.ctypes.data_as(ctypes.c_void_p),
@@ -89,7 +69,7 @@ def test_c_gives_pythons_bytes_without_a_warning(tmp_path, compiler):
 
 
 def test_a_stream_ends_with_the_frames_of_its_last_samples(tmp_path):
-    library, made = library_of(tmp_path, "log_mel", "gcc")
+    library, (_, made) = sound_library(tmp_path, "log_mel", "gcc"), model_of("log_mel")
     front, (pcm, right) = made.front, wanted("log_mel", 8)
     stream = ctypes.create_string_buffer(1 << 14)
     begin = np.zeros_like(right[0])
@@ -115,7 +95,7 @@ def test_a_stream_ends_with_the_frames_of_its_last_samples(tmp_path):
 @pytest.mark.parametrize("case", ["peak", "log_mel", "padded"])
 def test_quantizing_is_that_of_floats(tmp_path, case):
     """ek_sound_quantize against ek_quantize_f32: of a range of features, and at every tie."""
-    library, _ = library_of(tmp_path, "mfcc", "gcc")
+    library = sound_library(tmp_path, "mfcc", "gcc")
     quantize = library.ek_sound_quantize
     quantize.argtypes = [ctypes.c_int32, ctypes.c_uint32, *[ctypes.c_int32] * 4]
     data, _ = model_of(case)
@@ -140,7 +120,6 @@ def test_quantizing_is_that_of_floats(tmp_path, case):
 MAIN = """
 #include "edgekit/edgekit.h"
 #include "m_model.h"
-%s
 
 static int16_t samples[M_INPUT_SAMPLES];
 static uint8_t out[%d];
@@ -163,21 +142,7 @@ int main(int argc, char **argv)
 
 @pytest.mark.parametrize("name", ["cortex_m4", "cortex_m0plus", "aarch64_linux"])
 def test_a_device_gives_pythons_bytes(ready, tmp_path, name):
-    target = ready(name)
-    (tmp_path / "m.edge").write_bytes(model_of("peak")[0])
-    fw = tmp_path / "fw"
-    built = build(tmp_path / "m.edge", name, fw)
-    assert "m_input.c" in built.files
-    world = '#include "io.h"' if target.bare_metal else (
-        f'#include "{targets.FOLDER / "runner" / "io.h"}"\n'
-        f'#include "{targets.FOLDER / "runner" / "io_linux.c"}"'
-    )  # fmt: skip
     pcm, right = wanted("peak", CLIPS)
-    (fw / "main.c").write_text(MAIN % (world, right[0].nbytes, CLIPS))
-    toolchain = ["-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake", f"-DEDGEKIT_TARGET={name}"]
-    for command in (["cmake", "-B", "b", *toolchain], ["cmake", "--build", "b"]):
-        done = subprocess.run(command, cwd=fw, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    (fw / "in.bin").write_bytes(pcm.tobytes())
-    run_app(target, fw, "in.bin", "out.bin")
-    assert (fw / "out.bin").read_bytes() == right.tobytes()
+    main = MAIN % (right[0].nbytes, CLIPS)
+    made = on_device(ready(name), tmp_path, model_of("peak")[0], main, pcm.tobytes())
+    assert made == right.tobytes()

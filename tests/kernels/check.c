@@ -160,6 +160,23 @@ bool output_equal(const output *a, const output *b, ptrdiff_t *where)
     return true;
 }
 
+int32_t bias_between(int32_t lo, int32_t hi, int32_t some, int32_t reach, int64_t *bound)
+{
+    const int32_t most = (1 << 30) - 1 - hi, least = -(1 << 30) + 1 - lo;
+    int32_t bias;
+    switch (rnd() % 8) {
+    case 0: bias = most; break;
+    case 1: bias = least; break;
+    case 2: bias = rnd_between(least, most); break;
+    case 3:
+    case 4: bias = rnd_between(-9, 9) - some; break;
+    default: bias = rnd_between(-reach, reach);
+    }
+    const int64_t up = (int64_t)bias + hi, down = -((int64_t)bias + lo);
+    *bound = up > down ? up : down;
+    return bias;
+}
+
 requant_data requant_make(const int64_t *bound, size_t n)
 {
     requant_data r = { block_make(n * 4, 4), block_make(n, 1), 0, 0, 0 };

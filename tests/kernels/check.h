@@ -70,6 +70,11 @@ void output_free(output o);
 /* Where the whole of two outputs, guards included, first differs; -1 for equal. Relative to data. */
 bool output_equal(const output *a, const output *b, ptrdiff_t *where);
 
+/* A bias that keeps every |accumulator| below 2^30, at times only just, and the largest of them in `bound`. Sums of
+ * products are from `lo` to `hi`, one of them `some`. Most biases are within `reach`, or near -some, where a shift to
+ * the left shows. */
+int32_t bias_between(int32_t lo, int32_t hi, int32_t some, int32_t reach, int64_t *bound);
+
 /* Legal per-channel requantization for n channels of which |acc| <= bound[j] < 2^30. */
 typedef struct requant_data {
     block multiplier, shift;

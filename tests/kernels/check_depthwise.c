@@ -104,17 +104,7 @@ static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t **taps, c
             hi = d > hi ? d : hi;
             if (rnd() % (p + 1) == 0) some = d;
         }
-        const int32_t most = (1 << 30) - 1 - hi, least = -(1 << 30) + 1 - lo;
-        switch (rnd() % 8) {
-        case 0: bias[j] = most; break;
-        case 1: bias[j] = least; break;
-        case 2: bias[j] = rnd_between(least, most); break;
-        case 3:
-        case 4: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that pixel */
-        default: bias[j] = rnd_between(-500, 500);
-        }
-        const int64_t up = (int64_t)bias[j] + hi, down = -((int64_t)bias[j] + lo);
-        bound[j] = up > down ? up : down;
+        bias[j] = bias_between(lo, hi, some, 500, &bound[j]);
     }
 }
 

@@ -45,7 +45,6 @@ static int32_t dot(const int8_t *a, const int8_t *w, uint32_t k)
     return sum;
 }
 
-/* A bias that keeps every |accumulator| of channel j below 2^30, at times only just. */
 static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t *a, const int8_t *w, const shape *s)
 {
     for (uint32_t j = 0; j < s->n; j++) {
@@ -56,17 +55,7 @@ static void bias_and_bound(int32_t *bias, int64_t *bound, const int8_t *a, const
             hi = d > hi ? d : hi;
             if (rnd() % (r + 1) == 0) some = d;
         }
-        const int32_t most = (1 << 30) - 1 - hi, least = -(1 << 30) + 1 - lo;
-        switch (rnd() % 8) {
-        case 0: bias[j] = most; break;
-        case 1: bias[j] = least; break;
-        case 2: bias[j] = rnd_between(least, most); break;
-        case 3:
-        case 4: bias[j] = rnd_between(-9, 9) - some; break; /* a shift to the left shows in that row */
-        default: bias[j] = rnd_between(-5000, 5000);
-        }
-        const int64_t up = (int64_t)bias[j] + hi, down = -((int64_t)bias[j] + lo);
-        bound[j] = up > down ? up : down;
+        bias[j] = bias_between(lo, hi, some, 5000, &bound[j]);
     }
 }
 

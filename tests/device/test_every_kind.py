@@ -1,9 +1,7 @@
 """Every operator on every target: integers and forests answer with the host's bytes, whatever they
 are given, other floats within their rounding."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +18,8 @@ from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.state import keep_states
 
+from ..fuzz import corpus
+
 DEVICES = [name for name in targets.names() if targets.load(name).emulator.startswith("qemu")]
 
 NOT_HERE = (DType.Float32, DType.Float16, DType.Float64, DType.Int64, DType.UInt64)
@@ -30,16 +30,7 @@ EXACT = (OpKind.TreeEnsemble, OpKind.ArgMax, OpKind.TopK, OpKind.NonMaxSuppressi
 
 
 @pytest.fixture(scope="module")
-def corpus():
-    path = Path(__file__).parents[1] / "fuzz" / "corpus.py"
-    spec = importlib.util.spec_from_file_location("corpus_of_kinds", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def every_kind(corpus):
+def every_kind():
     """One file with all the integer operators of the fuzzer's corpus."""
     maker = corpus.FileMaker()
     for form in corpus.CASES.values():
@@ -49,7 +40,7 @@ def every_kind(corpus):
 
 
 @pytest.fixture(scope="module")
-def every_float(corpus):
+def every_float():
     """One file with all the float32 operators, and which of its outputs are exact."""
     maker, exact = corpus.FileMaker(), set()
     for form in corpus.CASES.values():

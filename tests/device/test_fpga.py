@@ -4,14 +4,12 @@ Every wait of the backend has a limit, and every test another: a device that han
 """
 
 import faulthandler
-import importlib.util
 import os
 import subprocess
 import sys
 import threading
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +26,7 @@ from edgekit.toolkit.format.reader import read, read_file
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 
+from ..bench import fpga_estimate
 from . import fpga_layers
 from .conftest import MLPERF
 
@@ -261,13 +260,9 @@ def test_more_multipliers_never_cost_cycles(model_file):
 @pytest.mark.parametrize("model", ["mlperf_kws_dscnn", "mlperf_ic_resnet8"])
 def test_the_estimate_counts_the_turns_of_the_kernels_loops(model_file, model):
     device = opened("pocl").device
-    path = Path(__file__).parents[1] / "bench" / "fpga_estimate.py"
-    spec = importlib.util.spec_from_file_location("fpga_estimate", path)
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
     config = Config.sized(16, 4)
-    counting = Accelerator(device, bench.counting_kernels(), config.options(False))
-    stages, wrong = bench.differences(read_file(model_file(model)[0]), config, counting)
+    counting = Accelerator(device, fpga_estimate.counting_kernels(), config.options(False))
+    stages, wrong = fpga_estimate.differences(read_file(model_file(model)[0]), config, counting)
     assert stages > 60
     assert not wrong
 

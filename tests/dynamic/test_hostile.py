@@ -1,8 +1,6 @@
 """Expressions that break a rule, and sizes: refused, and the session runs on at its largest."""
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,17 +13,15 @@ from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.runtime.model import aligned
 
+from ..fuzz import corpus
+
 S = Expression.symbol(0)
 
 
 @pytest.fixture(scope="module")
 def varying():
     """A file of rows whose number is 2, 4 or 6."""
-    path = Path(__file__).parents[1] / "fuzz" / "corpus.py"
-    spec = importlib.util.spec_from_file_location("corpus_of_sizes", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.varying()
+    return corpus.varying()
 
 
 def bound(model, sizes, room=0, shift=0):

@@ -2,7 +2,6 @@
 
 import fcntl
 import gzip
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -15,6 +14,8 @@ from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import DType
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model
+
+from . import same_size
 
 HERE = Path(__file__).parent
 # EDGEKIT_FUZZ_ROUNDS=1000000 pytest tests/fuzz: a longer search, from another seed.
@@ -83,9 +84,6 @@ def files(corpus, tmp_path_factory):
 @pytest.fixture(scope="module")
 def integers(corpus, tmp_path_factory):
     """Files without any float: of each kind, of outputs as large as inputs, and whole models."""
-    spec = importlib.util.spec_from_file_location("same_size", HERE / "same_size.py")
-    same_size = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(same_size)
     found = {**corpus.files(), **whole_models()}
     for name in corpus.CASES:
         found[f"{name}-same-size"] = write(same_size.model(corpus, name))

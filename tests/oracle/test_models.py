@@ -1,8 +1,5 @@
 """Whole integer models: the runtime gives the bytes of docs/arithmetic.md, written once more."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,15 +10,7 @@ from edgekit.toolkit.ops import definition
 from edgekit.toolkit.quantize import Options, quantize_graph
 from edgekit.toolkit.runtime import Session
 
-
-@pytest.fixture(scope="module")
-def oracle():
-    """The module arithmetic.py beside this file."""
-    path = Path(__file__).parent / "arithmetic.py"
-    spec = importlib.util.spec_from_file_location("oracle_arithmetic", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from . import arithmetic as oracle
 
 
 class Net:
@@ -116,7 +105,7 @@ def selected(seed):
 @pytest.mark.parametrize("precision", ["int8", "int16", "mixed"])
 @pytest.mark.parametrize("make", [mobile, gate, pools, attention, selected])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_runtime_computes_what_the_page_says(oracle, make, precision, seed):
+def test_the_runtime_computes_what_the_page_says(make, precision, seed):
     graph = make(seed)
     rng = np.random.default_rng(seed)
     names = [v.name for v in graph.values() if v.const is None]

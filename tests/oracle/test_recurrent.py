@@ -1,8 +1,5 @@
 """Recurrent layers: the runtime gives the bytes of docs/arithmetic.md, written once more."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,6 +10,8 @@ from edgekit.toolkit.ops.recurrent._fixed import fixed_of
 from edgekit.toolkit.ops.recurrent._functions import CellFunction
 from edgekit.toolkit.runtime import Session
 
+from . import arithmetic as oracle
+
 CASES = [
     (RecurrentCell.Rnn, 1, {}),
     (RecurrentCell.Gru, 3, {}),
@@ -22,19 +21,9 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def oracle():
-    """The module arithmetic.py beside this file."""
-    path = Path(__file__).parent / "arithmetic.py"
-    spec = importlib.util.spec_from_file_location("oracle_arithmetic", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("cell", "gates", "attrs"), CASES)
-def test_the_oracle_agrees(oracle, cell, gates, attrs, seed):
+def test_the_oracle_agrees(cell, gates, attrs, seed):
     rng, hidden = np.random.default_rng(seed), 7 + seed
     x = Value("x", TensorType(np.dtype(np.int16), (6, 2, gates * hidden)))
     x.quant = QuantParams.int16(3.0 ** -(5 + seed))

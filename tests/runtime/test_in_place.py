@@ -1,8 +1,6 @@
 """Outputs that lie over an input: only where every kernel table reads before it writes."""
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +11,7 @@ from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ops import ALL, definition
 from edgekit.toolkit.runtime.model import aligned
 
+from ..fuzz import same_size
 from .conftest import CASES
 
 # Kinds that are not called as the operator of the graph that becomes them.
@@ -27,16 +26,6 @@ GRAPH = {
     "Reduce": "ReduceSum",
     "Compare": "Equal",
 }
-
-
-@pytest.fixture(scope="session")
-def same_size():
-    """The module tests/fuzz/same_size.py."""
-    path = Path(__file__).parent.parent / "fuzz" / "same_size.py"
-    spec = importlib.util.spec_from_file_location("same_size", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def opens(model):
@@ -68,7 +57,7 @@ def definition_of(kind):
 
 
 @pytest.mark.parametrize("form", CASES)
-def test_the_planner_and_the_verifier_agree_who_works_in_place(corpus, same_size, form):
+def test_the_planner_and_the_verifier_agree_who_works_in_place(corpus, form):
     model, tried = same_size.model(corpus, form), 0
     for op in model.ops:
         for i in range(len(op.inputs)):

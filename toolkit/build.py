@@ -23,8 +23,9 @@ from .format.model import (
     Start,
     StateRecord,
     TensorRecord,
+    is_variant,
 )
-from .format.schema import FORMS, TYPED_BY_OUTPUT, Place
+from .format.schema import FORMS, VARIANT, Place
 from .format.structs import pack
 from .format.writer import write
 from .ir import Array, Graph, Node, Port, Value
@@ -233,11 +234,12 @@ def _outputs(ports: Sequence[Port], index: _Tensors) -> list[IoRecord]:
 
 
 def _form(node: Node, lowered: Lowered) -> OpForm:
-    v = node.output if lowered.kind.name in TYPED_BY_OUTPUT else lowered.operands[0]
-    typed = v is not None and (lowered.kind, None) not in FORMS
+    variant = is_variant(lowered.kind, lowered.params, DTYPE_OF[node.output.dtype])
+    v = node.output if variant else lowered.operands[0]
+    typed = v is not None and (lowered.kind, False, None) not in FORMS
     element = DTYPE_OF[v.dtype] if v is not None and typed else None
     params = pack(lowered.kind.name, lowered.params)
-    return OpForm(lowered.kind, element, params)
+    return OpForm(lowered.kind + VARIANT * variant, element, params)
 
 
 def _plan(

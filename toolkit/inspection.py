@@ -120,7 +120,7 @@ def _ops(model: EdgeModel) -> list[OpInfo]:
         found.append(
             OpInfo(
                 name,
-                op_type(op.kind),
+                op_type(model, op),
                 op_dtype(model, op),
                 macs(op.kind, op.params),
                 out.shape,

@@ -107,7 +107,9 @@ def _repack(model: EdgeModel, packed: list[bytes]) -> EdgeModel:
 def _replan(model: EdgeModel, planner: Planner) -> EdgeModel:
     """Place tensors and the plan's scratch anew."""
     scratch = [
-        planner.scratch_bytes(OpForm(op.kind, model.element(op), pack(op.kind.name, op.params)))
+        planner.scratch_bytes(
+            OpForm(op.number(model.tensors), model.element(op), pack(op.kind.name, op.params))
+        )
         for op in model.ops
     ]
     return placed(model, *assigned(model), list(enumerate(scratch, 1)))

@@ -42,6 +42,7 @@ OPERANDS = ("input0", "input1", "output0", "nothing")
 NOTHING = "nothing.zero"
 PROPERTIES = ("dim0", "dim1", "dim2", "dim3", "zero", "lowest", "highest")
 MOST_FIELDS = 8
+VARIANT = 128  # the number of a kind's variant is so much more
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,19 @@ class Schema:
         """The structs that are left out where they are 0."""
         return {name for name, found in self.attributes.items() if "optional" in found}
 
-    def forms(self, kind: str) -> list[tuple[str, str]]:
-        """(DType or "" for any, name of the C file) of each body."""
-        found, base = self.attributes[kind], snake(kind)
-        if "types" not in found:
-            return [("", base)]
-        return [(TYPES[t], f"{base}_{t}") for t in found["types"].split()]
+    def forms(self, kind: str) -> list[tuple[bool, str, str]]:
+        """(whether it is the variant, DType or "" for any, name of the C file) of each body."""
+        types = self.attributes[kind].get("types", "").split()
+        return [
+            (variant, TYPES[t] if t else "", f"{snake(name)}_{t}" if t else snake(name))
+            for variant, name in self.names(kind)
+            for t in types or [""]
+        ]
+
+    def names(self, kind: str) -> list[tuple[bool, str]]:
+        """(whether it is the variant, its name) of a kind and its variant."""
+        variant = self.attributes[kind].get("variant")
+        return [(False, kind), *([(True, variant)] if variant else [])]
 
     def may_be_coded(self, kind: str, dtype: str) -> bool:
         """Whether a body's weights may be behind a codec: those of integers."""

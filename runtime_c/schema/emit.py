@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from edge_schema import CODES, PROPERTIES, SCALARS, Schema, field_code, read, snake
+from edge_schema import CODES, PROPERTIES, SCALARS, VARIANT, Schema, field_code, read, snake
 
 NOTICE = "Written by runtime_c/schema/emit.py from edge.fbs: do not edit."
 HERE = Path(__file__).parent
@@ -95,19 +95,19 @@ def c_header(s: Schema) -> str:
     for k in s.enums["OpKind"][1]:
         text = "".join(f"\\{b:03o}" for b in field_code(s, k))
         out.append(f'#define EK_CODE_OF_{snake(k).upper()} "{text}"')
-    typed = [k for k in s.enums["OpKind"][1] if "typed_by" in s.attributes[k]]
-    by_output = " || ".join(f"(kind) == EK_OP_{snake(k).upper()}" for k in typed)
     out += [
-        "/* Whether the element type is that of output 0, not of input 0. */",
-        f"#define EK_TYPED_BY_OUTPUT(kind) ({by_output})",
         "",
-        "/* X(kind, dtype, name, whether weights may be behind a codec) of every body. */",
+        "/* What the number of a kind's variant is more. */",
+        f"#define EK_VARIANT {VARIANT}u",
+        "",
+        "/* X(kind, whether the variant, dtype, name, may weights be coded) of every body. */",
         "#define EK_FORMS(X) \\",
     ]
     forms = [
-        f"    X({snake(k).upper()}, {dtype.upper() or 'ANY'}, {name}, {s.may_be_coded(k, dtype):d})"
+        f"    X({snake(k).upper()}, {variant:d}, {dtype.upper() or 'ANY'}, {name}, "
+        f"{s.may_be_coded(k, dtype):d})"
         for k in s.enums["OpKind"][1]
-        for dtype, name in s.forms(k)
+        for variant, dtype, name in s.forms(k)
     ]
     out += [
         " \\\n".join(forms),
@@ -116,8 +116,13 @@ def c_header(s: Schema) -> str:
     ]
     codecs = [snake(k) for k, v in s.enums["WeightCodec"][1].items() if v]
     out += [f"#define EK_CODECS(X) {' '.join(f'X({c})' for c in codecs)}"]
-    out += ["", "/* X(kind, name in the schema) of every kind. */", "#define EK_KINDS(X) \\"]
-    names = [f'    X({snake(k).upper()}, "{k}")' for k in s.enums["OpKind"][1]]
+    out += ["", "/* X(kind, whether the variant, name) of every kind and variant. */"]
+    out += ["#define EK_KINDS(X) \\"]
+    names = [
+        f'    X({snake(k).upper()}, {variant:d}, "{name}")'
+        for k in s.enums["OpKind"][1]
+        for variant, name in s.names(k)
+    ]
     out += [" \\\n".join(names), "", "#endif", ""]
     return "\n".join(out)
 
@@ -175,18 +180,23 @@ def python_module(s: Schema) -> str:
     for k in kinds:
         if found := s.blob_fields(k):
             out += [f'    "{k}": (', *(f'        "{n}",' for n in found), "    ),"]
-    out += ["}", "", "# kinds whose element type is that of output 0, not of input 0"]
-    by_output = ", ".join(f'"{k}"' for k in kinds if "typed_by" in s.attributes[k])
-    out += [f"TYPED_BY_OUTPUT = frozenset({{{by_output}}})"]
     out += [
+        "}",
         "",
-        "# (kind, DType or None for any) -> C file in runtime_c/src/ops",
+        "# (kind, whether the variant) -> name",
+        "NAMES: dict[tuple[OpKind, bool], str] = {",
+        *(f'    (OpKind.{k}, {v}): "{name}",' for k in kinds for v, name in s.names(k)),
+        "}",
+        "# What the number of a kind's variant is more.",
+        f"VARIANT = {VARIANT}",
+        "",
+        "# (kind, whether the variant, DType or None for any) -> C file in runtime_c/src/ops",
     ]
-    out += ["FORMS: dict[tuple[OpKind, DType | None], str] = {"]
+    out += ["FORMS: dict[tuple[OpKind, bool, DType | None], str] = {"]
     for k in kinds:
-        for dtype, name in s.forms(k):
+        for variant, dtype, name in s.forms(k):
             of = f"DType.{dtype}" if dtype else "None"
-            out += [f'    (OpKind.{k}, {of}): "{name}",']
+            out += [f'    (OpKind.{k}, {variant}, {of}): "{name}",']
     out += ["}", "", "# table name -> field -> slot number", "SLOTS: dict[str, dict[str, int]] = {"]
     for name, members in s.tables.items():
         out += [

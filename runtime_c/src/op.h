@@ -37,7 +37,8 @@ typedef struct ek_op_record {
     uint32_t scratch_offset;  /* bytes from the arena's start, valid while this operator runs */
     uint32_t scratch_bytes;
     const struct ek_op *impl;
-    uint8_t kind, inputs, outputs;
+    uint8_t kind; /* EK_OP_*, of its variant EK_VARIANT more */
+    uint8_t inputs, outputs;
     uint8_t dtype; /* that it computes in */
     union {
         uint32_t word; /* for alignment */

@@ -5,7 +5,7 @@ static const struct {
     uint16_t kind;
     char name[18];
 } names[] = {
-#define KIND(kind, text) { EK_OP_##kind, text },
+#define KIND(kind, variant, text) { EK_OP_##kind + (variant) * EK_VARIANT, text },
     EK_KINDS(KIND)
 #undef KIND
 };

@@ -32,13 +32,14 @@
 #include EK_PLANS_INC
 #include EK_TARGETS_INC
 
-/* One EK_FORM(KIND, DTYPE, name) a body of an operator kind. */
-#define EK_FORM(KIND, DTYPE, name) extern const ek_op ek_op_##name;
+/* One EK_FORM(KIND, variant, DTYPE, name) a body of an operator kind. */
+#define EK_FORM(KIND, variant, DTYPE, name) extern const ek_op ek_op_##name;
 EK_FORM_LIST
 #undef EK_FORM
 
 static const ek_form forms[] = {
-#define EK_FORM(KIND, DTYPE, name) { EK_FORM_KEY(EK_OP_##KIND, EK_DTYPE_##DTYPE), &ek_op_##name, EK_CODE_OF_##KIND },
+#define EK_FORM(KIND, variant, DTYPE, name) \
+    { EK_FORM_KEY(EK_OP_##KIND + (variant) * EK_VARIANT, EK_DTYPE_##DTYPE), &ek_op_##name, EK_CODE_OF_##KIND },
     EK_FORM_LIST
 #undef EK_FORM
     { 0, NULL, NULL },

@@ -33,7 +33,7 @@ try:
 except ImportError:
     mlw_codec = None
 
-WEIGHTED = (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.FullyConnected)
+WEIGHTED = (OpKind.Conv2d, OpKind.FullyConnected)
 SETTINGS = {
     "int8": "",
     "int4": "--weights int4",

@@ -28,7 +28,7 @@ HEAD = (
     "| operators: differ, in a million | largest |\n|---|---|---|---|---|---|---|"
 )
 SAMPLES, SINGLE = 20, 2
-IMAGES = ("Conv2d", "DepthwiseConv2d", "ConvTranspose2d", "MaxPool2d", "AvgPool2d", "Resize")
+IMAGES = ("Conv2d", "ConvTranspose2d", "MaxPool2d", "AvgPool2d", "Resize")
 """Kinds whose outputs have channels first in the ONNX model."""
 
 

@@ -70,7 +70,9 @@ def test_integers_run_on_integers_and_select_elements(files, feeds, kind, dtype)
     session = Session(files[kind][0])
     medians = [op for op in session.op_outputs if op.kind == OpKind.Custom and op.name != "z"]
     assert [op.dtype for op in medians] == [dtype, dtype]
-    (quantized,) = [op.name for op in session.op_outputs if op.kind == OpKind.Quantize]
+    (quantized,) = [
+        op.name for op in session.op_outputs if op.kind == OpKind.Dequantize and op.dtype == dtype
+    ]
     for feed in feeds:
         seen = {}
         session.run_layers(feed, lambda _, name, held, seen=seen: seen.update({name: held.copy()}))

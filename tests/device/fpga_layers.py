@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from edgekit.toolkit.format.model import EdgeModel, IoRecord, Memory, OpRecord, TensorRecord
-from edgekit.toolkit.format.schema import DType, OpKind, Place
+from edgekit.toolkit.format.model import (
+    EdgeModel,
+    IoRecord,
+    Memory,
+    OpRecord,
+    TensorRecord,
+    is_variant,
+)
+from edgekit.toolkit.format.schema import VARIANT, DType, OpKind, Place
 from edgekit.toolkit.format.structs import pack
 from edgekit.toolkit.ops._opdef import Lowered
 from edgekit.toolkit.runtime import OpForm, scratch_bytes
@@ -18,7 +25,8 @@ def _model(kind, shapes, out_shape, params, blob):
         tensors.append(TensorRecord(shape, DType.Int8, Place.Arena, at, 0.5, 3))
         at += -(-tensors[-1].nbytes // 16) * 16
     params = dict(Lowered(kind, params, []).params)  # without a codec
-    scratch = scratch_bytes(None, OpForm(kind, DType.Int8, pack(kind.name, params)))
+    number = kind + VARIANT * is_variant(kind, params, DType.Int8)
+    scratch = scratch_bytes(None, OpForm(number, DType.Int8, pack(kind.name, params)))
     many = len(shapes)
     op = OpRecord(kind, "out", tuple(range(many)), (many,), params, at if scratch else 0, scratch)
     inputs = [IoRecord(f"in{i}", i, FLOAT, s) for i, s in enumerate(shapes)]
@@ -52,7 +60,7 @@ def _geometry(
     return {f"geometry.{name}": v for name, v in numbers.items()}, shape, out
 
 
-def conv(rng, *sizes, depthwise=False, **how):
+def conv(rng, *sizes, **how):
     geometry, shape, out = _geometry(*sizes, **how)
     k = sizes[5][0] * sizes[5][1] * sizes[3] // how.get("groups", 1)
     weights = rng.integers(-127, 128, k * sizes[4]).astype(np.int8).tobytes()
@@ -62,8 +70,8 @@ def conv(rng, *sizes, depthwise=False, **how):
         **{"weights": 0, "requant.table": len(weights), "requant.input_zero": 3},
         **{"requant.output_zero": -5, "requant.qmin": -120, "requant.qmax": 127},
     }
-    kind = OpKind.DepthwiseConv2d if depthwise else OpKind.Conv2d
-    return _model(kind, [shape], out, params, weights + _requant(rng, sizes[4], k))
+    requant = _requant(rng, sizes[4], k)
+    return _model(OpKind.Conv2d, [shape], out, params, weights + requant)
 
 
 def fully_connected(rng, rows, k, n):
@@ -123,13 +131,13 @@ def layers(rng):
     ):
         yield (
             f"depthwise {name}",
-            conv(rng, 2, 10, 11, 19, 19, (3, 3), groups=19, depthwise=True, **how),
+            conv(rng, 2, 10, 11, 19, 19, (3, 3), groups=19, **how),
         )
     yield (
         "depthwise 7x7",
-        conv(rng, 1, 9, 9, 11, 11, (7, 7), groups=11, pads=(3, 3, 3, 3), depthwise=True),
+        conv(rng, 1, 9, 9, 11, 11, (7, 7), groups=11, pads=(3, 3, 3, 3)),
     )
-    yield "depthwise 1 channel", conv(rng, 1, 9, 9, 1, 1, (5, 5), depthwise=True)
+    yield "one channel", conv(rng, 1, 9, 9, 1, 1, (5, 5))
     yield "fully connected", fully_connected(rng, 3, 37, 21)
     yield "fully connected 1", fully_connected(rng, 1, 300, 10)
     yield "add", add(rng, 1003)

@@ -6,13 +6,22 @@ from edgekit.toolkit.format import describe
 from edgekit.toolkit.format import model as m
 from edgekit.toolkit.format.schema import DType, OpKind, Place, RecurrentCell, WeightCodec
 
+GEOMETRY = {
+    f"geometry.{name}": value
+    for name, value in {
+        "batch": 2, "in_h": 3, "in_w": 5, "in_c": 14, "out_h": 11, "out_w": 13, "out_c": 34,
+        "kernel_h": 17, "kernel_w": 19, "groups": 2,
+    }.items()
+}  # fmt: skip
+DEPTHWISE = {f"geometry.{name}": 5 for name in ("in_c", "out_c", "groups")}
+
 
 def op(kind, inputs, outputs, **params):
     return m.OpRecord(kind, "", inputs, outputs, params)
 
 
 def coded(codec, x, y):
-    return op(OpKind.Conv2d, (x,), (y,), **{"codec.id": int(codec)})
+    return op(OpKind.Conv2d, (x,), (y,), **GEOMETRY, **{"codec.id": int(codec)})
 
 
 TENSORS = [
@@ -26,7 +35,11 @@ TENSORS = [
 ]
 OPS = {
     "Lut int8": op(OpKind.ChannelLut, (0,), (0,)),
+    "Lut int16": op(OpKind.Lut, (3,), (3,)),
     "Conv2d int8": coded(WeightCodec.Plain, 0, 0),
+    "DepthwiseConv2d int8": op(OpKind.Conv2d, (0,), (0,), **DEPTHWISE),
+    "Dequantize int8": op(OpKind.Dequantize, (0,), (2,)),
+    "Quantize int16": op(OpKind.Dequantize, (2,), (3,)),
     "Conv2d int16": coded(WeightCodec.Plain, 3, 3),
     "Conv2d int4": coded(WeightCodec.Nibbles, 0, 0),
     "Conv2d int16x2": coded(WeightCodec.Crumbs, 3, 3),
@@ -43,7 +56,8 @@ def model(ops):
 @pytest.mark.parametrize("said", OPS)
 def test_an_operator_is_called_by_its_type_and_element(said):
     one = OPS[said]
-    assert f"{describe.op_type(one.kind)} {describe.op_dtype(model([one]), one)}" == said
+    whole = model([one])
+    assert f"{describe.op_type(whole, one)} {describe.op_dtype(whole, one)}" == said
 
 
 def test_a_code_of_int8_is_int8():
@@ -55,7 +69,8 @@ def test_operators_are_counted_in_the_order_of_their_names():
     some = [*OPS.values(), OPS["Conv2d int8"]]
     said = describe.op_counts(model(some[::-1]))
     assert said["Conv2d"] == {"int16": 1, "int16x2": 1, "int4": 1, "int8": 2}
-    assert list(said) == ["Cast", "Conv2d", "Copy", "Lut"]
+    kinds = ["Cast", "Conv2d", "Copy", "DepthwiseConv2d", "Dequantize", "Lut", "Quantize"]
+    assert list(said) == kinds
     assert list(said["Conv2d"]) == sorted(said["Conv2d"])
 
 
@@ -64,13 +79,6 @@ def test_bytes_of_weights_and_tensors_of_the_arena():
     assert describe.arena_tensors(model([])) == [0, 3]
 
 
-GEOMETRY = {
-    f"geometry.{name}": value
-    for name, value in {
-        "batch": 2, "in_h": 3, "in_w": 5, "in_c": 14, "out_h": 11, "out_w": 13, "out_c": 34,
-        "kernel_h": 17, "kernel_w": 19, "groups": 2,
-    }.items()
-}  # fmt: skip
 SIZES = {"batch": 2, "rows": 3, "k": 5, "n": 7, "steps": 11, "hidden": 13}
 
 
@@ -78,7 +86,6 @@ SIZES = {"batch": 2, "rows": 3, "k": 5, "n": 7, "steps": 11, "hidden": 13}
     ("kind", "params", "wanted"),
     [
         (OpKind.Conv2d, GEOMETRY, 2 * 11 * 13 * 34 * 17 * 19 * 7),
-        (OpKind.DepthwiseConv2d, GEOMETRY, 2 * 11 * 13 * 34 * 17 * 19 * 7),
         (OpKind.ConvTranspose2d, GEOMETRY, 2 * 3 * 5 * 14 * 17 * 19 * 17),
         (OpKind.FullyConnected, SIZES, 3 * 5 * 7),
         (OpKind.MatMul, SIZES, 2 * 3 * 5 * 7),

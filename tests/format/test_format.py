@@ -10,8 +10,7 @@ import pytest
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format import model as m
 from edgekit.toolkit.format import names, program, reader, strip, structs, writer
-from edgekit.toolkit.format.describe import op_type
-from edgekit.toolkit.format.schema import EQUALS, STRUCTS, DType, OpKind, Place
+from edgekit.toolkit.format.schema import EQUALS, STRUCTS, VARIANT, DType, OpKind, Place
 
 
 def small(blob=b"abcd" * 40):
@@ -241,12 +240,27 @@ def test_a_program_that_is_too_long_is_refused():
 
 def test_the_last_operator_may_begin_at_the_last_word(monkeypatch):
     ops = [convolution(), convolution()]
-    begin = program.encode(ops, ())[1][1]
+    tensors = [m.TensorRecord((1, 8, 6, 2), DType.Int8, m.Place.Arena, 0)] * 2
+    begin = program.encode(ops, tensors)[1][1]
     monkeypatch.setattr(program, "_MOST_WORDS", begin)
-    assert program.encode(ops, ())[1][1] == begin
+    assert program.encode(ops, tensors)[1][1] == begin
     monkeypatch.setattr(program, "_MOST_WORDS", begin - 1)
     with pytest.raises(ValueError, match="operators of more than"):
-        program.encode(ops, ())
+        program.encode(ops, tensors)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_number_that_attributes_contradict_is_refused(groups):
+    """Of a kind for a variant, or the other way."""
+    channels = {f"geometry.{name}": 2 for name in ("in_c", "out_c")}
+    op = convolution(**channels, **{"geometry.groups": groups})
+    tensors = [m.TensorRecord((1, 8, 6, 2), DType.Int8, m.Place.Arena, 0)] * 2
+    data, begins, _ = program.encode([op], tensors)
+    at = begins[0] * program.WORD
+    assert data[at] == OpKind.Conv2d + VARIANT * (groups == 2)
+    wrong = data[:at] + bytes([data[at] ^ VARIANT]) + data[at + 1 :]
+    with pytest.raises(ValueError, match="'c' is of number"):
+        program.decode(wrong, begins, ["c"], tensors)
 
 
 def test_scratch_that_is_not_aligned_is_refused():
@@ -333,8 +347,3 @@ def test_a_number_out_of_range_is_named():
         structs.pack("Lut", {"count": 1})
     with pytest.raises(ValueError, match="no field tabel"):
         structs.pack("Lut", {"count": 1, "table": 0, "tabel": 0})
-
-
-def test_tables_of_channels_have_the_name_of_others():
-    assert {op_type(kind) for kind in (OpKind.Lut, OpKind.ChannelLut)} == {"Lut"}
-    assert op_type(OpKind.Concat) == "Concat"

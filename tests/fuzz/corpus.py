@@ -261,7 +261,7 @@ CONVERTED = (
 MAKERS = {
     forests: (OpKind.TreeEnsemble,),
     kernels: (OpKind.Distance, OpKind.PairwiseCoupling),
-    convolutions: (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.ConvTranspose2d),
+    convolutions: (OpKind.Conv2d, OpKind.ConvTranspose2d),
     pools: (OpKind.MaxPool2d, OpKind.AvgPool2d),
     products: (OpKind.FullyConnected, OpKind.MatMul),
     binaries: (OpKind.Add, OpKind.Mul, OpKind.MinMax, OpKind.Binary),

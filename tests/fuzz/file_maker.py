@@ -28,6 +28,7 @@ class Form(NamedTuple):
 
     name: str  # of its C file, and of the codec
     kind: OpKind
+    variant: bool
     element: DType | None
     codec: WeightCodec = WeightCodec.Plain
 
@@ -113,7 +114,8 @@ class FileMaker:
         kind = form.kind
         params = dict(Lowered(kind, params, []).params)  # what is not given has no use
         packed = pack(kind.name, params)
-        scratch = scratch_bytes(None, OpForm(kind, form.element, packed))
+        number = kind + schema.VARIANT * form.variant
+        scratch = scratch_bytes(None, OpForm(number, form.element, packed))
         name = f"op{len(self.ops)}"
         self.ops.append(
             OpRecord(

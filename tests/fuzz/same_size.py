@@ -14,7 +14,7 @@ NEVER = {"quantize_s8", "quantize_s16", "dequantize_s8", "dequantize_s16"}
 
 
 def convolution(c, f, form):
-    groups = 4 if form.kind == OpKind.DepthwiseConv2d else 1
+    groups = 4 if form.variant else 1
     g = geometry(4, 4, kernel=(3, 3), stride=(1, 1), pads=(1, 1), groups=groups)
     weighted_layers.convolution(f, form, g, 3 * 3 * 4 * 4 // groups)
 
@@ -128,7 +128,7 @@ def selection(c, f, form):
 
 MAKERS = {
     selection: (OpKind.TopK, OpKind.NonZero, OpKind.NonMaxSuppression),
-    convolution: (OpKind.Conv2d, OpKind.DepthwiseConv2d, OpKind.ConvTranspose2d),
+    convolution: (OpKind.Conv2d, OpKind.ConvTranspose2d),
     pool: (OpKind.MaxPool2d, OpKind.AvgPool2d),
     fully_connected: (OpKind.FullyConnected,),
     mat_mul: (OpKind.MatMul,),

@@ -52,7 +52,7 @@ def convolution(f, form, g, weights):
     if form.codec:
         dtype, requant = activations(f, form, out[-1])
         shape = out[-1], weights // out[-1]
-        p = coded(f, form, shape, 4, depthwise=form.kind == OpKind.DepthwiseConv2d) | requant
+        p = coded(f, form, shape, 4, depthwise=form.variant) | requant
         f.output(f.op(form, [f.input(dtype, *into)], dtype, *out, **g, **p))
     elif form.element is DType.Int8:
         # A transposed convolution has the biases of each phase of its stride.
@@ -74,7 +74,7 @@ def convolution(f, form, g, weights):
 
 
 def convolutions(f, form):
-    if form.kind == OpKind.DepthwiseConv2d:
+    if form.variant:
         g = geometry(5, 5, groups=5)
         convolution(f, form, g, 3 * 2 * 5)
     elif form.kind == OpKind.ConvTranspose2d:

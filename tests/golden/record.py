@@ -78,7 +78,7 @@ def families(present):
     held = set()
     for path in present:
         model = read(gzip.decompress(path.read_bytes()))
-        held |= {(op.kind, model.element(op), op.codec) for op in model.ops}
+        held |= {(*op.body(model.tensors), op.codec) for op in model.ops}
     names = {path.name.removesuffix(".edge.gz") for path in present}
     found = {}
     for form in corpus().CASES.values():

@@ -108,8 +108,7 @@ def test_convolutions_agree_with_the_reference(integers, name, group, wide, kind
     shape, weights, attrs = CONVOLUTIONS[name]
     node = conv_node(integers.rng, shape, weights, wide=wide, **attrs)
     node = made_narrow(integers.rng, node, kind, group)
-    sort = "DepthwiseConv2d" if name.startswith("depth") else "Conv2d"
-    assert is_narrow(*lowered(node), sort, wide)
+    assert is_narrow(*lowered(node), "Conv2d", wide)
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
 

@@ -18,7 +18,6 @@ from .conftest import CASES
 GRAPH = {
     "Custom": "test::Mix",
     "Convert": "Cast",
-    "DepthwiseConv2d": "Conv2d",
     "MinMax": "Min",
     "Binary": "Add",
     "ChannelLut": "Lut",

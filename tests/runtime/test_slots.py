@@ -40,7 +40,7 @@ def bodies():
     """(name, file, flags) of all that an operator is compiled to."""
     format_h = (INCLUDE / "format.h").read_text()
     files = {file.stem: file for file in (SOURCE / "src" / "ops").glob("*/*.c")}
-    for form, may_be_coded in re.findall(r"X\(\w+, \w+, (\w+), ([01])\)", format_h):
+    for form, may_be_coded in re.findall(r"X\(\w+, [01], \w+, (\w+), ([01])\)", format_h):
         source, flags = files.get(form), []
         if source is None:
             base, _, element = form.rpartition("_")

@@ -8,10 +8,11 @@ import pytest
 
 from edgekit.runtime_c._ffi import ffi, lib
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format import schema
 from edgekit.toolkit.format.model import IoRecord, TensorRecord
 from edgekit.toolkit.format.program import WORD
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.format.schema import EQUALS, SLOTS, STRUCTS, DType, Place
+from edgekit.toolkit.format.schema import EQUALS, SLOTS, STRUCTS, DType, OpKind, Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model
 from edgekit.toolkit.runtime.model import aligned
@@ -204,6 +205,7 @@ def test_a_tensor_past_the_end_of_its_place(corpus, place):
     [
         (KIND, 0, "EK_ERR_UNSUPPORTED"),
         (KIND, 255, "EK_ERR_UNSUPPORTED"),
+        (KIND, OpKind.Lut + schema.VARIANT, "EK_ERR_UNSUPPORTED"),
         (INPUTS, 0, "EK_ERR_CORRUPT"),
         (INPUTS, 255, "EK_ERR_CORRUPT"),
         (OUTPUTS, 0, "EK_ERR_CORRUPT"),
@@ -217,6 +219,21 @@ def test_a_tensor_past_the_end_of_its_place(corpus, place):
 def test_an_operator_that_lies(patch, byte, value, verdict):
     found = opened(patch.set("B", patch.operator(1) + byte, value))
     assert found == (getattr(lib, verdict), 1)
+
+
+@pytest.mark.parametrize(
+    ("form", "verdict"),
+    [
+        ("conv2d_s8", "EK_ERR_CORRUPT"),
+        ("dequantize_s8", "EK_ERR_UNSUPPORTED"),
+        ("quantize_s8", "EK_ERR_UNSUPPORTED"),
+    ],
+)
+def test_a_variant_that_attributes_or_dtypes_contradict(corpus, form, verdict):
+    patch = Patch(write(corpus.one_operator(form)))
+    at = patch.operator(0) + KIND
+    found = opened(patch.set("B", at, patch.data[at] ^ schema.VARIANT))
+    assert found == (getattr(lib, verdict), 0)
 
 
 @pytest.mark.parametrize("operand", [3, 0xFFFE, 0xFFFF])
@@ -325,9 +342,9 @@ def test_names_that_make_no_sense_do_no_harm(patch):
 
 def test_the_message_names_the_file_the_operator_and_the_reason(patch, tmp_path):
     path = tmp_path / "m.edge"
-    path.write_bytes(patch.set("B", patch.operator(1) + KIND, 255))
+    path.write_bytes(patch.set("B", patch.operator(1) + KIND, 127))
     with pytest.raises(
-        UserError, match=r"m\.edge: operator 1 \(kind 255 'op1'\): this build has no"
+        UserError, match=r"m\.edge: operator 1 \(kind 127 'op1'\): this build has no"
     ):
         Model(path, checksum=False)
     with pytest.raises(UserError, match=r"m\.edge: the file's bytes changed"):

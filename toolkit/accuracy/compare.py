@@ -231,6 +231,6 @@ class _Layers:
         for out, op in zip(self.edge.op_outputs, model.ops, strict=True):
             difference = self.differences.get(out.name)
             db = difference.sqnr_db if difference and difference.samples else None
-            layer = LayerReport(out.name, op_type(op.kind), op_dtype(model, op), db)
+            layer = LayerReport(out.name, op_type(model, op), op_dtype(model, op), db)
             (alone if db is None else known).append(layer)
         return sorted(known, key=lambda layer: layer.sqnr_db or 0.0) + alone

@@ -295,7 +295,7 @@ class _Explainer:
         own = self._rounds(name)
         return LayerCost(
             name,
-            "Input" if op is None else op_type(op.kind),
+            "Input" if op is None else op_type(self.simulated_model.model, op),
             f.quant.dtype.name if op is None else op_dtype(self.simulated_model.model, op),
             self._accumulated("file", name),
             self._accumulated("weights", name),

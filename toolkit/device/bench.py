@@ -83,7 +83,7 @@ def cost(device: Device, ran: Emulation) -> Cost:
             "model": device.model_bytes,
         },
         ops=[
-            OpCost(name, op_type(op.kind), n, macs(op.kind, op.params))
+            OpCost(name, op_type(found, op), n, macs(op.kind, op.params))
             for name, op, n in zip(found.op_names, found.ops, ran.op_instructions, strict=True)
         ],
     )

@@ -39,7 +39,7 @@ class TargetInfo:
 
 def listing() -> list[TargetInfo]:
     """Every target, by name."""
-    computed = {element for _, element in FORMS}
+    computed = {element for _, _, element in FORMS}
     served = [str(t) for t in ACTIVATIONS if DTYPE_OF[t] in computed]
     rows = []
     for t in map(targets.load, targets.names()):

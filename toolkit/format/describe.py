@@ -6,15 +6,17 @@ from collections.abc import Mapping
 
 from ..numerics import WEIGHT_TYPES, Precision
 from .model import NUMPY_OF, EdgeModel, OpRecord
-from .schema import OpKind, Place, RecurrentCell
+from .schema import NAMES, OpKind, Place, RecurrentCell
 
 TABLES = (OpKind.Lut, OpKind.ChannelLut)
 """Kinds that look functions up."""
 
 
-def op_type(kind: OpKind) -> str:
+def op_type(model: EdgeModel, op: OpRecord) -> str:
     """The operator's name for people: "Lut" of ChannelLut too, "Cast" of Convert."""
-    return "Cast" if kind == OpKind.Convert else kind.name.removeprefix("Channel")
+    if op.kind == OpKind.Convert:
+        return "Cast"
+    return NAMES[op.kind, op.is_variant(model.tensors)].removeprefix("Channel")
 
 
 def op_dtype(model: EdgeModel, op: OpRecord) -> str:
@@ -33,7 +35,7 @@ def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:
     """How many operators of each type and element type: {"Conv2d": {"int8": 9}}."""
     counts: dict[str, dict[str, int]] = {}
     for op in model.ops:
-        by_dtype = counts.setdefault(op_type(op.kind), {})
+        by_dtype = counts.setdefault(op_type(model, op), {})
         dtype = op_dtype(model, op)
         by_dtype[dtype] = by_dtype.get(dtype, 0) + 1
     return {t: dict(sorted(counts[t].items())) for t in sorted(counts)}
@@ -42,7 +44,7 @@ def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:
 def macs(kind: OpKind, params: Mapping[str, int | float]) -> int:
     """Multiply-accumulates of one run of an operator, padding counted."""
     p = {k.removeprefix("geometry."): int(v) for k, v in params.items() if isinstance(v, int)}
-    if kind in (OpKind.Conv2d, OpKind.DepthwiseConv2d):
+    if kind == OpKind.Conv2d:
         window = p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
         return p["batch"] * p["out_h"] * p["out_w"] * p["out_c"] * window
     if kind == OpKind.ConvTranspose2d:

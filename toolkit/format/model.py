@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir import Shape
 from ..numerics import ELEMENTS
-from .schema import FORMS, TYPED_BY_OUTPUT, DType, OpKind, Place, WeightCodec
+from .schema import FORMS, VARIANT, DType, OpKind, Place, WeightCodec
 from .varying import Symbol
 
 FORMAT_VERSION = 3
@@ -40,6 +40,14 @@ class TensorRecord:
         return prod(self.shape) * NUMPY_OF[self.dtype].itemsize
 
 
+def is_variant(kind: OpKind, params: Mapping[str, int | float], output: DType) -> bool:
+    """Whether an operator is its kind's variant: a depthwise convolution, or one from float32."""
+    if kind == OpKind.Conv2d:
+        groups, *channels = (params[f"geometry.{n}"] for n in ("groups", "in_c", "out_c"))
+        return groups > 1 and channels == [groups, groups]
+    return kind == OpKind.Dequantize and output != DType.Float32
+
+
 @dataclass(frozen=True)
 class OpRecord:
     """An operator: tensor indices of its operands, parameters by flattened name."""
@@ -57,21 +65,32 @@ class OpRecord:
         """Whether its weights lie in the blob behind a codec."""
         return self.codec != WeightCodec.Plain
 
+    def is_variant(self, tensors: Sequence[TensorRecord]) -> bool:
+        """Whether it is its kind's variant."""
+        return is_variant(self.kind, self.params, tensors[self.outputs[0]].dtype)
+
+    def number(self, tensors: Sequence[TensorRecord]) -> int:
+        """What says in the file which kind it is, and whether the variant."""
+        return self.kind + VARIANT * self.is_variant(tensors)
+
     def element(self, tensors: Sequence[TensorRecord]) -> DType | None:
         """The element type that it computes in; None for a kind that takes any."""
-        if (self.kind, None) in FORMS:
+        if (self.kind, False, None) in FORMS:
             return None
-        by_output = self.kind.name in TYPED_BY_OUTPUT
-        return tensors[(self.outputs if by_output else self.inputs)[0]].dtype
+        return tensors[(self.outputs if self.is_variant(tensors) else self.inputs)[0]].dtype
 
     @property
     def codec(self) -> WeightCodec:
         """How its weights are stored."""
         return WeightCodec(int(self.params.get("codec.id", WeightCodec.Plain)))
 
+    def body(self, tensors: Sequence[TensorRecord]) -> tuple[OpKind, bool, DType | None]:
+        """Kind, whether it is the variant, element type: what says which code runs it."""
+        return self.kind, self.is_variant(tensors), self.element(tensors)
+
     def form(self, tensors: Sequence[TensorRecord]) -> str:
         """The name of its C file in runtime_c/src/ops. KeyError if there is none."""
-        return FORMS[self.kind, self.element(tensors)]
+        return FORMS[self.body(tensors)]
 
 
 @dataclass(frozen=True)

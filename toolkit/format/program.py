@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from .model import OpRecord, TensorRecord
-from .schema import EQUALS, OPTIONAL, SHARED, STRUCTS, DType, OpKind
+from .schema import EQUALS, OPTIONAL, SHARED, STRUCTS, VARIANT, DType, OpKind
 from .structs import Number, float_bits, pack
 from .varying import Expression, Varying, expression_of, read_varint, varint
 
@@ -70,17 +70,19 @@ def encode(
         begins.append(len(program) // WORD)
         if begins[-1] > _MOST_WORDS:
             raise ValueError(f"operators of more than {_MOST_WORDS * WORD} bytes")
-        program += _head(op, flags) + (varint(at[shared]) if op.kind.name in SHARED else b"")
+        program += _head(op, op.number(tensors), flags) + (
+            varint(at[shared]) if op.kind.name in SHARED else b""
+        )
         put(own)
     return bytes(program), begins, places
 
 
-def _head(op: OpRecord, flags: int) -> bytes:
+def _head(op: OpRecord, number: int, flags: int) -> bytes:
     """All but the parameters. Raises ValueError for scratch that is not aligned."""
     operands = (*op.inputs, *op.outputs)
     if op.scratch_bytes:
         flags |= _SCRATCH
-    head = _HEADER.pack(op.kind, len(op.inputs), len(op.outputs), flags)
+    head = _HEADER.pack(number, len(op.inputs), len(op.outputs), flags)
     head += struct.pack(f"<{len(operands)}H", *operands)
     units, rest = divmod(op.scratch_offset, _SCRATCH_UNIT)
     if rest:
@@ -104,9 +106,9 @@ def decode(
 
 def first_output(program: bytes, begin: int) -> tuple[int, int]:
     """(kind, index of the first output's tensor) of the operator at word `begin`."""
-    kind, inputs, _, _ = _HEADER.unpack_from(program, begin * WORD)
+    number, inputs, _, _ = _HEADER.unpack_from(program, begin * WORD)
     (tensor,) = struct.unpack_from("<H", program, begin * WORD + _HEADER.size + 2 * inputs)
-    return int(kind), int(tensor)
+    return number % VARIANT, int(tensor)
 
 
 def _kind_fields(kind: OpKind) -> list[Field]:
@@ -231,8 +233,8 @@ def _decode_op(
     tensors: Sequence[TensorRecord],
     varying: Mapping[int, Expression],
 ) -> OpRecord:
-    kind_number, n_in, n_out, flags = _HEADER.unpack_from(program, at)
-    kind = OpKind(kind_number)
+    number, n_in, n_out, flags = _HEADER.unpack_from(program, at)
+    kind = OpKind(number % VARIANT)
     operands = struct.unpack_from(f"<{n_in + n_out}H", program, at + _HEADER.size)
     inputs, outputs = operands[:n_in], operands[n_in:]
     r = _Reader(program, at + _HEADER.size + 2 * len(operands), varying)
@@ -251,4 +253,9 @@ def _decode_op(
             reader = _Reader(program, r.varint(), varying) if flag == _SHARED_LITERAL else r
             found |= values(reader, fields, flags & flag)
     found.pop("reserved", None)
-    return OpRecord(kind, name, inputs, outputs, found, offset, scratch)
+    op = OpRecord(kind, name, inputs, outputs, found, offset, scratch)
+    if op.number(tensors) != number:
+        raise ValueError(
+            f"{kind.name} '{name}' is of number {number}, and is not by its attributes"
+        )
+    return op

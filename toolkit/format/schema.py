@@ -179,46 +179,44 @@ class PadMode(IntEnum):
 
 class OpKind(IntEnum):
     Conv2d = 1
-    DepthwiseConv2d = 2
-    ConvTranspose2d = 3
-    FullyConnected = 4
-    MatMul = 5
-    Add = 6
-    Mul = 7
-    MinMax = 8
-    PRelu = 9
-    Lut = 10
-    ChannelLut = 11
-    Binary = 12
-    Unary = 13
-    Compare = 14
-    Where = 15
-    MaxPool2d = 16
-    AvgPool2d = 17
-    Reduce = 18
-    Softmax = 19
-    LayerNorm = 20
-    ArgMax = 21
-    Resize = 22
-    Concat = 23
-    Copy = 24
-    Pad = 25
-    Gather = 26
-    Cast = 27
-    Quantize = 28
-    Dequantize = 29
-    Requantize = 30
-    TreeEnsemble = 31
-    Recurrent = 32
-    Convert = 33
-    Distance = 34
-    PairwiseCoupling = 35
-    Math = 36
-    Scatter = 37
-    TopK = 38
-    NonZero = 39
-    NonMaxSuppression = 40
-    Custom = 44
+    ConvTranspose2d = 2
+    FullyConnected = 3
+    MatMul = 4
+    Add = 5
+    Mul = 6
+    MinMax = 7
+    PRelu = 8
+    Lut = 9
+    ChannelLut = 10
+    Binary = 11
+    Unary = 12
+    Compare = 13
+    Where = 14
+    MaxPool2d = 15
+    AvgPool2d = 16
+    Reduce = 17
+    Softmax = 18
+    LayerNorm = 19
+    ArgMax = 20
+    Resize = 21
+    Concat = 22
+    Copy = 23
+    Pad = 24
+    Gather = 25
+    Cast = 26
+    Dequantize = 27
+    Requantize = 28
+    TreeEnsemble = 29
+    Recurrent = 30
+    Convert = 31
+    Distance = 32
+    PairwiseCoupling = 33
+    Math = 34
+    Scatter = 35
+    TopK = 36
+    NonZero = 37
+    NonMaxSuppression = 38
+    Custom = 39
 
 
 class Term(IntEnum):
@@ -318,39 +316,6 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "Conv2d": (
-        "<IIIIHHHHHHHHHHHHIIhhiiIHHI",
-        (
-            "geometry.in_h",
-            "geometry.in_w",
-            "geometry.out_h",
-            "geometry.out_w",
-            "geometry.batch",
-            "geometry.in_c",
-            "geometry.out_c",
-            "geometry.groups",
-            "geometry.kernel_h",
-            "geometry.kernel_w",
-            "geometry.stride_h",
-            "geometry.stride_w",
-            "geometry.dilation_h",
-            "geometry.dilation_w",
-            "geometry.pad_top",
-            "geometry.pad_left",
-            "weights",
-            "requant.table",
-            "requant.input_zero",
-            "requant.output_zero",
-            "requant.qmin",
-            "requant.qmax",
-            "requant.tight",
-            "codec.id",
-            "codec.group",
-            "codec.auxiliary",
-        ),
-        72,
-        4,
-    ),
-    "DepthwiseConv2d": (
         "<IIIIHHHHHHHHHHHHIIhhiiIHHI",
         (
             "geometry.in_h",
@@ -854,16 +819,6 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         8,
         4,
     ),
-    "Quantize": (
-        "<Ifi",
-        (
-            "count",
-            "scale",
-            "zero",
-        ),
-        12,
-        4,
-    ),
     "Dequantize": (
         "<Ifi",
         (
@@ -1104,22 +1059,6 @@ EQUALS: dict[str, dict[str, str]] = {
         "codec.group": "nothing.zero",
         "codec.auxiliary": "nothing.zero",
     },
-    "DepthwiseConv2d": {
-        "geometry.in_h": "input0.dim1",
-        "geometry.in_w": "input0.dim2",
-        "geometry.out_h": "output0.dim1",
-        "geometry.out_w": "output0.dim2",
-        "geometry.batch": "input0.dim0",
-        "geometry.in_c": "input0.dim3",
-        "geometry.out_c": "output0.dim3",
-        "requant.input_zero": "input0.zero",
-        "requant.output_zero": "output0.zero",
-        "requant.qmin": "output0.lowest",
-        "requant.qmax": "output0.highest",
-        "codec.id": "nothing.zero",
-        "codec.group": "nothing.zero",
-        "codec.auxiliary": "nothing.zero",
-    },
     "ConvTranspose2d": {
         "geometry.in_h": "input0.dim1",
         "geometry.in_w": "input0.dim2",
@@ -1225,7 +1164,6 @@ EQUALS: dict[str, dict[str, str]] = {
 # operator kind -> the field that is a struct which operators share
 SHARED: dict[str, str] = {
     "Conv2d": "geometry",
-    "DepthwiseConv2d": "geometry",
     "ConvTranspose2d": "geometry",
     "Add": "shape",
     "Mul": "shape",
@@ -1246,18 +1184,12 @@ SHARED: dict[str, str] = {
 # operator kind -> the struct that is left out where it is 0
 OPTIONAL: dict[str, str] = {
     "Conv2d": "codec",
-    "DepthwiseConv2d": "codec",
     "FullyConnected": "codec",
 }
 
 # operator kind -> the fields that are offsets in the blob
 BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "Conv2d": (
-        "weights",
-        "requant.table",
-        "codec.auxiliary",
-    ),
-    "DepthwiseConv2d": (
         "weights",
         "requant.table",
         "codec.auxiliary",
@@ -1307,109 +1239,153 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# kinds whose element type is that of output 0, not of input 0
-TYPED_BY_OUTPUT = frozenset({"Quantize"})
+# (kind, whether the variant) -> name
+NAMES: dict[tuple[OpKind, bool], str] = {
+    (OpKind.Conv2d, False): "Conv2d",
+    (OpKind.Conv2d, True): "DepthwiseConv2d",
+    (OpKind.ConvTranspose2d, False): "ConvTranspose2d",
+    (OpKind.FullyConnected, False): "FullyConnected",
+    (OpKind.MatMul, False): "MatMul",
+    (OpKind.Add, False): "Add",
+    (OpKind.Mul, False): "Mul",
+    (OpKind.MinMax, False): "MinMax",
+    (OpKind.PRelu, False): "PRelu",
+    (OpKind.Lut, False): "Lut",
+    (OpKind.ChannelLut, False): "ChannelLut",
+    (OpKind.Binary, False): "Binary",
+    (OpKind.Unary, False): "Unary",
+    (OpKind.Compare, False): "Compare",
+    (OpKind.Where, False): "Where",
+    (OpKind.MaxPool2d, False): "MaxPool2d",
+    (OpKind.AvgPool2d, False): "AvgPool2d",
+    (OpKind.Reduce, False): "Reduce",
+    (OpKind.Softmax, False): "Softmax",
+    (OpKind.LayerNorm, False): "LayerNorm",
+    (OpKind.ArgMax, False): "ArgMax",
+    (OpKind.Resize, False): "Resize",
+    (OpKind.Concat, False): "Concat",
+    (OpKind.Copy, False): "Copy",
+    (OpKind.Pad, False): "Pad",
+    (OpKind.Gather, False): "Gather",
+    (OpKind.Cast, False): "Cast",
+    (OpKind.Dequantize, False): "Dequantize",
+    (OpKind.Dequantize, True): "Quantize",
+    (OpKind.Requantize, False): "Requantize",
+    (OpKind.TreeEnsemble, False): "TreeEnsemble",
+    (OpKind.Recurrent, False): "Recurrent",
+    (OpKind.Convert, False): "Convert",
+    (OpKind.Distance, False): "Distance",
+    (OpKind.PairwiseCoupling, False): "PairwiseCoupling",
+    (OpKind.Math, False): "Math",
+    (OpKind.Scatter, False): "Scatter",
+    (OpKind.TopK, False): "TopK",
+    (OpKind.NonZero, False): "NonZero",
+    (OpKind.NonMaxSuppression, False): "NonMaxSuppression",
+    (OpKind.Custom, False): "Custom",
+}
+# What the number of a kind's variant is more.
+VARIANT = 128
 
-# (kind, DType or None for any) -> C file in runtime_c/src/ops
-FORMS: dict[tuple[OpKind, DType | None], str] = {
-    (OpKind.Conv2d, DType.Int8): "conv2d_s8",
-    (OpKind.Conv2d, DType.Int16): "conv2d_s16",
-    (OpKind.Conv2d, DType.Float32): "conv2d_f32",
-    (OpKind.Conv2d, DType.Float16): "conv2d_f16",
-    (OpKind.DepthwiseConv2d, DType.Int8): "depthwise_conv2d_s8",
-    (OpKind.DepthwiseConv2d, DType.Int16): "depthwise_conv2d_s16",
-    (OpKind.DepthwiseConv2d, DType.Float32): "depthwise_conv2d_f32",
-    (OpKind.DepthwiseConv2d, DType.Float16): "depthwise_conv2d_f16",
-    (OpKind.ConvTranspose2d, DType.Int8): "conv_transpose2d_s8",
-    (OpKind.ConvTranspose2d, DType.Int16): "conv_transpose2d_s16",
-    (OpKind.ConvTranspose2d, DType.Float32): "conv_transpose2d_f32",
-    (OpKind.ConvTranspose2d, DType.Float16): "conv_transpose2d_f16",
-    (OpKind.FullyConnected, DType.Int8): "fully_connected_s8",
-    (OpKind.FullyConnected, DType.Int16): "fully_connected_s16",
-    (OpKind.FullyConnected, DType.Float32): "fully_connected_f32",
-    (OpKind.FullyConnected, DType.Float16): "fully_connected_f16",
-    (OpKind.MatMul, DType.Int8): "mat_mul_s8",
-    (OpKind.MatMul, DType.Int16): "mat_mul_s16",
-    (OpKind.MatMul, DType.Float32): "mat_mul_f32",
-    (OpKind.Add, DType.Int8): "add_s8",
-    (OpKind.Add, DType.Int16): "add_s16",
-    (OpKind.Mul, DType.Int8): "mul_s8",
-    (OpKind.Mul, DType.Int16): "mul_s16",
-    (OpKind.MinMax, DType.Int8): "min_max_s8",
-    (OpKind.MinMax, DType.Int16): "min_max_s16",
-    (OpKind.PRelu, DType.Int8): "prelu_s8",
-    (OpKind.PRelu, DType.Int16): "prelu_s16",
-    (OpKind.Lut, DType.Int8): "lut_s8",
-    (OpKind.Lut, DType.Int16): "lut_s16",
-    (OpKind.ChannelLut, DType.Int8): "channel_lut_s8",
-    (OpKind.ChannelLut, DType.Int16): "channel_lut_s16",
-    (OpKind.Binary, DType.Float32): "binary_f32",
-    (OpKind.Binary, DType.Int32): "binary_s32",
-    (OpKind.Binary, DType.Int64): "binary_s64",
-    (OpKind.Binary, DType.UInt64): "binary_u64",
-    (OpKind.Binary, DType.Float64): "binary_f64",
-    (OpKind.Unary, DType.Float32): "unary_f32",
-    (OpKind.Compare, None): "compare",
-    (OpKind.Where, None): "where",
-    (OpKind.MaxPool2d, DType.Int8): "max_pool2d_s8",
-    (OpKind.MaxPool2d, DType.Int16): "max_pool2d_s16",
-    (OpKind.MaxPool2d, DType.Float32): "max_pool2d_f32",
-    (OpKind.AvgPool2d, DType.Int8): "avg_pool2d_s8",
-    (OpKind.AvgPool2d, DType.Int16): "avg_pool2d_s16",
-    (OpKind.AvgPool2d, DType.Float32): "avg_pool2d_f32",
-    (OpKind.Reduce, DType.Int8): "reduce_s8",
-    (OpKind.Reduce, DType.Int16): "reduce_s16",
-    (OpKind.Reduce, DType.Float32): "reduce_f32",
-    (OpKind.Softmax, DType.Int8): "softmax_s8",
-    (OpKind.Softmax, DType.Int16): "softmax_s16",
-    (OpKind.Softmax, DType.Float32): "softmax_f32",
-    (OpKind.LayerNorm, DType.Int8): "layer_norm_s8",
-    (OpKind.LayerNorm, DType.Int16): "layer_norm_s16",
-    (OpKind.LayerNorm, DType.Float32): "layer_norm_f32",
-    (OpKind.ArgMax, DType.Int8): "arg_max_s8",
-    (OpKind.ArgMax, DType.Int16): "arg_max_s16",
-    (OpKind.ArgMax, DType.Float32): "arg_max_f32",
-    (OpKind.Resize, DType.Int8): "resize_s8",
-    (OpKind.Resize, DType.Int16): "resize_s16",
-    (OpKind.Resize, DType.Float32): "resize_f32",
-    (OpKind.Concat, None): "concat",
-    (OpKind.Copy, None): "copy",
-    (OpKind.Pad, None): "pad",
-    (OpKind.Gather, None): "gather",
-    (OpKind.Cast, None): "cast",
-    (OpKind.Quantize, DType.Int8): "quantize_s8",
-    (OpKind.Quantize, DType.Int16): "quantize_s16",
-    (OpKind.Dequantize, DType.Int8): "dequantize_s8",
-    (OpKind.Dequantize, DType.Int16): "dequantize_s16",
-    (OpKind.Requantize, None): "requantize",
-    (OpKind.TreeEnsemble, DType.Float32): "tree_ensemble_f32",
-    (OpKind.Recurrent, DType.Int16): "recurrent_s16",
-    (OpKind.Recurrent, DType.Float32): "recurrent_f32",
-    (OpKind.Convert, None): "convert",
-    (OpKind.Distance, DType.Float32): "distance_f32",
-    (OpKind.PairwiseCoupling, DType.Float32): "pairwise_coupling_f32",
-    (OpKind.Math, DType.Float32): "math_f32",
-    (OpKind.Math, DType.Int32): "math_s32",
-    (OpKind.Math, DType.Int64): "math_s64",
-    (OpKind.Math, DType.UInt64): "math_u64",
-    (OpKind.Math, DType.Float64): "math_f64",
-    (OpKind.Scatter, DType.Int8): "scatter_s8",
-    (OpKind.Scatter, DType.Int16): "scatter_s16",
-    (OpKind.Scatter, DType.Float32): "scatter_f32",
-    (OpKind.Scatter, DType.Int32): "scatter_s32",
-    (OpKind.Scatter, DType.Int64): "scatter_s64",
-    (OpKind.Scatter, DType.UInt64): "scatter_u64",
-    (OpKind.Scatter, DType.Float64): "scatter_f64",
-    (OpKind.TopK, DType.Int8): "top_k_s8",
-    (OpKind.TopK, DType.Int16): "top_k_s16",
-    (OpKind.TopK, DType.Float32): "top_k_f32",
-    (OpKind.TopK, DType.Int32): "top_k_s32",
-    (OpKind.TopK, DType.Int64): "top_k_s64",
-    (OpKind.TopK, DType.UInt64): "top_k_u64",
-    (OpKind.TopK, DType.Float64): "top_k_f64",
-    (OpKind.NonZero, None): "non_zero",
-    (OpKind.NonMaxSuppression, DType.Float32): "non_max_suppression_f32",
-    (OpKind.Custom, None): "custom",
+# (kind, whether the variant, DType or None for any) -> C file in runtime_c/src/ops
+FORMS: dict[tuple[OpKind, bool, DType | None], str] = {
+    (OpKind.Conv2d, False, DType.Int8): "conv2d_s8",
+    (OpKind.Conv2d, False, DType.Int16): "conv2d_s16",
+    (OpKind.Conv2d, False, DType.Float32): "conv2d_f32",
+    (OpKind.Conv2d, False, DType.Float16): "conv2d_f16",
+    (OpKind.Conv2d, True, DType.Int8): "depthwise_conv2d_s8",
+    (OpKind.Conv2d, True, DType.Int16): "depthwise_conv2d_s16",
+    (OpKind.Conv2d, True, DType.Float32): "depthwise_conv2d_f32",
+    (OpKind.Conv2d, True, DType.Float16): "depthwise_conv2d_f16",
+    (OpKind.ConvTranspose2d, False, DType.Int8): "conv_transpose2d_s8",
+    (OpKind.ConvTranspose2d, False, DType.Int16): "conv_transpose2d_s16",
+    (OpKind.ConvTranspose2d, False, DType.Float32): "conv_transpose2d_f32",
+    (OpKind.ConvTranspose2d, False, DType.Float16): "conv_transpose2d_f16",
+    (OpKind.FullyConnected, False, DType.Int8): "fully_connected_s8",
+    (OpKind.FullyConnected, False, DType.Int16): "fully_connected_s16",
+    (OpKind.FullyConnected, False, DType.Float32): "fully_connected_f32",
+    (OpKind.FullyConnected, False, DType.Float16): "fully_connected_f16",
+    (OpKind.MatMul, False, DType.Int8): "mat_mul_s8",
+    (OpKind.MatMul, False, DType.Int16): "mat_mul_s16",
+    (OpKind.MatMul, False, DType.Float32): "mat_mul_f32",
+    (OpKind.Add, False, DType.Int8): "add_s8",
+    (OpKind.Add, False, DType.Int16): "add_s16",
+    (OpKind.Mul, False, DType.Int8): "mul_s8",
+    (OpKind.Mul, False, DType.Int16): "mul_s16",
+    (OpKind.MinMax, False, DType.Int8): "min_max_s8",
+    (OpKind.MinMax, False, DType.Int16): "min_max_s16",
+    (OpKind.PRelu, False, DType.Int8): "prelu_s8",
+    (OpKind.PRelu, False, DType.Int16): "prelu_s16",
+    (OpKind.Lut, False, DType.Int8): "lut_s8",
+    (OpKind.Lut, False, DType.Int16): "lut_s16",
+    (OpKind.ChannelLut, False, DType.Int8): "channel_lut_s8",
+    (OpKind.ChannelLut, False, DType.Int16): "channel_lut_s16",
+    (OpKind.Binary, False, DType.Float32): "binary_f32",
+    (OpKind.Binary, False, DType.Int32): "binary_s32",
+    (OpKind.Binary, False, DType.Int64): "binary_s64",
+    (OpKind.Binary, False, DType.UInt64): "binary_u64",
+    (OpKind.Binary, False, DType.Float64): "binary_f64",
+    (OpKind.Unary, False, DType.Float32): "unary_f32",
+    (OpKind.Compare, False, None): "compare",
+    (OpKind.Where, False, None): "where",
+    (OpKind.MaxPool2d, False, DType.Int8): "max_pool2d_s8",
+    (OpKind.MaxPool2d, False, DType.Int16): "max_pool2d_s16",
+    (OpKind.MaxPool2d, False, DType.Float32): "max_pool2d_f32",
+    (OpKind.AvgPool2d, False, DType.Int8): "avg_pool2d_s8",
+    (OpKind.AvgPool2d, False, DType.Int16): "avg_pool2d_s16",
+    (OpKind.AvgPool2d, False, DType.Float32): "avg_pool2d_f32",
+    (OpKind.Reduce, False, DType.Int8): "reduce_s8",
+    (OpKind.Reduce, False, DType.Int16): "reduce_s16",
+    (OpKind.Reduce, False, DType.Float32): "reduce_f32",
+    (OpKind.Softmax, False, DType.Int8): "softmax_s8",
+    (OpKind.Softmax, False, DType.Int16): "softmax_s16",
+    (OpKind.Softmax, False, DType.Float32): "softmax_f32",
+    (OpKind.LayerNorm, False, DType.Int8): "layer_norm_s8",
+    (OpKind.LayerNorm, False, DType.Int16): "layer_norm_s16",
+    (OpKind.LayerNorm, False, DType.Float32): "layer_norm_f32",
+    (OpKind.ArgMax, False, DType.Int8): "arg_max_s8",
+    (OpKind.ArgMax, False, DType.Int16): "arg_max_s16",
+    (OpKind.ArgMax, False, DType.Float32): "arg_max_f32",
+    (OpKind.Resize, False, DType.Int8): "resize_s8",
+    (OpKind.Resize, False, DType.Int16): "resize_s16",
+    (OpKind.Resize, False, DType.Float32): "resize_f32",
+    (OpKind.Concat, False, None): "concat",
+    (OpKind.Copy, False, None): "copy",
+    (OpKind.Pad, False, None): "pad",
+    (OpKind.Gather, False, None): "gather",
+    (OpKind.Cast, False, None): "cast",
+    (OpKind.Dequantize, False, DType.Int8): "dequantize_s8",
+    (OpKind.Dequantize, False, DType.Int16): "dequantize_s16",
+    (OpKind.Dequantize, True, DType.Int8): "quantize_s8",
+    (OpKind.Dequantize, True, DType.Int16): "quantize_s16",
+    (OpKind.Requantize, False, None): "requantize",
+    (OpKind.TreeEnsemble, False, DType.Float32): "tree_ensemble_f32",
+    (OpKind.Recurrent, False, DType.Int16): "recurrent_s16",
+    (OpKind.Recurrent, False, DType.Float32): "recurrent_f32",
+    (OpKind.Convert, False, None): "convert",
+    (OpKind.Distance, False, DType.Float32): "distance_f32",
+    (OpKind.PairwiseCoupling, False, DType.Float32): "pairwise_coupling_f32",
+    (OpKind.Math, False, DType.Float32): "math_f32",
+    (OpKind.Math, False, DType.Int32): "math_s32",
+    (OpKind.Math, False, DType.Int64): "math_s64",
+    (OpKind.Math, False, DType.UInt64): "math_u64",
+    (OpKind.Math, False, DType.Float64): "math_f64",
+    (OpKind.Scatter, False, DType.Int8): "scatter_s8",
+    (OpKind.Scatter, False, DType.Int16): "scatter_s16",
+    (OpKind.Scatter, False, DType.Float32): "scatter_f32",
+    (OpKind.Scatter, False, DType.Int32): "scatter_s32",
+    (OpKind.Scatter, False, DType.Int64): "scatter_s64",
+    (OpKind.Scatter, False, DType.UInt64): "scatter_u64",
+    (OpKind.Scatter, False, DType.Float64): "scatter_f64",
+    (OpKind.TopK, False, DType.Int8): "top_k_s8",
+    (OpKind.TopK, False, DType.Int16): "top_k_s16",
+    (OpKind.TopK, False, DType.Float32): "top_k_f32",
+    (OpKind.TopK, False, DType.Int32): "top_k_s32",
+    (OpKind.TopK, False, DType.Int64): "top_k_s64",
+    (OpKind.TopK, False, DType.UInt64): "top_k_u64",
+    (OpKind.TopK, False, DType.Float64): "top_k_f64",
+    (OpKind.NonZero, False, None): "non_zero",
+    (OpKind.NonMaxSuppression, False, DType.Float32): "non_max_suppression_f32",
+    (OpKind.Custom, False, None): "custom",
 }
 
 # table name -> field -> slot number

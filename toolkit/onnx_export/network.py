@@ -72,7 +72,7 @@ class Network:
 
     def _is_served(self, op: OpRecord) -> bool:
         tensors = [self.tensor(t) for t in (*op.inputs, *op.outputs) if t != ABSENT]
-        real = {DType.Float32} if op.kind.name in ("Quantize", "Dequantize") else set()
+        real = {DType.Float32} if op.kind.name == "Dequantize" else set()
         return op.kind in WRITERS and all(
             t.dtype in real or (NUMPY_OF[t.dtype] in INTEGERS and t.scale) for t in tensors
         ) and not (

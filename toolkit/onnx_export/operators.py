@@ -105,7 +105,7 @@ def conv(net: Network, op: OpRecord) -> None:
     n, kernel = g["out_c"], (g["kernel_h"], g["kernel_w"])
     inner = g["in_c"] // g["groups"]
     flat = weights(net, op, n * prod(kernel) * inner)
-    if op.kind == OpKind.DepthwiseConv2d:
+    if op.is_variant(net.model.tensors):
         w = flat.reshape(*kernel, n).transpose(2, 0, 1)[:, None]
     else:
         w = flat.reshape(n, *kernel, inner).transpose(0, 3, 1, 2)
@@ -171,11 +171,15 @@ def reduce(net: Network, op: OpRecord) -> None:
 
 
 def requantize(net: Network, op: OpRecord) -> None:
-    """Also Quantize: what it reads is real already."""
+    """Also from float32: what it reads is real already."""
     net.put_quantized(op, net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape)
 
 
 def dequantize(net: Network, op: OpRecord) -> None:
+    """To float32, or from it."""
+    if op.is_variant(net.model.tensors):
+        requantize(net, op)
+        return
     t = op.outputs[0]
     x = net.reshape(net.real(op.inputs[0]), net.tensor(op.inputs[0]).shape, net.tensor(t).shape)
     net.put(t, x)

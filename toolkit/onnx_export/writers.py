@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 WRITERS: dict[OpKind, Callable[[Network, OpRecord], None]] = {
     OpKind.Conv2d: operators.conv,
-    OpKind.DepthwiseConv2d: operators.conv,
     OpKind.FullyConnected: operators.fully_connected,
     OpKind.MatMul: operators.mat_mul,
     OpKind.Add: operators.binary,
@@ -32,7 +31,6 @@ WRITERS: dict[OpKind, Callable[[Network, OpRecord], None]] = {
     OpKind.Resize: images.resize,
     OpKind.Concat: operators.concat,
     OpKind.Copy: operators.copy,
-    OpKind.Quantize: operators.requantize,
     OpKind.Requantize: operators.requantize,
     OpKind.Dequantize: operators.dequantize,
 }

@@ -152,7 +152,7 @@ class Lowered:
 
 def computes_in(kind: OpKind, dtype: np.dtype[Any]) -> bool:
     """Whether the runtime has a body of `kind` for this element type."""
-    return (kind, DTYPE_OF.get(dtype)) in FORMS
+    return (kind, False, DTYPE_OF.get(dtype)) in FORMS
 
 
 def problem_of(compute: Callable[..., object], *args: object) -> str | None:

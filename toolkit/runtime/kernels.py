@@ -45,8 +45,8 @@ def table(name: str | None) -> Any:
 
 @dataclass(frozen=True)
 class OpForm:
-    """An operator as the runtime tells its bodies apart: an OpKind, the DType that it computes in
-    (None for kinds that take any) and its struct."""
+    """An operator as the runtime tells its bodies apart: its number in the file (OpRecord.number),
+    the DType that it computes in (None for kinds that take any) and its struct."""
 
     kind: int
     element: int | None

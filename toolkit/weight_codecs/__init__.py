@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..format.schema import OpKind, WeightCodec
+from ..format.model import is_variant
+from ..format.schema import DType, OpKind, WeightCodec
 from ..numerics import WEIGHT_TYPES
 from ._codec import Codec, Encoded, Storage
 from .huffman import Huffman
@@ -37,7 +38,7 @@ def stored_int8(kind: OpKind, params: Mapping[str, int | float], blob: bytes) ->
         n, k = p["n"], p["k"]
     else:
         n, k = p["out_c"], p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
-    depthwise = kind == OpKind.DepthwiseConv2d
+    depthwise = is_variant(kind, params, DType.Int8)
     codec = CODECS[WeightCodec(p["id"]).name]
     w = codec.decode(blob, p["weights"], p["auxiliary"], p["group"], (n, k), depthwise)
     return np.ascontiguousarray(w.T if depthwise else w).ravel()

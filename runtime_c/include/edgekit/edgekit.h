@@ -214,9 +214,9 @@ ek_status ek_session_on_profile(ek_session *session, ek_profiler profiler, void 
 ek_status ek_session_op_output(const ek_session *session, uint32_t op, uint32_t index, const void **data,
                                uint32_t *bytes);
 
-/* Scratch bytes that one operator needs with these kernels: EK_OP_*, the EK_DTYPE_* that it computes in and
- * its struct of edgekit/format.h. Returns UINT32_MAX for an operator that is not in
- * this build or a size beyond 32 bits. */
+/* Scratch bytes that one operator needs with these kernels: EK_OP_* (EK_VARIANT more of its variant), the EK_DTYPE_*
+ * that it computes in and its struct, of edgekit/format.h. Returns UINT32_MAX for an operator that is not in this build
+ * or a size beyond 32 bits. */
 uint32_t ek_scratch_bytes(const ek_kernels *kernels, uint32_t kind, uint32_t dtype, const void *params);
 
 /* q = clamp(round_half_even(x / scale) + zero_point), NaN as zero_point, with these kernels (NULL: the

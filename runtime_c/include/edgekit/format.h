@@ -252,14 +252,6 @@ typedef struct ek_fmt_conv2d {
 } ek_fmt_conv2d;
 EK_STATIC_ASSERT(sizeof(ek_fmt_conv2d) == 72, "Conv2d");
 
-typedef struct ek_fmt_depthwise_conv2d {
-    ek_fmt_conv_geometry geometry;
-    uint32_t weights;
-    ek_fmt_requant requant;
-    ek_fmt_codec codec;
-} ek_fmt_depthwise_conv2d;
-EK_STATIC_ASSERT(sizeof(ek_fmt_depthwise_conv2d) == 72, "DepthwiseConv2d");
-
 typedef struct ek_fmt_conv_transpose2d {
     ek_fmt_conv_geometry geometry;
     uint32_t weights;
@@ -500,13 +492,6 @@ typedef struct ek_fmt_convert {
 } ek_fmt_convert;
 EK_STATIC_ASSERT(sizeof(ek_fmt_convert) == 8, "Convert");
 
-typedef struct ek_fmt_quantize {
-    uint32_t count;
-    float scale;
-    int32_t zero;
-} ek_fmt_quantize;
-EK_STATIC_ASSERT(sizeof(ek_fmt_quantize) == 12, "Quantize");
-
 typedef struct ek_fmt_dequantize {
     uint32_t count;
     float scale;
@@ -742,7 +727,6 @@ enum {
 /* Bytes that parameters take while they are read, and how each kind reads its own. */
 #define EK_PARAMS_BYTES 72
 #define EK_CODE_OF_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\057\004\024\067\025\026\023\062\056\034\034\026\034"
-#define EK_CODE_OF_DEPTHWISE_CONV2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\057\004\024\067\025\026\023\062\056\034\034\026\034"
 #define EK_CODE_OF_CONV_TRANSPOSE2D "\001\166\001\002\021\022\116\000\003\023\353\013\002\063\057\004\024\067\025\026\023"
 #define EK_CODE_OF_FULLY_CONNECTED "\223\057\004\024\067\025\026\023\062\056\034\034\026\034"
 #define EK_CODE_OF_MAT_MUL "\263\024\014\117\004\014\024\067\025\026\023"
@@ -768,7 +752,6 @@ enum {
 #define EK_CODE_OF_PAD "\363\163\053\023"
 #define EK_CODE_OF_GATHER "\163"
 #define EK_CODE_OF_CAST "\023\053"
-#define EK_CODE_OF_QUANTIZE "\023\025\024"
 #define EK_CODE_OF_DEQUANTIZE "\023\025\024"
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
 #define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\063"
@@ -782,155 +765,156 @@ enum {
 #define EK_CODE_OF_NON_ZERO "\063"
 #define EK_CODE_OF_NON_MAX_SUPPRESSION "\223"
 #define EK_CODE_OF_CUSTOM "\263"
-/* Whether the element type is that of output 0, not of input 0. */
-#define EK_TYPED_BY_OUTPUT(kind) ((kind) == EK_OP_QUANTIZE)
 
-/* X(kind, dtype, name, whether weights may be behind a codec) of every body. */
+/* What the number of a kind's variant is more. */
+#define EK_VARIANT 128u
+
+/* X(kind, whether the variant, dtype, name, may weights be coded) of every body. */
 #define EK_FORMS(X) \
-    X(CONV2D, INT8, conv2d_s8, 1) \
-    X(CONV2D, INT16, conv2d_s16, 1) \
-    X(CONV2D, FLOAT32, conv2d_f32, 0) \
-    X(CONV2D, FLOAT16, conv2d_f16, 0) \
-    X(DEPTHWISE_CONV2D, INT8, depthwise_conv2d_s8, 1) \
-    X(DEPTHWISE_CONV2D, INT16, depthwise_conv2d_s16, 1) \
-    X(DEPTHWISE_CONV2D, FLOAT32, depthwise_conv2d_f32, 0) \
-    X(DEPTHWISE_CONV2D, FLOAT16, depthwise_conv2d_f16, 0) \
-    X(CONV_TRANSPOSE2D, INT8, conv_transpose2d_s8, 0) \
-    X(CONV_TRANSPOSE2D, INT16, conv_transpose2d_s16, 0) \
-    X(CONV_TRANSPOSE2D, FLOAT32, conv_transpose2d_f32, 0) \
-    X(CONV_TRANSPOSE2D, FLOAT16, conv_transpose2d_f16, 0) \
-    X(FULLY_CONNECTED, INT8, fully_connected_s8, 1) \
-    X(FULLY_CONNECTED, INT16, fully_connected_s16, 1) \
-    X(FULLY_CONNECTED, FLOAT32, fully_connected_f32, 0) \
-    X(FULLY_CONNECTED, FLOAT16, fully_connected_f16, 0) \
-    X(MAT_MUL, INT8, mat_mul_s8, 0) \
-    X(MAT_MUL, INT16, mat_mul_s16, 0) \
-    X(MAT_MUL, FLOAT32, mat_mul_f32, 0) \
-    X(ADD, INT8, add_s8, 0) \
-    X(ADD, INT16, add_s16, 0) \
-    X(MUL, INT8, mul_s8, 0) \
-    X(MUL, INT16, mul_s16, 0) \
-    X(MIN_MAX, INT8, min_max_s8, 0) \
-    X(MIN_MAX, INT16, min_max_s16, 0) \
-    X(PRELU, INT8, prelu_s8, 0) \
-    X(PRELU, INT16, prelu_s16, 0) \
-    X(LUT, INT8, lut_s8, 0) \
-    X(LUT, INT16, lut_s16, 0) \
-    X(CHANNEL_LUT, INT8, channel_lut_s8, 0) \
-    X(CHANNEL_LUT, INT16, channel_lut_s16, 0) \
-    X(BINARY, FLOAT32, binary_f32, 0) \
-    X(BINARY, INT32, binary_s32, 0) \
-    X(BINARY, INT64, binary_s64, 0) \
-    X(BINARY, UINT64, binary_u64, 0) \
-    X(BINARY, FLOAT64, binary_f64, 0) \
-    X(UNARY, FLOAT32, unary_f32, 0) \
-    X(COMPARE, ANY, compare, 0) \
-    X(WHERE, ANY, where, 0) \
-    X(MAX_POOL2D, INT8, max_pool2d_s8, 0) \
-    X(MAX_POOL2D, INT16, max_pool2d_s16, 0) \
-    X(MAX_POOL2D, FLOAT32, max_pool2d_f32, 0) \
-    X(AVG_POOL2D, INT8, avg_pool2d_s8, 0) \
-    X(AVG_POOL2D, INT16, avg_pool2d_s16, 0) \
-    X(AVG_POOL2D, FLOAT32, avg_pool2d_f32, 0) \
-    X(REDUCE, INT8, reduce_s8, 0) \
-    X(REDUCE, INT16, reduce_s16, 0) \
-    X(REDUCE, FLOAT32, reduce_f32, 0) \
-    X(SOFTMAX, INT8, softmax_s8, 0) \
-    X(SOFTMAX, INT16, softmax_s16, 0) \
-    X(SOFTMAX, FLOAT32, softmax_f32, 0) \
-    X(LAYER_NORM, INT8, layer_norm_s8, 0) \
-    X(LAYER_NORM, INT16, layer_norm_s16, 0) \
-    X(LAYER_NORM, FLOAT32, layer_norm_f32, 0) \
-    X(ARG_MAX, INT8, arg_max_s8, 0) \
-    X(ARG_MAX, INT16, arg_max_s16, 0) \
-    X(ARG_MAX, FLOAT32, arg_max_f32, 0) \
-    X(RESIZE, INT8, resize_s8, 0) \
-    X(RESIZE, INT16, resize_s16, 0) \
-    X(RESIZE, FLOAT32, resize_f32, 0) \
-    X(CONCAT, ANY, concat, 0) \
-    X(COPY, ANY, copy, 0) \
-    X(PAD, ANY, pad, 0) \
-    X(GATHER, ANY, gather, 0) \
-    X(CAST, ANY, cast, 0) \
-    X(QUANTIZE, INT8, quantize_s8, 0) \
-    X(QUANTIZE, INT16, quantize_s16, 0) \
-    X(DEQUANTIZE, INT8, dequantize_s8, 0) \
-    X(DEQUANTIZE, INT16, dequantize_s16, 0) \
-    X(REQUANTIZE, ANY, requantize, 0) \
-    X(TREE_ENSEMBLE, FLOAT32, tree_ensemble_f32, 0) \
-    X(RECURRENT, INT16, recurrent_s16, 0) \
-    X(RECURRENT, FLOAT32, recurrent_f32, 0) \
-    X(CONVERT, ANY, convert, 0) \
-    X(DISTANCE, FLOAT32, distance_f32, 0) \
-    X(PAIRWISE_COUPLING, FLOAT32, pairwise_coupling_f32, 0) \
-    X(MATH, FLOAT32, math_f32, 0) \
-    X(MATH, INT32, math_s32, 0) \
-    X(MATH, INT64, math_s64, 0) \
-    X(MATH, UINT64, math_u64, 0) \
-    X(MATH, FLOAT64, math_f64, 0) \
-    X(SCATTER, INT8, scatter_s8, 0) \
-    X(SCATTER, INT16, scatter_s16, 0) \
-    X(SCATTER, FLOAT32, scatter_f32, 0) \
-    X(SCATTER, INT32, scatter_s32, 0) \
-    X(SCATTER, INT64, scatter_s64, 0) \
-    X(SCATTER, UINT64, scatter_u64, 0) \
-    X(SCATTER, FLOAT64, scatter_f64, 0) \
-    X(TOP_K, INT8, top_k_s8, 0) \
-    X(TOP_K, INT16, top_k_s16, 0) \
-    X(TOP_K, FLOAT32, top_k_f32, 0) \
-    X(TOP_K, INT32, top_k_s32, 0) \
-    X(TOP_K, INT64, top_k_s64, 0) \
-    X(TOP_K, UINT64, top_k_u64, 0) \
-    X(TOP_K, FLOAT64, top_k_f64, 0) \
-    X(NON_ZERO, ANY, non_zero, 0) \
-    X(NON_MAX_SUPPRESSION, FLOAT32, non_max_suppression_f32, 0) \
-    X(CUSTOM, ANY, custom, 0)
+    X(CONV2D, 0, INT8, conv2d_s8, 1) \
+    X(CONV2D, 0, INT16, conv2d_s16, 1) \
+    X(CONV2D, 0, FLOAT32, conv2d_f32, 0) \
+    X(CONV2D, 0, FLOAT16, conv2d_f16, 0) \
+    X(CONV2D, 1, INT8, depthwise_conv2d_s8, 1) \
+    X(CONV2D, 1, INT16, depthwise_conv2d_s16, 1) \
+    X(CONV2D, 1, FLOAT32, depthwise_conv2d_f32, 0) \
+    X(CONV2D, 1, FLOAT16, depthwise_conv2d_f16, 0) \
+    X(CONV_TRANSPOSE2D, 0, INT8, conv_transpose2d_s8, 0) \
+    X(CONV_TRANSPOSE2D, 0, INT16, conv_transpose2d_s16, 0) \
+    X(CONV_TRANSPOSE2D, 0, FLOAT32, conv_transpose2d_f32, 0) \
+    X(CONV_TRANSPOSE2D, 0, FLOAT16, conv_transpose2d_f16, 0) \
+    X(FULLY_CONNECTED, 0, INT8, fully_connected_s8, 1) \
+    X(FULLY_CONNECTED, 0, INT16, fully_connected_s16, 1) \
+    X(FULLY_CONNECTED, 0, FLOAT32, fully_connected_f32, 0) \
+    X(FULLY_CONNECTED, 0, FLOAT16, fully_connected_f16, 0) \
+    X(MAT_MUL, 0, INT8, mat_mul_s8, 0) \
+    X(MAT_MUL, 0, INT16, mat_mul_s16, 0) \
+    X(MAT_MUL, 0, FLOAT32, mat_mul_f32, 0) \
+    X(ADD, 0, INT8, add_s8, 0) \
+    X(ADD, 0, INT16, add_s16, 0) \
+    X(MUL, 0, INT8, mul_s8, 0) \
+    X(MUL, 0, INT16, mul_s16, 0) \
+    X(MIN_MAX, 0, INT8, min_max_s8, 0) \
+    X(MIN_MAX, 0, INT16, min_max_s16, 0) \
+    X(PRELU, 0, INT8, prelu_s8, 0) \
+    X(PRELU, 0, INT16, prelu_s16, 0) \
+    X(LUT, 0, INT8, lut_s8, 0) \
+    X(LUT, 0, INT16, lut_s16, 0) \
+    X(CHANNEL_LUT, 0, INT8, channel_lut_s8, 0) \
+    X(CHANNEL_LUT, 0, INT16, channel_lut_s16, 0) \
+    X(BINARY, 0, FLOAT32, binary_f32, 0) \
+    X(BINARY, 0, INT32, binary_s32, 0) \
+    X(BINARY, 0, INT64, binary_s64, 0) \
+    X(BINARY, 0, UINT64, binary_u64, 0) \
+    X(BINARY, 0, FLOAT64, binary_f64, 0) \
+    X(UNARY, 0, FLOAT32, unary_f32, 0) \
+    X(COMPARE, 0, ANY, compare, 0) \
+    X(WHERE, 0, ANY, where, 0) \
+    X(MAX_POOL2D, 0, INT8, max_pool2d_s8, 0) \
+    X(MAX_POOL2D, 0, INT16, max_pool2d_s16, 0) \
+    X(MAX_POOL2D, 0, FLOAT32, max_pool2d_f32, 0) \
+    X(AVG_POOL2D, 0, INT8, avg_pool2d_s8, 0) \
+    X(AVG_POOL2D, 0, INT16, avg_pool2d_s16, 0) \
+    X(AVG_POOL2D, 0, FLOAT32, avg_pool2d_f32, 0) \
+    X(REDUCE, 0, INT8, reduce_s8, 0) \
+    X(REDUCE, 0, INT16, reduce_s16, 0) \
+    X(REDUCE, 0, FLOAT32, reduce_f32, 0) \
+    X(SOFTMAX, 0, INT8, softmax_s8, 0) \
+    X(SOFTMAX, 0, INT16, softmax_s16, 0) \
+    X(SOFTMAX, 0, FLOAT32, softmax_f32, 0) \
+    X(LAYER_NORM, 0, INT8, layer_norm_s8, 0) \
+    X(LAYER_NORM, 0, INT16, layer_norm_s16, 0) \
+    X(LAYER_NORM, 0, FLOAT32, layer_norm_f32, 0) \
+    X(ARG_MAX, 0, INT8, arg_max_s8, 0) \
+    X(ARG_MAX, 0, INT16, arg_max_s16, 0) \
+    X(ARG_MAX, 0, FLOAT32, arg_max_f32, 0) \
+    X(RESIZE, 0, INT8, resize_s8, 0) \
+    X(RESIZE, 0, INT16, resize_s16, 0) \
+    X(RESIZE, 0, FLOAT32, resize_f32, 0) \
+    X(CONCAT, 0, ANY, concat, 0) \
+    X(COPY, 0, ANY, copy, 0) \
+    X(PAD, 0, ANY, pad, 0) \
+    X(GATHER, 0, ANY, gather, 0) \
+    X(CAST, 0, ANY, cast, 0) \
+    X(DEQUANTIZE, 0, INT8, dequantize_s8, 0) \
+    X(DEQUANTIZE, 0, INT16, dequantize_s16, 0) \
+    X(DEQUANTIZE, 1, INT8, quantize_s8, 0) \
+    X(DEQUANTIZE, 1, INT16, quantize_s16, 0) \
+    X(REQUANTIZE, 0, ANY, requantize, 0) \
+    X(TREE_ENSEMBLE, 0, FLOAT32, tree_ensemble_f32, 0) \
+    X(RECURRENT, 0, INT16, recurrent_s16, 0) \
+    X(RECURRENT, 0, FLOAT32, recurrent_f32, 0) \
+    X(CONVERT, 0, ANY, convert, 0) \
+    X(DISTANCE, 0, FLOAT32, distance_f32, 0) \
+    X(PAIRWISE_COUPLING, 0, FLOAT32, pairwise_coupling_f32, 0) \
+    X(MATH, 0, FLOAT32, math_f32, 0) \
+    X(MATH, 0, INT32, math_s32, 0) \
+    X(MATH, 0, INT64, math_s64, 0) \
+    X(MATH, 0, UINT64, math_u64, 0) \
+    X(MATH, 0, FLOAT64, math_f64, 0) \
+    X(SCATTER, 0, INT8, scatter_s8, 0) \
+    X(SCATTER, 0, INT16, scatter_s16, 0) \
+    X(SCATTER, 0, FLOAT32, scatter_f32, 0) \
+    X(SCATTER, 0, INT32, scatter_s32, 0) \
+    X(SCATTER, 0, INT64, scatter_s64, 0) \
+    X(SCATTER, 0, UINT64, scatter_u64, 0) \
+    X(SCATTER, 0, FLOAT64, scatter_f64, 0) \
+    X(TOP_K, 0, INT8, top_k_s8, 0) \
+    X(TOP_K, 0, INT16, top_k_s16, 0) \
+    X(TOP_K, 0, FLOAT32, top_k_f32, 0) \
+    X(TOP_K, 0, INT32, top_k_s32, 0) \
+    X(TOP_K, 0, INT64, top_k_s64, 0) \
+    X(TOP_K, 0, UINT64, top_k_u64, 0) \
+    X(TOP_K, 0, FLOAT64, top_k_f64, 0) \
+    X(NON_ZERO, 0, ANY, non_zero, 0) \
+    X(NON_MAX_SUPPRESSION, 0, FLOAT32, non_max_suppression_f32, 0) \
+    X(CUSTOM, 0, ANY, custom, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles) X(crumbs) X(huffman)
 
-/* X(kind, name in the schema) of every kind. */
+/* X(kind, whether the variant, name) of every kind and variant. */
 #define EK_KINDS(X) \
-    X(CONV2D, "Conv2d") \
-    X(DEPTHWISE_CONV2D, "DepthwiseConv2d") \
-    X(CONV_TRANSPOSE2D, "ConvTranspose2d") \
-    X(FULLY_CONNECTED, "FullyConnected") \
-    X(MAT_MUL, "MatMul") \
-    X(ADD, "Add") \
-    X(MUL, "Mul") \
-    X(MIN_MAX, "MinMax") \
-    X(PRELU, "PRelu") \
-    X(LUT, "Lut") \
-    X(CHANNEL_LUT, "ChannelLut") \
-    X(BINARY, "Binary") \
-    X(UNARY, "Unary") \
-    X(COMPARE, "Compare") \
-    X(WHERE, "Where") \
-    X(MAX_POOL2D, "MaxPool2d") \
-    X(AVG_POOL2D, "AvgPool2d") \
-    X(REDUCE, "Reduce") \
-    X(SOFTMAX, "Softmax") \
-    X(LAYER_NORM, "LayerNorm") \
-    X(ARG_MAX, "ArgMax") \
-    X(RESIZE, "Resize") \
-    X(CONCAT, "Concat") \
-    X(COPY, "Copy") \
-    X(PAD, "Pad") \
-    X(GATHER, "Gather") \
-    X(CAST, "Cast") \
-    X(QUANTIZE, "Quantize") \
-    X(DEQUANTIZE, "Dequantize") \
-    X(REQUANTIZE, "Requantize") \
-    X(TREE_ENSEMBLE, "TreeEnsemble") \
-    X(RECURRENT, "Recurrent") \
-    X(CONVERT, "Convert") \
-    X(DISTANCE, "Distance") \
-    X(PAIRWISE_COUPLING, "PairwiseCoupling") \
-    X(MATH, "Math") \
-    X(SCATTER, "Scatter") \
-    X(TOP_K, "TopK") \
-    X(NON_ZERO, "NonZero") \
-    X(NON_MAX_SUPPRESSION, "NonMaxSuppression") \
-    X(CUSTOM, "Custom")
+    X(CONV2D, 0, "Conv2d") \
+    X(CONV2D, 1, "DepthwiseConv2d") \
+    X(CONV_TRANSPOSE2D, 0, "ConvTranspose2d") \
+    X(FULLY_CONNECTED, 0, "FullyConnected") \
+    X(MAT_MUL, 0, "MatMul") \
+    X(ADD, 0, "Add") \
+    X(MUL, 0, "Mul") \
+    X(MIN_MAX, 0, "MinMax") \
+    X(PRELU, 0, "PRelu") \
+    X(LUT, 0, "Lut") \
+    X(CHANNEL_LUT, 0, "ChannelLut") \
+    X(BINARY, 0, "Binary") \
+    X(UNARY, 0, "Unary") \
+    X(COMPARE, 0, "Compare") \
+    X(WHERE, 0, "Where") \
+    X(MAX_POOL2D, 0, "MaxPool2d") \
+    X(AVG_POOL2D, 0, "AvgPool2d") \
+    X(REDUCE, 0, "Reduce") \
+    X(SOFTMAX, 0, "Softmax") \
+    X(LAYER_NORM, 0, "LayerNorm") \
+    X(ARG_MAX, 0, "ArgMax") \
+    X(RESIZE, 0, "Resize") \
+    X(CONCAT, 0, "Concat") \
+    X(COPY, 0, "Copy") \
+    X(PAD, 0, "Pad") \
+    X(GATHER, 0, "Gather") \
+    X(CAST, 0, "Cast") \
+    X(DEQUANTIZE, 0, "Dequantize") \
+    X(DEQUANTIZE, 1, "Quantize") \
+    X(REQUANTIZE, 0, "Requantize") \
+    X(TREE_ENSEMBLE, 0, "TreeEnsemble") \
+    X(RECURRENT, 0, "Recurrent") \
+    X(CONVERT, 0, "Convert") \
+    X(DISTANCE, 0, "Distance") \
+    X(PAIRWISE_COUPLING, 0, "PairwiseCoupling") \
+    X(MATH, 0, "Math") \
+    X(SCATTER, 0, "Scatter") \
+    X(TOP_K, 0, "TopK") \
+    X(NON_ZERO, 0, "NonZero") \
+    X(NON_MAX_SUPPRESSION, 0, "NonMaxSuppression") \
+    X(CUSTOM, 0, "Custom")
 
 #endif

@@ -5,7 +5,7 @@
 #include "op.h"
 #include "weights/codec.h"
 
-/* A kind and an element type as one number. */
+/* A kind, or its variant, and an element type as one number. */
 #define EK_FORM_KEY(kind, dtype) ((uint16_t)((kind) | (dtype) << 8))
 
 /* A body of a kind: the element type that it computes in, or EK_DTYPE_ANY. `code` reads the kind's parameters. */

@@ -142,7 +142,7 @@ ek_status ek_read_op(const ek_model *m, uint32_t i, ek_op_record *op)
     const uint8_t *rest = read_head(m, i, op);
     if (!rest) return EK_ERR_CORRUPT;
     const operands o = find_operands(m, op);
-    const ek_fmt_tensor *typed = o.of[EK_TYPED_BY_OUTPUT(op->kind) ? OUTPUT_0 : INPUT_0];
+    const ek_fmt_tensor *typed = o.of[op->kind < EK_VARIANT ? INPUT_0 : OUTPUT_0];
     op->dtype = typed ? ek_type_of(m, typed)->dtype : EK_DTYPE_ANY;
     const ek_form *form = ek_form_of(m->registry, op->kind, op->dtype);
     if (!form) return op->dtype == EK_DTYPE_ANY ? EK_ERR_CORRUPT : EK_ERR_UNSUPPORTED;

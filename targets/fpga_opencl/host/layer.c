@@ -261,8 +261,8 @@ static bool set_kind(ek_layer *l, const ek_node *n, const ek_opencl_config *c, e
         const ek_fmt_conv2d *p = n->params;
         return set_conv(l, n, &p->geometry, &p->requant, false, c, why);
     }
-    case EK_OP_DEPTHWISE_CONV2D: {
-        const ek_fmt_depthwise_conv2d *p = n->params;
+    case EK_OP_CONV2D + EK_VARIANT: {
+        const ek_fmt_conv2d *p = n->params;
         return set_conv(l, n, &p->geometry, &p->requant, taps_of(&p->geometry) <= c->taps, c, why);
     }
     case EK_OP_FULLY_CONNECTED: return set_fully_connected(l, n, c, why);
@@ -277,8 +277,8 @@ static bool has_kind(const ek_node *n)
 {
     if (n->op->dtype != EK_DTYPE_INT8) return false;
     switch (n->op->kind) {
-    case EK_OP_CONV2D: return !((const ek_fmt_conv2d *)n->params)->codec.id;
-    case EK_OP_DEPTHWISE_CONV2D: return !((const ek_fmt_depthwise_conv2d *)n->params)->codec.id;
+    case EK_OP_CONV2D:
+    case EK_OP_CONV2D + EK_VARIANT: return !((const ek_fmt_conv2d *)n->params)->codec.id;
     case EK_OP_FULLY_CONNECTED: return !((const ek_fmt_fully_connected *)n->params)->codec.id;
     case EK_OP_ADD:
     case EK_OP_MAX_POOL2D:

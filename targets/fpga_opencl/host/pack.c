@@ -26,7 +26,7 @@ static source source_of(const ek_node *n)
         const ek_fmt_fully_connected *p = n->params;
         return (source){ ek_blob(n, p->weights), &p->requant, 1, 1, p->k, p->n, 1, 1, false };
     }
-    const ek_fmt_conv2d *p = n->params; /* the struct of depthwise is the same */
+    const ek_fmt_conv2d *p = n->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     return (source){ ek_blob(n, p->weights),
                      &p->requant,
@@ -36,7 +36,7 @@ static source source_of(const ek_node *n)
                      g->out_c,
                      g->groups,
                      g->dilation_w,
-                     n->op->kind == EK_OP_DEPTHWISE_CONV2D };
+                     n->op->kind == EK_OP_CONV2D + EK_VARIANT };
 }
 
 /* `tap` counts through kernel_h x kernel_w, `i` through the group's inputs; rows go on into the next tap. */

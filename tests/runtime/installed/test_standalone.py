@@ -11,6 +11,7 @@ import pytest
 
 from edgekit.runtime_c import SOURCE
 from edgekit.toolkit.device.build import parts_of
+from edgekit.toolkit.format import schema
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.runtime import Session
 
@@ -165,5 +166,6 @@ def test_a_compiler_alone(alone, answers, digits_edge, tmp_path):
     answers(program)
     (tmp_path / "names.c").write_text(NAMES)
     must("gcc", f"-I{alone}/include", tmp_path / "names.c", *objects.iterdir(), "-lm", "-o", names)
-    kinds = [op.kind.name for op in read(digits_edge.read_bytes(), digits_edge.name).ops]
+    model = read(digits_edge.read_bytes(), digits_edge.name)
+    kinds = [schema.NAMES[op.kind, op.is_variant(model.tensors)] for op in model.ops]
     assert must(names, digits_edge).decode().split() == kinds

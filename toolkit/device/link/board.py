@@ -226,7 +226,7 @@ class BoardSession:
         wanted = np.frombuffer(right, out.dtype)[element]
         record = self._model.ops[op]
         return (
-            f"{self._board.name}: operator {op} ({op_type(record.kind)} "
+            f"{self._board.name}: operator {op} ({op_type(self._model, record)} "
             f"'{self._model.op_names[op]}') is the first that is wrong on the board: element "
             f"{element} of its output, at {place} of {list(out.shape)}, is {wrong} there and "
             f"{wanted} here (sample {self._ran}). All operators before it are right: look at its "

@@ -49,7 +49,7 @@ def count_cycles(model: str | Path, target: str) -> Cycles:
         session = BoardSession(model, board)
         session.run_raw(random_inputs(found))
     ops = [
-        OpCycles(name, op_type(op.kind), n, macs(op.kind, op.params))
+        OpCycles(name, op_type(found, op), n, macs(op.kind, op.params))
         for name, op, n in zip(found.op_names, found.ops, session.cycles, strict=True)
     ]
     return Cycles(target, sum(session.cycles), ops)

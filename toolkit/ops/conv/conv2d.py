@@ -111,8 +111,7 @@ class Conv2d(WeightedOp):
         return flat[: o * kh * kw * c].reshape(o, kh, kw, c)
 
     def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]]:
-        kind = OpKind.DepthwiseConv2d if is_depthwise(node) else OpKind.Conv2d
-        return kind, geometry(node)
+        return OpKind.Conv2d, geometry(node)
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
         w, x, (kind, params) = file_weights(node), node.input(0), self.sizes(node)

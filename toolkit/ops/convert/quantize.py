@@ -43,7 +43,7 @@ class Quantize(OpDef):
         return [_quant(node.output).quantize(inputs[0])]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        return Lowered(OpKind.Quantize, _params(node.output), [node.input(0)])
+        return Lowered(OpKind.Dequantize, _params(node.output), [node.input(0)])
 
 
 class Dequantize(OpDef):

@@ -12,7 +12,7 @@ static inline uint32_t taps_of(const ek_fmt_conv_geometry *g)
 
 static ek_status depthwise_conv2d_check(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     if (!ek_check_geometry(node, g, EK_ELEMENT_DTYPE) || !ek_check_depthwise(g)) return EK_ERR_CORRUPT;
     const ek_status tail = EK_CHECK_TAIL(node, p, g->out_c, g->out_c);
@@ -23,7 +23,7 @@ static ek_status depthwise_conv2d_check(const ek_node *node)
 
 static inline ek_table depthwise_conv2d_table(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     return EK_TABLE(p, p->geometry.out_c, p->geometry.out_c);
 }
 
@@ -42,14 +42,14 @@ typedef struct channels {
 
 static inline channels all_channels(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     return (channels){ 0, p->geometry.out_c };
 }
 
 /* The kernel's part of a line: kernel rows [first, end), of weights [taps][channels], with tables of all channels. */
 static ek_depthwise part_of(const ek_node *node, const void *weights, size_t first, size_t end, channels of)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     return (ek_depthwise){ .weights = (const ek_weight *)weights + first * g->kernel_w * OR_ALL(of, g).n,
                            EK_TAIL(node, p, g->out_c, g->out_c),
@@ -91,7 +91,7 @@ static size_t depthwise_conv2d_packed_plain(const ek_fmt_conv_geometry *g, const
 
 static inline void depthwise_conv2d_pack_plain(const ek_node *node, void *packed)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_depthwise all =
         part_of(node, ek_weights_of(node, p->weights), 0, p->geometry.kernel_h, all_channels(node));
     ek_depthwise_pack(node->kernels, packed, &all);
@@ -99,7 +99,7 @@ static inline void depthwise_conv2d_pack_plain(const ek_node *node, void *packed
 
 static void run_packed(const ek_node *node, channels of)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const size_t c = g->out_c, in_image = (size_t)g->in_h * g->in_w * c * sizeof(ek_element);
     ek_depthwise all = part_of(node, node->packed, 0, g->kernel_h, of);
@@ -124,7 +124,7 @@ static inline void run_some(const ek_node *node, channels of)
         run_packed(node, of);
         return;
     }
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const size_t c = g->out_c, in_image = (size_t)g->in_h * g->in_w * c * sizeof(ek_element);
     const ek_weight *weights = ek_weights_of(node, p->weights);
@@ -173,7 +173,7 @@ static uint64_t depthwise_room(const ek_fmt_conv_geometry *g, const ek_kernels *
 /* Channels that are decoded together, in so many bytes. */
 static uint32_t block_of(const ek_node *node, uint32_t room)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
 #ifndef EK_NO_STREAMS
     const ek_codec *codec = ek_codec_of(node, p->codec.id);
@@ -193,7 +193,7 @@ static uint32_t block_of(const ek_node *node, uint32_t room)
 static uint64_t depthwise_conv2d_scratch(const ek_node *node)
 {
     const ek_kernels *kernels = node->kernels;
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     const uint64_t plain = depthwise_conv2d_plain_scratch(g, kernels);
     if (!ek_is_coded(&p->codec)) return plain;
@@ -203,14 +203,14 @@ static uint64_t depthwise_conv2d_scratch(const ek_node *node)
 
 static uint64_t depthwise_conv2d_packed_bytes(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const uint64_t plain = depthwise_conv2d_packed_plain(&p->geometry, node->kernels);
     return ek_is_coded(&p->codec) ? ek_coded_kept(node, plain, decoded_bytes(&p->geometry)) : plain;
 }
 
 static ek_coded depthwise_weights_of(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     return ek_coded_of(node, p->weights, &p->codec, taps_of(&p->geometry));
 }
 
@@ -229,7 +229,7 @@ static void decode(int8_t *plain, ek_coded *w, channels of, uint32_t all)
 
 static void pack_from(const ek_node *node, void *packed, int8_t *plain, ek_coded *w, channels of)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     decode(plain, w, of, p->geometry.out_c);
     if (!ek_depthwise_wants_packed(node->kernels)) return;
     ek_depthwise part = part_of(node, plain, 0, p->geometry.kernel_h, of);
@@ -240,14 +240,14 @@ static void pack_from(const ek_node *node, void *packed, int8_t *plain, ek_coded
 /* To decode them before they are packed. */
 static inline uint64_t depthwise_conv2d_pack_room(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const bool decodes = ek_is_coded(&p->codec) && ek_depthwise_wants_packed(node->kernels);
     return decodes ? decoded_bytes(&p->geometry) : 0;
 }
 
 static inline void depthwise_conv2d_pack(const ek_node *node, void *packed)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     if (!ek_is_coded(&p->codec)) {
         depthwise_conv2d_pack_plain(node, packed);
         return;
@@ -259,7 +259,7 @@ static inline void depthwise_conv2d_pack(const ek_node *node, void *packed)
 
 static void run_blocks(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     const ek_fmt_conv_geometry *g = &p->geometry;
     ek_coded w = depthwise_weights_of(node);
     uint8_t *const plain = (uint8_t *)node->scratch + ek_align16(depthwise_conv2d_plain_scratch(g, node->kernels));
@@ -281,7 +281,7 @@ static void run_blocks(const ek_node *node)
 
 static ek_status depthwise_conv2d_run(const ek_node *node)
 {
-    const ek_fmt_depthwise_conv2d *p = node->params;
+    const ek_fmt_conv2d *p = node->params;
     if (!ek_is_coded(&p->codec)) return depthwise_conv2d_run_plain(node);
     if (!node->packed) {
         run_blocks(node);
@@ -294,7 +294,7 @@ static ek_status depthwise_conv2d_run(const ek_node *node)
 #else
 static inline const ek_fmt_conv_geometry *depthwise_conv2d_geometry_of(const ek_node *node)
 {
-    return &((const ek_fmt_depthwise_conv2d *)node->params)->geometry;
+    return &((const ek_fmt_conv2d *)node->params)->geometry;
 }
 
 static uint64_t depthwise_conv2d_scratch(const ek_node *node)
@@ -322,5 +322,5 @@ const ek_op EK_CODED_OP(depthwise_conv2d) = {
     .pack = EK_OP_PACK(depthwise_conv2d_pack_plain),
     .run = depthwise_conv2d_run_plain,
 #endif
-    EK_OP_CONSTANTS(ek_fmt_depthwise_conv2d, depthwise_conv2d_table),
+    EK_OP_CONSTANTS(ek_fmt_conv2d, depthwise_conv2d_table),
 };

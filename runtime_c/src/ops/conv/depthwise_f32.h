@@ -37,8 +37,8 @@ static inline uint64_t ek_depthwise_spare(const ek_fmt_conv_geometry *g)
     return 0;
 }
 
-static inline void ek_depthwise_leave_out(ek_depthwise *part, const ek_weight *weights,
-                                          const ek_fmt_depthwise_conv2d *p, int32_t *spare, size_t first, size_t end)
+static inline void ek_depthwise_leave_out(ek_depthwise *part, const ek_weight *weights, const ek_fmt_conv2d *p,
+                                          int32_t *spare, size_t first, size_t end)
 {
     (void)part, (void)weights, (void)p, (void)spare, (void)first, (void)end;
 }

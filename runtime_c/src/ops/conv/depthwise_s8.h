@@ -56,7 +56,7 @@ static inline void ek_add_padding(int32_t *bias, const int8_t *weights, size_t f
 }
 
 /* Corrects for the taps [0, first) and [end, all) in the padding, which the kernel is not going to see. */
-static inline void ek_depthwise_leave_out(ek_depthwise *part, const int8_t *weights, const ek_fmt_depthwise_conv2d *p,
+static inline void ek_depthwise_leave_out(ek_depthwise *part, const int8_t *weights, const ek_fmt_conv2d *p,
                                           int32_t *spare, size_t first, size_t end)
 {
     const size_t c = part->c, all = (size_t)p->geometry.kernel_h * p->geometry.kernel_w;

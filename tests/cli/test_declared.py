@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from edgekit import UserError
 from edgekit.toolkit.cli.declared import declared, in_groups
+from edgekit.toolkit.cli.options import image_options
 from edgekit.toolkit.cli.quantize import quantize
 from edgekit.toolkit.quantize.option import check_options, group, option, options_of, recorded
 from edgekit.toolkit.quantize.request import NumericOptions, QuantizeOptions
@@ -73,7 +74,7 @@ def test_options_are_recorded_where_that_was_declared():
 def test_every_option_of_quantize_is_declared_once():
     said = {each.name for each, _ in options_of(QuantizeRequest)}
     assert said >= {f.name for f in fields(QuantizeRequest)} - ELSEWHERE
-    others = {"preprocess", "scale", "mean", "std", "resize", "layout", "bgr"}
+    others = {p.name for p in click.command()(image_options(lambda **_: None)).params}
     assert {p.name for p in quantize.params} == said | others | {"model", "operators", "as_json"}
 
 

@@ -6,9 +6,9 @@ where that is not free. ONNX names, shapes and element types stay what Python's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,45 +29,30 @@ CHANNELS_LAST, CHANNELS_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 _COLOURS = (1, 3, 4)
 
 
+def _of_ports(what: str, choices: Collection[str], default: str) -> dict[str, Any]:
+    kind = "Dimension order" if choices is LAYOUTS else "Element type"
+    text = f"{kind} of {what} on the device. Repeatable. [default: {default}]"
+    return option(text, choices=choices, value="of ports")
+
+
+_AS_IN_ONNX = "that of the ONNX model"
+
+
 @dataclass(frozen=True)
 class HandOver:
     """By the name of an input or output, or "" for all that the choice fits."""
 
     input_layout: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=option(
-            "Dimension order of images that the device hands over; repeatable. [default: that of "
-            "the ONNX model]",
-            choices=LAYOUTS,
-            value="of ports",
-        ),
+        default_factory=dict, metadata=_of_ports("input images", LAYOUTS, _AS_IN_ONNX)
     )
     input_type: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=option(
-            "Element type that the device hands over; repeatable, by name of the input. [default: "
-            "as the first or last layers compute]",
-            choices=TYPES,
-            value="of ports",
-        ),
+        default_factory=dict, metadata=_of_ports("inputs", TYPES, "as the first layers compute")
     )
     output_layout: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=option(
-            "Dimension order of images that the device is given; repeatable. [default: that of "
-            "the ONNX model]",
-            choices=LAYOUTS,
-            value="of ports",
-        ),
+        default_factory=dict, metadata=_of_ports("output images", LAYOUTS, _AS_IN_ONNX)
     )
     output_type: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=option(
-            "Element type that the device is given; repeatable, by name of the output. [default: "
-            "as the first or last layers compute]",
-            choices=TYPES,
-            value="of ports",
-        ),
+        default_factory=dict, metadata=_of_ports("outputs", TYPES, "as the last layers compute")
     )
 
     @property

@@ -36,7 +36,9 @@ class Source:
     )
     output: str | Path | None = field(
         default=None,
-        metadata=option("Default: MODEL.edge.", value="path", names=("-o", "--output")),
+        metadata=option(
+            "Output file. [default: MODEL.edge]", value="path", names=("-o", "--output")
+        ),
     )
     shapes: Shapes | None = field(
         default=None,
@@ -94,8 +96,8 @@ class QuantizeRequest(NumericOptions, Source):
     targets: Sequence[str] = field(
         default=(),
         metadata=option(
-            "Device that the file is for, by name or chip (`edgekit targets`); may be repeated. "
-            "Size limits apply on each. [default: the generic file]",
+            "Device that the file is for, by name or chip (`edgekit targets`). Repeatable. Size "
+            "limits apply on each. [default: the generic file]",
             value="texts",
             names=("--target",),
             metavar="TARGET",
@@ -163,7 +165,7 @@ class QuantizeRequest(NumericOptions, Source):
     sequence: int | None = field(
         default=None,
         metadata=option(
-            "Of a model with state: samples per sequence; the state starts at zeros in each. "
+            "Models with state: samples per sequence; the state starts at zeros in each. "
             "[default: all samples are one sequence]",
             least=1,
             metavar="FRAMES",
@@ -173,7 +175,7 @@ class QuantizeRequest(NumericOptions, Source):
         default=(),
         metadata=option(
             "Make a model of whole sequences run frame by frame: AXIS is the time axis of all "
-            "inputs, or of input NAME; may be repeated. The file keeps what it needs of the past.",
+            "inputs, or of input NAME. Repeatable. The file keeps what it needs of the past.",
             value="axes",
             metavar="[NAME=]AXIS",
         ),

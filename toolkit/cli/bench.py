@@ -26,9 +26,11 @@ from .output import findings, kib, people, print_json, table
 @click.option(
     "--explore",
     is_flag=True,
-    help="Accelerators: estimate every size of theirs for --board, without running the model.",
+    help="Accelerators: estimate all sizes for --board, without running the model.",
 )
-@click.option("--board", metavar="BOARD", help="Board to --explore; a wrong name lists all.")
+@click.option(
+    "--board", metavar="BOARD", help="Board for --explore; an unknown name lists all boards."
+)
 @settings_option
 @op_option
 @json_option
@@ -45,8 +47,8 @@ def bench(
     """Run MODEL.edge on the target's emulator; count instructions, RAM and flash.
 
     Instruction counts are exact and reproducible; they are not cycles. For an accelerator, shows
-    where operators run and which tensors are transferred. With serial:PATH[@BAUD], shows cycles
-    of a board.
+    where operators run and which tensors are transferred. With serial:PATH[@BAUD], counts cycles
+    on a board.
     """
     if explore or board:
         _explore(model, target, board, explore and not (cpu or kernels or settings), as_json)

@@ -28,25 +28,23 @@ from .output import findings, kib, people, print_json, table, tell_kept
 @click.option(
     "--layout",
     type=click.Choice(list(LAYOUTS)),
-    help="Write a library of C files for this build system, without flags per file. "
-    "[default: a CMake project for the target]",
+    help="Write a library of C sources for this build system instead of a CMake project.",
 )
 @click.option("--sources", is_flag=True, help="Write C sources instead of a compiled archive.")
 @click.option(
     "--name",
-    help="Prefix of the model's C symbols and files; of several models, that of their library. "
-    "[default: MODEL; of several: models]",
+    help="Name of the C symbols and files; with several models, of their library. [default: MODEL; "
+    "several: models]",
 )
 @click.option(
     "--arena",
     type=click.Choice(ARENAS),
     default=ARENAS[0],
     show_default=True,
-    help="Several models: one arena of the largest, for models that run one after another, or one "
-    "of each.",
+    help="Several models: one arena for all, which then run one after another, or one for each.",
 )
 @click.option(
-    "--force", is_flag=True, help="Overwrite files that were edited since the last build."
+    "--force", is_flag=True, help="Overwrite files that you edited since the last build, or added."
 )
 @settings_option
 @op_option
@@ -63,7 +61,7 @@ def build(
     settings: dict[str, str],
     as_json: bool,
 ) -> None:
-    """Generate a firmware project: each MODEL.edge and the runtime with the operators they use."""
+    """Generate a firmware project: the models, and the runtime with the operators they use."""
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:

@@ -19,7 +19,9 @@ from .output import kib, people, print_json
 
 @click.command(short_help="Convert an ONNX model without quantizing it.")
 @model_argument
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL.edge.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Output file. [default: MODEL.edge]"
+)
 @size_options
 @declared(QuantizeRequest, "constants")
 @click.option("--float16", is_flag=True, help="Store tensors and weights in float16.")

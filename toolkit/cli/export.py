@@ -14,10 +14,12 @@ from .output import kib, people, print_json
 
 @click.command(short_help="Export a file as a quantized ONNX model (QDQ).")
 @click.argument("edge", metavar="MODEL.edge", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: MODEL-qdq.onnx.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Output file. [default: MODEL-qdq.onnx]"
+)
 @json_option
 def export(edge: Path, output: Path | None, as_json: bool) -> None:
-    """Export the integer network of MODEL.edge as a QDQ ONNX model (opset 21)."""
+    """Export MODEL.edge as an ONNX model with QuantizeLinear and DequantizeLinear."""
     done = export_file(edge, output)
     if as_json:
         print_json(asdict(done))

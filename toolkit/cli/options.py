@@ -190,8 +190,8 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
             "--resize",
             type=SizeOption(),
             default=None,
-            help="Images: resize to HxW, of which the middle is cut out. [default: the input's "
-            "size]",
+            help="Images: resize to HxW; if that is larger than the input, its middle is cut out. "
+            "[default: the input's size]",
         ),
         click.option(
             "--fit",

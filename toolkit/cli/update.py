@@ -12,40 +12,44 @@ from ..update import applied, header, made
 from .options import edge_argument, json_option
 from .output import people, print_json
 
-_output = click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+_output = click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Output file."
+)
 
 
-@click.command(short_help="Code a file for transport.")
+@click.command(short_help="Compress a file for transport.")
 @edge_argument
 @_output
 @json_option
 def pack(model: Path, output: Path, as_json: bool) -> None:
-    """Code MODEL.edge for transport; `edgekit unpack`, or ek_update on a device, decodes it."""
+    """Compress MODEL.edge for transport; `unpack` or, on a device, ek_update restores it."""
     check_writable(output, [model])
     _write(output, made(_edge(model)), as_json)
 
 
-@click.command(short_help="Make an update of one file to another.")
+@click.command(short_help="Write an update from one file to another.")
 @click.argument("old", type=click.Path(path_type=Path), metavar="OLD.edge")
 @click.argument("new", type=click.Path(path_type=Path), metavar="NEW.edge")
 @_output
 @json_option
 def diff(old: Path, new: Path, output: Path, as_json: bool) -> None:
-    """Write what makes NEW.edge of OLD.edge, for devices that have OLD.edge in flash."""
+    """Write the update from OLD.edge to NEW.edge, for devices that have OLD.edge in flash."""
     check_writable(output, [old, new])
     before = _edge(old)
     _write(output, made(_edge(new), before), as_json)
 
 
-@click.command(short_help="Make the file that a pack or an update holds.")
+@click.command(short_help="Restore the file of a pack or an update.")
 @click.argument("update", type=click.Path(path_type=Path), metavar="UPDATE")
 @_output
-@click.option("--old", type=click.Path(path_type=Path), help="The file that a diff was made for.")
+@click.option(
+    "--old", type=click.Path(path_type=Path), help="The file that the update starts from."
+)
 @json_option
 def unpack(update: Path, output: Path, old: Path | None, as_json: bool) -> None:
-    """Write the .edge file that UPDATE makes, of edgekit pack or, with --old, of edgekit diff.
+    """Restore the .edge file of `edgekit pack` or, with --old, of `edgekit diff`.
 
-    It runs the decoder of devices; nothing is written unless the SHA-256 is right.
+    Runs the decoder of devices; writes nothing unless the SHA-256 is right.
     """
     check_writable(output, [update, *([old] if old else [])])
     content = read_file(update, "a file of edgekit pack or edgekit diff")

@@ -46,7 +46,14 @@ def numbers(text: str) -> tuple[float, ...]:
     return tuple(float(v) for v in text.split(","))
 
 
-class OfTensor(click.ParamType[tuple[str, T]]):
+class Written(click.ParamType[T]):
+    """A value whose form is shown as its `name` has it; click would show it in upper case."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return self.name
+
+
+class OfTensor(Written[tuple[str, T]]):
     """NAME=VALUE of a tensor of that name; `form` is an example."""
 
     form: str
@@ -108,7 +115,7 @@ class ConstantOption(OfTensor[tuple[float, ...]]):
         return numbers(text)
 
 
-class NumbersOption(click.ParamType[tuple[float, ...]]):
+class NumbersOption(Written[tuple[float, ...]]):
     """0.5 or 0.485,0.456,0.406"""
 
     name = "N[,N...]"
@@ -123,7 +130,7 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
             self.fail(f"'{value}': {text}", param, ctx)
 
 
-class PreprocessOption(click.ParamType[ImageOptions | FrontEnd]):
+class PreprocessOption(Written[ImageOptions | FrontEnd]):
     """A preset of pictures, or one of sounds with parameters."""
 
     name = "|".join((*PRESETS, *SOUND_PRESETS)) + "[:KEY=VALUE,...]"
@@ -139,7 +146,7 @@ class PreprocessOption(click.ParamType[ImageOptions | FrontEnd]):
         self.fail(f"no preset '{value.partition(':')[0]}'; there are: {known}", param, ctx)
 
 
-class FitOption(click.ParamType[tuple[Any, int]]):
+class FitOption(Written[tuple[Any, int]]):
     """squash, crop, letterbox or letterbox:114"""
 
     name = "squash|crop|letterbox[:FILL]"
@@ -155,7 +162,7 @@ class FitOption(click.ParamType[tuple[Any, int]]):
         return how, int(fill or 0)
 
 
-class SizeOption(click.ParamType[tuple[int, int]]):
+class SizeOption(Written[tuple[int, int]]):
     """HxW"""
 
     name = "HxW"
@@ -169,7 +176,7 @@ class SizeOption(click.ParamType[tuple[int, int]]):
         return int(parts[0]), int(parts[1])
 
 
-class BytesOption(click.ParamType[int]):
+class BytesOption(Written[int]):
     """60000, 64K, 1.5M or 2G"""
 
     name = "BYTES"
@@ -188,7 +195,7 @@ class BytesOption(click.ParamType[int]):
         return count
 
 
-class UnitOption(click.ParamType[float]):
+class UnitOption(Written[float]):
     """A number that may carry its unit: 0.5%, 30dB."""
 
     def __init__(self, unit: str, low: float, high: float) -> None:
@@ -208,7 +215,7 @@ class UnitOption(click.ParamType[float]):
         return number
 
 
-class DropOption(click.ParamType[float | str]):
+class DropOption(Written[float | str]):
     """0.5% or, in the metric's own unit, 0.5."""
 
     name = "N[%]"

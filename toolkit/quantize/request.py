@@ -48,8 +48,9 @@ class NumericOptions:
     effort: str = field(
         default="default",
         metadata=option(
-            "fast: min-max ranges and the nearest weights, judged on at most 32 samples, layers "
-            "not explained. best: four times as many ranges tried, and adaround as well as gptq.",
+            "Search effort. fast: min-max ranges and the nearest weights, judged on at most 32 "
+            "samples, layers not explained. best: four times as many ranges tried, and adaround "
+            "as well as gptq.",
             choices=EFFORTS,
             recorded="changed",
         ),

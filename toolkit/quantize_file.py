@@ -44,7 +44,7 @@ from .quantize.option import recorded
 from .quantize.quality import OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize.rates.search import Rates
-from .quantize_packing import at_rates, layers_stored, packer
+from .quantize_packing import at_rates, kept_scales, layers_stored, packer
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
 from .report import report_page
@@ -100,7 +100,8 @@ class _Run:
         """Nothing is begun that cannot be written."""
         request = self.request
         check_frames(request.stream, request.frames)
-        read_too = [p for p in (request.calib, request.evaluation) if isinstance(p, str | Path)]
+        given = request.calib, request.evaluation, request.like
+        read_too = [p for p in given if isinstance(p, str | Path)]
         if self.judging is not None and self.judging.metric.file is not None:
             read_too.append(self.judging.metric.file)
         self.path = output_path(request.model, request.output, *read_too)
@@ -142,11 +143,13 @@ class _Run:
 
     def quantize(self) -> None:
         request = self.request
+        like, said = kept_scales(request.like)
         self.done = quantize_model(
-            self.graph, self.samples, progress=request.progress, **request.numeric
+            self.graph, self.samples, progress=request.progress, like=like, **request.numeric
         )
         options: dict[str, Any] = {
             **recorded(request),
+            **said,
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
             **plain_constants(request.constants),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from .build import Kept, build_file
@@ -16,7 +18,9 @@ from .compress import (
     store_weights,
     stored_layers,
 )
+from .files import read_edge
 from .format.model import Provenance
+from .format.reader import read
 from .format.strip import strip
 from .hand_over import handed_over
 from .ir import Graph
@@ -26,12 +30,21 @@ from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
 from .quantize import Quantized as QuantizedModel
 from .quantize.equalization.cross_layer import to_text
+from .quantize.like import Like
 from .quantize.mixed_precision.evaluator import Drop, Pack
 from .quantize.rates.search import Rates, RateSearch
 from .quantize_request import QuantizeRequest
 
 ROOM = 0.995
 """Of a limit on instructions, what is filled with decoding by figures of other weights."""
+
+
+def kept_scales(path: str | Path | None) -> tuple[Like | None, dict[str, Any]]:
+    """What a quantization keeps of the older file at `path`, and what provenance says of it."""
+    if path is None:
+        return None, {}
+    data = read_edge(path)
+    return Like.of(read(data), str(path)), {"like": sha256(data).hexdigest()}
 
 
 def packer(

@@ -90,6 +90,15 @@ class QuantizeRequest(NumericOptions, Source):
             recorded="always",
         ),
     )
+    like: str | Path | None = field(
+        default=None,
+        metadata=option(
+            "An older .edge file of the model, before it was trained on: keep its scales, and the "
+            "integers that still serve, so that `edgekit diff` from it is small.",
+            value="path",
+            metavar="OLD.edge",
+        ),
+    )
     report: str | Path | None = field(
         default=None, metadata=option("Write an HTML report.", value="path")
     )

@@ -21,11 +21,10 @@ import tempfile
 from pathlib import Path
 
 import accuracy
-import numpy as np
 from collection import MODELS, eval_lib
 
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.format.schema import OpKind, WeightCodec
+from edgekit.toolkit.format.schema import OpKind
 from edgekit.toolkit.weight_codecs import stored_int8
 
 try:
@@ -56,13 +55,8 @@ def weights_of(path):
     """The int8 weights of each layer, flat."""
     file = read(path.read_bytes())
     for op in file.ops:
-        if op.kind in WEIGHTED and op.codec != WeightCodec.Plain:
+        if op.kind in WEIGHTED:
             yield stored_int8(op.kind, op.params, file.blob)
-        elif op.kind in WEIGHTED:
-            p = {k.removeprefix("geometry."): int(v) for k, v in op.params.items()}
-            size = p["k"] * p["n"] if "k" in p else 0
-            size = size or p["kernel_h"] * p["kernel_w"] * p["in_c"] // p["groups"] * p["out_c"]
-            yield np.frombuffer(file.blob, np.int8, size, p["weights"])
 
 
 def by_vela(path):

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import edgekit
 from edgekit.runtime_c import SOURCE
 from edgekit.toolkit.cli import main
+from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.runtime.updates import apply
 from edgekit.toolkit.update import applied, header, made
 
@@ -159,31 +160,65 @@ def trained(images, labels, epochs):
         yield a.astype(np.float32), b.astype(np.float32)
 
 
-def test_a_delta_of_one_more_epoch_is_at_most_40_percent(digits, tmp_path):
+@pytest.fixture(scope="module")
+def delta(digits, tmp_path_factory):
+    """A folder with net.onnx, trained for one more epoch than old.edge, and both files' bytes."""
+    folder = tmp_path_factory.mktemp("delta")
     data = np.load(digits / "eval.npz")
     images, labels = data["image"].reshape(-1, 64), data["label"]
     images = (images - images.mean()) / images.std()
     files = []
-    for weights in list(trained(images, labels, 21))[-2:]:
+    for name, weights in zip(("old", "new"), list(trained(images, labels, 21))[-2:], strict=True):
         nodes = [
             helper.make_node("MatMul", ["x", "a"], ["h"]),
             helper.make_node("Relu", ["h"], ["r"]),
             helper.make_node("MatMul", ["r", "b"], ["y"]),
         ]
         io = [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, n])
-            for name, n in (("x", 64), ("y", 10))
+            helper.make_tensor_value_info(tensor, TensorProto.FLOAT, [1, n])
+            for tensor, n in (("x", 64), ("y", 10))
         ]
         constants = [numpy_helper.from_array(w, n) for w, n in zip(weights, "ab", strict=True)]
         graph = helper.make_graph(nodes, "g", io[:1], io[1:], constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        onnx.save(model, tmp_path / "net.onnx")
-        np.savez(tmp_path / "calib.npz", x=images[:64].astype(np.float32))
-        out = tmp_path / "net.edge"
-        edgekit.quantize(tmp_path / "net.onnx", tmp_path / "calib.npz", out, observer="minmax")
+        onnx.save(model, folder / "net.onnx")
+        np.savez(folder / "calib.npz", x=images[:64].astype(np.float32))
+        out = folder / f"{name}.edge"
+        edgekit.quantize(folder / "net.onnx", folder / "calib.npz", out, observer="minmax")
         files.append(out.read_bytes())
-    old, new = files
+    return folder, *files
+
+
+def test_a_delta_of_one_more_epoch_is_at_most_40_percent(delta):
+    _, old, new = delta
     assert old != new
     update = made(new, old)
     assert applied(update, old, "update") == new
     assert len(update) <= 0.4 * len(new)
+
+
+def test_scales_that_are_kept_make_the_delta_smaller_at_the_same_accuracy(delta):
+    """Channels, ranges and scales are those of the old file; integers move where that pays."""
+    folder, old, new = delta
+    options = {"like": folder / "old.edge", "observer": "minmax"}
+    done = edgekit.quantize(folder / "net.onnx", folder / "calib.npz", folder / "l.edge", **options)
+    kept = (folder / "l.edge").read_bytes()
+    update, anew = made(kept, old), made(new, old)
+    assert applied(update, old, "update") == kept
+    assert len(update) < 0.8 * len(anew)
+    was, now = read(old), read(kept)
+    assert [(t.scale, t.zero_point) for t in was.tensors] == [
+        (t.scale, t.zero_point) for t in now.tensors
+    ]
+    assert done.sqnr_db > 30
+    assert now.provenance.settings["like"] == sha256(old).hexdigest()
+
+
+def test_only_a_file_with_names_has_scales_to_keep(delta, capsys):
+    folder, _, _ = delta
+    net, calib, out = folder / "net.onnx", folder / "calib.npz", folder / "bare.edge"
+    edgekit.quantize(net, calib, out, observer="minmax", strip=True)
+    command = ["quantize", net, "--calib", calib, "-o", folder / "x.edge", "--like", out]
+    assert main(list(map(str, command))) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "bare.edge has no operator names" in said and "without --strip" in said

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import UserError
 from ..ir import Array, Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
@@ -14,6 +13,7 @@ from ..progress import Progress
 from .equalization.bias_absorption import absorbed, find_shifts
 from .equalization.cross_layer import equalized, find_exponents
 from .float_source import FloatSource
+from .like import Like
 from .quality import Quality
 from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
@@ -56,9 +56,8 @@ def quantize_model(
     that do not fit, CalibrationError for values that are not finite.
     """
     request = QuantizeOptions(observer=observer, **options)
-    calibration, outliers = without_outliers(
-        graph, samples, calibrate(graph, samples, progress, request.kept), progress
-    )
+    every = calibrate(graph, samples, progress, request.kept)
+    calibration, outliers = without_outliers(graph, samples, every, progress)
     return replace(_run(request, graph, calibration, progress), outliers=outliers)
 
 
@@ -77,14 +76,13 @@ def _run(
     request: QuantizeOptions, graph: Graph, calibration: Calibration, progress: Progress | None
 ) -> Quantized:
     run = _Quantization(request, graph, calibration, progress)
-    for step in STEPS:
+    for step in STEPS if request.like is None else STEPS_LIKE:
         step(run)
     return run.result()
 
 
 class _Quantization:
-    """The best found so far; each step but `round_weights` keeps what it tries only if the outputs
-    gain."""
+    """The best found so far; each step but `round_weights` keeps only what the outputs gain by."""
 
     def __init__(
         self,
@@ -95,16 +93,12 @@ class _Quantization:
     ) -> None:
         self.request, self.given, self.progress = request, calibration, progress
         self.kept = arrives_quantized(graph)  # weights and the ranges of marked tensors
-        if self.kept and request.form.bits < 8:
-            raise UserError(
-                f"the model is quantized already, and its weights are not rounded again to "
-                f"{request.weights}; leave out weights={request.weights}, or give the float model"
-            )
+        if self.kept:
+            request.check_given()
         self.source = FloatSource.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
         self.options = Options(means=calibration.means())
-        self.plan = self.source.plan(self.options)
-        self.trials = CandidateEvaluator(calibration)
+        self.plan, self.trials = self.source.plan(self.options), CandidateEvaluator(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
         self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []
@@ -112,6 +106,14 @@ class _Quantization:
         self._search: RangeSearch | None = None
         self.has_room = False
         self._judged: object = None
+
+    def keep_scales(self) -> None:
+        """Channels scaled, ranges and scales of weights as in the file that it is to be like."""
+        like = self.request.like or Like()
+        self.source = like.source(self.source, self._inputs(), self.progress)
+        self.ranges = like.over(self.source.calibration, self.request.first_observer)
+        self.plan = self.source.plan(replace(self.options, kept=like.layers))
+        self.options, self.score = self.plan.options, self.trials.score(self.plan, self.ranges)
 
     def fix_ranges(self) -> None:
         """Those of one observer for all, if one is asked for."""
@@ -394,4 +396,5 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.round_weights,
     _Quantization.prefer_plain,
 )
-"""The order of a quantization."""
+STEPS_LIKE = _Quantization.keep_scales, *STEPS[-3:-1]
+"""The order of a quantization, and of one that keeps the scales of an older file."""

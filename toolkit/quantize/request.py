@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ..errors import UserError
 from ..numerics import W8A8
+from .like import Like
 from .option import check_options, option
 from .ranges.calibration import KEPT_SAMPLES
 from .scheme.options import EFFORTS, METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
@@ -75,9 +77,20 @@ class QuantizeOptions(NumericOptions):
     `plain`: for a configuration that is mostly int16. Channels are not scaled, which int16 does not
     need, and `auto` keeps the nearest weights of 8 bits, for those that are rounded make up for
     errors of int8 too. With weights of 4 bits all are rounded.
+
+    `like`: ranges and scales are those of an older file, and integers as far as they serve.
     """
 
     plain: bool = False
+    like: Like | None = None
+
+    def check_given(self) -> None:
+        """Raises UserError where weights that the model brings would have to be rounded again."""
+        if self.form.bits < 8:
+            raise UserError(
+                f"the model is quantized already, and its weights are not rounded again to "
+                f"{self.weights}; leave out weights={self.weights}, or give the float model"
+            )
 
     @property
     def form(self) -> WeightFormat:

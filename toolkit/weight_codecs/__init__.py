@@ -32,13 +32,15 @@ def encode(w: NDArray[np.int8], storage: Storage, *, depthwise: bool = False) ->
 
 
 def stored_int8(kind: OpKind, params: Mapping[str, int | float], blob: bytes) -> NDArray[np.int8]:
-    """The weights of an operator as the blob holds them without a codec, flat."""
+    """The weights of an operator as a blob holds them without a codec, flat."""
     p = {k.rpartition(".")[2]: int(v) for k, v in params.items()}
     if kind == OpKind.FullyConnected:
         n, k = p["n"], p["k"]
     else:
         n, k = p["out_c"], p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
     depthwise = is_variant(kind, params, DType.Int8)
+    if p["id"] == WeightCodec.Plain:
+        return np.frombuffer(blob, np.int8, n * k, p["weights"])
     codec = CODECS[WeightCodec(p["id"]).name]
     w = codec.decode(blob, p["weights"], p["auxiliary"], p["group"], (n, k), depthwise)
     return np.ascontiguousarray(w.T if depthwise else w).ravel()

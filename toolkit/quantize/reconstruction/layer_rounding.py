@@ -51,6 +51,10 @@ KEEP = 0.1
 all directions of the inputs weigh."""
 FACTORS = (1.0, 0.85, 1.15)
 """On the scales of narrow weights: each is tried, and the best kept for each channel."""
+MOVE_PRICE = 0.3
+"""Of an integer other than an older file's, as PRICE of rate_distortion.py."""
+MOST_LOST = 2.0
+"""Times the error of rows that are rounded anew, at which those near an older file's are taken."""
 TRIED = 64
 """Rows of a group that tell, at most, what is carried from some samples to others."""
 WIDEST = 1536
@@ -224,8 +228,28 @@ def _round(
         found = _solve(tried, b, h, floor)
         best = found if best is None else _better(best, found)
     assert best is not None
-    grid, z, _ = best
+    grid, z, error = best
+    if linear.kept is not None:
+        z = _near_kept(linear.kept.z.reshape(b.shape), grid, z, error, b, h)
     return _with_bias(linear, seen, grid, z)
+
+
+def _near_kept(
+    kept: Reals, grid: WeightQuantizer, z: Reals, error: Reals, b: Reals, h: Reals
+) -> Reals:
+    """`z`, of an `error` for each row, or integers of an older file, of rows that lose little by
+    it; of these a few are moved, each of which has a price."""
+    steps, limit = grid.steps.reshape(b.shape), grid.form.limit
+    power = (np.trace(h, axis1=1, axis2=2) / h.shape[1])[:, None, None]
+    moved, price = np.zeros_like(b), np.full(2 * limit + 1, MOVE_PRICE)
+    price[limit] = 0.0
+    left = (b / steps - gptq.product(kept * steps, h) / steps) / power
+    gptq.descend(moved, left, h / power, np.ones_like(b), limit, price)
+    near = np.clip(kept + moved, -limit, limit)
+    least = (gptq.unrounded(b, h) * b).sum(axis=2)
+    lost = gptq.error(near, b, gptq.product(near * steps, h), steps) + least
+    suits = lost <= MOST_LOST * np.maximum(error + least, 0.0)
+    return np.where(suits[:, :, None], near, z)
 
 
 def _with_bias(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ....calibration import OBSERVERS as FIXED
 from ...numerics import WEIGHT_TYPES, Precision
+from ..weights.layer_weights import KeptWeights
 from ..weights.rate_distortion import Rate
 from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 
@@ -51,6 +52,7 @@ class Options:
                    they have none
     ungrouped      tensors made with weights that have none in any case
     rounded        weights other than the nearest
+    kept           scales and integers of int8 weights in an older file, by the tensor made
     rates          how coarse weights of 8 bits are, by the tensor made, for an entropy code; none
                    of them: as fine as they can be
     """
@@ -62,6 +64,7 @@ class Options:
     weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()
     rounded: RoundedWeights = field(default_factory=dict)
+    kept: Mapping[str, KeptWeights] = field(default_factory=dict)
     rates: Mapping[str, Rate] = field(default_factory=dict)
 
 

@@ -135,7 +135,12 @@ class Plan:
             means = options.means.get(node.input(0).name)
             steps = self._given_steps(node) if form.bits == 8 else None
             self._linears[node, form] = LayerWeights(
-                node, means, options.search_scales, form, steps
+                node,
+                means,
+                options.search_scales,
+                form,
+                steps,
+                options.kept.get(node.output.name),
             )
         rounded = options.rounded.get((node.output.name, form.bits))
         return self._linears[node, form].with_rounded(rounded)

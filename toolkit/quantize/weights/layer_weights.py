@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,25 @@ FINE = 256.0
 """Units of the accumulator per output step for a channel whose weights are all zero."""
 
 
+LEAST, MOST = 0.67, 1.11
+"""Parts of a kept scale that the scale of the largest weight may be now."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptWeights:
+    """Scales [n] and integers [n, k] of a layer in an older file."""
+
+    scales: Reals
+    z: Reals
+
+
 class LayerWeights:
     """The constants of a node with weights, quantized for any scales of its input and output.
 
     Weights are the nearest unless others are given (with_rounded). Then, with `means` of its
     input's channels, the mean error of the rounded weights is taken out of the bias. Weights that
-    are whole multiples of `steps` [n] already (0 for a channel of zeros) stay what they are.
+    are whole multiples of `steps` [n] already (0 for a channel of zeros) stay what they are. Scales
+    that are `kept` stay where they suit the weights as they are now.
     """
 
     def __init__(
@@ -46,6 +60,7 @@ class LayerWeights:
         search_scales: bool,
         form: WeightFormat | None = None,
         steps: Reals | None = None,
+        kept: KeptWeights | None = None,
     ) -> None:
         op = definition(node.op)
         assert op.weight is not None
@@ -58,6 +73,13 @@ class LayerWeights:
         self.real = self.weight.const.astype(np.float64)
         self.rows = self.real.reshape(len(self.real), -1)
         self.wanted = target_scales(self.rows, self.form, search_scales)
+        self.kept = kept if self.form.bits == 8 else None
+        if self.kept is not None and self.kept.z.shape == self.rows.shape:
+            now, before = np.abs(self.rows).max(axis=1) / 127, self.kept.scales
+            suits = (LEAST * before < now) & (now < MOST * before)
+            self.wanted = np.where(suits, before, self.wanted[:, 0])[:, None]
+        else:
+            self.kept = None
         bias = None if self.bias is None else self.bias.const
         self.real_bias = np.zeros(len(self.real)) if bias is None else bias.astype(np.float64)
         self.steps = steps

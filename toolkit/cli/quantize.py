@@ -176,15 +176,17 @@ def _tell_devices(done: pipeline.Quantized) -> None:
             f"{need.arena_bytes:,}",
             known(need.session_bytes),
             known(need.stack_bytes),
-            known(need.instructions),
             *(() if done.mixed is None else ("yes" if need.within else "NO",)),
         )
         for need in done.targets
     ]
     met = () if done.mixed is None else ("in budget",)
-    columns = ("~target", ">model", ">code", ">arena", ">session", ">stack", ">instr.", *met)
-    title = "On the device, bytes: flash is model + code, RAM is session + stack; and instructions"
-    table(title, columns, rows)
+    columns = ("~target", ">model", ">code", ">arena", ">session", ">stack", *met)
+    table("Bytes on the device: flash is model + code, RAM is session + stack", columns, rows)
+    counted = [(n.targets[0], n.instructions) for n in done.targets if n.instructions is not None]
+    if counted:
+        said = ", ".join(f"{n:,} on {name}" for name, n in counted)
+        people.print(f"Instructions of one inference: {said}")
     for why in dict.fromkeys(why for need in done.targets for why in need.uncounted):
         people.print(f"note: {why}", style="yellow")
 

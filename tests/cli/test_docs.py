@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -165,3 +166,22 @@ def test_prose_is_wrapped(page):
     prose = FENCED.sub("", page.read_text()).splitlines()
     kept = ("|", "#", "    ", "<!--", "A peer is faster")
     assert not [line for line in prose if len(line) > 120 and not line.startswith(kept)]
+
+
+NAMED = re.compile(r"`(\w[\w.]*(?:/[\w.]+)*)/?`")
+FILE = re.compile(r"\.(?:c|cmake|def|fbs|h|jinja|md|py|sh|toml)$")
+
+
+@pytest.mark.parametrize("page", ["adding-an-op.md", "adding-a-target.md"])
+def test_files_that_guides_name_are_there(page):
+    """With a folder from the root, runtime_c or toolkit; without one, anywhere."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    names = {Path(line).name for line in listed.stdout.splitlines()}
+    inside = ("runtime_c", "runtime_c/include", "runtime_c/src", "toolkit", "toolkit/ops")
+    bases = [ROOT, *(ROOT / folder for folder in inside)]
+    named = {n for n in NAMED.findall((ROOT / "docs" / page).read_text()) if "NAME" not in n}
+    files = {name for name in named if FILE.search(name) and "/" not in name}
+    paths = {name for name in named if "/" in name}
+    assert len(files) > 3 and len(paths) > 10
+    assert files - names == set()
+    assert {path for path in paths if not any((b / path).exists() for b in bases)} == set()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .files import read_edge
-from .format.describe import arena_tensors, macs, op_dtype, op_type, weight_bytes
+from .format.describe import arena_tensors, bytes_moved, macs, op_dtype, op_type, weight_bytes
 from .format.model import EdgeModel, IoRecord
 from .format.reader import read
 from .ir import Shape
@@ -23,6 +23,7 @@ class OpInfo:
     operator: str
     dtype: str
     macs: int
+    bytes_moved: int
     shape: Shape
     scale: float
     zero_point: int
@@ -115,7 +116,7 @@ def _port(model: EdgeModel, io: IoRecord) -> PortInfo:
 
 def _ops(model: EdgeModel) -> list[OpInfo]:
     found = []
-    for name, op in zip(model.op_names, model.ops, strict=True):
+    for name, op, moved in zip(model.op_names, model.ops, bytes_moved(model), strict=True):
         out = model.tensors[op.outputs[0]]
         found.append(
             OpInfo(
@@ -123,6 +124,7 @@ def _ops(model: EdgeModel) -> list[OpInfo]:
                 op_type(model, op),
                 op_dtype(model, op),
                 macs(op.kind, op.params),
+                moved,
                 out.shape,
                 out.scale,
                 out.zero_point,

@@ -7,9 +7,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .errors import UserError
+from .format.blob import blob_fields, region_ends
 from .format.model import EdgeModel, OpRecord
-from .format.schema import BLOB_FIELDS, OPTIONAL, Place
-from .format.structs import NO_BLOB, pack
+from .format.schema import Place
+from .format.structs import pack
 from .format.tables import WIDE, is_tight, table_of
 from .format.writer import write
 from .plan import ARENA_ALIGN, placed
@@ -32,14 +33,6 @@ def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
     return write(_replan(replace(packed, target=plan), planner))
 
 
-def _blob_fields(op: OpRecord) -> list[str]:
-    """The parameters that are offsets in the blob, of what is there."""
-    optional = OPTIONAL.get(op.kind.name)
-    found = BLOB_FIELDS.get(op.kind.name, ())
-    there = [f for f in found if op.is_coded or f.partition(".")[0] != optional]
-    return [f for f in there if op.params[f] != NO_BLOB]
-
-
 def _keeps_weights(op: OpRecord) -> bool:
     """Nibbles stay as they are: unpacked in the file they would be no smaller than int8."""
     return op.is_coded
@@ -51,10 +44,7 @@ class _NewBlob:
     def __init__(self, model: EdgeModel) -> None:
         self.old, self.data = model.blob, bytearray()
         self._moved: dict[int | bytes, int] = {}
-        starts = {int(op.params[f]) for op in model.ops for f in _blob_fields(op)}
-        starts |= {t.offset for t in model.tensors if t.place == Place.Blob}
-        starts |= {s.initial for s in model.starts.values()}
-        self._ends = _region_ends(starts, len(self.old))
+        self._ends = region_ends(model)
 
     def moved(self, offset: int) -> int:
         """Where the region that began at `offset` is now; it keeps its alignment up to 16."""
@@ -75,17 +65,12 @@ class _NewBlob:
         return len(self.data) - len(content)
 
 
-def _region_ends(starts: set[int], end: int) -> dict[int, int]:
-    ordered = sorted(starts)
-    return dict(zip(ordered, [*ordered[1:], end], strict=False))
-
-
 def _repack(model: EdgeModel, packed: list[bytes]) -> EdgeModel:
     blob = _NewBlob(model)
     ops = []
     for op, weights in zip(model.ops, packed, strict=True):
         params = dict(op.params)
-        for field in _blob_fields(op):
+        for field in blob_fields(op):
             if field == "weights" and weights and not _keeps_weights(op):
                 params[field] = blob.made(weights)
             elif field == "requant.table" and is_tight(params):

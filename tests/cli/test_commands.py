@@ -284,7 +284,7 @@ def test_inspect_tells_what_the_device_needs(capsys, digits_edge):
         "format_version",
     }  # fmt: skip
     assert told["macs"] == sum(op["macs"] for op in told["ops"]) == 145632
-    assert set(told["ops"][0]) >= {"name", "operator", "dtype", "macs"}
+    assert set(told["ops"][0]) >= {"name", "operator", "dtype", "macs", "bytes_moved"}
     assert told["file_bytes"] - told["weight_bytes"] <= 4096 + 0.02 * told["weight_bytes"]
     assert told["arena_bytes"] >= told["arena_bound_bytes"] > 0
     views = [m["name"] for m in told["memory_map"] if m["name"].startswith("(")]

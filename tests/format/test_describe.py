@@ -4,7 +4,14 @@ import pytest
 
 from edgekit.toolkit.format import describe
 from edgekit.toolkit.format import model as m
-from edgekit.toolkit.format.schema import DType, OpKind, Place, RecurrentCell, WeightCodec
+from edgekit.toolkit.format.schema import (
+    STRUCTS,
+    DType,
+    OpKind,
+    Place,
+    RecurrentCell,
+    WeightCodec,
+)
 
 GEOMETRY = {
     f"geometry.{name}": value
@@ -97,3 +104,16 @@ SIZES = {"batch": 2, "rows": 3, "k": 5, "n": 7, "steps": 11, "hidden": 13}
 )
 def test_products_are_counted(kind, params, wanted):
     assert describe.macs(kind, params) == wanted
+
+
+def test_bytes_moved_are_those_of_tensors_weights_and_tables():
+    """Of two operators that share a table at 64: one reads a tensor twice, one has no weights."""
+    full = {name: 0 for name in STRUCTS["FullyConnected"][1]} | {"weights": 0, "requant.table": 64}
+    ops = [
+        m.OpRecord(OpKind.FullyConnected, "", (0,), (3,), full),
+        op(OpKind.Lut, (0,), (0,), table=64, count=4),
+        op(OpKind.Mul, (2, 2), (2,)),
+        op(OpKind.Where, (0, m.ABSENT, 1), (3,)),
+    ]
+    moved = describe.bytes_moved(model(ops))
+    assert moved == [4 + 8 + 77, 4 + 13, 16, 4 + 8 + 8]

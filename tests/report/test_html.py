@@ -28,7 +28,7 @@ def test_names_are_escaped_wherever_they_stand(digits_edge):
             effort=HOSTILE,
             samples=1,
             outputs=[OutputRow(HOSTILE, 30.0, 1.0, 0.1)],
-            layers=[LayerRow(HOSTILE, HOSTILE, HOSTILE, 1, 0.0, 1.0, 30.0)],
+            layers=[LayerRow(HOSTILE, HOSTILE, HOSTILE, 1, 1, 0.0, 1.0, 30.0)],
             summary=[HOSTILE],
             watched=1,
             decisions=[HOSTILE],

@@ -72,7 +72,7 @@ def bench(
     total, counted = cost.instructions_per_inference, found.counted
     table(
         f"{model} on {cost.target}{f' ({cost.cpu})' if cost.cpu else ''}",
-        ("~name", "operator", f">{counted}", ">share", ">MACs", ">per MAC"),
+        ("~name", "operator", f">{counted}", ">share", ">MACs", ">per MAC", ">MACs/byte"),
         [
             (
                 op.name,
@@ -81,6 +81,7 @@ def bench(
                 f"{op.instructions / max(1, total):.0%}",
                 f"{op.macs:,}",
                 f"{op.instructions / op.macs:.2f}" if op.macs else "",
+                f"{op.macs / op.bytes_moved:.1f}" if op.macs else "",
             )
             for op in cost.ops
         ],

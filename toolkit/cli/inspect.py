@@ -23,13 +23,14 @@ def inspect(model: Path, as_json: bool) -> None:
         return
     table(
         f"{model}: {len(found.ops)} operators, {found.macs:,} MACs",
-        ("~name", "operator", "dtype", ">MACs", "output", ">scale", ">zero"),
+        ("~name", "operator", "dtype", ">MACs", ">MACs/byte", "output", ">scale", ">zero"),
         [
             (
                 o.name,
                 o.operator,
                 o.dtype,
                 f"{o.macs:,}",
+                f"{o.macs / o.bytes_moved:.1f}" if o.macs else "",
                 "x".join(map(str, o.shape)),
                 f"{o.scale:.6g}" if o.scale else "",
                 o.zero_point if o.scale else "",

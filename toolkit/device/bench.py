@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import read_edge
-from ..format.describe import macs, op_type
+from ..format.describe import bytes_moved, macs, op_type
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.schema import DType
 from ..ir import Array
@@ -29,6 +29,7 @@ class OpCost:
     operator: str
     instructions: int
     macs: int
+    bytes_moved: int
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,10 @@ def cost(device: Device, ran: Emulation) -> Cost:
             "model": device.model_bytes,
         },
         ops=[
-            OpCost(name, op_type(found, op), n, macs(op.kind, op.params))
-            for name, op, n in zip(found.op_names, found.ops, ran.op_instructions, strict=True)
+            OpCost(name, op_type(found, op), n, macs(op.kind, op.params), moved)
+            for name, op, n, moved in zip(
+                found.op_names, found.ops, ran.op_instructions, bytes_moved(found), strict=True
+            )
         ],
     )
 

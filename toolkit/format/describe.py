@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..numerics import WEIGHT_TYPES, Precision
-from .model import NUMPY_OF, EdgeModel, OpRecord
+from .blob import blob_fields, region_ends
+from .model import ABSENT, NUMPY_OF, EdgeModel, OpRecord
 from .schema import NAMES, OpKind, Place, RecurrentCell
 
 TABLES = (OpKind.Lut, OpKind.ChannelLut)
@@ -60,6 +61,20 @@ def macs(kind: OpKind, params: Mapping[str, int | float]) -> int:
         ]
         return p["steps"] * p["batch"] * gates * p["hidden"] ** 2
     return 0
+
+
+def bytes_moved(model: EdgeModel) -> list[int]:
+    """Bytes that a run of each operator reads and writes: all of its tensors, and its weights and
+    tables as the file holds them. What goes through scratch is not counted."""
+    ends = region_ends(model)
+    found = []
+    for op in model.ops:
+        tensors = {i for i in (*op.inputs, *op.outputs) if i != ABSENT}
+        regions = {int(op.params[f]) for f in blob_fields(op)}
+        found.append(
+            sum(model.tensors[i].nbytes for i in tensors) + sum(ends[at] - at for at in regions)
+        )
+    return found
 
 
 def weight_bytes(model: EdgeModel) -> int:

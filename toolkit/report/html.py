@@ -40,6 +40,7 @@ class LayerRow:
     operator: str
     dtype: str
     macs: int
+    bytes_moved: int
     low: float
     high: float
     sqnr_db: float | None

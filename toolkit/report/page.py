@@ -90,7 +90,7 @@ def _layers(found: Inspection, explanation: Explanation) -> list[LayerRow]:
     costs = {c.name: c for c in explanation.layers}
     ops = {op.name for op in found.ops}
     rows = [
-        LayerRow(c.name, c.operator, c.dtype, 0, c.low, c.high, c.sqnr_db, c)
+        LayerRow(c.name, c.operator, c.dtype, 0, 0, c.low, c.high, c.sqnr_db, c)
         for c in explanation.layers
         if c.name not in ops
     ]
@@ -98,5 +98,6 @@ def _layers(found: Inspection, explanation: Explanation) -> list[LayerRow]:
         c = costs.get(op.name)
         low, high = (0.0, 0.0) if c is None else (c.low, c.high)
         level = explanation.sqnr.get(op.name)
-        rows.append(LayerRow(op.name, op.operator, op.dtype, op.macs, low, high, level, c))
+        work = op.macs, op.bytes_moved
+        rows.append(LayerRow(op.name, op.operator, op.dtype, *work, low, high, level, c))
     return rows

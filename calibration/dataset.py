@@ -101,6 +101,12 @@ class Samples:
         """
         return list(self._source.files) if isinstance(self._source, Files) else []
 
+    @property
+    def places(self) -> list[str]:
+        """The files of samples, if each holds one; else nothing."""
+        files = self.files
+        return [str(f) for f in files] if all(self.samples_of(f) == 1 for f in files) else []
+
     def samples_of(self, file: Path) -> int:
         """How many samples one of `files` holds. Raises CalibrationError."""
         assert isinstance(self._source, Files)

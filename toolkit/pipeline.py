@@ -54,7 +54,7 @@ from .model_files import (
     provenance_of,
 )
 from .onnx_import import input_names
-from .preprocessing import FrontEnd, agreed, preprocessing_of
+from .preprocessing import FrontEnd, agreed, class_names, preprocessing_of
 from .progress import Progress, silent
 from .quantize import Decision, Keeper, as_given
 from .quantize.equalization.bias_absorption import absorbed
@@ -254,7 +254,10 @@ def check(
         progress=progress,
     )
     if metric is None and isinstance(meter, ClassMeter):
-        report = replace(report, top1=meter.counted, metric=None)
+        mistakes = None if meter.labels is None else meter.mistakes
+        if mistakes is not None:
+            mistakes = mistakes.named(class_names(file.provenance.settings), given.places)
+        report = replace(report, top1=meter.counted, mistakes=mistakes, metric=None)
     report = replace(report, notes=samples.notes + _said_of_states(graph, sequence))
     if floats is None:
         return report

@@ -136,6 +136,11 @@ def test_check_compares_with_onnxruntime(capsys, digits, digits_edge):
     assert told["outputs"][0]["sqnr_db"] > 35
     assert set(told["top1"]) == {"float", "edge", "agreement"}
     assert told["top1"]["edge"] > told["top1"]["float"] - 0.005
+    wrong = sum(row["samples"] for row in told["mistakes"]["confusion"])
+    assert wrong == round(900 * (1 - told["top1"]["edge"])) > 0
+    assert all(row["label"] != row["edge"] for row in told["mistakes"]["confusion"])
+    levels = [row["sqnr_db"] for row in told["mistakes"]["worst"]]
+    assert len(levels) == 10 and levels == sorted(levels)
     known = [n["share"] for n in told["layers"] if n["share"] is not None]
     assert known == sorted(known, reverse=True)
     assert all(n["share"] is None for n in told["layers"][len(known) :])

@@ -120,6 +120,14 @@ def test_check_applies_the_record_and_refuses_a_contradiction(quantized, digits,
     assert (made.mean, made.std, made.scale) == ((1.0,), (-1.0,), 1 / 255)
     status, _, told = checked(capsys, quantized, digits, pictures)
     assert status == 0
+    confusion, worst = told["mistakes"]["confusion"], told["mistakes"]["worst"]
+    assert confusion and all(row["label"].startswith("digit") for row in confusion)
+    folder = worst[0]["place"].removeprefix(str(pictures)).split("/")[1]
+    assert folder.startswith("digit") and worst[0]["place"].endswith(".png")
+    main(["check", str(quantized), "--float", str(digits / "digits.onnx"), "--data", str(pictures)])
+    said = capsys.readouterr()
+    for text in ("confused most (samples): digit", f"worst samples: {worst[0]['place']} ("):
+        assert text in said.out + said.err
     same = checked(capsys, quantized, digits, pictures, "--mean", "1", "--std", "-1")[2]
     assert same["outputs"] == told["outputs"] and told["outputs"][0]["sqnr_db"] > 20
     status, said, _ = checked(capsys, quantized, digits, pictures, "--mean", "0.5")

@@ -21,6 +21,7 @@ from ..runtime import IoInfo, Session
 from .explanation import Explanation, LayerCost
 from .judge import Meter
 from .metrics import Difference, Top1
+from .mistakes import Mistakes
 from .oracle import Oracle
 from .quality_meter import QualityMeter
 from .side_by_side import SideBySideRunner
@@ -64,6 +65,7 @@ class Report:
     extremes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     metric: Judged | None = None
     top1: Top1 | None = None
+    mistakes: Mistakes | None = None
     notes: list[str] = field(default_factory=list)
     quality: Quality | None = None
 
@@ -93,6 +95,8 @@ class Report:
             told["quality"] = self.quality.to_json()
         if self.top1 is not None:
             told["top1"] = self.top1.to_json()
+        if self.mistakes is not None:
+            told["mistakes"] = self.mistakes.to_json()
         if self.metric is not None:
             told["metric"] = self.metric.to_json()
         if self.layers:

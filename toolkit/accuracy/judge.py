@@ -17,7 +17,8 @@ from ..quantize import Judged, KeptSample
 from ..runtime import Session
 from .evaluation_set import EvaluationSet, batch_of, check_labels, make_keeper, rows_of
 from .metric import Metric, open_metric
-from .metrics import Top1, judged_output
+from .metrics import Top1, judged_output, predicted_class
+from .mistakes import Mistakes
 
 
 class Judge:
@@ -113,7 +114,8 @@ def make_meter(
 
 
 class ClassMeter(Meter):
-    """Top-1 of all samples: the answers are counted, and not kept. `counted` is both models'."""
+    """Top-1 of all samples: the answers are counted, and not kept. `counted` is both models',
+    `mistakes` what is wrong of the file's, where there are labels."""
 
     def __init__(
         self, graph: Graph, metric: Metric, others: Mapping[str, Array], total: int | None
@@ -124,7 +126,7 @@ class ClassMeter(Meter):
         self.metric, self.others, self.total = metric, others, total
         self.batch = batch_of(graph)
         self.labels = None if metric.labels is None else others[metric.labels]
-        self.counted = Top1()
+        self.counted, self.mistakes = Top1(), Mistakes()
 
     def add(
         self, sample: Mapping[str, Array], truth: Mapping[str, Array], got: Mapping[str, Array]
@@ -133,9 +135,11 @@ class ClassMeter(Meter):
             at, name = self.counted.samples, judged_output(its)
             if self.labels is not None and at >= len(self.labels):
                 raise UserError(f"there are more samples than the {len(self.labels)} labels")
-            self.counted.add(
-                mine[name], its[name], None if self.labels is None else int(self.labels[at])
-            )
+            label = None if self.labels is None else int(self.labels[at])
+            self.counted.add(mine[name], its[name], label)
+            if label is not None:
+                guess = predicted_class(mine[name])
+                self.mistakes.add(at, label, guess, mine[name], its[name])
 
     def judged(self) -> Judged:
         n = self.counted.samples

@@ -80,6 +80,8 @@ def check(model: Path, float_model: Path, data: Path, as_json: bool, **options: 
             f"top-1: float {t['float']:.4f}, edge {t['edge']:.4f}, "
             f"they agree on {t['agreement']:.4f}"
         )
+    for line in () if report.mistakes is None else report.mistakes.lines():
+        people.print(line)
     if report.metric is not None:
         people.print(f"{report.metric}")
     for note in report.notes:

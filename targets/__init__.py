@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
+_SOFT = "_soft"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Target:
     hardware: str = ""  # where it ran on real hardware
     machine: str = ""  # of the emulator
     also: tuple[str, ...] = ()  # cores and chips that it serves, by what their names begin with
+    android: tuple[str, ...] = ()  # what Android calls CPUs that run it
+    soft: bool = False  # there is a toolchain for the same core without an FPU: NAME_soft
     cpus: tuple[str, ...] = ()  # that the emulator runs it as
     memory: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # region: (address, bytes)
 
@@ -72,10 +75,17 @@ def names() -> list[str]:
 def load(name: str) -> Target:
     """The target of that name, or the one that serves a core or chip of that name.
 
-    Case, hyphens and spaces do not count: "Cortex-M4", "STM32F411" and "cortex_m4" are one.
-    Raises ValueError that names those that exist.
+    Case, hyphens and spaces do not count: "Cortex-M4", "STM32F411" and "cortex_m4" are one. With
+    "soft" behind it, floats are computed by the compiler's library. Raises ValueError that names
+    those that exist.
     """
     spelled = "".join(c if c.isalnum() else "_" for c in name.lower())
+    if spelled.endswith(_SOFT):
+        base = load(spelled.removesuffix(_SOFT))
+        if not base.soft:
+            soft = ", ".join(n for n, _, facts in _entries() if facts.get("soft"))
+            raise ValueError(f"{base.name} is not built with soft floats; these are: {soft}")
+        return replace(base, name=base.name + _SOFT, description=f"{base.isa}, soft floats")
     entries = list(_entries())
     serves = [(n, path, facts) for n, path, facts in entries if _squeezed(n) == _squeezed(spelled)]
     if not serves:

@@ -20,7 +20,9 @@ ALLOWED = {"memcpy", "memset", "memmove"}
 
 
 @pytest.mark.parametrize("sources", [False, True])
-@pytest.mark.parametrize("name", ["aarch64_linux", "cortex_m4", "cortex_m55", "cortex_m0plus"])
+@pytest.mark.parametrize(
+    "name", ["aarch64_linux", "cortex_m4", "cortex_m55", "cortex_m0plus", "cortex_m4_soft"]
+)
 def test_the_project_builds_as_it_stands(ready, model_file, tmp_path, name, sources):
     ready(name)
     path, _ = model_file("digits")
@@ -48,6 +50,9 @@ def test_the_project_builds_as_it_stands(ready, model_file, tmp_path, name, sour
             command, cwd=tmp_path / "fw", capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
+    if name.startswith("cortex_m4"):
+        attributes = run([find("arm-none-eabi-readelf"), "-A", tmp_path / "fw/b/app"], "readelf")
+        assert ("Tag_ABI_VFP_args" in attributes) == (name == "cortex_m4")
     if name == "cortex_m0plus":  # weak functions of ours stand for those of libgcc
         listed = run([find("arm-none-eabi-nm"), tmp_path / "fw" / "b" / "app"], "nm")
         assert re.search(r" W __aeabi_lmul\n", listed) and not re.search(r" T __aeabi_", listed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,14 @@ class PortOfC:
 class PixelsOfC:
     """An input that is made of pixels: `levels` [1 or channels][256] are what its channels take for
     each value of a pixel; none where that is the value, of int8 less 128. `first`: the channels are
-    the axis before height and width."""
+    the axis before height and width. `index`: of the input."""
 
     function: str
     type: str
     made: Preprocessing
     first: bool
     levels: list[list[str]]
+    index: int = 0
 
     @property
     def formats(self) -> dict[str, int]:
@@ -96,12 +97,13 @@ def describe_for_c(model: EdgeModel, prefix: str, source: str) -> Described:
     if not classes and len(model.outputs) == 1:
         classes = [c_string(name) for name in model.outputs[0].labels]
     pixels, sounds = [], []
-    for io in model.inputs:
+    for index, io in enumerate(model.inputs):
         record, function = made.get(io.name), _function(model.inputs, io, prefix)
         if isinstance(record, Preprocessing):
-            pixels.append(_pixels(model, io, record, function))
+            pixels.append(_pixels(model, io, record, function, index))
         elif isinstance(record, SoundPreprocessing):
-            sounds.append(_sound(model, io, record, function))
+            heard = _sound(model, io, record, function)
+            sounds.append(heard and replace(heard, index=index))
     return Described(
         inputs,
         outputs,
@@ -147,7 +149,9 @@ def c_float(value: float) -> str:
     return f"{text}f" if re.search(r"[.e]", text) else f"{text}.0f"
 
 
-def _pixels(model: EdgeModel, io: IoRecord, made: Preprocessing, function: str) -> PixelsOfC | None:
+def _pixels(
+    model: EdgeModel, io: IoRecord, made: Preprocessing, function: str, index: int
+) -> PixelsOfC | None:
     """None for an input that holds no numbers of pixels, or is of a batch."""
     t = model.tensors[io.tensor]
     kind = NUMPY_OF[t.dtype]
@@ -160,7 +164,7 @@ def _pixels(model: EdgeModel, io: IoRecord, made: Preprocessing, function: str) 
     if plain is not None and len(rows) == 1 and (rows[0] == plain).all():
         rows = []
     text = [[c_float(v) if kind == np.float32 else str(v) for v in row] for row in rows]
-    return PixelsOfC(function, _C_OF[kind], made, made.first != bool(io.axes), text)
+    return PixelsOfC(function, _C_OF[kind], made, made.first != bool(io.axes), text, index)
 
 
 def levels_of(made: Preprocessing, scale: float, zero_point: int, kind: Any) -> Array:

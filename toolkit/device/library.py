@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .build import Archive
 
 CONFIG = "edgekit_config.h"
+ANDROID = "android"
 SINGLE_FILE = "single-file"
 SOURCES = "src"
 _INCLUDE = runtime_c.SOURCE / "include" / "edgekit"
@@ -69,6 +70,16 @@ LAYOUTS = {
         {"cmsis-pack/pack.pdsc": "edgekit.{prefix}.pdsc"},
         "zip -r edgekit.NAME.VERSION.pack . makes the pack",
     ),
+    ANDROID: Layout(
+        {
+            "android/build.gradle.kts": "build.gradle.kts",
+            "android/CMakeLists.txt": "CMakeLists.txt",
+            "android/AndroidManifest.xml": "AndroidManifest.xml",
+            "android/model.kt": "kotlin/{prefix}.kt",
+            "android/jni.c": "jni/{prefix}_jni.c",
+        },
+        'copy it into the project of the app, and include(":NAME") in settings.gradle.kts',
+    ),
     "single-file": Layout(
         {"single-file/source.c": "{prefix}.c", "single-file/header.h": "{prefix}.h"},
         "compile the one .c file with your program",
@@ -86,6 +97,9 @@ def write_library(
     """
     if archive.target.project:
         raise UserError(f"--layout: {archive.target.name} has a project of its own")
+    if layout == ANDROID and not archive.target.android:
+        found = ", ".join(n for n in targets.names() if targets.load(n).android)
+        raise UserError(f"--layout {layout} is for the targets {found}, not {archive.target.name}")
     root = folder / SOURCES
     made = [model["about"] for model in values["models"]]
     own = (h for kind, h in _OF_INPUTS.items() if any(getattr(one, kind) for one in made))
@@ -118,6 +132,7 @@ def write_library(
         **values,
         **(single_file(folder, compiled, archive, names) if layout == SINGLE_FILE else {}),
         "files": compiled,
+        "abis": archive.target.android,
         "version": __version__,
         "word": re.sub(r"[^a-z0-9]+", "-", names.prefix.lower()).strip("-"),
     }

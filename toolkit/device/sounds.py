@@ -20,7 +20,7 @@ _PCM_FRACTION = 15
 class SoundOfC:
     """An input that is made of sound. `mantissa` and `exponent` are its scale in units of the
     features' last bit; `first`: each feature has a row of frames. `tables`: (type of C, name,
-    numbers); none of "pcm". `streams`: frames follow from one another."""
+    numbers); none of "pcm". `streams`: frames follow from one another. `index`: of the input."""
 
     function: str
     type: str
@@ -31,6 +31,7 @@ class SoundOfC:
     zero_point: int
     tables: list[tuple[str, str, list[str]]]
     numbers: dict[str, int]
+    index: int = 0
 
     @property
     def low(self) -> int:

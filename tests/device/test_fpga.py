@@ -139,13 +139,14 @@ def test_the_placement_is_kept_in_the_file(model_file):
 
 def test_a_wrong_placement_is_refused(model_file):
     accelerator = opened("pocl")
-    model = read_file(model_file("mlperf_kws_dscnn")[0])
+    model = read_file(model_file("digits")[0])
     everywhere = write(replace(model, placement=(True,) * len(model.ops)))
-    with pytest.raises(UserError, match=r"operator 11 is placed on the accelerator, which cannot"):
+    host = [p.on_accelerator for p in on_accelerator(model, Config())].index(False)
+    with pytest.raises(UserError, match=f"operator {host} is placed on the accelerator, which can"):
         AcceleratedSession(everywhere, accelerator)
     with pytest.raises(UserError, match=r"does not match its operators"):
         AcceleratedSession(write(replace(model, placement=(True,))), accelerator)
-    small = replace(Config(), line_words=4)
+    small = replace(Config(), line_words=2)
     assert not any(p.on_accelerator for p in on_accelerator(model, small)[:1])
 
 
@@ -257,13 +258,15 @@ def test_more_multipliers_never_cost_cycles(model_file):
     assert all(r.macs_per_cycle <= 64 for r in estimate(model, Config.sized(8, 8)).layers)
 
 
-@pytest.mark.parametrize("model", ["mlperf_kws_dscnn", "mlperf_ic_resnet8"])
-def test_the_estimate_counts_the_turns_of_the_kernels_loops(model_file, model):
+@pytest.mark.parametrize(
+    ("model", "layers"), [("digits", 4), ("mlperf_kws_dscnn", 11), ("mlperf_ic_resnet8", 11)]
+)
+def test_the_estimate_counts_the_turns_of_the_kernels_loops(model_file, model, layers):
     device = opened("pocl").device
     config = Config.sized(16, 4)
     counting = Accelerator(device, fpga_estimate.counting_kernels(), config.options(False))
     stages, wrong = fpga_estimate.differences(read_file(model_file(model)[0]), config, counting)
-    assert stages > 60
+    assert stages >= 6 * layers
     assert not wrong
 
 

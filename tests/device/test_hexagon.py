@@ -66,7 +66,7 @@ def test_the_library_needs_nothing_and_runs_where_it_is_loaded(
     ready, model_file, tmp_path, sources
 ):
     target = ready("hexagon_hvx")
-    path, feeds = model_file("mlperf_kws_dscnn")
+    path, feeds = model_file("digits")
     out = tmp_path / "dsp"
     built = build(path, "hexagon_hvx", out, sources=sources)
     assert {"libedgekit_model.so", "run_model", "dsp/edgekit_fastrpc.idl"} <= set(built.files)

@@ -22,9 +22,9 @@ def conform(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
     """
     where = f"{where}, input '{spec.name}'"
     array = as_array(value, spec, where)
-    if array.shape == spec.sample and spec.batch == 1:
-        array = array.reshape(spec.shape)
-    if array.shape not in (spec.shape, spec.sample):
+    if spec.takes_sample(array.shape) and spec.batch == 1 and spec.shape:
+        array = array[None]
+    if not (spec.takes(array.shape) or spec.takes_sample(array.shape)):
         raise CalibrationError(f"{where}: {shape_message(array.shape, spec)}")
     check_dtype(array.dtype, spec, where)
     _check_finite(array, where, spec.missing)
@@ -71,7 +71,7 @@ def check_dtype(dtype: np.dtype[Any], spec: InputSpec, where: str) -> None:
 
 def shape_message(got: tuple[int, ...], spec: InputSpec) -> str:
     """What is wrong with a sample's shape and, where a known mistake explains it, the remedy."""
-    text = f"wrong shape {got}; expected {spec.shape}"
+    text = f"wrong shape {got}; expected {spec.text}"
     if spec.shape:
         text += f", or {spec.sample} for one sample"
     target = spec.shape if len(got) == len(spec.shape) else spec.sample

@@ -207,8 +207,8 @@ class Samples:
     def _parts(self, arrays: Feed, where: str, filled: int) -> int:
         """How many such samples make one feed; 1 if the arrays already are one."""
         specs = self._request.specs
-        parts = {spec.batch for spec in specs if arrays[spec.name].shape != spec.shape}
-        whole = [spec.name for spec in specs if arrays[spec.name].shape == spec.shape]
+        parts = {spec.batch for spec in specs if not spec.takes(arrays[spec.name].shape)}
+        whole = [spec.name for spec in specs if spec.takes(arrays[spec.name].shape)]
         if not parts and not filled:
             return 1
         if len(parts) != 1 or whole:

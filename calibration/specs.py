@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from operator import contains
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -19,13 +20,15 @@ MOST_SIDE = 32767
 class InputSpec:
     """One model input: its whole static shape, batch included, and its type.
 
-    `missing`: NaN is legal, for a value that is missing.
+    `missing`: NaN is legal, for a value that is missing. `sizes`: of an input whose dimensions
+    vary, those of each axis, of which `shape` has the largest.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype
     missing: bool = False
+    sizes: tuple[range, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
@@ -35,13 +38,35 @@ class InputSpec:
 
     @property
     def batch(self) -> int:
-        """The length of the first axis, 1 for a scalar."""
-        return self.shape[0] if self.shape else 1
+        """The length of the first axis, 1 for a scalar, and where it varies."""
+        return self.shape[0] if self.shape and len(self.sizes[0] if self.sizes else ()) < 2 else 1
 
     @property
     def sample(self) -> tuple[int, ...]:
         """The shape without its first axis."""
         return self.shape[1:]
+
+    @property
+    def text(self) -> str:
+        """The shape, with all sizes of dimensions that vary."""
+        if not self.sizes:
+            return str(self.shape)
+        steps = (f":{r.step}" if r.step > 1 else "" for r in self.sizes)
+        each = (f"{r[0]}..{r[-1]}{s}" if len(r) > 1 else str(r[0])
+                for r, s in zip(self.sizes, steps, strict=True))  # fmt: skip
+        return f"({', '.join(each)})"
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether that is the input's shape, or one of its."""
+        return shape == self.shape or self._within(shape, self.sizes)
+
+    def takes_sample(self, shape: tuple[int, ...]) -> bool:
+        """The same without the first axis."""
+        return shape == self.sample or self._within(shape, self.sizes[1:])
+
+    @staticmethod
+    def _within(shape: tuple[int, ...], sizes: tuple[range, ...]) -> bool:
+        return len(shape) == len(sizes) > 0 and all(map(contains, sizes, shape))
 
 
 @dataclass(frozen=True)

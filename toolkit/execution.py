@@ -75,7 +75,9 @@ def run(
         check_writable(output, [model, *inputs, *(i.rpartition("=")[2] for i in inputs)])
     session = Session(model, kernels, max_memory, numbers=True)
     arrays = read_inputs(inputs, session.inputs, session.model.preprocessing)
-    feeds, batch = split(session.model.of_raw(arrays), session.inputs)
+    arrays = dict(session.model.of_raw(arrays))
+    session.bind_to(arrays)
+    feeds, batch = split(arrays, session.inputs)
     runner: Runner = session
     if target is not None:
         runner = session_on(model, target, feeds, cpu, max_memory, settings, sequence=sequence)

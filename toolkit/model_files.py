@@ -59,6 +59,11 @@ def _plain(dim: Any) -> int | str:
         return str(dim)
 
 
+def plain_dims(dims: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+    """What provenance says of named dimensions; nothing where there are none."""
+    return {"dims": {name: str(d) for name, d in dims.items()}} if dims else {}
+
+
 def plain_constants(constants: Constants | None) -> dict[str, dict[str, list[float]]]:
     """What provenance says of inputs that were made constants; nothing where there are none."""
     found = {k: [float(v) for v in values] for k, values in (constants or {}).items()}

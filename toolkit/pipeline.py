@@ -50,10 +50,12 @@ from .model_files import (
     load,
     output_path,
     plain_constants,
+    plain_dims,
     plain_shapes,
     provenance_of,
 )
 from .onnx_import import input_names
+from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import FrontEnd, agreed, class_names, preprocessing_of
 from .progress import Progress, silent
 from .quantize import Decision, Keeper, as_given
@@ -117,7 +119,7 @@ def convert(
     started = perf_counter()
     path = output_path(model, output)
     check_frames(stream, frames)
-    sizes = _sizes(model, shapes, dims)
+    sizes = dynamic.sizes_asked(model, shapes, dims)
     if sizes.symbols and (stream or states):
         raise UserError(
             f"{model}: dimensions that vary do not go with --stream and --state; fix them with "
@@ -125,12 +127,20 @@ def convert(
         )
     of_inputs, by_name = sizes.at(sizes.largest)
     graph = load(model, of_inputs, constants=constants, dims=by_name)
+    means: dynamic.Counts = {}
+    if sizes.symbols and arrives_quantized(graph):
+        of_inputs, by_name = sizes.at([s.lowest for s in sizes.symbols])
+        lowest = load(model, of_inputs, constants=constants, dims=by_name)
+        means = dynamic.varying_counts(graph, lowest)
+        graph = dynamic.with_means(graph, means)
     graph = mark_states(graph, states)
     axes = time_axes(graph, stream)
     graph, decisions = as_given(graph)
-    options: dict[str, Any] = {"shapes": plain_shapes(shapes), **plain_constants(constants)}
-    if dims:
-        options["dims"] = {name: str(d) for name, d in dims.items()}
+    options: dict[str, Any] = {
+        "shapes": plain_shapes(shapes),
+        **plain_dims(dims),
+        **plain_constants(constants),
+    }
     if float16:
         graph, options = halved(graph), options | {"float16": True}
     notes = list(graph.notes)
@@ -143,7 +153,8 @@ def convert(
 
         def at(chosen: Sequence[int]) -> Graph:
             of_inputs, by_name = sizes.at(chosen)
-            found = as_given(load(model, of_inputs, constants=constants, dims=by_name))[0]
+            floats = load(model, of_inputs, constants=constants, dims=by_name)
+            found = as_given(dynamic.with_means(floats, means))[0]
             return halved(found) if float16 else found
 
         data = write(
@@ -158,16 +169,6 @@ def convert(
     ops = op_counts(read(data))
     seconds = round(perf_counter() - started, 3)
     return Converted(str(path), len(data), ops, seconds, notes, decisions)
-
-
-def _sizes(
-    model: str | Path, shapes: dynamic.Shapes | None, dims: dynamic.Dims | None
-) -> dynamic.Sizes:
-    """Which dimensions vary; the model is read for that only where one is named or varies."""
-    if not dims and not dynamic.varies(shapes):
-        given = {k: tuple(int(str(d)) for d in v) for k, v in (shapes or {}).items()}
-        return dynamic.Sizes((), given, {})
-    return dynamic.sizes_of(model, shapes or {}, dims or {})
 
 
 def check(
@@ -212,6 +213,11 @@ def check(
         )
     content, source = session.model.data.tobytes(), session.model.source
     file = read(content, source)
+    if file.symbols and (layers or metric is not None or target is not None):
+        raise UserError(
+            f"{source}: dimensions of it vary: --layers, --metric and --target need a file of one "
+            "size (--shape, --dim)"
+        )
     constants = file.provenance.settings.get("constants", {})
     shapes = _shapes_of(file, source, model, constants)
     graph = mark_kept(load(model, shapes, finite=True, constants=constants), file, source)
@@ -220,7 +226,9 @@ def check(
         sequence = 1
     seen, states = interface_of(graph), set(follows_of(graph))
     how = agreed(preprocessing_of(file, source), image, source, sound)
-    given = open_samples(data, input_specs(graph), how, limit=limit, labels=labels)
+    axes = {(file.inputs[i].name, axis): n for i, axis, n in session.model.varying_axes}
+    sizes = dynamic.Sizes(file.symbols, {}, {}, axes)
+    given = open_samples(data, input_specs(graph, sizes), how, limit=limit, labels=labels)
     samples, batch = with_states(graph, given, sequence), batch_of(graph)
     if labels is None and metric is None:
         judged = known_labels(samples, seen)
@@ -249,7 +257,9 @@ def check(
         total=total,
         meter=meter,
         floats=None if states else floats,
-        quality=None if states else QualityMeter(graph, session if target is None else None),
+        quality=None
+        if states or file.symbols
+        else QualityMeter(graph, session if target is None else None),
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )

@@ -24,13 +24,7 @@ from .format.reader import read
 from .format.strip import strip
 from .hand_over import mark
 from .ir import Graph
-from .model_files import (
-    load,
-    output_path,
-    plain_constants,
-    plain_shapes,
-    provenance_of,
-)
+from .model_files import output_path, plain_constants, plain_dims, plain_shapes, provenance_of
 from .needs import Devices
 from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
@@ -44,7 +38,7 @@ from .quantize.option import recorded
 from .quantize.quality import OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings
 from .quantize.rates.search import Rates
-from .quantize_packing import at_rates, kept_scales, layers_stored, packer
+from .quantize_packing import SizedModel, at_rates, kept_scales, layers_stored, packer
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
 from .report import report_page
@@ -110,10 +104,9 @@ class _Run:
 
     def import_model(self) -> None:
         request = self.request
-        arrays = array_shapes(request.calib)
-        graph = load(
-            request.model, request.shapes, finite=True, arrays=arrays, constants=request.constants
-        )
+        self.model = SizedModel(request)
+        arrays = None if self.model.varies else array_shapes(request.calib)
+        graph = self.model.load(self.model.sizes.largest, arrays)
         self.graph = mark_states(graph, request.states)
         mark(self.graph, request.hand_over, self.image.layout, bool(request.stream))
         self.streaming: Streaming | None = None
@@ -122,16 +115,19 @@ class _Run:
         self.batch = batch_of(self.graph)
 
     def open_samples(self) -> None:
-        request, specs = self.request, input_specs(self.graph)
+        request, specs = self.request, input_specs(self.graph, self.model.sizes)
         self.samples = open_samples(
             request.calib, specs, self.read, limit=request.limit, labels=request.labels
         )
+        if self.model.varies:
+            self.samples, self.graph = self.model.at_size_of(self.samples)
         self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
             raise UserError("a report reads the samples once more: give a list, not a generator")
 
     def check_samples(self) -> None:
         self.scale_notes = check_scale(self.graph, self.samples, self.request.any_scale)
+        self.scale_notes += self.model.notes
 
     def open_judge(self) -> None:
         """Who judges by samples of their own, before any work."""
@@ -145,13 +141,19 @@ class _Run:
         request = self.request
         like, said = kept_scales(request.like)
         self.done = quantize_model(
-            self.graph, self.samples, progress=request.progress, like=like, **request.numeric
+            self.graph,
+            self.samples,
+            progress=request.progress,
+            like=like,
+            of_any_size=self.model.session() if self.model.varies else None,
+            **request.numeric,
         )
         options: dict[str, Any] = {
             **recorded(request),
             **said,
             "samples": self.done.samples * self.batch,
             "shapes": plain_shapes(request.shapes),
+            **plain_dims(request.dims),
             **plain_constants(request.constants),
             **options_of(self.samples, [p.shape for p in self.graph.outputs], self.read),
         }
@@ -262,6 +264,10 @@ class _Run:
         kept = remove_constant_channels(graph)
         self.data = self.final = self._packer(self.done, kept)(graph)
         prove(self.data)
+        if self.model.varies:
+            known = self.provenance, self.options, self.coding
+            prove(final := self.model.file(self.done, *known))
+            self.final = final
         if self.streaming is not None:
             self.streaming = stream(graph, self.streaming.axes, self.streaming.frames)
             graph, self.options["stream"] = self.streaming.graph, self.streaming.to_json()

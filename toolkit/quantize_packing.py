@@ -1,13 +1,17 @@
-"""What a quantization becomes in a file: weights as coarse as their code may have them, bytes."""
+"""What a quantization becomes in a file: weights as coarse as their code may have them, bytes; of a
+model whose dimensions vary, at all its sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ..calibration import Samples
+from . import dynamic
 from .build import Kept, build_file
 from .compress import (
     Coding,
@@ -18,22 +22,29 @@ from .compress import (
     store_weights,
     stored_layers,
 )
+from .errors import UserError
+from .evaluation.sized_samples import SizedSamples
 from .files import read_edge
 from .format.model import Provenance
 from .format.reader import read
 from .format.strip import strip
+from .format.writer import write
 from .hand_over import handed_over
 from .ir import Graph
-from .model_files import as_text
+from .model_files import Shapes, as_text, load
 from .needs import Devices
 from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
 from .quantize import Quantized as QuantizedModel
-from .quantize.equalization.cross_layer import to_text
+from .quantize import watched
+from .quantize.equalization.bias_absorption import absorbed
+from .quantize.equalization.cross_layer import equalized, to_text
 from .quantize.like import Like
 from .quantize.mixed_precision.evaluator import Drop, Pack
 from .quantize.rates.search import Rates, RateSearch
+from .quantize.scheme.plan import Plan
 from .quantize_request import QuantizeRequest
+from .runtime import Model, Session
 
 ROOM = 0.995
 """Of a limit on instructions, what is filled with decoding by figures of other weights."""
@@ -59,12 +70,7 @@ def packer(
     """What makes files of graphs, which lose constant channels; `kept` are left of such as have
     lost some before. `options` are said in `provenance`; `layout` is that of samples; `coding` may
     change between two files."""
-    how = dict(options)
-    if done.exponents:
-        how["equalized"] = to_text(done.exponents)
-    if done.shifts:
-        how["absorbed"] = to_text(done.shifts)
-    made = replace(provenance, options=as_text(how))
+    made = provenance_with(provenance, options, done)
 
     def packed(graph: Graph) -> bytes:
         gone = remove_constant_channels(graph)
@@ -73,6 +79,18 @@ def packer(
         return build_file(held, made, {**(kept or {}), **gone})
 
     return packed
+
+
+def provenance_with(
+    provenance: Provenance, options: Mapping[str, Any], done: QuantizedModel
+) -> Provenance:
+    """The provenance of a file of `done`, which says the `options` and what became of channels."""
+    how = dict(options)
+    if done.exponents:
+        how["equalized"] = to_text(done.exponents)
+    if done.shifts:
+        how["absorbed"] = to_text(done.shifts)
+    return replace(provenance, options=as_text(how))
 
 
 def at_rates(
@@ -150,3 +168,103 @@ def layers_stored(
             for name, more in cost.more.items():
                 counted.setdefault(name, {})[cost.target] = more
     return stored_layers(done.graph, noise, counted)
+
+
+class SizedModel:
+    """The float model of a request at any of its sizes; without ranges there is one."""
+
+    def __init__(self, request: QuantizeRequest) -> None:
+        self.request = request
+        self.notes: list[str] = []
+        self.sizes = dynamic.sizes_asked(request.model, request.shapes, request.dims)
+        if self.varies:
+            self._check_options()
+
+    @property
+    def varies(self) -> bool:
+        return bool(self.sizes.symbols)
+
+    def _check_options(self) -> None:
+        request, budget = self.request, self.request.budget
+        limits = budget is not None and (budget.limits_size or request.evaluation is not None)
+        refused = {
+            "--target": request.targets,
+            "--state": request.states,
+            "--stream": request.stream,
+            "--input-layout and the like": request.hand_over.given,
+            "--max-bytes, --max-arena and --eval": limits,
+            "--labels and --metric": request.labels is not None or request.metric is not None,
+            "--report": request.report is not None,
+        }
+        for option, given in refused.items():
+            if given:
+                raise UserError(
+                    f"{request.model}: dimensions that vary do not go with {option}; fix them with "
+                    "--shape or --dim"
+                )
+
+    def load(self, at: Sequence[int], arrays: Shapes | None = None) -> Graph:
+        """The float graph at these sizes; `arrays` as for model_files.load."""
+        graph = self._load(at, arrays)
+        return dynamic.with_means(graph, self._means) if self.varies else graph
+
+    def _load(self, at: Sequence[int], arrays: Shapes | None = None) -> Graph:
+        shapes, dims = self.sizes.at(at)
+        constants = self.request.constants
+        return load(
+            self.request.model, shapes, finite=True, arrays=arrays, constants=constants, dims=dims
+        )
+
+    @cached_property
+    def _means(self) -> dynamic.Counts:
+        lowest = tuple(s.lowest for s in self.sizes.symbols)
+        return dynamic.varying_counts(self._load(self.sizes.largest), self._load(lowest))
+
+    def at_size_of(self, samples: Samples) -> tuple[Samples, Graph]:
+        """The samples, those of the size that most have first, and the graph at that size."""
+        sized = SizedSamples(samples, self.sizes)
+        self.notes = [sized.note()]
+        return sized, self.load(sized.size)  # type: ignore[return-value]
+
+    def session(self) -> Session:
+        """The float model at all sizes, as calibration watches it. Raises UserError where it cannot
+        vary."""
+        model = dynamic.varying_model(
+            self.sizes,
+            watched(self.load(self.sizes.largest)),
+            lambda at: watched(self.load(at)),
+            str(self.request.model),
+        )
+        return Session(Model(write(model)), max_memory=None, numbers=True)
+
+    def file(
+        self,
+        done: QuantizedModel,
+        provenance: Provenance,
+        options: Mapping[str, Any],
+        coding: Coding,
+    ) -> bytes:
+        """The file of what was quantized at one size, as `packer` makes it of a graph. Raises
+        UserError for what is not the same at others."""
+        plan = done.plan.elsewhere(self._floats(done, self.sizes.largest))
+        whole = _emitted(done, plan, coding)
+
+        def at(chosen: Sequence[int]) -> Graph:
+            here = plan.elsewhere(self._floats(done, chosen), smaller=True)
+            return _emitted(done, here, coding)
+
+        model = dynamic.varying_model(self.sizes, whole, at, str(self.request.model), rough=True)
+        return write(replace(model, provenance=provenance_with(provenance, options, done)))
+
+    def _floats(self, done: QuantizedModel, at: Sequence[int]) -> Graph:
+        floats = self.load(at)
+        if done.exponents:
+            floats = equalized(floats, done.exponents)
+        return absorbed(floats, done.shifts) if done.shifts else floats
+
+
+def _emitted(done: QuantizedModel, plan: Plan, coding: Coding) -> Graph:
+    graph, _ = plan.emit(done.ranges)
+    remove_constant_channels(graph)
+    store_weights(graph, coding)
+    return graph

@@ -9,8 +9,9 @@ from pathlib import Path
 from ..calibration import ImageOptions, SampleSource
 from .accuracy import FORM, NAMED, MetricFunction
 from .compress import COMPRESSIONS, Compression
+from .dynamic import Dims, Shapes
 from .hand_over import HandOver
-from .model_files import Constants, Shapes
+from .model_files import Constants
 from .numerics import W8A8
 from .preprocessing import FrontEnd
 from .progress import Progress, silent
@@ -43,9 +44,19 @@ class Source:
     shapes: Shapes | None = field(
         default=None,
         metadata=option(
-            "Fix the shape of an input with symbolic dimensions. Repeatable.",
+            "Fix the shape of an input with symbolic dimensions; N..M is a size to be chosen when "
+            "the file runs. Repeatable.",
             value="shapes",
             names=("--shape",),
+        ),
+    )
+    dims: Dims | None = field(
+        default=None,
+        metadata=option(
+            "Fix a symbolic dimension, or give its lowest and highest size, to be chosen when the "
+            "file runs. Repeatable.",
+            value="dims",
+            names=("--dim",),
         ),
     )
     constants: Constants | None = field(

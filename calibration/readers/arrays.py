@@ -26,9 +26,9 @@ def rows_of(shape: tuple[int, ...], spec: InputSpec, where: str) -> tuple[int, t
     One, if the array has the input's shape or that of a sample; else as many as its first axis is
     long. Raises CalibrationError if it is neither, or holds none.
     """
-    if shape in (spec.shape, spec.sample):
+    if spec.takes(shape) or spec.takes_sample(shape):
         return 1, shape
-    if not shape or shape[1:] not in (spec.shape, spec.sample):
+    if not shape or not (spec.takes(shape[1:]) or spec.takes_sample(shape[1:])):
         if len(shape) < max(len(spec.shape), 1):
             raise CalibrationError(f"{where}: {shape_message(shape, spec)}")
         raise CalibrationError(

@@ -75,6 +75,9 @@ def with_count(model, expression, value=24):
         Expression.number(12)._with(S, Term.Subtract).times(4),  # grows as rows fall
         S.plus(-3).times(8),  # negative at 2
         S.plus(-2).times(6),  # 0 at 2
+        Expression.number(24).over(S.plus(-5)),  # by what is not positive at 2
+        Expression.number(144).over(S),  # needs another byte of the program at 2, if it has one
+        Expression.number(24).over(Expression(())),
     ],
 )
 def test_expressions(varying, expression):

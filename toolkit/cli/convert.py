@@ -13,7 +13,7 @@ from ..numerics import FLOAT, HALF, INTEGERS
 from ..quantize import grouped
 from ..quantize_request import QuantizeRequest
 from .declared import declared
-from .options import json_option, model_argument, op_option, size_options
+from .options import json_option, model_argument, op_option
 from .output import kib, people, print_json
 
 
@@ -22,19 +22,18 @@ from .output import kib, people, print_json
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Output file. [default: MODEL.edge]"
 )
-@size_options
-@declared(QuantizeRequest, "constants")
+@declared(QuantizeRequest, "shapes", "dims", "constants")
 @click.option("--float16", is_flag=True, help="Store tensors and weights in float16.")
 @declared(QuantizeRequest, "states", "stream", "frames", "strip")
 @op_option
 @json_option
-def convert(model: Path, shapes: Any, dims: Any, as_json: bool, **options: Any) -> None:
+def convert(model: Path, as_json: bool, **options: Any) -> None:
     """Convert MODEL.onnx to an .edge file without quantizing it.
 
     Float models stay float32. Quantized models (QDQ, QOperator) keep their scales, zero points and
     weights.
     """
-    done = pipeline.convert(model, shapes=dict(shapes), dims=dict(dims), **options)
+    done = pipeline.convert(model, **options)
     if as_json:
         print_json(done.to_json())
         return

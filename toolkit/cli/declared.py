@@ -12,7 +12,15 @@ import click
 from ..quantize.option import Option, groups_of, options_of
 from ..state import AUTO, States
 from ..streaming import Axes
-from .values import BytesOption, ConstantOption, DropOption, ShapeOption, UnitOption, pair
+from .values import (
+    BytesOption,
+    ConstantOption,
+    DimOption,
+    DropOption,
+    SizesOption,
+    UnitOption,
+    pair,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -101,7 +109,8 @@ _VALUES: dict[str, dict[str, Any]] = {
     "bytes": {"type": BytesOption()},
     "decibels": {"type": UnitOption("dB", -100, 200)},
     "drop": {"type": DropOption()},
-    "shapes": {"type": ShapeOption(), "multiple": True, "callback": _by_name},
+    "shapes": {"type": SizesOption(), "multiple": True, "callback": _by_name},
+    "dims": {"type": DimOption(), "multiple": True, "callback": _by_name},
     "constants": {"type": ConstantOption(), "multiple": True, "callback": _by_name},
     "states": {"multiple": True, "callback": _states},
     "axes": {"multiple": True, "callback": _axes},

@@ -16,12 +16,10 @@ from ..preprocessing import FrontEnd
 from ..runtime import MAX_MEMORY
 from .values import (
     BytesOption,
-    DimOption,
     FitOption,
     NumbersOption,
     PreprocessOption,
     SizeOption,
-    SizesOption,
     pair,
 )
 
@@ -34,26 +32,6 @@ def model_argument(f: F) -> F:
 
 def edge_argument(f: F) -> F:
     return click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.edge")(f)
-
-
-def size_options(f: F) -> F:
-    """Shapes and named dimensions that may be ranges: `shapes` and `dims`."""
-    f = click.option(
-        "--dim",
-        "dims",
-        type=DimOption(),
-        multiple=True,
-        help="Fix a symbolic dimension, or give its lowest and highest size, to be chosen when the "
-        "file runs. Repeatable.",
-    )(f)
-    return click.option(
-        "--shape",
-        "shapes",
-        type=SizesOption(),
-        multiple=True,
-        help="Fix the shape of an input with symbolic dimensions; N..M is a size to be chosen when "
-        "the file runs. Repeatable.",
-    )(f)
 
 
 def op_option(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -72,19 +72,6 @@ class OfTensor(Written[tuple[str, T]]):
             self.fail(f"'{value}': write it as {self.form}", param, ctx)
 
 
-class ShapeOption(OfTensor[tuple[int, ...]]):
-    """NAME=1,49,10,1"""
-
-    name = "NAME=N,N,..."
-    form = "NAME=1,3,224,224 with positive sizes"
-
-    def read(self, text: str) -> tuple[int, ...]:
-        shape = tuple(int(d) for d in text.split(","))
-        if min(shape) < 1:
-            raise ValueError(text)
-        return shape
-
-
 class SizesOption(OfTensor[tuple[int | Range, ...]]):
     """NAME=1..128,49"""
 

@@ -1,6 +1,17 @@
 """Models whose dimensions vary within bounds: which, and the file of them."""
 
 from .derive import varying_model
-from .sizes import Dims, Range, Shapes, Sizes, sizes_of, varies
+from .means import Counts, varying_counts, with_means
+from .sizes import Dims, Range, Shapes, Sizes, sizes_asked
 
-__all__ = ["Dims", "Range", "Shapes", "Sizes", "sizes_of", "varies", "varying_model"]
+__all__ = [
+    "Counts",
+    "Dims",
+    "Range",
+    "Shapes",
+    "Sizes",
+    "sizes_asked",
+    "varying_counts",
+    "varying_model",
+    "with_means",
+]

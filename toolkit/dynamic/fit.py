@@ -64,6 +64,16 @@ class Fits:
             self._known[numbers] = self._dims.get(numbers) or self._found(numbers)
         return self._known[numbers]
 
+    def quotient(self, numbers: Numbers, by: Numbers) -> Expression | None:
+        """The expression of numbers that are each a constant divided by one of `by`, which `number`
+        has an expression of."""
+        least = max(n * d for n, d in zip(numbers, by, strict=True))
+        most = min((n + 1) * d - 1 for n, d in zip(numbers, by, strict=True))
+        divisor = self.number(by)
+        if divisor is None or least > most:
+            return None
+        return Expression.number(least).over(divisor)
+
     def _found(self, numbers: Numbers) -> Expression | None:
         product = self._product(numbers) or self._of_one_symbol(numbers)
         if product is not None:

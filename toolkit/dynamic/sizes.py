@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
 from ..errors import UserError
 from ..format.varying import Symbol
+from ..ir import Array
 from ..onnx_import import input_dims
 
 MOST_SYMBOLS = 16
@@ -44,6 +45,23 @@ class Sizes:
     symbols: tuple[Symbol, ...]
     shapes: Mapping[str, tuple[int | str, ...]]
     dims: Mapping[str, int | str]
+    axes: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """By input and axis, the symbol that it is the size of."""
+
+    def of(self, feed: Mapping[str, Array]) -> tuple[int, ...]:
+        """The sizes that the shapes of a feed say. Raises UserError where two inputs say two."""
+        found: dict[int, int] = {}
+        for (name, axis), symbol in self.axes.items():
+            n = feed[name].shape[axis]
+            if found.setdefault(symbol, n) != n:
+                called = self.symbols[symbol].name
+                raise UserError(f"input '{name}': {called} is {n}, and {found[symbol]} in another")
+        return tuple(found.get(i, s.highest) for i, s in enumerate(self.symbols))
+
+    def ranges_of(self, name: str, shape: Sequence[int]) -> tuple[range, ...]:
+        """The sizes of each axis of an input that has this shape where none varies."""
+        known = ((self.axes.get((name, i)), n) for i, n in enumerate(shape))
+        return tuple(range(n, n + 1) if i is None else self.symbols[i].sizes for i, n in known)
 
     def at(self, sizes: Sequence[int]) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
         """(shapes, dims) as the importer takes them."""
@@ -118,9 +136,20 @@ def sizes_of(model: str | Path, shapes: Shapes, dims: Dims) -> Sizes:
                 "LOWEST..HIGHEST:STEP, which ends at HIGHEST"
             )
     symbols = tuple(Symbol(n, r.lowest, r.highest, r.step) for n, r in ranges.items())
-    return Sizes(symbols, by_input, by_name)
+    index = {s.name: i for i, s in enumerate(symbols)}
+    axes = {
+        (name, i): index[called]
+        for name, theirs in inputs.items()
+        for i, d in enumerate(by_input.get(name) or theirs or ())
+        if (called := by_name.get(str(d), d)) in index
+    }
+    return Sizes(symbols, by_input, by_name, axes)
 
 
-def varies(shapes: Shapes | None) -> bool:
-    """Whether a range is among them."""
-    return any(isinstance(d, Range) for shape in (shapes or {}).values() for d in shape)
+def sizes_asked(model: str | Path, shapes: Shapes | None, dims: Dims | None) -> Sizes:
+    """As sizes_of, which reads the model; not where no dimension is named or varies."""
+    ranges = any(isinstance(d, Range) for shape in (shapes or {}).values() for d in shape)
+    if dims or ranges:
+        return sizes_of(model, shapes or {}, dims or {})
+    given = {k: tuple(int(str(d)) for d in v) for k, v in (shapes or {}).items()}
+    return Sizes((), given, {})

@@ -21,6 +21,7 @@ from ...calibration import (
     open_samples,
 )
 from ..accuracy import Judge, Metric, MetricFunction, check_class, check_labels, open_metric
+from ..dynamic import Sizes
 from ..errors import UserError
 from ..files import read_file
 from ..ir import Array, Graph, Value
@@ -30,11 +31,18 @@ from ..quantize import Budget, KeptSample
 from .state_samples import with_states
 
 
-def input_specs(graph: Graph) -> list[InputSpec]:
-    """What the graph's inputs look like to the reader of samples; state is not read."""
+def input_specs(graph: Graph, sizes: Sizes | None = None) -> list[InputSpec]:
+    """What the graph's inputs look like to the reader of samples; state is not read. With `sizes`
+    whose dimensions vary, the graph is that of the largest."""
     given = (p for p in graph.inputs if not p.follows)
     return [
-        InputSpec(p.name, p.shape, numpy_dtype(p.onnx_dtype), _may_miss_values(graph, p.value))
+        InputSpec(
+            p.name,
+            p.shape,
+            numpy_dtype(p.onnx_dtype),
+            _may_miss_values(graph, p.value),
+            sizes.ranges_of(p.name, p.shape) if sizes is not None and sizes.symbols else (),
+        )
         for p in given
     ]
 

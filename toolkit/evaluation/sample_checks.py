@@ -18,7 +18,9 @@ def check_scale(graph: Graph, samples: Samples, any_scale: bool) -> list[str]:
     """
     if not samples.reiterable:
         return []
-    wrong = wrong_scale(graph, list(islice(samples, LOOKED_AT)))
+    shapes = {p.name: p.shape for p in graph.inputs}  # of a model whose dimensions vary, one of its
+    first = (s for s in samples if all(x.shape == shapes[name] for name, x in s.items()))
+    wrong = wrong_scale(graph, list(islice(first, LOOKED_AT)))
     if wrong is None:
         return []
     if wrong.plain and not any_scale:

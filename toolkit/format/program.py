@@ -13,7 +13,7 @@ from types import MappingProxyType
 from .model import OpRecord, TensorRecord
 from .schema import EQUALS, OPTIONAL, SHARED, STRUCTS, VARIANT, DType, OpKind
 from .structs import Number, float_bits, pack
-from .varying import Expression, Varying, expression_of, read_varint, varint
+from .varying import WIDEST, Expression, Varying, expression_of, read_varint, varint
 
 WORD = 4
 _HEADER = struct.Struct("<BBBB")
@@ -159,10 +159,10 @@ def _folded(expression: Expression) -> Expression:
 def _number(letter: str, value: Number) -> bytes:
     if letter == "f":
         return struct.pack("<f", value)
-    value = int(value)
+    expression, value = expression_of(value), int(value)
     if letter.islower():
         value = value << 1 if value >= 0 else ~(value << 1)
-    return varint(value)
+    return varint(value, WIDEST if expression is not None and expression.may_grow else 1)
 
 
 def _literal(op: OpRecord, fields: list[Field], tensors: Sequence[TensorRecord]) -> bool:

@@ -229,6 +229,7 @@ class Term(IntEnum):
     Divide = 6
     Min = 7
     Max = 8
+    Quotient = 9
 
 
 class Section(IntEnum):

@@ -18,6 +18,7 @@ _OPERATORS: dict[Term, Callable[[int, int], int]] = {
     Term.Multiply: lambda a, b: a * b,
     Term.Min: min,
     Term.Max: max,
+    Term.Quotient: lambda a, b: a // b if b > 0 else -1,
 }
 
 
@@ -80,6 +81,15 @@ class Expression:
         """The floor of it."""
         return self if by == 1 else Expression((*self.terms, (Term.Divide, by)))
 
+    def over(self, by: Expression) -> Expression:
+        """The floor of it divided by `by`; -1 where that is not positive."""
+        return self._with(by, Term.Quotient)
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether it may be larger at smaller sizes."""
+        return any(term == Term.Quotient for term, _ in self.terms)
+
     def at_most(self, value: int) -> Expression:
         return self._with(Expression.number(value), Term.Min)
 
@@ -106,7 +116,7 @@ class Expression:
 
     def text(self, names: Sequence[str] = ()) -> str:
         """As people write it."""
-        signs = {Term.Add: "+", Term.Subtract: "-", Term.Multiply: "*"}
+        signs = {Term.Add: "+", Term.Subtract: "-", Term.Multiply: "*", Term.Quotient: "//"}
         stack: list[str] = []
         for term, number in self.terms:
             if term == Term.Number:
@@ -179,10 +189,14 @@ def expression_of(number: Any) -> Expression | None:
     return number.expression if isinstance(number, Varying) else None
 
 
-def varint(value: int) -> bytes:
-    """7 bits a byte, the lowest first; the highest bit says that more follow."""
+WIDEST = 5
+"""Bytes of a number that may become any of 32 bits."""
+
+
+def varint(value: int, least: int = 1) -> bytes:
+    """7 bits a byte, the lowest first; the highest bit says that more follow. `least` bytes."""
     out = bytearray()
-    while value > 0x7F:
+    while value > 0x7F or len(out) + 1 < least:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*out, value])

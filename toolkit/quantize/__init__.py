@@ -3,7 +3,7 @@
 from .budget import Budget, Judged, Mixed, Point, parse_drop
 from .mixed_precision.fit import fit_budget
 from .optimize import optimize, quantize_model
-from .ranges.calibration import Calibration, Keeper, KeptSample, Sample, calibrate
+from .ranges.calibration import Calibration, Keeper, KeptSample, Sample, calibrate, watched
 from .ranges.candidate_evaluation import CandidateEvaluator, Score
 from .ranges.evaluation_points import (
     EvaluationPoint,
@@ -59,5 +59,6 @@ __all__ = [
     "prepare",
     "quantize_graph",
     "quantize_model",
+    "watched",
     "with_evaluation_points",
 ]

@@ -10,6 +10,7 @@ from ..ir import Array, Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
+from ..runtime import Session
 from .equalization.bias_absorption import absorbed, find_shifts
 from .equalization.cross_layer import equalized, find_exponents
 from .float_source import FloatSource
@@ -48,16 +49,15 @@ def quantize_model(
     samples: Iterable[Sample],
     observer: str = "auto",
     progress: Progress | None = None,
+    of_any_size: Session | None = None,
     **options: Any,
 ) -> Quantized:
-    """`graph` on int8, its ranges from `samples` by `observer`; more options as QuantizeOptions.
-
-    The same graph and samples give the same result. Raises UserError for an unknown name or samples
-    that do not fit, CalibrationError for values that are not finite.
-    """
+    """`graph` on int8, its ranges from `samples` by `observer`; `of_any_size` as for calibrate,
+    more options as QuantizeOptions. Raises UserError for an unknown name or samples that do not
+    fit, CalibrationError for values that are not finite."""
     request = QuantizeOptions(observer=observer, **options)
-    every = calibrate(graph, samples, progress, request.kept)
-    calibration, outliers = without_outliers(graph, samples, every, progress)
+    every = calibrate(graph, samples, progress, request.kept, of_any_size)
+    calibration, outliers = without_outliers(graph, samples, every, progress, of_any_size)
     return replace(_run(request, graph, calibration, progress), outliers=outliers)
 
 

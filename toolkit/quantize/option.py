@@ -13,7 +13,7 @@ from ..errors import UserError
 
 Value = Literal[
     "text", "texts", "flag", "path", "bytes", "decibels", "drop",
-    "shapes", "constants", "states", "axes", "of ports",
+    "shapes", "dims", "constants", "states", "axes", "of ports",
 ]  # fmt: skip
 """What is written on the command line, beside choices and numbers; cli/declared.py reads each."""
 

@@ -134,6 +134,11 @@ class Session:
         with self._turn:
             self._bind(sizes)
 
+    def bind_to(self, feed: Feed | Array) -> None:
+        """Give them the sizes that the shapes of a feed say; nothing where none varies."""
+        with self._turn:
+            self._shaped(feed)
+
     def _bind(self, sizes: Sequence[int] | Mapping[str, int]) -> None:
         if self._binding is None:
             raise UserError(f"{self.model.source}: no dimension of it varies")

@@ -184,6 +184,7 @@ enum {
     EK_TERM_DIVIDE = 6,
     EK_TERM_MIN = 7,
     EK_TERM_MAX = 8,
+    EK_TERM_QUOTIENT = 9,
 };
 
 enum {

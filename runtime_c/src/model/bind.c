@@ -92,7 +92,12 @@ static const uint8_t *bounded_number(const uint8_t *at, const uint8_t *end, uint
     return NULL;
 }
 
-/* Both are within 32 bits, so that the result is within 64. */
+static int64_t divided(int64_t a, int64_t by)
+{
+    return a >= 0 ? a / by : -((by - 1 - a) / by);
+}
+
+/* Both are within 32 bits, so that the result is within 64. Nothing is divided by what is not positive: -1 then. */
 static int64_t combined(uint32_t term, int64_t a, int64_t b)
 {
     switch (term) {
@@ -100,13 +105,9 @@ static int64_t combined(uint32_t term, int64_t a, int64_t b)
     case EK_TERM_SUBTRACT: return a - b;
     case EK_TERM_MULTIPLY: return a * b;
     case EK_TERM_MIN: return a < b ? a : b;
+    case EK_TERM_QUOTIENT: return b > 0 ? divided(a, b) : -1;
     default: return a > b ? a : b;
     }
-}
-
-static int64_t divided(int64_t a, int64_t by)
-{
-    return a >= 0 ? a / by : -((by - 1 - a) / by);
 }
 
 /* False for what is no expression, or where a value on the way leaves int32. */
@@ -131,7 +132,7 @@ static bool evaluate(const varying_file *v, uint32_t from, const uint32_t *sizes
             if (!depth || !(at = bounded_number(at, end, &number)) || !number) return false;
             stack[depth - 1] = divided(stack[depth - 1], number);
         } else {
-            if (depth < 2 || term > EK_TERM_MAX) return false;
+            if (depth < 2 || term > EK_TERM_QUOTIENT) return false;
             depth--;
             stack[depth - 1] = combined(term, stack[depth - 1], stack[depth]);
         }
@@ -159,7 +160,7 @@ static uint8_t *dimension(const ek_model *m, const ek_fmt_varying *which)
     return (uint8_t *)(uintptr_t)at;
 }
 
-/* A number of the program, in as many bytes as it had. */
+/* A number of the program, in as many bytes as it had: false where it needs more. */
 static bool write_number(uint8_t *at, const uint8_t *end, uint32_t most, uint32_t value)
 {
     uint32_t found;
@@ -170,24 +171,24 @@ static bool write_number(uint8_t *at, const uint8_t *end, uint32_t most, uint32_
         value >>= 7;
     }
     *at = (uint8_t)value;
-    return true;
+    return value < 0x80;
 }
 
-/* One number: as the file has it at the largest sizes, at these no larger; no dimension is 0. */
+/* One number: as the file has it at the largest sizes. No dimension is larger at these, or 0. */
 static bool write_varying(const varying_file *v, const ek_model *m, uint32_t i, const uint32_t *largest,
                           const uint32_t *sizes)
 {
     const ek_fmt_varying *which = (const ek_fmt_varying *)(const void *)v->varying.data + i;
     int64_t most, value;
     if (!evaluate(v, which->expression, largest, &most) || !evaluate(v, which->expression, sizes, &value)) return false;
-    if (value < 0 || value > most) return false;
+    if (value < 0) return false;
     if (which->section == EK_SECTION_PROGRAM) {
         if (which->at >= m->program_bytes) return false;
         uint8_t *program = (uint8_t *)(uintptr_t)m->program;
         return write_number(program + which->at, program + m->program_bytes, (uint32_t)most, (uint32_t)value);
     }
     uint8_t *at = dimension(m, which);
-    if (!at || !value || ek_flat_u32(at) != (uint32_t)most) return false;
+    if (!at || !value || value > most || ek_flat_u32(at) != (uint32_t)most) return false;
     const uint32_t written = (uint32_t)value;
     memcpy(at, &written, sizeof written);
     return true;

@@ -14,7 +14,7 @@ from .._opdef import ALONG_AXES, Activation, Blob, Builder, Lowered, OnnxNode, O
 from .._views import axis_view, float_input, from_nhwc, small_input, to_nhwc, view_params
 from ..convert.cast import cast_to
 from ..move.movement import axis_of
-from ._sums import Table, requantized_sum, sum_problem, sum_table
+from ._sums import Table, mean_table, requantized_sum, sum_problem, sum_table
 from .pool import global_pool
 
 SUMS = (ReduceFn.Mean, ReduceFn.Sum)
@@ -32,10 +32,11 @@ class Reduce(OpDef):
     """ONNX operator of the same name, in every version. float32 of any shape; maxima and minima
     also of bools and of integers of 8 and 16 bits.
 
-    attrs: axes (neighbours in order, from the front), keepdims. ReduceSum also serves ReduceLogSum,
-    ReduceLogSumExp and ai.onnx.ml.Normalizer-1 by L1 or L2. Axes that are not neighbours are
-    brought together by a Transpose; a mean or maximum over H and W of an NCHW image becomes a pool,
-    so that the layout stays NHWC.
+    attrs: axes (neighbours in order, from the front), keepdims; of a mean whose count varies with
+    sizes also `most`, the largest count: its integer form divides by the count. ReduceSum also
+    serves ReduceLogSum, ReduceLogSumExp and ai.onnx.ml.Normalizer-1 by L1 or L2. Axes that are not
+    neighbours are brought together by a Transpose; a mean or maximum over H and W of an NCHW image
+    becomes a pool, so that the layout stays NHWC.
     """
 
     precisions = integer_precisions(*INTEGERS)
@@ -108,6 +109,8 @@ class Reduce(OpDef):
         x, y = node.input(0).quant, node.output.quant
         assert x is not None and y is not None
         _, count, _ = axis_view(node.input(0).shape, node.attrs["axes"])
+        if "most" in node.attrs:
+            return mean_table(x, y, count, node.attrs["most"])
         return sum_table(x, y, np.array([count if self.fn == ReduceFn.Mean else 1]))
 
     def accumulator_problem(self, node: Node) -> str | None:
@@ -121,7 +124,7 @@ class Reduce(OpDef):
             return str(why)
         _, count, _ = axis_view(x.shape, node.attrs["axes"])
         assert x.quant is not None
-        return sum_problem(np.array([count]), x.quant, shift)
+        return sum_problem(np.array([node.attrs.get("most", count)]), x.quant, shift)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         q, x, y = inputs[0], node.input(0), node.output

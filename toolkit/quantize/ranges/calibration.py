@@ -16,6 +16,7 @@ from ...ir import Array, Graph, Node, Shape, Value
 from ...numerics import FLOAT
 from ...ops import definition, is_view
 from ...progress import Progress
+from ...runtime import Session
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from .evaluation_points import EvaluationPoint, find_evaluation_points
@@ -152,17 +153,21 @@ def calibrate(
     samples: Iterable[Sample],
     progress: Progress | None = None,
     kept: int = KEPT_SAMPLES,
+    of_any_size: Session | None = None,
 ) -> Calibration:
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
     at most `kept` of them are kept.
+
+    Of a model whose dimensions vary, `of_any_size` is `watched` at all sizes: it runs the samples
+    that have other shapes than the graph's. They come last, and are not kept.
 
     A tensor that holds NaN or infinity has no statistics, as in front of an Imputer: it stays
     float32. Raises UserError when there are no samples, or one does not fit the inputs;
     CalibrationError when NaN or infinity reaches an output, for the first tensor that holds them.
     """
-    watched = _watched(graph)
-    session = open_once(watched)
-    names = {v.name for v in watched.values() if v.const is None and v.dtype == np.float32}
+    seen_graph = watched(graph)
+    session = open_once(seen_graph)
+    names = {v.name for v in seen_graph.values() if v.const is None and v.dtype == np.float32}
     stats = {name: TensorStats(name=name) for name in sorted(names)}
     points = find_evaluation_points(graph)
     at_points = {p.tensor for p in points}
@@ -172,10 +177,14 @@ def calibrate(
     results = set(views(graph, graph.output_values())) | set(evaluated)
     ends = {name: array("f") for name in stats}
     keeper, endless = Keeper(kept), dict[str, CalibrationError]()
-    for sample in samples:
+    count = 0
+    for count, sample in enumerate(samples, 1):
         chosen = KeptSample({k: np.array(v) for k, v in sample.items()})
+        other = None if _fits(graph, sample) else of_any_size
 
-        def see(name: str, x: Array, chosen: KeptSample = chosen) -> None:
+        def see(
+            name: str, x: Array, chosen: KeptSample = chosen, alike: bool = other is None
+        ) -> None:
             if name in stats:
                 try:
                     ends[name].extend(stats[name].update(x))
@@ -183,31 +192,36 @@ def calibrate(
                     endless.setdefault(name, why)
                     if name in results:
                         raise next(iter(endless.values())) from why
-            for reader, shape in weighed.get(name, ()):
+            for reader, shape in weighed.get(name, ()) if alike else ():
                 chosen.means[reader] = channel_means(x.reshape(shape))
-            for reader, shape in evaluated.get(name, ()):
+            for reader, shape in evaluated.get(name, ()) if alike else ():
                 chosen.at_points[reader] = x.reshape(shape).copy()
 
         for port in graph.inputs:
             if port.name in sample:
                 see(port.value.name, np.asarray(sample[port.name]))
-        session.run_layers(sample, lambda _, name, x: see(name, x))
-        if keeper.wants():
-            keeper.add(chosen)
-        keeper.seen += 1
+        (other or session).run_layers(sample, lambda _, name, x: see(name, x))
+        if other is None:
+            if keeper.wants():
+                keeper.add(chosen)
+            keeper.seen += 1
         if progress:
-            progress("calibrating", keeper.seen, total)
+            progress("calibrating", count, total)
     if not keeper.seen:
         raise UserError("there are no calibration samples; give at least one")
     for name in endless:
         stats[name] = TensorStats(name=name)
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
-    seen = {name: both for name, both in ends.items() if len(both) == 2 * keeper.seen}
-    return Calibration(stats, keeper.kept, points, keeper.seen, keeper.step, seen)
+    seen = {name: both for name, both in ends.items() if len(both) == 2 * count}
+    return Calibration(stats, keeper.kept, points, count, keeper.step, seen)
 
 
-def _watched(graph: Graph) -> Graph:
+def _fits(graph: Graph, sample: Sample) -> bool:
+    return all(sample[p.name].shape == p.shape for p in graph.inputs if p.name in sample)
+
+
+def watched(graph: Graph) -> Graph:
     """The graph, and in it all that has a range: what is inside nodes, and each float output of
     those with several: the runtime shows the first output only."""
     copy = copy_graph(graph)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...ir import Graph
 from ...progress import Progress
+from ...runtime import Session
 from ..scheme.options import Options
 from ..scheme.plan import Plan
 from .calibration import Calibration, Sample, calibrate
@@ -91,9 +92,10 @@ def without_outliers(
     samples: Iterable[Sample],
     calibration: Calibration,
     progress: Progress | None = None,
+    of_any_size: Session | None = None,
 ) -> tuple[Calibration, list[SampleOutlier]]:
     """The calibration by the other samples, where these gain by it at min-max ranges; and the
-    outliers."""
+    outliers. `of_any_size` as for calibrate."""
     found = find_outliers(calibration.reach(), [p.value.name for p in graph.inputs])
     if not found:
         return calibration, []
@@ -102,7 +104,8 @@ def without_outliers(
     if len(again) < calibration.samples:
         if iter(samples) is samples:  # a generator, which is read
             return calibration, found
-        others = calibrate(graph, (s for i, s in enumerate(samples) if i not in gone), progress)
+        left = (s for i, s in enumerate(samples) if i not in gone)
+        others = calibrate(graph, left, progress, of_any_size=of_any_size)
     else:
         others = calibrate(graph, [s for i, s in enumerate(again) if i not in gone], progress)
     trials = CandidateEvaluator(others)

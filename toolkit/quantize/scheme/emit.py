@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...format.schema import BinaryFn
-from ...ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
+from ...ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
 from ...numerics import FLOAT, INT16, DType, Precision
 from ...ops import computes, definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
@@ -32,8 +32,13 @@ Quants = dict[tuple[Value, DType], QuantParams]
 """The quantization of a float tensor on int8, and on int16."""
 
 
+Constants = Mapping[tuple[str, int], Array]
+"""By what the node makes that reads them, and as which input."""
+
+
 class Emitter:
-    """Writes one quantized graph. `refused` then says which nodes cannot be what they are, why."""
+    """Writes one quantized graph, with constants on the grids of those in `whole`. `refused` then
+    says which nodes cannot be what they are, why."""
 
     def __init__(
         self,
@@ -44,7 +49,9 @@ class Emitter:
         tables: TableAccuracy,
         inside: Mapping[str, Range],
         once: Reuse,
+        whole: Constants | None = None,
     ) -> None:
+        self.whole = whole or {}
         self.graph, self.groups, self.scales = graph, groups, sharing
         self.linear, self.tables, self.inside, self.once = linear, tables, inside, once
         self.made = Graph(empty_inputs=graph.empty_inputs, empty_outputs=graph.empty_outputs)
@@ -253,7 +260,8 @@ class Emitter:
         elif self.given and (grid := grid_quant(v.const, group.dtype)):
             quant = grid
         else:
-            low, high = float(v.const.min()), float(v.const.max())
+            known = self.whole.get((group.node.output.name, group.node.inputs.index(v)), v.const)
+            low, high = float(known.min()), float(known.max())
             if computes(group.node, BinaryFn.Add):
                 low, high = self._told_apart(group, low, high)
             quant = activation_params(low, high, group.dtype)

@@ -15,7 +15,7 @@ from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
 from .detection_head import joins_of_shares
-from .emit import ROOM_INT16, Emitter, Quants
+from .emit import ROOM_INT16, Constants, Emitter, Quants
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
@@ -46,6 +46,7 @@ class Plan:
             {} if self.given else joins_of_shares(self.graph, ranges)
         )
         self.wide = ranges
+        self.whole: Constants = {}
         self.tables = TableAccuracy(seen or ranges)
         self._linears: dict[tuple[Node, WeightFormat], LayerWeights] = {}
         self._analyse()
@@ -56,6 +57,27 @@ class Plan:
         other = copy(self)
         other.options = options
         other.refused = dict(self.refused)
+        other._analyse()
+        return other
+
+    def elsewhere(self, graph: Graph, smaller: bool = False) -> Plan:
+        """The plan of the float `graph`, this one's at other sizes: with its weights, and what it
+        refused. At a `smaller` size constants are on the grids that they have here."""
+        other = copy(self)
+        other.whole = _constants(self.graph) if smaller else {}
+        other.graph = prepare(graph)
+        nodes = {n.output.name: n for n in other.graph.nodes}
+        other.fixed = given_ranges(other.graph)
+        other.refused = {
+            (nodes[name], precision): why
+            for (node, precision), why in self.refused.items()
+            if (name := node.output.name) in nodes
+        }
+        other._linears = {
+            (nodes[name], form): linear.of(nodes[name])
+            for (node, form), linear in self._linears.items()
+            if (name := node.output.name) in nodes
+        }
         other._analyse()
         return other
 
@@ -181,12 +203,22 @@ class Plan:
                 self.tables,
                 self.wide,
                 self._reuse if trial else Nothing(),
+                self.whole,
             )
             graph = emitter.run(self.params(ranges))
             if not emitter.refused:
                 return graph, emitter.decisions
             self.refused.update(emitter.refused)
             self._analyse()
+
+
+def _constants(graph: Graph) -> Constants:
+    return {
+        (node.output.name, i): v.const
+        for node in graph.nodes
+        for i, v in enumerate(node.inputs)
+        if v is not None and v.const is not None
+    }
 
 
 def _has_weights(group: QuantizableGroup) -> bool:

@@ -131,6 +131,12 @@ class LayerWeights:
         floor = np.where(empty, y.scalar / x.scalar / FINE, 0.0)
         return np.maximum(floor, np.abs(self.real_bias) / x.scalar / BIAS_LIMIT)
 
+    def of(self, node: Node) -> LayerWeights:
+        """Those of the same node at other sizes."""
+        new = copy(self)
+        new.node, new._copy = node, None
+        return new
+
     def with_rounded(self, rounded: QuantizedWeights | None) -> LayerWeights:
         """Itself with these weights."""
         if rounded is self.given:

@@ -40,7 +40,7 @@ class TensorRecord:
         return prod(self.shape) * NUMPY_OF[self.dtype].itemsize
 
 
-def is_variant(kind: OpKind, params: Mapping[str, int | float], output: DType) -> bool:
+def is_variant(kind: OpKind, params: Mapping[str, int | float], output: DType | None) -> bool:
     """Whether an operator is its kind's variant: a depthwise convolution, or one from float32."""
     if kind == OpKind.Conv2d:
         groups, *channels = (params[f"geometry.{n}"] for n in ("groups", "in_c", "out_c"))
@@ -67,7 +67,8 @@ class OpRecord:
 
     def is_variant(self, tensors: Sequence[TensorRecord]) -> bool:
         """Whether it is its kind's variant."""
-        return is_variant(self.kind, self.params, tensors[self.outputs[0]].dtype)
+        output = tensors[self.outputs[0]].dtype if self.outputs else None
+        return is_variant(self.kind, self.params, output)
 
     def number(self, tensors: Sequence[TensorRecord]) -> int:
         """What says in the file which kind it is, and whether the variant."""

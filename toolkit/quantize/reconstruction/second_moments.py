@@ -149,8 +149,17 @@ def parts(seen: LayerInputs) -> list[range]:
 
 def moment_sums(seen: LayerInputs) -> list[MomentSums]:
     """Of what a node reads, in each of the parts of the samples."""
-    x0, q0 = (np.rint(np.mean([v.mean(axis=1) for v in vs], axis=0)) for vs in (seen.x, seen.q))
-    return [_sums_of(seen, (x0, q0), chosen) for chosen in parts(seen)]
+    sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
+    count = [v.shape[1] for v in seen.q]
+    x0, q0 = (
+        np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
+    )
+    return [_sums_of(seen, (x0, q0), sums, chosen) for chosen in parts(seen)]
+
+
+def _sums_by_sample(columns: Sequence[Whole]) -> list[NDArray[np.int64]]:
+    """Of the columns of each sample, exactly."""
+    return [v.sum(axis=1, dtype=np.int64) for v in columns]
 
 
 def total(moment_sums: Sequence[MomentSums]) -> MomentSums:
@@ -158,8 +167,14 @@ def total(moment_sums: Sequence[MomentSums]) -> MomentSums:
     return reduce(MomentSums.__add__, moment_sums)
 
 
-def _sums_of(seen: LayerInputs, middle: tuple[Reals, Reals], chosen: range) -> MomentSums:
-    """Of what a node reads in the samples `chosen`, counted from `middle`."""
+def _sums_of(
+    seen: LayerInputs,
+    middle: tuple[Reals, Reals],
+    sums: tuple[Sequence[NDArray[np.int64]], Sequence[NDArray[np.int64]]],
+    chosen: range,
+) -> MomentSums:
+    """Of what a node reads in the samples `chosen`, counted from `middle`; `sums` are of each
+    sample's columns."""
     xs, qs = ([vs[i] for i in chosen] for vs in (seen.x, seen.q))
     groups, _, k = qs[0].shape
     if groups > 1 and k <= linear_algebra.SMALL:
@@ -173,8 +188,8 @@ def _sums_of(seen: LayerInputs, middle: tuple[Reals, Reals], chosen: range) -> M
         squares = sum(e[2] for e in each)
     count = sum(v.shape[1] for v in qs)
     x, q = (
-        sum(v.sum(axis=1, dtype=np.int64) for v in vs).astype(np.float64) - count * m
-        for vs, m in zip((xs, qs), middle, strict=True)
+        np.sum([of[i] for i in chosen], axis=0).astype(np.float64) - count * m
+        for of, m in zip(sums, middle, strict=True)
     )
     return MomentSums(
         qq=qq,

@@ -108,12 +108,14 @@ def at_rates(
     With a limit on instructions, layers are first taken out of `coding` that it has no room for.
     """
     budget = devices.budget if devices.budget.limits_any else None
-    if coding.how != "fast" and budget is not None and budget.max_instructions is not None:
-        coding.plain = _too_slow(done, pack, devices, coding)
+    limited = coding.how != "fast" and budget is not None and budget.max_instructions is not None
     as_given = request.mixed_rounding == "nearest" or request.weights != W8A8
-    if coding.how == "fast" or as_given or arrives_quantized(done.floats):
+    as_given = as_given or arrives_quantized(done.floats)
+    if limited:
+        coding.plain = _too_slow(done, pack, devices, coding, coarse=not as_given)
+    if coding.how == "fast" or as_given:
         return done, None
-    return RateSearch(
+    found = RateSearch(
         done,
         lambda graph: strip(pack(graph)),
         coding.wants,
@@ -122,14 +124,21 @@ def at_rates(
         drop,
         devices.sizes,
     ).run()
+    if limited and found[1] is None:  # more weights are behind the escape, which takes longer
+        coding.plain = frozenset()
+        coding.plain = _too_slow(done, pack, devices, coding, coarse=False)
+    return found
 
 
-def _too_slow(done: QuantizedModel, pack: Pack, devices: Devices, coding: Coding) -> frozenset[str]:
+def _too_slow(
+    done: QuantizedModel, pack: Pack, devices: Devices, coding: Coding, *, coarse: bool
+) -> frozenset[str]:
     """The layers whose decoding takes an inference over the limit on some device: others have the
-    most weights together that it has room for."""
+    most weights together that it has room for. `coarse`: with weights as rates leave them."""
     graph, _ = done.plan.emit(done.ranges)
     weights = coding.candidates(graph)
-    coarse_weights(graph, coding)
+    if coarse:
+        coarse_weights(graph, coding)
     coded = pack(graph)
     costs = devices.decoding(_uncoded(done, pack, coding), coded)
     most = devices.budget.max_instructions

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from classical import forests, kernels
 from file_maker import CASES, FORMS, FileMaker, indexed, long_chain, view
 from file_maker import geometry as geometry
-from functions import customs, math_functions, scatters, selections
+from functions import customs, math_functions, quotients, scatters, selections
 from recurrent_layers import recurrent
 from tight import coarse, tightened
 from weighted_layers import (
@@ -43,6 +43,9 @@ from weighted_layers import convolution as convolution
 
 def binaries(f, form):
     dtype = form.element
+    if form in (FORMS["binary_s8"], FORMS["binary_s16"]):
+        quotients(f, form)
+        return
     cases = {
         FORMS["add_s8"]: {
             "a_multiplier": 5000, "b_multiplier": -3000, "bias": 700,
@@ -281,7 +284,7 @@ MAKERS = {
 
 def maker_of(form):
     if form.kind == OpKind.Binary and form.element is not DType.Float32:
-        return choices
+        return binaries if form.element in (DType.Int8, DType.Int16) else choices
     return next((maker for maker, kinds in MAKERS.items() if form.kind in kinds), elementwise)
 
 

@@ -4,10 +4,12 @@ import struct
 from pathlib import Path
 
 import numpy as np
+from file_maker import indexed
+from weighted_layers import S16
 
 import edgekit
 from edgekit.toolkit.format.model import ABSENT
-from edgekit.toolkit.format.schema import DType, MathFn, OpKind, ScatterFn
+from edgekit.toolkit.format.schema import BinaryFn, DType, MathFn, OpKind, Place, ScatterFn
 
 _SAME_BYTES = {
     DType.Float32: DType.Int32, DType.Int32: DType.Float32, DType.Float64: DType.Int64,
@@ -76,3 +78,20 @@ def customs(f, form):
 
 for _language in ("py", "c"):
     edgekit.register_op(Path(__file__).with_name(f"custom_op.{_language}"))
+
+
+def quotients(f, form):
+    """Div of two tensors on integers: row by row, and broadcast."""
+    dtype, bits = form.element, 22 if form.element is DType.Int8 else 16
+    zeros = (-9, 5, 7) if dtype is DType.Int8 else (0, 0, 0)
+    limits = {"qmin": -128, "qmax": 127} if dtype is DType.Int8 else S16
+    for b, steps, shift in (
+        ((3, 1), (0, 0, 1, 0), bits - 7),
+        ((2, 3, 4), (24, 12, 4, 1), bits - 9),
+    ):
+        at = f.constant(np.array([(1 << bits) - 77, shift, *zeros], np.int32))
+        numbers = f.tensor(DType.Int32, 5, place=Place.Blob, offset=at)
+        given = [f.input(dtype, 2, 3, 4), f.input(dtype, *b), numbers]
+        shape = {"shape.dims": (1, 2, 3, 4), "shape.a": (24, 12, 4, 1), "shape.b": steps}
+        p = {**indexed(**shape), "fn": BinaryFn.Div, **limits}
+        f.output(f.op(form, given, dtype, 2, 3, 4, **p))

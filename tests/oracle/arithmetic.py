@@ -146,6 +146,18 @@ def pool(node, x):
     return out
 
 
+def div(node, a):
+    """By a constant tensor without zeros."""
+    (va, vb), y = node.inputs, node.output
+    ratio, found = scale(va) / (scale(vb) * scale(y)), []
+    bits, most = (16, 15) if y.quant.dtype == np.int16 else (22, 22)
+    f = max(f for f in range(most + 1) if nearest(ratio * 2**f) < 1 << bits)
+    for over, by in pairs(a - va.quant.zero_point, vb.const - np.int64(vb.quant.zero_point)):
+        size = half_up(Fraction(abs(over) * nearest(ratio * 2**f), abs(by) << f))
+        found.append(clamped((size if over * by > 0 else -size) + y.quant.zero_point, y.quant, {}))
+    return np.array(found).reshape(y.shape)
+
+
 def reduce_mean(node, x):
     v, y, axes = node.input(0), node.output, tuple(node.attrs["axes"])
     moved = np.moveaxis(x, axes, range(-len(axes), 0))
@@ -362,6 +374,7 @@ OPERATORS = {
     "Add": add,
     "Sub": add,
     "Mul": mul,
+    "Div": div,
     "AvgPool2d": pool,
     "MaxPool2d": pool,
     "ReduceMean": reduce_mean,

@@ -89,6 +89,15 @@ def attention(seed):
     return net.done(net("Softmax", net("Mul", b, b), axis=1), a)
 
 
+def quotients(seed):
+    """By a positive number of each channel, and by a negative one of each row."""
+    net = Net(seed, 1, 6, 9)
+    by = constant(net.rng.uniform(0.5, 1.5, 9).astype(np.float32), "by")
+    a = net("Div", net.dense(net.x, 9), by)
+    b = net("Div", net.x, constant(net.rng.uniform(-1.5, -0.5, (6, 1)).astype(np.float32), "b"))
+    return net.done(net("Add", a, b), a)
+
+
 def selected(seed):
     """The largest of a map, where they are, and what takes their places; with places that meet."""
     net = Net(seed, 1, 5, 4, 3)
@@ -103,7 +112,7 @@ def selected(seed):
 
 
 @pytest.mark.parametrize("precision", ["int8", "int16", "mixed"])
-@pytest.mark.parametrize("make", [mobile, gate, pools, attention, selected])
+@pytest.mark.parametrize("make", [mobile, gate, pools, attention, quotients, selected])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_runtime_computes_what_the_page_says(make, precision, seed):
     graph = make(seed)

@@ -1325,6 +1325,8 @@ FORMS: dict[tuple[OpKind, bool, DType | None], str] = {
     (OpKind.Binary, False, DType.Int64): "binary_s64",
     (OpKind.Binary, False, DType.UInt64): "binary_u64",
     (OpKind.Binary, False, DType.Float64): "binary_f64",
+    (OpKind.Binary, False, DType.Int8): "binary_s8",
+    (OpKind.Binary, False, DType.Int16): "binary_s16",
     (OpKind.Unary, False, DType.Float32): "unary_f32",
     (OpKind.Compare, False, None): "compare",
     (OpKind.Where, False, None): "where",

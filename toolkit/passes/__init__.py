@@ -27,6 +27,7 @@ from .movement.transposed_product import TransposedProduct
 from .movement.unit_axes import UnitReshapes, UnitTransposes
 from .quantized.finite_masks import FiniteMasks
 from .quantized.half_rounding import HalfRounding
+from .quantized.norms import Magnitudes, UnitLength
 from .quantized.unless_nan import UnlessNan
 from .recognition.layer_norm import LayerNormParts
 from .recognition.one_hot import OneHot
@@ -92,7 +93,10 @@ DEFAULT: tuple[Pass, ...] = (
 )
 
 FINITE: tuple[Pass, ...] = (
-    UntilQuiet("values are finite", (*_CLEANING, UnlessNan(), FiniteMasks())),
+    UntilQuiet(
+        "values are finite",
+        (*_CLEANING, UnlessNan(), FiniteMasks(), UnitLength(), Magnitudes()),
+    ),
     DeadCode(),
 )
 """Behind DEFAULT, of a graph to be quantized: integers hold neither NaN nor infinity. What is equal

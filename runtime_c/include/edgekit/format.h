@@ -808,6 +808,8 @@ enum {
     X(BINARY, 0, INT64, binary_s64, 0) \
     X(BINARY, 0, UINT64, binary_u64, 0) \
     X(BINARY, 0, FLOAT64, binary_f64, 0) \
+    X(BINARY, 0, INT8, binary_s8, 0) \
+    X(BINARY, 0, INT16, binary_s16, 0) \
     X(UNARY, 0, FLOAT32, unary_f32, 0) \
     X(COMPARE, 0, ANY, compare, 0) \
     X(WHERE, 0, ANY, where, 0) \

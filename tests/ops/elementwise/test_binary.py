@@ -111,6 +111,52 @@ def test_integers_are_the_rounded_real_result(integers, op, a, b):
 
 
 @pytest.mark.parametrize(("a", "b"), SHAPES)
+@pytest.mark.parametrize("zeros", [(-20, 55, -7), (0, 0, 0), (127, -128, 3), (-128, 127, 127)])
+def test_integer_quotients_are_the_rounded_real_ones(integers, a, b, zeros):
+    x, y = integers.value(a, 0.031, zeros[0]), integers.value(b, 0.047, zeros[1])
+    node = integers.node("Div", [x, y], QuantParams((0.083,), zeros[2]))
+    data = {v: integers.data(v) for v in (x, y)}
+    q = integers.agree(node, data).astype(np.float64)
+    near = 0.5 + 255 / 2**18  # the multiplier has 18 bits or more
+    assert np.abs(q - quotients(node, data)).max() < near
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+@pytest.mark.parametrize("scale", [0.00003, 0.0031, 0.9])
+def test_int16_quotients_are_the_rounded_real_ones(integers, a, b, scale):
+    x, y = integers.value16(a, 0.00031), integers.value16(b, 0.00047)
+    node = integers.node("Div", [x, y], QuantParams.int16(scale))
+    data = {v: integers.data(v) for v in (x, y)}
+    q = integers.agree(node, data)
+    assert q.dtype == np.int16 and np.abs(q - quotients(node, data)).max() < 1.01
+
+
+def quotients(node: Node, data: dict[Value, np.ndarray]) -> np.ndarray:
+    """In steps of the output; by 0 the largest of the sign, and 0 of 0."""
+    x, y = (real(node.input(i), data[node.input(i)]) for i in (0, 1))
+    out = node.output.quant
+    with np.errstate(all="ignore"):
+        exact = np.where((x == 0) & (y == 0), 0, x / np.where(y == 0, 0.0, y))
+    return np.clip(exact / out.scalar + out.zero_point, out.qmin, out.qmax)
+
+
+def test_quotients_at_the_ends_of_the_integers(integers):
+    ends = np.array([-128, -127, -1, 0, 1, 126, 127], np.int8)
+    for zero in (-128, 0, 127):
+        x, y = integers.value((7, 1), 0.5, zero), integers.value((7,), 0.25, zero)
+        node = integers.node("Div", [x, y], QuantParams((0.5,), 0), act_min=0.0, act_max=20.0)
+        q = integers.agree(node, {x: ends[:, None], y: ends})
+        assert q.min() == 0 and q.max() == 40
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e9])
+def test_quotients_out_of_reach_of_the_output_are_refused(integers, scale):
+    node = integers.node("Div", [integers.value((3,), 0.5), integers.value((3,), 0.25)],
+                         QuantParams((scale,), 0))  # fmt: skip
+    assert "output scale" in definition("Div").accumulator_problem(node)
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
 def test_int16_is_the_rounded_real_result(integers, op, a, b):
     x, y = integers.value16(a, 0.00031), integers.value16(b, 0.00047)

@@ -1,4 +1,4 @@
-"""Add, Sub and Mul on integers: the numbers of the file, and what they mean."""
+"""Add, Sub, Mul and Div on integers: the numbers of the file, and what they mean."""
 
 from __future__ import annotations
 
@@ -116,3 +116,40 @@ def mul_params16(node: Node) -> dict[str, int]:
     m, shift = fixed_point.multiplier16(a.scalar * b.scalar / out.scalar)
     qmin, qmax = Activation.of(node).q_range(out)
     return {"multiplier": m, "shift": shift, "qmin": qmin, "qmax": qmax}
+
+
+def div(node: Node, a: Array, b: Array) -> Array:
+    """Div, as `add`. By 0 it is the largest of the sign, and 0 / 0 is 0."""
+    _, _, out = _quant(node)
+    m, shift, a_zero, b_zero, output_zero = div_numbers(node)
+    qmin, qmax = Activation.of(node).q_range(out)
+    x, y = np.broadcast_arrays(a - a_zero, b - b_zero)
+    divisor = np.abs(y) << shift
+    size = (np.abs(x) * m + divisor // 2) // np.maximum(divisor, 1)
+    size = np.where(divisor == 0, np.where(x == 0, 0, 1 << 17), size)
+    q = output_zero + np.where((x < 0) != (y < 0), -size, size)
+    result: Array = np.clip(q, qmin, qmax).astype(node.output.dtype)
+    return result
+
+
+DIV_BITS = {np.dtype(np.int8): (22, 22), np.dtype(np.int16): (16, 15)}
+"""Of the multiplier, and the largest shift: no product and no divisor leaves 31 bits."""
+
+
+def div_numbers(node: Node) -> tuple[int, int, int, int, int]:
+    """Multiplier, shift, zero points of both inputs and the output. ValueError if out of range."""
+    a, b, out = _quant(node)
+    ratio = a.scalar / (b.scalar * out.scalar)
+    bits, most = DIV_BITS[out.dtype]
+    for shift in range(most, -1, -1):
+        m = round(ratio * 2.0**shift)
+        if m < 1 << bits:
+            break
+    else:
+        m, shift = 0, 0
+    if not m:
+        raise ValueError(
+            f"{node.op} '{node.name}': an output scale of {out.scalar:g} does not go with inputs "
+            f"of scale {a.scalar:g} and {b.scalar:g}"
+        )
+    return m, shift, a.zero_point, b.zero_point, out.zero_point

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...format.schema import BinaryFn, OpKind
-from ...ir import Array, Node, TensorType, Value
+from ...ir import Array, Node, TensorType, Value, constant
 from ...numerics import (
     ACTIVATIONS,
     BY_ONNX,
@@ -39,7 +39,16 @@ from .._opdef import (
 )
 from ..convert.cast import cast_to
 from . import _int32
-from ._add_mul import add, add_params, add_params16, mul, mul_params, mul_params16
+from ._add_mul import (
+    add,
+    add_params,
+    add_params16,
+    div,
+    div_numbers,
+    mul,
+    mul_params,
+    mul_params16,
+)
 
 Real = NDArray[np.float64]
 
@@ -101,12 +110,11 @@ class Binary(OpDef):
         self.fn, self.name = fn, fn.name
         self.onnx = onnx or (fn.name,)
         self.shared = fn in (BinaryFn.Min, BinaryFn.Max)
-        if fn in (BinaryFn.Div, BinaryFn.Pow):
-            self.float_only = (
-                f"{fn.name} has an int8 form only if one of its inputs is a constant scalar"
-            )
+        if fn == BinaryFn.Pow:
+            self.float_only = "Pow has an int8 form only if one of its inputs is a constant scalar"
         simple = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Min, BinaryFn.Max)
-        self.precisions = integer_precisions(*(INTEGERS if fn in simple else (INT8,)))
+        fixed = fn in simple or fn == BinaryFn.Div
+        self.precisions = integer_precisions(*(INTEGERS if fixed else (INT8,)))
         self.exactness = "exact" if fn in simple else "rounding"
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
@@ -166,6 +174,9 @@ class Binary(OpDef):
             return self.float_only
         return problem_of(shape_params, node.input(0).shape, node.input(1).shape)
 
+    def accumulator_problem(self, node: Node) -> str | None:
+        return problem_of(div_numbers, node) if self.fn == BinaryFn.Div else None
+
     def table(self, node: Node) -> Callable[[Real], Real] | None:
         side = scalar_side(node)
         if side is None or (self.fn == BinaryFn.PRelu and side[0] == 0):
@@ -187,6 +198,8 @@ class Binary(OpDef):
         if self.fn in (BinaryFn.Min, BinaryFn.Max):
             pick = np.minimum if self.fn == BinaryFn.Min else np.maximum
             return [pick(a, b).astype(node.output.dtype)]
+        if self.fn == BinaryFn.Div:
+            return [div(node, a, b)]
         return [(mul if self.fn == BinaryFn.Mul else add)(node, a, b)]
 
     def lower(self, node: Node, blob: Blob) -> Lowered:
@@ -212,6 +225,10 @@ class Binary(OpDef):
         if self.fn in (BinaryFn.Add, BinaryFn.Sub):
             params |= add_params16(node) if wide else add_params(node)
             return Lowered(OpKind.Add, params, [a, b])
+        if self.fn == BinaryFn.Div:
+            limits = Activation.of(node).limits(node.output.quant)
+            q = constant(np.array(div_numbers(node), np.int32), f"{node.output.name}.quotient")
+            return Lowered(OpKind.Binary, params | {"fn": int(self.fn)} | limits, [a, b, q])
         raise ValueError(f"{self.name} '{node.name}': {self.integer_problem(node)}")
 
 

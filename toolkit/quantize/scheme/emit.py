@@ -208,7 +208,8 @@ class Emitter:
             room = ROOM_INT16 * low, ROOM_INT16 * high
             attrs[attr] = activation_params(*room, dtype)
         made = Node(node.op, inputs, outputs, attrs, node.name)
-        return made, definition(node.op).accumulator_problem(made)
+        why = definition(node.op).accumulator_problem(made)
+        return made, why or self.tables.divisor_problem(node, made)
 
     def _chain(self, group: QuantizableGroup) -> None:
         assert group.chain is not None and group.dtype is not None

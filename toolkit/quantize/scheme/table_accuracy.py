@@ -1,14 +1,17 @@
-"""Whether a chain's table on int16, lines between 513 points, follows its function.
+"""Whether a chain's table on int16, lines between 513 points, follows its function, and whether a
+divisor is fine enough.
 
-It does not where the function is steep or bends within 128 steps of the input: 1/x and log near 0,
-or a function with steps.
+A table does not where the function is steep or bends within 128 steps of the input: 1/x and log
+near 0, or a function with steps.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...format.schema import BinaryFn
 from ...ir import Array, Node, QuantParams
+from ...ops import computes
 from ...ops.elementwise.lut import table_errors
 from .lookup_chains import LookupChain
 from .options import Ranges
@@ -17,6 +20,10 @@ from .qparams import activation_params
 LIMIT = 2.0
 """In steps of int8 on the same range. At an end of the range lines miss by up to one, since no
 point lies beyond; int8 itself, which also rounds the input, does no better there."""
+
+
+LEAST_DIVISOR = 64
+"""In its steps: half a step is less than a hundredth of it."""
 
 
 class TableAccuracy:
@@ -34,6 +41,19 @@ class TableAccuracy:
         if key not in self._known:
             self._known[key] = self._problem(chain, table, x, y)
         return self._known[key]
+
+    def divisor_problem(self, node: Node, made: Node) -> str | None:
+        """Why integers will not do for the quotient of two tensors: the divisor comes near 0."""
+        if not computes(node, BinaryFn.Div) or made.input(1).quant is None:
+            return None
+        v, quant = node.input(1), made.input(1).quant
+        low, high = (
+            self.seen[v.name] if v.const is None else (float(v.const.min()), float(v.const.max()))
+        )
+        least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+        if quant is None or least >= LEAST_DIVISOR * quant.scalar:
+            return None
+        return f"it divides by as little as {least:.4g}, {least / quant.scalar:.3g} steps"
 
     def _problem(
         self, chain: LookupChain, table: Array, x: QuantParams, y: QuantParams

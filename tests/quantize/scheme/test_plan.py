@@ -5,6 +5,7 @@ import pytest
 
 from edgekit.toolkit.interpret import interpret
 from edgekit.toolkit.ir import Port, TensorType, Value
+from edgekit.toolkit.numerics import FLOAT32
 from edgekit.toolkit.quantize import Options, quantize_graph
 
 
@@ -289,6 +290,16 @@ def test_a_mask_before_softmax_leaves_the_steps_to_what_it_shows(g, much):
     e = np.exp(x) * k
     real = q.outputs[0].value.quant.dequantize(got)
     assert np.allclose(real, e / e.sum(axis=2, keepdims=True), atol=0.03)
+
+
+def test_a_softmax_behind_a_mask_may_be_float(g):
+    scores, mask = g.input("scores", 1, 6, 6), g.input("mask", 1, 1, 6)
+    total = g.emit("Add", scores, mask, name="total")
+    graph = g.output(g.emit("Softmax", total, axis=2, name="shares"))
+    ranges = ranges_of(graph, mask=(-1e9, 0.0), total=(-1e9, 4.0))
+    q, _ = quantize_graph(graph, ranges, Options(precision={"shares": FLOAT32}))
+    found = by_name(q)
+    assert found["shares"].quant is None and found["total"].quant is None
 
 
 @pytest.mark.parametrize("much", [-100.0, -1e4])

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...format.schema import BinaryFn
 from ...ir import Value
+from ...numerics import FLOAT
 from ...ops import computes, is_view
 from ...ops.norm.softmax import makes_shares
 from ...passes.quantized.finite_masks import MASKED
@@ -23,6 +24,9 @@ from .quantizable_groups import QuantizableGroup
 POINTS = 2049
 TOLERANCE = 0.25
 """Of an output step: less is not seen after rounding, but near a tie."""
+
+RESOLVED = {**LEVELS, FLOAT: 1 << np.finfo(np.float32).nmant + 1}
+"""Steps of what a softmax gives."""
 
 
 def narrowed(
@@ -89,7 +93,7 @@ def without_masks(
         for x, mask in (group.node.inputs, group.node.inputs[::-1]):
             if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
                 continue
-            steps = max(LEVELS[u.dtype] for u in softmaxes if u.dtype is not None)
+            steps = max(RESOLVED[u.dtype] for u in softmaxes if u.dtype is not None)
             low = ranges[x.name][0] - float(np.log(2 * steps))
             limits.update(dict.fromkeys(seen, low))
             if mask.const is None:

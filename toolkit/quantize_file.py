@@ -15,9 +15,10 @@ from .accuracy.verdict import judged_on, verdict
 from .build import Kept, prove
 from .compress import Coding, remove_constant_channels
 from .errors import UserError
-from .evaluation.judging import Judging, input_specs
+from .evaluation.answers import Answers, count_answers
+from .evaluation.judging import Judging, Known, input_specs, known_labels
 from .evaluation.sample_checks import check_scale, note_of_ignored
-from .evaluation.state_samples import with_states
+from .evaluation.state_samples import follows_of, with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
 from .format.reader import read
@@ -74,6 +75,8 @@ class _Run:
     quality: Quality
     suspects: list[str]
     scale_notes: list[str]
+    answers: Answers | None
+    labels: Known | None = None
     judge: Judge | None = None
     promotion: Promotion | None = None
     rates: Rates | None = None
@@ -84,8 +87,7 @@ class _Run:
         self.devices = Devices(request.targets, request.budget, request.progress, counted)
         self.budget = self.devices.budget if self.devices.budget.limits_any else None
         self.image = request.image or ImageOptions()
-        sound = request.sound
-        self.read: Reading = self.image if sound is None else SoundReader(sound)
+        self.read: Reading = SoundReader(request.sound) if request.sound else self.image
         self.judging = Judging.of(self.budget, request.evaluation, request.labels, request.metric)
         self.judged: dict[str, Any] = {}
         self.coding = Coding(request.compress)
@@ -128,6 +130,9 @@ class _Run:
     def check_samples(self) -> None:
         self.scale_notes = check_scale(self.graph, self.samples, self.request.any_scale)
         self.scale_notes += self.model.notes
+        asked = self.request.labels if self.judging is None else None
+        if self.streaming is None and not self.model.varies:
+            self.labels = known_labels(self.samples, self.graph, asked)
 
     def open_judge(self) -> None:
         """Who judges by samples of their own, before any work."""
@@ -206,15 +211,14 @@ class _Run:
         done = self.devices.fit(search, self._files)
         if judge is None or done.mixed is None or done.mixed.chosen.drop is None:
             return done
-        said = judge.judged(done.mixed.chosen.drop)
-        return replace(done, mixed=replace(done.mixed, judged=said))
+        return replace(done, mixed=replace(done.mixed, judged=judge.judged(done.mixed.chosen.drop)))
 
     def _files(self, done: QuantizedModel) -> tuple[bytes, bytes]:
         """The file of `done` as the search knows it, and as it is written; both stripped."""
         graph, _ = done.plan.emit(done.ranges)
         pack = self._packer(done)
         data = strip(pack(graph))
-        return data, strip(pack(keep_states(graph))) if _has_states(graph) else data
+        return data, strip(pack(keep_states(graph))) if follows_of(graph) else data
 
     @property
     def on_low_accuracy(self) -> OnLowAccuracy:
@@ -265,22 +269,23 @@ class _Run:
         self.data = self.final = self._packer(self.done, kept)(graph)
         prove(self.data)
         if self.model.varies:
-            known = self.provenance, self.options, self.coding
-            prove(final := self.model.file(self.done, *known))
-            self.final = final
+            self.final = self.model.file(self.done, self.provenance, self.options, self.coding)
+            prove(self.final)
         if self.streaming is not None:
             self.streaming = stream(graph, self.streaming.axes, self.streaming.frames)
             graph, self.options["stream"] = self.streaming.graph, self.streaming.to_json()
-        if self.streaming is not None or _has_states(graph):
-            prove(final := self._packer(self.done, kept)(keep_states(graph)))
-            self.final = final
+        if self.streaming is not None or follows_of(graph):
+            self.final = self._packer(self.done, kept)(keep_states(graph))
+            prove(self.final)
         self.needed = self.devices.needed(self.data, self.final)
         how = self._packer(self.done), self.devices, self.coding, self.rates
         self.stored = layers_stored(self.done, self.data, *how)
 
     def explain(self) -> None:
         """What the file loses, attributed on some of the samples."""
-        known = self.done.calibration
+        known, request = self.done.calibration, self.request
+        labelled = self.graph, self.samples, self.labels
+        self.answers = count_answers(request.model, *labelled, self.final, request.progress)
         some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
         self.explanation = explain(
             self.data,
@@ -288,8 +293,8 @@ class _Run:
             some,
             known.extremes(),
             unseen=False,
-            alone=self.request.effort != "fast",
-            progress=self.request.progress,
+            alone=request.effort != "fast",
+            progress=request.progress,
         )
         outliers = self.done.outliers
         names = self.samples.names([o.index for o in outliers])
@@ -302,13 +307,13 @@ class _Run:
             *self.samples.notes,
             *calibration_warnings(known, self.batch),
         ]
-        judging = self.judging
-        if self.samples.ignored and (judging is None or not judging.reads_calibration):
-            self.notes.insert(0, note_of_ignored(self.samples.ignored))
+        used = () if self.answers is None else (self.answers.label,)
+        ignored = [name for name in self.samples.ignored if name not in used]
+        if ignored and (self.judging is None or not self.judging.reads_calibration):
+            self.notes.insert(0, note_of_ignored(ignored))
 
     @property
     def held_out(self) -> bool | None:
-        """As in Quantized."""
         return self.done.held_out if self.done.plan.has_rounded else None
 
     def verdict(self) -> list[str]:
@@ -339,8 +344,7 @@ class _Run:
                 rates=self.rates,
             )
             write_atomically(request.report, page.encode())
-        kept = KEY, CLASSES
-        self.written = strip(self.final, keep=kept) if request.strip else self.final
+        self.written = strip(self.final, keep=(KEY, CLASSES)) if request.strip else self.final
         write_atomically(self.path, self.written)
 
     def result(self) -> Quantized:
@@ -363,6 +367,7 @@ class _Run:
             notes=self.notes,
             explanation=self.explanation,
             quality=self.quality,
+            answers=self.answers,
             report=None if request.report is None else str(request.report),
             mixed=done.mixed,
             targets=self.needed,
@@ -376,10 +381,6 @@ class _Run:
             and self.on_low_accuracy != "warn"
             and self.quality.level == "broken",
         )
-
-
-def _has_states(graph: Graph) -> bool:
-    return any(port.follows for port in graph.inputs)
 
 
 STEPS: tuple[Callable[[_Run], None], ...] = (

@@ -136,8 +136,9 @@ class QuantizeRequest(NumericOptions, Source):
     labels: str | None = field(
         default=None,
         metadata=option(
-            "Ground truth for --max-drop, in --eval or --calib, as for `check`: classes, masks "
-            "for miou, values for mae. [default: the float model's answers]",
+            "Ground truth as for `check`: classes, masks for miou, values for mae. With "
+            "--max-drop in --eval or --calib [default: the float model's answers]; else classes of "
+            "--calib, for top-1. [default: class folders, labels.csv, a column of labels]",
             metavar="KEY",
         ),
     )

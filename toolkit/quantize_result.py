@@ -7,6 +7,7 @@ from typing import Any
 
 from .accuracy import Explanation
 from .compress import StoredLayer
+from .evaluation.answers import Answers
 from .needs import Need
 from .quantize import Decision, Mixed
 from .quantize.mixed_precision.accuracy_floor import Promotion
@@ -30,6 +31,7 @@ class Quantized:
     that are unlike all others.
     `rates` says what coarser weights brought, where `compress` asked for them.
     `layers_stored` are those whose weights lie behind a codec, `uses` how often a run takes each.
+    `answers` is top-1 of the samples, where they say their classes.
     `verdict` says it in words: the verdict, causes, what was promoted, what to do.
     `counted_bytes` is the file without provenance and names of operators, as budgets count it.
     """
@@ -61,10 +63,12 @@ class Quantized:
     verdict: list[str] = field(default_factory=list)
     layers_stored: list[StoredLayer] = field(default_factory=list)
     rates: Rates | None = None
+    answers: Answers | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {
             "mixed": None if self.mixed is None else self.mixed.to_json(),
             "quality": self.quality.to_json(),
             "promotion": None if self.promotion is None else self.promotion.to_json(),
+            "answers": None if self.answers is None else self.answers.to_json(),
         }

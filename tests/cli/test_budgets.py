@@ -103,6 +103,16 @@ def test_class_folders_are_labels(capsys, digits, digits_edge, tmp_path):
     assert folders["top1"] == arrays["top1"]
     assert folders["samples"] == 60 and folders["top1"]["float"] > 0.9
 
+    words = ("quantize", digits / "digits.onnx", "--effort", "fast", "-o", tmp_path / "q.edge")
+    made = run_json(capsys, *words, "--calib", tmp_path / "digits")
+    checked = run_json(capsys, "check", tmp_path / "q.edge", "--float",
+                       digits / "digits.onnx", "--data", tmp_path / "digits")  # fmt: skip
+    assert made["answers"]["top1"] == checked["top1"] and made["answers"]["mistakes"]["worst"]
+    named = run_json(capsys, *words, "--calib", tmp_path / "same.npz", "--labels", "label")
+    assert named["answers"]["top1"] == made["answers"]["top1"]
+    assert not any("label" in note for note in named["notes"])
+    assert run_json(capsys, *words, "--calib", tmp_path / "same.npz")["answers"] is None
+
 
 def test_folders_that_are_no_classes_are_said_not_to_be(capsys, digits, digits_edge, tmp_path):
     for name in ("monday", "tuesday"):

@@ -21,7 +21,7 @@ from .options import (
     target_options,
 )
 from .output import people, print_json, progress, table
-from .verdict import tell_checked
+from .verdict import tell_answers, tell_checked
 
 
 @click.command(short_help="Measure accuracy against the float model.")
@@ -75,13 +75,7 @@ def check(model: Path, float_model: Path, data: Path, as_json: bool, **options: 
         ],
     )
     if report.top1 is not None:
-        t = report.top1.to_json()
-        people.print(
-            f"top-1: float {t['float']:.4f}, edge {t['edge']:.4f}, "
-            f"they agree on {t['agreement']:.4f}"
-        )
-    for line in () if report.mistakes is None else report.mistakes.lines():
-        people.print(line)
+        tell_answers(report.top1, report.mistakes)
     if report.metric is not None:
         people.print(f"{report.metric}")
     for note in report.notes:

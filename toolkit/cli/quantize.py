@@ -19,7 +19,7 @@ from ..quantize_request import QuantizeRequest
 from .declared import declared, in_groups
 from .options import image_options, json_option, model_argument, op_option
 from .output import kib, people, print_json, progress, table
-from .verdict import tell_verdict
+from .verdict import tell_answers, tell_verdict
 
 EXIT_MISSED = 3
 """The file is written, but it is not within the budget, or its accuracy is below the floor."""
@@ -70,6 +70,8 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
     people.print(f"Written file on {some}these samples: {in_words(told.sqnr_db)}; {parts(told)}")
     for line in costs(told):
         people.print(f"  {line}")
+    if done.answers is not None:
+        tell_answers(done.answers.top1, done.answers.mistakes, "top-1 of these samples")
     for line in grouped(done.decisions):
         people.print(f"  {line}", style="yellow" if "float" in line else None)
     for note in done.notes:

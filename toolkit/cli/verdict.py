@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..accuracy import Report
+from ..accuracy import Report, Top1
+from ..accuracy.mistakes import Mistakes
 from ..accuracy.verdict import headline
 from ..decibels import in_words
 from ..quantize.quality import Level
@@ -31,3 +32,13 @@ def tell_checked(report: Report) -> None:
     else:
         return
     people.print(headline(report.level, figures), style=STYLES[report.level])
+
+
+def tell_answers(top1: Top1, mistakes: Mistakes | None, of: str = "top-1") -> None:
+    """The answers that are right of both models, and what the file gets wrong."""
+    t = top1.to_json()
+    people.print(
+        f"{of}: float {t['float']:.4f}, edge {t['edge']:.4f}, they agree on {t['agreement']:.4f}"
+    )
+    for line in () if mistakes is None else mistakes.lines():
+        people.print(line)

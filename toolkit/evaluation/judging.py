@@ -82,9 +82,9 @@ class Judging:
     ) -> Judging | None:
         """None without a limit on the drop. Raises UserError for what would judge nothing."""
         if budget is None or budget.max_drop is None:
-            if any(x is not None for x in (evaluation, labels, metric)):
+            if evaluation is not None or metric is not None:
                 raise UserError(
-                    "evaluation samples, labels and a metric serve to judge max_drop; give that too"
+                    "evaluation samples and a metric serve to judge max_drop; give that too"
                 )
             return None
         named = labels is not None or metric is not None
@@ -150,9 +150,16 @@ def others_of(samples: Samples, graph: Graph, metric: Metric) -> Mapping[str, Ar
     return others
 
 
-def known_labels(samples: Samples, graph: Graph) -> tuple[Metric, Mapping[str, Array]] | None:
-    """Top-1 by labels that lie where everybody puts them and are classes of the graph's, and the
-    arrays it gets; None where there are none."""
+Known = tuple[Metric, Mapping[str, Array]]
+"""A metric, and the arrays that it gets."""
+
+
+def known_labels(samples: Samples, graph: Graph, asked: str | None = None) -> Known | None:
+    """Top-1 by the labels `asked` for, or by those that lie where everybody puts them and are
+    classes of the graph's; None where there are none. Raises as `others_of` for those asked for."""
+    if asked is not None:
+        metric = open_metric(None, asked)
+        return metric, others_of(samples, graph, metric)
     key = find_labels(samples)
     if key is None:
         return None

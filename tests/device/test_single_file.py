@@ -11,7 +11,7 @@ from edgekit.toolkit.device.build import build
 from edgekit.toolkit.device.process import find
 from edgekit.toolkit.format.writer import write
 
-from ..runtime import conftest as runtime_tests
+from ..fuzz import corpus
 from .test_two_models import execute, make
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -69,9 +69,9 @@ def test_each_compiler_takes_it_without_a_warning(ready, model_file, tmp_path, t
 def test_operators_that_share_names_of_their_own_fit_into_one_file(tmp_path):
     """Each of these models passes its self-test, and int8, int16 and float32 go together."""
     files = []
-    for i, case in enumerate(list(runtime_tests.CASES)[::6]):
+    for i, case in enumerate(list(corpus.CASES)[::6]):
         files.append(tmp_path / f"m{i}.edge")
-        files[-1].write_bytes(write(runtime_tests._CORPUS.one_operator(case)))
+        files[-1].write_bytes(write(corpus.one_operator(case)))
     out = tmp_path / "one"
     build(files, "generic", out, layout="single-file", name="nets")
     compiled(out, "nets", "gcc", "-O0")

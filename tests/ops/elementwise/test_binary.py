@@ -311,8 +311,9 @@ def test_a_constant_scalar_makes_a_table(op):
 
 def test_what_has_no_integer_form_says_why():
     x = Value("x", TensorType(np.dtype(np.float32), (2, 3)))
-    assert "constant scalar" in (definition("Div").integer_problem(Node("Div", [x, x], [])) or "")
-    assert definition("Add").integer_problem(Node("Add", [x, x], [])) is None
+    assert "constant scalar" in (definition("Pow").integer_problem(Node("Pow", [x, x], [])) or "")
+    for op in ("Add", "Div"):
+        assert definition(op).integer_problem(Node(op, [x, x], [])) is None
 
 
 def test_broadcast_merges_what_steps_alike():

@@ -82,12 +82,12 @@ def test_a_budget_without_meaning(quantize_refused, option, value, says):
 
 
 def test_samples_to_judge_by_but_nothing_to_judge(quantize_refused, digits):
-    assert "max_drop" in quantize_refused(None, None, "--labels", "label")
     more = ["--eval", digits / "eval.npz", "--min-sqnr", "30"]
     assert "max_drop" in quantize_refused(None, None, *more)
 
 
 def test_labels_to_judge_by_that_are_not_there(quantize_refused, digits):
+    assert "'label': no such array" in quantize_refused(None, None, "--labels", "label")
     more = ["--max-drop", "1%", "--eval", digits / "eval.npz", "--labels", "nothing"]
     assert "'nothing'" in quantize_refused(None, None, "--observer", "minmax", *more)
 

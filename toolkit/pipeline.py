@@ -225,7 +225,7 @@ def check(
     if play is not None and follows_of(graph):
         sequence = 1
     seen, states = interface_of(graph), set(follows_of(graph))
-    how = agreed(preprocessing_of(file, source), image, source, sound)
+    how = agreed(preprocessing_of(file.provenance, source), image, source, sound)
     axes = {(file.inputs[i].name, axis): n for i, axis, n in session.model.varying_axes}
     sizes = dynamic.Sizes(file.symbols, {}, {}, axes)
     given = open_samples(data, input_specs(graph, sizes), how, limit=limit, labels=labels)

@@ -1,68 +1,73 @@
 #include "toolkit.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-static int32_t whole(float x, double step)
+/* What rounds a number of less than 2^51 to a whole one, half to even, by being added and taken away again. */
+static const double ROUNDING = 6755399441055744.0;
+
+static int32_t whole(double v)
 {
-    double v = rint((double)x / step);
-    return !(v < INT32_MAX) ? INT32_MAX : v <= -INT32_MAX ? -INT32_MAX : (int32_t)v;
+    v = v < INT32_MAX ? v : INT32_MAX;
+    v = v > -INT32_MAX ? v : -INT32_MAX;
+    return (int32_t)(v + ROUNDING - ROUNDING);
 }
 
-/* The columns of one place, those of each group `pitch` after those of the one before. */
-static void columns_of(const ek_windows *w, const float *x, double step, int32_t y, int32_t at, int32_t *out,
-                       size_t pitch)
+static void wholes(const float *x, double step, size_t count, int32_t *out)
 {
-    int32_t depth = w->channels / w->groups;
+    if (step == 1.0) {
+        for (size_t i = 0; i < count; i++) out[i] = whole((double)x[i]);
+    } else {
+        for (size_t i = 0; i < count; i++) out[i] = whole((double)x[i] / step);
+    }
+}
+
+/* The columns of one place, those of each group `pitch` after those of the one before. `known` is the input in steps,
+   or NULL: then it is made of x. */
+static void columns_of(const ek_windows *w, const float *x, const int32_t *known, double step, int32_t y, int32_t at,
+                       int32_t *out, size_t pitch)
+{
+    size_t depth = (size_t)(w->channels / w->groups);
     for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {
         for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {
             int inside = row >= 0 && row < w->height && column >= 0 && column < w->width;
-            const float *from = inside ? x + ((size_t)row * w->width + column) * w->channels : NULL;
-            for (int32_t g = 0; g < w->groups; g++)
-                for (int32_t c = 0; c < depth; c++) out[g * pitch + c] = inside ? whole(from[g * depth + c], step) : 0;
+            size_t from = inside ? ((size_t)row * w->width + column) * w->channels : 0;
+            for (int32_t g = 0; g < w->groups; g++, from += depth) {
+                if (!inside)
+                    memset(out + g * pitch, 0, depth * sizeof *out);
+                else if (known == NULL)
+                    wholes(x + from, step, depth, out + g * pitch);
+                else if (depth == 1)
+                    out[g * pitch] = known[from];
+                else
+                    memcpy(out + g * pitch, known + from, depth * sizeof *out);
+            }
             out += depth;
         }
     }
 }
 
 void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
-                    int32_t *out)
+                    int32_t *known, int32_t images, int32_t *out)
 {
+    size_t image_size = (size_t)w->height * w->width * w->channels;
     size_t k = (size_t)w->kernel_h * w->kernel_w * (w->channels / w->groups);
+    if (known != NULL) wholes(x, step, image_size * images, known);
     for (int32_t i = 0; i < count; i++) {
-        int32_t line = places[i] / w->output_w, image = line / w->output_h;
-        const float *input = x + (size_t)image * w->height * w->width * w->channels;
+        int32_t line = places[i] / w->output_w;
+        size_t image = line / w->output_h * image_size;
         int32_t y = line % w->output_h * w->stride_h - w->top;
         int32_t at = places[i] % w->output_w * w->stride_w - w->left;
-        columns_of(w, input, step, y, at, out + i * k, count * k);
+        columns_of(w, x + image, known == NULL ? NULL : known + image, step, y, at, out + i * k, count * k);
     }
 }
 
-enum { SMALL = 64 };
-
-static void centred_row(const int32_t *x, const int32_t *middle, int32_t k, double *out)
+void ek_sums_s32(const int32_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out)
 {
-    for (int32_t i = 0; i < k; i++) out[i] = (double)x[i] - middle[i];
-}
-
-void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,
-                          const int32_t *x0, const int32_t *q0, double *qq, double *xq)
-{
-    double xs[SMALL], qs[SMALL];
-    for (int32_t g = 0; g < groups; g++) {
-        size_t first = (size_t)g * k * k;
-        for (int32_t r = 0; r < rows; r++) {
-            size_t at = ((size_t)g * rows + r) * k;
-            centred_row(x + at, x0 + (size_t)g * k, k, xs);
-            centred_row(q + at, q0 + (size_t)g * k, k, qs);
-            for (int32_t i = 0; i < k; i++) {
-                double *to = qq + first + (size_t)i * k, *across = xq + first + (size_t)i * k;
-                for (int32_t j = 0; j < k; j++) to[j] += qs[i] * qs[j];
-                for (int32_t j = 0; j < k; j++) across[j] += xs[i] * qs[j];
-            }
-        }
-    }
+    memset(out, 0, (size_t)groups * k * sizeof *out);
+    for (int32_t g = 0; g < groups; g++, out += k)
+        for (int32_t r = 0; r < rows; r++, x += k)
+            for (int32_t i = 0; i < k; i++) out[i] += x[i];
 }
 
 void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,
@@ -193,4 +198,83 @@ void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_
     }
     for (int32_t i = 0; same && i < m; i++)
         for (int32_t j = 0; j < i; j++) out[(size_t)i * n + j] = out[(size_t)j * n + i];
+}
+
+enum { SMALL = 64, ROWS = 256 };
+
+/* A block of rows of a group, transposed and centred: columns of int16, and the largest magnitude. */
+typedef struct {
+    int16_t at[(SMALL + SIDE) * ROWS];
+    int64_t most;
+} small_rows;
+
+static void take_rows(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t pitch, small_rows *out)
+{
+    out->most = 0;
+    memset(out->at, 0, (size_t)(k + SIDE) * pitch * sizeof *out->at);
+    for (int32_t r = 0; r < rows; r++) {
+        for (int32_t i = 0; i < k; i++) {
+            int64_t v = (int64_t)x[(size_t)r * k + i] - middle[i], size = v < 0 ? -v : v;
+            out->most = size > out->most ? size : out->most;
+            out->at[(size_t)i * pitch + r] = (int16_t)v;
+        }
+    }
+}
+
+static void add_products(block *part, const small_rows *a, const small_rows *b, int32_t pitch, int32_t k, int same,
+                         double *to)
+{
+    int32_t sums[SIDE * SIDE];
+    for (int32_t i = 0; i < k; i += SIDE) {
+        for (int32_t j = same ? i : 0; j < k; j += SIDE) {
+            part(a->at + (size_t)i * pitch, b->at + (size_t)j * pitch, pitch, pitch, sums);
+            for (int32_t r = i; r < i + SIDE && r < k; r++) {
+                for (int32_t c = j; c < j + SIDE && c < k; c++) {
+                    int32_t sum = sums[(r - i) * SIDE + c - j];
+                    to[(size_t)r * k + c] += sum;
+                    if (same && j > i) to[(size_t)c * k + r] += sum;
+                }
+            }
+        }
+    }
+}
+
+/* As add_products of q with q and of x with q, for numbers of any size. */
+static void add_large(const int32_t *x, const int32_t *q, const int32_t *x0, const int32_t *q0, int32_t rows, int32_t k,
+                      double *qq, double *xq)
+{
+    double xs[SMALL], qs[SMALL];
+    for (int32_t r = 0; r < rows; r++, x += k, q += k) {
+        for (int32_t i = 0; i < k; i++) {
+            xs[i] = (double)x[i] - x0[i];
+            qs[i] = (double)q[i] - q0[i];
+        }
+        for (int32_t i = 0; i < k; i++) {
+            for (int32_t j = 0; j < k; j++) qq[(size_t)i * k + j] += qs[i] * qs[j];
+            for (int32_t j = 0; j < k; j++) xq[(size_t)i * k + j] += xs[i] * qs[j];
+        }
+    }
+}
+
+void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,
+                          const int32_t *x0, const int32_t *q0, double *qq, double *xq)
+{
+    block *part = best_block();
+    small_rows xs, qs;
+    for (int32_t g = 0; g < groups; g++, x0 += k, q0 += k, qq += (size_t)k * k, xq += (size_t)k * k) {
+        for (int32_t left = rows; left > 0; left -= ROWS) {
+            int32_t count = left < ROWS ? left : ROWS, pitch = (count + STEP - 1) / STEP * STEP;
+            take_rows(x, x0, count, k, pitch, &xs);
+            take_rows(q, q0, count, k, pitch, &qs);
+            int64_t most = xs.most > qs.most ? xs.most : qs.most;
+            if (most <= INT16_MAX && most * qs.most <= INT32_MAX / ROWS) {
+                add_products(part, &qs, &qs, pitch, k, 1, qq);
+                add_products(part, &xs, &qs, pitch, k, 0, xq);
+            } else {
+                add_large(x, q, x0, q0, count, k, qq, xq);
+            }
+            x += (size_t)count * k;
+            q += (size_t)count * k;
+        }
+    }
 }

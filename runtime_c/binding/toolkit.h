@@ -12,10 +12,14 @@ typedef struct {
     int32_t output_h, output_w;
 } ek_windows;
 
-/* out [groups, places, kernel_h * kernel_w * channels / groups]: round(x / step), half to even, at the outputs numbered
-   `places`; 0 beyond the borders. What does not fit int32 is INT32_MAX in magnitude. */
+/* out [groups, places, kernel_h * kernel_w * channels / groups]: round(x / step), half to even, of x [images, height,
+   width, channels] at the outputs numbered `places`; 0 beyond the borders. What does not fit int32 is INT32_MAX in
+   magnitude. `known` takes all of x in steps, each made once; NULL: only what is met. */
 void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
-                    int32_t *out);
+                    int32_t *known, int32_t images, int32_t *out);
+
+/* out [groups, k]: the sums of x [groups, rows, k] over its rows. */
+void ek_sums_s32(const int32_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out);
 
 /* out [rows, pitch], or `transposed` [k, pitch] = x [rows, k] - middle [k], zeros behind; all must fit. */
 void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,

@@ -116,7 +116,7 @@ def test_what_is_not_given_is_the_files_and_what_is_must_be():
 
 
 def test_check_applies_the_record_and_refuses_a_contradiction(quantized, digits, pictures, capsys):
-    made = preprocessing_of(read_file(quantized), "m.edge")["image"]
+    made = preprocessing_of(read_file(quantized).provenance, "m.edge")["image"]
     assert (made.mean, made.std, made.scale) == ((1.0,), (-1.0,), 1 / 255)
     status, _, told = checked(capsys, quantized, digits, pictures)
     assert status == 0
@@ -174,7 +174,7 @@ def test_a_fit_is_recorded_and_a_wrong_one_refused(digits, pictures, tmp_path, c
     assert "letterbox:114" in capsys.readouterr().err
     if words[1].startswith("crop"):
         assert main([*command, "--preprocess", "0..1", "--fit", "letterbox:7"]) == 0
-        made = preprocessing_of(read_file(tmp_path / "m.edge"), "m")["image"]
+        made = preprocessing_of(read_file(tmp_path / "m.edge").provenance, "m")["image"]
         assert (made.fit, made.fill) == ("letterbox", 7) and "8x8, letterbox" in made.words
 
 
@@ -187,7 +187,7 @@ def test_arrays_record_only_what_is_declared(digits, tmp_path):
     with pytest.raises(UserError, match="expected float32"):
         edgekit.Session(tmp_path / "m.edge").run(np.zeros((1, 1, 8, 8), np.uint8))
     assert main([*command, "--preprocess", "0..1", "--strip"]) == 0
-    made = preprocessing_of(read_file(tmp_path / "m.edge"), "m")
+    made = preprocessing_of(read_file(tmp_path / "m.edge").provenance, "m")
     assert made["image"].scale == 1 / 255
     assert b"preprocessing" not in strip((tmp_path / "m.edge").read_bytes())
 

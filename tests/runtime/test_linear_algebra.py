@@ -45,8 +45,10 @@ def test_columns_are_rounded_windows_of_each_image(groups):
     windows = sliding_window_view(padded, (3, 4), axis=(1, 2))[:, ::2, ::1, :, ::1, ::3][:, :4, :8]
     wanted = windows.reshape(64, groups, 6 // groups, 3, 2).transpose(1, 0, 3, 4, 2)
     places = np.array([0, 5, 31, 32, 40, 63])
-    found = linear_algebra.columns(w, x, 0.01, places)
-    assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, places])
+    for some in (places, np.arange(64)):  # of few each number is rounded where it is met
+        found = linear_algebra.columns(w, x, 0.01, some)
+        assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, some])
+        assert np.array_equal(linear_algebra.sums(found), found.sum(axis=1, dtype=np.int64))
 
 
 def test_columns_that_no_integer_holds_are_the_largest():
@@ -57,9 +59,10 @@ def test_columns_that_no_integer_holds_are_the_largest():
     assert found.ravel().tolist() == [most, -most, most, -most]
 
 
-@pytest.mark.parametrize(("groups", "k"), [(5, 9), (2, 64), (1, 1)])
-def test_moments_of_many_small_groups_are_added(groups, k):
-    x, q = (np.stack([whole(37, k, m, g) for g in range(groups)]) for m in (4000, 255))
+@pytest.mark.parametrize(("groups", "k", "rows"), [(5, 9, 37), (2, 64, 300), (1, 1, 513)])
+@pytest.mark.parametrize("most", [(4000, 255), (32767, 32767), (1 << 20, 1 << 17)])
+def test_moments_of_many_small_groups_are_added(groups, k, rows, most):
+    x, q = (np.stack([whole(rows, k, m, g) for g in range(groups)]) for m in most)
     middle = tuple(np.arange(groups * k, dtype=np.int32).reshape(groups, k) % 50 for _ in range(2))
     qq, xq = np.ones((groups, k, k)), np.zeros((groups, k, k))
     linear_algebra.add_small_moments(x, q, middle, (qq, xq))

@@ -39,7 +39,9 @@ from .simulated_model import base_of, simulated_model_of
 SAMPLES = 32
 """Samples, or batches as the model takes them, that are watched, spread evenly; also the most on
 which remedies are tried."""
-WORK = 8e11
+ALONE = 16
+"""Of these, on which layers are run alone, at most: that finds those that remedies are tried on."""
+ALONE_WORK, WORK = 1e11, 2e11
 """Multiply-accumulates that the runs of one layer at a time may take, and those of remedies."""
 ELEMENT_WORK = 20
 """What rounding one element of a tensor counts as, in multiply-accumulates."""
@@ -113,7 +115,7 @@ class _Explainer:
         total = sum(costs.values())
         if len(chosen) < len(names):  # of the loss of all layers, as far as that is known
             total = max(total, _cost(self._measure(self.all)))
-        self.trials = everything.on(self._samples_for(TRIED * RUNS))
+        self.trials = everything.on(self._samples_for(TRIED * RUNS, WORK))
         base = self._measure(self.all)
         self.better = max(base, self._of_file(), key=lambda score: score.mean_db)
         shares = {n: c / total if total else 0.0 for n, c in costs.items()}
@@ -157,16 +159,16 @@ class _Explainer:
         elements = sum(v.type.size for n in self.simulated_model.graph.nodes for v in n.outputs)
         return macs_of(self.simulated_model.graph) + ELEMENT_WORK * elements
 
-    def _samples_for(self, runs: int) -> int:
+    def _samples_for(self, runs: int, work: float, most: int = SAMPLES) -> int:
         """On how many samples so many runs are to be made: the model's size decides."""
-        kept = len(self.activations.trials.kept)
-        return max(min(kept, 2), min(kept, int(WORK / (self._work * max(runs, 1)))))
+        kept = min(len(self.activations.trials.kept), most)
+        return max(min(kept, 2), min(kept, int(work / (self._work * max(runs, 1)))))
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, the likeliest first, and on how many samples."""
         noisiest = sorted(names, key=lambda n: -self.activations.statistics[n].suspicion)
-        most = min(MOST_LAYERS, max(TRIED, int(WORK / (2 * self._work))))
-        return noisiest[:most], self._samples_for(len(noisiest[:most]))
+        most = min(MOST_LAYERS, max(TRIED, int(ALONE_WORK / (2 * self._work))))
+        return noisiest[:most], self._samples_for(len(noisiest[:most]), ALONE_WORK, ALONE)
 
     def _measure(self, rounding: Rounding) -> Score:
         return self.trials.measure(simulated(self.simulated_model, rounding))

@@ -89,7 +89,7 @@ class Described:
 
 def describe_for_c(model: EdgeModel, prefix: str, source: str) -> Described:
     """What C is told of `model`, which has its provenance and names. Raises UserError."""
-    made = preprocessing_of(model, source)
+    made = preprocessing_of(model.provenance, source)
     inputs = [_port(model, io) for io in model.inputs]
     outputs = [_port(model, io) for io in model.outputs]
     names = [c_string(name) for name in model.op_names]

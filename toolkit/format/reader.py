@@ -86,6 +86,11 @@ def varying(data: bytes) -> tuple[tuple[Symbol, ...], list[tuple[int, int, int]]
     return symbols, found
 
 
+def provenance(data: bytes) -> Provenance:
+    """Of a file that has been opened."""
+    return _Reader(data)._provenance()
+
+
 def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
     """Output -> the one that says how many of its indices are in use, and along which axis; of a
     file that has been opened."""

@@ -20,7 +20,7 @@ from ...calibration import (
     scale_pixels,
 )
 from ..errors import UserError
-from ..format.model import EdgeModel
+from ..format.model import Provenance
 from ..ir import Array
 from .pixels import Pixels, to_channels
 from .sound import FrontEnd, SoundPreprocessing, SoundReader, fitting
@@ -209,10 +209,10 @@ def _classes(samples: Samples) -> tuple[str, ...]:
         return ()
 
 
-def preprocessing_of(model: EdgeModel, source: str) -> dict[str, Record]:
+def preprocessing_of(provenance: Provenance, source: str) -> dict[str, Record]:
     """By input, what a file says. Raises UserError if that is damaged."""
     try:
-        return recorded(model.provenance.settings)
+        return recorded(provenance.settings)
     except ValueError as why:
         raise UserError(f"{source}: {why}; quantize the model again") from why
 

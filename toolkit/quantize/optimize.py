@@ -22,7 +22,7 @@ from .ranges.held_out import held_out, unclipped
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
 from .ranges.room import find_room
 from .ranges.sample_outliers import without_outliers
-from .reconstruction.layer_rounding import round_weights
+from .reconstruction.layer_rounding import RoundedOnce
 from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
@@ -102,7 +102,7 @@ class _Quantization:
         self.score = self.trials.score(self.plan, self.ranges)
         self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []
-        self.method = request.methods[0]
+        self.method, self.rounding = request.methods[0], RoundedOnce(progress)
         self._search: RangeSearch | None = None
         self.has_room = False
         self._judged: object = None
@@ -357,8 +357,7 @@ class _Quantization:
 
     def _rounded(self, samples: Sequence[KeptSample], method: str) -> Plan:
         inputs = [s.inputs for s in samples]
-        found = round_weights(self.plan, self.ranges, inputs, self.progress, method)
-        return self.plan.with_rounded(found)
+        return self.plan.with_rounded(self.rounding(self.plan, self.ranges, inputs, method))
 
     def result(self) -> Quantized:
         graph, decisions = self.plan.emit(self.ranges)

@@ -49,7 +49,17 @@ def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int64]) 
     found: Whole = np.empty((groups, len(at), k), np.int32)
     fields = ffi.new("ek_windows *", _fields(windows))
     pointers = _pointer("float", real), step, _pointer("int32_t", at)
-    lib.ek_columns_f32(fields, *pointers, len(at), _pointer("int32_t", found))
+    images = x.size // int(np.prod(windows.shape))
+    known = _pointer("int32_t", np.empty(x.size, np.int32)) if x.size < found.size else ffi.NULL
+    lib.ek_columns_f32(fields, *pointers, len(at), known, images, _pointer("int32_t", found))
+    return found
+
+
+def sums(x: Whole) -> NDArray[np.int64]:
+    """Of x [groups, n, k] over n, exactly: [groups, k]."""
+    x = np.ascontiguousarray(x, np.int32)
+    found: NDArray[np.int64] = np.empty((x.shape[0], x.shape[2]), np.int64)
+    lib.ek_sums_s32(_pointer("int32_t", x), *x.shape, _pointer("int64_t", found))
     return found
 
 

@@ -18,7 +18,7 @@ from ..errors import CustomOperatorError, UserError
 from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
-from ..format.reader import counted_outputs, empty_ports, port_axes, read, varying
+from ..format.reader import counted_outputs, empty_ports, port_axes, provenance, read, varying
 from ..format.schema import OpKind
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
@@ -277,7 +277,7 @@ class Model:
     @cached_property
     def preprocessing(self) -> dict[str, Record]:
         """By input, how it is made of pictures or sound, as the file says. Raises UserError."""
-        return preprocessing_of(read(self.data.tobytes(), self.source), self.source)
+        return preprocessing_of(self._read(provenance, self.data.tobytes()), self.source)
 
     def of_raw(self, feed: Any) -> Any:
         """The feed, with pixels (uint8) and sound (int16) made as the file says, where the input

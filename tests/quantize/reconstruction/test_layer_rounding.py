@@ -24,6 +24,7 @@ from edgekit.toolkit.quantize.reconstruction.second_moments import (
     observe_inputs,
     parts,
     second_moments,
+    spread_evenly,
     total,
 )
 from edgekit.toolkit.quantize.scheme.options import METHODS
@@ -234,10 +235,29 @@ def test_rounding_that_harms_other_samples_is_not_taken(net, monkeypatch):
             k: replace(r, z=np.clip(r.z + 2, -127, 127)) for k, r in round_weights(*given).items()
         }
 
-    monkeypatch.setattr(sys.modules[optimize.__module__], "round_weights", spoiled)
+    monkeypatch.setattr(sys.modules[round_weights.__module__], "round_weights", spoiled)
     calibration = calibrate(net, samples(1, 8, 8, 8))
     assert optimize(net, calibration, "minmax", rounding="gptq").options.rounded
     assert not optimize(net, calibration, "minmax", rounding="auto").options.rounded
+
+
+def test_what_half_of_the_samples_have_rounded_is_not_rounded_again(net, monkeypatch):
+    """Of 129 to 256 samples the whole is rounded by every other one."""
+    calls = []
+
+    def counted(*given):
+        calls.append(given[2])
+        return round_weights(*given)
+
+    monkeypatch.setattr(sys.modules[round_weights.__module__], "round_weights", counted)
+    calibration = calibrate(net, samples(1, 8, 8, 8))
+    every = optimize(net, calibration, "minmax", rounding="auto")
+    assert [len(few) for few in calls] == [32, 32, 64]
+    monkeypatch.setattr(sys.modules[spread_evenly.__module__], "SAMPLES", 32)
+    calls.clear()
+    half = optimize(net, calibration, "minmax", rounding="auto")
+    assert [len(few) for few in calls] == [32, 32] and half.options.rounded is half.by_halves[0]
+    assert every.options.rounded is not every.by_halves[0]
 
 
 PROGRAM = """

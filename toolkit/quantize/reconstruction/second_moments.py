@@ -159,7 +159,7 @@ def moment_sums(seen: LayerInputs) -> list[MomentSums]:
 
 def _sums_by_sample(columns: Sequence[Whole]) -> list[NDArray[np.int64]]:
     """Of the columns of each sample, exactly."""
-    return [v.sum(axis=1, dtype=np.int64) for v in columns]
+    return [linear_algebra.sums(v) for v in columns]
 
 
 def total(moment_sums: Sequence[MomentSums]) -> MomentSums:

@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edgekit import targets
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ir import constant
 from edgekit.toolkit.ops import definition
+from edgekit.toolkit.retarget import retarget
 from edgekit.toolkit.runtime import Session, kernel_tables
 from edgekit.toolkit.weight_codecs import CODECS, Storage, encode, stored_int8
 from edgekit.toolkit.weight_codecs.huffman import _lengths
@@ -86,11 +89,23 @@ def test_convolutions_agree_with_the_reference(integers, name, wide):
 
 
 @WIDE
-@pytest.mark.parametrize(("shape", "n"), [((1, 1), 1), ((3, 7), 5), ((4, 130), 70), ((1, 5000), 9)])
+@pytest.mark.parametrize(
+    ("shape", "n"), [((1, 1), 1), ((3, 7), 5), ((4, 130), 70), ((1, 5000), 9), ((1, 513), 40)]
+)
 def test_fully_connected_agrees_with_the_reference(integers, shape, n, wide):
     node = coded(integers.rng, fc_node(integers.rng, shape, n, wide=wide))
     integers.agree(node)
     agree_unpacked_at_every_run(integers, node)
+
+
+@WIDE
+@pytest.mark.parametrize("plan", sorted({"generic", targets.load("cortex_m55").plan}))
+def test_one_row_takes_a_part_of_a_channel_at_a_time(integers, plan, wide):
+    """Four channels of 1,500 weights, decoded and packed, would be 10 KB."""
+    op, model = lowered(coded(integers.rng, fc_node(integers.rng, (1, 1500), 20, wide=wide)))
+    if plan != "generic":
+        (op,) = read(retarget(write(model), model, plan)).ops
+    assert 0 < op.scratch_bytes <= 1024
 
 
 @WIDE

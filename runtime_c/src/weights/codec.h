@@ -24,6 +24,9 @@ enum { EK_BLOCK_ROOM = 2048 - EK_CODED_NEXT };
 
 /* See ek_gemm_packs_in_place. */
 enum { EK_PACK_AHEAD = 64 };
+
+/* Entries of uint16 that `begin` makes of a code, and weights that `read` gives at most in what operators ask for. */
+enum { EK_CODED_TABLE = 256, EK_CODED_PART = 256 };
 #endif
 
 /* The stored weights of n channels, k each. */
@@ -64,6 +67,10 @@ typedef struct ek_codec {
 #ifndef EK_NO_STREAMS
     /* NULL, or unpack_taps of channels [first, first + n), as for unpack; whole blocks of `group` but for the last. */
     void (*unpack_blocks)(int8_t *to, ek_coded *w, size_t first, size_t n);
+    /* NULL, or channels in parts: `begin` goes to the first weight, `read` gives `many` of one channel; the last part
+     * of it `ends` it. */
+    void (*begin)(ek_coded *w, uint16_t *table);
+    void (*read)(int8_t *to, ek_coded *w, const uint16_t *table, size_t many, bool ends);
 #endif
 } ek_codec;
 

@@ -14,6 +14,7 @@ enum {
     HUFFMAN_SYMBOLS = 63,
     ESCAPE_FLAG = 1 << 12
 };
+EK_STATIC_ASSERT(HUFFMAN_TABLE == EK_CODED_TABLE, "EK_CODED_TABLE");
 
 /* Of symbol s of a header, or of the escape, which comes behind the last. */
 static uint32_t huffman_length(const uint8_t *head, uint32_t s)
@@ -147,18 +148,34 @@ static void start(ek_coded *w, size_t first, uint16_t *table)
     if (!first) w->next = (ek_coded_next){ .at = w->data, .left = w->group };
 }
 
+/* The next weights, `many`, with which `channels` end. */
+static void decode_next(int8_t *to, ek_coded *w, const uint16_t *table, size_t many, size_t channels)
+{
+    ek_code_bits bits = bits_of(w);
+    decode_run(to, many, &bits, table);
+    w->next.bit = bits.bit;
+    w->next.left -= (uint32_t)channels;
+    if (!w->next.left) to_next_block(w, bits.bytes);
+}
+
 static void huffman_unpack(int8_t *to, ek_coded *w, size_t first, size_t n)
 {
     uint16_t table[HUFFMAN_TABLE];
     start(w, first, table);
     for (size_t now; n; n -= now, to += now * w->k) {
-        ek_code_bits bits = bits_of(w);
         now = w->next.left < n ? w->next.left : n;
-        decode_run(to, now * w->k, &bits, table);
-        w->next.bit = bits.bit;
-        w->next.left -= (uint32_t)now;
-        if (!w->next.left) to_next_block(w, bits.bytes);
+        decode_next(to, w, table, now * w->k, now);
     }
+}
+
+static void huffman_begin(ek_coded *w, uint16_t *table)
+{
+    start(w, 0, table);
+}
+
+static void huffman_read(int8_t *to, ek_coded *w, const uint16_t *table, size_t many, bool ends)
+{
+    decode_next(to, w, table, many, ends);
 }
 
 static void huffman_unpack_blocks(int8_t *to, ek_coded *w, size_t first, size_t n)
@@ -182,4 +199,6 @@ const ek_codec ek_codec_huffman = { .id = EK_WEIGHT_CODEC_HUFFMAN,
                                     .check = huffman_check,
                                     .unpack = huffman_unpack,
                                     .unpack_taps = huffman_unpack_taps,
-                                    .unpack_blocks = huffman_unpack_blocks };
+                                    .unpack_blocks = huffman_unpack_blocks,
+                                    .begin = huffman_begin,
+                                    .read = huffman_read };

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edgekit.toolkit.quantize.rates.database import Entry, _best, choose
+from edgekit.toolkit.quantize.rates.database import Entry, _best, bytes_of, choose, noise_of
 from edgekit.toolkit.quantize.weights.rate_distortion import Rate
 
 
@@ -43,3 +43,16 @@ def test_no_choice_that_makes_as_little_noise_takes_fewer_bytes(seed, noise):
     for others in product(*found.values()):
         if sum(e.noise for e in others) <= made:
             assert sum(e.size for e in others) >= sum(e.size for e in taken) - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_no_choice_that_takes_as_few_bytes_makes_less_noise(seed, part):
+    found = layers(seed)
+    low, high = (sum(layer[i].size for layer in found.values()) for i in (-1, 0))
+    limit = low + part * (high - low)
+    taken = choose(found, size=limit)
+    assert bytes_of(taken) <= limit
+    for others in product(*found.values()):
+        if sum(e.size for e in others) <= bytes_of(taken):
+            assert sum(e.noise for e in others) >= noise_of(taken) * (1 - 1e-9)

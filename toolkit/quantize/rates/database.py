@@ -7,6 +7,7 @@ rate of each kind, alone in the float model, and grows with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,10 +26,12 @@ from ..weights.rate_distortion import Rate, coded_bytes
 
 Reals = NDArray[np.float64]
 
-LEVELS = tuple(float(v) for v in np.geomspace(40.0, 2.5, 9))
+LEVELS = tuple(float(v) for v in np.geomspace(113.0, 2.5, 12))
 """Steps in the largest weight of a channel, or as many on average."""
-MEASURED = 5
+MEASURED = 8
 """The level whose noise is measured at the model's outputs."""
+BETWEEN = (0.25, 0.5, 0.75)
+"""Of the way from a level to the next, by ratio: rates that are not solved but interpolated."""
 KINDS = (0.0, 0.5, 1.0)
 """How much the step of a channel goes by its largest weight: not at all, so that all outputs of a
 layer have the same noise; by its root; wholly, so that each has the same part of its range."""
@@ -66,9 +69,12 @@ def make_database(
             alone = NoiseContributions(plan, {W8A8: plan}, done.ranges, few)
             part = float(np.mean(alone.of_weights([name], W8A8) / signal))
             base = row[MEASURED][0]
+            solved: list[Entry] = []
             for s, w, noise in row:
                 scaled = noise * float(np.square(s / base).mean())
-                entries.append(Entry(Rate(s), coded_bytes(w.z), part * scaled / max(own, LEAST)))
+                solved.append(Entry(Rate(s), coded_bytes(w.z), part * scaled / max(own, LEAST)))
+            entries += solved
+            entries += [_between(a, b, t) for a, b in pairwise(solved) for t in BETWEEN]
         found[name] = _best(entries)
     return found
 
@@ -82,6 +88,14 @@ def _steps(node: NodeRates) -> Iterator[list[Reals]]:
         shape = top**kind * power ** (-0.5 * (1 - kind))
         shape *= np.sqrt((top**2 * power).sum() / (shape**2 * power).sum())
         yield [shape / level for level in LEVELS]
+
+
+def _between(a: Entry, b: Entry, part: float) -> Entry:
+    """At `part` of the way from `a` to `b`: bytes fall with the logarithm of the step, to which
+    that of the noise is linear."""
+    steps = a.rate.steps ** (1 - part) * b.rate.steps**part
+    size = (1 - part) * a.size + part * b.size
+    return Entry(Rate(steps), size, a.noise ** (1 - part) * b.noise**part)
 
 
 def _best(entries: list[Entry]) -> Layer:
@@ -101,19 +115,36 @@ def _slope(a: Entry, b: Entry) -> float:
     return (b.size - a.size) / max(b.noise - a.noise, 1e-300)
 
 
-def choose(database: Mapping[str, Layer], noise: float) -> dict[str, Entry]:
-    """The entries with the fewest bytes whose noise in all is at most `noise`: by one price of
-    bytes for all layers."""
+def finest(database: Mapping[str, Layer]) -> dict[str, Entry]:
+    """The entries with the least noise."""
+    return {name: layer[0] for name, layer in database.items()}
+
+
+def noise_of(entries: Mapping[str, Entry]) -> float:
+    """At the model's outputs, as a part of the signal, about."""
+    return sum(e.noise for e in entries.values())
+
+
+def bytes_of(entries: Mapping[str, Entry]) -> float:
+    """Of weights alone, about."""
+    return sum(e.size for e in entries.values())
+
+
+def choose(
+    database: Mapping[str, Layer], noise: float = math.inf, size: float = 0.0
+) -> dict[str, Entry]:
+    """The entries with the fewest bytes whose noise in all is at most `noise`, but no fewer than
+    the first that are at most `size`: by one price of bytes for all layers."""
     at = dict.fromkeys(database, 0)
-    total = sum(layer[0].noise for layer in database.values())
+    total, left = noise_of(finest(database)), bytes_of(finest(database))
     steps = [
-        (_slope(a, b), b.noise - a.noise, name, i + 1)
+        (_slope(a, b), b.noise - a.noise, name, i + 1, a.size - b.size)
         for name, layer in database.items()
         for i, (a, b) in enumerate(pairwise(layer))
     ]
-    for _, more, name, i in sorted(steps):
-        if total + more > noise:
+    for _, more, name, i, fewer in sorted(steps):
+        if total + more > noise or left <= size:
             break
-        total += more
+        total, left = total + more, left - fewer
         at[name] = i
     return {name: layer[at[name]] for name, layer in database.items()}

@@ -8,7 +8,7 @@ the file and runs it on the half that the weights are not rounded for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -24,16 +24,15 @@ from ..ranges.candidate_evaluation import LEAST
 from ..reconstruction.layer_rounding import round_weights
 from ..result import Quantized
 from ..scheme.plan import Plan
-from .database import Entry, choose, make_database
+from .database import Entry, Layer, bytes_of, choose, finest, make_database, noise_of
 from .guard import Loss
 
-FINEST, COARSEST = 1e-5, 0.03
-"""Noise of weights at the outputs, as parts of the signal, that are tried."""
-TRIES = 7
-LEAST_SIZE = 0.25
-"""Of the file, about what the coarsest weights leave."""
-AIM, NEAREST = 0.992, 0.1
-"""Of a limit of bytes, what is aimed for; the part of a range that is stepped at least."""
+COARSEST = 0.03
+"""Noise of weights at the outputs, as a part of the signal, that is tried at most."""
+TRIES, SPREAD = 8, 4
+"""How many, and how many of them before any bisection."""
+AIM, NEAR = 0.998, 0.995
+"""Of a limit of bytes, what is aimed for, and what is near enough."""
 
 
 @dataclass(frozen=True)
@@ -108,42 +107,53 @@ class RateSearch:
         if by_size and start.fits:
             return done, None
         database = make_database(start.evaluator, self.wanted, self.progress)
-        tried = self._tried(start, lambda noise: choose(database, noise)) if database else []
+        tried = list((self._by_size if by_size else self._by_noise)(database)) if database else []
         served = [t for t in tried if t.size < start.size and (t.fits if by_size else t.good)]
         if not served:
             return done, None
-        best = (max if by_size else min)(served, key=lambda t: t.size)
+        served.sort(key=lambda t: t.size, reverse=by_size)
+        finals = ((t, self._final(t)) for t in served)
+        best, final = next((f for f in finals if not by_size or self._fits(f[1])), (None, done))
+        if best is None:
+            return done, None
         points = [t.point(f"{len(t.layers)} layers of coarser weights") for t in tried]
         before, after = start.point("8-bit weights"), points[tried.index(best)]
         known = pareto(points, [before, after])
         alone = {n: round(ratio_db(1.0, max(e.noise, LEAST)), 2) for n, e in best.layers.items()}
-        return self._final(best), Rates(before, after, known, len(alone), alone)
+        return final, Rates(before, after, known, len(alone), alone)
 
-    def _tried(self, start: _Trial, rates: Callable[[float], Mapping[str, Entry]]) -> list[_Trial]:
-        """Trials between the finest and the coarsest, by bisection; towards a limit of bytes where
-        a line between the two nearest meets it."""
-        low, high = (math.log(FINEST), start.size), (math.log(COARSEST), start.size * LEAST_SIZE)
-        tried: list[_Trial] = []
+    def _by_noise(self, database: Mapping[str, Layer]) -> Iterator[_Trial]:
+        """Trials at even distances between the finest and the coarsest, for few samples may call
+        one of them worse than coarser ones; then by bisection from the coarsest good one on."""
+        low = math.log(max(noise_of(finest(database)), LEAST))
+        part = max(math.log(COARSEST) - low, 0.0) / (SPREAD + 1)
+        at = low
         for i in range(TRIES):
             self.progress("trying rates", i, TRIES)
-            part = 0.5
-            if self.most_bytes is not None:
-                over = low[1] - AIM * self.most_bytes
-                part = min(max(over / max(low[1] - high[1], 1), NEAREST), 1 - NEAREST)
-            middle = low[0] + part * (high[0] - low[0])
-            trial = self._trial(rates(math.exp(middle)))
-            tried.append(trial)
-            if trial.good if self.most_bytes is None else not trial.fits:
-                low = middle, trial.size
-            else:
-                high = middle, trial.size
-            if (
-                self.most_bytes is not None
-                and AIM**2 * self.most_bytes <= high[1] <= self.most_bytes
-            ):
-                break
+            middle = low + (i + 1) * part if i < SPREAD else at + part
+            trial = self._trial(choose(database, noise=math.exp(middle)))
+            yield trial
+            at = middle if trial.good else at
+            part = part if i < SPREAD - 1 else part / 2
         self.progress("trying rates", TRIES, TRIES)
-        return tried
+
+    def _by_size(self, database: Mapping[str, Layer]) -> Iterator[_Trial]:
+        """Trials of the finest weights that fit the limit of bytes, with what the last one took
+        beside them."""
+        assert self.most_bytes is not None
+        beside, known = 0.0, list[dict[str, Entry]]()
+        for i in range(TRIES):
+            self.progress("trying rates", i, TRIES)
+            layers = choose(database, size=AIM * self.most_bytes - beside)
+            if layers in known:
+                break
+            known.append(layers)
+            trial = self._trial(layers)
+            yield trial
+            if NEAR * self.most_bytes <= trial.size <= self.most_bytes:
+                break
+            beside = trial.size - bytes_of(layers)
+        self.progress("trying rates", TRIES, TRIES)
 
     def _trial(self, layers: Mapping[str, Entry]) -> _Trial:
         rates = {name: entry.rate for name, entry in layers.items()}
@@ -173,6 +183,10 @@ class RateSearch:
         criteria, base = Criteria(self.budget, evaluator), Configuration(evaluator.base)
         good = criteria.is_good(base) and quick
         return _Trial(done, evaluator, good, criteria.fits(base), layers)
+
+    def _fits(self, done: Quantized) -> bool:
+        """Weights that are rounded for all samples take other bytes than those for half of them."""
+        return self._judged(done, {}).fits
 
     def _final(self, best: _Trial) -> Quantized:
         """With weights rounded for all samples."""

@@ -66,11 +66,23 @@ static bool by_rows(const ek_fmt_fully_connected *p, const ek_codec *codec)
     return codec && ek_gemm_has_row(codec) && p->rows <= MOST_ROWS;
 }
 
+#ifndef EK_NO_STREAMS
+/* Whether the row is multiplied with parts of channels: they need less room than packed blocks, and packing takes
+ * longer than one row gains by it. */
+static bool by_parts(const ek_fmt_fully_connected *p, const ek_codec *codec)
+{
+    return codec && codec->read && p->rows == 1;
+}
+#endif
+
 static uint64_t fully_connected_scratch(const ek_node *node)
 {
     const ek_fmt_fully_connected *p = node->params;
     if (!ek_is_coded(&p->codec)) return 0;
     const ek_codec *codec = ek_codec_of(node, p->codec.id);
+#ifndef EK_NO_STREAMS
+    if (by_parts(p, codec)) return EK_CODED_TABLE * sizeof(uint16_t) + EK_CODED_PART;
+#endif
     return by_rows(p, codec) ? 0 : EK_TYPED(ek_block_scratch)(node->kernels, codec, p->k, EK_BLOCK_CHANNELS);
 }
 
@@ -111,6 +123,37 @@ static void run_rows(const ek_node *node, const ek_gemm *gemm)
     for (uint32_t row = 0; row < p->rows; row++, a += p->k, out += p->n) ek_gemm_row(node->kernels, out, a, &w, gemm);
 }
 
+#ifndef EK_NO_STREAMS
+/* Of at most EK_CODED_PART weights. */
+static int32_t part_sum(const int8_t *w, const ek_element *a, uint32_t many)
+{
+    int32_t sum = 0;
+    for (; many >= 4; many -= 4, w += 4, a += 4)
+        sum += (int32_t)w[0] * a[0] + (int32_t)w[1] * a[1] + (int32_t)w[2] * a[2] + (int32_t)w[3] * a[3];
+    while (many--) sum += (int32_t)*w++ * *a++;
+    return sum;
+}
+
+static void run_parts(const ek_node *node, const ek_gemm *gemm)
+{
+    ek_coded w = fully_connected_weights_of(node);
+    uint16_t *table = node->scratch;
+    int8_t *part = (int8_t *)(table + EK_CODED_TABLE);
+    const ek_element *a = ek_in(node, 0);
+    ek_element *out = ek_out(node, 0);
+    w.codec->begin(&w, table);
+    for (uint32_t j = 0; j < gemm->n; j++) {
+        ek_gemm_sum sum = 0;
+        for (uint32_t i = 0, many; i < gemm->k; i += many) {
+            many = gemm->k - i < EK_CODED_PART ? gemm->k - i : EK_CODED_PART;
+            w.codec->read(part, &w, table, many, i + many == gemm->k);
+            sum += (ek_gemm_sum)part_sum(part, a + i, many);
+        }
+        out[j] = ek_gemm_output(gemm, j, sum);
+    }
+}
+#endif
+
 static void fully_connected_run_blocks(const ek_node *node, ek_gemm *gemm)
 {
     const ek_fmt_fully_connected *p = node->params;
@@ -137,7 +180,14 @@ static ek_status fully_connected_run(const ek_node *node)
 #ifdef EK_CODED
     const ek_fmt_fully_connected *p = node->params;
     if (ek_is_coded(&p->codec) && !node->packed) {
-        if (by_rows(p, ek_codec_of(node, p->codec.id)))
+        const ek_codec *codec = ek_codec_of(node, p->codec.id);
+#ifndef EK_NO_STREAMS
+        if (by_parts(p, codec)) {
+            run_parts(node, &gemm);
+            return EK_OK;
+        }
+#endif
+        if (by_rows(p, codec))
             run_rows(node, &gemm);
         else
             fully_connected_run_blocks(node, &gemm);

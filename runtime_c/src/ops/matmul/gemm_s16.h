@@ -91,12 +91,19 @@ static inline void ek_gemm_row(const ek_kernels *kernels, ek_element *out, const
     w->codec->row_s16(kernels, out, a, w, &g->requant, g->n);
 }
 
+/* Of products, and the output of a channel that it makes. */
+typedef int64_t ek_gemm_sum;
+
+static inline ek_element ek_gemm_output(const ek_gemm *g, size_t j, ek_gemm_sum sum)
+{
+    const ek_requant16 *r = &g->requant;
+    return ek_requantize16(r->bias[j] + sum, r->multiplier[j], r->shift[j], r->qmin, r->qmax);
+}
+
 /* The outputs of an empty sum. */
 static inline void ek_gemm_empty(ek_element *out, const ek_gemm *g)
 {
-    const ek_requant16 *r = &g->requant;
-    for (size_t j = 0; j < g->n; j++)
-        out[j] = ek_requantize16(r->bias[j], r->multiplier[j], r->shift[j], r->qmin, r->qmax);
+    for (size_t j = 0; j < g->n; j++) out[j] = ek_gemm_output(g, j, 0);
 }
 
 #endif

@@ -93,12 +93,20 @@ static inline void ek_gemm_row(const ek_kernels *kernels, ek_element *out, const
     w->codec->row_s8(kernels, out, a, w, &g->requant, g->n);
 }
 
+/* Of products, wherever it wraps; and the output of a channel that it makes. */
+typedef uint32_t ek_gemm_sum;
+
+static inline ek_element ek_gemm_output(const ek_gemm *g, size_t j, ek_gemm_sum sum)
+{
+    const ek_requant *r = &g->requant;
+    const int32_t acc = (int32_t)((uint32_t)r->bias[j] + sum);
+    return ek_requantize(acc, r->multiplier[j], r->shift[j], r->zero_point, r->qmin, r->qmax);
+}
+
 /* The outputs of an empty sum. */
 static inline void ek_gemm_empty(ek_element *out, const ek_gemm *g)
 {
-    const ek_requant *r = &g->requant;
-    for (size_t j = 0; j < g->n; j++)
-        out[j] = ek_requantize(r->bias[j], r->multiplier[j], r->shift[j], r->zero_point, r->qmin, r->qmax);
+    for (size_t j = 0; j < g->n; j++) out[j] = ek_gemm_output(g, j, 0);
 }
 
 #endif

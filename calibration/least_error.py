@@ -18,6 +18,8 @@ _TRIALS = (
     1.06 ** np.linspace(-1, 1, 9),
     1.06 ** np.linspace(-1 / 4, 1 / 4, 7),
 )
+# Of the values' sum of squares: far more than sums are off by.
+_SLACK = 1e-9
 
 
 class ErrorModel:
@@ -36,8 +38,9 @@ class ErrorModel:
         self.moments = np.zeros((3, len(self.edges)))
         np.cumsum(self.counts * powers, axis=1, out=self.moments[:, 1:])
 
-    def errors(self, step: float) -> _F64:
-        """The summed squared error [levels] for the zero points 0 to levels - 1.
+    def errors(self, step: float, most: float = np.inf) -> _F64:
+        """The summed squared error [levels] for the zero points 0 to levels - 1; infinity where
+        what is clipped alone makes more than `most` for certain.
 
         Representable values are multiples of the step, so the rounding error up to a point does
         not depend on the zero point: one running sum serves them all.
@@ -45,10 +48,12 @@ class ErrorModel:
         top = self.levels - 1
         lattice = np.arange(-top, top + 1, dtype=np.float64) * np.float64(step)
         at = np.clip(lattice, self.edges[0], self.edges[-1])
-        rounding = self._rounding_below(at, step)
         below, above = self._clipping(at, lattice)
         # Index i of the lattice is the value (i - top) * step; zero point z spans [-z, top - z].
         low, high = slice(top, None, -1), slice(2 * top, top - 1, -1)
+        if float((below[low] + above[high]).min()) > most + _SLACK * self.moments[2, -1]:
+            return np.full(self.levels, np.inf)
+        rounding = self._rounding_below(at, step)
         result: _F64 = rounding[high] - rounding[low] + below[low] + above[high]
         return np.maximum(result, 0.0)
 
@@ -113,9 +118,12 @@ def least_error_range(
     if low == high:
         return low, high
     model = ErrorModel(stats, levels)
-    step, zero = (high - low) / (levels - 1), 0
-    for factors in _TRIALS:
-        errors = np.stack([model.errors(step * factor) for factor in factors.tolist()])
+    step, zero, least = (high - low) / (levels - 1), 0, np.inf
+    for factors in _TRIALS:  # of which all but the first have the best so far among them
+        errors = np.empty((len(factors), levels))
+        for i, factor in enumerate(factors.tolist()):
+            errors[i] = model.errors(step * factor, least)
+            least = min(least, float(errors[i].min()))
         trial, zero = divmod(int(errors.argmin()), levels)
         step *= float(factors[trial])
     return -zero * step, (levels - 1 - zero) * step

@@ -19,6 +19,7 @@ from edgekit.calibration import (
 )
 from edgekit.calibration.histogram import Histogram
 from edgekit.calibration.least_divergence import Divergence, least_divergence_bins
+from edgekit.calibration.least_error import ErrorModel
 
 _RANDOM = np.random.default_rng(7)
 _TENSORS = {
@@ -127,6 +128,22 @@ def test_mse_is_as_good_as_a_search_of_all_ranges_on_the_data(tensor):
     spread = 1.02 if len(np.unique(x)) > 100 else 1.3
     assert found <= spread * best
     assert found <= 1.02 * _true_error(x, low, high)
+
+
+def test_mse_of_steps_that_clip_too_much_is_not_summed(tensor, monkeypatch):
+    every, some, summed = ErrorModel.errors, [], ErrorModel._rounding_below
+
+    def counted(self, at, step):
+        some.append(step)
+        return summed(self, at, step)
+
+    stats = _stats(tensor)
+    monkeypatch.setattr(ErrorModel, "_rounding_below", counted)
+    found = mse(stats)
+    steps = len(some)
+    monkeypatch.setattr(ErrorModel, "errors", lambda self, step, most: every(self, step))
+    assert found == mse(stats)
+    assert steps < 0.8 * (len(some) - steps) == 0.8 * 89
 
 
 def test_mse_ends_are_multiples_of_its_step(tensor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from ..numerics import WEIGHT_TYPES, Precision
 from .blob import blob_fields, region_ends
@@ -44,22 +45,28 @@ def op_counts(model: EdgeModel) -> dict[str, dict[str, int]]:
 
 def macs(kind: OpKind, params: Mapping[str, int | float]) -> int:
     """Multiply-accumulates of one run of an operator, padding counted."""
-    p = {k.removeprefix("geometry."): int(v) for k, v in params.items() if isinstance(v, int)}
+
+    def product(*fields: str) -> int:
+        return prod(int(params[name]) for name in fields)
+
     if kind == OpKind.Conv2d:
-        window = p["kernel_h"] * p["kernel_w"] * (p["in_c"] // p["groups"])
-        return p["batch"] * p["out_h"] * p["out_w"] * p["out_c"] * window
+        window = product("geometry.kernel_h", "geometry.kernel_w")
+        window *= int(params["geometry.in_c"]) // int(params["geometry.groups"])
+        outputs = product("geometry.batch", "geometry.out_h", "geometry.out_w", "geometry.out_c")
+        return outputs * window
     if kind == OpKind.ConvTranspose2d:
-        window = p["kernel_h"] * p["kernel_w"] * (p["out_c"] // p["groups"])
-        return p["batch"] * p["in_h"] * p["in_w"] * p["in_c"] * window
+        window = product("geometry.kernel_h", "geometry.kernel_w")
+        window *= int(params["geometry.out_c"]) // int(params["geometry.groups"])
+        inputs = product("geometry.batch", "geometry.in_h", "geometry.in_w", "geometry.in_c")
+        return inputs * window
     if kind == OpKind.FullyConnected:
-        return p["rows"] * p["k"] * p["n"]
+        return product("rows", "k", "n")
     if kind == OpKind.MatMul:
-        return p["batch"] * p["rows"] * p["k"] * p["n"]
+        return product("batch", "rows", "k", "n")
     if kind == OpKind.Recurrent:
-        gates = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 3, RecurrentCell.Lstm: 4}[
-            RecurrentCell(p["cell"])
-        ]
-        return p["steps"] * p["batch"] * gates * p["hidden"] ** 2
+        gates = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 3, RecurrentCell.Lstm: 4}
+        cell = gates[RecurrentCell(int(params["cell"]))]
+        return cell * product("steps", "batch", "hidden", "hidden")
     return 0
 
 

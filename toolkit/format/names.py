@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 _FAR = 15  # names to look back
 _MOST = 0xFF  # bytes repeated
@@ -12,6 +13,11 @@ def encode(names: Sequence[str]) -> bytes:
     """Each name: a byte of 16 * (how many names ago one began alike) + the bytes that differ, up to
     15; where it did, in how many bytes; the bytes that differ, ended by NUL if they are 15 or more.
     """
+    return _encoded(tuple(names))
+
+
+@lru_cache(maxsize=16)  # a search writes many files with the same names
+def _encoded(names: tuple[str, ...]) -> bytes:
     raw = [name.encode() for name in names]
     out = bytearray()
     for i, name in enumerate(raw):

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from types import MappingProxyType
 
+from ..ir import Shape
 from .model import OpRecord, TensorRecord
 from .schema import EQUALS, OPTIONAL, SHARED, STRUCTS, VARIANT, DType, OpKind
 from .structs import Number, float_bits, pack
@@ -29,6 +31,16 @@ _RANGE = {
 }
 _NARROW = (-128, 127)
 """The lowest and highest values of an element type; of int8 and whatever else."""
+
+KNOWN = 2048
+"""Operators whose parameters are kept as they lie in a file: most files that a search writes differ
+in a few."""
+
+Seen = tuple[int, DType, Shape]
+"""Of an operand: zero point, element type, shape."""
+
+Operands = tuple[tuple[Seen | None, ...], tuple[Seen | None, ...]]
+"""The inputs and the outputs of an operator; None of one that is absent."""
 
 Field = tuple[str, str, str]
 """Name, letter of struct.pack, and the property of an operand that it equals, or ""."""
@@ -111,12 +123,14 @@ def first_output(program: bytes, begin: int) -> tuple[int, int]:
     return number % VARIANT, int(tensor)
 
 
+@cache
 def _kind_fields(kind: OpKind) -> list[Field]:
     code, names, _, _ = STRUCTS[kind.name]
     equals = EQUALS.get(kind.name, {})
     return [(n, c, equals.get(n, "")) for n, c in zip(names, code[1:], strict=True)]
 
 
+@cache
 def _sections(kind: OpKind) -> list[tuple[int, list[Field]]]:
     """The fields that operators share, the kind's own, those left out where they are 0.
 
@@ -132,14 +146,31 @@ def _sections(kind: OpKind) -> list[tuple[int, list[Field]]]:
 
 def _parameters(op: OpRecord, tensors: Sequence[TensorRecord]) -> tuple[int, Piece, Piece]:
     """(flags, the fields that operators share, the others)."""
-    pack(op.kind.name, op.params)  # which says what is wrong with them
-    flags, written = 0, []
-    for flag, fields in _sections(op.kind):
-        literal = _literal(op, fields, tensors)
+    packed = pack(op.kind.name, op.params)  # which says what is wrong with them
+    operands = _seen(op.inputs, tensors), _seen(op.outputs, tensors)
+    return _written(op.kind, tuple(op.params.items()), operands, packed)
+
+
+@lru_cache(maxsize=KNOWN)
+def _written(
+    kind: OpKind, params: tuple[tuple[str, Number], ...], operands: Operands, packed: bytes
+) -> tuple[int, Piece, Piece]:
+    """As _parameters; `packed` tells numbers apart that are equal, as 0.0 and -0.0 are."""
+    del packed
+    values, flags, written = dict(params), 0, []
+    for flag, fields in _sections(kind):
+        literal = any(e and values[n] != _property(e, operands) for n, _, e in fields)
         flags |= flag * literal
         there = [(n, c) for n, c, equals in fields if literal or not equals]
-        written.append([(c, op.params.get(n, 0)) for n, c in there])
+        written.append([(c, values.get(n, 0)) for n, c in there])
     return flags, _piece(written[0]), _piece(written[1] + written[2])
+
+
+def _seen(operands: Sequence[int], tensors: Sequence[TensorRecord]) -> tuple[Seen | None, ...]:
+    """What fields may equal of these operands, those that are there."""
+    count = len(tensors)
+    found = (tensors[i] if i < count else None for i in operands)
+    return tuple(None if t is None else (t.zero_point, t.dtype, t.shape) for t in found)
 
 
 def _piece(fields: Sequence[tuple[str, Number]]) -> Piece:
@@ -165,32 +196,22 @@ def _number(letter: str, value: Number) -> bytes:
     return varint(value, WIDEST if expression is not None and expression.may_grow else 1)
 
 
-def _literal(op: OpRecord, fields: list[Field], tensors: Sequence[TensorRecord]) -> bool:
-    """Whether one of the fields differs from what it equals as a rule, so that all are written."""
-    return any(
-        op.params[name] != _property(equals, op.inputs, op.outputs, tensors)
-        for name, _, equals in fields
-        if equals
-    )
-
-
-def _property(
-    equals: str, inputs: Sequence[int], outputs: Sequence[int], tensors: Sequence[TensorRecord]
-) -> int:
+def _property(equals: str, operands: Operands) -> int:
     """A property of an operand; 0 of an operand or a dimension that is not there."""
     operand, what = equals.split(".")
     if operand == "nothing":
         return 0
-    side, i = (outputs if operand.startswith("output") else inputs), int(operand[-1])
-    if i >= len(side) or side[i] >= len(tensors):
+    side, i = operands[operand.startswith("output")], int(operand[-1])
+    seen = side[i] if i < len(side) else None
+    if seen is None:
         return 0
-    t = tensors[side[i]]
+    zero_point, dtype, shape = seen
     if what == "zero":
-        return t.zero_point
+        return zero_point
     if what in ("lowest", "highest"):
-        return _RANGE.get(t.dtype, _NARROW)[what == "highest"]
+        return _RANGE.get(dtype, _NARROW)[what == "highest"]
     d = int(what[-1])
-    return t.shape[d] if d < len(t.shape) else 0
+    return shape[d] if d < len(shape) else 0
 
 
 class _Reader:
@@ -240,10 +261,12 @@ def _decode_op(
     r = _Reader(program, at + _HEADER.size + 2 * len(operands), varying)
     scratch, offset = (r.varint(), r.varint() * _SCRATCH_UNIT) if flags & _SCRATCH else (0, 0)
 
+    seen = _seen(inputs, tensors), _seen(outputs, tensors)
+
     def values(reader: _Reader, fields: list[Field], literal: int) -> Iterator[tuple[str, Number]]:
         for field, letter, equals in fields:
             if equals and not literal:
-                yield field, _property(equals, inputs, outputs, tensors)
+                yield field, _property(equals, seen)
             else:
                 yield field, reader.number(letter)
 

@@ -34,8 +34,14 @@ class _Dims:
 
     def __init__(self) -> None:
         self.values: list[int] = []
+        self._known: dict[Shape, int] = {}
 
     def index(self, shape: Shape) -> int:
+        if shape not in self._known:
+            self._known[shape] = self._place(shape)
+        return self._known[shape]
+
+    def _place(self, shape: Shape) -> int:
         n = len(shape)
         for i in range(len(self.values) - n + 1):
             if tuple(self.values[i : i + n]) == shape:

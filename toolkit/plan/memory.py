@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 TRIES = 400
 """Orders of the buffers tried for a small arena, beyond the first four."""
@@ -53,6 +54,11 @@ def lower_bound(buffers: Sequence[Buffer], align: int) -> int:
 
 def place(buffers: Sequence[Buffer], align: int, tries: int = TRIES) -> Layout:
     """Offsets, multiples of `align`, such that buffers alive together do not overlap."""
+    return _placed(tuple(buffers), align, tries)
+
+
+@lru_cache(maxsize=64)  # a search writes many files with the same buffers
+def _placed(buffers: tuple[Buffer, ...], align: int, tries: int) -> Layout:
     bound = lower_bound(buffers, align)
     indices = list(range(len(buffers)))
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
-from .accuracy import SAMPLES, Explanation, Judge, batch_of, explain
+from .accuracy import Explanation, Judge, batch_of, explain, watched
 from .accuracy.formatting import sentence
 from .accuracy.verdict import judged_on, verdict
 from .build import Kept, prove
@@ -254,10 +254,10 @@ class _Run:
             self.quality = quality_of(self.done, self._packer(self.done), self.request.progress)
 
     def _promote(self, start: QuantizedModel) -> None:
-        request = self.request
-        self.done, self.promotion, self.quality = keep_floor(
-            start, self._packer(start), request.progress, rounding=self.request.mixed_rounding
-        )
+        request, how = self.request, (self._packer(start), self.request.progress)
+        fast, rounding = request.effort == "fast", request.mixed_rounding
+        found = keep_floor(start, *how, rounding=rounding, fast=fast)
+        self.done, self.promotion, self.quality = found
 
     def _packer(self, done: QuantizedModel, kept: Kept | None = None) -> Callable[[Graph], bytes]:
         how = self.request, self.provenance, self.options, self.image.layout
@@ -286,7 +286,7 @@ class _Run:
         known, request = self.done.calibration, self.request
         labelled = self.graph, self.samples, self.labels
         self.answers = count_answers(request.model, *labelled, self.final, request.progress)
-        some = [k.inputs for k in known.kept[:: -(-len(known.kept) // SAMPLES)]]
+        some = [k.inputs for k in watched(self.done.floats, known.kept)]
         self.explanation = explain(
             self.data,
             self.done.floats,

@@ -2,7 +2,7 @@
 
 from .compare import LayerReport, OutputReport, Report, compare
 from .evaluation_set import batch_of, check_labels
-from .explain import SAMPLES, explain
+from .explain import SAMPLES, explain, watched
 from .explanation import Explanation, LayerCost
 from .formatting import costs, parts, summary
 from .judge import ClassMeter, Judge, Meter, check_class, make_meter
@@ -45,4 +45,5 @@ __all__ = [
     "predicted_class",
     "sqnr_db",
     "summary",
+    "watched",
 ]

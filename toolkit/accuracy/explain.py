@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,9 +37,14 @@ from .rounding_simulation import Rounding, simulated
 from .shared_scale_groups import SumGroups
 from .simulated_model import base_of, simulated_model_of
 
+Sample = TypeVar("Sample")
+
 SAMPLES = 32
-"""Samples, or batches as the model takes them, that are watched, spread evenly; also the most on
-which remedies are tried."""
+"""Samples, or batches as the model takes them, that are watched at most, spread evenly; also the
+most on which remedies are tried."""
+WATCHED_WORK, FEWEST = 1e9, 8
+"""Multiply-accumulates of one run on each of them together, where quantize explains what it made,
+and the samples that it takes of a large model nevertheless."""
 ALONE = 16
 """Of these, on which layers are run alone, at most: that finds those that remedies are tried on."""
 ALONE_WORK, WORK = 1e11, 2e11
@@ -55,6 +61,19 @@ OUTWEIGHED = "changing this layer alone brings no measurable gain"
 CUT_DB = 25.0
 OWN = 0.25
 """A layer whose own error is less than this part of what is there has it from elsewhere."""
+
+
+def watched(graph: Graph, samples: Sequence[Sample]) -> list[Sample]:
+    """The samples, spread evenly, that a quantization of the optimized float `graph` is explained
+    on."""
+    most = min(SAMPLES, max(FEWEST, int(WATCHED_WORK / _work_of(graph))))
+    return list(samples[:: -(-len(samples) // most)])
+
+
+def _work_of(graph: Graph) -> int:
+    """Of one run on one sample, in multiply-accumulates."""
+    elements = sum(v.type.size for n in graph.nodes for v in n.outputs)
+    return max(macs_of(graph) + ELEMENT_WORK * elements, 1)
 
 
 def explain(
@@ -155,9 +174,7 @@ class _Explainer:
 
     @cached_property
     def _work(self) -> int:
-        """Of one run on one sample, in multiply-accumulates."""
-        elements = sum(v.type.size for n in self.simulated_model.graph.nodes for v in n.outputs)
-        return macs_of(self.simulated_model.graph) + ELEMENT_WORK * elements
+        return _work_of(self.simulated_model.graph)
 
     def _samples_for(self, runs: int, work: float, most: int = SAMPLES) -> int:
         """On how many samples so many runs are to be made: the model's size decides."""

@@ -24,6 +24,7 @@ from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
     keep_floor,
     quality_of,
 )
+from edgekit.toolkit.quantize.mixed_precision.search import FIRST_LOOK, PrecisionSearch
 from edgekit.toolkit.quantize.quality import FLOOR_DB, GOOD_DB
 from edgekit.toolkit.quantize.ranges.held_out import held_out
 
@@ -79,6 +80,16 @@ def test_a_broken_one_is_mended_by_the_fewest_changes(g):
     assert len(pack(found.graph)) == promotion.chosen.file_bytes
     cost = promotion.chosen.file_bytes - promotion.int8.file_bytes
     assert cost <= max(REPAIR.least_bytes, REPAIR.file * promotion.int8.file_bytes)
+
+
+@pytest.mark.parametrize(("scale", "precision"), [(30.0, "int16"), (30_000.0, "float32")])
+def test_a_first_look_mends_it_without_measuring_single_changes(g, monkeypatch, scale, precision):
+    monkeypatch.setattr(PrecisionSearch, "rank", None)
+    done = fast(cancelling(g, scale), samples(1, 8, 8, 3))
+    found, promotion, quality = keep_floor(done, pack, silent, rounding="nearest", fast=True)
+    assert quality.level == "good" and precision in promotion.nodes
+    assert found.trials - done.trials < 12
+    assert precision == "float32" or {d.why for d in found.decisions} == {FIRST_LOOK}
 
 
 def test_where_int16_is_too_coarse_float32_is_taken(g):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...numerics import INT16, W8A16
+from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
 from ..budget import Budget
 from ..quality import Quality
@@ -163,11 +163,17 @@ def _evaluator(done: Quantized, pack: Pack, progress: Progress) -> Evaluator:
 
 
 def keep_floor(
-    done: Quantized, pack: Pack, progress: Progress, *, rounding: str = "auto"
+    done: Quantized,
+    pack: Pack,
+    progress: Progress,
+    *,
+    rounding: str = "auto",
+    fast: bool = False,
 ) -> tuple[Quantized, Promotion | None, Quality]:
     """`done`, or what was promoted of it to be good, and how good that is.
 
-    Where nothing within the limits is, the best that was found is taken if it is better.
+    Where nothing within the limits is, the best that was found is taken if it is better. `fast`:
+    no change is measured by itself, tensors are promoted from the outputs back.
     """
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
@@ -182,7 +188,8 @@ def keep_floor(
         criteria = FloorCriteria(evaluator, growth, strict=small)
         criteria.remember(found)
         search = PrecisionSearch(evaluator, criteria, 0, rounding != "nearest", progress)
-        found = search.run()
+        orders = [output_changes(evaluator, kind) for kind in (W8A16, FLOAT32)] if fast else []
+        found = search.first_look(orders) if fast else search.run()
         reasons |= search.reasons
     if not found.changes:
         return done, None, before
@@ -259,8 +266,8 @@ def _doubt(quality: Quality) -> float:
     return a.chance if a.in_doubt * quality.samples < FEW_IN_DOUBT else max(a.in_doubt, a.chance)
 
 
-def output_changes(evaluator: Evaluator) -> list[PrecisionChange]:
-    """The changes to int16 of the outputs, and of what they are made of, nearest first."""
+def output_changes(evaluator: Evaluator, to: Precision = W8A16) -> list[PrecisionChange]:
+    """The changes of the outputs to `to`, and of what they are made of, nearest first."""
     graph = evaluator.done.plan.graph
     made_by, waiting = graph.producers(), [p.value for p in graph.outputs]
     place: dict[str, int] = {}
@@ -269,7 +276,7 @@ def output_changes(evaluator: Evaluator) -> list[PrecisionChange]:
         if v.name not in place:
             place[v.name] = len(place)
             waiting += made_by[v].dynamic_inputs if v in made_by else []
-    changes = evaluator.changes_to(W8A16)
+    changes = evaluator.changes_to(to)
     first = {c: min((place[t] for t in c.tensors if t in place), default=None) for c in changes}
     known = [(at, i) for i, c in enumerate(changes) if (at := first[c]) is not None]
     return [changes[i] for _, i in sorted(known)]

@@ -36,6 +36,8 @@ from .tuning import (
     ROUNDING,
 )
 
+FIRST_LOOK = "int8 alone is not good; --effort default looks for fewer"
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -90,6 +92,17 @@ class PrecisionSearch:
         if ranking and found != before and criteria.is_good(found):
             found = self.prune(found, start, ranking)
         return found
+
+    def first_look(self, orders: Sequence[Sequence[PrecisionChange]]) -> Configuration:
+        """The fewest first changes of the first of `orders` that are good, else the closest of what
+        was tried."""
+        start = Configuration(self.evaluator.base)
+        self.reasons = {change: FIRST_LOOK for order in orders for change in order}
+        for order in orders:
+            row = self._shortest(start, order)
+            if row is not None and self.criteria.fits(row):
+                return row
+        return self.criteria.closest([start])
 
     def candidates(self, start: Configuration) -> list[PrecisionChange]:
         """The changes to more bits."""

@@ -34,6 +34,7 @@ from .ops._opdef import Lowered
 from .ops.convert.fake_quantize import spelled_out
 from .plan import ARENA_ALIGN, TRIES, Buffer, placed, schedule
 from .plan.buffers import assign, runs_nothing
+from .plan.regions import flattened
 from .plan.stores import with_stores
 from .runtime import Model, OpForm, Session, scratch_bytes
 from .state import real_zero
@@ -235,7 +236,7 @@ def _outputs(ports: Sequence[Port], index: _Tensors) -> list[IoRecord]:
 
 def _form(node: Node, lowered: Lowered) -> OpForm:
     variant = is_variant(lowered.kind, lowered.params, DTYPE_OF[node.output.dtype])
-    v = node.output if variant else lowered.operands[0]
+    v = node.output if variant else next(iter(lowered.operands), None)
     typed = v is not None and (lowered.kind, False, None) not in FORMS
     element = DTYPE_OF[v.dtype] if v is not None and typed else None
     params = pack(lowered.kind.name, lowered.params)
@@ -252,12 +253,14 @@ def _plan(
 ) -> EdgeModel:
     blob = _Blob()
     lower = _Lowering(blob, lasting)
+    flat = flattened(order)
+    graph, order = flat.graph(graph), flat.order
     steps: dict[int, _Step] = {}
     for at, node in enumerate(order, 1):
         if not runs_nothing(node):
             steps[at] = lower(node)
 
-    buffers, buffer_of = assign(graph, order)
+    buffers, buffer_of = assign(graph, order, flat.home)
     held, persistent = _persistent(graph, buffers, buffer_of)
     buffers = [Buffer(0, 0, 0) if i in held else b for i, b in enumerate(buffers)]
     index = _Tensors(
@@ -280,7 +283,10 @@ def _plan(
     ]
     outputs = _outputs(graph.outputs, index)
     memory = Memory(
-        macs=sum(macs(s.lowered.kind, s.lowered.params) for s in steps.values()),
+        macs=sum(
+            macs(s.lowered.kind, s.lowered.params) * flat.times.get(id(s.node), 1)
+            for s in steps.values()
+        ),
         arena_bytes=0,
         scratch_bytes=0,
         persistent_bytes=persistent,

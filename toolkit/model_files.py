@@ -34,7 +34,7 @@ def load(
 
     Raises UserError or UnsupportedError.
     """
-    graph = import_onnx(model, shapes, arrays, constants, dims)
+    graph = import_onnx(model, shapes, arrays, constants, dims, lazily=not finite)
     run_passes(graph, QUANTIZED if finite else DEFAULT)
     return graph
 

@@ -58,6 +58,9 @@ typedef struct ek_node {
 #ifndef EK_NO_PACKERS
     const void *widened; /* the table of requantization, where the file has a tight one, or NULL */
 #endif
+#ifndef EK_NO_REGIONS
+    uint32_t *jump; /* operators that a Region's run goes on by, 0 at first, modulo 2^32; NULL during check */
+#endif
 } ek_node;
 
 typedef struct ek_table ek_table; /* requant_table.h */

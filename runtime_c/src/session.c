@@ -26,8 +26,8 @@ struct ek_session {
     void *on_op_context;
     ek_profiler on_profile;
     void *on_profile_context;
-    uint32_t next;
-    bool in_file; /* weights lie packed in the file */
+    uint32_t next; /* in ek_step: by how much a Region goes on */
+    bool in_file;  /* weights lie packed in the file */
 };
 
 EK_STATIC_ASSERT((sizeof(ek_session) + EK_ALIGN - 1) / EK_ALIGN * EK_ALIGN <= EK_SESSION_OVERHEAD,
@@ -177,6 +177,9 @@ ek_status ek_session_run_op(ek_session *s, uint32_t i)
     const ek_op *impl = n.op->impl;
     if (s->scratch && scratch_of(impl, &n) > n.op->scratch_bytes) n.scratch = s->scratch;
     if (s->in_file && session_packed_bytes(impl, &n)) n.packed = ek_blob(&n, weights_offset(impl, &n));
+#ifndef EK_NO_REGIONS
+    n.jump = &s->next;
+#endif
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 0);
     const ek_status status = impl->run(&n);
     if (s->on_profile) s->on_profile(s->on_profile_context, i, 1);
@@ -217,6 +220,10 @@ ek_status ek_step(ek_session *session, uint32_t ops, uint32_t *left)
     for (; ops && next < count; ops--, next++) {
         const ek_status status = ek_session_run_op(session, next);
         if (status) return status;
+#ifndef EK_NO_REGIONS
+        next += session->next;
+        session->next = 0;
+#endif
     }
     session->next = next < count ? next : 0;
     *left = count - next;

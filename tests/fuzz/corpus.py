@@ -29,6 +29,7 @@ from file_maker import CASES, FORMS, FileMaker, indexed, long_chain, view
 from file_maker import geometry as geometry
 from functions import customs, math_functions, quotients, scatters, selections
 from recurrent_layers import recurrent
+from regions import regions
 from tight import coarse, tightened
 from weighted_layers import (
     F32,
@@ -278,6 +279,7 @@ MAKERS = {
     recurrent: (OpKind.Recurrent,),
     resizes: (OpKind.Resize,),
     along_axis: (OpKind.Reduce, OpKind.Softmax, OpKind.ArgMax),
+    regions: (OpKind.Region,),
     movements: (OpKind.Concat, OpKind.Copy, OpKind.Pad, OpKind.Gather),
 }
 

@@ -66,7 +66,7 @@ def fuzzer(tmp_path_factory):
 
 def whole_models():
     """What the toolkit made of small networks."""
-    paths = sorted((HERE.parent / "golden" / "models").glob("*.edge.gz"))
+    paths = sorted((HERE.parent / "golden" / "models").rglob("*.edge.gz"))
     assert paths
     return {path.name.split(".")[0]: gzip.decompress(path.read_bytes()) for path in paths}
 

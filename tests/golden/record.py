@@ -70,6 +70,10 @@ def of_forms(forms):
     return write(maker.model())
 
 
+def name_of(path, folder):
+    return path.relative_to(folder).as_posix().partition(".")[0]
+
+
 def families(present):
     """Name -> forms: one file for each function of the fuzzer's corpus.
 
@@ -79,13 +83,13 @@ def families(present):
     for path in present:
         model = read(gzip.decompress(path.read_bytes()))
         held |= {(*op.body(model.tensors), op.codec) for op in model.ops}
-    names = {path.name.removesuffix(".edge.gz") for path in present}
+    names = {name_of(path, MODELS) for path in present}
     found = {}
     for form in corpus().CASES.values():
         name = corpus().maker_of(form).__name__
         if not present or form[1:] not in held:
             if form.codec:  # weights are decoded to int8 for all activations
-                name = f"weights_{form.codec.name.lower()}"
+                name = f"weights/{form.codec.name.lower()}"
                 if form.element is not DType.Int8:
                     continue
             found.setdefault(form.name if name in names else name, []).append(form)
@@ -127,7 +131,7 @@ def models(again):
         "digits_float": digits_float,
         "mixed": mixed,
     }
-    present = [] if again else sorted(MODELS.glob("*.edge.gz"))
+    present = [] if again else sorted(MODELS.rglob("*.edge.gz"))
     found = {name: (make, 3) for name, make in whole.items()}
     of_families = families(present).items()
     return found | {name: (lambda kinds=kinds: of_forms(kinds), 1) for name, kinds in of_families}
@@ -178,9 +182,10 @@ def record(name, data, feeds):
 def main(arguments):
     again, chosen = "--again" in arguments, set(arguments) - {"--again"}
     making = models(again)
-    for path in HERE.glob("*/*.[ng]*z") if again and not chosen else ():
-        if path.name.partition(".")[0] not in making:
-            path.unlink()  # its operators are in another one now
+    for folder in (MODELS, ANSWERS) if again and not chosen else ():
+        for path in folder.rglob("*.[ng]*z"):
+            if name_of(path, folder) not in making:
+                path.unlink()  # its operators are in another one now
     for name, (make, samples) in making.items():
         if (chosen and name not in chosen) or ((ANSWERS / f"{name}.npz").exists() and not again):
             continue

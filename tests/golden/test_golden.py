@@ -13,7 +13,7 @@ from edgekit.toolkit.format.schema import FORMS, WeightCodec
 from edgekit.toolkit.runtime import Model, Session, kernel_tables
 
 HERE = Path(__file__).parent
-FILES = sorted((HERE / "answers").glob("*.npz"))
+FILES = sorted((HERE / "answers").rglob("*.npz"))
 LIMIT = 200_000
 
 edgekit.register_op(HERE.parent / "fuzz" / "custom_op.c")
@@ -21,7 +21,8 @@ edgekit.register_op(HERE.parent / "fuzz" / "custom_op.c")
 
 def file_of(recorded):
     """The bytes of the model whose answers are in `recorded`."""
-    return gzip.decompress((HERE / "models" / f"{recorded.stem}.edge.gz").read_bytes())
+    name = recorded.relative_to(HERE / "answers").with_suffix(".edge.gz")
+    return gzip.decompress((HERE / "models" / name).read_bytes())
 
 
 @pytest.fixture(params=FILES, ids=lambda p: p.stem)
@@ -45,7 +46,7 @@ def signature(ios):
 
 def test_the_corpus_is_there():
     assert {p.stem for p in FILES} >= {"digits_int8", "digits_float", "digits_4bit", "mixed"}
-    assert sum(p.stat().st_size for p in HERE.glob("*/*.[ng]*z")) < LIMIT
+    assert sum(p.stat().st_size for p in HERE.rglob("*.[ng]*z")) < LIMIT
 
 
 def test_every_kind_of_operator_is_in_the_corpus():

@@ -10,7 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UnsupportedError, UserError
-from edgekit.toolkit.onnx_import import control_flow, load
+from edgekit.toolkit.onnx_import import load
+from edgekit.toolkit.onnx_import.control import flow as control_flow
 from edgekit.toolkit.passes import DEFAULT, run_passes
 from edgekit.toolkit.runtime import Session
 
@@ -146,17 +147,29 @@ def test_a_loop_that_does_not_begin_gives_what_it_was_given():
     agree(made, {"x": X})
 
 
-@pytest.mark.parametrize(("what", "elements"), [("n", INT64), ("go", BOOL)])
-def test_what_the_model_computes_of_a_loop_is_refused(what, elements):
-    constants = [const("n", 3), const("go", True)]
+@pytest.mark.parametrize("again", ["same", "less"])
+@pytest.mark.parametrize("lazily", [True, False])
+def test_a_loop_that_inputs_decide_has_a_graph_inside(again, lazily):
+    less = helper.make_node("Less", ["i", "four"], ["c_out"])
     made = model(
-        [loop("n", "go", SAME)],
-        [info("x", (2, 3)), info(what, (), elements)],
+        [loop("n", "go", SAME if again == "same" else less)],
+        [info("x", (2, 3)), info("n", (), INT64), info("go", (), BOOL)],
         [info("last", (2, 3)), info("rows")],
-        [c for c in constants if c.name != what],
+        [const("four", 4)],
     )
-    with pytest.raises(UnsupportedError, match="computed by the model"):
-        load(made)
+    made = onnx.shape_inference.infer_shapes(made)
+    graph = load(made, lazily=lazily)
+    assert [n.op for n in graph.nodes].count("Loop") == 1
+    assert any("1024 steps" in note for note in graph.notes)
+    session = Session(build_file(graph))
+    runtime = onnxruntime.InferenceSession(made.SerializeToString())
+    for n, go in ((0, True), (1, True), (3, True), (3, False), (9, True)):
+        feed = {"x": X, "n": np.array(n), "go": np.array(go)}
+        for ours, theirs in zip(session.run(feed).values(), runtime.run(None, feed), strict=True):
+            np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6)
+    if again == "same":
+        with pytest.raises(UserError, match="out of range"):
+            session.run({"x": X, "n": np.array(1025), "go": np.array(True)})
 
 
 def counted(condition=True, again=SAME):

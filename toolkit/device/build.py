@@ -19,6 +19,7 @@ from ..errors import UserError
 from ..files import read_edge
 from ..format.model import EdgeModel
 from ..format.reader import read
+from ..format.schema import OpKind
 from ..format.strip import stripped
 from ..format.writer import write
 from ..retarget import retarget
@@ -120,6 +121,7 @@ class Parts:
     ops: tuple[str, ...]
     codecs: tuple[str, ...]
     starts: bool = False  # initial values of persistent tensors
+    regions: bool = False  # operators that may not run, or run again
     several: bool = False  # models, on one arena
     custom: tuple[CFile, ...] = ()  # operators of the user's
 
@@ -131,8 +133,9 @@ def parts_of(*models: EdgeModel) -> Parts:
     ops = {f"{name}_coded" if name in coded else name for _, name in every}
     codecs = {op.codec.name.lower() for op, _ in every if op.is_coded}
     starts = any(model.starts for model in models)
+    regions = any(op.kind == OpKind.Region for op, _ in every)
     several, custom = len(models) > 1, files_for(models)
-    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), starts, several, custom)
+    return Parts(tuple(sorted(ops)), tuple(sorted(codecs)), starts, regions, several, custom)
 
 
 _compiled: dict[tuple[str, Parts], Archive] = {}
@@ -186,6 +189,7 @@ def _compile(target: Target, parts: Parts, folder: Path, compiler: str, cmake: s
         f"-DEDGEKIT_CUSTOM={';'.join(str(file.path) for file in parts.custom)}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         f"-DEDGEKIT_STARTS={'ON' if parts.starts else 'OFF'}",
+        f"-DEDGEKIT_REGIONS={'ON' if parts.regions else 'OFF'}",
         f"-DEDGEKIT_PACK_AT_LOAD={'OFF' if target.plan else 'ON'}",
     ]
     try:

@@ -171,6 +171,14 @@ class RecurrentFlag(IntEnum):
     Peepholes = 8
 
 
+class RegionFn(IntEnum):
+    If = 0
+    Else = 1
+    EndIf = 2
+    Loop = 3
+    EndLoop = 4
+
+
 class PadMode(IntEnum):
     Constant = 0
     Reflect = 1
@@ -217,6 +225,7 @@ class OpKind(IntEnum):
     NonZero = 37
     NonMaxSuppression = 38
     Custom = 39
+    Region = 40
 
 
 class Term(IntEnum):
@@ -975,6 +984,18 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         24,
         4,
     ),
+    "Region": (
+        "<IIIHH",
+        (
+            "length",
+            "back",
+            "most",
+            "fn",
+            "strict",
+        ),
+        16,
+        4,
+    ),
     "TensorType": (
         "<IIBBBB",
         (
@@ -1283,6 +1304,7 @@ NAMES: dict[tuple[OpKind, bool], str] = {
     (OpKind.NonZero, False): "NonZero",
     (OpKind.NonMaxSuppression, False): "NonMaxSuppression",
     (OpKind.Custom, False): "Custom",
+    (OpKind.Region, False): "Region",
 }
 # What the number of a kind's variant is more.
 VARIANT = 128
@@ -1389,6 +1411,7 @@ FORMS: dict[tuple[OpKind, bool, DType | None], str] = {
     (OpKind.NonZero, False, None): "non_zero",
     (OpKind.NonMaxSuppression, False, DType.Float32): "non_max_suppression_f32",
     (OpKind.Custom, False, None): "custom",
+    (OpKind.Region, False, None): "region",
 }
 
 # table name -> field -> slot number

@@ -34,15 +34,17 @@ def load(
     arrays: Mapping[str, Sequence[int]] | None = None,
     constants: Values | None = None,
     dims: Mapping[str, int] | None = None,
+    lazily: bool = True,
 ) -> Graph:
     """The float graph of an ONNX model: a file, its bytes, or a ModelProto.
 
     `shapes` gives inputs whose dimensions are not in the model; a symbol that is only ever a first
     axis is the batch and becomes 1, which the graph's `notes` say. What is still open comes from
     `arrays`, the shapes of arrays of samples by input name. `constants` are values of inputs that
-    are not to be fed, `dims` sizes of symbolic dimensions by name. Activations of spatial operators
-    are NHWC between Transposes; `passes.DEFAULT` removes these. Ports keep the ONNX names, element
-    types and layouts. `source` is not changed.
+    are not to be fed, `dims` sizes of symbolic dimensions by name. Unless `lazily`, branches and
+    loops become graphs inside of nodes only where nothing else serves. Activations of spatial
+    operators are NHWC between Transposes; `passes.DEFAULT` removes these. Ports keep the ONNX
+    names, element types and layouts. `source` is not changed.
 
     Raises UserError for what is not a valid model, has no static shapes, or takes more time or
     memory than `limits` allow, and UnsupportedError with every node that cannot be served.
@@ -51,6 +53,6 @@ def load(
     constant = fix_constant_inputs(model, constants or {})
     inputs = fix_input_shapes(model, shapes or {}, arrays, dims)
     inline_functions(model)
-    graph = Importer(model).run(inputs)
+    graph = Importer(model, lazily).run(inputs)
     graph.constant_inputs = constant
     return graph

@@ -25,7 +25,8 @@ from .attributes import (
 from .bounds import Bounds
 from .builder import GraphBuilder
 from .constants import as_cast, can_fold, fold, one_node
-from .control_flow import CONTROL, ControlFlow
+from .control import CONTROL, ControlFlow
+from .control.regions import Regions
 from .distances import as_distances
 from .inferred import infer_types
 from .labels import vocabulary
@@ -54,7 +55,7 @@ Scope = dict[str, Binding]
 class Importer:
     """One model's import."""
 
-    def __init__(self, source: OnnxModel) -> None:
+    def __init__(self, source: OnnxModel, lazily: bool) -> None:
         self._source, self._label = source, source.label
         model = self._model = source.proto
         self._opsets = {
@@ -70,7 +71,8 @@ class Importer:
         self._narrow = Narrow()
         self._bounds = Bounds(self._build)
         self._sequences = Sequences(self._build)
-        self._control = ControlFlow(self._build, self._walk, self._inferred_shape)
+        regions = Regions(self._build, self._walk, self._problems)
+        self._control = ControlFlow(self._build, self._walk, self._inferred_shape, regions, lazily)
         self._names: set[str] = set()
         self._wide = wide_types(model)
         self._has_bfloat16 = mentions(model, BFLOAT16)
@@ -337,7 +339,7 @@ class Importer:
             value.name = name if name not in self._names else self._build.unique(name)
             self._names.add(name)
             self._named.add(value)
-            node = next((n for n in reversed(self._graph.nodes) if n.output is value), None)
+            node = next((n for n in reversed(self._build.graph.nodes) if n.output is value), None)
             if node is not None and node.op in ("Transpose", "Reshape"):
                 source = node.input(0)
                 if source.const is None and source not in self._named:

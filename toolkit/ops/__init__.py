@@ -8,6 +8,7 @@ from ..ir import Node
 from ._opdef import OpDef, Reader
 from .classical import distance, features, svm, tree_ensemble
 from .composites import COMPOSITES, PARAMETERS, AtRunTime
+from .control import regions
 from .conv import conv2d, conv_transpose2d
 from .convert import cast, fake_quantize, quantize
 from .custom.definition import Custom
@@ -54,6 +55,7 @@ _MODULES = (
     cast,
     quantize,
     fake_quantize,
+    regions,
 )
 
 ALL: dict[str, OpDef] = {op.name: op for module in _MODULES for op in module.OPS}

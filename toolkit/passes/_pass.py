@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from ..ir import Graph, Node
+from ..ops.control.regions import bodies
 from ..verify import verify
 from ._links import OTHER_LAYOUT, Links
+from .cleanup.own_outputs import OwnOutputs
 
 ROUNDS = 64
 """More rounds than any sane graph needs; beyond, two passes undo each other."""
@@ -61,7 +63,11 @@ class UntilQuiet:
 
 
 def run_passes(graph: Graph, passes: Sequence[Pass]) -> bool:
-    """Run each pass once, in order; whether the graph changed. Raises IllegalGraph on a bug."""
+    """Run each pass once, in order, on the graph and those inside of its nodes; whether the graph
+    changed. Raises IllegalGraph on a bug."""
+    for inside in [body for node in graph.nodes for body in bodies(node)]:
+        own = [OwnOutputs(inside=True) if isinstance(p, OwnOutputs) else p for p in passes]
+        run_passes(inside, own)
     verify(graph, "import")
     changed = any([_verified(step, graph) for step in passes])
     _name_outputs(graph)

@@ -6,11 +6,14 @@ input of the same size that nobody needs any more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ..ir import Graph, Node, Value
-from ..ops import definition, is_view
+from ..ops import definition, is_a, is_view
+from ..ops.control.regions import Region
 from .memory import Buffer
+from .regions import loops
 
 
 def runs_nothing(node: Node) -> bool:
@@ -18,8 +21,12 @@ def runs_nothing(node: Node) -> bool:
     return is_view(node)
 
 
-def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Value, int]]:
-    """Buffers for this order of execution, and the buffer of each value that is not constant.
+def assign(
+    graph: Graph, order: Sequence[Node], home: Mapping[Value, Value] = MappingProxyType({})
+) -> tuple[list[Buffer], dict[Value, int]]:
+    """Buffers for this order of execution, and the buffer of each value that is not constant;
+    `home` are values that lie where another does. A loop keeps what it reads of before it until its
+    end.
 
     Steps count the operators that run; step 0 is before the first, so that all inputs are
     written when a run starts, and outputs live past the last. States have buffers too, of
@@ -42,11 +49,23 @@ def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Valu
         reads[port.value] = end
     for state in graph.states:
         reads[state.held] = end
+    made: dict[Value, int] = {}
+    for step, node in enumerate(order, 1):
+        for v in node.outputs:
+            made.setdefault(v, step)
+    around = list(loops(order))
+
+    def until(v: Value, step: int) -> int:
+        ends = (end for begin, end in around if made.get(v, 0) < begin <= step <= end)
+        return max(ends, default=step)
+
     for step, node in reversed(list(enumerate(order, 1))):
-        for v in node.dynamic_inputs:
+        for v in node.outputs if is_a(node, Region) else ():
             reads[v] = max(reads.get(v, 0), step)
+        for v in node.dynamic_inputs:
+            reads[v] = max(reads.get(v, 0), until(v, step))
             if runs_nothing(node):
-                reads[v] = max(reads[v], reads.get(node.output, 0))
+                reads[v] = max(reads[v], until(v, reads.get(node.output, 0)))
 
     def extend(value: Value, step: int) -> None:
         i = buffer_of[value]
@@ -64,6 +83,10 @@ def assign(graph: Graph, order: Sequence[Node]) -> tuple[list[Buffer], dict[Valu
             continue
         for i, v in enumerate(node.outputs):
             if v in buffer_of:  # a state
+                continue
+            if v in home:
+                buffer_of[v] = buffer_of[home[v]]
+                extend(v, step)
                 continue
             taken = _takes_over(node, step, buffer_of, last_use, size) if i == 0 else None
             if taken is None:

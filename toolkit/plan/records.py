@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..format.model import ABSENT, EdgeModel
-from ..format.schema import Place
+from ..format.schema import OpKind, Place, RegionFn
 from .memory import Buffer
 
 
@@ -35,21 +35,31 @@ def assigned(model: EdgeModel) -> tuple[list[Buffer], dict[int, int]]:
 
 
 def lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
-    """First and last step of each tensor: inputs from 0, outputs past the last operator."""
+    """First and last step of each tensor: inputs from 0, outputs past the last operator. What a
+    loop reads of before it lives until its end."""
     first: dict[int, int] = {io.tensor: 0 for io in model.inputs}
     last: dict[int, int] = {io.tensor: 0 for io in model.inputs}
+    written: dict[int, int] = {}
     for step, op in enumerate(model.ops, 1):
+        for i in op.outputs:
+            written[i] = step
         for i in (*op.inputs, *op.outputs):
             if i != ABSENT:
                 first.setdefault(i, step)
                 last[i] = step
+    for step, op in enumerate(model.ops, 1):
+        if op.kind != OpKind.Region or op.params["fn"] != RegionFn.EndLoop:
+            continue
+        begin = step - int(op.params["back"])
+        for i in {i for o in model.ops[begin : step - 1] for i in o.inputs if i != ABSENT}:
+            if first[i] < begin or i not in written:
+                last[i] = max(last[i], step)
     end = len(model.ops) + 1
     for io in model.outputs:
         first.setdefault(io.tensor, end)
         last[io.tensor] = end
     # What no operator writes is a view of the memory of another tensor, as an output may be. It
     # begins with what was written there before it is read, and if nothing reads it, ends there.
-    written = {i: step for step, op in enumerate(model.ops, 1) for i in op.outputs if i != ABSENT}
     for i in range(len(model.tensors)):
         if i not in written and first.get(i, end):
             before = first.get(i, end)

@@ -169,6 +169,14 @@ enum {
 };
 
 enum {
+    EK_REGION_FN_IF = 0,
+    EK_REGION_FN_ELSE = 1,
+    EK_REGION_FN_END_IF = 2,
+    EK_REGION_FN_LOOP = 3,
+    EK_REGION_FN_END_LOOP = 4,
+};
+
+enum {
     EK_PAD_MODE_CONSTANT = 0,
     EK_PAD_MODE_REFLECT = 1,
     EK_PAD_MODE_EDGE = 2,
@@ -594,6 +602,15 @@ typedef struct ek_fmt_custom {
 } ek_fmt_custom;
 EK_STATIC_ASSERT(sizeof(ek_fmt_custom) == 24, "Custom");
 
+typedef struct ek_fmt_region {
+    uint32_t length;
+    uint32_t back;
+    uint32_t most;
+    uint16_t fn;
+    uint16_t strict;
+} ek_fmt_region;
+EK_STATIC_ASSERT(sizeof(ek_fmt_region) == 16, "Region");
+
 typedef struct ek_fmt_tensor_type {
     uint32_t bytes;
     uint32_t dims;
@@ -766,6 +783,7 @@ enum {
 #define EK_CODE_OF_NON_ZERO "\063"
 #define EK_CODE_OF_NON_MAX_SUPPRESSION "\223"
 #define EK_CODE_OF_CUSTOM "\263"
+#define EK_CODE_OF_REGION "\123\053"
 
 /* What the number of a kind's variant is more. */
 #define EK_VARIANT 128u
@@ -871,7 +889,8 @@ enum {
     X(TOP_K, 0, FLOAT64, top_k_f64, 0) \
     X(NON_ZERO, 0, ANY, non_zero, 0) \
     X(NON_MAX_SUPPRESSION, 0, FLOAT32, non_max_suppression_f32, 0) \
-    X(CUSTOM, 0, ANY, custom, 0)
+    X(CUSTOM, 0, ANY, custom, 0) \
+    X(REGION, 0, ANY, region, 0)
 
 /* X(name) of every codec of weights: a file of src/weights. */
 #define EK_CODECS(X) X(nibbles) X(crumbs) X(huffman)
@@ -918,6 +937,7 @@ enum {
     X(TOP_K, 0, "TopK") \
     X(NON_ZERO, 0, "NonZero") \
     X(NON_MAX_SUPPRESSION, 0, "NonMaxSuppression") \
-    X(CUSTOM, 0, "Custom")
+    X(CUSTOM, 0, "Custom") \
+    X(REGION, 0, "Region")
 
 #endif

@@ -57,6 +57,7 @@ enum {
     EK_OP_NON_ZERO = 37,
     EK_OP_NON_MAX_SUPPRESSION = 38,
     EK_OP_CUSTOM = 39,
+    EK_OP_REGION = 40,
 };
 
 #endif

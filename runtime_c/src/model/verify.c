@@ -1,5 +1,6 @@
 /* Prove the tensors and operators of a file, so that running it needs no further check. */
 #include "model/model.h"
+#include "model/regions.h"
 
 enum { MAX_RANK = 8, INFINITE_BITS = 0x7f800000 };
 
@@ -82,27 +83,6 @@ static bool verify_operands(const ek_node *n, const ek_op *impl)
     return true;
 }
 
-/* Bytes [begin, end) of a place that are proved to lie in it: no sum of these leaves 32 bits. */
-typedef struct span {
-    uint32_t begin, end;
-} span;
-
-static span span_of(const ek_model *m, const ek_fmt_tensor *t)
-{
-    return (span){ t->offset, t->offset + ek_type_of(m, t)->bytes };
-}
-
-static span scratch_span(const ek_op_record *op)
-{
-    return (span){ op->scratch_offset, op->scratch_offset + op->scratch_bytes };
-}
-
-/* Of two that are not empty. */
-static bool overlap(span a, span b)
-{
-    return a.begin < b.end && b.begin < a.end;
-}
-
 static bool works_in_place(const ek_op *impl, uint32_t input)
 {
     return input < 8 && impl->in_place >> input & 1;
@@ -128,16 +108,6 @@ static bool verify_sharing(const ek_node *n, const ek_op *impl)
     return true;
 }
 
-static bool in_arena(const ek_model *m, const ek_fmt_tensor *t)
-{
-    return t && ek_type_of(m, t)->place == EK_PLACE_ARENA;
-}
-
-static bool meets(const ek_model *m, const ek_fmt_tensor *t, span of_arena)
-{
-    return in_arena(m, t) && overlap(span_of(m, t), of_arena);
-}
-
 /* Scratch is apart from the operands: operators keep pointers there while they write outputs. */
 static bool verify_scratch(const ek_node *n)
 {
@@ -150,30 +120,32 @@ static bool verify_scratch(const ek_node *n)
     return true;
 }
 
-static bool lies_in(const ek_model *m, span a, const ek_fmt_tensor *t)
-{
-    if (!in_arena(m, t)) return false;
-    const span b = span_of(m, t);
-    return a.begin >= b.begin && a.end <= b.end;
-}
-
-/* What lies in the arena when operator `reader` runs is inside a tensor that an operator before it or the caller
- * has written, and nothing of it was overwritten since: else bytes that an earlier run or a kernel's scratch left
- * would show. What an operator reads was proved when it was verified, so the search ends there too. */
-static bool was_written(const ek_model *m, const ek_fmt_tensor *t, uint32_t reader)
+/* What lies in the arena when operator `reader` runs is inside a tensor that an operator before it, from `since` on, or
+ * (since the first) the caller has written, and nothing of it was overwritten since: else bytes that an earlier run or
+ * a kernel's scratch left would show. What an operator reads was proved when it was verified, so the search ends there
+ * too. */
+static bool was_written(const ek_model *m, const ek_fmt_tensor *t, uint32_t reader, uint32_t since)
 {
     if (!in_arena(m, t)) return true;
     const span read = span_of(m, t);
-    for (uint32_t i = reader; i--;) {
+    for (uint32_t i = reader; i-- > since;) {
         ek_op_record op;
         const ek_node n = { .model = m, .op = &op };
         ek_read_memory(m, i, &op);
+#ifndef EK_NO_REGIONS
+        if (op.kind == EK_OP_REGION) {
+            const found passed = pass_region(m, read, &i);
+            if (passed != NEITHER) return passed == WRITTEN;
+            continue;
+        }
+#endif
         if (op.scratch_bytes && overlap(read, scratch_span(&op))) return false;
         for (uint32_t k = (uint32_t)op.inputs + op.outputs; k--;) {
             if (lies_in(m, read, ek_operand(&n, k))) return true;
             if (k >= op.inputs && meets(m, ek_operand(&n, k), read)) return false;
         }
     }
+    if (since) return false;
     for (uint32_t i = 0; i < m->input_count; i++)
         if (lies_in(m, read, ek_io_tensor(m, m->inputs, i))) return true;
     return false;
@@ -182,7 +154,7 @@ static bool was_written(const ek_model *m, const ek_fmt_tensor *t, uint32_t read
 static bool verify_reads(const ek_node *n, uint32_t reader)
 {
     for (uint32_t i = 0; i < n->op->inputs; i++)
-        if (!was_written(n->model, ek_operand(n, i), reader)) return false;
+        if (!was_written(n->model, ek_operand(n, i), reader, 0)) return false;
     return true;
 }
 
@@ -198,16 +170,63 @@ static ek_status verify_op(const ek_model *m, uint32_t i)
     return impl->check(&n);
 }
 
+#ifndef EK_NO_REGIONS
+/* In the steps of a Loop behind the first, an operator of it reads what one of the step wrote, what the Loop carries,
+ * or what no operator of it writes. None writes the count of steps, so the Loop ends. */
+static bool verify_loop(const ek_model *m, uint32_t begin, uint32_t end)
+{
+    ek_op_record loop, op;
+    (void)region_at(m, begin, &loop);
+    const ek_node carries = { .model = m, .op = &loop };
+    if (touched(m, span_of(m, ek_out_tensor(&carries, 0)), begin + 1, end)) return false;
+    for (uint32_t i = begin + 1; i < end; i++) {
+        const uint16_t fn = region_at(m, i, &op)->fn;
+        const ek_node n = { .model = m, .op = &op };
+        const uint32_t reads = op.kind == EK_OP_REGION ? region_reads(&op, fn) : op.inputs;
+        for (uint32_t k = 0; k < reads; k++) {
+            const ek_fmt_tensor *t = ek_operand(&n, k);
+            if (was_written(m, t, i, begin + 1)) continue;
+            if (among(&carries, span_of(m, t), 0, loop.inputs + 1u)) continue;
+            if (touched(m, span_of(m, t), begin + 1, end)) return false;
+        }
+    }
+    return true;
+}
+
+/* Borders come in pairs, one in the other; branches have written what they give. */
+static ek_status verify_region(const ek_model *m, uint32_t i, regions *all)
+{
+    ek_op_record op;
+    ek_read_memory(m, i, &op);
+    if (op.kind != EK_OP_REGION) return EK_OK;
+    const ek_fmt_region *p = region_at(m, i, &op);
+    const ek_node n = { .model = m, .op = &op };
+    const bool opens = p->fn == EK_REGION_FN_IF || p->fn == EK_REGION_FN_LOOP;
+    if (!(opens ? open_region(m, all, i, p) : close_region(m, all, i, p))) return EK_ERR_CORRUPT;
+    for (uint32_t k = op.inputs; k < region_reads(&op, p->fn); k++)
+        if (!was_written(m, ek_operand(&n, k), i, 0)) return EK_ERR_CORRUPT;
+    const bool sound = p->fn != EK_REGION_FN_END_LOOP || verify_loop(m, i - p->back, i);
+    return sound ? EK_OK : EK_ERR_CORRUPT;
+}
+#endif
+
 ek_status ek_verify_ops(ek_model *m)
 {
+#ifndef EK_NO_REGIONS
+    regions all = { .depth = 0 };
+#endif
     for (uint32_t i = 0; i < m->op_count; i++) {
-        const ek_status status = verify_op(m, i);
+        ek_status status = verify_op(m, i);
+#ifndef EK_NO_REGIONS
+        if (!status) status = verify_region(m, i, &all);
+        if (!status && all.depth && i + 1 == m->op_count) status = EK_ERR_CORRUPT;
+#endif
         if (status) {
             m->failed_op = i;
             return status;
         }
     }
     for (uint32_t i = 0; i < m->output_count; i++)
-        if (!was_written(m, ek_io_tensor(m, m->outputs, i), m->op_count)) return EK_ERR_CORRUPT;
+        if (!was_written(m, ek_io_tensor(m, m->outputs, i), m->op_count, 0)) return EK_ERR_CORRUPT;
     return EK_OK;
 }

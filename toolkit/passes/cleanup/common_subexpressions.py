@@ -52,6 +52,8 @@ def _key(item: Any) -> Hashable:
         return tuple(sorted((k, _key(v)) for k, v in item.items()))
     if isinstance(item, list | tuple):
         return tuple(_key(v) for v in item)
+    if isinstance(item, Graph):
+        return id(item)
     if isinstance(item, np.ndarray):
         return (item.dtype.str, item.shape, item.tobytes())
     return repr(item)

@@ -1,8 +1,9 @@
 """If, Loop and Scan -> the nodes that they stand for.
 
-What is known when the model is read folds away; a Loop and a Scan of a known length are unrolled,
-and so is a Loop whose outputs' shape says how long it is, which a run then checks; an If whose
-condition the model computes becomes both of its branches, one of which is chosen.
+What is known when the model is read folds away. A short Loop and Scan of a known length are
+unrolled, and so is a Loop whose outputs' shape says how long it is, which a run then checks. Others
+become a graph inside of a node, and so does an If; where the model is to be quantized, only those
+that cannot be unrolled: of an If both branches are computed, and one is chosen.
 """
 
 from __future__ import annotations
@@ -13,22 +14,28 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ..ir import Array, Shape, TensorType, Value
-from ..ops import FROM_ONNX
-from ..ops._formula import Term
-from ..ops._opdef import OnnxNode, Unsupported
-from ..ops.composites._checks import as_ints, checked
-from ..ops.move.movement import axis_of, take
-from .attributes import python_attributes
-from .builder import GraphBuilder
-from .refusals import display_name
-from .sequences import Items
+from ...ir import Array, Shape, TensorType, Value
+from ...ops import FROM_ONNX
+from ...ops._formula import Term
+from ...ops._opdef import OnnxNode, Unsupported
+from ...ops.composites._checks import as_ints, checked
+from ...ops.move.movement import axis_of, take
+from ..attributes import python_attributes
+from ..builder import GraphBuilder
+from ..refusals import display_name
+from ..sequences import Items
+from .regions import LONGEST, MOST_STEPS, NoRegion, Regions
 
 CONTROL = ("If", "Loop", "Scan")
 
-MOST_STEPS = 1024
 MOST_NODES = 20_000
-"""Of an unrolled Loop or Scan."""
+"""Of an unrolled Loop or Scan, beside MOST_STEPS."""
+
+SHORT = 128
+"""Nodes of all steps together, up to which a Loop or a Scan is unrolled anyway."""
+
+SMALL = 4
+"""Nodes of both branches together, up to which both are computed anyway."""
 
 Scope = dict[str, Any]
 Walk = Callable[[onnx.GraphProto, Scope], None]
@@ -36,17 +43,20 @@ ShapeOf = Callable[[str], Shape | None]
 
 
 class ControlFlow:
-    """`walk` reads a body into a scope, `shape_of` knows the shapes that the model says. `notes`
-    say what a user should know."""
+    """`walk` reads a body into a scope, `shape_of` knows the shapes that the model says. `lazily`:
+    what is not needed is not to run. `notes` say what a user should know."""
 
-    def __init__(self, build: GraphBuilder, walk: Walk, shape_of: ShapeOf) -> None:
+    def __init__(
+        self, build: GraphBuilder, walk: Walk, shape_of: ShapeOf, regions: Regions, lazily: bool
+    ) -> None:
         self._build, self._walk, self.notes = build, walk, list[str]()
-        self._shape_of = shape_of
+        self._shape_of, self._regions, self._lazily = shape_of, regions, lazily
 
     def expand(
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
     ) -> Mapping[str, Any]:
         """What the outputs are by name. Raises Unsupported."""
+        self._build.scope = next((name for name in node.output if name), node.name)
         read = {"If": self._if, "Loop": self._loop, "Scan": self._scan}[node.op_type]
         found = read(node, inputs, scope)
         return {n: v for n, v in zip(node.output, found, strict=False) if n}
@@ -57,7 +67,13 @@ class ControlFlow:
         if condition.const is not None:
             name = "then_branch" if bool(condition.const.ravel()[0]) else "else_branch"
             return self._results(_body(node, name), scope)
-        both = [self._results(_body(node, f"{b}_branch"), scope) for b in ("then", "else")]
+        bodies = [_body(node, f"{b}_branch") for b in ("then", "else")]
+        if self._lazily and sum(len(body.node) for body in bodies) > SMALL:
+            try:
+                return list(self._regions.branch(node, condition, bodies, scope))
+            except NoRegion:
+                pass
+        both = [self._results(body, scope) for body in bodies]
         self.notes.append(
             f"If '{display_name(node)}' depends on an input: both of its branches are computed, "
             "and one is chosen"
@@ -94,12 +110,56 @@ class ControlFlow:
     def _loop(
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
     ) -> list[Any]:
+        body, said = _body(node, "body"), None
         trips, condition = [*inputs, None, None][:2]
-        body = _body(node, "body")
-        if any(v is not None and v.const is None for v in (trips, condition)):
-            steps = self._said(node, len(inputs) - 2)
-            if steps:
-                return self._loop_of(steps, body, inputs, scope)
+        computed = any(v is not None and v.const is None for v in (trips, condition))
+        if computed:
+            said = self._said(node, len(inputs) - 2)
+        elif trips is not None and trips.const is not None:
+            said = int(trips.const.ravel()[0])
+        long = said is None or said * len(body.node) > SHORT
+
+        def region() -> list[Any]:
+            if any(isinstance(v, Items) for v in inputs):
+                raise NoRegion
+            made = self._regions.loop(body, inputs, scope, said)
+            self._bounded(node, len(body.output) > len(inputs) - 1, said)
+            return list(made)
+
+        def unrolled() -> list[Any]:
+            if computed and said:
+                return self._loop_of(said, body, inputs, scope)
+            return self._unrolled(body, inputs, scope)
+
+        return self._either(region, unrolled, long)
+
+    def _either(
+        self, region: Callable[[], list[Any]], unrolled: Callable[[], list[Any]], long: bool
+    ) -> list[Any]:
+        """What the way makes that is tried first, or else the other. Raises Unsupported."""
+        refused: Unsupported | None = None
+        for way in (region, unrolled) if long and self._lazily else (unrolled, region):
+            try:
+                return way()
+            except NoRegion:
+                pass
+            except Unsupported as why:
+                refused = why
+        assert refused is not None
+        raise refused
+
+    def _bounded(self, node: onnx.NodeProto, collects: bool, said: int | None) -> None:
+        if said is None:
+            most = MOST_STEPS if collects else LONGEST
+            self.notes.append(
+                f"Loop '{display_name(node)}' goes on by what it computes: more than {most} steps "
+                "stop the run"
+            )
+
+    def _unrolled(
+        self, body: onnx.GraphProto, inputs: Sequence[Value | None], scope: Scope
+    ) -> list[Any]:
+        trips, condition = [*inputs, None, None][:2]
         most = MOST_STEPS + 1 if trips is None else int(_known(trips, "its trip count").ravel()[0])
         go = condition is None or bool(_known(condition, "its condition").ravel()[0])
         states: list[Any] = list(inputs[2:])
@@ -176,6 +236,33 @@ class ControlFlow:
         ]
         backwards = attrs.get("scan_input_directions", [0] * count)
         steps = scanned[0].shape[axes[0]]
+        back = attrs.get("scan_output_directions", [0] * (len(body.output) - len(states)))
+        to = attrs.get("scan_output_axes", [0] * (len(body.output) - len(states)))
+
+        def region() -> list[Any]:
+            sources = [(v, a, bool(d)) for v, a, d in zip(scanned, axes, backwards, strict=True)]
+            made = self._regions.scan(body, states, sources, scope, [bool(d) for d in back])
+            whole = zip(made[len(states) :], to, strict=True)
+            return [*made[: len(states)], *(self._moved(v, int(a)) for v, a in whole)]
+
+        def unrolled() -> list[Any]:
+            return self._unrolled_scan(body, states, scanned, axes, backwards, back, to, scope)
+
+        long = steps * len(body.node) > SHORT
+        return self._either(region, unrolled, long)
+
+    def _moved(self, v: Value, axis: int) -> Value:
+        """Its first axis as another."""
+        axis = axis_of(axis, len(v.shape))
+        rest = list(range(1, len(v.shape)))
+        return self._build.transpose(v, [*rest[:axis], 0, *rest[axis:]])
+
+    def _unrolled_scan(
+        self, body: onnx.GraphProto, starts: Sequence[Any], scanned: Sequence[Value],
+        axes: Sequence[int], backwards: Sequence[int], back: Sequence[int], to: Sequence[int],
+        scope: Scope,
+    ) -> list[Any]:  # fmt: skip
+        states, steps = list(starts), scanned[0].shape[axes[0]]
         self._bound(body, steps)
         rows: list[list[Any]] = [[] for _ in body.output[len(states) :]]
         for step in range(steps):
@@ -188,8 +275,6 @@ class ControlFlow:
             states = found[: len(states)]
             for row, value in zip(rows, found[len(states) :], strict=True):
                 row.append(value)
-        back = attrs.get("scan_output_directions", [0] * len(rows))
-        to = attrs.get("scan_output_axes", [0] * len(rows))
         ordered = [row[::-1] if b else row for row, b in zip(rows, back, strict=True)]
         return [*states, *(self._stacked(r, int(a)) for r, a in zip(ordered, to, strict=True))]
 

@@ -1,0 +1,1 @@
+"""Operators with graphs inside, and the borders of these in a file."""

@@ -213,10 +213,10 @@ def check(
         )
     content, source = session.model.data.tobytes(), session.model.source
     file = read(content, source)
-    if file.symbols and (layers or metric is not None or target is not None):
+    if file.symbols and (layers or metric is not None):
         raise UserError(
-            f"{source}: dimensions of it vary: --layers, --metric and --target need a file of one "
-            "size (--shape, --dim)"
+            f"{source}: dimensions of it vary: --layers and --metric need a file of one size "
+            "(--shape, --dim)"
         )
     constants = file.provenance.settings.get("constants", {})
     shapes = _shapes_of(file, source, model, constants)

@@ -1,6 +1,7 @@
 /* Runs the model that is built in on samples from a file: what `edgekit run --target` executes.
  *
- * INPUT: samples one after another, each all inputs in order as the device holds them.
+ * INPUT: samples one after another, each all inputs in order as the device holds them; of a model whose dimensions vary
+ * (RUNNER_BINDS), their sizes before, a uint32 each.
  * OUTPUT: likewise all outputs, then a trailer of two uint32: the bytes of session memory that were
  * needed, and the stack used (0 where not measured).
  */
@@ -17,6 +18,24 @@ extern const uint32_t ek_session_bytes;
 extern const char ek_kernel_table[]; /* "" takes the best this CPU has */
 
 static ek_model model;
+
+#ifdef RUNNER_BINDS
+extern uint8_t ek_bind_memory[];
+extern const uint32_t ek_bind_bytes;
+
+enum { MOST_SYMBOLS = 16 };
+
+/* Reads sizes and gives the session those: as read_sample. */
+static int bind_sample(ek_session *session, int in)
+{
+    static uint32_t sizes[MOST_SYMBOLS];
+    const uint32_t bytes = ek_symbol_count(&model) * (uint32_t)sizeof sizes[0];
+    if (!bytes || bytes > sizeof sizes) return -1;
+    const size_t got = io_read(in, sizes, bytes);
+    if (got != bytes) return got ? -1 : 0;
+    return ek_session_bind(session, &model, sizes, ek_bind_memory, ek_bind_bytes) ? -1 : 1;
+}
+#endif
 
 static void on_profile(void *context, uint32_t op, int after)
 {
@@ -80,6 +99,11 @@ int main(int argc, char **argv)
     const int in = io_open(argv[1], 0), out = io_open(argv[2], 1);
     if (in < 0 || out < 0) return fail("opening the samples", EK_ERR_ARG);
     for (;;) {
+#ifdef RUNNER_BINDS
+        const int bound = bind_sample(session, in);
+        if (bound < 0) return fail("binding sizes", EK_ERR_ARG);
+        if (!bound) break;
+#endif
         const int more = read_sample(session, in);
         if (more < 0) return fail("reading a sample", EK_ERR_ARG);
         if (!more) break;

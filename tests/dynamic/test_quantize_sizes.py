@@ -131,7 +131,7 @@ def test_check_and_run_take_samples_of_their_own_lengths(sequence, quantized, tm
         assert done.samples == 1
         wanted = Session(edge).run(sample)["out"]
         np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["out"], wanted)
-    with pytest.raises(UserError, match="--layers, --metric and --target need a file of one size"):
+    with pytest.raises(UserError, match="--layers and --metric need a file of one size"):
         pipeline.check(edge, sequence, samples, layers=True)
 
 

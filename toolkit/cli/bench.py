@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,14 @@ from ..device.link.cycles import count_cycles
 from ..errors import UserError
 from .options import device_option, edge_argument, json_option, op_option, settings_option
 from .output import findings, kib, people, print_json, table
+from .values import DimOption
+
+
+def _sizes(_: Any, __: Any, given: tuple[tuple[str, Any], ...]) -> dict[str, int]:
+    for name, n in given:
+        if not isinstance(n, int):
+            raise click.BadParameter(f"{name}={n}: give one size")
+    return dict(given)
 
 
 @click.command(short_help="Count instructions, RAM and flash on a target.")
@@ -31,6 +40,14 @@ from .output import findings, kib, people, print_json, table
 @click.option(
     "--board", metavar="BOARD", help="Board for --explore; an unknown name lists all boards."
 )
+@click.option(
+    "--dim",
+    "sizes",
+    type=DimOption(),
+    multiple=True,
+    callback=_sizes,
+    help="Size of a dimension that varies. Repeatable. [default: the largest]",
+)
 @settings_option
 @op_option
 @json_option
@@ -41,6 +58,7 @@ def bench(
     kernels: str,
     explore: bool,
     board: str | None,
+    sizes: dict[str, int],
     settings: dict[str, str],
     as_json: bool,
 ) -> None:
@@ -54,18 +72,19 @@ def bench(
         _explore(model, target, board, explore and not (cpu or kernels or settings), as_json)
         return
     if target.startswith(PREFIX):
-        if cpu or kernels or settings:
-            raise UserError("--cpu, --kernels and --set are not for boards")
+        if cpu or kernels or settings or sizes:
+            raise UserError("--cpu, --kernels, --dim and --set are not for boards")
         _tell_cycles(model, target, as_json)
         return
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
-        if kernels:
-            raise UserError(f"--kernels: {target} has no kernel tables to choose from")
+        if kernels or sizes:
+            option = "--kernels" if kernels else "--dim"
+            raise UserError(f"{option}: {target} has no kernel tables or sizes to choose from")
         findings(backend.bench(model, cpu, chosen), as_json)
         return
-    cost = device_bench.bench(model, target, cpu, kernels)
+    cost = device_bench.bench(model, target, cpu, kernels, sizes)
     if as_json:
         print_json(cost.to_json())
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import read_edge
+from ..format.at_sizes import at_sizes, chosen_sizes
 from ..format.describe import bytes_moved, macs, op_type
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.schema import DType
@@ -51,8 +53,15 @@ class Cost:
         return asdict(self)
 
 
-def bench(model: str | Path, target_name: str, cpu: str | None = None, kernels: str = "") -> Cost:
-    """Run one inference on random inputs of a fixed seed and count. Raises UserError."""
+def bench(
+    model: str | Path,
+    target_name: str,
+    cpu: str | None = None,
+    kernels: str = "",
+    sizes: Mapping[str, int] | None = None,
+) -> Cost:
+    """Run one inference on random inputs of a fixed seed and count; of a model whose dimensions
+    vary, at `sizes` by name, those not named the largest. Raises UserError."""
     target = load_target(target_name)
     if not target.emulator:
         raise UserError(
@@ -60,13 +69,15 @@ def bench(model: str | Path, target_name: str, cpu: str | None = None, kernels: 
             "are listed by `edgekit targets`"
         )
     with Device(read_edge(model), target, cpu, kernels) as device:
-        return cost(device, device.run([random_inputs(device.model)], count=True))
+        now = at_sizes(device.model, chosen_sizes(device.model, sizes, str(model)))
+        return cost(device, device.run([random_inputs(now)], count=True), now)
 
 
-def cost(device: Device, ran: Emulation) -> Cost:
-    """What `ran`, which counted, says of the model in `device`."""
+def cost(device: Device, ran: Emulation, found: EdgeModel | None = None) -> Cost:
+    """What `ran`, which counted, says of the model in `device`; `found`: at the sizes that it ran
+    at."""
     assert ran.instructions is not None and ran.op_instructions is not None
-    found, size = device.model, device.archive.size
+    found, size = found or device.model, device.archive.size
     total = found.memory.macs
     return Cost(
         target=device.target.name,

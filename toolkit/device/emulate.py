@@ -16,11 +16,13 @@ import numpy as np
 from ... import runtime_c, targets
 from ...targets import Target
 from ..errors import UserError
+from ..format.at_sizes import at_sizes, sizes_of
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.reader import read
 from ..format.strip import stripped
 from ..format.writer import write
 from ..ir import Array
+from ..runtime import Model
 from .build import Archive, compile_runtime, prepare
 from .process import ProgramFailedError, generator, require, run
 from .project import write_linker_script, write_model_source
@@ -65,7 +67,7 @@ class Device:
         data = prepare(data, target)
         self.target, self.model = target, read(data)
         data = write(stripped(self.model))
-        self.model_bytes = len(data)
+        self.model_bytes, self._bind_bytes = len(data), Model(data).bind_bytes
         self.cpu = cpu or (target.cpus[-1] if target.cpus else None)
         self._emulator = require(
             target.emulator, target.emulator_package, f"running for {target.name}"
@@ -92,10 +94,10 @@ class Device:
         self._temporary.cleanup()
 
     def run(self, samples: Sequence[Sequence[Array]], count: bool = False) -> Emulation:
-        """Run samples, each all inputs as the device holds them, and bring the outputs back."""
-        (self.folder / _SAMPLES).write_bytes(
-            b"".join(np.ascontiguousarray(a).tobytes() for sample in samples for a in sample)
-        )
+        """Run samples, each all inputs as the device holds them, and bring the outputs back. Where
+        dimensions vary, the shapes of inputs are their sizes."""
+        sizes = [sizes_of(self.model, sample) for sample in samples]
+        self._write_samples(samples, sizes)
         try:
             run(self._command(count), f"emulating {self.target.name}", cwd=self.folder)
         except ProgramFailedError as why:
@@ -111,8 +113,8 @@ class Device:
             raise
         data = (self.folder / _ANSWERS).read_bytes()
         outputs, at = [], 0
-        for _ in samples:
-            sample, at = _parse(self.model, data, at)
+        for n in sizes:
+            sample, at = _parse(at_sizes(self.model, n), data, at)
             outputs.append(sample)
         session_bytes, stack = struct.unpack_from("<II", data, at)
         total: int | None = None
@@ -121,6 +123,15 @@ class Device:
             total, by_op = _counts((self.folder / _COUNTS).read_text(), len(self.model.ops))
         return Emulation(outputs, total, by_op, session_bytes, stack)
 
+    def _write_samples(
+        self, samples: Sequence[Sequence[Array]], sizes: Sequence[Sequence[int]]
+    ) -> None:
+        parts = []
+        for sample, n in zip(samples, sizes, strict=True):
+            parts += [np.array(n, "<u4"), *sample]
+        content = b"".join(np.ascontiguousarray(a).tobytes() for a in parts)
+        (self.folder / _SAMPLES).write_bytes(content)
+
     def _link(self, data: bytes, kernels: str) -> Path:
         folder, target = self.folder, self.target
         render("runner/model.h", folder)
@@ -128,7 +139,13 @@ class Device:
         memory = self.model.memory
         reserve = 0 if target.bare_metal else len(data) * _WEIGHTS + _RESERVE
         session = memory.arena_bytes + memory.persistent_bytes + reserve
-        render("runner/memory.c", folder, session_bytes=session, kernels=kernels)
+        render(
+            "runner/memory.c",
+            folder,
+            session_bytes=session,
+            bind_bytes=self._bind_bytes,
+            kernels=kernels,
+        )
         sources = [folder / "model.c", folder / "memory.c", RUNNER / "runner.c"]
         if target.world:
             sources += [target.folder / source for source in target.world]
@@ -144,6 +161,7 @@ class Device:
             options=[f"-T{path}" for path in script],
             library=self.archive.library,
             libm=not target.world,
+            binds=bool(self._bind_bytes),
         )
         cmake = require("cmake", "cmake", f"building for {target.name}")
         toolchain = target.folder / "toolchain.cmake"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ... import runtime_c, targets
 from ...targets import Target
 from ..format.model import EdgeModel
+from ..runtime import Model
 from .deploy import write_deployment
-from .described import Described
+from .described import Described, c_string
 from .library import SINGLE_FILE, SOURCES, write_library
 from .naming import PLAIN, PLAIN_NAMES, Names, is_own, rename_archive
 from .self_test import SelfTest
@@ -153,6 +154,8 @@ def _of_model(part: Prepared, common: dict[str, Any]) -> dict[str, Any]:
         "header": part.names.header,
         "arena": part.model.memory.arena_bytes,
         "persistent": part.model.memory.persistent_bytes,
+        "symbols": [replace(s, name=c_string(s.name)) for s in part.model.symbols],
+        "bind_bytes": Model(part.data).bind_bytes,
         "about": part.about,
         "self_test": part.test,
     }

@@ -6,10 +6,12 @@ import hashlib
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 
 from ...targets import Target
 from ..errors import UserError
 from ..files import read_edge
+from ..format.model import EdgeModel
 from ..format.reader import read
 from ..ir import Array
 from ..runtime import MAX_MEMORY, IoInfo, Session
@@ -37,6 +39,7 @@ class EmulatedSession:
         sequence: int | None = None,
     ) -> None:
         self._host = Session(source, max_memory=max_memory, numbers=True)
+        self._lock = Lock()
         raw = [self._host.to_raw(sample) for sample in samples]
         with Device(self._host.model.data.tobytes(), target, cpu) as device:
             step = sequence or max(len(raw), 1)
@@ -53,15 +56,28 @@ class EmulatedSession:
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs by ONNX name of a sample that the device has run. Raises UserError for others."""
-        try:
-            answer = self._answers[_key(self._host.to_raw(feed))].popleft()
-        except IndexError as why:
-            raise UserError(f"{self.kernels} was not given this sample to run") from why
-        return self._host.from_raw(answer)
+        with self._lock:  # the host's session has the sizes of the sample
+            try:
+                answer = self._answers[_key(self._host.to_raw(feed))].popleft()
+            except IndexError as why:
+                raise UserError(f"{self.kernels} was not given this sample to run") from why
+            return self._host.from_raw(answer)
 
 
 def _key(inputs: Sequence[Array]) -> bytes:
-    return hashlib.sha256(b"".join(x.tobytes() for x in inputs)).digest()
+    said = b"".join(bytes(repr(x.shape), "ascii") + x.tobytes() for x in inputs)
+    return hashlib.sha256(said).digest()
+
+
+def check_fixed(model: EdgeModel, source: str, runs: str) -> None:
+    """Raises UserError for a model whose dimensions vary: of another, the target `runs` the
+    largest size alone."""
+    if model.symbols:
+        known = ", ".join(map(str, model.symbols))
+        raise UserError(
+            f"{source}: dimensions of it vary ({known}), and {runs} models of one size; write the "
+            "file with --dim or --shape of one size"
+        )
 
 
 def session_on(
@@ -79,14 +95,17 @@ def session_on(
     `settings` are the target's own, `max_memory` is as for a Session; state starts anew after
     `sequence` samples. Raises UserError.
     """
+    model = read(read_edge(source))
     if target.startswith(PREFIX):
+        check_fixed(model, str(source), "a board's program runs")
         if device or settings:
             raise UserError(f"{target}: a board has no --cpu and no --set")
         return BoardSession(source, open_board(target), max_memory, sequence)
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
-        if read(read_edge(source)).memory.persistent_bytes:
+        check_fixed(model, str(source), f"{found.name} runs")
+        if model.memory.persistent_bytes:
             raise UserError(f"{found.name} has no memory for state; give a file without --state")
         return backend.session(source, device, chosen, max_memory)
     return EmulatedSession(source, found, samples, device, max_memory, sequence)

@@ -17,10 +17,7 @@ class Binding:
 
     def __init__(self, model: Model) -> None:
         self.described = self._model = model
-        needed = ffi.new("size_t *")
-        if (status := lib.ek_session_bind_size(model.handle, needed)) != lib.EK_OK:
-            raise UserError(f"{model.source}: {words(status)}")
-        self._memory = aligned(int(needed[0]))
+        self._memory = aligned(model.bind_bytes)
         self._now = tuple(s.highest for s in model.symbols)
 
     @property

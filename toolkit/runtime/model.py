@@ -140,6 +140,16 @@ class Model:
         bound._see_ports()
         return bound
 
+    @property
+    def bind_bytes(self) -> int:
+        """What a session of it needs to be bound to sizes; 0 where no dimension varies."""
+        if not self.symbols:
+            return 0
+        needed = ffi.new("size_t *")
+        if (status := lib.ek_session_bind_size(self.handle, needed)) != lib.EK_OK:
+            raise UserError(f"{self.source}: {words(status)}")
+        return int(needed[0])
+
     @cached_property
     def op_outputs(self) -> list[OpOutput]:
         """What operators give, in order of execution."""

@@ -30,7 +30,8 @@ def library_of(folder, data, compiler, *more):
     """m_input.c of the file as a shared library; `more` are words for the compiler."""
     about = describe_for_c(read(data), "m", "m.edge")
     values = {"prefix": "m", "header": "m_model", "renamed": True, "bare_metal": True, "arena": 1,
-              "persistent": 0, "about": about, "self_test": None, "several": False}  # fmt: skip
+              "persistent": 0, "about": about, "self_test": None, "several": False,
+              "symbols": []}  # fmt: skip
     render("project/model.h", folder, "m_model.h", **values)
     render("project/input.c", folder, "m_input.c", **values)
     command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic",

@@ -109,6 +109,13 @@ class Model:
         stored = samples[io["name"]].shape[1:]
         return stored if self.meta.get("stateful") else (1, *stored)
 
+    def given(self):
+        """Options for inputs that are no samples: state, and constants."""
+        kept = self.meta.get("stateful", {}).items()
+        pairs = [f"--state={name}={self.outputs[at]}" for name, at in kept]
+        fixed = {i["name"]: i["const"] for i in self.meta["inputs"] if "const" in i}
+        return [*pairs, *(f"--constant={name}={value}" for name, value in fixed.items())]
+
     def fill(self, options):
         """The words of `options`, what stands in braces filled in."""
         if "{eval}" in options and not self.eval.exists():
@@ -135,7 +142,14 @@ class Model:
 
     def edge(self, path):
         """A runner of an .edge file for one sample, called with batches."""
-        session = edgekit.Session(path)
+        session, kept = edgekit.Session(path), self.meta.get("stateful", {})
+
+        def step(feed):
+            """One of a sequence; ones stand for the state, which the session keeps."""
+            if not any(np.any(feed[name]) for name in kept):
+                session.reset()
+            answer = session.run({io.name: feed[io.name] for io in session.inputs})
+            return [answer.get(name, np.ones(1)) for name in self.outputs]
 
         def one(feed, at):
             answer = session.run({k: v[at : at + 1] for k, v in feed.items()})
@@ -146,7 +160,7 @@ class Model:
             rows = [one(feed, at) for at in range(len(next(iter(feed.values()))))]
             return [np.concatenate([row[k] for row in rows]) for k in range(len(self.outputs))]
 
-        return run
+        return step if kept else run
 
 
 def _fixed(dim):
@@ -157,7 +171,7 @@ def quantize(model, options):
     """What `edgekit quantize --json` says, or its error."""
     path = model.folder / "quantized.edge"
     shapes = [f"--shape={k}={','.join(map(str, v))}" for k, v in model.shapes.items()]
-    arguments = [str(model.onnx), *shapes, *model.fill(options)]
+    arguments = [str(model.onnx), *shapes, *model.given(), *model.fill(options)]
     say(f"edgekit quantize {' '.join(arguments)} --calib calib.npz")
     command = [
         *EDGEKIT,

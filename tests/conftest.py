@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import edgekit  # an editable build that is due comes before the launcher of objects
+
 LAUNCHER = Path(__file__).parent / "compiling" / "launcher.c"
 DIGITS = Path(__file__).parent.parent / "docs" / "examples" / "digits"
 
@@ -50,7 +52,6 @@ def digits_calib():
 @pytest.fixture(scope="session")
 def digits_edge(tmp_path_factory):
     """The demo's network in int8, by min-max ranges: the path of the file."""
-    import edgekit
 
     path = tmp_path_factory.mktemp("digits") / "digits.edge"
     edgekit.quantize(DIGITS / "digits.onnx", DIGITS / "calib.npz", path, observer="minmax")

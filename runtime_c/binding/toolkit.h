@@ -1,8 +1,10 @@
-/* Arithmetic of the quantizer, for the host's Python alone: no part of the runtime. */
+/* Arithmetic and runs of the quantizer, for the host's Python alone: no part of the runtime. */
 #ifndef EDGEKIT_BINDING_TOOLKIT_H
 #define EDGEKIT_BINDING_TOOLKIT_H
 
 #include <stdint.h>
+
+#include "edgekit/edgekit.h"
 
 /* [cdef] */
 /* Where inputs of a convolution [n, height, width, channels] meet its kernel. */
@@ -58,6 +60,11 @@ void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32
    `price` as above. */
 void ek_descend_f64(double *z, double *gradient, const double *h, const double *steps, int32_t n, int32_t k,
                     double limit, const double *price, int32_t sweeps);
+
+/* `count` runs: each input of one lies behind that of the run before, from `from` on, and so do outputs from `to` on.
+   The first status but EK_OK ends them. */
+ek_status ek_run_many(ek_session *session, uint32_t count, uint32_t inputs, const uint8_t *const *from,
+                      uint32_t outputs, uint8_t *const *to);
 /* [/cdef] */
 
 #endif

@@ -13,6 +13,7 @@ from ...build import open_once
 from ...decibels import ratio_db
 from ...ir import Array, Graph
 from ...runtime import Session
+from ...runtime.many_runs import can_run_many, run_many, together
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
@@ -111,7 +112,7 @@ class CandidateEvaluator:
         self.count = 0
         self.truth = [[p.view(s.at_points[p.tensor]) for s in self.kept] for p in self.points]
         self.signal, self.variation = energies(self.truth), variations(self.points, self.truth)
-        self._raw: tuple[object, dict[int, dict[str, Array]]] = (None, {})
+        self._raw: tuple[object, dict[int, list[Array]]] = (None, {})
 
     def on(self, count: int) -> CandidateEvaluator:
         """The same on `count` of the samples, spread evenly."""
@@ -183,24 +184,36 @@ class CandidateEvaluator:
     ) -> NDArray[np.float64]:
         samples = range(len(self.kept))[at]
         noise = np.zeros((len(self.points), len(samples)))
-        for k, i in enumerate(samples):
-            got = session.run(self._feed(session, i))
+        many = together(session)
+        for first in range(0, len(samples), many):
+            places = slice(first, first + many)
+            got = self._outputs(session, samples[places])
             for p, point in enumerate(self.points):
                 if point.tensor in got:
-                    error = point.view(got[point.tensor]) - self.truth[p][i]
-                    noise[p, k] = np.sum(error * error)
-            if see is not None:
-                see(i, got)
+                    found = point.view(got[point.tensor], of_many=True)
+                    error = found - np.stack([self.truth[p][i] for i in samples[places]])
+                    noise[p, places] = (error * error).reshape(len(error), -1).sum(axis=1)
+            for k, i in enumerate(samples[places] if see is not None else ()):
+                assert see is not None
+                see(i, {name: x[k] for name, x in got.items()})
         return noise
 
-    def _feed(self, session: Session, i: int) -> dict[str, Array]:
+    def _outputs(self, session: Session, samples: Sequence[int]) -> dict[str, Array]:
+        """By name, what a file makes of samples, along a first axis."""
+        feeds = [self._feed(session, i) for i in samples]
+        if can_run_many(session):
+            return run_many(session, [np.stack(arrays) for arrays in zip(*feeds, strict=True)])
+        names = [io.name for io in session.inputs]
+        found = [session.run(dict(zip(names, feed, strict=True))) for feed in feeds]
+        return {name: np.stack([each[name] for each in found]) for name in found[0]}
+
+    def _feed(self, session: Session, i: int) -> list[Array]:
         """Inputs of sample `i` as the file holds them: most trials quantize them alike."""
         if self._raw[0] != session.inputs:
             self._raw = (session.inputs, {})
         known = self._raw[1]
         if i not in known:
-            names = [io.name for io in session.inputs]
-            known[i] = dict(zip(names, session.to_raw(self.kept[i].inputs), strict=True))
+            known[i] = session.to_raw(self.kept[i].inputs)
         return known[i]
 
 

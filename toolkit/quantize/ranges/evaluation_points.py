@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""
 ROOM = 0.5
 """Of what is kept of a softmax's input, for samples that calibration does not see."""
+FEW_SHARES, MANY_NUMBERS = 4, 512
+"""Along an axis this short numpy's reductions of many numbers take longer than those of parts."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 
@@ -43,13 +46,13 @@ class EvaluationPoint:
     lowest: float = -np.inf
     shared: bool = False
 
-    def view(self, x: Array) -> NDArray[np.float64]:
-        """What counts of a sample's tensor."""
+    def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
+        """What counts of a sample's tensor; of many: of each along a first axis more."""
         y = x.astype(np.float64)
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
-        return shares(y, self.axis)
+        return shares(y, self.axis + 1 if of_many and self.axis >= 0 else self.axis)
 
     def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
@@ -75,8 +78,13 @@ class EvaluationPoint:
 def shares(logits: Array, axis: int) -> NDArray[np.float64]:
     """The softmax along an axis, of any shape."""
     y = logits.astype(np.float64)
-    e: NDArray[np.float64] = np.exp(y - y.max(axis=axis, keepdims=True))
-    found: NDArray[np.float64] = e / e.sum(axis=axis, keepdims=True)
+    n = y.shape[axis]
+    apart = n <= FEW_SHARES and y.size >= MANY_NUMBERS
+    top = reduce(np.maximum, np.split(y, n, axis)) if apart else y.max(axis=axis, keepdims=True)
+    e: NDArray[np.float64] = np.exp(y - top)
+    pairs = apart and n == 2  # of more the order of the sum would be another
+    total = np.add(*np.split(e, n, axis)) if pairs else e.sum(axis=axis, keepdims=True)
+    found: NDArray[np.float64] = e / total
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
+from ...runtime.many_runs import run_raw_many, together
 from ..ranges.calibration import Sample
 
 HELD = 1 << 27
@@ -49,8 +50,8 @@ class LayerExecutor:
         run = _Run(graph, [*values, *further], list(known))
         if further:
             self._before, self._held = [], {}  # each sample's are let go as they are used
-        for i, sample in enumerate(self.samples):
-            made = run(sample, [held[i] for held in known.values()])
+        made_of = run.each(self.samples, list(known.values()))
+        for i, made in enumerate(made_of):
             for v, arrays in further.items():
                 arrays.append(made[v])
             if further:
@@ -81,10 +82,30 @@ class _Run:
             return Port(name, v, self.ports[v].onnx_dtype, self.ports[v].shape)
         return Port(name, v, _FLOAT if v.quant else _ONNX[v.dtype], v.shape)
 
-    def __call__(self, sample: Sample, known: Sequence[Array]) -> dict[Value, Array]:
-        """Those wanted, as the runtime holds them."""
-        found = dict(zip(self.known, known, strict=True))
-        if self.session is not None:
+    def each(
+        self, samples: Sequence[Sample], known: Sequence[Sequence[Array]]
+    ) -> Iterator[dict[Value, Array]]:
+        """Of each sample those wanted, as the runtime holds them; `known` are of all samples."""
+        alone = self.session is None or any(v in self.ports for v in self.inputs)
+        many = 1 if self.session is None or alone else together(self.session)
+        for first in range(0, len(samples), many):
+            some = range(first, min(first + many, len(samples)))
+            founds = [dict(zip(self.known, (held[i] for held in known), strict=True)) for i in some]
+            if many > 1:
+                self._run_many(founds)
+            for i, found in zip(some, founds, strict=True):
+                yield self._wanted(samples[i], found, many == 1)
+
+    def _run_many(self, founds: Sequence[dict[Value, Array]]) -> None:
+        assert self.session is not None
+        given = [np.stack([found[v] for found in founds]) for v in self.inputs]
+        for v, held in zip(self.made, run_raw_many(self.session, given), strict=True):
+            for found, array in zip(founds, held, strict=True):
+                found[v] = array
+
+    def _wanted(self, sample: Sample, found: dict[Value, Array], alone: bool) -> dict[Value, Array]:
+        """Those wanted, of a sample that runs `alone` if it has not run."""
+        if self.session is not None and alone:
             given = [sample[self.ports[v].name] if v in self.ports else found[v]
                      for v in self.inputs]  # fmt: skip
             made = self.session.run_raw({f"in{i}": np.asarray(x) for i, x in enumerate(given)})

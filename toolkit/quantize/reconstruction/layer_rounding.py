@@ -95,7 +95,11 @@ def round_weights(
         seen = observe_inputs(node, plan.graph, graph, runs, outputs=through)
         parts = moment_sums(seen)
         whole = total(parts)
+        if not through:  # tens of megabytes
+            seen.x.clear()
+            seen.q.clear()
         about, carried = second_moments(whole), carried_part(linear, whole, parts)
+        parts.clear()
         floor = linear.floor(x, y)
         rate = plan.options.rates.get(node.output.name) if linear.form.bits == 8 else None
         if rate is not None:

@@ -150,7 +150,7 @@ class _Run:
             self.samples,
             progress=request.progress,
             like=like,
-            of_any_size=self.model.session() if self.model.varies else None,
+            of_any_size=self.model.of_any_size(),
             **request.numeric,
         )
         options: dict[str, Any] = {
@@ -328,7 +328,7 @@ class _Run:
         request = self.request
         if request.report is not None:
             page = report_page(
-                self.data,
+                *self.model.compared(self.data, self.final, self.done),
                 self.done,
                 self.explanation,
                 self.samples,

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..calibration import Samples
 from . import dynamic
+from .accuracy import OwnRuntime
 from .build import Kept, build_file
 from .compress import (
     Coding,
@@ -35,8 +36,8 @@ from .model_files import Shapes, as_text, load
 from .needs import Devices
 from .numerics import W8A8
 from .ops.convert.fake_quantize import arrives_quantized
+from .quantize import AnySize, watched
 from .quantize import Quantized as QuantizedModel
-from .quantize import watched
 from .quantize.equalization.bias_absorption import absorbed
 from .quantize.equalization.cross_layer import equalized, to_text
 from .quantize.like import Like
@@ -197,13 +198,11 @@ class SizedModel:
         request, budget = self.request, self.request.budget
         limits = budget is not None and (budget.limits_size or request.evaluation is not None)
         refused = {
-            "--target": request.targets,
             "--state": request.states,
             "--stream": request.stream,
             "--input-layout and the like": request.hand_over.given,
-            "--max-bytes, --max-arena and --eval": limits,
+            "limits on bytes or instructions, and --eval,": limits,
             "--labels and --metric": request.labels is not None or request.metric is not None,
-            "--report": request.report is not None,
         }
         for option, given in refused.items():
             if given:
@@ -232,19 +231,27 @@ class SizedModel:
     def at_size_of(self, samples: Samples) -> tuple[Samples, Graph]:
         """The samples, those of the size that most have first, and the graph at that size."""
         sized = SizedSamples(samples, self.sizes)
-        self.notes = [sized.note()]
+        self.notes, self._cut = [sized.note()], sized.cut
         return sized, self.load(sized.size)  # type: ignore[return-value]
 
-    def session(self) -> Session:
-        """The float model at all sizes, as calibration watches it. Raises UserError where it cannot
-        vary."""
+    def of_any_size(self) -> AnySize | None:
+        """The float model at all sizes, as calibration watches it; None of one size. Raises
+        UserError where it cannot vary."""
+        if not self.varies:
+            return None
         model = dynamic.varying_model(
             self.sizes,
             watched(self.load(self.sizes.largest)),
             lambda at: watched(self.load(at)),
             str(self.request.model),
         )
-        return Session(Model(write(model)), max_memory=None, numbers=True)
+        self._floats = Session(Model(write(model)), max_memory=None, numbers=True)
+        return AnySize(self._floats, self._cut)
+
+    def compared(self, data: bytes, final: bytes, done: QuantizedModel) -> tuple[bytes, OwnRuntime]:
+        """The file and the float model that take all samples: of `data` at one size, and `final`,
+        at all."""
+        return (final, OwnRuntime(self._floats)) if self.varies else (data, OwnRuntime(done.floats))
 
     def file(
         self,
@@ -255,17 +262,17 @@ class SizedModel:
     ) -> bytes:
         """The file of what was quantized at one size, as `packer` makes it of a graph. Raises
         UserError for what is not the same at others."""
-        plan = done.plan.elsewhere(self._floats(done, self.sizes.largest))
+        plan = done.plan.elsewhere(self._floats_at(done, self.sizes.largest))
         whole = _emitted(done, plan, coding)
 
         def at(chosen: Sequence[int]) -> Graph:
-            here = plan.elsewhere(self._floats(done, chosen), smaller=True)
+            here = plan.elsewhere(self._floats_at(done, chosen), smaller=True)
             return _emitted(done, here, coding)
 
         model = dynamic.varying_model(self.sizes, whole, at, str(self.request.model), rough=True)
         return write(replace(model, provenance=provenance_with(provenance, options, done)))
 
-    def _floats(self, done: QuantizedModel, at: Sequence[int]) -> Graph:
+    def _floats_at(self, done: QuantizedModel, at: Sequence[int]) -> Graph:
         floats = self.load(at)
         if done.exponents:
             floats = equalized(floats, done.exponents)

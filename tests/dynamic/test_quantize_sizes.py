@@ -5,11 +5,14 @@ import onnx
 import onnxruntime
 import pytest
 
+from edgekit.calibration import InputSpec, open_samples
 from edgekit.toolkit import pipeline
-from edgekit.toolkit.dynamic import Range
+from edgekit.toolkit.dynamic import Range, Sizes
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.evaluation.sized_samples import SizedSamples
 from edgekit.toolkit.execution import run
 from edgekit.toolkit.format.reader import read_file
+from edgekit.toolkit.format.varying import Symbol
 from edgekit.toolkit.quantize.quality import GOOD_DB
 from edgekit.toolkit.runtime import Session, kernel_tables
 
@@ -86,8 +89,9 @@ def sqnr(model, edge, samples):
 def quantized(sequence, tmp_path_factory):
     edge = tmp_path_factory.mktemp("quantized") / "sequence.edge"
     done = pipeline.quantize(
-        sequence, sentences(200), edge, dims={"seq": Range(1, 32)}, effort="fast"
-    )
+        sequence, sentences(200), edge, dims={"seq": Range(1, 32)}, effort="fast",
+        report=edge.with_suffix(".html"), targets=["cortex_m4"],
+    )  # fmt: skip
     return edge, done
 
 
@@ -98,7 +102,11 @@ def test_a_sequence_of_any_length_in_integers(sequence, quantized):
     assert set(done.ops["MatMul"]) == set(done.ops["Reduce"]) == {"int8"}
     (note,) = (n for n in done.notes if n.startswith("quantized at seq="))
     assert done.samples == 200
-    assert note.endswith("set ranges only")
+    assert note.endswith("larger ones cut to it; all, as they are, set ranges")
+    page = edge.with_suffix(".html").read_text()
+    assert note in page and done.quality.level == "good"
+    (need,) = done.targets
+    assert need.targets == ["cortex_m4"] and need.session_bytes > need.arena_bytes > 0
     assert sqnr(sequence, edge, sentences(40, seed=3)) > GOOD_DB
 
 
@@ -163,8 +171,8 @@ def test_an_image_of_any_size_in_integers(tmp_path):
 def test_what_does_not_go_with_ranges(sequence, tmp_path):
     ranges = {"seq": Range(1, 32)}
     for options, said in (
-        ({"targets": ("cortex_m4",)}, "--target"),
-        ({"report": tmp_path / "r.html"}, "--report"),
+        ({"stream": [("ids", 1)]}, "--stream"),
+        ({"labels": "y"}, "--labels and --metric"),
     ):
         with pytest.raises(UserError, match=f"vary do not go with {said}"):
             pipeline.quantize(sequence, sentences(4), tmp_path / "x.edge", dims=ranges, **options)
@@ -174,3 +182,50 @@ def test_what_does_not_go_with_ranges(sequence, tmp_path):
         pipeline.quantize(
             sequence, [{"ids": np.zeros((1, 40), np.int64)}], tmp_path / "x.edge", dims=ranges
         )
+
+
+def test_larger_samples_are_cut_to_the_size_that_judges():
+    def sized(*shapes):
+        axes = {("x", 2): 0, ("x", 3): 1}
+        known = Sizes((Symbol("h", 1, 64), Symbol("w", 1, 64)), {}, {}, axes)
+        feeds = [{"x": np.full((1, 2, *s), i, np.float32)} for i, s in enumerate(shapes)]
+        given = open_samples(
+            feeds,
+            [
+                InputSpec(
+                    "x",
+                    (1, 2, 64, 64),
+                    np.dtype(np.float32),
+                    sizes=known.ranges_of("x", (1, 2, 64, 64)),
+                )
+            ],
+        )
+        return SizedSamples(given, known)  # fmt: skip
+
+    samples = sized((8, 8), (20, 16), (16, 24), (16, 16), (12, 40), (16, 16))
+    assert samples.size == (16, 16)
+    assert [int(feed["x"].flat[0]) for feed in samples] == [3, 5, 1, 2, 0, 4]
+    cut = [samples.cut(feed) for feed in samples]
+    assert [c and c["x"].shape for c in cut] == [(1, 2, 16, 16)] * 4 + [None] * 2
+    assert samples.note() == (
+        "quantized at h=16, w=16, judged with 2 samples of that size and 2 larger ones cut to it; "
+        "all, as they are, set ranges"
+    )
+    assert sized((8, 8), (9, 9), (40, 40)).size == (9, 9)
+    assert sized((8, 40), (40, 8), (20, 20)).size == (20, 20)
+
+
+def test_samples_with_an_input_of_one_size_are_not_cut():
+    axes = {("x", 1): 0}
+    known = Sizes((Symbol("n", 1, 8),), {}, {}, axes)
+    feeds = [
+        {"x": np.zeros((1, n), np.float32), "length": np.full((1,), n, np.int64)}
+        for n in (2, 2, 6)
+    ]  # fmt: skip
+    specs = [
+        InputSpec("x", (1, 8), np.dtype(np.float32), sizes=known.ranges_of("x", (1, 8))),
+        InputSpec("length", (1,), np.dtype(np.int64)),
+    ]
+    samples = SizedSamples(open_samples(feeds, specs), known)
+    assert samples.size == (2,) and samples.cut(feeds[2]) is None
+    assert samples.note().endswith("judged with 2 samples of that size; the other 1 set ranges")

@@ -83,12 +83,14 @@ class OnnxRuntime:
 
 
 class OwnRuntime:
-    """edgekit's float32 runtime."""
+    """edgekit's float32 runtime, on a graph or in a session of one."""
 
     name = "edgekit float32"
 
-    def __init__(self, graph: Graph) -> None:
-        self._session = Session(build_file(graph), max_memory=None, numbers=True)
+    def __init__(self, floats: Graph | Session) -> None:
+        if isinstance(floats, Graph):
+            floats = Session(build_file(floats), max_memory=None, numbers=True)
+        self._session = floats
 
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         return self._session.run(feed)

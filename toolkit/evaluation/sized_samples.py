@@ -1,9 +1,9 @@
-"""Samples of a model whose dimensions vary: those of one size first."""
+"""Samples of a model whose dimensions vary, by the one size at which candidates are judged."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from ...calibration import Samples
@@ -13,8 +13,13 @@ from ..ir import Array
 
 
 class SizedSamples:
-    """`samples`, which are read twice: those of the size that most have, then the others; all else
-    is theirs. `size` is that size, the largest of several."""
+    """`samples`, which are read several times: those of `size`, then larger ones, which `cut` makes
+    that size, then the others; all else is theirs.
+
+    `size` is the largest that half of them have or are cut to; where there is none, that of most.
+    Nothing is cut where some input has no dimension that varies: it may
+    say how long others are, or where something is in them.
+    """
 
     def __init__(self, samples: Samples, sizes: Sizes) -> None:
         if not samples.reiterable:
@@ -23,11 +28,21 @@ class SizedSamples:
                 "than once; give a list, not a generator"
             )
         self._samples, self._sizes = samples, sizes
-        found = [sizes.of(feed) for feed in samples]
-        counts = Counter(found)
-        self.size = max(counts, key=lambda size: (counts[size], size))
-        self.alike_count = counts[self.size]
-        self._order = sorted(range(len(found)), key=lambda i: found[i] != self.size)
+        self._cuts = True
+        found = []
+        for feed in samples:
+            self._cuts = self._cuts and {name for name, _ in sizes.axes} >= set(feed)
+            found.append(sizes.of(feed))
+
+        def judged(size: Sequence[int]) -> int:
+            return sum(n == size or self._covers(n, size) for n in found)
+
+        most = {size: judged(size) for size in set(found)}
+        half = [size for size in most if 2 * most[size] >= len(found)]
+        self.size = max(half or most, key=lambda n: (0 if half else most[n], prod(n), n))
+        ranks = [self._rank(n) for n in found]
+        self._counts = [ranks.count(rank) for rank in range(3)]
+        self._order = sorted(range(len(found)), key=ranks.__getitem__)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._samples, name)
@@ -36,16 +51,23 @@ class SizedSamples:
         return len(self._order)
 
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
-        yield from self.alike()
-        for feed in self._samples:
-            if self._sizes.of(feed) != self.size:
-                yield feed
+        for rank in range(3):
+            yield from (f for f in self._samples if self._rank(self._sizes.of(f)) == rank)
 
-    def alike(self) -> Iterator[Mapping[str, Array]]:
-        """Those of the size."""
-        for feed in self._samples:
-            if self._sizes.of(feed) == self.size:
-                yield feed
+    def _covers(self, sizes: Sequence[int], size: Sequence[int]) -> bool:
+        return self._cuts and all(n >= least for n, least in zip(sizes, size, strict=True))
+
+    def _rank(self, sizes: Sequence[int]) -> int:
+        return 0 if sizes == self.size else 1 if self._covers(sizes, self.size) else 2
+
+    def cut(self, feed: Mapping[str, Array]) -> Mapping[str, Array] | None:
+        """The beginning of a larger sample, of `size`; None of one that is smaller."""
+        if self._rank(self._sizes.of(feed)) == 2:
+            return None
+        found = dict(feed)
+        for (name, axis), symbol in self._sizes.axes.items():
+            found[name] = found[name].take(range(self.size[symbol]), axis)
+        return found
 
     def names(self, wanted: Collection[int]) -> dict[int, str]:
         """As those of the samples, of places in this order."""
@@ -54,8 +76,9 @@ class SizedSamples:
 
     def note(self) -> str:
         """What to know of a quantization by these samples."""
-        others = len(self) - self.alike_count
+        alike, larger, others = self._counts
+        cut = f" and {larger} larger ones cut to it" if larger else ""
         return (
-            f"quantized at {self._sizes.text(self.size)}, with {self.alike_count} samples of that "
-            f"size; the other {others} set ranges only"
+            f"quantized at {self._sizes.text(self.size)}, judged with {alike} samples of that "
+            f"size{cut}; {'all, as they are,' if larger else f'the other {others}'} set ranges"
         )

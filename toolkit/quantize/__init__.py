@@ -3,7 +3,7 @@
 from .budget import Budget, Judged, Mixed, Point, parse_drop
 from .mixed_precision.fit import fit_budget
 from .optimize import optimize, quantize_model
-from .ranges.calibration import Calibration, Keeper, KeptSample, Sample, calibrate, watched
+from .ranges.calibration import AnySize, Calibration, Keeper, KeptSample, Sample, calibrate, watched
 from .ranges.candidate_evaluation import CandidateEvaluator, Score
 from .ranges.evaluation_points import (
     EvaluationPoint,
@@ -31,6 +31,7 @@ __all__ = [
     "OBSERVERS",
     "ROUNDINGS",
     "WEIGHTS",
+    "AnySize",
     "Budget",
     "Calibration",
     "CandidateEvaluator",

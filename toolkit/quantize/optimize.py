@@ -10,13 +10,12 @@ from ..ir import Array, Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
-from ..runtime import Session
 from .equalization.bias_absorption import absorbed, find_shifts
 from .equalization.cross_layer import equalized, find_exponents
 from .float_source import FloatSource
 from .like import Like
 from .quality import Quality
-from .ranges.calibration import Calibration, KeptSample, Sample, calibrate, two_folds
+from .ranges.calibration import AnySize, Calibration, KeptSample, Sample, calibrate, two_folds
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.held_out import held_out, unclipped
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
@@ -49,7 +48,7 @@ def quantize_model(
     samples: Iterable[Sample],
     observer: str = "auto",
     progress: Progress | None = None,
-    of_any_size: Session | None = None,
+    of_any_size: AnySize | None = None,
     **options: Any,
 ) -> Quantized:
     """`graph` on int8, its ranges from `samples` by `observer`; `of_any_size` as for calibrate,

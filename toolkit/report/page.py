@@ -20,6 +20,7 @@ from .html import LayerRow, OutputRow, ReportData, render
 
 def report_page(
     data: bytes,
+    floats: OwnRuntime,
     done: Quantized,
     explanation: Explanation,
     samples: Samples,
@@ -36,6 +37,7 @@ def report_page(
     rates: Rates | None = None,
 ) -> str:
     """The HTML report of the file `data`, which `done` made of the ONNX file `model`, explained.
+    `floats` is compared with.
 
     `samples` are read once more, `batch` at a time; `notes` are what to know of them, `needed` what
     the file takes on each target, `verdict` the lines of accuracy/verdict.py; `stored` and `rates`
@@ -44,7 +46,7 @@ def report_page(
     found = describe(data, str(model))
     compared = compare(
         Session(data, max_memory=None, numbers=True),
-        OwnRuntime(done.floats),
+        floats,
         samples,
         batch=batch,
         total=done.samples * batch,

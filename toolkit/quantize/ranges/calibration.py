@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,6 +41,15 @@ class KeptSample:
     def nbytes(self) -> int:
         arrays = [*self.inputs.values(), *self.at_points.values(), *self.means.values()]
         return sum(a.nbytes for a in arrays)
+
+
+@dataclass(frozen=True)
+class AnySize:
+    """A model whose dimensions vary: `session` is `watched` at all sizes; `cut` makes a sample of
+    the graph's size of a larger one, None of others."""
+
+    session: Session
+    cut: Callable[[Sample], Sample | None]
 
 
 Fold = tuple[Sequence[KeptSample], slice]
@@ -153,13 +162,14 @@ def calibrate(
     samples: Iterable[Sample],
     progress: Progress | None = None,
     kept: int = KEPT_SAMPLES,
-    of_any_size: Session | None = None,
+    of_any_size: AnySize | None = None,
 ) -> Calibration:
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
     at most `kept` of them are kept.
 
-    Of a model whose dimensions vary, `of_any_size` is `watched` at all sizes: it runs the samples
-    that have other shapes than the graph's. They come last, and are not kept.
+    Of a model whose dimensions vary, `of_any_size` runs the samples that have other shapes than the
+    graph's, which come behind those that have them; larger ones are kept as it cuts them. Those
+    that it does not cut come last.
 
     A tensor that holds NaN or infinity has no statistics, as in front of an Imputer: it stays
     float32. Raises UserError when there are no samples, or one does not fit the inputs;
@@ -179,12 +189,17 @@ def calibrate(
     keeper, endless = Keeper(kept), dict[str, CalibrationError]()
     count = 0
     for count, sample in enumerate(samples, 1):
-        chosen = KeptSample({k: np.array(v) for k, v in sample.items()})
-        other = None if _fits(graph, sample) else of_any_size
+        other = None if of_any_size is None or _fits(graph, sample) else of_any_size
+        given = sample if other is None else other.cut(sample)
+        chosen = KeptSample({k: np.array(v) for k, v in (given or {}).items()})
 
-        def see(
-            name: str, x: Array, chosen: KeptSample = chosen, alike: bool = other is None
-        ) -> None:
+        def keep(name: str, x: Array, chosen: KeptSample = chosen) -> None:
+            for reader, shape in weighed.get(name, ()):
+                chosen.means[reader] = channel_means(x.reshape(shape))
+            for reader, shape in evaluated.get(name, ()):
+                chosen.at_points[reader] = x.reshape(shape).copy()
+
+        def see(name: str, x: Array) -> None:
             if name in stats:
                 try:
                     ends[name].extend(stats[name].update(x))
@@ -192,17 +207,19 @@ def calibrate(
                     endless.setdefault(name, why)
                     if name in results:
                         raise next(iter(endless.values())) from why
-            for reader, shape in weighed.get(name, ()) if alike else ():
-                chosen.means[reader] = channel_means(x.reshape(shape))
-            for reader, shape in evaluated.get(name, ()) if alike else ():
-                chosen.at_points[reader] = x.reshape(shape).copy()
 
-        for port in graph.inputs:
-            if port.name in sample:
-                see(port.value.name, np.asarray(sample[port.name]))
-        (other or session).run_layers(sample, lambda _, name, x: see(name, x))
+        def see_and_keep(name: str, x: Array) -> None:
+            see(name, x)
+            keep(name, x)
+
         if other is None:
+            _watch(graph, session, sample, see_and_keep)
+        else:
+            _watch(graph, other.session, sample, see)
+        if given is not None:
             if keeper.wants():
+                if other is not None:
+                    _watch(graph, session, given, keep)
                 keeper.add(chosen)
             keeper.seen += 1
         if progress:
@@ -215,6 +232,16 @@ def calibrate(
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count}
     return Calibration(stats, keeper.kept, points, count, keeper.step, seen)
+
+
+def _watch(
+    graph: Graph, session: Session, sample: Sample, see: Callable[[str, Array], None]
+) -> None:
+    """Run a sample, and show each input and each output of an operator."""
+    for port in graph.inputs:
+        if port.name in sample:
+            see(port.value.name, np.asarray(sample[port.name]))
+    session.run_layers(sample, lambda _, name, x: see(name, x))
 
 
 def _fits(graph: Graph, sample: Sample) -> bool:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from ...ir import Graph
 from ...progress import Progress
-from ...runtime import Session
 from ..scheme.options import Options
 from ..scheme.plan import Plan
-from .calibration import Calibration, Sample, calibrate
+from .calibration import AnySize, Calibration, Sample, calibrate
 from .candidate_evaluation import CandidateEvaluator, Score
 from .range_search import fixed_ranges
 
@@ -92,7 +91,7 @@ def without_outliers(
     samples: Iterable[Sample],
     calibration: Calibration,
     progress: Progress | None = None,
-    of_any_size: Session | None = None,
+    of_any_size: AnySize | None = None,
 ) -> tuple[Calibration, list[SampleOutlier]]:
     """The calibration by the other samples, where these gain by it at min-max ranges; and the
     outliers. `of_any_size` as for calibrate."""
@@ -101,7 +100,7 @@ def without_outliers(
         return calibration, []
     gone = {o.index for o in found}
     again = [s.inputs for s in calibration.kept]
-    if len(again) < calibration.samples:
+    if of_any_size is not None or len(again) < calibration.samples:
         if iter(samples) is samples:  # a generator, which is read
             return calibration, found
         left = (s for i, s in enumerate(samples) if i not in gone)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...toolkit.errors import UserError
 from ...toolkit.format.model import ABSENT, EdgeModel, TensorRecord
-from ...toolkit.format.schema import Place
+from ...toolkit.format.schema import OpKind, Place
 from ...toolkit.format.writer import write
 from .config import Config
 from .loops import loops_of
@@ -26,7 +27,13 @@ def partition(model: EdgeModel, config: Config) -> tuple[bytes, list[Placed]]:
 
     An operator goes to the accelerator if that has it and it fits `config`. Everything between two
     boundaries stays on one side, so the only cost of leaving is moving the tensors that cross.
+    Raises UserError for a file with branches or loops, whose operators do not run in their order.
     """
+    if any(op.kind == OpKind.Region for op in model.ops):
+        raise UserError(
+            "the file has branches or loops (If, Loop, Scan), which the accelerator does not run; "
+            "export the model unrolled, or quantize it, which unrolls what it can"
+        )
     placed = on_accelerator(model, config)
     return write(replace(model, placement=tuple(p.on_accelerator for p in placed))), placed
 

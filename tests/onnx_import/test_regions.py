@@ -7,11 +7,16 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from edgekit.targets.fpga_opencl.config import Config
+from edgekit.targets.fpga_opencl.partition import partition
 from edgekit.toolkit.build import build_file, build_model
+from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.schema import OpKind
+from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.model_files import load
 from edgekit.toolkit.onnx_import.control import flow
-from edgekit.toolkit.retarget import retarget
+from edgekit.toolkit.plan import placed
+from edgekit.toolkit.plan.records import assigned
 from edgekit.toolkit.runtime import Session
 
 RNG = np.random.default_rng(0)
@@ -43,8 +48,10 @@ def agree(nodes, inputs, outputs, feeds, constants=(W,)):
     content = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
     runtime, ours = onnxruntime.InferenceSession(content), load(content)
     model, data = build_model(ours), build_file(ours)
-    planned = Session(retarget(data, model, "avx2")) if avx2() else Session(data)
-    for session in (Session(data), planned):
+    scratch = [(i, op.scratch_bytes) for i, op in enumerate(model.ops, 1)]
+    again = placed(model, *assigned(model), scratch)  # as for a target
+    assert again.memory.arena_bytes <= model.memory.arena_bytes
+    for session in (Session(data), Session(write(again))):
         for feed in feeds:
             wanted = runtime.run(None, feed)
             found = session.run(feed)
@@ -52,12 +59,6 @@ def agree(nodes, inputs, outputs, feeds, constants=(W,)):
                 assert array.shape == want.shape and array.dtype == want.dtype
                 np.testing.assert_allclose(array, want, 1e-5, 1e-6, err_msg=name)
     return model
-
-
-def avx2():
-    from edgekit.toolkit.runtime import kernel_tables
-
-    return "avx2" in kernel_tables()
 
 
 def borders(model):
@@ -187,3 +188,11 @@ def test_loops_and_branches_in_a_loop():
         [numpy_helper.from_array(floats(4), "d"), numpy_helper.from_array(np.float32(0), "zero")],
     )  # fmt: skip
     assert borders(model) == 7
+    session, shown = Session(write(model)), []
+    feed = {"x": floats(4), "n": np.array(3)}
+    session.run_layers(feed, lambda i, name, array: shown.append(i))
+    at = [i for i, op in enumerate(model.ops) if op.kind == OpKind.Region]
+    assert shown == [*range(at[0]), *range(at[-1] + 1, len(model.ops))]
+    assert len(session.profile(feed)) == len(model.ops)
+    with pytest.raises(UserError, match="branches or loops"):
+        partition(model, Config())

@@ -202,9 +202,10 @@ class _Layers:
     def __init__(self, edge: Session, floats: Graph) -> None:
         self.edge, self.float_edge = edge, open_once(floats)
         self.side_by_side = SideBySideRunner(edge, floats)
-        self.common = {o.name for o in edge.op_outputs} & {
-            o.name for o in self.float_edge.op_outputs
-        }
+        shown = (
+            {s.op_outputs[i].name for i in s.model.always_run} for s in (edge, self.float_edge)
+        )
+        self.common = set.intersection(*shown)
         self.differences = {name: Difference() for name in self.common}
         self.extremes: dict[str, tuple[float, float]] = {}
 

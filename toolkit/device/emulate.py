@@ -19,6 +19,7 @@ from ..errors import UserError
 from ..format.at_sizes import at_sizes, sizes_of
 from ..format.model import NUMPY_OF, EdgeModel
 from ..format.reader import read
+from ..format.schema import OpKind
 from ..format.strip import stripped
 from ..format.writer import write
 from ..ir import Array
@@ -120,7 +121,7 @@ class Device:
         total: int | None = None
         by_op: list[int] | None = None
         if count:
-            total, by_op = _counts((self.folder / _COUNTS).read_text(), len(self.model.ops))
+            total, by_op = _counts((self.folder / _COUNTS).read_text(), self.model)
         return Emulation(outputs, total, by_op, session_bytes, stack)
 
     def _write_samples(
@@ -251,19 +252,31 @@ def _parse(model: EdgeModel, data: bytes, at: int) -> tuple[list[Array], int]:
     return arrays, at
 
 
-def _counts(text: str, ops: int) -> tuple[int, list[int]]:
-    """Instructions of the first inference and of its operators, from the counter's lines."""
+def _counts(text: str, model: EdgeModel) -> tuple[int, list[int]]:
+    """Instructions of the first inference and of its operators, from the counter's lines. Those of
+    branches and loops, and of what lies between them, are the first border's."""
     marks = [(kind, int(n)) for kind, n in (line.split() for line in text.splitlines())]
     depth: list[int] = []
-    by_op: list[int] = []
+    ran: list[int] = []
     for kind, n in marks:
         if kind == "begin":
             depth.append(n)
         elif kind == "end":
             spent = n - depth.pop() - 1  # the marker itself
             if not depth:
-                if len(by_op) != ops:
-                    raise RuntimeError(f"{len(by_op)} operators were counted, the model has {ops}")
-                return spent - 2 * ops, by_op
-            by_op.append(spent)
+                return spent - 2 * len(ran), _by_operator(ran, model)
+            ran.append(spent)
     raise UserError("the emulator counted nothing: its plugin interface is not version 1")
+
+
+def _by_operator(ran: list[int], model: EdgeModel) -> list[int]:
+    ops = len(model.ops)
+    borders = [i for i, op in enumerate(model.ops) if op.kind == OpKind.Region]
+    if borders:
+        before, behind = borders[0], ops - 1 - borders[-1]
+        end = len(ran) - behind
+        rest = [sum(ran[before:end]), *[0] * (ops - before - behind - 1)]
+        ran = [*ran[:before], *rest, *ran[end:]]
+    if len(ran) != ops:
+        raise RuntimeError(f"{len(ran)} operators were counted, the model has {ops}")
+    return ran

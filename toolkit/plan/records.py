@@ -42,18 +42,11 @@ def lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
     written: dict[int, int] = {}
     for step, op in enumerate(model.ops, 1):
         for i in op.outputs:
-            written[i] = step
+            written.setdefault(i, step)
         for i in (*op.inputs, *op.outputs):
             if i != ABSENT:
                 first.setdefault(i, step)
                 last[i] = step
-    for step, op in enumerate(model.ops, 1):
-        if op.kind != OpKind.Region or op.params["fn"] != RegionFn.EndLoop:
-            continue
-        begin = step - int(op.params["back"])
-        for i in {i for o in model.ops[begin : step - 1] for i in o.inputs if i != ABSENT}:
-            if first[i] < begin or i not in written:
-                last[i] = max(last[i], step)
     end = len(model.ops) + 1
     for io in model.outputs:
         first.setdefault(io.tensor, end)
@@ -66,6 +59,13 @@ def lifetimes(model: EdgeModel) -> tuple[dict[int, int], dict[int, int]]:
             steps = [s for j, s in written.items() if s < before and _overlap(model, i, j)]
             first[i] = max(steps, default=0)
             last.setdefault(i, first[i])
+    for step, op in enumerate(model.ops, 1):
+        if op.kind != OpKind.Region or op.params["fn"] != RegionFn.EndLoop:
+            continue
+        begin = step - int(op.params["back"])
+        for i in {i for o in model.ops[begin : step - 1] for i in o.inputs if i != ABSENT}:
+            if first[i] < begin:
+                last[i] = max(last[i], step)
     return first, last
 
 

@@ -16,6 +16,7 @@ from ..format.schema import RegionFn
 from ..ir import Graph, Node, Value
 from ..ops import definition, is_a, is_view
 from ..ops.control.regions import Branch, Loop, Region, region
+from ..ops.convert.fake_quantize import spelled_out
 from ..ops.move.movement import Copy
 from .schedule import schedule
 
@@ -72,7 +73,7 @@ def _list(nodes: Sequence[Node], flat: Flat, times: int) -> list[Node]:
 
 
 def _loop(node: Node, flat: Flat, times: int) -> list[Node]:
-    body: Graph = node.attrs["body"]
+    body = spelled_out(node.attrs["body"])
     most = int(node.attrs["most"])
     trips, condition = (None if v is None else flat.value(v) for v in node.inputs[:2])
     given = [flat.value(v) for v in node.inputs[2:] if v is not None]
@@ -141,7 +142,7 @@ def _branch(node: Node, flat: Flat, times: int) -> list[Node]:
     condition, *given = [None if v is None else flat.value(v) for v in node.inputs]
     homes = [Value(f"{v.name}.chosen", v.type) for v in node.outputs]
     lists: list[list[Node]] = []
-    for body in (node.attrs["yes"], node.attrs["no"]):
+    for body in map(spelled_out, (node.attrs["yes"], node.attrs["no"])):
         flat.stands_for.update({p.value: v for p, v in zip(body.inputs, given, strict=True) if v})
         steps = _list(schedule(body), flat, times)
         made_by = {v: n for n in steps for v in n.outputs}

@@ -19,7 +19,7 @@ from ..files import read_edge
 from ..format import names, program
 from ..format.model import NUMPY_OF
 from ..format.reader import counted_outputs, empty_ports, port_axes, provenance, read, varying
-from ..format.schema import OpKind
+from ..format.schema import OpKind, RegionFn
 from ..format.structs import size, unpack
 from ..ir import Array, Shape
 from ..numerics import BY_ONNX, HAS_NARROW, INTEGERS, STRING, UINT8, numpy_dtype
@@ -154,6 +154,21 @@ class Model:
     def op_outputs(self) -> list[OpOutput]:
         """What operators give, in order of execution."""
         return [self._op_output(i) for i in range(self.handle.op_count)]
+
+    @cached_property
+    def always_run(self) -> frozenset[int]:
+        """The operators that every run runs once: those in no branch and no loop, borders left
+        out."""
+        if all(out.kind != OpKind.Region for out in self.op_outputs):
+            return frozenset(range(len(self.op_outputs)))
+        found, depth = set(), 0
+        for i, op in enumerate(read(self.data.tobytes(), self.source).ops):
+            fn = op.params["fn"] if op.kind == OpKind.Region else None
+            depth += fn in (RegionFn.If, RegionFn.Loop)
+            if depth == 0:
+                found.add(i)
+            depth -= fn in (RegionFn.EndIf, RegionFn.EndLoop)
+        return frozenset(found)
 
     def _explain(self, status: int) -> str:
         what = words(status)

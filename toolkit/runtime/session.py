@@ -171,7 +171,8 @@ class Session:
     def run_layers(
         self, feed: Feed | Array, callback: Callable[[int, str, Array], None]
     ) -> dict[str, Array]:
-        """As `run` of a single run, and call `callback(index, name, array)` after each operator.
+        """As `run` of a single run, and call `callback(index, name, array)` after each operator,
+        but for those of branches and loops, which run never or often.
 
         The array is operator `index`'s first output, described by `op_outputs[index]`: a view,
         valid during the call only; copy what you keep. The callback may not use this session.
@@ -197,7 +198,11 @@ class Session:
         data = ffi.new("void const **")
         nbytes = ffi.new("uint32_t *")
 
+        always = self.model.always_run
+
         def show(i: int) -> None:
+            if i not in always:
+                return
             self._must(lib.ek_session_op_output(self._session, i, 0, data, nbytes))
             out = self.op_outputs[i]
             view = self._view(data[0], nbytes[0], out.dtype, out.shape)

@@ -85,9 +85,10 @@ static bool same_operands(const ek_model *m, uint32_t a, uint32_t b, bool inputs
     ek_read_memory(m, a, &x);
     ek_read_memory(m, b, &y);
     if (x.outputs != y.outputs || (inputs && x.inputs != y.inputs)) return false;
-    const uint16_t *of_x = x.operands + (inputs ? 0 : x.inputs), *of_y = y.operands + (inputs ? 0 : y.inputs);
-    const size_t words = (size_t)x.outputs + (inputs ? x.inputs : 0u);
-    return memcmp(of_x, of_y, words * sizeof *of_x) == 0;
+    const uint32_t first = inputs ? 0 : x.inputs, end = (uint32_t)x.inputs + x.outputs;
+    for (uint32_t k = first; k < end; k++)
+        if (x.operands[k] != y.operands[k - x.inputs + y.inputs]) return false;
+    return true;
 }
 
 /* Region i closes the branch or the loop that it should, and gives what the others of it give. */

@@ -10,23 +10,30 @@ static bool region_optional(const ek_node *n, uint32_t i, uint8_t dtype)
     return !ek_in_tensor(n, i) || ek_check_in(n, i, dtype, 1);
 }
 
+static bool region_is_loop(const ek_fmt_region *p)
+{
+    return p->fn == EK_REGION_FN_LOOP || p->fn == EK_REGION_FN_END_LOOP;
+}
+
+static bool region_of_loop(const ek_node *n)
+{
+    const ek_fmt_region *p = n->params;
+    return n->op->inputs >= REGION_OPERANDS && region_optional(n, REGION_TRIPS, EK_DTYPE_INT32) &&
+           region_optional(n, REGION_CONDITION, EK_DTYPE_UINT8) && n->op->outputs == 1 &&
+           ek_check_out(n, 0, EK_DTYPE_INT32, 1) && ek_out_type(n, 0)->place == EK_PLACE_ARENA && p->most &&
+           p->most <= INT32_MAX;
+}
+
 static ek_status region_check(const ek_node *n)
 {
     const ek_fmt_region *p = n->params;
-    const uint32_t inputs = n->op->inputs;
-    bool fits = p->strict <= 1;
-    switch (p->fn) {
-    case EK_REGION_FN_IF: fits = fits && inputs == 1 && ek_check_in(n, 0, EK_DTYPE_UINT8, 1); break;
-    case EK_REGION_FN_ELSE:
-    case EK_REGION_FN_END_IF: fits = fits && inputs == 0; break;
-    case EK_REGION_FN_LOOP:
-    case EK_REGION_FN_END_LOOP:
-        fits = fits && inputs >= REGION_OPERANDS && region_optional(n, REGION_TRIPS, EK_DTYPE_INT32) &&
-               region_optional(n, REGION_CONDITION, EK_DTYPE_UINT8) && n->op->outputs == 1 &&
-               ek_check_out(n, 0, EK_DTYPE_INT32, 1) && ek_out_type(n, 0)->place == EK_PLACE_ARENA && p->most &&
-               p->most <= INT32_MAX;
-        break;
-    default: fits = false; break;
+    bool fits = p->strict <= 1 && p->fn <= EK_REGION_FN_END_LOOP;
+    if (region_is_loop(p)) {
+        fits = fits && region_of_loop(n);
+    } else if (p->fn == EK_REGION_FN_IF) {
+        fits = fits && n->op->inputs == 1 && ek_check_in(n, 0, EK_DTYPE_UINT8, 1);
+    } else {
+        fits = fits && n->op->inputs == 0;
     }
     return fits ? EK_OK : EK_ERR_CORRUPT;
 }
@@ -44,33 +51,26 @@ static ek_status region_goes_on(const ek_node *n, int32_t done, bool *on)
     return stops ? EK_ERR_INDEX : EK_OK;
 }
 
+static ek_status region_run_loop(const ek_node *n)
+{
+    const ek_fmt_region *p = n->params;
+    const bool begins = p->fn == EK_REGION_FN_LOOP;
+    int32_t *done = ek_out(n, 0);
+    bool on;
+    *done = begins ? 0 : *done + 1;
+    const ek_status status = region_goes_on(n, *done, &on);
+    if (begins && !on) *n->jump = p->length;
+    if (!begins && on) *n->jump = 0u - p->back;
+    return status;
+}
+
 static ek_status region_run(const ek_node *n)
 {
     const ek_fmt_region *p = n->params;
-    ek_status status = EK_OK;
-    bool on = true;
-    switch (p->fn) {
-    case EK_REGION_FN_IF:
-        if (!*(const uint8_t *)ek_in(n, 0)) *n->jump = p->length;
-        break;
-    case EK_REGION_FN_ELSE: *n->jump = p->length; break;
-    case EK_REGION_FN_LOOP: {
-        int32_t *done = ek_out(n, 0);
-        *done = 0;
-        status = region_goes_on(n, 0, &on);
-        if (!on) *n->jump = p->length;
-        break;
-    }
-    case EK_REGION_FN_END_LOOP: {
-        int32_t *done = ek_out(n, 0);
-        ++*done;
-        status = region_goes_on(n, *done, &on);
-        if (on) *n->jump = 0u - p->back;
-        break;
-    }
-    default: break;
-    }
-    return status;
+    if (region_is_loop(p)) return region_run_loop(n);
+    const bool other = p->fn == EK_REGION_FN_IF && !*(const uint8_t *)ek_in(n, 0);
+    if (other || p->fn == EK_REGION_FN_ELSE) *n->jump = p->length;
+    return EK_OK;
 }
 
 const ek_op ek_op_region = {

@@ -52,7 +52,6 @@ def digits_calib():
 @pytest.fixture(scope="session")
 def digits_edge(tmp_path_factory):
     """The demo's network in int8, by min-max ranges: the path of the file."""
-
     path = tmp_path_factory.mktemp("digits") / "digits.edge"
     edgekit.quantize(DIGITS / "digits.onnx", DIGITS / "calib.npz", path, observer="minmax")
     return path

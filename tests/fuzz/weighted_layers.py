@@ -105,7 +105,7 @@ def products(f, form):
         p = {"rows": 3, "k": 7, "n": 5, "weights": f.weights(5, 7), **requant_params(f.requant(5))}
         f.output(f.op(form, [f.input(DType.Int8, 3, 7)], DType.Int8, 3, 5, **p))
     elif form.codec:
-        for rows, group in (3, 0), (3, 3), (5, 2**16 - 1):
+        for rows, group in (3, 0), (3, 3), (5, 2**16 - 1), (1, 0):
             dtype, requant = activations(f, form, 5)
             p = {"rows": rows, "k": 7, "n": 5, **coded(f, form, (5, 7), group), **requant}
             f.output(f.op(form, [f.input(dtype, rows, 7)], dtype, rows, 5, **p))

@@ -9,5 +9,5 @@ endforeach()
 install(DIRECTORY ${root}/toolkit/runtime ${root}/toolkit/preprocessing DESTINATION ${package}/toolkit
         FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(linear_algebra|many_runs|custom)[.]py$" EXCLUDE) # of the toolkit alone
 install(DIRECTORY ${root}/toolkit/format DESTINATION ${package}/toolkit
-        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(writer|strip|describe|tables)[.]py$" EXCLUDE)
+        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE REGEX "/(writer|strip|describe|tables|at_sizes)[.]py$" EXCLUDE)
 install(DIRECTORY ${root}/calibration DESTINATION ${package} FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)

@@ -87,6 +87,7 @@ class Session:
     def _look(self) -> None:
         self._inputs = self._views(self.inputs, lib.ek_session_input)
         self._outputs = self._views(self.outputs, lib.ek_session_output)
+        self._shown: dict[int, tuple[str, Array]] = {}
 
     def _allocate(self, most: int | None) -> NDArray[np.uint8]:
         needed = f"{self.model.source}: needs {_size(self.memory_bytes)} of memory to run"
@@ -195,21 +196,26 @@ class Session:
             return [view.copy() for view in self._outputs]
 
     def _show_steps(self, callback: Callable[[int, str, Array], None]) -> None:
-        data = ffi.new("void const **")
-        nbytes = ffi.new("uint32_t *")
-
+        known = self._shown  # outputs of operators lie where they lay, until sizes are bound
         always = self.model.always_run
 
         def show(i: int) -> None:
             if i not in always:
                 return
-            self._must(lib.ek_session_op_output(self._session, i, 0, data, nbytes))
-            out = self.op_outputs[i]
-            view = self._view(data[0], nbytes[0], out.dtype, out.shape)
-            view.flags.writeable = False
-            callback(i, out.name, view)
+            if i not in known:
+                known[i] = self._op_view(i)
+            callback(i, *known[i])
 
         self._steps(show)
+
+    def _op_view(self, i: int) -> tuple[str, Array]:
+        """Name and array of operator `i`'s first output."""
+        data, nbytes = ffi.new("void const **"), ffi.new("uint32_t *")
+        self._must(lib.ek_session_op_output(self._session, i, 0, data, nbytes))
+        out = self.op_outputs[i]
+        view = self._view(data[0], nbytes[0], out.dtype, out.shape)
+        view.flags.writeable = False
+        return out.name, view
 
     def to_raw(self, feed: Feed | Array) -> list[Array]:
         """The inputs of a single run in order, as the runtime holds them; errors as `run`."""

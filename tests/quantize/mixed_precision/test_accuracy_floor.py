@@ -92,6 +92,12 @@ def test_a_first_look_mends_it_without_measuring_single_changes(g, monkeypatch, 
     assert precision == "float32" or {d.why for d in found.decisions} == {FIRST_LOOK}
 
 
+def test_a_first_look_leaves_a_usable_one(g):
+    done = fast(cancelling(g, 14.0), samples(1, 8, 8, 3))
+    found, promotion, quality = keep_floor(done, pack, silent, rounding="nearest", fast=True)
+    assert found is done and promotion is None and quality.level == "usable"
+
+
 def test_where_int16_is_too_coarse_float32_is_taken(g):
     done = fast(cancelling(g, 30_000.0), samples(1, 8, 8, 3))
     _, promotion, quality = kept(done)

@@ -173,7 +173,8 @@ def keep_floor(
     """`done`, or what was promoted of it to be good, and how good that is.
 
     Where nothing within the limits is, the best that was found is taken if it is better. `fast`:
-    no change is measured by itself, tensors are promoted from the outputs back.
+    what is usable stays so, and of what is broken tensors are promoted from the outputs back, no
+    change measured by itself.
     """
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
@@ -182,7 +183,8 @@ def keep_floor(
     reasons = dict.fromkeys(found.changes, "closer to the float model at next to no cost")
     quality = evaluator.quality(found.assignment)
     small = macs_of(done.floats) <= SMALL_WORK
-    searched = quality.level != "good" and quality.loss(small) > 1.0
+    below = quality.level == "broken" if fast else quality.level != "good"
+    searched = below and quality.loss(small) > 1.0
     if searched:
         growth = REPAIR if quality.level == "broken" else FREE
         criteria = FloorCriteria(evaluator, growth, strict=small)

@@ -27,14 +27,16 @@ def load(
     arrays: Shapes | None = None,
     constants: Constants | None = None,
     dims: Mapping[str, int] | None = None,
+    lazily: bool = True,
 ) -> Graph:
     """The optimized float graph of an ONNX model; `finite` in the form that is quantized. `arrays`
     are shapes of arrays of samples, which say what the model and `shapes` leave open; `constants`
-    are values of inputs that are not to be fed; `dims` sizes of symbolic dimensions by name.
+    are values of inputs that are not to be fed; `dims` sizes of symbolic dimensions by name. Unless
+    `lazily`, and of the form that is quantized, branches and loops are unrolled where they can be.
 
     Raises UserError or UnsupportedError.
     """
-    graph = import_onnx(model, shapes, arrays, constants, dims, lazily=not finite)
+    graph = import_onnx(model, shapes, arrays, constants, dims, lazily and not finite)
     run_passes(graph, QUANTIZED if finite else DEFAULT)
     return graph
 

@@ -126,11 +126,12 @@ def convert(
             "--shape"
         )
     of_inputs, by_name = sizes.at(sizes.largest)
-    graph = load(model, of_inputs, constants=constants, dims=by_name)
+    lazily = not sizes.symbols
+    graph = load(model, of_inputs, constants=constants, dims=by_name, lazily=lazily)
     means: dynamic.Counts = {}
     if sizes.symbols and arrives_quantized(graph):
         of_inputs, by_name = sizes.at([s.lowest for s in sizes.symbols])
-        lowest = load(model, of_inputs, constants=constants, dims=by_name)
+        lowest = load(model, of_inputs, constants=constants, dims=by_name, lazily=lazily)
         means = dynamic.varying_counts(graph, lowest)
         graph = dynamic.with_means(graph, means)
     graph = mark_states(graph, states)
@@ -153,7 +154,7 @@ def convert(
 
         def at(chosen: Sequence[int]) -> Graph:
             of_inputs, by_name = sizes.at(chosen)
-            floats = load(model, of_inputs, constants=constants, dims=by_name)
+            floats = load(model, of_inputs, constants=constants, dims=by_name, lazily=lazily)
             found = as_given(dynamic.with_means(floats, means))[0]
             return halved(found) if float16 else found
 

@@ -248,3 +248,27 @@ def test_a_scan_is_unrolled(axes, directions):
     )
     made = onnx.shape_inference.infer_shapes(made)
     agree(made, {"x": np.random.default_rng(1).normal(size=shape).astype(np.float32)})
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_a_scan_of_opset_8_takes_each_sample_by_itself(way):
+    """With numpy: onnxruntime refuses the operator's first version."""
+    step = body(
+        [helper.make_node("Sub", ["v", "s"], ["s_out"]), helper.make_node("Neg", ["s_out"], ["r"])],
+        [info("s", (2,)), info("v", (2,))],
+        [info("s_out", (2,)), info("r", (2,))],
+    )
+    scan = helper.make_node("Scan", ["", "start", "x"], ["last", "rows"], num_scan_inputs=1,
+                            body=step, directions=[way])  # fmt: skip
+    made = model([scan], [info("start", (3, 2)), info("x", (3, 4, 2))],
+                 [info("last", (3, 2)), info("rows", (3, 4, 2))], opset=8)  # fmt: skip
+    rng = np.random.default_rng(2)
+    feed = {"start": rng.normal(size=(3, 2)), "x": rng.normal(size=(3, 4, 2))}
+    feed = {name: array.astype(np.float32) for name, array in feed.items()}
+    state, rows = feed["start"], []
+    for i in range(4):
+        state = feed["x"][:, 3 - i if way else i] - state
+        rows.append(-state)
+    found = Session(build_file(load(made))).run(feed)
+    np.testing.assert_allclose(found["last"], state, 1e-5)
+    np.testing.assert_allclose(found["rows"], np.stack(rows, 1), 1e-5)

@@ -62,6 +62,11 @@ def varying_model(
                 f"{name}: {op.name}: an operator of your own at sizes that vary is not supported; "
                 "fix them with --shape"
             )
+        if op.kind == OpKind.Region:
+            raise UserError(
+                f"{name}: {op.name}: a loop or branch that cannot be unrolled, at sizes that vary, "
+                "is not supported; fix them with --shape"
+            )
     looked = _Looked([_Seen(sizes.largest, top, {})], [])
     wanted = sizes.samples()
     while True:

@@ -224,12 +224,15 @@ class ControlFlow:
     ) -> list[Any]:
         attrs, body = python_attributes(node), _body(node, "body")
         count = int(attrs["num_scan_inputs"])
-        if "directions" in attrs or len(node.input) > len(body.input):
-            raise Unsupported(
-                "version 8 of the operator is not supported", "convert the model to opset 9"
-            )
         states: list[Any] = list(inputs[: len(inputs) - count])
         scanned = [v for v in inputs[len(inputs) - count :] if v is not None]
+        if len(node.input) > len(body.input):  # version 8
+            if states[0] is not None:
+                raise Unsupported(
+                    "sequences of several lengths are not supported", "give all the same length"
+                )
+            ways = attrs.get("directions", [0] * count)
+            return self._scan_of_batches(body, states[1:], scanned, ways, scope)
         axes = [
             axis_of(int(a), len(v.shape))
             for a, v in zip(attrs.get("scan_input_axes", [0] * count), scanned, strict=True)
@@ -250,6 +253,23 @@ class ControlFlow:
 
         long = steps * len(body.node) > SHORT
         return self._either(region, unrolled, long)
+
+    def _scan_of_batches(
+        self, body: onnx.GraphProto, states: Sequence[Any], scanned: Sequence[Value],
+        ways: Sequence[int], scope: Scope,
+    ) -> list[Any]:  # fmt: skip
+        """Scan-8: each sample of the batch, the first axis, by itself."""
+        none = [0] * len(scanned)
+        collected = [0] * (len(body.output) - len(states))
+        made = []
+        for k in range(scanned[0].shape[0]):
+            of_state, of_input = ([self._slice(v, 0, k) for v in vs] for vs in (states, scanned))
+            made.append(
+                self._unrolled_scan(
+                    body, of_state, of_input, none, ways, collected, collected, scope
+                )
+            )
+        return [self._stacked(list(row), 0) for row in zip(*made, strict=True)]
 
     def _moved(self, v: Value, axis: int) -> Value:
         """Its first axis as another."""

@@ -14,7 +14,7 @@ enum {
     HUFFMAN_SYMBOLS = 63,
     ESCAPE_FLAG = 1 << 12
 };
-EK_STATIC_ASSERT(HUFFMAN_TABLE == EK_CODED_TABLE, "EK_CODED_TABLE");
+EK_STATIC_ASSERT((int)HUFFMAN_TABLE == (int)EK_CODED_TABLE, "EK_CODED_TABLE");
 
 /* Of symbol s of a header, or of the escape, which comes behind the last. */
 static uint32_t huffman_length(const uint8_t *head, uint32_t s)

@@ -106,6 +106,25 @@ static void finish(const product *p, const int32_t *sums, size_t first, size_t c
     }
 }
 
+/* One row, of a sum for each channel. */
+static __attribute__((noinline)) void finish_row(const product *p, const int32_t *sums, size_t first, size_t count)
+{
+    const ek_requant16 *const r = &p->g->requant;
+    const int32_t *const bias = r->bias + first, *multiplier = r->multiplier + first, *const end = bias + count;
+    const uint8_t *shift = r->shift + first;
+    const int32_t qmin = r->qmin, qmax = r->qmax;
+    int16_t *out = p->out + first;
+    for (const int32_t *at = bias; at != end; shift++, multiplier++) {
+        const int32_t sum = *sums++;
+        if (ek_m_is_usual16(*shift)) {
+            const ek_m_ratio16 ratio = ek_m_ratio16_from(*multiplier, *shift);
+            *out++ = ek_m_scale16((int32_t)((uint32_t)*at++ + (uint32_t)sum), ratio, qmin, qmax);
+        } else {
+            *out++ = requantize(r, (size_t)(at++ - r->bias), sum);
+        }
+    }
+}
+
 static void finish_wide(const product *p, const int64_t *sums, size_t first, size_t count)
 {
     for (size_t j = first; j < first + count; j++)
@@ -154,7 +173,10 @@ static void multiply_rows(const product *p, buffer *b, size_t length, size_t col
             if (!first || length < g->k) x_end = take(p, b->x, i, now);
             multiply(p, b, i, now, first, count, x_end);
         }
-        finish(p, b->sums, first, count);
+        if (p->rows == 1)
+            finish_row(p, b->sums, first, count);
+        else
+            finish(p, b->sums, first, count);
     }
 }
 

@@ -23,6 +23,7 @@ ek_gemm_s16_fn ek_dsp_gemm_s16;
 ek_depthwise_s8_fn ek_dsp_depthwise_s8;
 ek_depthwise_s16_fn ek_dsp_depthwise_s16;
 ek_add_s8_fn ek_dsp_add_s8;
+ek_add_s16_fn ek_dsp_add_s16;
 ek_sum_s8_fn ek_dsp_sum_s8;
 ek_max_s8_fn ek_dsp_max_s8;
 

@@ -29,6 +29,7 @@ static const ek_kernels kernels = {
     .pack_depthwise_s8 = EK_SLOT(pack_depthwise_s8, ek_dsp_pack_depthwise_s8),
     .depthwise_s16 = EK_SLOT(depthwise_s16, ek_dsp_depthwise_s16),
     .add_s8 = EK_SLOT(add_s8, ek_dsp_add_s8),
+    .add_s16 = EK_SLOT(add_s16, ek_dsp_add_s16),
     .sum_s8 = EK_SLOT(sum_s8, ek_dsp_sum_s8),
     .max_s8 = EK_SLOT(max_s8, ek_dsp_max_s8),
 };

@@ -89,6 +89,7 @@ ek_vecmat_s8_fn ek_mve_vecmat_s8;
 ek_gemm_s16_fn ek_mve_gemm_s16;
 ek_depthwise_s8_fn ek_mve_depthwise_s8;
 ek_add_s8_fn ek_mve_add_s8;
+ek_add_s16_fn ek_mve_add_s16;
 ek_mul_s8_fn ek_mve_mul_s8;
 ek_lut_s8_fn ek_mve_lut_s8;
 ek_channel_lut_s8_fn ek_mve_channel_lut_s8;

@@ -23,6 +23,7 @@ static const ek_kernels kernels = {
     .depthwise_s8 = EK_SLOT(depthwise_s8, ek_mve_depthwise_s8),
     .depthwise_s16 = EK_SLOT(depthwise_s16, ek_mve_depthwise_s16),
     .add_s8 = EK_SLOT(add_s8, ek_mve_add_s8),
+    .add_s16 = EK_SLOT(add_s16, ek_mve_add_s16),
     .mul_s8 = EK_SLOT(mul_s8, ek_mve_mul_s8),
     .lut_s8 = EK_SLOT(lut_s8, ek_mve_lut_s8),
     .channel_lut_s8 = EK_SLOT(channel_lut_s8, ek_mve_channel_lut_s8),

@@ -102,13 +102,15 @@ def mobilenet_v2(folder):
     onnx.save(model, folder / "mobilenet_v2.onnx")
     coarse = net.random.normal(0, 1, (IMAGES, 3, SIDE // 16, SIDE // 16)).astype(np.float32)
     smooth = coarse.repeat(16, axis=2).repeat(16, axis=3)
-    np.savez(folder / "calib.npz", image=smooth + net.random.normal(0, 0.1, smooth.shape))
+    images = smooth + net.random.normal(0, 0.1, smooth.shape).astype(np.float32)
+    np.savez(folder / "calib.npz", image=images)
     return SimpleNamespace(onnx=folder / "mobilenet_v2.onnx", calib=folder / "calib.npz", shapes={})
 
 
 def spent(command):
     """(exit status, CPU seconds, MiB at most) of a process and those that it waits for."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=kept) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     seconds = usage.ru_utime + usage.ru_stime

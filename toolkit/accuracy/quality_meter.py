@@ -90,7 +90,7 @@ class QualityMeter:
         score = Score(noise, energies(truth), variations(points, truth))
         answers = Answers(self._prepared, self.points, kept)
         rows = [answers.row(s.at_points, _got(s)) for s in kept]
-        found = Quality.of(score, points, answers.loss(np.array(rows)))
+        found = Quality.of(score, points, answers.loss(np.array(rows)), held_out=True)
         return replace(found, samples=found.samples * batch)
 
     def _view(self, point: EvaluationPoint, sample: KeptSample) -> Array:

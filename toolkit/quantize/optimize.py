@@ -230,7 +230,7 @@ class _Quantization:
         if self.kept:
             return
         self._consider_wider(detection_head(self.plan.graph))
-        if Quality.of(self.score, self.trials.points).level != "good":
+        if Quality.of(self.score, self.trials.points).loss() > 1.0:
             self._consider_wider(*front_end(self.plan.graph))
             self._consider_wider(feature_scaler(self.plan.graph))
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)

@@ -79,8 +79,10 @@ class Quality:
 
     @property
     def level(self) -> Level:
+        """One sample that made the ranges says nothing of others: usable at best."""
         expected = self.answers.expected if self.answers else 0.0
-        return level_of(self.worst[1] if self.worst else None, self._changed, expected)
+        level = level_of(self.worst[1] if self.worst else None, self._changed, expected)
+        return "usable" if level == "good" and self.samples < 2 and not self.held_out else level
 
     @property
     def _changed(self) -> float:

@@ -111,3 +111,20 @@ def test_one_sample_a_hundred_times_as_large_is_an_outlier(net):
     data = pixels(scale=1 / 255)
     data[3]["x"] *= 100
     assert wrong_scale(net, data) is None
+
+
+def test_features_far_below_what_a_scaler_subtracts(g):
+    """Divided once more in front of a scaler they are all about its offset."""
+    mean, deviation = np.float32([1, 20, 300, 4000]), np.float32([1, 5, 50, 1000])
+    x = g.emit("Sub", g.input("x", 1, 4), g.const(mean), **NONE)
+    x = g.emit("Div", x, g.const(deviation), **NONE)
+    w = g.const(g.rng.normal(size=(3, 4)))
+    y = g.emit("FullyConnected", x, w, g.const(g.rng.normal(size=3)), name="y", **NONE)
+    net = g.output(g.emit("Softmax", y, axis=1))
+    rows = mean + deviation * np.random.default_rng(0).normal(size=(8, 1, 4)).astype(np.float32)
+    assert wrong_scale(net, [{"x": r} for r in rows]) is None
+    alike = mean + 0.01 * (rows - mean)
+    assert wrong_scale(net, [{"x": r} for r in alike]) is None
+    found = wrong_scale(net, [{"x": r / 255} for r in rows])
+    assert found.plain and found.ratio < 0.01
+    assert "0.0039 times what the scaler in front of 'y' subtracts" in str(found)

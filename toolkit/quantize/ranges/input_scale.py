@@ -38,7 +38,7 @@ class WrongScale:
     """Inputs `ratio` times as large as the layer `layer` expects, or as small.
 
     `plain`: an image, sound or spectrum, or the network begins with a scaler; a table of features
-    may have any scale else.
+    may have any scale else. `offset`: the ratio is to what a scaler subtracts.
     """
 
     name: str
@@ -47,14 +47,20 @@ class WrongScale:
     largest: float
     pixels: bool
     plain: bool
+    offset: bool = False
 
     def __str__(self) -> str:
         size = f"{self.ratio:,.0f}" if self.ratio > 1 else f"{self.ratio:.2g}"
         wrong = "large" if self.ratio > 1 else "small"
+        why = (
+            f"In the first layer '{self.layer}' the weighted sum is {size} times the bias (trained "
+            "models: 0.4 to 15), and the scale changes the answers"
+        )
+        if self.offset:
+            why = f"They are {size} times what the scaler in front of '{self.layer}' subtracts"
         seen = (
             f"input '{self.name}' looks wrongly scaled: its values (up to {self.largest:.4g}) are "
-            f"too {wrong}. In the first layer '{self.layer}' the weighted sum is {size} times the "
-            "bias (trained models: 0.4 to 15), and the scale changes the answers"
+            f"too {wrong}. {why}"
         )
         if self.pixels:
             return f"{seen}. These are pixels from 0 to 255: divide them by 255, or set --scale"
@@ -69,6 +75,12 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
             continue
         layer, bias, scaled = first
         inputs = [s[port.name] for s in samples]
+        largest = max(float(np.abs(x).max()) for x in inputs)
+        beside = _beside_offset(layer, port, inputs) if scaled else None
+        if beside is not None and 0 < beside < SMALLEST:
+            return WrongScale(port.name, layer.nodes[-1].name, beside, largest, False, True, True)
+        if beside is not None and SMALLEST <= beside <= LARGEST:
+            continue  # as the scaler expects them, however little they vary
         made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
         ratio = float(np.median([_rms(m[0]) for m in made])) / _rms(bias)  # one may be an outlier
         if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
@@ -76,7 +88,6 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         factor = 1 / STEP if ratio > 1 else STEP
         if _alike(graph, samples, port, factor):
             continue
-        largest = max(float(np.abs(x).max()) for x in inputs)
         read = [m[-1] for m in made] if scaled else inputs
         if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
@@ -85,6 +96,25 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         plain = len(port.shape) > 2 or scaled
         return WrongScale(port.name, layer.nodes[-1].name, ratio, largest, pixels, plain)
     return None
+
+
+def _beside_offset(layer: Graph, port: Port, inputs: Sequence[Array]) -> float | None:
+    """How large the features of a table are beside what a scaler subtracts: the median of those
+    from which it takes more than a deviation; None if that is less than half of them."""
+    if len(port.shape) > 2:
+        return None
+    session = open_once(layer)
+
+    def behind(x: Array) -> NDArray[np.float64]:
+        return list(session.run({port.name: x}).values())[-1].astype(np.float64).ravel()
+
+    at_zero = behind(np.zeros_like(inputs[0]))
+    slope = behind(np.ones_like(inputs[0])) - at_zero
+    known = (np.abs(at_zero) > 1) & (slope != 0)
+    if 2 * known.sum() < known.size:
+        return None
+    middle = np.mean([x.ravel() for x in inputs], axis=0)[known]
+    return float(np.median(np.abs(middle * slope[known] / at_zero[known])))
 
 
 def _rms(x: NDArray[np.floating]) -> float:

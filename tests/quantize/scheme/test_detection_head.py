@@ -58,3 +58,19 @@ def test_scores_beside_boxes_keep_their_steps(g, size, wide, held):
     made, decisions = quantize_graph(graph, seen, options)
     assert made.outputs[0].value.dtype == held
     assert any("joins probabilities" in d.why for d in decisions) == (held == np.float32)
+
+
+@pytest.mark.parametrize(
+    ("size", "wide", "held"),
+    [(10, False, np.int8), (50, False, np.float32), (50, True, np.int16), (9000, True, np.float32)],
+)
+def test_tensors_of_different_sizes_in_one_output_keep_their_steps(g, size, wide, held):
+    raw = g.conv(g.input("x", 1, 4, 4, 2), 4)
+    large = g.emit("Mul", raw, g.const(float(size)))
+    graph = g.output(g.emit("Concat", large, raw, axis=3, name="both"))
+    seen = {v.name: (-3.0, 3.0) for v in (graph.inputs[0].value, raw)}
+    seen |= {v: (-3.0 * size, 3.0 * size) for v in (large.name, "both")}
+    options = Options(wide=frozenset(["both"] if wide else []))
+    made, decisions = quantize_graph(graph, seen, options)
+    assert made.outputs[0].value.dtype == held
+    assert any("different sizes" in d.why for d in decisions) == (held == np.float32)

@@ -137,7 +137,7 @@ def test_a_float_chain_starts_where_an_integer_one_ends(g):
 def test_what_is_requantized_for_a_node_is_made_once(g):
     x = g.conv(g.input("x", 1, 4, 4, 2), 2, name="a")
     graph = g.output(g.emit("Concat", x, x, g.conv(x, 2, name="b"), axis=3, name="c"))
-    ranges = {"x": (-1.0, 1.0), "a": (-0.1, 0.1), "b": (-9.0, 9.0), "c": (-9.0, 9.0)}
+    ranges = {"x": (-1.0, 1.0), "a": (-1.0, 1.0), "b": (-9.0, 9.0), "c": (-9.0, 9.0)}
     q, decisions = quantize_graph(graph, ranges, Options())
     verify(q, "quantization")
     assert ops(q) == ["Conv2d", "Conv2d", "Lut", "Concat"] and len(decisions) == 1

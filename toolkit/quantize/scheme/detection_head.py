@@ -11,7 +11,8 @@ import numpy as np
 from ...format.schema import BinaryFn, UnaryFn
 from ...ir import Graph, Node, Value
 from ...numerics import INT8, INTEGERS, PRECISIONS, Precision
-from ...ops import computes, definition
+from ...ops import computes, definition, is_a
+from ...ops.move.concat import Concat
 from ...ops.norm.softmax import makes_shares
 from .emit import ROOM_INT16
 from .options import Ranges
@@ -19,6 +20,8 @@ from .qparams import activation_params
 
 COARSEST_SHARE = 4 / 256
 """The step that a probability may have at most; by itself on int8 it has a fourth of that."""
+FEWEST_STEPS = 12
+"""That each tensor of an output that joins some has over its range, at least."""
 
 _SHARES = (UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
 _DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Pow)
@@ -43,6 +46,23 @@ def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision]
     }
     why = "it joins probabilities with larger numbers, whose scale has steps of"
     return {at: f"{why} {step:.2g}" for at, step in steps.items() if step > COARSEST_SHARE}
+
+
+def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision], str]:
+    """The precisions at which one scale would leave too few steps to the least of the tensors that
+    a node after the last weights joins, and why."""
+    found: dict[tuple[Node, Precision], str] = {}
+    for node in _tail(graph):
+        seen = [ranges.get(v.name) for v in node.dynamic_inputs]
+        spans = [high - low for low, high in filter(None, seen) if high > low]
+        if not is_a(node, Concat) or len(spans) < 2:
+            continue
+        for p in PRECISIONS.values():
+            step = _step(ranges.get(node.output.name), p)
+            if step * FEWEST_STEPS > min(spans):
+                why = "it joins tensors of different sizes, and the least would have"
+                found[node, p] = f"{why} {min(spans) / step:.1f} steps"
+    return found
 
 
 def joining_shares(graph: Graph) -> list[Node]:

@@ -14,7 +14,7 @@ from ...ops._opdef import Activation
 from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
-from .detection_head import joins_of_shares
+from .detection_head import joins_of_shares, joins_of_sizes
 from .emit import ROOM_INT16, Constants, Emitter, Quants
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
@@ -43,7 +43,9 @@ class Plan:
         ranges = {**ranges, **self.fixed}
         self.given = is_given(self.graph)
         self.refused: dict[tuple[Node, Precision], str] = (
-            {} if self.given else joins_of_shares(self.graph, ranges)
+            {}
+            if self.given
+            else joins_of_sizes(self.graph, ranges) | joins_of_shares(self.graph, ranges)
         )
         self.wide = ranges
         self.whole: Constants = {}

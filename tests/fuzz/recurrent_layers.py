@@ -21,13 +21,15 @@ def recurrent(f, form):
     numbers += [2**22, 22, 2**22 + 3, 22, 2**23 - 1, 23]
     curve = np.rint(32767 * np.tanh(np.linspace(-4, 4, 513))).astype(np.int16)
     words = [np.array(numbers, np.int32).view(np.int16), curve, -curve, curve]
+    ratios = np.array([2**22, 37, 2**22 + 1, 36, 2**23 - 1, 38], np.int32)
+    words += [np.zeros(1, np.int16), ratios.view(np.int16), 1000 * np.arange(-8, 7, dtype=np.int16)]
     tables = f.constant(np.concatenate(words)) if wide else 0
     for cell, flags in (
         (RecurrentCell.Rnn, 0),
         (RecurrentCell.Gru, RecurrentFlag.Reverse),
         (RecurrentCell.Gru, RecurrentFlag.ResetAfter),
         (RecurrentCell.Lstm, RecurrentFlag.Coupled),
-        (RecurrentCell.Lstm, RecurrentFlag.Reverse if wide else RecurrentFlag.Peepholes),
+        (RecurrentCell.Lstm, RecurrentFlag.Reverse * wide + RecurrentFlag.Peepholes),
     ):
         rows, lstm = gates[cell] * hidden, cell == RecurrentCell.Lstm
         p = {"steps": steps, "batch": batch, "hidden": hidden, "cell": cell, "flags": flags}

@@ -10,7 +10,7 @@ from edgekit.toolkit.ops.recurrent._fixed import fixed_of
 from edgekit.toolkit.ops.recurrent._functions import CellFunction
 from edgekit.toolkit.runtime import Session
 
-from . import arithmetic as oracle
+from . import recurrent as oracle
 
 CASES = [
     (RecurrentCell.Rnn, 1, {}),
@@ -18,6 +18,9 @@ CASES = [
     (RecurrentCell.Gru, 3, {"reset_after": True, "reverse": True}),
     (RecurrentCell.Lstm, 4, {"reverse": True}),
     (RecurrentCell.Lstm, 4, {"coupled": True}),
+    (RecurrentCell.Lstm, 4, {"peepholes": 0.3}),
+    (RecurrentCell.Lstm, 4, {"peepholes": 2.0, "reverse": True, "clip": 1.5}),
+    (RecurrentCell.Lstm, 4, {"peepholes": 0.0, "coupled": True}),
 ]
 
 
@@ -31,7 +34,10 @@ def test_the_oracle_agrees(cell, gates, attrs, seed):
     bias = np.zeros(gates * hidden, np.float32)
     if attrs.get("reset_after"):
         bias[2 * hidden :] = rng.normal(0, 0.5, hidden)
-    operands = [constant(real, "r"), constant(bias, "b") if bias.any() else None, None]
+    attrs, peep = dict(attrs), None
+    if (size := attrs.pop("peepholes", None)) is not None:
+        peep = constant(rng.normal(0, size, 3 * hidden).astype(np.float32), "p")
+    operands = [constant(real, "r"), constant(bias, "b") if bias.any() else None, peep]
     y = Value("y", TensorType(x.dtype, (6, 2, hidden)), quant=QuantParams.int16(2.0**-15))
     functions = (RecurrentFn.Sigmoid, RecurrentFn.Tanh, RecurrentFn.Tanh)
     count = {RecurrentCell.Rnn: 1, RecurrentCell.Gru: 2, RecurrentCell.Lstm: 3}[cell]

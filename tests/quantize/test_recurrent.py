@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
@@ -15,10 +16,11 @@ from edgekit.toolkit.runtime import Session, kernel_tables
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 STEPS, INPUTS, HIDDEN = 12, 6, 16
+PEEPHOLES = ["", "", "p"]
 
 
 def layer(op, directions, outputs, read, more=(), **attrs):
-    """A layer, and a Gemm of what it ends with; `more` are inputs besides x."""
+    """A layer, and a Gemm of what it ends with; `more` are inputs besides x; "p" is a constant."""
     rng = np.random.default_rng(3)
     rows = GATES[op] * HIDDEN
     constants = {
@@ -26,6 +28,7 @@ def layer(op, directions, outputs, read, more=(), **attrs):
         "r": rng.normal(0, 0.25, (directions, rows, HIDDEN)),
         "b": rng.normal(0, 0.2, (directions, 2 * rows)),
         "last": rng.normal(0, 0.3, (HIDDEN, 5)),
+        "p": rng.normal(0, 0.5, (directions, 3 * HIDDEN)),
     }
     order = ["x", "w", "r", "b", "", *more]
     nodes = [
@@ -33,7 +36,7 @@ def layer(op, directions, outputs, read, more=(), **attrs):
         helper.make_node("MatMul", [outputs[1], "last"], ["logits"]),
     ]
     state = (directions, 1, HIDDEN)
-    shapes = {"x": (STEPS, 1, INPUTS)} | {name: state for name in more if name}
+    shapes = {"x": (STEPS, 1, INPUTS)} | {name: state for name in more if name not in ("", "p")}
     graph = helper.make_graph(
         nodes,
         "graph",
@@ -106,6 +109,21 @@ def test_what_has_no_integers_stays_float_and_says_so():
     (why,) = (d.why for d in found.decisions if d.op == "Recurrent")
     assert "Relu" in why
     assert sqnr_db(graph, found.graph, fresh)["logits"] > 30
+
+
+def test_peepholes_are_those_of_onnxruntime():
+    direction = {"direction": "bidirectional", "clip": 3.0}
+    model, shapes = layer("LSTM", 2, ["y", "h", "c"], ["y", "c"], PEEPHOLES, **direction)
+    _, found, fresh = quantized(model, shapes)
+    dtypes = {v.dtype.name for n in found.graph.nodes if n.op == "Recurrent" for v in n.outputs}
+    assert dtypes == {"int16"}, found.decisions
+    integers = Session(build_file(found.graph))
+    floats = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for i, name in enumerate(("logits", "y", "c")):
+        pairs = [(floats.run(None, s)[i], integers.run(s)[name]) for s in fresh]
+        noise = sum(float(((a - b.reshape(a.shape)) ** 2).sum()) for a, b in pairs)
+        db = 10 * np.log10(sum(float((a**2).sum()) for a, _ in pairs) / noise)
+        assert db > 30, (name, db)
 
 
 def test_states_of_all_steps_have_room():

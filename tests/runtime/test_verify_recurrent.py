@@ -9,7 +9,7 @@ import pytest
 
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.model import ABSENT
-from edgekit.toolkit.format.schema import RecurrentCell, RecurrentFlag
+from edgekit.toolkit.format.schema import RecurrentCell
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.runtime import Model
 
@@ -102,9 +102,8 @@ def test_constants_are_in_the_blob(model):
                 assert not opens(with_params(model, i, **{field: wrong})), (i, field)
 
 
-def test_integers_have_no_peepholes_and_floats_the_known_functions(corpus):
-    integers, floats = (corpus.one_operator(f"recurrent_{t}") for t in ("s16", "f32"))
-    assert not opens(with_params(integers, LSTM, flags=RecurrentFlag.Peepholes))
+def test_floats_have_the_known_functions(corpus):
+    floats = corpus.one_operator("recurrent_f32")
     assert not opens(with_params(floats, LSTM, functions=0x02010B))
     assert not opens(with_params(floats, LSTM, functions=0x0B0100))
 
@@ -121,6 +120,8 @@ NUMBERS = {
     "start cell": (9, [(2**22, True), (2**22 - 1, False), (2**23, False), (0, False)]),
     "output": (11, [(2**22, True), (2**22 - 1, False), (2**23, False), (0, False)]),
     "last output shift": (16, [(1, True), (0, False), (62, True), (63, False)]),
+    "peephole": (787, [(2**22, True), (2**22 - 1, False), (2**23, False), (0, False)]),
+    "last peephole shift": (792, [(1, True), (0, False), (62, True), (63, False)]),
     "start cell shift": (10, [(1, True), (0, False), (62, True), (63, False)]),
 }
 

@@ -32,6 +32,14 @@ STATES = (RecurrentOutput.Hidden, RecurrentOutput.LastHidden, RecurrentOutput.La
 
 
 @dataclass(frozen=True)
+class Peepholes:
+    """Of i, o and f: weights of the cell state, and what scales each gate's products to gates."""
+
+    weights: NDArray[np.int16]  # [3, hidden]
+    ratios: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Fixed:
     """`numbers` as the file has them."""
 
@@ -44,12 +52,17 @@ class Fixed:
     start_cell: tuple[int, int]
     outputs: tuple[tuple[int, int], ...]  # of the states among the outputs that there may be
     tables: NDArray[np.int16]  # [3, 513]
+    peepholes: Peepholes | None = None
 
     def fields(self, blob: Blob) -> dict[str, int | float]:
         """Fields of the file's operator."""
         numbers = [*self.gates, *self.hidden, *self.cell, *self.start_hidden, *self.start_cell]
         numbers += [number for pair in self.outputs for number in pair]
-        table = blob.add(np.array(numbers, "<i4"), self.tables.astype("<i2"))
+        tail = [np.array(numbers, "<i4"), self.tables.astype("<i2")]
+        if (peep := self.peepholes) is not None:
+            ratios = np.array(peep.ratios, "<i4")
+            tail += [np.zeros(1, "<i2"), ratios, peep.weights.astype("<i2")]
+        table = blob.add(*tail)
         return {
             "weights": blob.add(self.weights), "table": table, **self.products.fields(blob, 0),
         }  # fmt: skip
@@ -57,7 +70,7 @@ class Fixed:
 
 def fixed_of(node: Node) -> Fixed:
     """Raises ValueError for scales that leave the arithmetic."""
-    x, one, gates = node.input(0).quant, QuantParams.int16(2.0**-ONE_BITS), _gate_quant(node)
+    x, one, gates = node.input(0).quant, QuantParams.int16(2.0**-ONE_BITS), gate_quant(node)
     assert x is not None
     hidden, cell = (node.attrs.get(f"{state}_quant", one) for state in ("hidden", "cell"))
     weights, products, unit = _products(node, hidden)
@@ -71,10 +84,34 @@ def fixed_of(node: Node) -> Fixed:
         _start(node, 3, cell),
         tuple(_output(node, bit, cell if bit == STATES[2] else hidden) for bit in STATES),
         _tables(node, gates, cell, hidden),
+        _peepholes(node, gates, cell),
     )
 
 
-def _gate_quant(node: Node) -> QuantParams:
+def gate_quant(node: Node) -> QuantParams:
+    """Of gates, before and after what peepholes add to them."""
+    own = _own_gate_quant(node)
+    if node.inputs[6] is None:
+        return own
+    peepholes = node.input(6).const
+    assert peepholes is not None
+    reach = float(np.abs(peepholes).max()) * node.attrs["cell_quant"].scalar
+    return QuantParams.int16(own.scalar + reach)
+
+
+def _peepholes(node: Node, gates: QuantParams, cell: QuantParams) -> Peepholes | None:
+    if node.inputs[6] is None:
+        return None
+    const = node.input(6).const
+    assert const is not None
+    real = const.reshape(3, -1).astype(np.float64)
+    to_gates = cell.scalar / gates.scalar
+    step = np.maximum(np.abs(real).max(axis=1) / MOST, 2.0**-39 / to_gates)
+    weights = np.rint(real / step[:, None]).astype(np.int16)
+    return Peepholes(weights, tuple(fixed_point.multiplier16(float(s) * to_gates) for s in step))
+
+
+def _own_gate_quant(node: Node) -> QuantParams:
     """Of gates: where Sigmoid and Tanh give their limits, no further."""
     found: QuantParams = node.attrs["gate_quant"]
     functions: tuple[CellFunction, ...] = node.attrs["functions"][:2]
@@ -244,12 +281,20 @@ class _Run:
         total = ((1 << ONE_BITS) - update) * following + update * self.hidden
         self.hidden = _clamped((total + (1 << (ONE_BITS - 1))) >> ONE_BITS)
 
+    def _peep(self, gate: Ints, which: int) -> Ints:
+        peep = self.fixed.peepholes
+        if peep is None:
+            return gate
+        return _clamped(gate + _scaled(peep.weights[which] * self.cell, peep.ratios[which]))
+
     def _lstm(self, x: Ints) -> None:
         gates = self._sum(x, self._products(self.hidden, slice(None)))
         i, o, f, g = np.split(gates, 4, axis=1)
-        i, o, g = self._apply(0, i), self._apply(0, o), self._apply(1, g)
+        i, f = self._peep(i, 0), self._peep(f, 2)
+        i, g = self._apply(0, i), self._apply(1, g)
         f = _clamped((1 << ONE_BITS) - i) if self.attrs["coupled"] else self._apply(0, f)
         m, shift = self.fixed.cell
         total = (f * self.cell << (shift - ONE_BITS)) + i * g * m
         self.cell = _clamped((total + (np.int64(1) << (shift - 1))) >> shift)
+        o = self._apply(0, self._peep(o, 1))
         self.hidden = _scaled(o * self._apply(2, self.cell), self.fixed.hidden)

@@ -85,8 +85,6 @@ class Recurrent(OpDef):
 
     def integer_problem(self, node: Node) -> str | None:
         functions: tuple[CellFunction, ...] = node.attrs["functions"]
-        if node.inputs[6] is not None:
-            return "it has peepholes"
         if node.attrs["cell"] != RecurrentCell.Rnn and not functions[0].within(0, 1):
             return f"its gates are open by {functions[0].fn.name}, which is not between 0 and 1"
         bounded = all(f.within(-1, 1) for f in functions[1:])
@@ -140,6 +138,8 @@ class Recurrent(OpDef):
         if x.dtype != np.float32:
             fixed = fixed_of(node)
             params |= fixed.fields(blob)
+            if fixed.peepholes is not None:
+                flags |= RecurrentFlag.Peepholes
             return Lowered(kind, params | {"flags": flags}, operands)
         bias, peepholes = (None if v is None else v.const for v in node.inputs[5:7])
         numbers = np.zeros(7)

@@ -9,6 +9,9 @@
 enum {
     EK_CELL_GIVES = EK_RECURRENT_OUTPUT_HIDDEN | EK_RECURRENT_OUTPUT_LAST_HIDDEN | EK_RECURRENT_OUTPUT_LAST_CELL,
     EK_CELL_NUMBERS = 17,
+    EK_CELL_CURVES = EK_CELL_NUMBERS * 4 + 3 * LUT_S16_POINTS * 2,
+    EK_CELL_PEEP = EK_CELL_CURVES + 2, /* an offset from `table`, like the next: a multiple of 4 */
+    EK_CELL_PEEP_WEIGHTS = EK_CELL_PEEP + 6 * 4,
     EK_CELL_ONE_BITS = 15, /* 1.0 is 2^15, of which 2^15 - 1 is the nearest there is */
 };
 
@@ -17,6 +20,7 @@ typedef struct ek_cell {
     const int32_t *hidden, *cell, *start_hidden, *start_cell; /* a multiplier and a shift each */
     const int32_t *outputs; /* of all hidden states, of the last, of the last cell state */
     const int16_t *tables;
+    const int32_t *peep; /* a multiplier and a shift of i, o and f, and behind them the weights */
 } ek_cell;
 
 static ek_cell ek_cell_of(const ek_node *node, const ek_fmt_recurrent *p)
@@ -28,21 +32,29 @@ static ek_cell ek_cell_of(const ek_node *node, const ek_fmt_recurrent *p)
                       .start_hidden = numbers + 7,
                       .start_cell = numbers + 9,
                       .outputs = numbers + 11,
-                      .tables = (const int16_t *)(numbers + EK_CELL_NUMBERS) };
+                      .tables = (const int16_t *)(numbers + EK_CELL_NUMBERS),
+                      .peep = numbers + EK_CELL_PEEP / 4 };
+}
+
+static bool ek_cell_ratios(const int32_t *by, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!ek_is_ratio16(by[2 * i], by[2 * i + 1])) return false;
+    return true;
 }
 
 static bool ek_cell_check(const ek_node *node, const ek_fmt_recurrent *p)
 {
-    const uint32_t most = 1 << 23, bytes = EK_CELL_NUMBERS * 4 + 3 * LUT_S16_POINTS * 2;
-    if (p->flags & EK_RECURRENT_FLAG_PEEPHOLES || !ek_check_blob(node, p->table, bytes, 4)) return false;
+    const uint32_t most = 1 << 23;
+    const bool peepholes = p->flags & EK_RECURRENT_FLAG_PEEPHOLES;
+    const uint64_t bytes = peepholes ? EK_CELL_PEEP_WEIGHTS + 6 * (uint64_t)p->hidden : EK_CELL_CURVES;
+    if (!ek_check_blob(node, p->table, bytes, 4)) return false;
     const ek_cell c = ek_cell_of(node, p);
     const int64_t a = c.gates.a_multiplier, b = c.gates.b_multiplier;
     const bool gates = (a < 0 ? -a : a) + (b < 0 ? -b : b) <= most && c.gates.shift >= 1 && c.gates.shift <= 40;
     const bool cell = c.cell[0] >= 0 && (uint32_t)c.cell[0] <= most && c.cell[1] >= EK_CELL_ONE_BITS && c.cell[1] <= 38;
-    for (uint32_t i = 0; i < 3; i++)
-        if (!ek_is_ratio16(c.outputs[2 * i], c.outputs[2 * i + 1])) return false;
-    return gates && cell && ek_is_ratio16(c.hidden[0], c.hidden[1]) &&
-           ek_is_ratio16(c.start_hidden[0], c.start_hidden[1]) && ek_is_ratio16(c.start_cell[0], c.start_cell[1]);
+    if (!gates || !cell || !ek_cell_ratios(c.hidden, 1) || !ek_cell_ratios(c.start_hidden, 5)) return false;
+    return !peepholes || ek_cell_ratios(c.peep, 3);
 }
 
 static inline int16_t ek_cell_clamp(int64_t v)
@@ -86,10 +98,15 @@ static void ek_cell_sum(const ek_cell *cell, const ek_kernels *kernels, int16_t 
     kernels->add_s16(gates, in, gates, 1, count, &cell->gates);
 }
 
-/* `check` refuses peepholes. */
+/* Products are at most 2^30, times a multiplier below 2^53. */
 static void ek_cell_peep(const ek_cell *cell, int16_t *gate, const int16_t *state, size_t which, size_t count)
 {
-    (void)cell, (void)gate, (void)state, (void)which, (void)count;
+    const int32_t *by = cell->peep + 2 * which;
+    const int16_t *weights = (const int16_t *)(cell->peep + 6) + which * count;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t share = ek_scale16(weights[i] * state[i], by[0], (uint32_t)by[1]);
+        gate[i] = (int16_t)ek_clamp(gate[i] + share, -INT16_MAX, INT16_MAX);
+    }
 }
 
 static void ek_cell_apply(const ek_cell *cell, uint32_t which, int16_t *v, size_t count)
@@ -102,12 +119,14 @@ static void ek_cell_apply(const ek_cell *cell, uint32_t which, int16_t *v, size_
 static void ek_cell_multiply(int16_t *out, const int16_t *a, const int16_t *b, size_t count)
 {
     const int32_t half = 1 << (EK_CELL_ONE_BITS - 1);
-    for (size_t i = 0; i < count; i++) out[i] = ek_cell_clamp((a[i] * b[i] + half) >> EK_CELL_ONE_BITS);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int16_t)ek_clamp((a[i] * b[i] + half) >> EK_CELL_ONE_BITS, -INT16_MAX, INT16_MAX);
 }
 
 static void ek_cell_complement(int16_t *out, const int16_t *in, size_t count)
 {
-    for (size_t i = 0; i < count; i++) out[i] = ek_cell_clamp((1 << EK_CELL_ONE_BITS) - in[i]);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int16_t)ek_clamp((1 << EK_CELL_ONE_BITS) - in[i], -INT16_MAX, INT16_MAX);
 }
 
 static void ek_cell_blend(int16_t *hidden, const int16_t *update, const int16_t *next, size_t count)

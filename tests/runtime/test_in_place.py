@@ -55,7 +55,7 @@ def definition_of(kind):
     return definition(GRAPH.get(longest, longest))
 
 
-@pytest.mark.parametrize("form", CASES)
+@pytest.mark.parametrize("form", [c for c in CASES if c != "region"])  # a border is none alone
 def test_the_planner_and_the_verifier_agree_who_works_in_place(corpus, form):
     model, tried = same_size.model(corpus, form), 0
     for op in model.ops:

@@ -139,7 +139,10 @@ def test_what_lies_beside_the_file_is_imported_early_or_late(written, monkeypatc
     monkeypatch.chdir(path.parent)
     monkeypatch.setattr(sys, "path", before := list(sys.path))
     monkeypatch.delitem(sys.modules, "beside_mine", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     assert value(open_metric(path.name), {}, {}) == 0.5
+    assert sorted(path.parent.iterdir()) == [path.with_name("beside_mine.py"), path]
+    assert not sys.dont_write_bytecode
     assert str(path.parent) not in before and "of the user" in before
 
 

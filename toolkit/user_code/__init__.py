@@ -38,15 +38,20 @@ def module_of(path: Path, what: str) -> ModuleType:
 
 @contextmanager
 def importing_beside(file: Path | None) -> Iterator[None]:
-    """What the user's file imports, at its top or in its function, is also looked for beside it."""
+    """What the user's file imports, at its top or in its function, is also looked for beside it.
+
+    No byte code is left there: the folder is the user's.
+    """
     if file is None:
         yield
         return
     folder = str(file.parent.resolve())
     sys.path.insert(0, folder)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = before
         if folder in sys.path:
             sys.path.remove(folder)
 

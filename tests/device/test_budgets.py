@@ -14,7 +14,10 @@ from edgekit.toolkit.errors import UserError
 
 from .conftest import MLPERF, MODELS, _collection_samples
 
-OF_DIGITS = ("cortex_m4", "cortex_m0plus", "riscv32_imc")
+OF_DIGITS = (
+    *("cortex_m0plus", "cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55", "riscv32_imc"),
+    *("aarch64_linux", "armv7_linux", "riscv64_linux", "hexagon_hvx"),
+)
 
 
 def fitted(onnx, samples, out, names, **limits):
@@ -27,10 +30,12 @@ def on_the_device(path, name, folder):
     build(path, name, folder / "fw", force=True)
     size = json.loads((folder / "fw" / "size.json").read_text())
     cost = bench(path, name)
-    reserved = size["arena"] + size["persistent"] + 12 * 4  # EK_SESSION_OVERHEAD
-    assert cost.session_bytes <= reserved
+    reserved = cost.session_bytes  # asked of the runtime there
+    if name.startswith(("cortex_m", "riscv32")):
+        reserved = size["arena"] + size["persistent"] + 12 * 4  # EK_SESSION_OVERHEAD
+        assert cost.session_bytes <= reserved
     flash = sum(size[k] for k in ("model", "text", "rodata", "data", "library"))
-    return flash, reserved + cost.stack_bytes
+    return flash, reserved + (cost.stack_bytes or 0)
 
 
 def samples_of(name, digits):
@@ -54,17 +59,18 @@ def test_met_is_what_the_build_and_the_emulator_say(ready, digits, tmp_path, mod
     out = tmp_path / "m.edge"
     (need,) = fitted(onnx, samples, out, [name]).targets
     flash, ram = on_the_device(out, name, tmp_path)
-    assert (need.model_bytes + need.code_bytes, need.session_bytes + need.stack_bytes) == (
-        flash,
-        ram,
-    )
+    seen = {out.read_bytes(): (flash, ram)}  # limits that are met leave the file as it was
+    stack = need.stack_bytes or 0
+    assert (need.model_bytes + need.code_bytes, need.session_bytes + stack) == (flash, ram)
     for limits in (
         {"flash": flash, "ram": ram},
         {"flash": flash, "ram": ram - 1},
         {"flash": flash - 1},
     ):
         done = fitted(onnx, samples, out, [name], **limits)
-        taken = dict(zip(("flash", "ram"), on_the_device(out, name, tmp_path), strict=True))
+        if (file := out.read_bytes()) not in seen:
+            seen[file] = on_the_device(out, name, tmp_path)
+        taken = dict(zip(("flash", "ram"), seen[file], strict=True))
         assert done.mixed.met == all(taken[k] <= most for k, most in limits.items())
         assert done.targets[0].within == done.mixed.met
         if limits == {"flash": flash, "ram": ram}:

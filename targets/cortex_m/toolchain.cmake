@@ -14,7 +14,7 @@ foreach(core m4 m7 m33) # soft floats: the same without an FPU
   string(REGEX REPLACE " .*" " -mfloat-abi=soft" cpu_cortex_${core}_soft ${cpu_cortex_${core}})
 endforeach()
 if(NOT DEFINED cpu_${EDGEKIT_TARGET})
-  message(FATAL_ERROR "EDGEKIT_TARGET is '${EDGEKIT_TARGET}', which targets/cortex_m does not have")
+  message(FATAL_ERROR "EDGEKIT_TARGET is '${EDGEKIT_TARGET}': give -DEDGEKIT_TARGET=cortex_m4 or another of toolchain.cmake")
 endif()
 set(CMAKE_C_FLAGS_INIT "${cpu_${EDGEKIT_TARGET}} -mthumb -ffreestanding -fbuiltin -ffunction-sections -fdata-sections")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-nostartfiles --specs=nano.specs --specs=nosys.specs -Wl,--gc-sections")

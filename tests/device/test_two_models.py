@@ -67,9 +67,9 @@ def files(model_file, tmp_path):
     return [tmp_path / f"{called}.edge" for called in MODELS.values()]
 
 
-def make(folder, target):
+def make(folder):
     own = folder / "toolchain.cmake"
-    chain = [f"-DCMAKE_TOOLCHAIN_FILE={own}", f"-DEDGEKIT_TARGET={target}"] if own.exists() else []
+    chain = [f"-DCMAKE_TOOLCHAIN_FILE={own}"] if own.exists() else []
     run(["cmake", "-S", folder, "-B", folder / "b", *chain], "configuring")
     run(["cmake", "--build", folder / "b"], "building")
     return folder / "b" / "app"
@@ -100,7 +100,7 @@ def test_two_models_on_one_arena_give_the_hosts_bytes(files, ready, model_file, 
     arena = int(re.search(r"MODELS_ARENA_BYTES (\d+)", text)[1])
     assert built.size["arena"] == arena
     assert built.size["model"] == sum(len((folder / f.name).read_bytes()) for f in files)
-    said = execute(target, make(folder, name))
+    said = execute(target, make(folder))
     assert said == "wide: self-test passed\ndigits: self-test passed\n"
 
     raw, wanted = [], []
@@ -115,7 +115,7 @@ def test_two_models_on_one_arena_give_the_hosts_bytes(files, ready, model_file, 
         (folder / "main.c").write_text(
             main_c.replace('#include "io.h"', f'#include "{RUNNER}/io.h"')
         )
-    program = make(folder, name)
+    program = make(folder)
     (folder / "b/in.bin").write_bytes(b"".join(raw * 2))
     execute(target, program, "in.bin", "out.bin")
     assert (folder / "b/out.bin").read_bytes() == b"".join(wanted * 2)
@@ -187,4 +187,4 @@ def test_names_of_files_become_names_of_c(ready, model_file, tmp_path, file, pre
     path.write_bytes(model_file("digits")[0].read_bytes())
     files = set(build(path, "cortex_m4", tmp_path / "fw").files)
     assert {f"{prefix}_model.c", f"{prefix}_model.h", f"lib{prefix}.a", f"{prefix}.edge"} <= files
-    make(tmp_path / "fw", "cortex_m4")
+    make(tmp_path / "fw")

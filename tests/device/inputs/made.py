@@ -50,7 +50,7 @@ def on_device(target, folder, data, main, given):
     runner = targets.FOLDER / "runner"
     files = ["io.h"] if target.bare_metal else [runner / "io.h", runner / "io_linux.c"]
     (fw / "main.c").write_text("".join(f'#include "{f}"\n' for f in files) + main)
-    toolchain = ["-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake", f"-DEDGEKIT_TARGET={target.name}"]
+    toolchain = ["-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake"]
     for command in (["cmake", "-B", "b", *toolchain], ["cmake", "--build", "b"]):
         done = subprocess.run(command, cwd=fw, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

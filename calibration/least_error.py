@@ -77,17 +77,19 @@ class ErrorModel:
         k = self._bin(at)
         density = self.counts[k] / self.width
         left, right = at - self.edges[k], self.edges[k + 1] - at
+        cubes = left * left * left, right * right * right
         m0, m1, m2 = self.moments[:, k]
-        below = m2 - 2 * to * m1 + to * to * m0 + density * left**3 / 3
+        below = m2 - 2 * to * m1 + to * to * m0 + density * cubes[0] / 3
         m0, m1, m2 = self.moments[:, -1:] - self.moments[:, k + 1]
-        above = m2 - 2 * to * m1 + to * to * m0 + density * right**3 / 3
+        above = m2 - 2 * to * m1 + to * to * m0 + density * cubes[1] / 3
         return below, above
 
 
 def _rounding_primitive(u: _F64) -> _F64:
     """The integral of (v - round(v))^2 over v from 0 to u."""
     whole = np.rint(u)
-    result: _F64 = whole / 12 + (u - whole) ** 3 / 3
+    apart = u - whole
+    result: _F64 = whole / 12 + apart * apart * apart / 3
     return result
 
 

@@ -3,6 +3,13 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Each element is computed alone: the same whatever the width of vectors. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
 /* What rounds a number of less than 2^51 to a whole one, half to even, by being added and taken away again. */
 static const double ROUNDING = 6755399441055744.0;
 
@@ -13,7 +20,7 @@ static int32_t whole(double v)
     return (int32_t)(v + ROUNDING - ROUNDING);
 }
 
-static void wholes(const float *x, double step, size_t count, int32_t *out)
+WIDE static void wholes(const float *x, double step, size_t count, int32_t *out)
 {
     if (step == 1.0) {
         for (size_t i = 0; i < count; i++) out[i] = whole((double)x[i]);
@@ -22,25 +29,39 @@ static void wholes(const float *x, double step, size_t count, int32_t *out)
     }
 }
 
-/* The columns of one place, those of each group `pitch` after those of the one before. `known` is the input in steps,
-   or NULL: then it is made of x. */
+/* Groups at a time: what they are written to stays in the cache. */
+enum { GROUPS = 16 };
+
+/* One number of each group, `pitch` apart: 0 where x is NULL. */
+static void channels_of(const float *x, const int32_t *known, double step, int32_t groups, int32_t *out, size_t pitch)
+{
+    int32_t made[GROUPS] = { 0 };
+    if (x != NULL && known == NULL) wholes(x, step, (size_t)groups, made);
+    const int32_t *from = x != NULL && known != NULL ? known : made;
+    for (int32_t g = 0; g < groups; g++) out[g * pitch] = from[g];
+}
+
+/* The columns of one place and some groups, those of each `pitch` after those of the one before. `known` is the input
+   in steps, or NULL: then it is made of x. Both begin with the first of the groups. */
 static void columns_of(const ek_windows *w, const float *x, const int32_t *known, double step, int32_t y, int32_t at,
-                       int32_t *out, size_t pitch)
+                       int32_t groups, int32_t *out, size_t pitch)
 {
     size_t depth = (size_t)(w->channels / w->groups);
     for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {
         for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {
             int inside = row >= 0 && row < w->height && column >= 0 && column < w->width;
             size_t from = inside ? ((size_t)row * w->width + column) * w->channels : 0;
-            for (int32_t g = 0; g < w->groups; g++, from += depth) {
-                if (!inside)
-                    memset(out + g * pitch, 0, depth * sizeof *out);
-                else if (known == NULL)
-                    wholes(x + from, step, depth, out + g * pitch);
-                else if (depth == 1)
-                    out[g * pitch] = known[from];
-                else
-                    memcpy(out + g * pitch, known + from, depth * sizeof *out);
+            if (depth == 1) {
+                channels_of(inside ? x + from : NULL, known == NULL ? NULL : known + from, step, groups, out, pitch);
+            } else {
+                for (int32_t g = 0; g < groups; g++, from += depth) {
+                    if (!inside)
+                        memset(out + g * pitch, 0, depth * sizeof *out);
+                    else if (known == NULL)
+                        wholes(x + from, step, depth, out + g * pitch);
+                    else
+                        memcpy(out + g * pitch, known + from, depth * sizeof *out);
+                }
             }
             out += depth;
         }
@@ -53,16 +74,21 @@ void ek_columns_f32(const ek_windows *w, const float *x, double step, const int3
     size_t image_size = (size_t)w->height * w->width * w->channels;
     size_t k = (size_t)w->kernel_h * w->kernel_w * (w->channels / w->groups);
     if (known != NULL) wholes(x, step, image_size * images, known);
-    for (int32_t i = 0; i < count; i++) {
-        int32_t line = places[i] / w->output_w;
-        size_t image = line / w->output_h * image_size;
-        int32_t y = line % w->output_h * w->stride_h - w->top;
-        int32_t at = places[i] % w->output_w * w->stride_w - w->left;
-        columns_of(w, x + image, known == NULL ? NULL : known + image, step, y, at, out + i * k, count * k);
+    for (int32_t g = 0; g < w->groups; g += GROUPS) {
+        int32_t groups = w->groups - g < GROUPS ? w->groups - g : GROUPS;
+        size_t first = (size_t)g * (w->channels / w->groups);
+        for (int32_t i = 0; i < count; i++) {
+            int32_t line = places[i] / w->output_w;
+            size_t from = line / w->output_h * image_size + first;
+            int32_t y = line % w->output_h * w->stride_h - w->top;
+            int32_t at = places[i] % w->output_w * w->stride_w - w->left;
+            columns_of(w, x + from, known == NULL ? NULL : known + from, step, y, at, groups,
+                       out + g * count * k + i * k, count * k);
+        }
     }
 }
 
-void ek_sums_s32(const int32_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out)
+WIDE void ek_sums_s32(const int32_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out)
 {
     memset(out, 0, (size_t)groups * k * sizeof *out);
     for (int32_t g = 0; g < groups; g++, out += k)
@@ -208,16 +234,24 @@ typedef struct {
     int64_t most;
 } small_rows;
 
-static void take_rows(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t pitch, small_rows *out)
+WIDE static void take_rows(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t pitch,
+                           small_rows *out)
 {
     out->most = 0;
     memset(out->at, 0, (size_t)(k + SIDE) * pitch * sizeof *out->at);
-    for (int32_t r = 0; r < rows; r++) {
-        for (int32_t i = 0; i < k; i++) {
-            int64_t v = (int64_t)x[(size_t)r * k + i] - middle[i], size = v < 0 ? -v : v;
-            out->most = size > out->most ? size : out->most;
-            out->at[(size_t)i * pitch + r] = (int16_t)v;
+    for (int32_t i = 0; i < k; i++) {
+        const uint32_t centre = (uint32_t)middle[i];
+        int16_t *to = out->at + (size_t)i * pitch;
+        int32_t least = INT32_MAX, largest = INT32_MIN;
+        for (int32_t r = 0; r < rows; r++) {
+            const int32_t v = x[(size_t)r * k + i];
+            least = v < least ? v : least;
+            largest = v > largest ? v : largest;
+            to[r] = (int16_t)((uint32_t)v - centre);
         }
+        const int64_t below = (int64_t)middle[i] - least, above = (int64_t)largest - middle[i];
+        const int64_t size = below > above ? below : above;
+        out->most = size > out->most ? size : out->most;
     }
 }
 

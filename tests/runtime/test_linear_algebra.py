@@ -36,7 +36,7 @@ def test_outer_products_are_exact_and_those_with_themselves(most):
     assert np.array_equal(linear_algebra.inner_products(a, a, (middle, middle)), x.T @ x)
 
 
-@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("groups", [1, 3, 6])
 def test_columns_are_rounded_windows_of_each_image(groups):
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2, 9, 8, 6)).astype(np.float32)
@@ -49,6 +49,17 @@ def test_columns_are_rounded_windows_of_each_image(groups):
         found = linear_algebra.columns(w, x, 0.01, some)
         assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, some])
         assert np.array_equal(linear_algebra.sums(found), found.sum(axis=1, dtype=np.int64))
+
+
+def test_columns_of_many_channels_that_are_each_a_group():
+    rng, depth = np.random.default_rng(4), 37
+    x = rng.normal(size=(1, 5, 4, depth)).astype(np.float32)
+    w = Windows((5, 4, depth), depth, (3, 3), (1, 1), (1, 1), (1, 1), (5, 4))
+    padded = np.pad(np.rint(x.astype(np.float64) / 0.5), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    wanted = sliding_window_view(padded[0], (3, 3), axis=(0, 1)).reshape(20, depth, 9)
+    for places in (np.array([0, 7, 19]), np.arange(20)):
+        found = linear_algebra.columns(w, x, 0.5, places)
+        assert np.array_equal(found, wanted.swapaxes(0, 1)[:, places])
 
 
 def test_columns_that_no_integer_holds_are_the_largest():

@@ -13,12 +13,18 @@ from ._opdef import Builder, OnnxNode, Unsupported
 
 def float_input(node: OnnxNode) -> Value:
     """The first input, which must be float32 and not empty."""
+    x = as_float32(node)
+    if x.type.size == 0:
+        raise Unsupported(f"its input is empty, of shape {list(x.shape)}")
+    return x
+
+
+def as_float32(node: OnnxNode) -> Value:
+    """The first input, which must be float32."""
     x = node.inputs[0]
     assert x is not None
     if x.dtype != np.float32:
         raise Unsupported(f"its input is {x.dtype}; it takes float32", "cast it to float32 first")
-    if x.type.size == 0:
-        raise Unsupported(f"its input is empty, of shape {list(x.shape)}")
     return x
 
 

@@ -112,6 +112,14 @@ def test_diagonals_are_taken(run_onnx, equation, b):
     run_onnx("Einsum", feed, equation=equation).agree()
 
 
+@pytest.mark.parametrize(("op", "constant"), [("MatMul", 0), ("MatMul", 1), ("Gemm", 1)])
+def test_products_of_whole_numbers_are_refused(run_onnx, op, constant):
+    x, w = np.ones((2, 3), np.int64), np.ones((3, 4), np.int64)
+    feed, constants = ({"x": x}, {"w": w}) if constant else ({"x": x, "w": w}, {})
+    with pytest.raises(UnsupportedError, match="its input is int32; it takes float32"):
+        run_onnx(op, feed, constants, order=["x", "w"], opset=13)
+
+
 def test_a_diagonal_of_two_sizes_is_refused(run_onnx):
     with pytest.raises(UnsupportedError, match="axis i has 3 and 4 elements"):
         run_onnx("Einsum", {"a": np.zeros((3, 4), np.float32)}, equation="ii->i")

@@ -23,6 +23,15 @@ def test_onnxruntime_agrees(run_onnx, op, last, keepdims, axis):
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_places_of_whole_numbers(run_onnx, op, last):
+    """Also of those that float32 cannot tell apart."""
+    x = np.random.default_rng(5).integers(-3, 4, (4, 9)).astype(np.int32)
+    x[0, :3] = [1 << 24, (1 << 24) + 1, 1 << 24]
+    run_onnx(op, {"x": x}, axis=1, select_last_index=last).agree(0)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize(
     ("shape", "axis"), [((3, 10), 1), ((2, 200, 3), 1), ((5,), 0), ((1, 1), 1)]

@@ -25,6 +25,21 @@ def test_extrema_of_small_integers(run_onnx, op):
     run_onnx(op, {"x": x}, {"axes": np.array([1])}).agree(0)
 
 
+@pytest.mark.parametrize(
+    "op", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare"]
+)
+def test_integers_are_exact(run_onnx, op):
+    top, large = (2, 1) if op == "ReduceProd" else (9, 1 << 10)
+    x = np.random.default_rng(3).integers(-top, top, (2, 5, 7)).astype(np.int32)
+    x = x.astype(np.int64) if op in ("ReduceSum", "ReduceMax") else x
+    x[0, 0] *= large
+    x[1, 3, :2] = (1 << 24) + 1, -(1 << 24)  # a float32 would lose the 1
+    if op in ("ReduceProd", "ReduceSumSquare"):
+        x[1, 3, :2] = 1
+    for axes, keepdims in (([1], 1), ([0, 2], 0), ([-1], 0)):
+        run_onnx(op, {"x": x}, {"axes": np.array(axes)}, keepdims=keepdims).agree(0)
+
+
 @pytest.mark.parametrize("op", sorted(BACKEND_OPS))
 @pytest.mark.parametrize("axes", [[0], [1], [-1], [2, 3], [1, 2], [0, 2], [1, 3], [0, 1, 2, 3]])
 @pytest.mark.parametrize("keepdims", [0, 1])

@@ -29,6 +29,23 @@ def test_softmax_movement_and_single_functions_are_no_tail(g):
     assert detection_head(graph) == frozenset()
 
 
+def test_the_shares_of_an_expectation_belong_to_the_tail(g):
+    """Place by place on int8 they round to 0 where a map is flat."""
+    a = g.emit("Reshape", g.conv(g.input("x", 1, 4, 4, 2), 2), shape=(1, 32))
+    shares = g.emit("Softmax", a, axis=1, name="shares")
+    moved = g.emit("Reshape", shares, shape=(4, 8), name="moved")
+    at = g.emit("Mul", moved, g.const(np.arange(32).reshape(4, 8)), name="at")
+    graph = g.output(g.emit("ReduceSum", at, axes=(0, 1), keepdims=False, name="sum"))
+    assert detection_head(graph) == {"shares", "moved", "at", "sum"}
+
+
+def test_a_product_of_shares_and_constants_belongs_to_the_tail(g):
+    a = g.emit("Reshape", g.conv(g.input("x", 1, 4, 4, 2), 2), shape=(1, 4, 4, 2))
+    shares = g.emit("Softmax", a, axis=3, name="shares")
+    expected = g.conv(shares, 1)
+    assert detection_head(g.output(expected)) == {"shares", expected.name}
+
+
 def test_a_tail_runs_on_int16_where_that_gains(g):
     """Sizes are exponentials of raw values, far smaller than the positions beside them."""
     raw = g.conv(g.input("x", 1, 4, 4, 2), 4)

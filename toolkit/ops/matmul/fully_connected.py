@@ -12,6 +12,7 @@ from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import INTEGERS, WEIGHT_TYPES, integer_precisions
 from .._opdef import Blob, Builder, Lowered, OnnxNode
+from .._views import as_float32
 from .._weighted import (
     Ints,
     Params,
@@ -41,9 +42,9 @@ class FullyConnected(WeightedOp):
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         if node.op in LINEAR_MODELS:
             return LINEAR_MODELS[node.op](b, node)
-        x, w, *rest = node.inputs
+        x, (_, w, *rest) = as_float32(node), node.inputs
         c = rest[0] if rest else None
-        assert x is not None and w is not None
+        assert w is not None
         name = node.outputs[0]
         alpha, beta = (float(node.attrs.get(k, 1.0)) for k in ("alpha", "beta"))
         if node.attrs.get("transA", 0):

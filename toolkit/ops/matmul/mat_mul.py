@@ -11,6 +11,7 @@ from ...format.schema import OpKind
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
 from .._opdef import Activation, Blob, Builder, Lowered, OnnxNode, OpDef
+from .._views import as_float32
 from ._einsum import einsum
 from ._matmul import matmul
 
@@ -37,8 +38,8 @@ class MatMul(OpDef):
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         if node.op == "Einsum":
             return [einsum(b, node)]
-        x, w = node.inputs
-        assert x is not None and w is not None
+        x, w = as_float32(node), node.inputs[1]
+        assert w is not None
         return [matmul(b, x, w, node.outputs[0])]
 
     def infer(self, node: Node) -> list[TensorType]:

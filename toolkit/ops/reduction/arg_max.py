@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ...format.schema import OpKind
+from ...format.schema import OpKind, ReduceFn
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import INTEGERS, integer_precisions
+from .._formula import Term
 from .._opdef import ALONG_AXIS, Blob, Builder, Lowered, OnnxNode, OpDef, computes_in
 from .._views import axis_view, float_input, view_params
 from ..move.movement import axis_of
+from ._int32 import is_int32, reduced
 
 
 class ArgMax(OpDef):
     """ONNX ArgMax-1..13, ArgMin-1..13. attrs: axis, from the front; keepdims; select_last_index.
 
     float32 of any shape to int32 indices (int64 in ONNX). Of equal elements the first counts, or
-    the last with select_last_index.
+    the last with select_last_index. Of int32 and int64 the places are found where the extremum is.
     """
 
     exactness = "exact"
@@ -29,6 +33,8 @@ class ArgMax(OpDef):
         self.onnx = (name,)
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
+        if is_int32(node):
+            return self._of_integers(b, node)
         x = float_input(node)
         rank = len(x.shape)
         y = b.emit(
@@ -39,6 +45,15 @@ class ArgMax(OpDef):
             select_last_index=bool(node.attrs.get("select_last_index", 0)),
         )
         return [y if rank else b.reshape(y, ())]
+
+    def _of_integers(self, b: Builder, node: OnnxNode) -> list[Value]:
+        """What is equal to the largest or smallest, as 0 and 1, has its largest where that is."""
+        x = node.input(0)
+        fn = ReduceFn.Max if self.name == "ArgMax" else ReduceFn.Min
+        axis = axis_of(int(node.attrs.get("axis", 0)), len(x.shape))
+        found = Term(b, x).equals(reduced(Term(b, x), (axis,), fn))
+        real = replace(node, inputs=[found.to(np.float32).value])
+        return ARG_MAX.from_onnx(b, real)
 
     def infer(self, node: Node) -> list[TensorType]:
         x, axis = node.input(0), node.attrs["axis"]

@@ -10,10 +10,12 @@ import numpy as np
 from ...format.schema import OpKind, ReduceFn
 from ...ir import Array, Node, TensorType, Value
 from ...numerics import ACTIVATIONS, INTEGERS, integer_precisions
+from .._formula import Term
 from .._opdef import ALONG_AXES, Activation, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupported
 from .._views import axis_view, float_input, from_nhwc, small_input, to_nhwc, view_params
 from ..convert.cast import cast_to
 from ..move.movement import axis_of
+from ._int32 import JOINED, is_int32, reduced
 from ._sums import Table, mean_table, requantized_sum, sum_problem, sum_table
 from .pool import global_pool
 
@@ -30,7 +32,8 @@ _FLOAT_ONLY = {
 
 class Reduce(OpDef):
     """ONNX operator of the same name, in every version. float32 of any shape; maxima and minima
-    also of bools and of integers of 8 and 16 bits.
+    also of bools and of integers of 8 and 16 bits. Sums, products and extrema of int32 and int64
+    are trees of operators on two tensors, modulo 2^32.
 
     attrs: axes (neighbours in order, from the front), keepdims; of a mean whose count varies with
     sizes also `most`, the largest count: its integer form divides by the count. ReduceSum also
@@ -60,6 +63,11 @@ class Reduce(OpDef):
             real = cast_to(b, node.input(0), 1)
             (y,) = self.from_onnx(b, replace(node, inputs=[real, *node.inputs[1:]]))
             return [cast_to(b, y, element)]
+        if self.fn in JOINED and node.op == self.name and is_int32(node):
+            x = node.input(0)
+            axes = _axes(node, len(x.shape))
+            shape = _result_shape(x, axes, bool(node.attrs.get("keepdims", 1)))
+            return [reduced(Term(b, x), axes, self.fn).reshape(*shape).value]
         x = float_input(node)
         if node.op == "Normalizer":
             return [_normalized(b, node, x)]

@@ -6,6 +6,8 @@ coordinates), so int8 loses much there, and int16 or float32 cost little.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ...format.schema import BinaryFn, UnaryFn
@@ -30,9 +32,13 @@ _DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Po
 def detection_head(graph: Graph) -> frozenset[str]:
     """Outputs of the nodes after the last weights, where those compute on several tensors.
 
-    Empty when the tail only moves, normalises or applies one function: int8 serves that well.
+    Empty when the tail only moves, normalises or applies one function: int8 serves that well. The
+    shares of a softmax that are decoded belong to it, and a product with constants that is: an
+    expectation over many places needs shares that are small.
     """
-    decoded = _follow_decoding(_tail(graph))
+    shares = _shares_of(graph.nodes)
+    tail = _tail(graph, shares)
+    decoded = _with_shares(tail, _follow_decoding(tail, shares), shares)
     return frozenset(v.name for n in decoded for v in n.outputs if v.dtype == np.float32)
 
 
@@ -90,12 +96,13 @@ def _step(seen: tuple[float, float] | None, precision: Precision) -> float:
     return activation_params(seen[0] * room, seen[1] * room, precision.activations).scalar
 
 
-def _tail(graph: Graph) -> list[Node]:
-    """The nodes that no weights are behind, in order of execution."""
+def _tail(graph: Graph, shares: Collection[Value] = ()) -> list[Node]:
+    """The nodes that no weights are behind, in order of execution; those that weigh `shares` are no
+    weights."""
     after: list[Node] = []
     feeds_weights: set[Value] = set()
     for node in reversed(graph.nodes):
-        weighed = definition(node.op).heavy
+        weighed = definition(node.op).heavy and node.input(0) not in shares
         if weighed or any(v in feeds_weights for v in node.outputs):
             feeds_weights |= {v for v in node.inputs if v is not None}
         else:
@@ -103,7 +110,27 @@ def _tail(graph: Graph) -> list[Node]:
     return after[::-1]
 
 
-def _follow_decoding(tail: list[Node]) -> list[Node]:
+def _shares_of(nodes: list[Node]) -> set[Value]:
+    """What a softmax makes, and what moves that."""
+    found: set[Value] = set()
+    for node in nodes:
+        moved = definition(node.op).shared and found.issuperset(node.dynamic_inputs)
+        if makes_shares(node) or moved:
+            found.update(node.outputs)
+    return found
+
+
+def _with_shares(tail: list[Node], decoded: list[Node], shares: set[Value]) -> list[Node]:
+    """These nodes, and what makes the shares that they read, with what moves those there."""
+    found = set(decoded)
+    for node in reversed(tail):
+        read = any(v in n.inputs for n in found for v in node.outputs)
+        if read and shares.issuperset(node.outputs):
+            found.add(node)
+    return [n for n in tail if n in found]
+
+
+def _follow_decoding(tail: list[Node], shares: set[Value]) -> list[Node]:
     """The nodes of the tail that decode, and all that follow them."""
     touched: set[Value] = set()
     found: list[Node] = []
@@ -111,7 +138,8 @@ def _follow_decoding(tail: list[Node]) -> list[Node]:
         by_element = computes(node, *_DECODING) and not any(
             v is not None and v.const is not None and v.const.size == 1 for v in node.inputs
         )
-        if by_element or any(v in touched for v in node.inputs if v is not None):
+        expected = definition(node.op).heavy and node.input(0) in shares
+        if by_element or expected or any(v in touched for v in node.inputs if v is not None):
             found.append(node)
             touched.update(node.outputs)
     return found

@@ -31,8 +31,20 @@ class FloatSource:
         wide = fixed_ranges(calibration, "minmax")
         return FloatSource(floats, calibration, exponents, shifts, wide)
 
+    def changed(
+        self, floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
+    ) -> FloatSource:
+        """The source with channels of the graph scaled or shifted. Tensors that have the ranges
+        that they had reach as far on outliers."""
+        now = FloatSource.of(floats, calibration, exponents, shifts)
+        for name, reach in self.calibration.outlying.items():
+            if now.wide.get(name) == self.wide.get(name):
+                calibration.outlying[name] = reach
+        return now
+
     def plan(self, options: Options) -> Plan:
         """The plan by these options, with this source's means if any are wanted."""
         means = self.calibration.means() if options.means else {}
         seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
-        return Plan(self.floats, self.wide, replace(options, means=means), seen)
+        options = replace(options, means=means, outlying=self.calibration.outlying)
+        return Plan(self.floats, self.wide, options, seen)

@@ -96,8 +96,8 @@ class _Quantization:
             request.check_given()
         self.source = FloatSource.of(graph, calibration, {}, {})
         self.ranges = self.source.wide
-        self.options = Options(means=calibration.means())
-        self.plan, self.trials = self.source.plan(self.options), CandidateEvaluator(calibration)
+        self.plan = self.source.plan(Options(means=calibration.means()))
+        self.options, self.trials = self.plan.options, CandidateEvaluator(calibration)
         self.score = self.trials.score(self.plan, self.ranges)
         self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []
@@ -202,7 +202,7 @@ class _Quantization:
         if not exponents:
             return None
         alike = equalized(floats, exponents)
-        return FloatSource.of(alike, calibrate(alike, inputs, self.progress), exponents, {})
+        return self.source.changed(alike, calibrate(alike, inputs, self.progress), exponents, {})
 
     def _forms(self) -> dict[str, WeightFormat]:
         """Of the weights that will have fewer than 8 bits, by what they make."""
@@ -220,7 +220,7 @@ class _Quantization:
             return None
         lower = absorbed(floats, shifts)
         known = calibrate(lower, inputs, self.progress)
-        return FloatSource.of(lower, known, self.source.exponents, shifts)
+        return self.source.changed(lower, known, self.source.exponents, shifts)
 
     def _inputs(self) -> list[dict[str, Array]]:
         return [s.inputs for s in self.source.calibration.kept]

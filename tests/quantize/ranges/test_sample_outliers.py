@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,15 @@ def test_a_generator_cannot_be_read_again(net):
     assert kept is known and found.index == 7
     kept, _ = without_outliers(net, samples, known)
     assert kept.samples == 299
+
+
+def test_int16_follows_an_outlier(net):
+    """It has the steps; others like it come."""
+    samples = feeds()
+    samples[17]["x"] *= np.float32(6)
+    done = quantize_model(net, samples, "minmax", rounding="nearest")
+    (found,) = done.outliers
+    wide = done.plan.mixed(replace(done.options, wide=frozenset(["x"])))
+    (x,) = (v for v, dtype in wide.params(done.ranges) if v.name == "x" and dtype == np.int16)
+    reach = wide.params(done.ranges)[x, np.dtype(np.int16)].scalar * 32767
+    assert found.gain_db > 1 and reach >= np.abs(samples[17]["x"]).max()

@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import quantize_graph, quantize_model
-from edgekit.toolkit.quantize.scheme.detection_head import detection_head
+from edgekit.toolkit.quantize.scheme.detection_head import detection_head, distances
 from edgekit.toolkit.quantize.scheme.options import Options
+from edgekit.toolkit.runtime import Session
 
 
 def test_box_decoding_is_a_tail(g):
@@ -91,3 +93,25 @@ def test_tensors_of_different_sizes_in_one_output_keep_their_steps(g, size, wide
     made, decisions = quantize_graph(graph, seen, options)
     assert made.outputs[0].value.dtype == held
     assert any("different sizes" in d.why for d in decisions) == (held == np.float32)
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+def test_distances_of_inputs_from_what_is_made_of_them_are_float(g, reduced):
+    """Samples without anomalies end where the scores of anomalies begin."""
+    x = g.input("x", 1, 4, 4, 2)
+    scaled = g.emit("Mul", x, g.const([0.5, 2.0]), name="scaled")
+    made = g.conv(g.conv(scaled, 4, act_min=0.0), 2)
+    off = g.emit("Sub", made, scaled, name="off")
+    square = g.emit("Mul", off, off, name="square")
+    y = g.emit("ReduceMean", square, axes=(1, 2, 3), keepdims=False) if reduced else square
+    graph = g.output(y)
+    names = {node.output.name for node, _ in distances(graph)}
+    assert names == ({"scaled", "off", "square", y.name} if reduced else set())
+    rng = np.random.default_rng(0)
+    samples = [{"x": rng.normal(size=(1, 4, 4, 2)).astype(np.float32)} for _ in range(8)]
+    done = quantize_model(graph, samples, "minmax", rounding="nearest")
+    far = {"x": samples[0]["x"] * 9}
+    (real,), (got,) = (
+        Session(build_file(net)).run(far).values() for net in (done.floats, done.graph)
+    )
+    assert (got.max() > 0.25 * real.max()) == reduced

@@ -64,7 +64,8 @@ def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
 @dataclass
 class Calibration:
     """What the samples showed: statistics by tensor name, and every `step`-th sample. `ends` are
-    the least and the largest value of a tensor on each sample, one behind the other."""
+    the least and the largest value of a tensor on each sample, one behind the other. `outlying`
+    are ranges on samples that the statistics leave out."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
@@ -72,6 +73,7 @@ class Calibration:
     samples: int
     step: int = 1
     ends: dict[str, array[float]] = field(default_factory=dict, repr=False)
+    outlying: dict[str, Range] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
 
     def observed(self, observer: str, tensor: str) -> Range:

@@ -31,6 +31,8 @@ TENSORS = 0.1
 FEWEST_TENSORS = 3
 """Of the tensors must be driven so far, this share and so many, or an input: behind an exponential
 alone, ordinary samples reach as far."""
+FARTHEST = 8.0
+"""How many times as far as the others int16 tensors follow an outlier: three bits of their 16."""
 GAIN_DB = 1.0
 """What the other samples must gain for ranges without an outlier."""
 
@@ -94,7 +96,7 @@ def without_outliers(
     of_any_size: AnySize | None = None,
 ) -> tuple[Calibration, list[SampleOutlier]]:
     """The calibration by the other samples, where these gain by it at min-max ranges; and the
-    outliers. `of_any_size` as for calibrate."""
+    outliers. `of_any_size` as for calibrate. The extremes of all stay `outlying`."""
     found = find_outliers(calibration.reach(), [p.value.name for p in graph.inputs])
     if not found:
         return calibration, []
@@ -112,6 +114,10 @@ def without_outliers(
     if not after.surpasses(before, GAIN_DB):
         return calibration, found
     gain = after.mean_db - before.mean_db
+    known = others.extremes()
+    for name, (low, high) in calibration.extremes().items():
+        most = FARTHEST * max((abs(end) for end in known.get(name, ())), default=0.0)
+        others.outlying[name] = max(low, -most), min(high, most)
     return others, [replace(o, gain_db=gain) for o in found]
 
 

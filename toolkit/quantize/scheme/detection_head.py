@@ -6,7 +6,7 @@ coordinates), so int8 loses much there, and int16 or float32 cost little.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -24,6 +24,10 @@ COARSEST_SHARE = 4 / 256
 """The step that a probability may have at most; by itself on int8 it has a fourth of that."""
 FEWEST_STEPS = 12
 """That each tensor of an output that joins some has over its range, at least."""
+
+MOST_COMPARED, REDUCED = 1024, 8
+"""Numbers of an input that are compared with what is made of it, at most, and how many of them
+become one."""
 
 _SHARES = (UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
 _DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Pow)
@@ -69,6 +73,43 @@ def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision],
                 why = "it joins tensors of different sizes, and the least would have"
                 found[node, p] = f"{why} {min(spans) / step:.1f} steps"
     return found
+
+
+def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
+    """The nodes that measure how far an input is from what weights make of it, as detectors of
+    anomalies do, and why no integers: samples are normal, and what is not is beyond any range."""
+    weighed: set[Value] = set()
+    for node in graph.nodes:
+        if definition(node.op).heavy or not weighed.isdisjoint(node.dynamic_inputs):
+            weighed.update(node.outputs)
+    makes = graph.producers()
+    found: dict[Node, int] = {}
+    for node in _tail(graph):
+        read = node.dynamic_inputs
+        sizes = [found[makes[v]] for v in read if v in makes and makes[v] in found]
+        apart = len(read) == 2 and len(weighed.intersection(read)) == 1
+        if sizes:
+            found[node] = max(sizes)
+        elif apart and computes(node, BinaryFn.Sub) and node.output.type.size <= MOST_COMPARED:
+            found |= dict.fromkeys(_behind(makes, [v for v in read if v not in weighed]), 0)
+            found[node] = node.output.type.size
+    if not any(n.output.type.size * REDUCED <= size for n, size in found.items()):
+        return {}
+    why = "it measures a distance, which samples unlike these exceed"
+    integers = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
+    return {(node, p): why for node in found for p in integers}
+
+
+def _behind(makes: Mapping[Value, Node], values: Sequence[Value]) -> list[Node]:
+    """All nodes that make these values."""
+    found: dict[Node, None] = {}
+    left = [makes[v] for v in values if v in makes]
+    while left:
+        node = left.pop()
+        if node not in found:
+            found[node] = None
+            left += [makes[v] for v in node.dynamic_inputs if v in makes]
+    return list(found)
 
 
 def joining_shares(graph: Graph) -> list[Node]:

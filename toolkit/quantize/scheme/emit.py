@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from ...ops.convert.quantize import converted
 from ...ops.elementwise.lut import Lut, make_table
 from ..weights.layer_weights import LayerWeights
 from .given import given_range, grid_quant, is_given
+from .line_sums import dividing_params, line_axis, rounded_lines
 from .options import Decision, Range
 from .qparams import activation_params, constant_q
 from .quantizable_groups import QuantizableGroup
@@ -266,11 +267,18 @@ class Emitter:
             if computes(group.node, BinaryFn.Add):
                 low, high = self._told_apart(group, low, high)
             quant = activation_params(low, high, group.dtype)
+            if (axis := line_axis(group.node, v)) is not None:
+                quant = dividing_params(known, axis, group.dtype)
+                return self._rounded(group, v, quant, partial(rounded_lines, axis=axis, q=quant))
+        return self._rounded(group, v, quant, partial(constant_q, q=quant))
+
+    def _rounded(
+        self, group: QuantizableGroup, v: Value, quant: QuantParams, of: Callable[[Array], Array]
+    ) -> Value:
         array = v.const
+        assert array is not None
         return self.once(
-            ("constant", group.node, v),
-            quant,
-            lambda: constant(constant_q(array, quant), v.name, quant),
+            ("constant", group.node, v), quant, lambda: constant(of(array), v.name, quant)
         )
 
     def _told_apart(self, group: QuantizableGroup, low: float, high: float) -> Range:

@@ -47,6 +47,7 @@ class Options:
                    it can be
     precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights, also
                    of what is int16
+    outlying       ranges that int16 tensors with steps to spare have at least
     means          mean of each channel of tensors that weights multiply, for bias correction
     weight_group   so many weights of fewer than 8 bits of an output channel share a multiplier; 0:
                    they have none
@@ -60,6 +61,7 @@ class Options:
     search_scales: bool = False
     wide: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
+    outlying: Ranges = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from ...ops._opdef import Activation
 from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import WeightFormat
-from .detection_head import joins_of_shares, joins_of_sizes
+from .detection_head import distances, joins_of_shares, joins_of_sizes
 from .emit import ROOM_INT16, Constants, Emitter, Quants
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
@@ -45,7 +45,9 @@ class Plan:
         self.refused: dict[tuple[Node, Precision], str] = (
             {}
             if self.given
-            else joins_of_sizes(self.graph, ranges) | joins_of_shares(self.graph, ranges)
+            else joins_of_sizes(self.graph, ranges)
+            | joins_of_shares(self.graph, ranges)
+            | distances(self.graph)
         )
         self.wide = ranges
         self.whole: Constants = {}
@@ -134,8 +136,11 @@ class Plan:
             (output,) = (p.value.name for p in self.graph.outputs if p.name == follows)
             low, high = widen((low, high), known.get(output, (low, high)))
         spare = bool(follows) or self._has_steps_to_spare(v)
-        room = ROOM_INT16 if dtype == INT16 and spare else 1.0
-        return low * room, high * room
+        if dtype != INT16 or not spare:
+            return low, high
+        outlying = self.options.outlying.get(v.name, (0.0, 0.0))
+        low, high = widen((low, high), outlying)
+        return low * ROOM_INT16, high * ROOM_INT16
 
     def _has_steps_to_spare(self, v: Value) -> bool:
         """Whether the larger half of an int16 range may lie idle: not where features of very
@@ -143,7 +148,7 @@ class Plan:
         return (
             v.name not in self.fixed
             and v.name not in self.coarse
-            and all(u.chain is None for u in self.readers.get(v, []))
+            and not any(u.chain and u.integer for u in self.readers.get(v, []))
         )
 
     @property

@@ -18,6 +18,7 @@ from ..quantize import Score, macs_of
 from ..quantize.ranges.candidate_evaluation import SIGNIFICANCE
 from ..runtime import Session
 from .activation_statistics import ActivationStatistics
+from .alone import scores_alone
 from .causes import (
     MUCH,
     Cause,
@@ -208,11 +209,11 @@ class _Explainer:
         return score.mean_db - self.better.mean_db
 
     def _run_alone(self, names: list[str]) -> None:
-        for i, name in enumerate(names):
-            only = Rounding(self.all.weights & {name}, self.all.tensors & {name})
-            self.alone[name] = self._measure(only)
+        def done(count: int) -> None:
             if self.progress:
-                self.progress("one layer at a time", i + 1, len(names))
+                self.progress("one layer at a time", count, len(names))
+
+        self.alone = scores_alone(self.simulated_model, self.all, names, self.trials, done)
 
     def _try(self, names: list[str], base: Score) -> dict[str, _Found]:
         found: dict[str, _Found] = {}

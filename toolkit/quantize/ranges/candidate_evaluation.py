@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -138,6 +138,14 @@ class CandidateEvaluator:
         """The score of any graph that has the evaluated tensors by their names."""
         return Score(self.noise(graph), self.signal, self.variation)
 
+    def measure_outputs(self, outputs: Iterable[Mapping[str, Array]]) -> Score:
+        """The score of any graph by what it has at the evaluation points, sample by sample."""
+        self.count += 1
+        noise = np.zeros((len(self.points), len(self.kept)))
+        for i, got in enumerate(outputs):
+            self._add(noise, slice(i, i + 1), [i], {n: x[None] for n, x in got.items()})
+        return Score(noise, self.signal, self.variation)
+
     def noise(
         self,
         graph: Graph,
@@ -188,15 +196,25 @@ class CandidateEvaluator:
         for first in range(0, len(samples), many):
             places = slice(first, first + many)
             got = self._outputs(session, samples[places])
-            for p, point in enumerate(self.points):
-                if point.tensor in got:
-                    found = point.view(got[point.tensor], of_many=True)
-                    error = found - np.stack([self.truth[p][i] for i in samples[places]])
-                    noise[p, places] = (error * error).reshape(len(error), -1).sum(axis=1)
+            self._add(noise, places, samples[places], got)
             for k, i in enumerate(samples[places] if see is not None else ()):
                 assert see is not None
                 see(i, {name: x[k] for name, x in got.items()})
         return noise
+
+    def _add(
+        self,
+        noise: NDArray[np.float64],
+        places: slice,
+        samples: Sequence[int],
+        got: Mapping[str, Array],
+    ) -> None:
+        """Of these samples, at these `places` in what is made."""
+        for p, point in enumerate(self.points):
+            if point.tensor in got:
+                found = point.view(got[point.tensor], of_many=True)
+                error = found - np.stack([self.truth[p][i] for i in samples])
+                noise[p, places] = (error * error).reshape(len(error), -1).sum(axis=1)
 
     def _outputs(self, session: Session, samples: Sequence[int]) -> dict[str, Array]:
         """By name, what a file makes of samples, along a first axis."""

@@ -62,6 +62,16 @@ class LayerExecutor:
             self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
 
 
+    def run_on(self, graph: Graph, values: Sequence[Value]) -> Iterator[list[Array]]:
+        """For each sample the `values`, which nodes from the last one asked for on make.
+
+        `graph` has that one's nodes before it. What is held stays so.
+        """
+        known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
+        for made in _Run(graph, values, list(known)).each(self.samples, list(known.values())):
+            yield [made[v] for v in values]
+
+
 class _Run:
     """The part of a graph that makes `wanted` of its inputs and of values that are `known`."""
 

@@ -193,7 +193,7 @@ def calibrate(
     for count, sample in enumerate(samples, 1):
         other = None if of_any_size is None or _fits(graph, sample) else of_any_size
         given = sample if other is None else other.cut(sample)
-        chosen = KeptSample({k: np.array(v) for k, v in (given or {}).items()})
+        chosen = KeptSample({k: _frozen(v) for k, v in (given or {}).items()})
 
         def keep(name: str, x: Array, chosen: KeptSample = chosen) -> None:
             for reader, shape in weighed.get(name, ()):
@@ -244,6 +244,15 @@ def _watch(
         if port.name in sample:
             see(port.value.name, np.asarray(sample[port.name]))
     session.run_layers(sample, lambda _, name, x: see(name, x))
+
+
+def _frozen(x: Array) -> Array:
+    """A copy that nobody changes; of one itself."""
+    if isinstance(x, np.ndarray) and x.base is None and not x.flags.writeable:
+        return x
+    own: Array = np.array(x)
+    own.flags.writeable = False
+    return own
 
 
 def _fits(graph: Graph, sample: Sample) -> bool:

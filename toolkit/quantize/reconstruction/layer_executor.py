@@ -12,7 +12,7 @@ from ...numerics import ELEMENTS
 from ...runtime.many_runs import run_raw_many, together
 from ..ranges.calibration import Sample
 
-HELD = 1 << 27
+HELD = 3 << 24
 """Bytes that are held at most. Where more is read later on, as behind the first layers of a model
 for large images, what lies before is run again."""
 

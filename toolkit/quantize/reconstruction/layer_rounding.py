@@ -93,11 +93,8 @@ def round_weights(
             continue
         linear = now.linear[node]
         seen = observe_inputs(node, plan.graph, graph, runs, outputs=through)
-        parts = moment_sums(seen)
+        parts = moment_sums(seen, let_go=not through)
         whole = total(parts)
-        if not through:  # tens of megabytes
-            seen.x.clear()
-            seen.q.clear()
         about, carried = second_moments(whole), carried_part(linear, whole, parts)
         parts.clear()
         floor = linear.floor(x, y)
@@ -188,7 +185,8 @@ def nodes_at_rates(
         x, y = made.input(0).quant, made.output.quant
         if linear.form.bits < 8 or x is None or y is None:
             continue
-        seen = second_moments(total(moment_sums(observe_inputs(node, plan.graph, graph, runs))))
+        inputs = observe_inputs(node, plan.graph, graph, runs)
+        seen = second_moments(total(moment_sums(inputs, let_go=True)))
         problem = RateProblem(*_normal(linear, seen, 0.0))
         ratio = x.scalar / y.scalar
         yield NodeRates(node, linear, linear.floor(x, y), ratio, seen, problem)
@@ -203,7 +201,8 @@ def _held(seen: SecondMoments) -> Reals:
 
 
 def _second(seen: SecondMoments) -> Reals:
-    h: Reals = seen.qq + _held(seen)[:, None, None] * np.eye(seen.qq.shape[1])
+    h: Reals = seen.qq.copy()
+    np.einsum("gii->gi", h)[...] += _held(seen)[:, None]
     return h
 
 

@@ -29,6 +29,7 @@ FEW = 2
 """A sample with so many times less columns than inputs has its squares summed column by column."""
 PARTS = 8
 """Of the samples: what all others say is tried on each."""
+_NOTHING = np.zeros((0, 0, 0), np.int32)
 FINE = 16
 """Parts of an input step in which the float model's input is counted."""
 
@@ -100,10 +101,11 @@ def observe_inputs(
 
 @dataclass(frozen=True)
 class MomentSums:
-    """Over columns of some samples, counted from `middle` (of x, of q), in units of Seen."""
+    """Over columns of some samples, counted from `middle` (of x, of q), in units of Seen; qq and xq
+    are int32 where that holds them."""
 
-    qq: Reals
-    xq: Reals
+    qq: Array
+    xq: Array
     q: Reals
     x: Reals
     squares: float
@@ -117,8 +119,8 @@ class MomentSums:
         """Those of both."""
         return replace(
             self,
-            qq=self.qq + other.qq,
-            xq=self.xq + other.xq,
+            qq=np.add(self.qq, other.qq, dtype=np.float64),
+            xq=np.add(self.xq, other.xq, dtype=np.float64),
             q=self.q + other.q,
             x=self.x + other.x,
             squares=self.squares + other.squares,
@@ -130,8 +132,8 @@ class MomentSums:
         """Those of the other samples."""
         return replace(
             self,
-            qq=self.qq - part.qq,
-            xq=self.xq - part.xq,
+            qq=np.subtract(self.qq, part.qq, dtype=np.float64),
+            xq=np.subtract(self.xq, part.xq, dtype=np.float64),
             q=self.q - part.q,
             x=self.x - part.x,
             squares=self.squares - part.squares,
@@ -147,14 +149,26 @@ def parts(seen: LayerInputs) -> list[range]:
     return [range(first, count, step) for first in range(step)]
 
 
-def moment_sums(seen: LayerInputs) -> list[MomentSums]:
-    """Of what a node reads, in each of the parts of the samples."""
+def moment_sums(seen: LayerInputs, let_go: bool = False) -> list[MomentSums]:
+    """Of what a node reads, in each of the parts of the samples, whose columns are `let_go` one
+    part after the other."""
     sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
     count = [v.shape[1] for v in seen.q]
     x0, q0 = (
         np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
     )
-    return [_sums_of(seen, (x0, q0), sums, chosen) for chosen in parts(seen)]
+    found: list[MomentSums] = []
+    for chosen in parts(seen):
+        found.append(_sums_of(seen, (x0, q0), sums, chosen))
+        for i in chosen if let_go else ():
+            seen.x[i] = seen.q[i] = _NOTHING
+    return found
+
+
+def _small(sums: Array) -> Array:
+    """Whole numbers in half of the memory, where they fit."""
+    fits = max(float(sums.max()), -float(sums.min())) < 1 << 31
+    return sums.astype(np.int32) if fits else sums
 
 
 def _sums_by_sample(columns: Sequence[Whole]) -> list[NDArray[np.int64]]:
@@ -192,8 +206,8 @@ def _sums_of(
         for of, m in zip(sums, middle, strict=True)
     )
     return MomentSums(
-        qq=qq,
-        xq=xq,
+        qq=_small(qq),
+        xq=_small(xq),
         q=q,
         x=x,
         squares=squares,
@@ -248,8 +262,10 @@ def second_moments(s: MomentSums) -> SecondMoments:
     qq, xq = _about(s, x, q)
     certain = 1 - _uncertain(s)
     weight = np.where(np.eye(qq.shape[1], dtype=bool), 1.0, certain)
+    qq *= weight
+    xq *= weight
     x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
-    return SecondMoments(qq * weight, xq * weight, q, x, certain)
+    return SecondMoments(qq, xq, q, x, certain)
 
 
 def held_out(part: MomentSums, rest: SecondMoments) -> tuple[Reals, Reals]:
@@ -261,9 +277,15 @@ def held_out(part: MomentSums, rest: SecondMoments) -> tuple[Reals, Reals]:
 def _about(s: MomentSums, x: Reals, q: Reals) -> tuple[Reals, Reals]:
     """The means of q q' and x q' about `x` and `q`, which are counted as in the sums."""
     mean_x, mean_q = s.x / s.columns - x, s.q / s.columns - q
-    qq = s.qq / s.columns - _outer(mean_q + q, q) - _outer(q, mean_q)
-    xq = s.xq / s.columns - _outer(mean_x + x, q) - _outer(x, mean_q)
-    return qq * s.step**2, xq * s.step**2 / FINE
+    qq, xq = s.qq / s.columns, s.xq / s.columns
+    qq -= _outer(mean_q + q, q)  # each in place, for they are large
+    qq -= _outer(q, mean_q)
+    qq *= s.step**2
+    xq -= _outer(mean_x + x, q)
+    xq -= _outer(x, mean_q)
+    xq *= s.step**2
+    xq /= FINE
+    return qq, xq
 
 
 def _outer(a: Reals, b: Reals) -> Reals:
@@ -278,7 +300,7 @@ def _beside(products: Reals) -> float:
 
 def _uncertain(s: MomentSums) -> float:
     """The part of the sums off the diagonal that is chance, by their variance over samples."""
-    power = _beside(s.qq)
+    power = _beside(np.asarray(s.qq, np.float64))
     if s.samples < 2 or power <= 0:
         return 1.0
     variance = (s.squares - power / s.samples) * s.samples / (s.samples - 1)

@@ -92,8 +92,8 @@ def _channel_extremes(
 ) -> dict[str, ChannelExtremes]:
     ends: dict[str, ChannelExtremes] = {}
 
-    def see(name: str, rows: Reals) -> None:
-        low, high = rows.min(axis=0), rows.max(axis=0)
+    def see(name: str, rows: Array) -> None:
+        low, high = (x.astype(np.float64) for x in (rows.min(axis=0), rows.max(axis=0)))
         known = ends.setdefault(name, ChannelExtremes(low, high))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
 

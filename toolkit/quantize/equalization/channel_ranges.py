@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ...ir import Array, Graph
 from ...numerics import INT8
+from ...ops import is_a
+from ...ops.norm.layer_norm import LayerNorm
 from ..scheme.lookup_chains import Function, LookupChain, find_chains
 from ..scheme.options import Range
 from ..scheme.qparams import LEVELS
@@ -27,7 +29,8 @@ class ChannelRanges:
     """Of each channel of a tensor the ends, with 0 inside, and the mean square.
 
     slopes            mean squares of the slopes of the tables that read it, by what they make
-    inverse_variance  the mean of 1 / variance over the channels of a place
+    inverse_variance  the mean of 1 / variance over the channels of a place, where a LayerNorm reads
+                      it
     """
 
     low: Reals
@@ -56,18 +59,22 @@ def channel_ranges_of(
     tell them apart."""
     found: dict[str, ChannelRanges] = {}
     tables = _Tables(graph, groups)
+    normalized = {g.tensor_of[n.input(0)].name for g in groups for n in g.readers
+                  if is_a(n, LayerNorm)}  # fmt: skip
 
-    def see(name: str, x: Reals) -> None:
-        none = np.zeros(x.shape[1])
+    def see(name: str, rows: Array) -> None:
+        none = np.zeros(rows.shape[1])
         size = found.setdefault(name, ChannelRanges(none, none, none))
-        size.low = np.minimum(size.low, x.min(axis=0))
-        size.high = np.maximum(size.high, x.max(axis=0))
+        size.low = np.minimum(size.low, rows.min(axis=0))
+        size.high = np.maximum(size.high, rows.max(axis=0))
+        x = rows.astype(np.float64)
         size.power = size.power + (x * x).mean(axis=0)
         for end, slope in tables.slopes(name, x):
             size.slopes[end] = size.slopes.get(end, 0.0) + slope
-        variance = x.var(axis=1)
-        alive = variance[variance > 0]
-        size.inverse_variance += float((1 / alive).mean() if alive.size else 0)
+        if name in normalized:
+            variance = x.var(axis=1)
+            alive = variance[variance > 0]
+            size.inverse_variance += float((1 / alive).mean() if alive.size else 0)
 
     count = observe_channels(graph, {v.name for s in groups for v in s.tensors}, samples, see)
     for name, size in found.items():

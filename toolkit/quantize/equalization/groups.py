@@ -93,11 +93,11 @@ def observe_channels(
     graph: Graph,
     names: set[str],
     samples: Iterable[Mapping[str, Array]],
-    see: Callable[[str, Reals], None],
+    see: Callable[[str, Array], None],
 ) -> int:
     """Show the tensors of these names as [places, channels], sample by sample; how many samples.
 
-    Without a name nothing runs.
+    What is shown is valid during the call only. Without a name nothing runs.
     """
     if not names:
         return 0
@@ -105,7 +105,7 @@ def observe_channels(
 
     def look(_: int, name: str, array: Array) -> None:
         if name in names:
-            see(name, array.reshape(-1, array.shape[-1]).astype(np.float64))
+            see(name, array.reshape(-1, array.shape[-1]))
 
     for sample in samples:
         session.run_layers(sample, look)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgekit.toolkit.quantize import Calibration, KeptSample
+from edgekit.toolkit.quantize import Calibration, KeptSample, calibrate
 from edgekit.toolkit.quantize.ranges.diagnostics import calibration_warnings
 
 
@@ -37,3 +37,12 @@ def test_an_input_that_varies_within_a_sample_is_not_constant():
 
 def test_answers_that_never_change():
     assert "the same answer" in calibration_warnings(calibration(MANY, [[5]] * 8))[0]
+
+
+def test_kept_samples_are_copies_that_another_calibration_shares(g):
+    net = g.output(g.emit("Softmax", g.input("x", 1, 3), axis=1))
+    given = np.ones((1, 3), np.float32)
+    (first,) = calibrate(net, [{"x": given}]).kept
+    given[:] = 0.0
+    (second,) = calibrate(net, [first.inputs]).kept
+    assert first.inputs["x"].all() and second.inputs["x"] is first.inputs["x"]

@@ -124,3 +124,16 @@ def test_a_node_that_reads_the_input(g):
     (node,) = graph.nodes
     ((value,),) = LayerExecutor([sample]).run_to(graph, node, [x])
     assert np.array_equal(value, sample["x"])
+
+
+def test_what_is_held_runs_on_to_the_end_of_several_graphs(net, samples, ran):
+    run, whole = LayerExecutor(samples), Session(build_file(net))
+    wanted = [whole.run(sample)[net.outputs[0].name] for sample in samples]
+    for node in convs(net)[1:]:
+        assert list(run.run_to(net, node, [])) == [[]] * len(samples)
+        ran.clear()
+        for _ in range(2):
+            found = run.run_on(net, [net.outputs[0].value])
+            assert np.array_equal([made for (made,) in found], wanted)
+        before = {n.output.name for n in net.nodes[: net.nodes.index(node)]}
+        assert len(ran) == 2 and before.isdisjoint(ran[0])

@@ -61,7 +61,6 @@ class LayerExecutor:
         if further:
             self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
 
-
     def run_on(self, graph: Graph, values: Sequence[Value]) -> Iterator[list[Array]]:
         """For each sample the `values`, which nodes from the last one asked for on make.
 

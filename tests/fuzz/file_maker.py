@@ -38,7 +38,9 @@ CODED = {
     (name := f"{form.name}-{codec.name.lower()}"): form._replace(name=name, codec=codec)
     for form in FORMS.values()
     for codec in list(WeightCodec)[1:]
-    if form.kind.name in schema.OPTIONAL and form.element not in (DType.Float32, DType.Float16)
+    if form.kind.name in schema.OPTIONAL
+    and form.element not in (DType.Float32, DType.Float16)
+    and (form.kind != OpKind.Recurrent or codec == WeightCodec.Nibbles)
 }
 CASES = {**FORMS, **CODED}
 

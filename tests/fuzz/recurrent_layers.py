@@ -1,6 +1,7 @@
 """Recurrent layers of the corpus."""
 
 import numpy as np
+from weighted_layers import coded
 
 from edgekit.toolkit.format.model import ABSENT
 from edgekit.toolkit.format.schema import DType, RecurrentCell, RecurrentFlag
@@ -35,7 +36,11 @@ def recurrent(f, form):
         p = {"steps": steps, "batch": batch, "hidden": hidden, "cell": cell, "flags": flags}
         if wide:
             p |= {"table": tables, "gives": 7 if lstm else 3}
-            p |= {"weights": f.weights(rows, hidden), **limited(f.requant16(rows), -32767, 32767)}
+            p |= limited(f.requant16(rows), -32767, 32767)
+            if form.codec:
+                p |= coded(f, form, (rows, hidden), 4 * (cell == RecurrentCell.Gru))
+            else:
+                p["weights"] = f.weights(rows, hidden)
         else:
             p |= {"table": f.floats(7 + 3 * hidden), "gives": 31 if lstm else 19}
             p |= {"weights": f.floats(rows, hidden), "functions": 0x020100}

@@ -5,6 +5,24 @@ import numpy as np
 from .arithmetic import _q15, _table, _times, _to16, nearest, scale
 
 
+def _step(row):
+    return float(np.float32(np.abs(row).max() / np.float32(127.0)))
+
+
+def _rounded(w, step, limit):
+    return max(-limit, min(limit, nearest(w / step)))
+
+
+def _narrow_step(row):
+    """Of 4 bits: twentieths of the largest weight over 7 are tried, from the whole to half."""
+    row = [float(w) for w in row]
+
+    def error(step):
+        return sum((_rounded(w, step, 7) * step - w) ** 2 for w in row)
+
+    return min((n / 20 * (max(map(abs, row)) / 7) for n in range(20, 9, -1)), key=error)
+
+
 class _Cell:
     """The numbers of a recurrent layer. Tables are the toolkit's."""
 
@@ -14,12 +32,11 @@ class _Cell:
         self.size = real.shape[1]
         offsets = [0.0] * len(real) if bias is None else [float(b) for b in bias.const]
         h = float(scale(node.output))
-        steps = [
-            max(float(np.float32(np.abs(row).max() / np.float32(127.0))), abs(b) / h / 2.0**30)
-            for row, b in zip(real, offsets, strict=True)
-        ]
+        limit, step = (7, _narrow_step) if "storage" in node.attrs else (127, _step)
+        pairs = zip(real, offsets, strict=True)
+        steps = [max(step(row), abs(b) / h / 2.0**30) for row, b in pairs]
         self.weights = [
-            [max(-127, min(127, nearest(float(np.float32(w)) / s))) for w in row]
+            [_rounded(float(np.float32(w)), s, limit) for w in row]
             for row, s in zip(real, steps, strict=True)
         ]
         self.bias = [nearest(b / (s * h)) for b, s in zip(offsets, steps, strict=True)]

@@ -8,7 +8,8 @@ from edgekit.toolkit.format.schema import RecurrentCell, RecurrentFn, RecurrentO
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value, constant
 from edgekit.toolkit.ops.recurrent._fixed import fixed_of
 from edgekit.toolkit.ops.recurrent._functions import CellFunction
-from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.runtime import Session, kernel_tables
+from edgekit.toolkit.weight_codecs import Storage
 
 from . import recurrent as oracle
 
@@ -24,8 +25,12 @@ CASES = [
 ]
 
 
+NARROW = {"storage": Storage("Nibbles")}
+OF_4_BITS = [(cell, gates, {**attrs, **NARROW}) for cell, gates, attrs in CASES[:4]]
+
+
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("cell", "gates", "attrs"), CASES)
+@pytest.mark.parametrize(("cell", "gates", "attrs"), CASES + OF_4_BITS)
 def test_the_oracle_agrees(cell, gates, attrs, seed):
     rng, hidden = np.random.default_rng(seed), 7 + seed
     x = Value("x", TensorType(np.dtype(np.int16), (6, 2, gates * hidden)))
@@ -49,5 +54,7 @@ def test_the_oracle_agrees(cell, gates, attrs, seed):
     node = Node("Recurrent", [x, None, None, None, *operands], [y], {**given, **attrs}, "y")
     q = rng.integers(-32767, 32768, x.shape).astype(np.int16)
     graph = Graph([node], [Port("x", x, 5, x.shape)], [Port("y", y, 5, y.shape)])
-    found = Session(build_file(graph)).run_raw({"x": q})["y"]
-    np.testing.assert_array_equal(found, oracle.recurrent(node, q, fixed_of(node).tables))
+    wanted = oracle.recurrent(node, q, fixed_of(node).tables)
+    for table in kernel_tables():
+        found = Session(build_file(graph), table).run_raw({"x": q})["y"]
+        np.testing.assert_array_equal(found, wanted, err_msg=table)

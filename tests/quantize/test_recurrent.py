@@ -48,7 +48,7 @@ def layer(op, directions, outputs, read, more=(), **attrs):
     return helper.make_model(graph, opset_imports=opsets, ir_version=8), shapes
 
 
-def quantized(model, shapes, count=32):
+def quantized(model, shapes, count=32, **options):
     rng = np.random.default_rng(1)
     samples = [
         {n: np.tanh(rng.normal(0, 1.5, s)).astype(np.float32) for n, s in shapes.items()}
@@ -56,7 +56,7 @@ def quantized(model, shapes, count=32):
     ]
     graph = load(model)
     run_passes(graph, (*DEFAULT, *FINITE))
-    found = quantize_model(graph, samples[:count])
+    found = quantize_model(graph, samples[:count], **options)
     return graph, found, samples[count:]
 
 
@@ -101,6 +101,31 @@ def test_it_is_integer_and_close(op, directions, outputs, read, more, attrs):
         for port in found.graph.outputs:
             array = wanted[port.name].reshape(port.shape)
             np.testing.assert_array_equal(got[port.name], array, err_msg=table)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [("RNN", {}), ("GRU", {}), ("GRU", {"linear_before_reset": 1}), ("LSTM", {})],
+)
+def test_weights_of_4_bits_are_close(op, attrs):
+    """Of both directions: each has weights of its own."""
+    attrs = {"direction": "bidirectional", **attrs}
+    model, shapes = layer(op, 2, ["y", "h"], ["y"], **attrs)
+    graph, found, fresh = quantized(model, shapes, weights="int4")
+    nodes = [n for n in found.graph.nodes if n.op == "Recurrent"]
+    assert [n.attrs["storage"].codec for n in nodes] == ["Nibbles"] * 2
+    assert sqnr_db(graph, found.graph, fresh)["y"] > 20
+    whole = quantized(model, shapes)[1].graph
+    saved = len(build_file(whole)) - len(build_file(found.graph))
+    assert saved > GATES[op] * HIDDEN * HIDDEN - 256  # half of two matrices, but for padding
+    feed = {
+        p.name: p.value.quant.quantize(fresh[0][p.name]).reshape(p.value.shape)
+        for p in found.graph.inputs
+    }
+    wanted = interpret(found.graph, feed)["y"]
+    for table in kernel_tables():
+        got = Session(build_file(found.graph), table).run_raw(feed)["y"]
+        np.testing.assert_array_equal(got.ravel(), wanted.ravel(), err_msg=table)
 
 
 def test_what_has_no_integers_stays_float_and_says_so():

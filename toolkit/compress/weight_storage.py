@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..ir import Graph, Node, constant
+from ..ir import Array, Graph, Node, constant
 from ..ops import definition, is_a
 from ..ops._weighted import WeightedOp, file_weights
 from ..ops.conv.conv2d import Conv2d, is_depthwise
@@ -96,7 +96,7 @@ def stored_layers(
             n.name,
             n.op,
             s.codec,
-            file_weights(n).size,
+            _weights_of(n).size,
             _bytes(n, s),
             _uses(n),
             noise_db.get(n.output.name),
@@ -133,11 +133,19 @@ def _coded(node: Node) -> tuple[Storage, int]:
 
 
 def _bytes(node: Node, storage: Storage | None) -> int:
-    w = file_weights(node)
+    w = _weights_of(node)
     if storage is None:
         return int(w.size)
     found = encode(w.reshape(len(w), -1), storage, depthwise=_is_depthwise(node))
     return int(found.weights.size) + (0 if found.auxiliary is None else int(found.auxiliary.size))
+
+
+def _weights_of(node: Node) -> Array:
+    """The integers in the file; of an operator that rounds its own zeros, which take as much."""
+    op = definition(node.op)
+    if op.inner_weight is None:
+        return file_weights(node)
+    return np.zeros(node.input(op.inner_weight).shape, np.int8)
 
 
 def _is_depthwise(node: Node) -> bool:

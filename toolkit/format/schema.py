@@ -866,7 +866,7 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
         4,
     ),
     "Recurrent": (
-        "<IIIIIIhhiiIIHBB",
+        "<IIIIIIhhiiIIHBBHHI",
         (
             "steps",
             "batch",
@@ -883,8 +883,11 @@ STRUCTS: dict[str, tuple[str, tuple[str, ...], int, int]] = {
             "flags",
             "cell",
             "gives",
+            "codec.id",
+            "codec.group",
+            "codec.auxiliary",
         ),
-        48,
+        56,
         4,
     ),
     "Distance": (
@@ -1180,6 +1183,9 @@ EQUALS: dict[str, dict[str, str]] = {
         "requant.output_zero": "output0.zero",
         "requant.qmin": "output0.lowest",
         "requant.qmax": "output0.highest",
+        "codec.id": "nothing.zero",
+        "codec.group": "nothing.zero",
+        "codec.auxiliary": "nothing.zero",
     },
 }
 
@@ -1207,6 +1213,7 @@ SHARED: dict[str, str] = {
 OPTIONAL: dict[str, str] = {
     "Conv2d": "codec",
     "FullyConnected": "codec",
+    "Recurrent": "codec",
 }
 
 # operator kind -> the fields that are offsets in the blob
@@ -1254,6 +1261,7 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
         "weights",
         "table",
         "requant.table",
+        "codec.auxiliary",
     ),
     "Custom": (
         "name",

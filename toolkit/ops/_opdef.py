@@ -184,6 +184,8 @@ class OpDef(ABC):
     weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
     bias        input that becomes int32 with scale input_scale * weight_scale[channel]
     real_constants  inputs that are float32 constants on integers too
+    inner_weight  the one of them that the operator rounds, to 8 bits or as its attribute `storage`
+                says
     fn          the function of the runtime that it computes, of element pairs or alone; or None
     shared      all dynamic inputs and the output must have one QuantParams
     layout      how attributes change where all axes are permuted: "axis": it names one; "axes": it
@@ -210,6 +212,7 @@ class OpDef(ABC):
     weight: int | None = None
     bias: int | None = None
     real_constants: tuple[int, ...] = ()
+    inner_weight: int | None = None
     fn: IntEnum | None = None
     shared: bool = False
     layout: Layout | None = None
@@ -224,6 +227,11 @@ class OpDef(ABC):
     reals: tuple[DType, ...] = (FLOAT,)
     float_only: str | None = None
     inplace: tuple[int, ...] = ()
+
+    @property
+    def any_weight(self) -> int | None:
+        """The input with constant weights, whoever rounds them."""
+        return self.inner_weight if self.weight is None else self.weight
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         """Emit IR for an ONNX node and return its outputs; raise Unsupported to refuse."""

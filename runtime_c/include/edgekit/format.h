@@ -539,8 +539,9 @@ typedef struct ek_fmt_recurrent {
     uint16_t flags;
     uint8_t cell;
     uint8_t gives;
+    ek_fmt_codec codec;
 } ek_fmt_recurrent;
-EK_STATIC_ASSERT(sizeof(ek_fmt_recurrent) == 48, "Recurrent");
+EK_STATIC_ASSERT(sizeof(ek_fmt_recurrent) == 56, "Recurrent");
 
 typedef struct ek_fmt_distance {
     uint32_t rows;
@@ -773,7 +774,7 @@ enum {
 #define EK_CODE_OF_DEQUANTIZE "\023\025\024"
 #define EK_CODE_OF_REQUANTIZE "\023\064\057\004\024\067\025\026"
 #define EK_CODE_OF_TREE_ENSEMBLE "\126\000\001\021\063"
-#define EK_CODE_OF_RECURRENT "\263\057\004\024\067\025\026\063\013\043"
+#define EK_CODE_OF_RECURRENT "\263\057\004\024\067\025\026\063\013\043\062\056\034\034\026\034"
 #define EK_CODE_OF_CONVERT "\023\053"
 #define EK_CODE_OF_DISTANCE "\163"
 #define EK_CODE_OF_PAIRWISE_COUPLING "\063"
@@ -863,7 +864,7 @@ enum {
     X(DEQUANTIZE, 1, INT16, quantize_s16, 0) \
     X(REQUANTIZE, 0, ANY, requantize, 0) \
     X(TREE_ENSEMBLE, 0, FLOAT32, tree_ensemble_f32, 0) \
-    X(RECURRENT, 0, INT16, recurrent_s16, 0) \
+    X(RECURRENT, 0, INT16, recurrent_s16, 1) \
     X(RECURRENT, 0, FLOAT32, recurrent_f32, 0) \
     X(CONVERT, 0, ANY, convert, 0) \
     X(DISTANCE, 0, FLOAT32, distance_f32, 0) \

@@ -12,8 +12,10 @@ from ... import fixed_point
 from ...format.schema import RecurrentCell, RecurrentFn, RecurrentOutput
 from ...format.tables import MULTIPLIER_BITS
 from ...ir import Array, Node, QuantParams
+from ...numerics import WEIGHT_TYPES
+from ...weight_codecs import Storage
 from .._opdef import Blob
-from .._weighted import Requantization16, exact_product
+from .._weighted import Requantization16, add_weights, exact_product
 from ..elementwise.lut import interpolated, make_table
 from ._functions import CellFunction
 
@@ -27,6 +29,9 @@ GATE_LIMIT = 12.0
 """A Sigmoid of it is within 2^-17 of 1."""
 
 ADD_MULTIPLIERS, ADD_SHIFT, CELL_SHIFT = 1 << 23, 40, 38
+LIMITS = {w.codec: w.limit for w in WEIGHT_TYPES.values()}
+CLIPPED = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5)
+"""Parts of its largest weight that the steps of a row of few bits are tried for."""
 STATES = (RecurrentOutput.Hidden, RecurrentOutput.LastHidden, RecurrentOutput.LastCell)
 """The outputs that integers have."""
 
@@ -54,7 +59,7 @@ class Fixed:
     tables: NDArray[np.int16]  # [3, 513]
     peepholes: Peepholes | None = None
 
-    def fields(self, blob: Blob) -> dict[str, int | float]:
+    def fields(self, node: Node, blob: Blob) -> dict[str, int | float]:
         """Fields of the file's operator."""
         numbers = [*self.gates, *self.hidden, *self.cell, *self.start_hidden, *self.start_cell]
         numbers += [number for pair in self.outputs for number in pair]
@@ -63,9 +68,8 @@ class Fixed:
             ratios = np.array(peep.ratios, "<i4")
             tail += [np.zeros(1, "<i2"), ratios, peep.weights.astype("<i2")]
         table = blob.add(*tail)
-        return {
-            "weights": blob.add(self.weights), "table": table, **self.products.fields(blob, 0),
-        }  # fmt: skip
+        weights = add_weights(node, blob, self.weights)
+        return {**weights, "table": table, **self.products.fields(blob, 0)}
 
 
 def fixed_of(node: Node) -> Fixed:
@@ -128,9 +132,12 @@ def _products(node: Node, hidden: QuantParams) -> tuple[Array, Requantization16,
     real, bias = node.input(4).const, node.inputs[5]
     assert real is not None
     offset = np.zeros(len(real)) if bias is None or bias.const is None else bias.const
-    step = np.maximum(np.abs(real).max(axis=1) / 127.0, np.abs(offset) / hidden.scalar / 2.0**30)
+    storage: Storage | None = node.attrs.get("storage")
+    limit = WEIGHT_TYPES[8].limit if storage is None else LIMITS[storage.codec]
+    step = np.abs(real).max(axis=1) / float(limit) if storage is None else _steps(real, limit)
+    step = np.maximum(step, np.abs(offset) / hidden.scalar / 2.0**30)
     step = np.maximum(step.astype(np.float64), 2.0**-60)
-    weights = np.clip(np.rint(real / step[:, None]), -127, 127).astype(np.int8)
+    weights = np.clip(np.rint(real / step[:, None]), -limit, limit).astype(np.int8)
     whole = np.rint(offset / (step * hidden.scalar)).astype(np.int64)
     reach = np.abs(weights.astype(np.int64)).sum(axis=1) * MOST + np.abs(whole)
     if np.any(reach >= fixed_point.ACC_LIMIT16):
@@ -140,6 +147,18 @@ def _products(node: Node, hidden: QuantParams) -> tuple[Array, Requantization16,
         fixed_point.of_bits(step * hidden.scalar / unit, MULTIPLIER_BITS)
     )
     return weights, Requantization16(whole, m, shift, -MOST, MOST), unit
+
+
+def _steps(real: Array, limit: int) -> NDArray[np.float64]:
+    """Of the rows [n] of weights, those of least squared error, which may clip the largest."""
+    whole = np.maximum(np.abs(real).max(axis=1).astype(np.float64) / limit, 2.0**-60)
+    best: NDArray[np.float64] = whole
+    least = np.full(len(real), np.inf)
+    for part in CLIPPED:
+        grid = part * whole[:, None]
+        error = np.sum((np.clip(np.rint(real / grid), -limit, limit) * grid - real) ** 2, axis=1)
+        best, least = np.where(error < least, part * whole, best), np.minimum(error, least)
+    return best
 
 
 def _gates(of_inputs: float, of_products: float) -> tuple[int, int, int]:

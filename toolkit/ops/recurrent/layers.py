@@ -42,13 +42,14 @@ class Recurrent(OpDef):
     order), functions (f, g, h as ONNX calls them), clip (0: none), reverse, reset_after, coupled;
     of integers gate_quant besides, cell_quant (LSTM), and hidden_quant unless it is UNIT.
 
-    Integers are int16: 16-bit states and gates, 8-bit weights.
+    Integers are int16: 16-bit states and gates, weights of 8 or 4 bits.
     """
 
     name = "Recurrent"
     onnx = ("RNN", "GRU", "LSTM", "com.microsoft.DynamicQuantizeLSTM")
-    precisions = integer_precisions(INT16)
+    precisions = integer_precisions(INT16, weight_bits=(8, 4))
     real_constants = (4, 5, 6)
+    inner_weight = OPERANDS
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         return from_onnx(b, node)
@@ -137,7 +138,7 @@ class Recurrent(OpDef):
         operands = node.inputs[:OPERANDS]
         if x.dtype != np.float32:
             fixed = fixed_of(node)
-            params |= fixed.fields(blob)
+            params |= fixed.fields(node, blob)
             if fixed.peepholes is not None:
                 flags |= RecurrentFlag.Peepholes
             return Lowered(kind, params | {"flags": flags}, operands)

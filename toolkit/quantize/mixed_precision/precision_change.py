@@ -130,7 +130,7 @@ def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
             continue
         names = tuple(v.name for v in group.outputs)
         weighted = group.chain is None and definition(group.node.op).weight is not None
-        if can_be_narrow(group, 4, plan.refused) and group.weight_bits != 4:
+        if weighted and can_be_narrow(group, 4, plan.refused) and group.weight_bits != 4:
             yield PrecisionChange(W4A8, names, (group.label,))
         side_tensors = () if weighted else tuple(v.name for v in [*group.inputs, *group.outputs])
         yield PrecisionChange(FLOAT32, names, (group.label,), side_tensors)
@@ -140,7 +140,7 @@ def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
     """To int8 what was made otherwise by choice: narrow weights node by node, the rest at once."""
     asked = plan.options.precision
     for group in plan.groups:
-        if 0 < group.weight_bits < 8:
+        if 0 < group.weight_bits < 8 and definition(group.node.op).weight is not None:
             yield PrecisionChange(W8A8, tuple(v.name for v in group.outputs), (group.label,))
     real, wide = sorted(n for n, p in asked.items() if p == FLOAT32), sorted(plan.options.wide)
     if real or wide:

@@ -11,11 +11,12 @@ import numpy as np
 
 from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Port, QuantParams, TensorType, Value, constant
-from ...numerics import FLOAT, INT16, DType, Precision
+from ...numerics import FLOAT, INT16, WEIGHT_TYPES, DType, Precision
 from ...ops import computes, definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.convert.quantize import converted
 from ...ops.elementwise.lut import Lut, make_table
+from ...weight_codecs import Storage
 from ..weights.layer_weights import LayerWeights
 from .given import given_range, grid_quant, is_given
 from .line_sums import dividing_params, line_axis, rounded_lines
@@ -188,8 +189,8 @@ class Emitter:
         dtype = group.dtype
         made, why = self.once(
             ("node", node),
-            (self.linear.get(node), *inputs, *outputs),
-            lambda: self._integer_node(node, dtype, inputs, outputs),
+            (self.linear.get(node), group.weight_bits, *inputs, *outputs),
+            lambda: self._integer_node(group, dtype, inputs, outputs),
         )
         self.made.nodes.append(made)
         self._put_on_grids(node, outputs)
@@ -198,12 +199,19 @@ class Emitter:
             self.refused[node, group.precision] = why
 
     def _integer_node(
-        self, node: Node, dtype: DType, inputs: list[Value | None], outputs: list[Value]
+        self,
+        group: QuantizableGroup,
+        dtype: DType,
+        inputs: list[Value | None],
+        outputs: list[Value],
     ) -> tuple[Node, str | None]:
-        """`node` on integers, and why it cannot be so if it cannot."""
+        """The node of `group` on integers, and why it cannot be so if it cannot."""
+        node = group.node
         attrs = dict(node.attrs)
         if node in self.linear:
             attrs |= self._linear(node, inputs, outputs[0])
+        elif group.weight_bits < 8:
+            attrs["storage"] = Storage(WEIGHT_TYPES[group.weight_bits].codec)
         for attr, shown in definition(node.op).inside(node).items():
             low, high = self.inside[shown.output.name]
             room = ROOM_INT16 * low, ROOM_INT16 * high

@@ -55,7 +55,7 @@ def _without_the_smallest(
 
 def _weights(graph: Graph) -> dict[str, int]:
     """How many weights there are, by what they make."""
-    at = ((n, definition(n.op).weight) for n in graph.nodes)
+    at = ((n, definition(n.op).any_weight) for n in graph.nodes)
     return {n.output.name: n.input(i).type.size for n, i in at if i is not None}
 
 
@@ -65,7 +65,7 @@ def _first_or_depthwise(graph: Graph) -> set[Node]:
     found: set[Node] = set()
     for node in graph.nodes:
         raw = all(v in before for v in node.dynamic_inputs)
-        if definition(node.op).weight is None:
+        if definition(node.op).any_weight is None:
             before.update(node.outputs if raw else ())
         elif raw or is_depthwise(node):
             found.add(node)

@@ -244,7 +244,7 @@ def problem(group: QuantizableGroup, precision: Precision, refused: Refused) -> 
 
 def can_be_narrow(group: QuantizableGroup, bits: int, refused: Refused) -> bool:
     """Whether weights of so many bits are a choice for an integer group."""
-    if group.dtype not in INTEGERS or group.chain or definition(group.node.op).weight is None:
+    if group.dtype not in INTEGERS or group.chain or definition(group.node.op).any_weight is None:
         return False
     return problem(group, Precision(group.dtype, bits), refused) is None
 

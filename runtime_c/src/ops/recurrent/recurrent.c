@@ -5,27 +5,11 @@
 /* clang-format off */
 #include EK_TYPED_HEADER(ops/matmul/gemm)
 #include EK_TYPED_HEADER(cell)
+#include "ops/recurrent/products.h"
 /* clang-format on */
 
 enum { GATES, LENGTHS, HIDDEN, CELL, INPUTS };
 enum { F, G, H }; /* functions, as ONNX calls them */
-
-static inline uint32_t gates_of(const ek_fmt_recurrent *p)
-{
-    return p->cell == EK_RECURRENT_CELL_LSTM ? 4 : p->cell == EK_RECURRENT_CELL_GRU ? 3 : 1;
-}
-
-/* GRU multiplies the hidden state by its reset gate before the last product. */
-static inline bool resets_before(const ek_fmt_recurrent *p)
-{
-    return p->cell == EK_RECURRENT_CELL_GRU && !(p->flags & EK_RECURRENT_FLAG_RESET_AFTER);
-}
-
-/* Elements of the states [batch][hidden]. */
-static inline uint64_t states(const ek_fmt_recurrent *p)
-{
-    return (uint64_t)p->batch * p->hidden;
-}
 
 static bool check_inputs(const ek_node *node)
 {
@@ -56,6 +40,15 @@ static bool check_outputs(const ek_node *node)
     return count == node->op->outputs;
 }
 
+/* Behind a codec: nibbles, whose rows begin with bytes, so that the second product of a step finds its own. */
+static ek_status check_weights(const ek_node *node, uint64_t rows)
+{
+    const ek_fmt_recurrent *p = node->params;
+    const ek_coded_size size = { rows, p->hidden, rows, p->hidden };
+    if (p->codec.id && p->codec.id != EK_WEIGHT_CODEC_NIBBLES) return EK_ERR_CORRUPT;
+    return ek_check_weights(node, p->weights, &p->codec, &size, sizeof(ek_weight));
+}
+
 static ek_status recurrent_check(const ek_node *node)
 {
     const ek_fmt_recurrent *p = node->params;
@@ -64,11 +57,11 @@ static ek_status recurrent_check(const ek_node *node)
     if (!p->steps || !p->batch || !p->hidden || p->cell > EK_RECURRENT_CELL_LSTM || p->flags & ~known)
         return EK_ERR_CORRUPT;
     const uint64_t rows = (uint64_t)gates_of(p) * p->hidden;
-    const bool weights =
-        ek_check_blob(node, p->weights, ek_mul64(rows, p->hidden * (uint64_t)sizeof(ek_weight)), sizeof(ek_weight));
     const ek_status tail = EK_CHECK_TAIL(node, p, rows, rows);
     if (tail) return tail;
-    const bool fits = weights && check_inputs(node) && check_outputs(node);
+    const ek_status weights = check_weights(node, rows);
+    if (weights) return weights;
+    const bool fits = check_inputs(node) && check_outputs(node);
     return fits && ek_cell_check(node, p) ? EK_OK : EK_ERR_CORRUPT;
 }
 
@@ -84,57 +77,6 @@ static uint64_t recurrent_scratch(const ek_node *node)
 {
     const ek_fmt_recurrent *p = node->params;
     return ek_mul64(ek_mul64(states(p), gates_of(p) + 2), sizeof(ek_element));
-}
-
-/* Rows of weights in the product of a step; the others follow in a second one. */
-static inline uint32_t first_rows(const ek_fmt_recurrent *p)
-{
-    return resets_before(p) ? 2 * p->hidden : gates_of(p) * p->hidden;
-}
-
-static uint64_t packed_first(const ek_node *node)
-{
-    const ek_fmt_recurrent *p = node->params;
-    return ek_align16(ek_gemm_packed(node->kernels, first_rows(p), p->hidden));
-}
-
-static uint64_t recurrent_packed_bytes(const ek_node *node)
-{
-    const ek_fmt_recurrent *p = node->params;
-    const uint64_t second = resets_before(p) ? ek_gemm_packed(node->kernels, p->hidden, p->hidden) : 0;
-    return ek_add64(packed_first(node), second);
-}
-
-static ek_gemm first_product(const ek_node *node)
-{
-    const ek_fmt_recurrent *p = node->params;
-    const uint32_t rows = gates_of(p) * p->hidden;
-    (void)rows; /* float weights have no table */
-    return (ek_gemm){ .weights = node->packed ? node->packed : ek_blob(node, p->weights),
-                      EK_TAIL(node, p, rows, rows),
-                      .n = first_rows(p),
-                      .k = p->hidden };
-}
-
-static ek_gemm second_product(const ek_node *node)
-{
-    const ek_fmt_recurrent *p = node->params;
-    const size_t first = first_rows(p);
-    ek_gemm gemm = first_product(node);
-    ek_gemm_skip(&gemm, first);
-    gemm.n = p->hidden;
-    gemm.weights = node->packed ? (const uint8_t *)node->packed + packed_first(node)
-                                : (const void *)((const ek_weight *)ek_blob(node, p->weights) + first * p->hidden);
-    return gemm;
-}
-
-static inline void recurrent_pack(const ek_node *node, void *packed)
-{
-    const ek_gemm first = first_product(node);
-    ek_gemm_pack(node->kernels, packed, &first);
-    if (!resets_before(node->params)) return;
-    const ek_gemm second = second_product(node);
-    ek_gemm_pack(node->kernels, (uint8_t *)packed + packed_first(node), &second);
 }
 
 /* A layer as it runs. */
@@ -278,20 +220,36 @@ static void clear(const layer *l, size_t step, size_t batch)
     if (l->out[4]) memset(l->out[4] + at * gates, 0, gates * sizeof(ek_element));
 }
 
-static void run_step(const layer *l, size_t step)
+/* The product of all samples with weights from channel `first` on, into the gates from there. */
+static void multiply(const layer *l, const ek_element *states, const ek_gemm *product, size_t first)
 {
     const ek_fmt_recurrent *p = l->p;
     const size_t n = p->hidden, gates = gates_of(p) * n;
-    const ek_kernels *kernels = l->node->kernels;
+#ifdef EK_CODED
+    if (ek_is_coded(&p->codec) && !l->node->packed) {
+        ek_coded w = recurrent_weights_of(l->node);
+        w.data += first * ek_w4_row(n);
+        if (w.auxiliary) w.auxiliary += first * ek_w4_groups(n, w.group);
+        for (size_t b = 0; b < p->batch; b++)
+            ek_gemm_row(l->node->kernels, l->gates + b * gates + first, states + b * n, &w, product);
+        return;
+    }
+#endif
+    ek_gemm_run(l->node->kernels, l->gates + first, gates, states, n, p->batch, product);
+}
+
+static void run_step(const layer *l, size_t step)
+{
+    const ek_fmt_recurrent *p = l->p;
     sample s;
     const ek_gemm product = first_product(l->node);
-    ek_gemm_run(kernels, l->gates, gates, l->hidden, n, p->batch, &product);
+    multiply(l, l->hidden, &product, 0);
     if (p->cell == EK_RECURRENT_CELL_GRU)
         for (size_t b = 0; b < p->batch; b++)
             if (sample_at(l, step, b, &s)) open_gru(l, &s);
     if (resets_before(p)) {
         const ek_gemm second = second_product(l->node);
-        ek_gemm_run(kernels, l->gates + 2 * n, gates, l->other, n, p->batch, &second);
+        multiply(l, l->other, &second, first_rows(p));
     }
     for (size_t b = 0; b < p->batch; b++) {
         if (!sample_at(l, step, b, &s)) {
@@ -318,14 +276,18 @@ static ek_status recurrent_run(const ek_node *node)
     return EK_OK;
 }
 
-const ek_op EK_TYPED(ek_op_recurrent) = {
+const ek_op EK_CODED_OP(recurrent) = {
     .inputs_min = 1,
     .inputs_max = INPUTS,
     .outputs = 5,
     .check = recurrent_check,
     .scratch = recurrent_scratch,
     .packed_bytes = recurrent_packed_bytes,
+#ifdef EK_CODED
+    EK_OP_PACK_IN(recurrent_pack_room, recurrent_pack),
+#else
     .pack = EK_OP_PACK(recurrent_pack),
+#endif
     EK_OP_CONSTANTS(ek_fmt_recurrent, recurrent_table),
     .run = recurrent_run,
 };

@@ -41,6 +41,27 @@ def test_inputs_divided_twice(net):
     assert found.ratio < 0.04 and not found.pixels and "too small" in str(found)
 
 
+def behind_a_layer_without_bias(g, **clamp):
+    """A convolution without a bias, as a depthwise one has none in front of a normalization."""
+    x = g.input("x", 1, 8, 8, 3)
+    w = g.const(0.2 * g.rng.normal(size=(3, 1, 1, 3)))
+    given = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "pads": (0,) * 4}
+    first = g.emit("Conv2d", x, w, g.const(np.zeros(3)), name="first", **given, **NONE | clamp)
+    a = g.conv(first, 8, act_min=0.0, act_max=6.0, name="a")
+    return g.output(g.emit("Softmax", g.conv(a, 4, name="b"), axis=3))
+
+
+def test_the_first_bias_may_lie_behind_a_layer_without_one(g):
+    net = behind_a_layer_without_bias(g)
+    assert wrong_scale(net, pixels(scale=1 / 255)) is None
+    assert wrong_scale(net, pixels()).layer == "a"
+    assert wrong_scale(net, pixels(scale=1e-6)).ratio < 0.04
+
+
+def test_a_clamp_between_hides_the_scale(g):
+    assert wrong_scale(behind_a_layer_without_bias(g, act_min=0.0, act_max=6.0), pixels()) is None
+
+
 def test_a_scale_that_makes_no_difference(g):
     """A network without biases but one that hardly counts answers alike on any scale."""
     x = g.input("x", 1, 8, 8, 3)

@@ -1,9 +1,10 @@
 """Whether samples are on the scale that the model was trained for.
 
-A layer that reads the inputs has a bias of the size of what it makes of them: training, or a
-normalization folded into it, sees to that. Of 15 real models whose first layer has a bias, what it
-sums is 0.4 to 15 times as large. Pixels that were not divided by 255, or divided twice, are off by
-more than that, and answers hang on it; of a network without biases they do not.
+The first layer with a bias has one of the size of what it makes of the inputs: training, or a
+normalization folded into it, sees to that. Layers without biases before it only pass the scale on.
+Of 15 real models whose first layer has a bias, what it sums is 0.4 to 15 times as large. Pixels
+that were not divided by 255, or divided twice, are off by more than that, and answers hang on it;
+of a network without biases they do not.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class WrongScale:
         size = f"{self.ratio:,.0f}" if self.ratio > 1 else f"{self.ratio:.2g}"
         wrong = "large" if self.ratio > 1 else "small"
         why = (
-            f"In the first layer '{self.layer}' the weighted sum is {size} times the bias (trained "
-            "models: 0.4 to 15), and the scale changes the answers"
+            f"In '{self.layer}', the first layer with a bias, the weighted sum is {size} times the "
+            "bias (trained models: 0.4 to 15), and the scale changes the answers"
         )
         if self.offset:
             why = f"They are {size} times what the scaler in front of '{self.layer}' subtracts"
@@ -125,27 +126,43 @@ _SCALES = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div)
 
 
 def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
-    """The first node with weights that reads the input, without bias and clamp, and behind a scaler
-    what it reads; its bias; whether constants scale the input before."""
-    moved, readers, scaled = [port.value], graph.consumers(), False
+    """The first node with weights and a bias behind the input, without bias and clamp, and behind a
+    scaler what it reads; its bias; whether constants scale the input before.
+
+    Layers without bias and clamp may lie between, as a depthwise convolution before a pointwise one
+    does: they are linear.
+    """
+    moved, readers, scaled, passed = [port.value], graph.consumers(), False, False
     path: list[Node] = []
     while len(users := readers.get(moved[-1], [])) == 1:
         node = users[0]
         op = definition(node.op)
         if op.weight is not None:
             bias = _constant(node, op.bias)
-            if bias is None or not bias.any() or node.input(0) is not moved[-1]:
+            if node.input(0) is not moved[-1]:
                 return None
-            bare = _bare(node, op.bias)
-            shown = [bare.output, moved[-1]] if scaled else [bare.output]
-            ports = [Port(v.name, v, port.onnx_dtype, v.shape) for v in shown]
-            return copy_graph(Graph([*path, bare], [port], ports)), bias, scaled
-        if len(node.dynamic_inputs) != 1 or not (op.shared or computes(node, *_SCALES)):
+            if bias is not None and bias.any():
+                bare = _bare(node, op.bias)
+                shown = [bare.output, moved[-1]] if scaled else [bare.output]
+                ports = [Port(v.name, v, port.onnx_dtype, v.shape) for v in shown]
+                return copy_graph(Graph([*path, bare], [port], ports)), bias, scaled
+            if scaled or len(node.dynamic_inputs) != 1 or not _linear(node):
+                return None
+            passed = True
+        elif len(node.dynamic_inputs) != 1 or not (
+            op.shared or (computes(node, *_SCALES) and not passed)
+        ):
             return None
-        scaled = scaled or computes(node, *_SCALES)
+        scaled = scaled or (op.weight is None and computes(node, *_SCALES))
         path.append(node)
         moved.append(node.output)
     return None
+
+
+def _linear(node: Node) -> bool:
+    """Whether a node with weights has no clamp."""
+    low, high = (node.attrs.get(n, b) for n, b in (("act_min", -np.inf), ("act_max", np.inf)))
+    return definition(node.op).heavy and low == -np.inf and high == np.inf
 
 
 def _constant(node: Node, at: int | None) -> Array | None:

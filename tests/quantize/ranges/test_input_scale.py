@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize.ranges.input_scale import wrong_scale
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -134,17 +135,23 @@ def test_one_sample_a_hundred_times_as_large_is_an_outlier(net):
     assert wrong_scale(net, data) is None
 
 
-def test_features_far_below_what_a_scaler_subtracts(g):
+@pytest.mark.parametrize("selected", [False, True])
+def test_features_far_below_what_a_scaler_subtracts(g, selected):
     """Divided once more in front of a scaler they are all about its offset."""
     mean, deviation = np.float32([1, 20, 300, 4000]), np.float32([1, 5, 50, 1000])
-    x = g.emit("Sub", g.input("x", 1, 4), g.const(mean), **NONE)
+    x, at = g.input("x", 1, 6 if selected else 4), np.array([4, 0, 5, 2])
+    if selected:
+        x = g.emit("Gather", x, constant(at.astype(np.int32), "at"), axis=1)
+    x = g.emit("Sub", x, g.const(mean), **NONE)
     x = g.emit("Div", x, g.const(deviation), **NONE)
     w = g.const(g.rng.normal(size=(3, 4)))
     y = g.emit("FullyConnected", x, w, g.const(g.rng.normal(size=3)), name="y", **NONE)
     net = g.output(g.emit("Softmax", y, axis=1))
     rows = mean + deviation * np.random.default_rng(0).normal(size=(8, 1, 4)).astype(np.float32)
-    assert wrong_scale(net, [{"x": r} for r in rows]) is None
     alike = mean + 0.01 * (rows - mean)
+    if selected:
+        rows, alike = rows[..., [1, 1, 3, 3, 0, 2]], alike[..., [1, 1, 3, 3, 0, 2]]
+    assert wrong_scale(net, [{"x": r} for r in rows]) is None
     assert wrong_scale(net, [{"x": r} for r in alike]) is None
     found = wrong_scale(net, [{"x": r / 255} for r in rows])
     assert found.plain and found.ratio < 0.01

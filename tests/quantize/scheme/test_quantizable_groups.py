@@ -141,3 +141,14 @@ def test_what_is_requantized_for_a_node_is_made_once(g):
     q, decisions = quantize_graph(graph, ranges, Options())
     verify(q, "quantization")
     assert ops(q) == ["Conv2d", "Conv2d", "Lut", "Concat"] and len(decisions) == 1
+
+
+@pytest.mark.parametrize(("op", "sizes"), [("Mul", (1e3, 3e2)), ("Add", (1e6, 1e6))])
+def test_a_result_far_smaller_than_what_it_is_made_of_stays_float(g, op, sizes):
+    """Numbers times masks that are 0 wherever they are large; differences of equal numbers."""
+    x, y = g.input("x", 1, 8), g.input("y", 1, 8)
+    graph = g.output(g.emit(op, x, y, name="z"))
+    ranges = {v.name: (-size, size) for v, size in zip((x, y), sizes, strict=True)}
+    made, decisions = quantize_graph(graph, {**ranges, "z": (-1e-2, 1e-2)})
+    (why,) = (d.why for d in decisions if d.what == "kept float")
+    assert made.outputs[0].value.dtype == np.float32 and "output scale of 7.8" in why

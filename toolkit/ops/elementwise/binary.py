@@ -77,6 +77,19 @@ FUNCTIONS: dict[BinaryFn, Callable[[Real, Real], Real]] = {
 }
 
 
+_NUMBERS: dict[tuple[BinaryFn, bool], Callable[[Node], object]] = {
+    (BinaryFn.Add, False): add_params,
+    (BinaryFn.Add, True): add_params16,
+    (BinaryFn.Sub, False): add_params,
+    (BinaryFn.Sub, True): add_params16,
+    (BinaryFn.Mul, False): mul_params,
+    (BinaryFn.Mul, True): mul_params16,
+    (BinaryFn.Div, False): div_numbers,
+    (BinaryFn.Div, True): div_numbers,
+}
+"""What computes the numbers of a function in the file, of int8 and of int16."""
+
+
 def scalar_side(node: Node) -> tuple[int, float] | None:
     """(which input, its real value) if one is a constant of one element and the other is not."""
     for i in (1, 0):
@@ -175,7 +188,10 @@ class Binary(OpDef):
         return problem_of(shape_params, node.input(0).shape, node.input(1).shape)
 
     def accumulator_problem(self, node: Node) -> str | None:
-        return problem_of(div_numbers, node) if self.fn == BinaryFn.Div else None
+        if node.output.dtype not in INTEGERS:
+            return None
+        numbers = _NUMBERS.get((self.fn, node.output.dtype == np.int16))
+        return problem_of(numbers, node) if numbers else None
 
     def table(self, node: Node) -> Callable[[Real], Real] | None:
         side = scalar_side(node)

@@ -114,8 +114,8 @@ def _beside_offset(layer: Graph, port: Port, inputs: Sequence[Array]) -> float |
     known = (np.abs(at_zero) > 1) & (slope != 0)
     if 2 * known.sum() < known.size:
         return None
-    middle = np.mean([x.ravel() for x in inputs], axis=0)[known]
-    return float(np.median(np.abs(middle * slope[known] / at_zero[known])))
+    middle = behind(np.stack(inputs).mean(axis=0, dtype=np.float64).astype(np.float32)) - at_zero
+    return float(np.median(np.abs(middle[known] / at_zero[known])))
 
 
 def _rms(x: NDArray[np.floating]) -> float:

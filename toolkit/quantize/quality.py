@@ -50,12 +50,14 @@ class Quality:
     over the samples. `answers` where the model compares classes.
 
     On `samples` calibration samples; `held_out`: each by ranges and weights that it did not make.
+    `chosen`: precisions were chosen for fewer changed answers on these samples.
     """
 
     sqnr_db: dict[str, float]
     answers: AnswerLoss | None
     samples: int
     held_out: bool
+    chosen: bool = False
 
     @staticmethod
     def of(
@@ -85,12 +87,19 @@ class Quality:
         return "usable" if level == "good" and self.samples < 2 and not self.held_out else level
 
     @property
+    def changes_too_many(self) -> bool:
+        """Whether more answers changed than in a good quantization."""
+        return self._changed > GOOD_CHANGED
+
+    @property
     def _changed(self) -> float:
         """The share of answers that changed; of one sample, as likely by chance, no more than is
-        to be expected of many."""
+        to be expected of many. Samples that chose the precisions flatter: they count twice."""
         a = self.answers
         if a is None:
             return 0.0
+        if self.chosen and a.changed:
+            return 2 * max(a.changed, a.chance)
         return min(a.changed, a.chance) if a.changed * self.samples < 1.5 else a.changed
 
     def loss(self, strict: bool = False) -> float:

@@ -121,7 +121,7 @@ def classifier(g, gap):
 
 def test_ties_of_answers_are_broken_by_outputs_on_int16(g, monkeypatch):
     monkeypatch.setattr(f"{FLOOR}.SMALL_WORK", 0)
-    done = fast(classifier(g, 0.02), samples(1, 16, count=100))
+    done = fast(classifier(g, 0.12), samples(1, 16, count=100))
     before = quality_of(done, pack, silent)
     assert before.answers.tied + before.answers.changed > 0.1
     found, promotion, quality = kept(done)
@@ -130,6 +130,20 @@ def test_ties_of_answers_are_broken_by_outputs_on_int16(g, monkeypatch):
     extra = promotion.chosen.file_bytes - promotion.int8.file_bytes
     assert extra <= max(FREE.least_bytes, FREE.file * promotion.int8.file_bytes)
     assert promotion.chosen.arena_bytes <= promotion.int8.arena_bytes + FREE.least_arena
+
+
+def test_classes_that_int8_weights_make_alike_are_told_apart_on_float32(g, monkeypatch):
+    """Classes closer than a step of their weights: int16 logits do not tell them apart."""
+    monkeypatch.setattr(f"{FLOOR}.SMALL_WORK", 0)
+    done = fast(classifier(g, 0.02), samples(1, 16, count=100))
+    before = quality_of(done, pack, silent)
+    assert before.level == "usable" and before.changes_too_many
+    _, promotion, quality = kept(done)
+    assert promotion.nodes["float32"] and quality.answers.in_doubt < 0.2 * before.answers.in_doubt
+    assert promotion.chosen.arena_bytes <= promotion.int8.arena_bytes + FREE.least_arena
+    assert quality.chosen and quality.level == "good"
+    changed = replace(quality.answers, changed=0.015)  # on the samples that chose the precisions
+    assert replace(quality, answers=changed).level == "usable"
 
 
 def test_outputs_behind_int16_are_int16_where_int8_makes_the_noise(g):

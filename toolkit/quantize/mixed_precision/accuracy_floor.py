@@ -198,6 +198,7 @@ def keep_floor(
     criteria = FloorCriteria(evaluator, growth)
     whole = outcome(evaluator, criteria, found, reasons, as_done=not searched)
     after = evaluator.quality(found.assignment)
+    after = replace(after, chosen=before.level == "usable" and before.changes_too_many)
     nodes = dict[str, int]()
     assert whole.mixed is not None
     for precision in whole.mixed.nodes.values():
@@ -221,7 +222,8 @@ def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
 
 def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
     """The tensors that the outputs are made of on int16, from the outputs back, while answers that
-    are in doubt become fewer and it takes next to nothing."""
+    are in doubt become fewer and it takes next to nothing. Where that is not good, on float32 if it
+    leaves fewer in doubt: weights of int8 may make two classes alike, too."""
     start, before = (
         _without_int8_tail(evaluator, start),
         _doubt(evaluator.quality(start.assignment)),
@@ -229,15 +231,18 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
     if before < LEAST_DOUBT:
         return start
     criteria, best, least = FloorCriteria(evaluator, FREE), start, before
-    row = list[PrecisionChange](start.changes)
-    for change in output_changes(evaluator)[:MOST_OUTPUT_STEPS]:
-        row.append(change)
-        tried = start.plus(row)
-        if not criteria.fits(tried):
+    for kind in (W8A16, FLOAT32):
+        row = list[PrecisionChange](start.changes)
+        for change in output_changes(evaluator, kind)[:MOST_OUTPUT_STEPS]:
+            row.append(change)
+            tried = start.plus(row)
+            if not criteria.fits(tried):
+                break
+            now = _doubt(evaluator.quality(tried.assignment))
+            if now <= least - LEAST_DOUBT:
+                best, least = tried, now
+        if evaluator.quality(best.assignment).level == "good":
             break
-        now = evaluator.quality(tried.assignment)
-        if _doubt(now) <= least - LEAST_DOUBT:
-            best, least = tried, _doubt(now)
     return best
 
 

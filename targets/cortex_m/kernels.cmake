@@ -7,7 +7,7 @@ edgekit_kernels(cortex_m_dsp
   FLAGS -Os)
 # Their assembly takes r7, in which clang would keep the frame pointer.
 edgekit_kernels(cortex_m_mve
-  SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/unpack_w4.c mve/row_w4.c mve/vecmat_s8.c mve/depthwise_s8.c mve/elementwise_s8.c mve/elementwise_s16.c mve/lut_s8.c mve/pool_s8.c mve/copy.c
+  SOURCES mve/table.c mve/pack.c mve/gemm_s8.c mve/unpack_w4.c mve/row_w4.c mve/vecmat_s8.c mve/depthwise_s8.c mve/elementwise_s8.c mve/elementwise_s16.c mve/lut_s8.c mve/lut_s16.c mve/pool_s8.c mve/copy.c
           mve/gemm_s16.c mve/depthwise_s16.c mve/row_w4_s16.c mve/quantize_f32.c
   FLAGS -O2 -fomit-frame-pointer)
 edgekit_kernels(cortex_m0

@@ -1,4 +1,4 @@
-/* gemm_s16, mat_mul_s16, depthwise_s16 and add_s16: every size and tail, sums beyond 32 bits, every shift. */
+/* gemm_s16, mat_mul_s16, depthwise_s16, add_s16 and lut_s16: every size and tail, sums beyond 32 bits, every shift. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -295,6 +295,30 @@ bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt)
     for (uint32_t t = 0; t < check_trials; t++)
         if (!try_add(ref, opt, t)) return false;
     return true;
+}
+
+static bool try_lut(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
+{
+    const uint32_t count = rnd() & 1 ? 1 + trial % 300 : 1 + rnd() % 80, in_place = rnd() & 1;
+    block in = inputs(count), points = inputs(513);
+    output outs[2] = { output_make(count * 2, 2), output_make(count * 2, 2) };
+    const ek_kernels *tables[2] = { ref, opt };
+    for (int i = 0; i < 2; i++) {
+        int16_t *const out = (int16_t *)outs[i].data;
+        tables[i]->lut_s16(out, in_place ? memcpy(out, in.data, count * 2) : in.data, count, points.data);
+    }
+    const bool same = !differs(&outs[0], &outs[1], "lut_s16", opt, trial, in_place ? "in place" : "apart");
+    output_free(outs[0]), output_free(outs[1]);
+    block_free(in), block_free(points);
+    return same;
+}
+
+bool check_lut_s16(const ek_kernels *ref, const ek_kernels *opt)
+{
+    if (opt->lut_s16 == ref->lut_s16) return true;
+    bool same = true;
+    for (uint32_t t = 0; t < check_trials && same; t++) same = try_lut(ref, opt, t);
+    return same;
 }
 
 typedef struct bench_state {

@@ -92,6 +92,7 @@ ek_add_s8_fn ek_mve_add_s8;
 ek_add_s16_fn ek_mve_add_s16;
 ek_mul_s8_fn ek_mve_mul_s8;
 ek_lut_s8_fn ek_mve_lut_s8;
+ek_lut_s16_fn ek_mve_lut_s16;
 ek_channel_lut_s8_fn ek_mve_channel_lut_s8;
 ek_sum_s8_fn ek_mve_sum_s8;
 ek_max_s8_fn ek_mve_max_s8;

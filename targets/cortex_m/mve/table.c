@@ -26,6 +26,7 @@ static const ek_kernels kernels = {
     .add_s16 = EK_SLOT(add_s16, ek_mve_add_s16),
     .mul_s8 = EK_SLOT(mul_s8, ek_mve_mul_s8),
     .lut_s8 = EK_SLOT(lut_s8, ek_mve_lut_s8),
+    .lut_s16 = EK_SLOT(lut_s16, ek_mve_lut_s16),
     .channel_lut_s8 = EK_SLOT(channel_lut_s8, ek_mve_channel_lut_s8),
     .sum_s8 = EK_SLOT(sum_s8, ek_mve_sum_s8),
     .max_s8 = EK_SLOT(max_s8, ek_mve_max_s8),

@@ -14,10 +14,7 @@ static ek_status lut_s16_check(const ek_node *n)
 static ek_status lut_s16_run(const ek_node *n)
 {
     const ek_fmt_lut *p = n->params;
-    const int16_t *table = ek_blob(n, p->table), *in = ek_in(n, 0);
-    int16_t *out = ek_out(n, 0);
-    const size_t count = p->count;
-    for (size_t i = 0; i < count; i++) out[i] = lut_s16(table, in[i]);
+    n->kernels->lut_s16(ek_out(n, 0), ek_in(n, 0), p->count, ek_blob(n, p->table));
     return EK_OK;
 }
 

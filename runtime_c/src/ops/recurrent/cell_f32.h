@@ -29,9 +29,10 @@ static ek_cell ek_cell_of(const ek_node *node, const ek_fmt_recurrent *p)
     return (ek_cell){ table, table + 3, table + EK_CELL_NUMBERS, table[6], p->functions };
 }
 
-static void ek_cell_start(const ek_cell *cell, float *state, const float *given, size_t count, bool of_cell)
+static void ek_cell_start(const ek_cell *cell, const ek_kernels *kernels, float *state, const float *given,
+                          size_t count, bool of_cell)
 {
-    (void)cell, (void)of_cell;
+    (void)cell, (void)kernels, (void)of_cell;
     if (given)
         memcpy(state, given, count * sizeof *state);
     else
@@ -39,9 +40,10 @@ static void ek_cell_start(const ek_cell *cell, float *state, const float *given,
 }
 
 /* A state as output `which` of those that have states. */
-static void ek_cell_give(const ek_cell *cell, float *out, const float *state, size_t count, size_t which)
+static void ek_cell_give(const ek_cell *cell, const ek_kernels *kernels, float *out, const float *state, size_t count,
+                         size_t which)
 {
-    (void)cell, (void)which;
+    (void)cell, (void)kernels, (void)which;
     memcpy(out, state, count * sizeof *out);
 }
 
@@ -74,8 +76,9 @@ static float ek_cell_fn(uint32_t fn, float x, float alpha, float beta)
     }
 }
 
-static void ek_cell_apply(const ek_cell *cell, uint32_t which, float *v, size_t count)
+static void ek_cell_apply(const ek_cell *cell, const ek_kernels *kernels, uint32_t which, float *v, size_t count)
 {
+    (void)kernels;
     const uint32_t fn = cell->functions >> 8 * which & 255;
     const float alpha = cell->alpha[which], beta = cell->beta[which];
     const float clip = which < 2 ? cell->clip : 0.0f; /* of the gates, not of the cell state */

@@ -12,6 +12,7 @@ enum {
     EK_CELL_CURVES = EK_CELL_NUMBERS * 4 + 3 * LUT_S16_POINTS * 2,
     EK_CELL_PEEP = EK_CELL_CURVES + 2, /* an offset from `table`, like the next: a multiple of 4 */
     EK_CELL_PEEP_WEIGHTS = EK_CELL_PEEP + 6 * 4,
+    EK_CELL_SHIFT = 40,    /* the most that add_s16 takes */
     EK_CELL_ONE_BITS = 15, /* 1.0 is 2^15, of which 2^15 - 1 is the nearest there is */
 };
 
@@ -51,7 +52,8 @@ static bool ek_cell_check(const ek_node *node, const ek_fmt_recurrent *p)
     if (!ek_check_blob(node, p->table, bytes, 4)) return false;
     const ek_cell c = ek_cell_of(node, p);
     const int64_t a = c.gates.a_multiplier, b = c.gates.b_multiplier;
-    const bool gates = (a < 0 ? -a : a) + (b < 0 ? -b : b) <= most && c.gates.shift >= 1 && c.gates.shift <= 40;
+    const bool gates =
+        (a < 0 ? -a : a) + (b < 0 ? -b : b) <= most && c.gates.shift >= 1 && c.gates.shift <= EK_CELL_SHIFT;
     const bool cell = c.cell[0] >= 0 && (uint32_t)c.cell[0] <= most && c.cell[1] >= EK_CELL_ONE_BITS && c.cell[1] <= 38;
     if (!gates || !cell || !ek_cell_ratios(c.hidden, 1) || !ek_cell_ratios(c.start_hidden, 5)) return false;
     return !peepholes || ek_cell_ratios(c.peep, 3);
@@ -70,27 +72,31 @@ static inline bool ek_cell_is_power(const int32_t *by)
     return by[0] == 1 << EK_CELL_UNIT;
 }
 
-static void ek_cell_scale(int16_t *out, const int16_t *in, size_t count, const int32_t *by)
+/* Half up, once, as add_s16 rounds; what shifts beyond its own leave is 0 there too. */
+static void ek_cell_scale(const ek_kernels *kernels, int16_t *out, const int16_t *in, size_t count, const int32_t *by)
 {
     if (ek_cell_is_power(by) && by[1] == EK_CELL_UNIT) { /* from a scale to the same */
         for (size_t i = 0; i < count; i++) out[i] = in[i] < -INT16_MAX ? -INT16_MAX : in[i];
         return;
     }
-    for (size_t i = 0; i < count; i++) out[i] = ek_requantize16(in[i], by[0], (uint32_t)by[1], -INT16_MAX, INT16_MAX);
+    const ek_add_s16 scale = { by[0], 0, by[1] < EK_CELL_SHIFT ? by[1] : EK_CELL_SHIFT, -INT16_MAX, INT16_MAX };
+    kernels->add_s16(out, in, in, 1, count, &scale);
 }
 
-static void ek_cell_start(const ek_cell *cell, int16_t *state, const int16_t *given, size_t count, bool of_cell)
+static void ek_cell_start(const ek_cell *cell, const ek_kernels *kernels, int16_t *state, const int16_t *given,
+                          size_t count, bool of_cell)
 {
     if (given)
-        ek_cell_scale(state, given, count, of_cell ? cell->start_cell : cell->start_hidden);
+        ek_cell_scale(kernels, state, given, count, of_cell ? cell->start_cell : cell->start_hidden);
     else
         memset(state, 0, count * sizeof *state);
 }
 
 /* A state in the scale of output `which` of those that have states. */
-static void ek_cell_give(const ek_cell *cell, int16_t *out, const int16_t *state, size_t count, size_t which)
+static void ek_cell_give(const ek_cell *cell, const ek_kernels *kernels, int16_t *out, const int16_t *state,
+                         size_t count, size_t which)
 {
-    ek_cell_scale(out, state, count, cell->outputs + 2 * which);
+    ek_cell_scale(kernels, out, state, count, cell->outputs + 2 * which);
 }
 
 static void ek_cell_sum(const ek_cell *cell, const ek_kernels *kernels, int16_t *gates, const int16_t *in, size_t count)
@@ -109,10 +115,9 @@ static void ek_cell_peep(const ek_cell *cell, int16_t *gate, const int16_t *stat
     }
 }
 
-static void ek_cell_apply(const ek_cell *cell, uint32_t which, int16_t *v, size_t count)
+static void ek_cell_apply(const ek_cell *cell, const ek_kernels *kernels, uint32_t which, int16_t *v, size_t count)
 {
-    const int16_t *table = cell->tables + which * LUT_S16_POINTS;
-    for (size_t i = 0; i < count; i++) v[i] = lut_s16(table, v[i]);
+    kernels->lut_s16(v, v, count, cell->tables + which * LUT_S16_POINTS);
 }
 
 /* a * b, a of scale 2^-15. */

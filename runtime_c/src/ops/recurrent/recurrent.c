@@ -106,8 +106,8 @@ static layer layer_of(const ek_node *node)
     l.other = l.hidden + count;
     for (uint32_t bit = 0, i = 0; bit < 5; bit++) l.out[bit] = p->gives >> bit & 1 ? ek_out(node, i++) : NULL;
     const bool hidden = ek_operand(node, HIDDEN), cell = ek_operand(node, CELL);
-    ek_cell_start(&l.cell, l.hidden, hidden ? ek_in(node, HIDDEN) : NULL, count, false);
-    ek_cell_start(&l.cell, l.other, cell ? ek_in(node, CELL) : NULL, count, true);
+    ek_cell_start(&l.cell, node->kernels, l.hidden, hidden ? ek_in(node, HIDDEN) : NULL, count, false);
+    ek_cell_start(&l.cell, node->kernels, l.other, cell ? ek_in(node, CELL) : NULL, count, true);
     return l;
 }
 
@@ -115,6 +115,11 @@ static layer layer_of(const ek_node *node)
 static void sum(const layer *l, const sample *s, size_t first, size_t count)
 {
     ek_cell_sum(&l->cell, l->node->kernels, s->gates + first, s->in + first, count);
+}
+
+static void apply(const layer *l, uint32_t which, ek_element *v, size_t count)
+{
+    ek_cell_apply(&l->cell, l->node->kernels, which, v, count);
 }
 
 /* For whom watches: what the functions are applied to. */
@@ -130,7 +135,7 @@ static void step_rnn(const layer *l, const sample *s)
     const size_t n = l->p->hidden;
     sum(l, s, 0, n);
     show_gates(l, s, 0, n);
-    ek_cell_apply(&l->cell, F, s->gates, n);
+    apply(l, F, s->gates, n);
     memcpy(s->hidden, s->gates, n * sizeof *s->hidden);
 }
 
@@ -140,7 +145,7 @@ static void open_gru(const layer *l, const sample *s)
     const size_t n = l->p->hidden;
     sum(l, s, 0, 2 * n);
     show_gates(l, s, 0, 2 * n);
-    ek_cell_apply(&l->cell, F, s->gates, 2 * n);
+    apply(l, F, s->gates, 2 * n);
     const ek_element *reset = s->gates + n;
     if (resets_before(l->p))
         ek_cell_multiply(s->other, reset, s->hidden, n);
@@ -153,7 +158,7 @@ static void close_gru(const layer *l, const sample *s)
     const size_t n = l->p->hidden;
     sum(l, s, 2 * n, n);
     show_gates(l, s, 2 * n, n);
-    ek_cell_apply(&l->cell, G, s->gates + 2 * n, n);
+    apply(l, G, s->gates + 2 * n, n);
     ek_cell_blend(s->hidden, s->gates, s->gates + 2 * n, n);
 }
 
@@ -167,17 +172,17 @@ static void step_lstm(const layer *l, const sample *s)
         ek_cell_peep(&l->cell, f, s->other, 2, n);
     }
     show_gates(l, s, 0, 4 * n);
-    ek_cell_apply(&l->cell, F, i, n);
+    apply(l, F, i, n);
     if (l->p->flags & EK_RECURRENT_FLAG_COUPLED)
         ek_cell_complement(f, i, n);
     else
-        ek_cell_apply(&l->cell, F, f, n);
-    ek_cell_apply(&l->cell, G, c, n);
+        apply(l, F, f, n);
+    apply(l, G, c, n);
     ek_cell_update(&l->cell, s->other, i, f, c, n);
     if (l->p->flags & EK_RECURRENT_FLAG_PEEPHOLES) ek_cell_peep(&l->cell, o, s->other, 1, n);
-    ek_cell_apply(&l->cell, F, o, n);
+    apply(l, F, o, n);
     memcpy(i, s->other, n * sizeof *i);
-    ek_cell_apply(&l->cell, H, i, n);
+    apply(l, H, i, n);
     ek_cell_output(&l->cell, s->hidden, o, i, n);
 }
 
@@ -207,7 +212,7 @@ static bool sample_at(const layer *l, size_t step, size_t batch, sample *s)
 static void keep(const layer *l, const sample *s)
 {
     const size_t n = l->p->hidden, at = (s->time * l->p->batch + s->batch) * n;
-    if (l->out[0]) ek_cell_give(&l->cell, l->out[0] + at, s->hidden, n, 0);
+    if (l->out[0]) ek_cell_give(&l->cell, l->node->kernels, l->out[0] + at, s->hidden, n, 0);
     if (l->out[3]) memcpy(l->out[3] + at, s->other, n * sizeof(ek_element));
 }
 
@@ -271,8 +276,8 @@ static ek_status recurrent_run(const ek_node *node)
     const layer l = layer_of(node);
     const size_t count = (size_t)states(l.p);
     for (size_t step = 0; step < l.p->steps; step++) run_step(&l, step);
-    if (l.out[1]) ek_cell_give(&l.cell, l.out[1], l.hidden, count, 1);
-    if (l.out[2]) ek_cell_give(&l.cell, l.out[2], l.other, count, 2);
+    if (l.out[1]) ek_cell_give(&l.cell, node->kernels, l.out[1], l.hidden, count, 1);
+    if (l.out[2]) ek_cell_give(&l.cell, node->kernels, l.out[2], l.other, count, 2);
     return EK_OK;
 }
 

@@ -50,7 +50,7 @@ def test_each_compiler_takes_it_without_a_warning(ready, model_file, tmp_path, t
         project = project.replace("net_model.c net_self_test.c", "../one/net.c")
         project = re.sub(r"target_link_libraries\(app PRIVATE \".*\n", "", project)
         (tmp_path / "fw/CMakeLists.txt").write_text(project)
-        program = make(tmp_path / "fw", target)
+        program = make(tmp_path / "fw")
     else:
         compiler = next(iter(OF_TARGET[target]))
         program = out / "app"

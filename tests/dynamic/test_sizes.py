@@ -63,6 +63,28 @@ image (float[1,3,h,w] x) => (float[1,n,h2,w2] out) {
 """
 
 
+TURNED = """
+<ir_version: 8, opset_import: ["" : 17]>
+turned (float[h,w,5] x) => (float[w,h,4] out) {
+  y = Transpose <perm: ints = [1,0,2]> (x)
+  z = MatMul (y, w)
+  out = Relu (z)
+}
+"""
+
+
+HALVED = """
+<ir_version: 8, opset_import: ["" : 17]>
+halved (float[1,1,h,4] x) => (float[1,1,h,4] out) {
+  s = AveragePool <kernel_shape: ints = [2,1], strides: ints = [2,1]> (x)
+  two = Constant <value_floats: floats = [1.0, 1.0, 2.0, 1.0]> ()
+  u = Resize <mode: string = "nearest", coordinate_transformation_mode: string = "asymmetric",
+              nearest_mode: string = "floor"> (s, , two)
+  out = Add (x, u)
+}
+"""
+
+
 def ints(*values):
     return np.array(values, np.int64)
 
@@ -132,6 +154,26 @@ def test_an_image_of_any_size(image, tmp_path, kernels):
     session, oracle = Session(edge, kernels), onnxruntime.InferenceSession(image)
     for h, w in ((64, 48), (4, 8), (8, 48), (64, 8), (20, 32), (36, 24), (60, 40)):
         agrees(session, oracle, {"x": RNG.normal(size=(1, 3, h, w)).astype(np.float32)})
+
+
+def test_few_sizes_with_the_same_operators_are_looked_for(tmp_path):
+    """A Transpose moves nothing where a side is 1, and four sizes a side give few pairs."""
+    turned = saved(tmp_path, TURNED, w=reals(5, 4))
+    edge = tmp_path / "turned.edge"
+    pipeline.convert(turned, edge, shapes={"x": (Range(1, 4), Range(1, 4), 5)})
+    session, oracle = Session(edge), onnxruntime.InferenceSession(turned)
+    for h in range(1, 5):
+        for w in range(1, 5):
+            agrees(session, oracle, {"x": RNG.normal(size=(h, w, 5)).astype(np.float32)})
+
+
+def test_sizes_that_do_not_fit_are_told_with_the_remedy(tmp_path):
+    """Half of 5 rows, twice as large, are 4."""
+    halved = saved(tmp_path, HALVED)
+    shape = (1, 1, Range(4, 8), 4)
+    with pytest.raises(UserError, match=r"at h=5; .*LOW\.\.HIGH:STEP"):
+        pipeline.convert(halved, tmp_path / "h.edge", shapes={"x": shape})
+    pipeline.convert(halved, tmp_path / "h.edge", shapes={"x": (1, 1, Range(4, 8, 2), 4)})
 
 
 def numbers_at(model, sizes):

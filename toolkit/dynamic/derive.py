@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from .sizes import Sizes
 
 FEWEST = 5
 """Sizes at which the operators have to be the same."""
+MOST_MORE = 24
+"""Sizes that are looked at besides, where they are the same at fewer."""
 
 CLOSE = 1e-4
 """How far, of the largest value, float outputs may be from those of other operators."""
@@ -48,7 +51,13 @@ def varying_model(
     cannot vary. At sizes where operators are others, outputs may differ by CLOSE, or ROUGH."""
 
     def graph(at: Sequence[int]) -> Graph:
-        return repeated(make(at))
+        try:
+            return repeated(make(at))
+        except UserError as why:
+            raise UserError(
+                f"{why}\nat {sizes.text(at)}; if the model takes only some sizes, say "
+                "LOW..HIGH:STEP"
+            ) from why
 
     if whole.states or whole.empty_inputs or whole.empty_outputs:
         raise UserError(
@@ -72,7 +81,11 @@ def varying_model(
     while True:
         for at in wanted:
             looked.look(build_model(graph(at), compact=False), at)
-        if len(looked.alike) < min(FEWEST, len(sizes.samples()) + 1):
+        enough = min(FEWEST, len(sizes.samples()) + 1)
+        for at in islice(sizes.downwards(), MOST_MORE):
+            if len(looked.alike) < enough and at not in looked.sizes:
+                looked.look(build_model(graph(at), compact=False), at)
+        if len(looked.alike) < enough:
             at, node = looked.others[0]
             raise UserError(
                 f"{name}: {node}: other operators at {sizes.text(at)} than at "

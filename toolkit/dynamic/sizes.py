@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import product
 from pathlib import Path
 
 from ..errors import UserError
@@ -91,6 +92,10 @@ class Sizes:
                 found.append(point)
         lowest = tuple(s.lowest for s in self.symbols)
         return found if lowest in found or lowest == self.largest else [*found, lowest]
+
+    def downwards(self) -> Iterator[tuple[int, ...]]:
+        """All sizes from the largest on, those of the last symbol first."""
+        return product(*(reversed(s.sizes) for s in self.symbols))
 
 
 def _some(sizes: range) -> list[int]:

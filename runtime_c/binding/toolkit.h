@@ -37,18 +37,21 @@ void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_
 void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, int32_t rows, int32_t k,
                           const int32_t *x0, const int32_t *q0, double *qq, double *xq);
 
-/* out [n, l] = a [n, k] m [k, l], summed in order of k. */
-void ek_product_f64(const double *a, const double *m, int32_t n, int32_t k, int32_t l, double *out);
+/* For each of `groups`: out [n, l] = a [n, k] m [k, l], summed in order of k. */
+void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out);
 
-/* Upper triangular r [k, k] with r' r = h, in place of h; what is below the diagonal becomes 0. Updates come in the
-   order of rows. */
-void ek_cholesky_f64(double *h, int32_t k);
+/* For each of `groups`: upper triangular r [k, k] with r' r = h, in place of h; what is below the diagonal becomes 0.
+   Updates come in the order of rows. */
+void ek_cholesky_f64(double *h, int32_t groups, int32_t k);
 
-/* y r^-1, in place of y [n, k]. */
-void ek_divide_f64(double *y, const double *r, int32_t n, int32_t k);
+/* For each of `groups`: y r^-1, in place of y [n, k]. */
+void ek_divide_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k);
 
-/* y t^-1, in place of y [n, k]; t is lower triangular. */
-void ek_divide_transposed_f64(double *y, const double *t, int32_t n, int32_t k);
+/* For each of `groups`: y t^-1, in place of y [n, k]; t is lower triangular. */
+void ek_divide_transposed_f64(double *y, const double *t, int32_t groups, int32_t n, int32_t k);
+
+/* For each of `groups`: out = m' [k, k]. */
+void ek_transposed_f64(const double *m, int32_t groups, int32_t k, double *out);
 
 /* Babai's nearest plane: integers z [n, k] in [-limit, limit], in steps [n, k], for y [n, k], which is used up; t is
    lower triangular. `price` is NULL, or what z costs beside its squared error, at price[z]: then the cheapest of those

@@ -14,6 +14,9 @@
 
 enum { BLOCK = 8, NEARER = 4 };
 
+/* Columns at a time: BLOCK rows of so many stay in the cache. */
+enum { PANEL = 256 };
+
 /* out [k] += factors [BLOCK] m [BLOCK, pitch], one row after the other. */
 WIDE static void add_rows(double *restrict out, const double *restrict factors, const double *restrict m,
                           ptrdiff_t pitch, int32_t k)
@@ -40,38 +43,48 @@ WIDE static void add_row(double *restrict out, double factor, const double *rest
     for (int32_t j = 0; j < k; j++) out[j] += factor * row[j];
 }
 
-void ek_product_f64(const double *a, const double *m, int32_t n, int32_t k, int32_t l, double *out)
+static void add_product(const double *a, const double *m, int32_t n, int32_t k, int32_t l, double *out)
 {
-    memset(out, 0, (size_t)n * l * sizeof *out);
-    for (int32_t start = 0; start < k; start += BLOCK) {
-        for (int32_t i = 0; i < n; i++) {
-            const double *factors = a + (size_t)i * k + start;
-            double *to = out + (size_t)i * l;
-            if (start + BLOCK <= k) {
-                add_rows(to, factors, m + (size_t)start * l, l, l);
-            } else {
-                for (int32_t j = start; j < k; j++) add_row(to, factors[j - start], m + (size_t)j * l, l);
+    for (int32_t panel = 0; panel < l; panel += PANEL) {
+        int32_t width = l - panel < PANEL ? l - panel : PANEL;
+        for (int32_t start = 0; start < k; start += BLOCK) {
+            const double *rows = m + (size_t)start * l + panel;
+            for (int32_t i = 0; i < n; i++) {
+                const double *factors = a + (size_t)i * k + start;
+                double *to = out + (size_t)i * l + panel;
+                if (start + BLOCK <= k) {
+                    add_rows(to, factors, rows, l, width);
+                } else {
+                    for (int32_t j = 0; j < k - start; j++) add_row(to, factors[j], rows + (size_t)j * l, width);
+                }
             }
         }
     }
 }
 
-/* Rows from `start` on of h, whose rows before `start` are those of r already, reduced by rows [from, start). */
-static void reduce(double *h, int32_t k, int32_t from, int32_t start, int32_t end)
+void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out)
 {
-    double factors[BLOCK];
-    for (int32_t i = start; i < end; i++) {
-        double *row = h + (size_t)i * k;
-        for (int32_t p = from; p < start; p++) factors[p - from] = -h[(size_t)p * k + i];
-        if (start - from == BLOCK) {
-            add_rows(row + i, factors, h + (size_t)from * k + i, k, k - i);
-        } else {
-            for (int32_t p = from; p < start; p++) add_row(row + i, factors[p - from], h + (size_t)p * k + i, k - i);
+    memset(out, 0, (size_t)groups * n * l * sizeof *out);
+    for (int32_t g = 0; g < groups; g++)
+        add_product(a + (size_t)g * n * k, m + (size_t)g * k * l, n, k, l, out + (size_t)g * n * l);
+}
+
+/* Rows from `end` on of h reduced by its rows [start, end), which are those of r already. What is below the diagonal
+   is written too, and 0 in the end. */
+static void reduce(double *h, int32_t k, int32_t start, int32_t end)
+{
+    for (int32_t panel = end; panel < k; panel += PANEL) {
+        int32_t behind = panel + PANEL < k ? panel + PANEL : k;
+        for (int32_t i = end; i < behind; i++) {
+            int32_t from = i > panel ? i : panel;
+            double factors[BLOCK], *row = h + (size_t)i * k + from;
+            for (int32_t p = start; p < end; p++) factors[p - start] = -h[(size_t)p * k + i];
+            add_rows(row, factors, h + (size_t)start * k + from, k, behind - from);
         }
     }
 }
 
-void ek_cholesky_f64(double *h, int32_t k)
+static void cholesky(double *h, int32_t k)
 {
     for (int32_t start = 0; start < k; start += BLOCK) {
         int32_t end = start + BLOCK < k ? start + BLOCK : k;
@@ -81,24 +94,40 @@ void ek_cholesky_f64(double *h, int32_t k)
             for (int32_t i = j; i < k; i++) row[i] /= root;
             for (int32_t i = j + 1; i < end; i++) add_row(h + (size_t)i * k + i, -row[i], row + i, k - i);
         }
-        reduce(h, k, start, end, k);
+        reduce(h, k, start, end);
     }
 }
 
-void ek_divide_f64(double *y, const double *r, int32_t n, int32_t k)
+void ek_cholesky_f64(double *h, int32_t groups, int32_t k)
+{
+    for (int32_t g = 0; g < groups; g++) cholesky(h + (size_t)g * k * k, k);
+}
+
+static void divide(double *y, const double *r, int32_t n, int32_t k)
 {
     for (int32_t start = 0; start < k; start += BLOCK) {
         int32_t end = start + BLOCK < k ? start + BLOCK : k;
         for (int32_t i = 0; i < n; i++) {
-            double *row = y + (size_t)i * k, factors[BLOCK];
+            double *row = y + (size_t)i * k;
             for (int32_t j = start; j < end; j++) {
                 row[j] /= r[(size_t)j * k + j];
-                factors[j - start] = -row[j];
                 add_row(row + j + 1, -row[j], r + (size_t)j * k + j + 1, end - j - 1);
             }
-            if (end < k) add_rows(row + end, factors, r + (size_t)start * k + end, k, k - end);
+        }
+        for (int32_t panel = end; panel < k; panel += PANEL) {
+            int32_t width = k - panel < PANEL ? k - panel : PANEL;
+            for (int32_t i = 0; i < n; i++) {
+                double factors[BLOCK], *row = y + (size_t)i * k;
+                for (int32_t j = 0; j < BLOCK; j++) factors[j] = -row[start + j];
+                add_rows(row + panel, factors, r + (size_t)start * k + panel, k, width);
+            }
         }
     }
+}
+
+void ek_divide_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k)
+{
+    for (int32_t g = 0; g < groups; g++) divide(y + (size_t)g * n * k, r + (size_t)g * k * k, n, k);
 }
 
 /* y [k], behind `end` done, has to be reduced by the rows [start, end) of t, last first, which factors [BLOCK] are of.
@@ -112,7 +141,7 @@ static void reduce_before(double *y, const double *factors, const double *t, int
     }
 }
 
-void ek_divide_transposed_f64(double *y, const double *t, int32_t n, int32_t k)
+static void divide_transposed(double *y, const double *t, int32_t n, int32_t k)
 {
     for (int32_t end = k; end > 0; end -= BLOCK) {
         int32_t start = end > BLOCK ? end - BLOCK : 0;
@@ -124,6 +153,23 @@ void ek_divide_transposed_f64(double *y, const double *t, int32_t n, int32_t k)
                 add_row(row + start, -row[j], t + (size_t)j * k + start, j - start);
             }
             reduce_before(row, factors, t, start, end, k);
+        }
+    }
+}
+
+void ek_divide_transposed_f64(double *y, const double *t, int32_t groups, int32_t n, int32_t k)
+{
+    for (int32_t g = 0; g < groups; g++) divide_transposed(y + (size_t)g * n * k, t + (size_t)g * k * k, n, k);
+}
+
+void ek_transposed_f64(const double *m, int32_t groups, int32_t k, double *out)
+{
+    size_t size = (size_t)k * k;
+    for (int32_t g = 0; g < groups; g++, m += size, out += size) {
+        for (int32_t panel = 0; panel < k; panel += BLOCK) {
+            int32_t behind = panel + BLOCK < k ? panel + BLOCK : k;
+            for (int32_t i = 0; i < k; i++)
+                for (int32_t j = panel; j < behind; j++) out[(size_t)j * k + i] = m[(size_t)i * k + j];
         }
     }
 }

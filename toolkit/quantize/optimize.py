@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,14 @@ from .equalization.cross_layer import equalized, find_exponents
 from .float_source import FloatSource
 from .like import Like
 from .quality import Quality
-from .ranges.calibration import AnySize, Calibration, KeptSample, Sample, calibrate, two_folds
+from .ranges.calibration import AnySize, Calibration, Sample, calibrate
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.held_out import held_out, unclipped
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
 from .ranges.room import find_room
 from .ranges.sample_outliers import without_outliers
-from .reconstruction.layer_rounding import RoundedOnce
+from .reconstruction.judged_by_halves import best_by_halves
+from .reconstruction.layer_rounding import round_weights
 from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
@@ -29,7 +30,6 @@ from .scheme.front_end import feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
 from .scheme.options import Options, Ranges, RoundedWeights
-from .scheme.plan import Plan
 from .weights.weight_quantizer import WeightFormat
 
 SCALES_GAIN_DB = 0.1
@@ -101,7 +101,7 @@ class _Quantization:
         self.score = self.trials.score(self.plan, self.ranges)
         self.first = self.source, self.plan, self.ranges, self.score
         self.by_halves: list[RoundedWeights] = []
-        self.method, self.rounding = request.methods[0], RoundedOnce(progress)
+        self.method = request.methods[0]
         self._search: RangeSearch | None = None
         self.has_room = False
         self._judged: object = None
@@ -298,46 +298,20 @@ class _Quantization:
         """Weights rounded for what they make; of `auto` unless the outputs lose."""
         if not self.request.may_round or self.kept:
             return
-        unseen: Score | None = None
-        if self.request.rounding == "auto" and (unseen := self._best_by_halves()) is None:
-            return
-        self.plan = self._rounded(self.source.calibration.kept, self.method)
+        made = self.plan, self.ranges
+        if self.request.rounding == "auto":
+            nearest, methods = (self.trials, self.score), self.request.methods
+            calibration = self.source.calibration
+            best = best_by_halves(*made, calibration, nearest, methods, self.progress)
+            if best is None:
+                return
+            self.score, self.method, rounded, self.by_halves = best
+        else:
+            rounded = round_weights(*made, self._inputs(), self.progress, self.method)
+        self.plan = self.plan.with_rounded(rounded)
         self.options = self.plan.options
-        self.score = unseen or self.trials.score(self.plan, self.ranges)
-
-    def _best_by_halves(self) -> Score | None:
-        """Of the method of rounding that loses least on samples between; another than the first if
-        it is better for certain."""
-        best: Score | None = None
-        for method in self.request.methods:
-            found = self._judged_by_halves(method)
-            if found is None:
-                continue
-            score, halves = found
-            if best is None or score.surpasses(best, 0.0, HELD_OUT):
-                best, self.by_halves, self.method = score, halves, method
-        return best
-
-    def _judged_by_halves(self, method: str) -> tuple[Score, list[RoundedWeights]] | None:
-        """What weights rounded for every other sample are on the ones between, and both; None where
-        they do harm.
-
-        They gain nearly everywhere, but by less than few samples can tell from chance: what is
-        asked of them is to show no loss.
-        """
-        noise = self.score.noise.copy()
-        kept = self.source.calibration.kept
-        if len(kept) < 2 or not noise.size:
-            return None
-        found: list[RoundedWeights] = []
-        for half, others in two_folds(kept):
-            rounded = self._rounded(half, method)
-            noise[:, others] = self.trials.noise(rounded.emit(self.ranges)[0], others)
-            found.append(rounded.options.rounded)
-        score = Score(noise, self.score.signal, self.score.variation)
-        if self.score.surpasses(score, 0.0, HELD_OUT):
-            return None
-        return score, found
+        if not self.by_halves:
+            self.score = self.trials.score(self.plan, self.ranges)
 
     def prefer_plain(self) -> None:
         """Min-max ranges and the nearest weights, unless what was searched for is better on samples
@@ -353,10 +327,6 @@ class _Quantization:
         if not found.surpasses(held_out([plan], ranges, source.calibration, self.trials), 0.0, 0.0):
             self.source, self.plan, self.ranges, self.score = source, plan, dict(ranges), score
             self.options, self.by_halves = plan.options, []
-
-    def _rounded(self, samples: Sequence[KeptSample], method: str) -> Plan:
-        inputs = [s.inputs for s in samples]
-        return self.plan.with_rounded(self.rounding(self.plan, self.ranges, inputs, method))
 
     def result(self) -> Quantized:
         graph, decisions = self.plan.emit(self.ranges)

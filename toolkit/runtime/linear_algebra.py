@@ -146,32 +146,35 @@ def product(a: Reals, m: Reals) -> Reals:
     """a [g, n, k] @ m [g, k, l], summed in order."""
     a, m = _reals(a), _reals(m)
     found: Reals = np.empty((*a.shape[:2], m.shape[2]))
-    for x, y, out in zip(a, m, found, strict=True):
-        lib.ek_product_f64(_real(x), _real(y), *x.shape, y.shape[1], _real(out))
+    lib.ek_product_f64(_real(a), _real(m), *a.shape, m.shape[2], _real(found))
     return found
 
 
 def cholesky(h: Reals) -> Reals:
     """Upper triangular r with r' r = h [g, k, k], which must be positive definite."""
     found: Reals = np.array(h, np.float64, order="C")
-    for r in found:
-        lib.ek_cholesky_f64(_real(r), len(r))
+    lib.ek_cholesky_f64(_real(found), *h.shape[:2])
     return found
 
 
 def divided(b: Reals, r: Reals) -> Reals:
     """b [g, n, k] r^-1, r upper triangular [g, k, k]."""
     found, r = np.array(b, np.float64, order="C"), _reals(r)
-    for y, one in zip(found, r, strict=True):
-        lib.ek_divide_f64(_real(y), _real(one), *y.shape)
+    lib.ek_divide_f64(_real(found), _real(r), *b.shape)
     return found
 
 
 def divided_transposed(b: Reals, r: Reals) -> Reals:
     """b [g, n, k] r'^-1, r upper triangular [g, k, k]."""
-    found, t = np.array(b, np.float64, order="C"), _reals(r.swapaxes(1, 2))
-    for y, one in zip(found, t, strict=True):
-        lib.ek_divide_transposed_f64(_real(y), _real(one), *y.shape)
+    found = np.array(b, np.float64, order="C")
+    lib.ek_divide_transposed_f64(_real(found), _real(_transposed(r)), *b.shape)
+    return found
+
+
+def _transposed(m: Reals) -> Reals:
+    m = _reals(m)
+    found = np.empty_like(m)
+    lib.ek_transposed_f64(_real(m), *m.shape[:2], _real(found))
     return found
 
 
@@ -180,7 +183,7 @@ def nearest_plane(
 ) -> Reals:
     """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first;
     `price` [2 * limit + 1] is what each of them costs beside its squared error."""
-    y, t, steps = np.array(y, np.float64, order="C"), _reals(r.swapaxes(1, 2)), _reals(steps)
+    y, t, steps = np.array(y, np.float64, order="C"), _transposed(r), _reals(steps)
     found: Reals = np.empty_like(y)
     costs, middle = _price(price, limit)
     for one, lower, unit, z in zip(y, t, steps, found, strict=True):

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,16 +12,19 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_model
+from edgekit.toolkit.quantize.reconstruction.carried_errors import carried_part
+from edgekit.toolkit.quantize.reconstruction.judged_by_halves import best_by_halves
 from edgekit.toolkit.quantize.reconstruction.layer_executor import LayerExecutor
-from edgekit.toolkit.quantize.reconstruction.layer_rounding import carried_part, round_weights
+from edgekit.toolkit.quantize.reconstruction.layer_rounding import round_by_halves, round_weights
 from edgekit.toolkit.quantize.reconstruction.second_moments import (
     FINE,
+    KEEP,
+    PARTS,
     LayerInputs,
     columns,
-    held_out,
     moment_sums,
+    observe_floats,
     observe_inputs,
-    parts,
     second_moments,
     spread_evenly,
     total,
@@ -141,10 +143,11 @@ def test_moments_are_those_of_both_models(net):
     done = optimize(net, calibration, "minmax", rounding="nearest")
     node = next(n for n in done.plan.graph.nodes if n.output.name == "c")
     feeds = [s.inputs for s in calibration.kept]
-    runs = LayerExecutor(feeds), LayerExecutor(feeds)
-    found = second_moments(
-        total(moment_sums(observe_inputs(node, done.plan.graph, done.graph, runs)))
-    )
+    step = next(n for n in done.graph.nodes if n.output.name == "c").input(0).quant.scalar
+    floats = observe_floats(node, done.plan.graph, LayerExecutor(feeds), False, step)
+    some = range(0, len(feeds), 2)
+    run = LayerExecutor([feeds[i] for i in some])
+    found = second_moments(total(moment_sums(observe_inputs(node, floats, done.graph, run, some))))
     assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
     for i in range(2):
         assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9
@@ -163,9 +166,11 @@ def noisy(rng, v):
     return rng.integers(-20, 21, size=v.shape)
 
 
+WEIGHTS = np.random.default_rng(4).normal(size=(1, 100, 12))
+
+
 def carried(seen):
-    linear = SimpleNamespace(real=np.random.default_rng(4).normal(size=(100, 12)))
-    return carried_part(linear, total(moment_sums(seen)), moment_sums(seen))
+    return carried_part(WEIGHTS, total(moment_sums(seen)), moment_sums(seen))
 
 
 def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
@@ -177,21 +182,33 @@ def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
     assert carried(off(gain, count=1)) == 0
 
 
-def test_the_moments_of_a_part_are_about_the_means_of_the_rest():
-    seen = off(lambda rng, v: rng.integers(-3, 4, size=v.shape), count=11)
-    assert sorted(i for part in parts(seen) for i in part) == list(range(11))
-    whole, part = total(moment_sums(seen)), moment_sums(seen)[0]
-    for found, mean, chosen in (
-        (held_out(whole, second_moments(whole)), range(11), range(11)),
-        (held_out(part, second_moments(whole - part)), [1, 2, 3, 4, 5, 6, 7, 9, 10], [0, 8]),
-    ):
-        (x0, x), (q0, q) = (
-            [np.concatenate([v[i][0] for i in at]) / unit for at in (mean, chosen)]
-            for v, unit in ((seen.x, FINE), (seen.q, 1))
-        )
-        x, q = x - x0.mean(axis=0), q - q0.mean(axis=0)
-        assert np.allclose(found[0][0], q.T @ q / len(q))
-        assert np.allclose(found[1][0], x.T @ q / len(q))
+@pytest.mark.parametrize(("seed", "count"), [(3, 11), (4, 24), (5, 5)])
+def test_what_is_carried_is_tried_on_each_part_about_the_means_of_the_rest(seed, count):
+    """Against the columns themselves: the moments of all parts but one, shrunk by what samples
+    agree on, weigh an input that has a mean and partly systematic errors."""
+    seen = off(lambda rng, v: np.rint(0.1 * v) + rng.integers(-9, 10, size=v.shape), count,
+               seed=seed)  # fmt: skip
+    seen.x[:], seen.q[:] = [v + 7 * FINE for v in seen.x], [v + 5 for v in seen.q]
+    sums, step = moment_sums(seen), min(PARTS, count)
+    w, gain, power = WEIGHTS[0, ::2], 0.0, 0.0
+    for part in range(step):
+        rest, mine = (
+            [np.concatenate([of[i][0] / unit for i in range(count) if (i % step == part) is own])
+             for of, unit in ((seen.x, FINE), (seen.q, 1))]
+            for own in (False, True)
+        )  # fmt: skip
+        x0, q0 = (v.mean(axis=0) for v in rest)
+        others = [s for i, s in enumerate(sums) if i != part]
+        certain = second_moments(total(others)).certain
+        shrunk = certain + (1 - certain) * np.eye(12)
+        (x, q), (x1, q1) = ((a - x0, b - q0) for a, b in (rest, mine))
+        h = q.T @ q / len(q) * shrunk
+        power_of = KEEP * np.trace(h) / 12
+        h += (power_of + 1e-6 * np.trace(h) / 12) * np.eye(12)
+        more = np.linalg.solve(h, (w @ ((x - q).T @ q / len(q) * shrunk)).T).T
+        gain += float((w @ ((x1 - q1).T @ q1 / len(q1)) * more).sum())
+        power += float((more @ (q1.T @ q1 / len(q1)) * more).sum())
+    assert abs(carried(seen) - np.clip(gain / power, 0, 1)) <= 0.5 / 64 + 1e-6
 
 
 def noise(net, graph, feeds):
@@ -231,33 +248,31 @@ def test_rounding_of_8_bits_does_no_harm(net):
 
 def test_rounding_that_harms_other_samples_is_not_taken(net, monkeypatch):
     def spoiled(*given):
-        return {
-            k: replace(r, z=np.clip(r.z + 2, -127, 127)) for k, r in round_weights(*given).items()
-        }
+        whole, halves = round_by_halves(*given)
+        for one in halves:
+            one.update({k: replace(r, z=np.clip(r.z + 2, -127, 127)) for k, r in one.items()})
+        return whole, halves
 
-    monkeypatch.setattr(sys.modules[round_weights.__module__], "round_weights", spoiled)
+    monkeypatch.setattr(sys.modules[best_by_halves.__module__], "round_by_halves", spoiled)
     calibration = calibrate(net, samples(1, 8, 8, 8))
     assert optimize(net, calibration, "minmax", rounding="gptq").options.rounded
     assert not optimize(net, calibration, "minmax", rounding="auto").options.rounded
 
 
-def test_what_half_of_the_samples_have_rounded_is_not_rounded_again(net, monkeypatch):
-    """Of 129 to 256 samples the whole is rounded by every other one."""
-    calls = []
-
-    def counted(*given):
-        calls.append(given[2])
-        return round_weights(*given)
-
-    monkeypatch.setattr(sys.modules[round_weights.__module__], "round_weights", counted)
+@pytest.mark.parametrize("limit", [128, 32])
+def test_halves_are_rounded_by_their_own_samples(net, monkeypatch, limit):
+    """Of more samples than are looked at the whole is one half, which is not rounded again."""
+    monkeypatch.setattr(sys.modules[spread_evenly.__module__], "SAMPLES", limit)
     calibration = calibrate(net, samples(1, 8, 8, 8))
-    every = optimize(net, calibration, "minmax", rounding="auto")
-    assert [len(few) for few in calls] == [32, 32, 64]
-    monkeypatch.setattr(sys.modules[spread_evenly.__module__], "SAMPLES", 32)
-    calls.clear()
-    half = optimize(net, calibration, "minmax", rounding="auto")
-    assert [len(few) for few in calls] == [32, 32] and half.options.rounded is half.by_halves[0]
-    assert every.options.rounded is not every.by_halves[0]
+    done = optimize(net, calibration, "minmax", rounding="auto")
+    assert done.options.rounded and len(done.by_halves) == 2
+    assert (done.options.rounded is done.by_halves[0]) == (limit == 32)
+    feeds, plain = [s.inputs for s in calibration.kept], done.plan.with_rounded({})
+    for half, found in zip((feeds[::2], feeds[1::2]), done.by_halves, strict=True):
+        alone = round_weights(plain, done.ranges, half)
+        for key, rounded in found.items():  # of some other places of each sample
+            z, own = rounded.z, alone[key].z
+            assert np.mean(z != own) < 0.3 and np.abs(z - own).max() <= 3
 
 
 PROGRAM = """

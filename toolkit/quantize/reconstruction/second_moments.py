@@ -28,7 +28,10 @@ VALUES = 1 << 23
 FEW = 2
 """A sample with so many times less columns than inputs has its squares summed column by column."""
 PARTS = 8
-"""Of the samples: what all others say is tried on each."""
+"""Of the samples: what the others say is tried on each."""
+KEEP = 0.1
+"""How much a weight is held where it is: in mean powers of the inputs. Few samples do not say what
+all directions of the inputs weigh."""
 _NOTHING = np.zeros((0, 0, 0), np.int32)
 FINE = 16
 """Parts of an input step in which the float model's input is counted."""
@@ -66,36 +69,53 @@ class LayerInputs:
     step: float
 
 
+@dataclass(frozen=True)
+class FloatInputs:
+    """What meets a node's weights in the float model, for each sample: as `x` and `outputs` of
+    LayerInputs, and the `places` of the node's output that are taken."""
+
+    x: list[Whole]
+    places: list[NDArray[np.int64]]
+    outputs: list[Reals]
+    step: float
+
+
 def spread_evenly(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
     """At most SAMPLES of them, evenly."""
     step = -(-len(samples) // SAMPLES)
     return list(samples[::step])
 
 
-def observe_inputs(
-    node: Node,
-    floats: Graph,
-    quantized: Graph,
-    runs: tuple[LayerExecutor, LayerExecutor],
-    outputs: bool = False,
-) -> LayerInputs:
-    """What `node` (of `floats`) reads in both graphs; Conv2d and FullyConnected only.
-
-    `runs` are of the one and of the other, on the same samples.
-    """
-    made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
-    source, quant = made.input(0), made.input(0).quant
-    assert quant is not None
-    exact = runs[0].run_to(floats, node, [node.input(0), *([node.output] if outputs else [])])
-    rounded = runs[1].run_to(quantized, made, [source])
-    step, count = quant.scalar, len(runs[0].samples)
-    seen = LayerInputs([], [], [], step)
-    for i, ((x, *y), (held,)) in enumerate(zip(exact, rounded, strict=True)):
+def observe_floats(
+    node: Node, floats: Graph, run: LayerExecutor, outputs: bool, step: float
+) -> FloatInputs:
+    """What `node`, a Conv2d or FullyConnected of `floats`, reads in the float model, of all samples
+    of `run`, and its `outputs` if wanted; `step` is that of the quantized model's input."""
+    seen, count = FloatInputs([], [], [], step), len(run.samples)
+    wanted = [node.input(0), *([node.output] if outputs else [])]
+    for i, (x, *y) in enumerate(run.run_to(floats, node, wanted)):
         places = _places(node, i, count)
+        seen.places.append(places)
         seen.x.append(columns(node, x, step / FINE, places))
-        seen.q.append(columns(node, held.astype(np.int32) - quant.zero_point, 1.0, places))
         rows = (v.reshape(-1, node.output.shape[-1])[places] for v in y)
         seen.outputs.extend(v.astype(np.float64) for v in rows)
+    return seen
+
+
+def observe_inputs(
+    node: Node, floats: FloatInputs, quantized: Graph, run: LayerExecutor, chosen: Sequence[int]
+) -> LayerInputs:
+    """What `node` reads in both models: in `quantized` on the samples of `run`, which are those
+    that are `chosen` of the float model's."""
+    made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
+    source, quant = made.input(0), made.input(0).quant
+    assert quant is not None and quant.scalar == floats.step
+    seen = LayerInputs([], [], [], floats.step)
+    for i, (held,) in zip(chosen, run.run_to(quantized, made, [source]), strict=True):
+        steps = held.astype(np.int32) - quant.zero_point
+        seen.x.append(floats.x[i])
+        seen.q.append(columns(node, steps, 1.0, floats.places[i]))
+        seen.outputs.extend(floats.outputs[i : i + 1])
     return seen
 
 
@@ -128,37 +148,18 @@ class MomentSums:
             samples=self.samples + other.samples,
         )
 
-    def __sub__(self, part: MomentSums) -> MomentSums:
-        """Those of the other samples."""
-        return replace(
-            self,
-            qq=np.subtract(self.qq, part.qq, dtype=np.float64),
-            xq=np.subtract(self.xq, part.xq, dtype=np.float64),
-            q=self.q - part.q,
-            x=self.x - part.x,
-            squares=self.squares - part.squares,
-            columns=self.columns - part.columns,
-            samples=self.samples - part.samples,
-        )
-
-
-def parts(seen: LayerInputs) -> list[range]:
-    """Which samples are tried by what the others say: every PARTS-th, from each of the first on."""
-    count = len(seen.q)
-    step = min(PARTS, count)
-    return [range(first, count, step) for first in range(step)]
-
 
 def moment_sums(seen: LayerInputs, let_go: bool = False) -> list[MomentSums]:
-    """Of what a node reads, in each of the parts of the samples, whose columns are `let_go` one
-    part after the other."""
+    """Of what a node reads, in each of PARTS of the samples: every PARTS-th, from each of the first
+    on. Their columns are `let_go` one part after the other."""
     sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
     count = [v.shape[1] for v in seen.q]
     x0, q0 = (
         np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
     )
     found: list[MomentSums] = []
-    for chosen in parts(seen):
+    parts = min(PARTS, len(count))
+    for chosen in (range(first, len(count), parts) for first in range(parts)):
         found.append(_sums_of(seen, (x0, q0), sums, chosen))
         for i in chosen if let_go else ():
             seen.x[i] = seen.q[i] = _NOTHING
@@ -259,37 +260,25 @@ def _few_squares(v: Whole, middle: Whole) -> float:
 def second_moments(s: MomentSums) -> SecondMoments:
     """Of what a node reads in these samples."""
     x, q = s.x / s.columns, s.q / s.columns
-    qq, xq = _about(s, x, q)
-    certain = 1 - _uncertain(s)
-    weight = np.where(np.eye(qq.shape[1], dtype=bool), 1.0, certain)
-    qq *= weight
-    xq *= weight
+    qq, xq = s.qq / s.columns, s.xq / s.columns
+    certain = certain_part(np.asarray(s.qq, np.float64), s.squares, s.samples)
+    for moments, mean, unit in ((qq, q, s.step**2), (xq, x, s.step**2 / FINE)):
+        moments -= mean[:, :, None] * q[:, None, :]
+        moments *= unit
+        diagonal = np.einsum("gii->gi", moments)
+        kept = diagonal.copy()
+        moments *= certain  # in place, for they are large
+        diagonal[...] = kept
     x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
     return SecondMoments(qq, xq, q, x, certain)
 
 
-def held_out(part: MomentSums, rest: SecondMoments) -> tuple[Reals, Reals]:
-    """qq, xq of a part of the samples as it is, about the means of the rest."""
-    x, q = rest.x / part.step * FINE - part.middle[0], rest.q / part.step - part.middle[1]
-    return _about(part, x, q)
-
-
-def _about(s: MomentSums, x: Reals, q: Reals) -> tuple[Reals, Reals]:
-    """The means of q q' and x q' about `x` and `q`, which are counted as in the sums."""
-    mean_x, mean_q = s.x / s.columns - x, s.q / s.columns - q
-    qq, xq = s.qq / s.columns, s.xq / s.columns
-    qq -= _outer(mean_q + q, q)  # each in place, for they are large
-    qq -= _outer(q, mean_q)
-    qq *= s.step**2
-    xq -= _outer(mean_x + x, q)
-    xq -= _outer(x, mean_q)
-    xq *= s.step**2
-    xq /= FINE
-    return qq, xq
-
-
-def _outer(a: Reals, b: Reals) -> Reals:
-    return a[:, :, None] * b[:, None, :]
+def held(power: Reals) -> Reals:
+    """What the distance of a weight from where it is costs, by group, of the mean squares of its
+    inputs [groups, k]."""
+    mean = power.sum(axis=1) / power.shape[1]
+    result: Reals = KEEP * mean + 1e-6 * mean.max() + 1e-30
+    return result
 
 
 def _beside(products: Reals) -> float:
@@ -298,13 +287,14 @@ def _beside(products: Reals) -> float:
     return float(squared.sum() - np.trace(squared, axis1=1, axis2=2).sum())
 
 
-def _uncertain(s: MomentSums) -> float:
-    """The part of the sums off the diagonal that is chance, by their variance over samples."""
-    power = _beside(np.asarray(s.qq, np.float64))
-    if s.samples < 2 or power <= 0:
-        return 1.0
-    variance = (s.squares - power / s.samples) * s.samples / (s.samples - 1)
-    return float(np.clip(variance / power, 0, 1))
+def certain_part(sums: Reals, squares: float, samples: int) -> float:
+    """Of sums [groups, k, k] off the diagonal, what is not chance, by their variance over samples;
+    `squares` as in MomentSums."""
+    power = _beside(sums)
+    if samples < 2 or power <= 0:
+        return 0.0
+    variance = (squares - power / samples) * samples / (samples - 1)
+    return float(1 - np.clip(variance / power, 0, 1))
 
 
 def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:

@@ -1,0 +1,98 @@
+"""How far the errors of a node's inputs are made up for by its weights.
+
+In units of input steps, from the sums of second_moments.py alone: matrices of a part of the samples
+are never written about other means, only their products with a few rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..weights import gptq
+from .second_moments import FINE, MomentSums, certain_part, held
+
+Reals = NDArray[np.float64]
+
+TRIED = 64
+"""Rows of a group that tell, at most, what is carried from some samples to others."""
+
+
+def carried_part(real: Reals, whole: MomentSums, parts: Sequence[MomentSums]) -> float:
+    """The part of what makes up for the errors of the inputs that holds for other samples too.
+
+    Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
+    1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
+    the factor that serves this one best, in [0, 1] for all of them. In 64ths. `whole` are the sums
+    of all `parts`, `real` the weights [groups, rows, k].
+    """
+    if len(parts) < 2:
+        return 0.0
+    w = real[:, :: -(-real.shape[1] // TRIED)]
+    errors = [gptq.product(w, part.xq / FINE - part.qq) for part in parts]
+    every: Reals = np.sum(errors, axis=0)
+    gain = power = 0.0
+    for part, error in zip(parts, errors, strict=True):
+        rest = _Rest.of(whole, part)
+        more = rest.more(w, every - error)
+        x, q = part.x / part.columns / FINE, part.q / part.columns
+        off = error / part.columns
+        off -= _outer(_rows(w, x - q), rest.q) + _outer(_rows(w, rest.off), q - rest.q)
+        gain += float((off * more).sum())
+        across = _rows(more, rest.q)
+        power += float((gptq.product(more, part.qq) * more).sum()) / part.columns
+        power -= float((_rows(more, q) * across + across * _rows(more, q - rest.q)).sum())
+    return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What all samples but a part say: h about the means q [groups, k], the mean of x - q, the
+    diagonal of x q' - q q' about the means; `certain` of all but the diagonal counts."""
+
+    h: Reals
+    q: Reals
+    off: Reals
+    diagonal: Reals
+    certain: float
+    columns: int
+
+    @staticmethod
+    def of(whole: MomentSums, part: MomentSums) -> _Rest:
+        h: Reals = np.subtract(whole.qq, part.qq, dtype=np.float64)
+        squares, samples = whole.squares - part.squares, whole.samples - part.samples
+        certain, columns = certain_part(h, squares, samples), whole.columns - part.columns
+        x, q = ((a - b) / columns for a, b in ((whole.x, part.x), (whole.q, part.q)))
+        off = x / FINE - q
+        qq, xq = np.einsum("gii->gi", h) / columns, _diagonal(whole) - _diagonal(part)
+        diagonal = xq / columns / FINE - qq - off * q
+        h *= certain / columns
+        h -= _outer(certain * q, q)
+        qq -= q * q
+        np.einsum("gii->gi", h)[...] = qq + held(qq)[:, None]
+        return _Rest(h, q, off, diagonal, certain, columns)
+
+    def more(self, w: Reals, errors: Reals) -> Reals:
+        """What weights w [groups, rows, k] are to have more; `errors` are w times the sums of
+        x q' - q q'."""
+        wanted = errors / self.columns - _outer(_rows(w, self.off), self.q)
+        wanted *= self.certain
+        wanted += (1 - self.certain) * w * self.diagonal[:, None, :]
+        return gptq.unrounded(wanted, self.h)
+
+
+def _diagonal(s: MomentSums) -> Reals:
+    return np.diagonal(s.xq, axis1=1, axis2=2).astype(np.float64)
+
+
+def _rows(w: Reals, v: Reals) -> Reals:
+    """w [g, n, k] times v [g, k]: [g, n]."""
+    result: Reals = (w * v[:, None, :]).sum(axis=2)
+    return result
+
+
+def _outer(a: Reals, b: Reals) -> Reals:
+    return a[:, :, None] * b[:, None, :]

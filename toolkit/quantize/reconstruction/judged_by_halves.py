@@ -1,0 +1,55 @@
+"""Whether rounded weights serve samples that they were not rounded for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...progress import Progress
+from ..ranges.calibration import Calibration, two_folds
+from ..ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
+from ..scheme.options import Ranges, RoundedWeights
+from ..scheme.plan import Plan
+from .layer_rounding import round_by_halves
+
+
+class JudgedByHalves(NamedTuple):
+    """Weights rounded by a method for all samples and for each half, and what these are on the
+    other one."""
+
+    score: Score
+    method: str
+    whole: RoundedWeights
+    halves: list[RoundedWeights]
+
+
+def best_by_halves(
+    plan: Plan,
+    ranges: Ranges,
+    calibration: Calibration,
+    nearest: tuple[CandidateEvaluator, Score],
+    methods: Sequence[str],
+    progress: Progress | None,
+) -> JudgedByHalves | None:
+    """By the method of rounding that loses least; another than the first if it is better for
+    certain. None where all do harm, beside the score of the `nearest` weights.
+
+    They gain nearly everywhere, but by less than few samples can tell from chance: what is asked of
+    them is to show no loss.
+    """
+    trials, plain = nearest
+    if len(calibration.kept) < 2 or not plain.noise.size:
+        return None
+    best: JudgedByHalves | None = None
+    samples = [s.inputs for s in calibration.kept]
+    for method in methods:
+        whole, halves = round_by_halves(plan, ranges, samples, progress, method)
+        noise = plain.noise.copy()
+        for rounded, (_, others) in zip(halves, two_folds(calibration.kept), strict=True):
+            graph, _ = plan.with_rounded(rounded).emit(ranges)
+            noise[:, others] = trials.noise(graph, others)
+        score = Score(noise, plain.signal, plain.variation)
+        harms = plain.surpasses(score, 0.0, HELD_OUT)
+        if not harms and (best is None or score.surpasses(best.score, 0.0, HELD_OUT)):
+            best = JudgedByHalves(score, method, whole, halves)
+    return best

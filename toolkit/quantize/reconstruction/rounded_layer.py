@@ -1,0 +1,194 @@
+"""The integers of one node's weights, from the second moments of what it multiplies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Node
+from ...ops._opdef import Activation
+from ..weights import adaround, gptq
+from ..weights.layer_weights import LayerWeights
+from ..weights.weight_quantizer import (
+    QuantizedWeights,
+    WeightQuantizer,
+    make_weight_quantizer,
+    target_scales,
+)
+from .second_moments import LayerInputs, MomentSums, SecondMoments, held
+
+Reals = NDArray[np.float64]
+
+FACTORS = (1.0, 0.85, 1.15)
+"""On the scales of narrow weights: each is tried, and the best kept for each channel."""
+MOVE_PRICE = 0.3
+"""Of an integer other than an older file's, as PRICE of rate_distortion.py."""
+MOST_LOST = 2.0
+"""Times the error of rows that are rounded anew, at which those near an older file's are taken."""
+
+
+def _second(seen: SecondMoments) -> Reals:
+    h: Reals = seen.qq.copy()
+    diagonal = np.einsum("gii->gi", h)
+    diagonal += held(diagonal)[:, None]
+    return h
+
+
+def real_weights(linear: LayerWeights, seen: SecondMoments | MomentSums) -> Reals:
+    """As they were, [groups, channels of one, k]."""
+    groups, k = seen.q.shape
+    return linear.real.reshape(groups, -1, k)
+
+
+def quadratic_form(
+    linear: LayerWeights, seen: SecondMoments, carried: float
+) -> tuple[Reals, Reals]:
+    """The quadratic form of the error, as weights/gptq.py has it: b, h.
+
+    Of what would make up for the errors of the inputs, the part that is `carried` is wanted.
+    """
+    h = _second(seen)
+    return gptq.product(real_weights(linear, seen), h + carried * (seen.xq - seen.qq)), h
+
+
+def round_layer(
+    linear: LayerWeights, floor: Reals, seen: SecondMoments, carried: float
+) -> QuantizedWeights:
+    """The weights of one node, by GPTQ and coordinate descent."""
+    b, h = quadratic_form(linear, seen, carried)
+    grid = _grid(linear, floor, h)
+    best: tuple[WeightQuantizer, Reals, Reals] | None = None
+    for factor in FACTORS if grid.form.bits < 8 else (1.0,):
+        tried = replace(grid, scales=np.maximum(grid.scales * factor, floor))
+        found = _solve(tried, b, h, floor)
+        best = found if best is None else _better(best, found)
+    assert best is not None
+    grid, z, error = best
+    if linear.kept is not None:
+        z = _near_kept(linear.kept.z.reshape(b.shape), grid, z, error, b, h)
+    return with_bias(linear, seen, grid, z)
+
+
+def _near_kept(
+    kept: Reals, grid: WeightQuantizer, z: Reals, error: Reals, b: Reals, h: Reals
+) -> Reals:
+    """`z`, of an `error` for each row, or integers of an older file, of rows that lose little by
+    it; of these a few are moved, each of which has a price."""
+    steps, limit = grid.steps.reshape(b.shape), grid.form.limit
+    power = (np.trace(h, axis1=1, axis2=2) / h.shape[1])[:, None, None]
+    moved, price = np.zeros_like(b), np.full(2 * limit + 1, MOVE_PRICE)
+    price[limit] = 0.0
+    left = (b / steps - gptq.product(kept * steps, h) / steps) / power
+    gptq.descend(moved, left, h / power, np.ones_like(b), limit, price)
+    near = np.clip(kept + moved, -limit, limit)
+    least = (gptq.unrounded(b, h) * b).sum(axis=2)
+    lost = gptq.error(near, b, gptq.product(near * steps, h), steps) + least
+    suits = lost <= MOST_LOST * np.maximum(error + least, 0.0)
+    return np.where(suits[:, :, None], near, z)
+
+
+def with_bias(
+    linear: LayerWeights, seen: SecondMoments, grid: WeightQuantizer, z: Reals
+) -> QuantizedWeights:
+    """Integers [g, n, k] of a grid, and biases that take what they are off in the mean."""
+    w, real = linear.real.reshape(z.shape), z * grid.steps.reshape(z.shape)
+    shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
+    return QuantizedWeights(
+        grid, z.reshape(linear.rows.shape), linear.real_bias + shift.reshape(-1)
+    )
+
+
+def through_clamp(
+    linear: LayerWeights,
+    start: QuantizedWeights,
+    inputs: LayerInputs,
+    about: SecondMoments,
+    carried: float,
+    made: Node,
+) -> QuantizedWeights:
+    """The weights of one node by AdaRound, from those of `round_layer`; `made` is what it makes."""
+    aim, out = gptq.unrounded(*quadratic_form(linear, about, carried)), made.output.quant
+    assert out is not None
+    shape, grid, step = aim.shape, start.grid, inputs.step
+    unit = (grid.scales * step).reshape(shape[:2])
+    low, high = (out.scalar * (q - out.zero_point) for q in Activation.of(made).q_range(out))
+    targets = _targets(linear, inputs, about, carried, (low, high))
+    alone = (1 - about.certain) * np.diagonal(about.qq, axis1=1, axis2=2)
+    stays = (held(np.einsum("gii->gi", about.qq))[:, None] + alone) / step**2
+    steps, factors = grid.steps.reshape(shape), grid.factors.reshape(shape).astype(np.float64)
+    problem = adaround.Problem.of(
+        np.concatenate(inputs.q, axis=1).swapaxes(1, 2).astype(np.float64),
+        targets / unit[:, :, None],
+        (low / unit, high / unit),
+        linear.real.reshape(shape) / steps,
+        factors,
+        stays,
+        about.certain,
+        grid.form.limit,
+    )
+    bias = start.bias.reshape(shape[:2]) / unit
+    z, bias = adaround.solve(problem, start.z.reshape(shape), bias, aim / steps)
+    return QuantizedWeights(grid, z.reshape(start.z.shape), (bias * unit).reshape(-1))
+
+
+def _targets(
+    linear: LayerWeights,
+    seen: LayerInputs,
+    about: SecondMoments,
+    carried: float,
+    clamp: tuple[float, float],
+) -> Reals:
+    """What a node should make [g, n, places], behind its clamp.
+
+    For the part that is `carried` what the float model makes; for the rest what the float weights
+    make of the quantized model's inputs, their mean made good.
+    """
+    w = real_weights(linear, about)
+    wanted: Reals = np.concatenate(seen.outputs).T.reshape(*w.shape[:2], -1)
+    if carried < 1:
+        inputs = np.concatenate(seen.q, axis=1) * seen.step + (about.x - about.q)[:, None]
+        plain = gptq.product(inputs, w.swapaxes(1, 2)).swapaxes(1, 2)
+        plain += linear.real_bias.reshape(*w.shape[:2], 1)
+        wanted = carried * wanted + (1 - carried) * np.clip(plain, *clamp)
+    return wanted
+
+
+def _solve(
+    grid: WeightQuantizer, b: Reals, h: Reals, floor: Reals
+) -> tuple[WeightQuantizer, Reals, Reals]:
+    """The integers for a grid, its scales adapted to narrow ones, and the error of each row."""
+    steps, limit = grid.steps.reshape(b.shape), grid.form.limit
+    z = gptq.nearest_plane(b, h, steps, limit)
+    vh = gptq.descend(z, b, h, steps, limit)
+    if grid.form.bits < 8:
+        factor = gptq.best_factor(z, b, vh, steps).reshape(-1)
+        grid = replace(grid, scales=np.maximum(grid.scales * factor, floor))
+        steps = grid.steps.reshape(b.shape)
+        vh = gptq.descend(z, b, h, steps, limit)
+    return grid, z, gptq.error(z, b, vh, steps)
+
+
+def _better(
+    one: tuple[WeightQuantizer, Reals, Reals], other: tuple[WeightQuantizer, Reals, Reals]
+) -> tuple[WeightQuantizer, Reals, Reals]:
+    """Of each row the one with less error; both have the same multipliers."""
+    less = other[2] < one[2]
+    scales = np.where(less.reshape(-1), other[0].scales, one[0].scales)
+    return (
+        replace(one[0], scales=scales),
+        np.where(less[:, :, None], other[1], one[1]),
+        np.minimum(other[2], one[2]),
+    )
+
+
+def _grid(linear: LayerWeights, floor: Reals, h: Reals) -> WeightQuantizer:
+    """Steps; below 8 bits those that keep the errors small that weigh most."""
+    rows, form = linear.rows, linear.form
+    if form.bits == 8:
+        return make_weight_quantizer(linear.wanted, form, rows.shape[1], floor)
+    weighs = np.diagonal(h, axis1=1, axis2=2).repeat(len(rows) // len(h), axis=0)
+    return make_weight_quantizer(
+        target_scales(rows, form, True, weighs), form, rows.shape[1], floor
+    )

@@ -3,6 +3,7 @@
 from .array_shapes import array_shapes
 from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
+from .filed_arrays import ArrayFile, FiledArrays
 from .labels import Labels, find_labels, load_labels, load_others
 from .least_error import quantization_error
 from .observers import TensorStats
@@ -24,8 +25,10 @@ from .specs import FITS, Fit, ImageOptions, InputSpec, Sound
 __all__ = [
     "FITS",
     "OBSERVERS",
+    "ArrayFile",
     "CalibrationError",
     "Feed",
+    "FiledArrays",
     "Fit",
     "ImageOptions",
     "InputSpec",

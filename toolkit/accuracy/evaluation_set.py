@@ -72,7 +72,7 @@ class EvaluationSet:
         for name, array in others.items():
             each = array.ndim and len(array) == total
             self.data[name] = array[index] if each else array.view()
-        inputs = {p.name: self.stacked([k.inputs.pop(p.name) for k in keeper.kept])
+        inputs = {p.name: self.stacked([k.inputs[p.name] for k in keeper.kept])
                   for p in graph.inputs}  # fmt: skip
         self.data |= inputs
         shapes = {p.name: p.shape for p in graph.inputs}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..ir import Array, Graph
+from ..ir import Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
@@ -222,7 +222,7 @@ class _Quantization:
         known = calibrate(lower, inputs, self.progress)
         return self.source.changed(lower, known, self.source.exponents, shifts)
 
-    def _inputs(self) -> list[dict[str, Array]]:
+    def _inputs(self) -> list[Sample]:
         return [s.inputs for s in self.source.calibration.kept]
 
     def choose_options(self) -> None:

@@ -17,7 +17,7 @@ def test_logits_are_classes_though_no_softmax_follows(compared):
     evaluator = SimpleNamespace(
         base=None,
         score=lambda _: SimpleNamespace(noise=noise),
-        trials=SimpleNamespace(points=[EvaluationPoint("y")], truth=[list(truth)]),
+        trials=SimpleNamespace(points=[EvaluationPoint("y")], truth=[dict(enumerate(truth))]),
         answers=SimpleNamespace(compared=[("y", "y", 0)] if compared else []),
         quality=lambda _: SimpleNamespace(answers=None),
     )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....calibration import OBSERVERS, CalibrationError, TensorStats, candidates
+from ....calibration import (
+    OBSERVERS,
+    ArrayFile,
+    CalibrationError,
+    FiledArrays,
+    TensorStats,
+    candidates,
+)
 from ...build import open_once
 from ...errors import UserError
 from ...ir import Array, Graph, Node, Shape, Value
@@ -33,14 +40,14 @@ class KeptSample:
     """A sample, what the float model has at the evaluation points, and channel means that weights
     read."""
 
-    inputs: dict[str, Array]
-    at_points: dict[str, Array] = field(default_factory=dict)
+    inputs: Mapping[str, Array]
+    at_points: MutableMapping[str, Array] = field(default_factory=dict)
     means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        arrays = [*self.inputs.values(), *self.at_points.values(), *self.means.values()]
-        return sum(a.nbytes for a in arrays)
+        every = self.inputs, self.at_points, self.means
+        return sum(a.nbytes for arrays in every for a in arrays.values())
 
 
 @dataclass(frozen=True)
@@ -136,14 +143,20 @@ class Keeper:
         self.kept: list[KeptSample] = []
         self.count, self.limit_bytes = count, limit_bytes
         self.step, self.seen, self.nbytes = 1, 0, 0
+        self.file = ArrayFile()
 
     def passing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """The samples as they come, some of them kept."""
         for sample in samples:
             if self.wants():
-                self.add(KeptSample({k: np.array(v) for k, v in sample.items()}))
+                self.add(self.sample(sample))
             self.seen += 1
             yield sample
+
+    def sample(self, inputs: Sample) -> KeptSample:
+        """One to `add`, its large arrays in a file."""
+        filed = inputs if isinstance(inputs, FiledArrays) else FiledArrays(self.file, inputs)
+        return KeptSample(filed, FiledArrays[str](self.file))
 
     def wants(self) -> bool:
         return self.seen % self.step == 0
@@ -193,13 +206,15 @@ def calibrate(
     for count, sample in enumerate(samples, 1):
         other = None if of_any_size is None or _fits(graph, sample) else of_any_size
         given = sample if other is None else other.cut(sample)
-        chosen = KeptSample({k: _frozen(v) for k, v in (given or {}).items()})
+        chosen = keeper.sample(given) if given is not None and keeper.wants() else None
 
-        def keep(name: str, x: Array, chosen: KeptSample = chosen) -> None:
+        def keep(name: str, x: Array, chosen: KeptSample | None = chosen) -> None:
+            if chosen is None:
+                return
             for reader, shape in weighed.get(name, ()):
                 chosen.means[reader] = channel_means(x.reshape(shape))
             for reader, shape in evaluated.get(name, ()):
-                chosen.at_points[reader] = x.reshape(shape).copy()
+                chosen.at_points[reader] = x.reshape(shape)
 
         def see(name: str, x: Array) -> None:
             if name in stats:
@@ -218,12 +233,11 @@ def calibrate(
             _watch(graph, session, sample, see_and_keep)
         else:
             _watch(graph, other.session, sample, see)
-        if given is not None:
-            if keeper.wants():
-                if other is not None:
-                    _watch(graph, session, given, keep)
-                keeper.add(chosen)
-            keeper.seen += 1
+        if chosen is not None:
+            if other is not None:
+                _watch(graph, session, chosen.inputs, keep)
+            keeper.add(chosen)
+        keeper.seen += given is not None
         if progress:
             progress("calibrating", count, total)
     if not keeper.seen:
@@ -244,15 +258,6 @@ def _watch(
         if port.name in sample:
             see(port.value.name, np.asarray(sample[port.name]))
     session.run_layers(sample, lambda _, name, x: see(name, x))
-
-
-def _frozen(x: Array) -> Array:
-    """A copy that nobody changes; of one itself."""
-    if isinstance(x, np.ndarray) and x.base is None and not x.flags.writeable:
-        return x
-    own: Array = np.array(x)
-    own.flags.writeable = False
-    return own
 
 
 def _fits(graph: Graph, sample: Sample) -> bool:

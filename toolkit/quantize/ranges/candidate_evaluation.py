@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import FiledArrays
 from ...build import open_once
 from ...decibels import ratio_db
 from ...ir import Array, Graph
@@ -110,18 +111,26 @@ class CandidateEvaluator:
     def __init__(self, calibration: Calibration) -> None:
         self.kept, self.points = calibration.kept, calibration.points
         self.count = 0
-        self.truth = [[p.view(s.at_points[p.tensor]) for s in self.kept] for p in self.points]
-        self.signal, self.variation = energies(self.truth), variations(self.points, self.truth)
-        self._raw: tuple[object, dict[int, list[Array]]] = (None, {})
+        self.truth = [self._views(p) for p in self.points]
+        self._measure_truth()
+
+    def _views(self, point: EvaluationPoint) -> FiledArrays[int]:
+        found = FiledArrays[int]()
+        for i, sample in enumerate(self.kept):
+            found[i] = point.view(sample.at_points[point.tensor])
+        return found
+
+    def _measure_truth(self) -> None:
+        views = [truth.values() for truth in self.truth]
+        self.signal, self.variation = energies(views), variations(self.points, views)
+        self._raw: tuple[object, FiledArrays[tuple[int, int]]] = (None, FiledArrays())
 
     def on(self, count: int) -> CandidateEvaluator:
         """The same on `count` of the samples, spread evenly."""
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
-        fewer.truth = [[views[i] for i in at] for views in self.truth]
-        fewer.signal = energies(fewer.truth)
-        fewer.variation = variations(fewer.points, fewer.truth)
-        fewer._raw = (None, {})
+        fewer.truth = [views.numbered(at.tolist()) for views in self.truth]
+        fewer._measure_truth()
         return fewer
 
     def spread(self, count: int) -> NDArray[np.int64]:
@@ -228,14 +237,15 @@ class CandidateEvaluator:
     def _feed(self, session: Session, i: int) -> list[Array]:
         """Inputs of sample `i` as the file holds them: most trials quantize them alike."""
         if self._raw[0] != session.inputs:
-            self._raw = (session.inputs, {})
+            self._raw = (session.inputs, FiledArrays())
         known = self._raw[1]
-        if i not in known:
-            known[i] = session.to_raw(self.kept[i].inputs)
-        return known[i]
+        if (i, 0) not in known:
+            for k, array in enumerate(session.to_raw(self.kept[i].inputs)):
+                known[i, k] = array
+        return [known[i, k] for k in range(len(session.inputs))]
 
 
-Views = Sequence[Sequence[NDArray[np.float64]]]
+Views = Sequence[Collection[NDArray[np.float64]]]
 """By evaluation point and sample."""
 
 
@@ -252,7 +262,8 @@ def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.fl
     """
     found = energies(views)
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
-        if point.axis is None and len(rows) >= ENOUGH and rows[0].size <= FEW_NUMBERS:
+        few = len(rows) >= ENOUGH and next(iter(rows)).size <= FEW_NUMBERS
+        if point.axis is None and few:
             x = np.stack([row.ravel() for row in rows])
             varied = float(np.sum(np.square(x - x.mean(axis=0))))
             if varied > CONSTANT * found[i]:

@@ -35,9 +35,9 @@ class Loss:
         trials, spare = evaluator.trials, float("inf")
         classes = {tensor for tensor, _, _ in evaluator.answers.compared}
         for point, truth, noise in zip(trials.points, trials.truth, score.noise, strict=True):
-            signal, least = float(energies([truth])[0]), CLASSES_DB
+            signal, least = float(energies([truth.values()])[0]), CLASSES_DB
             if point.axis is None and point.tensor not in classes:
-                x = np.stack([v.ravel() for v in truth])
+                x = np.stack([v.ravel() for v in truth.values()])
                 varied = float(np.sum(np.square(x - x.mean(axis=0))))
                 if varied > CONSTANT * signal:
                     signal, least = varied, VALUES_DB

@@ -1,0 +1,92 @@
+"""Arrays that are read once in a while, in a temporary file instead of memory."""
+
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
+from tempfile import TemporaryFile
+from typing import IO, Any, Generic, TypeVar
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import CalibrationError
+
+# Mapping a part of a file into memory costs as much as copying so many bytes.
+LEAST_BYTES = 1 << 16
+_ALIGN = 64
+
+K = TypeVar("K", bound=Hashable)
+
+
+class ArrayFile:
+    """A file without a name, made when the first array is written; it goes with its last user."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._end = 0
+
+    def write(self, array: NDArray[Any]) -> int:
+        """Where the array lies now. Raises CalibrationError where there is no room."""
+        at, rest = self._end, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        try:
+            if self._file is None:
+                self._file = TemporaryFile(prefix="edgekit-", buffering=0)  # noqa: SIM115 - finalize
+                finalize(self, self._file.close)
+            self._file.seek(at)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as why:
+            raise CalibrationError(
+                f"samples cannot be kept in a temporary file: {why.strerror or why}; set TMPDIR to "
+                "a folder with room for them"
+            ) from why
+        self._end = at + -(-array.nbytes // _ALIGN) * _ALIGN
+        return at
+
+    def read(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """What lies there, mapped into memory until the caller lets go of it; read only."""
+        assert self._file is not None
+        return np.memmap(self._file, dtype, "r", at, shape).view(np.ndarray)
+
+
+class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):
+    """A dict of read-only arrays; those of LEAST_BYTES and more lie in `file`, which others may
+    share. What is replaced or deleted leaves its place there empty."""
+
+    def __init__(
+        self, file: ArrayFile | None = None, arrays: Mapping[K, NDArray[Any]] | None = None
+    ) -> None:
+        self._file = file or ArrayFile()
+        self._known: dict[K, NDArray[Any] | tuple[int, np.dtype[Any], tuple[int, ...]]] = {}
+        self.nbytes = 0
+        self.update(arrays or {})
+
+    def __setitem__(self, key: K, array: NDArray[Any]) -> None:
+        self.pop(key, None)
+        self.nbytes += array.nbytes
+        if array.nbytes < LEAST_BYTES or array.dtype.hasobject:
+            own = np.array(array)
+            own.flags.writeable = False
+            self._known[key] = own
+        else:
+            self._known[key] = self._file.write(array), array.dtype, array.shape
+
+    def __getitem__(self, key: K) -> NDArray[Any]:
+        known = self._known[key]
+        return known if isinstance(known, np.ndarray) else self._file.read(*known)
+
+    def __delitem__(self, key: K) -> None:
+        self.nbytes -= self[key].nbytes
+        del self._known[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def numbered(self, keys: Sequence[K]) -> "FiledArrays[int]":
+        """The arrays of these keys, by their places there."""
+        found = FiledArrays[int](self._file)
+        found._known = {i: self._known[key] for i, key in enumerate(keys)}
+        found.nbytes = sum(self[key].nbytes for key in keys)
+        return found

@@ -1,0 +1,61 @@
+import tempfile
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from edgekit.calibration import ArrayFile, CalibrationError, FiledArrays
+from edgekit.calibration.filed_arrays import LEAST_BYTES
+
+LARGE = np.arange(LEAST_BYTES, dtype=np.float32).reshape(16, -1)
+SMALL = np.arange(6, dtype=np.int8).reshape(2, 3)
+
+
+def test_arrays_are_what_they_were_and_read_only():
+    arrays = FiledArrays(None, {"large": LARGE.T, "small": SMALL, "empty": LARGE[:0]})
+    for name, array in (("large", LARGE.T), ("small", SMALL), ("empty", LARGE[:0])):
+        found = arrays[name]
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+        assert type(found) is np.ndarray and not found.flags.writeable
+        np.testing.assert_array_equal(found, array)
+    assert arrays.nbytes == LARGE.nbytes + SMALL.nbytes
+
+
+def test_dicts_that_share_a_file_hold_arrays_of_their_own():
+    file = ArrayFile()
+    first, second = FiledArrays(file, {0: LARGE}), FiledArrays(file, {0: LARGE + 1})
+    first[0], first[1] = LARGE + 2, SMALL
+    np.testing.assert_array_equal(first[0], LARGE + 2)
+    np.testing.assert_array_equal(second[0], LARGE + 1)
+    chosen = first.numbered([1, 0])
+    np.testing.assert_array_equal(chosen[0], SMALL)
+    np.testing.assert_array_equal(chosen[1], LARGE + 2)
+    del first[0]
+    assert list(first) == [1] and first.nbytes == SMALL.nbytes
+    assert chosen.nbytes == SMALL.nbytes + LARGE.nbytes
+
+
+def test_what_is_read_outlives_its_file():
+    arrays = FiledArrays(None, {"large": LARGE})
+    found = arrays["large"]
+    del arrays
+    np.testing.assert_array_equal(found, LARGE)
+
+
+def test_large_arrays_are_not_held_in_memory():
+    tracemalloc.start()
+    try:
+        arrays = FiledArrays()
+        for i in range(64):
+            arrays[i] = LARGE + i
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2 * LARGE.nbytes
+
+
+def test_small_arrays_need_no_file_and_large_ones_name_the_remedy(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    arrays = FiledArrays(None, {"small": SMALL})
+    with pytest.raises(CalibrationError, match="TMPDIR"):
+        arrays["large"] = LARGE

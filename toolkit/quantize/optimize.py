@@ -271,7 +271,9 @@ class _Quantization:
 
     def _consider(self, options: Options, margin: float, ranges: Ranges | None = None) -> None:
         """Other options, with other ranges if these are given, if the outputs gain for certain."""
-        plan, ranges = self.source.plan(options), dict(self.ranges if ranges is None else ranges)
+        mixed = options.search_scales == self.options.search_scales
+        plan = self.plan.mixed(options) if mixed else self.source.plan(options)
+        ranges = dict(self.ranges if ranges is None else ranges)
         score = self.trials.score(plan, ranges)
         if score.beats(self.score, margin):
             self.plan, self.options, self.score = plan, plan.options, score
@@ -291,7 +293,7 @@ class _Quantization:
             weight_group=form.group_size,
             ungrouped=ungrouped if form.group_size else frozenset(),
         )
-        self.plan = self.source.plan(self.options)
+        self.plan = self.plan.mixed(self.options)
         self.score = self.trials.score(self.plan, self.ranges)
 
     def round_weights(self) -> None:

@@ -57,10 +57,15 @@ class Plan:
 
     def mixed(self, options: Options) -> Plan:
         """The plan of the same graph with these options, which differ in int16, precision,
-        weight_group and rounded alone."""
+        weight_group, means and rounded alone."""
         other = copy(self)
         other.options = options
         other.refused = dict(self.refused)
+        if options.means is not self.options.means:
+            other._linears = {
+                (node, form): linear.with_means(options.means.get(node.input(0).name))
+                for (node, form), linear in self._linears.items()
+            }
         other._analyse()
         return other
 

@@ -137,6 +137,12 @@ class LayerWeights:
         new.node, new._copy = node, None
         return new
 
+    def with_means(self, means: Reals | None) -> LayerWeights:
+        """Those with a bias that is corrected by other means, or not at all."""
+        new = copy(self)
+        new.means, new.given, new._nearest, new._copy = means, None, None, None
+        return new
+
     def with_rounded(self, rounded: QuantizedWeights | None) -> LayerWeights:
         """Itself with these weights."""
         if rounded is self.given:

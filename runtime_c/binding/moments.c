@@ -187,39 +187,39 @@ static block *best_block(void)
 }
 #endif
 
-/* Sums of SIDE rows of a with SIDE rows of b into `sums`. */
-static void dot_block(block *part, const int16_t *a, const int16_t *b, int32_t pitch, int32_t length, int64_t *sums)
+/* Rows of b, and columns of all rows, that are taken at a time: those of b stay in the first-level cache. */
+enum { PANEL = 16, CHUNK = 1024 };
+
+/* Sums of the rows of a with b's rows [panel, end) over `length` columns, added to those that are wanted of out. */
+static void add_dots(block *part, const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t panel,
+                     int32_t pitch, int32_t length, int32_t same, int64_t *out)
 {
-    int32_t found[SIDE * SIDE];
-    memset(sums, 0, SIDE * SIDE * sizeof *sums);
-    for (int32_t start = 0; start < pitch; start += length) {
-        int32_t left = pitch - start < length ? pitch - start : length;
-        part(a + start, b + start, (size_t)pitch, left, found);
-        for (int32_t i = 0; i < SIDE * SIDE; i++) sums[i] += found[i];
+    int32_t end = panel + PANEL < n ? panel + PANEL : n, sums[SIDE * SIDE];
+    for (int32_t i = 0; i < (same ? end : m); i += SIDE) {
+        for (int32_t j = panel; j < end; j += SIDE) {
+            if (same && j + SIDE <= i) continue;
+            part(a + (size_t)i * pitch, b + (size_t)j * pitch, (size_t)pitch, length, sums);
+            for (int32_t r = i; r < i + SIDE && r < m; r++)
+                for (int32_t c = j; c < j + SIDE && c < n; c++) out[(size_t)r * n + c] += sums[(r - i) * SIDE + c - j];
+        }
     }
 }
 
 void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
                 int64_t *out)
 {
-    enum { PANEL = 64 };
     block *part = best_block();
-    int64_t sums[SIDE * SIDE], whole_steps = INT32_MAX / (most > 0 ? most : 1) / STEP;
-    int32_t length = whole_steps * STEP > pitch ? pitch : (int32_t)whole_steps * STEP;
+    int64_t whole_steps = INT32_MAX / (most > 0 ? most : 1) / STEP;
+    int32_t length = whole_steps * STEP > CHUNK ? CHUNK : (int32_t)whole_steps * STEP;
     if (length < STEP) {
         part = block_plain;
         length = 1;
     }
+    memset(out, 0, (size_t)m * n * sizeof *out);
     for (int32_t panel = 0; panel < n; panel += PANEL) {
-        int32_t end = panel + PANEL < n ? panel + PANEL : n;
-        for (int32_t i = 0; i < m; i += SIDE) {
-            for (int32_t j = panel; j < end; j += SIDE) {
-                if (same && j + SIDE <= i) continue;
-                dot_block(part, a + (size_t)i * pitch, b + (size_t)j * pitch, pitch, length, sums);
-                for (int32_t r = i; r < i + SIDE && r < m; r++)
-                    for (int32_t c = j; c < j + SIDE && c < n; c++)
-                        out[(size_t)r * n + c] = sums[(r - i) * SIDE + c - j];
-            }
+        for (int32_t start = 0; start < pitch; start += length) {
+            int32_t left = pitch - start < length ? pitch - start : length;
+            add_dots(part, a + start, b + start, m, n, panel, pitch, left, same, out);
         }
     }
     for (int32_t i = 0; same && i < m; i++)

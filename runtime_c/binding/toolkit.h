@@ -64,6 +64,11 @@ void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32
 void ek_descend_f64(double *z, double *gradient, const double *h, const double *steps, int32_t n, int32_t k,
                     double limit, const double *price, int32_t sweeps);
 
+/* For each of n rows of magnitudes [n, k], whose largest is `limit` times the scale given: the part of this scale, one
+   of `fractions`, that rounds them with the least squared error, weighed by `counts` [n, k] unless NULL. */
+void ek_least_error_f64(const double *rows, const double *counts, int32_t n, int32_t k, double limit,
+                        const double *fractions, int32_t tried, double *scales);
+
 /* `count` runs: each input of one lies behind that of the run before, from `from` on, and so do outputs from `to` on.
    The first status but EK_OK ends them. */
 ek_status ek_run_many(ek_session *session, uint32_t count, uint32_t inputs, const uint8_t *const *from,

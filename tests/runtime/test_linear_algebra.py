@@ -158,3 +158,22 @@ def test_descent_has_the_bits_of_its_definition(sweeps):
             gradient += (move * steps[:, :, j])[:, :, None] * h[:, None, j]
     assert np.array_equal(found[0], z) and np.array_equal(found[1], gradient)
     assert z.any()
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 29])
+@pytest.mark.parametrize(("limit", "weighed"), [(127, False), (7, True), (1, False)])
+def test_scales_are_those_of_the_fractions_with_the_least_squared_error(k, limit, weighed):
+    rng = np.random.default_rng(k)
+    rows, counts = np.abs(rng.normal(size=(6, k))), rng.uniform(0.1, 2, (6, k))
+    rows[3] = 0
+    fractions, top = np.linspace(0.3, 1.1, 17), rows.max(axis=1) / limit
+    found = linear_algebra.least_error_scales(
+        rows, top, limit, fractions, counts if weighed else None
+    )
+    tried = top * fractions[:, None]
+    steps = np.where(tried > 0, tried, 1.0)[:, :, None]
+    error = (np.minimum(np.rint(rows / steps), limit) * steps - rows) ** 2
+    errors = (error * (counts if weighed else 1.0)).sum(axis=2)
+    best = errors[np.argmax(tried == found, axis=0), np.arange(6)]
+    assert np.all((tried == found).any(axis=0)) and found[3] == 0
+    assert np.allclose(best, errors.min(axis=0), rtol=1e-12, atol=0)

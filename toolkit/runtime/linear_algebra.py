@@ -115,8 +115,10 @@ def _largest(x: NDArray[Any]) -> int:
 
 def _centred(x: Whole, middle: Whole, transposed: bool) -> NDArray[np.int16]:
     rows, length = x.shape[::-1] if transposed else x.shape
-    pitch = max(-(-length // _STEP) * _STEP, _STEP)
-    out = np.empty((rows + _SPARE, pitch), np.int16)
+    pitch = (-(-length // _STEP) | 1) * _STEP  # odd: rows in different sets of the cache
+    size, spare = (rows + _SPARE) * pitch, np.empty((rows + _SPARE) * pitch + _STEP, np.int16)
+    first = -spare.ctypes.data % (2 * _STEP) // 2  # loads of whole cache lines
+    out = spare[first : first + size].reshape(-1, pitch)
     out[rows:] = 0
     x, middle = (np.ascontiguousarray(v, np.int32) for v in (x, middle))
     pointers = (_pointer("int32_t", v) for v in (x, middle))
@@ -125,10 +127,10 @@ def _centred(x: Whole, middle: Whole, transposed: bool) -> NDArray[np.int16]:
 
 
 def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
-    total: NDArray[np.int64] = np.zeros(shape, np.int64)
+    total: NDArray[np.int64] | None = None
     for i, (x, x_most) in enumerate(a):
         for j, (y, y_most) in enumerate(b):
-            part = np.empty(shape, np.int64)
+            part: NDArray[np.int64] = np.empty(shape, np.int64)
             lib.ek_dot_s16(
                 _pointer("int16_t", x),
                 _pointer("int16_t", y),
@@ -138,7 +140,11 @@ def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArra
                 same and x is y,
                 _pointer("int64_t", part),
             )
-            total += part * _DIGIT ** (i + j)
+            if total is None:
+                total = part
+            else:
+                total += part * _DIGIT ** (i + j)
+    assert total is not None
     return total
 
 
@@ -212,6 +218,21 @@ def descend(
         lib.ek_descend_f64(*pointers, *one.shape, limit, middle, sweeps)
     del costs
     return z, gradient
+
+
+def least_error_scales(
+    rows: Reals, scales: Reals, limit: int, fractions: Reals, counts: Reals | None = None
+) -> Reals:
+    """Of `scales` [n], which make the largest of each of the rows [n, k] of magnitudes `limit`, the
+    part, one of `fractions`, that rounds the row with the least squared error, weighed by `counts`
+    [n, k]; the first of equals."""
+    found, rows, fractions = np.array(scales, np.float64), _reals(rows), _reals(fractions)
+    counts = None if counts is None else _reals(counts)
+    given = _real(rows), ffi.NULL if counts is None else _real(counts)
+    lib.ek_least_error_f64(
+        *given, *rows.shape, limit, _real(fractions), len(fractions), _real(found)
+    )
+    return found
 
 
 def _price(price: Reals | None, limit: int) -> tuple[Reals | None, Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...ir import Array
 from ...numerics import WEIGHT_TYPES
+from ...runtime import linear_algebra
 
 Reals = NDArray[np.float64]
 
@@ -77,8 +78,6 @@ class QuantizedWeights:
     bias: Reals
 
 
-CACHED = 1 << 14
-"""Weights whose scales are looked for together: their errors stay in the second-level cache."""
 FRACTIONS = np.linspace(0.9, 1.1, 81)
 FRACTIONS_NARROW = np.linspace(0.3, 1.1, 81)
 """Of the maximum, what is tried at 8 bits and at fewer."""
@@ -99,32 +98,8 @@ def channel_scales(
     if not search and limit == 127:
         return top
     counts = None if importance is None else importance.reshape(rows.shape)
-    many = max(1, CACHED // max(rows.shape[1], 1))
-    for first in range(0, len(rows), many):
-        at = slice(first, first + many)
-        weighs = None if counts is None else counts[at]
-        top[at] = _least_error_scales(rows[at], top[at], limit, weighs)
-    return top
-
-
-def _least_error_scales(rows: Reals, top: Reals, limit: int, counts: Reals | None) -> Reals:
-    """Of these magnitudes, near the scales `top`."""
-    best, best_error, off = top.copy(), np.full(len(top), np.inf), np.empty_like(rows)
-    for fraction in FRACTIONS if limit == 127 else FRACTIONS_NARROW:
-        scale = np.where(top > 0, top * fraction, 1.0)[:, None]
-        np.divide(rows, scale, out=off)
-        np.rint(off, out=off)
-        np.minimum(off, limit, out=off)
-        off *= scale
-        off -= rows
-        off *= off
-        if counts is not None:
-            off *= counts
-        error = off.sum(axis=1)
-        better = error < best_error
-        best = np.where(better & (top > 0), scale[:, 0], best)
-        best_error = np.minimum(error, best_error)
-    return best
+    fractions = FRACTIONS if limit == 127 else FRACTIONS_NARROW
+    return linear_algebra.least_error_scales(rows, top, limit, fractions, counts)
 
 
 def target_scales(

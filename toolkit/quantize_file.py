@@ -287,14 +287,10 @@ class _Run:
         labelled = self.graph, self.samples, self.labels
         self.answers = count_answers(request.model, *labelled, self.final, request.progress)
         some = [k.inputs for k in watched(self.done.floats, known.kept)]
+        alone, every = request.effort != "fast", request.every_layer or request.report is not None
+        how = self.data, self.done.floats, some, known.extremes()
         self.explanation = explain(
-            self.data,
-            self.done.floats,
-            some,
-            known.extremes(),
-            unseen=False,
-            alone=request.effort != "fast",
-            progress=request.progress,
+            *how, unseen=False, alone=alone, every=every, progress=request.progress
         )
         outliers = self.done.outliers
         names = self.samples.names([o.index for o in outliers])

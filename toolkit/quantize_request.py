@@ -80,6 +80,8 @@ class QuantizeRequest(NumericOptions, Source):
                   session then keeps, or "auto"; samples have no such inputs
     stream        time axes of inputs, (name, axis), under "" that of all; samples are whole
                   sequences
+    every_layer   whether result.explanation has all layers; else, without a report, only the
+                  costliest with a cause, in less time
     """
 
     compress: Compression = field(
@@ -209,6 +211,7 @@ class QuantizeRequest(NumericOptions, Source):
     )
     image: ImageOptions | None = None
     sound: FrontEnd | None = None
+    every_layer: bool = True
     progress: Progress = field(default=silent, compare=False)
 
     @property

@@ -2,7 +2,7 @@
 
 from .compare import LayerReport, OutputReport, Report, compare
 from .evaluation_set import batch_of, check_labels
-from .explain import SAMPLES, explain, watched
+from .explain import explain
 from .explanation import Explanation, LayerCost
 from .formatting import costs, parts, summary
 from .judge import ClassMeter, Judge, Meter, check_class, make_meter
@@ -11,6 +11,7 @@ from .metrics import Difference, Top1, predicted_class, sqnr_db
 from .named_metrics import NAMED
 from .oracle import OnnxRuntime, Oracle, OwnRuntime, make_oracle
 from .quality_meter import QualityMeter
+from .watched_samples import SAMPLES, watched
 
 __all__ = [
     "FORM",

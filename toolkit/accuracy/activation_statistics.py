@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -31,13 +32,12 @@ from .softmax_resolution import ReferenceTensors
 class ActivationStatistics:
     """A file on samples, of which the model takes `batch` at a time.
 
-    facts                     of every tensor that the file rounds, by name
-    signal                    sums of squares of every tensor of the float model
-    noise                     by "file", "weights" and "activations": of every tensor's error in the
-                              file, and with only weights or activations rounded
-    all                       what the file rounds
-    scores                    at the evaluation points, likewise by "file", "weights" and
-                              "activations"
+    statistics  of every tensor that the file rounds, by name; empty until it is watched
+    signal      sums of squares of every tensor of the float model, once all are watched
+    noise       likewise, by "file", "weights" and "activations": of every tensor's error in the
+                file, and with only weights or activations rounded
+    all         what the file rounds
+    scores      at the evaluation points, likewise by "file", "weights" and "activations"
     """
 
     def __init__(
@@ -59,75 +59,119 @@ class ActivationStatistics:
         }
         self.signal: dict[str, float] = {}
         self.noise: dict[str, dict[str, float]] = {}
+        self._inputs, self._progress = inputs, progress
         self._side_by_side = SideBySideRunner(edge, simulated_model.graph)
         by_name = {v.name: v for v in simulated_model.graph.values()}
         self._points_at: dict[str, set[str]] = {}
         for point in self.trials.points:
             at = simulated_model.source(by_name[point.tensor]).name
             self._points_at.setdefault(at, set()).add(point.tensor)
-        self._float = open_once(with_weighted_copies(simulated_model))
-        partly = {
+        self._partly = {
             "weights": simulated(simulated_model, Rounding(self.all.weights)),
             "activations": simulated(simulated_model, Rounding(tensors=self.all.tensors)),
         }
-        self._partly = {which: open_once(graph) for which, graph in partly.items()}
-        self._point_noise = np.zeros((len(self.trials.points), len(inputs)))
-        for i, sample in enumerate(inputs):
-            self._add(i, sample)
-            if progress:
-                progress("measuring layers", i + 1, len(inputs))
         self.scores = {
-            "file": Score(self._point_noise, self.trials.signal),
-            **{which: self.trials.measure(graph) for which, graph in partly.items()},
+            "file": self._score_of_file(),
+            **{which: self.trials.measure(graph) for which, graph in self._partly.items()},
         }
 
+    def watch(self, names: Collection[str]) -> None:
+        """Take the statistics of these tensors; not twice of one."""
+        graph = with_weighted_copies(self.simulated_model, names)
+        session, needs = open_once(graph), self._side_by_side.resolution.needs
+        wanted = {*needs, *names, *map(base_of, names), *(f"{n}.w" for n in names)}
+        for sample in self._samples():
+            found = self._floats(session, sample, wanted)
+            self._add(names, found, self._side_by_side.resolution.truth(found))
+
     @np.errstate(invalid="ignore")  # a tensor in front of an Imputer may be infinite
-    def _add(self, i: int, sample: Mapping[str, Array]) -> None:
+    def watch_all(self) -> None:
+        """Take the statistics of all, and what has come together at every tensor."""
+        session = open_once(with_weighted_copies(self.simulated_model, self.statistics))
+        partly = {which: open_once(graph) for which, graph in self._partly.items()}
+        for sample in self._samples():
+            found = self._floats(session, sample)
+            truth = self._side_by_side.resolution.truth(found)
+            for name in found:
+                self.signal[name] = self.signal.get(name, 0.0) + energy(truth.of(name))
+            self._add(self.statistics, found, truth)
+            for which, part in partly.items():
+                part.run_layers(sample, self._compare(which, truth))
+            noise = self.noise.setdefault("file", {})
+            self._side_by_side.run(sample, truth, partial(_add_noise, noise))
+
+    def _samples(self) -> Iterator[Mapping[str, Array]]:
+        for i, sample in enumerate(self._inputs):
+            yield sample
+            if self._progress:
+                self._progress("measuring layers", i + 1, len(self._inputs))
+
+    def _floats(
+        self, session: Session, sample: Mapping[str, Array], wanted: Collection[str] | None = None
+    ) -> dict[str, Array]:
+        """The float model's tensors on a sample; those `wanted` alone."""
         found: dict[str, Array] = {}
         for port in self.simulated_model.graph.inputs:
             found[port.value.name] = np.asarray(sample[port.name])
-        self._float.run_layers(sample, lambda _, name, x: found.update({name: x.copy()}))
-        truth = self._side_by_side.resolution.truth(found)
-        for name in found:
-            self.signal[name] = self.signal.get(name, 0.0) + energy(truth.of(name))
-        for name, statistics in self.statistics.items():
+
+        def keep(_: int, name: str, x: Array) -> None:
+            if wanted is None or name in wanted:
+                found[name] = x.copy()
+
+        session.run_layers(sample, keep)
+        return found
+
+    @np.errstate(invalid="ignore")
+    def _add(
+        self, names: Collection[str], found: Mapping[str, Array], truth: ReferenceTensors
+    ) -> None:
+        for name in names:
             base = name if name in found else base_of(name)
             if base in found:
-                statistics.add(found[base], found.get(f"{name}.w"), truth.floors.get(base))
-        for which, session in self._partly.items():
-            session.run_layers(sample, self._compare(which, truth))
-        self._run_file(i, sample, truth)
+                weighted, floor = found.get(f"{name}.w"), truth.floors.get(base)
+                self.statistics[name].add(found[base], weighted, floor)
 
     def _compare(self, which: str, truth: ReferenceTensors) -> Callable[[int, str, Array], None]:
         noise = self.noise.setdefault(which, {})
 
         def add(_: int, name: str, x: Array) -> None:
             if name in truth and x.size == truth.of(name).size:
-                error = truth.counted(name, x) - truth.of(name)
-                noise[name] = noise.get(name, 0.0) + energy(error)
+                _add_noise(noise, name, x, truth.counted(name, x), truth.of(name))
 
         return add
 
-    def _run_file(self, i: int, sample: Mapping[str, Array], truth: ReferenceTensors) -> None:
-        noise = self.noise.setdefault("file", {})
+    @np.errstate(invalid="ignore")
+    def _score_of_file(self) -> Score:
+        """At the evaluation points."""
+        noise = np.zeros((len(self.trials.points), len(self.trials.kept)))
+        for i, sample in enumerate(self.trials.kept):
+            points = self._points_of_file(sample)
+            for p, point in enumerate(self.trials.points):
+                if point.tensor in points:
+                    seen = self.trials.truth[p][i]
+                    error = point.view(points[point.tensor].reshape(seen.shape)) - seen
+                    noise[p, i] = np.sum(error * error)
+        return Score(noise, self.trials.signal)
+
+    def _points_of_file(self, sample: KeptSample) -> dict[str, Array]:
+        """The file's tensors at evaluation points; those that lost channels only as outputs."""
         points: dict[str, Array] = {}
+        at = {n: p for n, p in self._points_at.items() if n not in self.simulated_model.kept}
+        truth = ReferenceTensors({n: sample.at_points[next(iter(p))] for n, p in at.items()}, {})
 
-        def add(name: str, real: Array, counted: Array, whole: Array) -> None:
-            noise[name] = noise.get(name, 0.0) + energy(counted - whole)
-            for point in (
-                self._points_at.get(name, ()) if name not in self.simulated_model.kept else ()
-            ):
-                points[point] = real.copy()
+        def take(name: str, real: Array, *_: Array) -> None:
+            kept = real.copy()
+            points.update(dict.fromkeys(at[name], kept))
 
-        outputs = self._side_by_side.run(sample, truth, add)
+        outputs = self._side_by_side.run(sample.inputs, truth, take)
         for port in self.simulated_model.graph.outputs:  # a node's second output is not shown
             if port.name in outputs:
                 points.setdefault(port.value.name, outputs[port.name])
-        for p, point in enumerate(self.trials.points):
-            if point.tensor in points:
-                seen = self.trials.truth[p][i]
-                error = point.view(points[point.tensor].reshape(seen.shape)) - seen
-                self._point_noise[p, i] = np.sum(error * error)
+        return points
+
+
+def _add_noise(noise: dict[str, float], name: str, _: Array, counted: Array, truth: Array) -> None:
+    noise[name] = noise.get(name, 0.0) + energy(counted - truth)
 
 
 def _shapes(simulated_model: SimulatedModel) -> dict[str, Shape]:

@@ -2,67 +2,57 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 
-from ..ir import Graph, Node, Value
-from ..quantize import CandidateEvaluator, Score
-from ..quantize.reconstruction.layer_executor import LayerExecutor
-from .rounding_simulation import Rounding, simulated
-from .simulated_model import SimulatedModel, base_of
+import numpy as np
+
+from ..build import open_once
+from ..ir import Array
+from ..quantize import CandidateEvaluator, Score, with_evaluation_points
+from ..quantize.ranges.calibration import Sample
+from ..runtime import Session
+from ..runtime.branches import Branches, steps
+from .rounding_simulation import Rounding, simulated, with_copies, with_each_alone
+from .simulated_model import SimulatedModel
 
 
 def scores_alone(
     model: SimulatedModel,
     everything: Rounding,
-    names: Iterable[str],
+    names: Sequence[str],
     trials: CandidateEvaluator,
     done: Callable[[int], None],
 ) -> dict[str, Score]:
     """The score of each of the tensors `names` rounded alone, as `everything` says, and the weights
-    that make it; `done` is told how many there are so far.
+    that make it; `done` is told on how many samples so far.
 
-    What lies before a layer is run once for all behind it.
+    The float network runs once on each sample, and for each of them from there on.
     """
-    names, found = list(names), dict[str, Score]()
-    places = {p.value.name: -1 for p in model.graph.inputs}
-    places |= {v.name: i for i, n in enumerate(model.graph.nodes) for v in n.outputs}
-    runs = LayerExecutor([k.inputs for k in trials.kept])
-    for name in sorted(names, key=lambda n: places.get(base_of(n), -1)):
+    rounded = open_once(with_each_alone(model, everything, names))
+    graph = with_evaluation_points(with_copies(model, names), trials.points)
+    branches, missed = Branches(open_once(graph)), set(names)
+    noise = {name: np.zeros((len(trials.points), len(trials.kept))) for name in names}
+    for i, sample in enumerate(trials.kept):
+        change = _Rounded(rounded, sample.inputs, noise)
+        for name, outputs in branches.run(sample.inputs, change):
+            noise[name][:, i] = trials.noise_of(i, outputs)
+            missed.discard(name)
+        done(i + 1)
+    found = {n: Score(noise[n], trials.signal, trials.variation) for n in names}
+    for name in missed:  # within branches and loops
         only = Rounding(everything.weights & {name}, everything.tensors & {name})
-        graph = simulated(model, only)
-        first = _first_change(model.graph, graph)
-        found[name] = trials.measure(graph) if first is None else _score(runs, graph, first, trials)
-        done(len(found))
-    return {name: found[name] for name in names}
+        found[name] = trials.measure(simulated(model, only))
+    return found
 
 
-def _score(runs: LayerExecutor, graph: Graph, first: Node, trials: CandidateEvaluator) -> Score:
-    made = {v.name: v for n in graph.nodes for v in n.outputs}
-    tensors = [t for t in dict.fromkeys(p.tensor for p in trials.points) if t in made]
-    deque(runs.run_to(graph, first, []), maxlen=0)
-    outputs = runs.run_on(graph, [made[t] for t in tensors])
-    return trials.measure_outputs(dict(zip(tensors, found, strict=True)) for found in outputs)
+class _Rounded:
+    """What tensors are where they alone are rounded: a session of `with_each_alone` on a sample,
+    run as far as is asked for, in its order."""
 
+    def __init__(self, session: Session, sample: Sample, names: Collection[str]) -> None:
+        self._steps, self._names = steps(session, sample), names
 
-def _first_change(graph: Graph, changed: Graph) -> Node | None:
-    """The first node of a changed copy that is not as in `graph`; None where none is."""
-    for node, other in zip(graph.nodes, changed.nodes, strict=False):
-        if not _alike(node, other):
-            return other
-    return None
-
-
-def _alike(node: Node, other: Node) -> bool:
-    if node.op != other.op or node.attrs.keys() != other.attrs.keys():
-        return False
-    pairs = zip([*node.inputs, *node.outputs], [*other.inputs, *other.outputs], strict=False)
-    counts = len(node.inputs) == len(other.inputs) and len(node.outputs) == len(other.outputs)
-    attrs = all(other.attrs[k] is v for k, v in node.attrs.items())
-    return counts and attrs and all(_same(v, w) for v, w in pairs)
-
-
-def _same(v: Value | None, w: Value | None) -> bool:
-    if v is None or w is None or v.const is not None or w.const is not None:
-        return v is w
-    return v.name == w.name and v.type == w.type and v.quant == w.quant
+    def __call__(self, name: str, _: Array) -> Array | None:
+        if name not in self._names:
+            return None
+        return next((x for _, made, x, _ in self._steps if made == f"{name}.alone"), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..format.describe import op_dtype, op_type
 from ..format.reader import read
 from ..ir import Array, Graph
 from ..progress import Progress
-from ..quantize import Score, macs_of
+from ..quantize import Score
 from ..quantize.ranges.candidate_evaluation import SIGNIFICANCE
 from ..runtime import Session
 from .activation_statistics import ActivationStatistics
@@ -31,27 +30,18 @@ from .causes import (
     inherited,
     remedies,
 )
-from .explanation import SHARE, Explanation, LayerCost
+from .explanation import SHARE, WORST, Explanation, LayerCost
 from .layer_statistics import LayerStatistics
 from .layers import Layers
 from .rounding_simulation import Rounding, simulated
 from .shared_scale_groups import SumGroups
 from .simulated_model import base_of, simulated_model_of
+from .watched_samples import SAMPLES, work_of
 
-Sample = TypeVar("Sample")
-
-SAMPLES = 32
-"""Samples, or batches as the model takes them, that are watched at most, spread evenly; also the
-most on which remedies are tried."""
-WATCHED_WORK, FEWEST = 1e9, 8
-"""Multiply-accumulates of one run on each of them together, where quantize explains what it made,
-and the samples that it takes of a large model nevertheless."""
 ALONE = 16
-"""Of these, on which layers are run alone, at most: that finds those that remedies are tried on."""
+"""Samples on which layers are run alone, at most: that finds those that remedies are tried on."""
 ALONE_WORK, WORK = 1e11, 2e11
 """Multiply-accumulates that the runs of one layer at a time may take, and those of remedies."""
-ELEMENT_WORK = 20
-"""What rounding one element of a tensor counts as, in multiply-accumulates."""
 MOST_LAYERS = 400
 TRIED = 4
 """Layers for which remedies are tried: those that cost most."""
@@ -64,19 +54,6 @@ OWN = 0.25
 """A layer whose own error is less than this part of what is there has it from elsewhere."""
 
 
-def watched(graph: Graph, samples: Sequence[Sample]) -> list[Sample]:
-    """The samples, spread evenly, that a quantization of the optimized float `graph` is explained
-    on."""
-    most = min(SAMPLES, max(FEWEST, int(WATCHED_WORK / _work_of(graph))))
-    return list(samples[:: -(-len(samples) // most)])
-
-
-def _work_of(graph: Graph) -> int:
-    """Of one run on one sample, in multiply-accumulates."""
-    elements = sum(v.type.size for n in graph.nodes for v in n.outputs)
-    return max(macs_of(graph) + ELEMENT_WORK * elements, 1)
-
-
 def explain(
     data: bytes,
     graph: Graph,
@@ -85,6 +62,7 @@ def explain(
     *,
     unseen: bool = True,
     alone: bool = True,
+    every: bool = True,
     progress: Progress | None = None,
 ) -> Explanation:
     """Explain the file `data` made from the optimized float `graph`, on some samples as it takes
@@ -92,7 +70,8 @@ def explain(
 
     `extremes` are the least and the largest value of tensors on more samples than these. `unseen`
     says that they are others than those of calibration. Unless `alone`, no layer is run alone and
-    no remedy tried. Raises UserError for a file that is packed for a target.
+    no remedy tried. Unless `every`, what is said of layers is that of the costliest, for `summary`.
+    Raises UserError for a file that is packed for a target.
     """
     simulated_model = simulated_model_of(read(data), graph)
     activations = ActivationStatistics(
@@ -101,7 +80,9 @@ def explain(
     for name, statistics in activations.statistics.items():
         if extremes and base_of(name) in extremes:
             statistics.widen(*extremes[base_of(name)])
-    explainer = _Explainer(activations, unseen, progress)
+    if every:
+        activations.watch_all()
+    explainer = _Explainer(activations, unseen, every, progress)
     return explainer.run(len(inputs)) if alone else explainer.facts(len(inputs))
 
 
@@ -113,9 +94,13 @@ class _Found:
 
 class _Explainer:
     def __init__(
-        self, activations: ActivationStatistics, unseen: bool, progress: Progress | None
+        self,
+        activations: ActivationStatistics,
+        unseen: bool,
+        every: bool,
+        progress: Progress | None,
     ) -> None:
-        self.activations, self.all = activations, activations.all
+        self.activations, self.all, self.every = activations, activations.all, every
         self.simulated_model = activations.simulated_model
         self.layers, self.progress = Layers(activations, unseen), progress
         self.trials = activations.trials
@@ -123,6 +108,7 @@ class _Explainer:
         self.sums = SumGroups(self.simulated_model)
         self.finer: dict[tuple[str, ...], float | None] = {}
         self.alone: dict[str, Score] = {}
+        self.known: dict[str, Score] = {}  # of them, those on the samples of remedies
         self.better: Score
 
     def run(self, feeds: int) -> Explanation:
@@ -136,13 +122,19 @@ class _Explainer:
         if len(chosen) < len(names):  # of the loss of all layers, as far as that is known
             total = max(total, _cost(self._measure(self.all)))
         self.trials = everything.on(self._samples_for(TRIED * RUNS, WORK))
+        self.known = self.alone if len(self.trials.kept) == count else {}
         base = self._measure(self.all)
         self.better = max(base, self._of_file(), key=lambda score: score.mean_db)
         shares = {n: c / total if total else 0.0 for n, c in costs.items()}
         ranked = sorted(names, key=lambda n: -shares.get(n, -1.0))
-        tried = self._try([n for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE], base)
+        costly = [n for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE]
+        if not self.every:
+            costly = [n for i, n in enumerate(costly) if i < WORST or self._joins(n, costly[:i])]
+            if len(chosen) == len(names):
+                self.activations.watch(costly)
+        tried = self._try(costly, base)
         causes = {n: self._advised(n, tried, base) for n in tried}
-        layers = [self._layer(n, shares, causes) for n in ranked]
+        layers = [self._layer(n, shares, causes) for n in (ranked if self.every else tried)]
         samples = feeds, count if chosen else 0, len(self.trials.kept)
         told = self._told(samples, layers)
         freed = self._measure(self.all.without({}, {c.name for c in told.worst_narrow()}))
@@ -150,7 +142,8 @@ class _Explainer:
 
     def facts(self, feeds: int) -> Explanation:
         """What the runs show that were made anyway: no shares of the loss, and no remedies."""
-        return self._told((feeds, 0, 0), [self._layer(n, {}, {}) for n in self._names])
+        names = self._names if self.every else []
+        return self._told((feeds, 0, 0), [self._layer(n, {}, {}) for n in names])
 
     @cached_property
     def _names(self) -> list[str]:
@@ -159,7 +152,8 @@ class _Explainer:
         return [n for n in self.activations.statistics if n in rounded]
 
     def _told(self, samples: tuple[int, int, int], layers: list[LayerCost]) -> Explanation:
-        moved = [n for n in self.activations.statistics if n not in set(self._names)]
+        known, own = self.activations.statistics, set(self._names)
+        moved = [n for n in known if self.every and n not in own]
         scores = self.activations.scores
         watched, alone, tried = (n * self.activations.batch for n in samples)
         return Explanation(
@@ -170,12 +164,12 @@ class _Explainer:
             scores["weights"].mean_db,
             scores["activations"].mean_db,
             layers + [self._layer(n, {}, {}) for n in moved],
-            sqnr={n: self._accumulated("file", n) for n in self.activations.noise["file"]},
+            sqnr={n: self._accumulated("file", n) for n in self.activations.noise.get("file", {})},
         )
 
     @cached_property
     def _work(self) -> int:
-        return _work_of(self.simulated_model.graph)
+        return work_of(self.simulated_model.graph)
 
     def _samples_for(self, runs: int, work: float, most: int = SAMPLES) -> int:
         """On how many samples so many runs are to be made: the model's size decides."""
@@ -183,10 +177,13 @@ class _Explainer:
         return max(min(kept, 2), min(kept, int(work / (self._work * max(runs, 1)))))
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
-        """Which layers to run alone, the likeliest first, and on how many samples."""
-        noisiest = sorted(names, key=lambda n: -self.activations.statistics[n].suspicion)
+        """Which layers to run alone, of too many the likeliest, and on how many samples."""
         most = min(MOST_LAYERS, max(TRIED, int(ALONE_WORK / (2 * self._work))))
-        return noisiest[:most], self._samples_for(len(noisiest[:most]), ALONE_WORK, ALONE)
+        if len(names) > most:
+            if not self.every:
+                self.activations.watch(names)
+            names = sorted(names, key=lambda n: -self.activations.statistics[n].suspicion)[:most]
+        return names, self._samples_for(len(names), ALONE_WORK, ALONE)
 
     def _measure(self, rounding: Rounding) -> Score:
         return self.trials.measure(simulated(self.simulated_model, rounding))
@@ -211,7 +208,7 @@ class _Explainer:
     def _run_alone(self, names: list[str]) -> None:
         def done(count: int) -> None:
             if self.progress:
-                self.progress("one layer at a time", count, len(names))
+                self.progress("one layer at a time", count, len(self.trials.kept))
 
         self.alone = scores_alone(self.simulated_model, self.all, names, self.trials, done)
 
@@ -229,11 +226,12 @@ class _Explainer:
         A remedy for one thing must be better than chance, and bring most of what float would.
         """
         layer = self.layers.layer(name)
-        freed = self._measure(self.all.without({name}, {name}))
-        whole = max(_cost(base) - _cost(freed), 0.0)
         best, best_gain = None, 0.0
         gains: list[float | None] = []
-        for cause, rounding in remedies(layer, self.all):
+        mended = list(remedies(layer, self.all))
+        freed = self._measure(self.all.without({name}, {name})) if mended else base
+        whole = max(_cost(base) - _cost(freed), 0.0)
+        for cause, rounding in mended:
             score = self._measure(rounding)
             gain, certain = _cost(base) - _cost(score), score.beats(base, LEAST_GAIN_DB)
             gains.append(self._gain(score, base))
@@ -260,6 +258,9 @@ class _Explainer:
                 return _Found(replace(found.cause, advice=advice), gain)
         return replace(found, cause=replace(found.cause, advice=OUTWEIGHED))
 
+    def _joins(self, name: str, others: Sequence[str]) -> bool:
+        return any(self.sums.joins(name, n) for n in others)
+
     def _wants_finer(self, name: str, tried: Mapping[str, _Found]) -> bool:
         return finer(self.activations.statistics[name]) in tried[name].cause.advice
 
@@ -277,11 +278,14 @@ class _Explainer:
         gain on other samples, and yet nothing else is the matter. Were they many, it would be
         certain: then the range ends where what reads the tensor tells little apart.
         """
+        if not gains:
+            return None
         statistics = layer.statistics
         share = statistics.clipping_samples / max(statistics.samples, 1)
         beyond = min(share * self.activations.batch, 1.0) * len(self.trials.kept)
         alone = Rounding(self.all.weights & {layer.name}, self.all.tensors & {layer.name})
-        best, least = None, (1 - MUCH) * _cost(self._measure(alone))
+        score = self.known.get(layer.name) or self._measure(alone)
+        best, least = None, (1 - MUCH) * _cost(score)
         for (cause, rounding), gain in zip(remedies(layer, alone), gains, strict=True):
             if cause.of_range and beyond > SIGNIFICANCE**2:
                 continue

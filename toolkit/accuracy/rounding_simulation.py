@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from ..format.describe import TABLES
 from ..format.model import NUMPY_OF
-from ..ir import Array, Graph, Node, QuantParams, Value
+from ..ir import Array, Graph, Node, QuantParams, TensorType, Value
+from ..ops.convert.quantize import converted
+from ..plan.regions import copied
 from ..quantize.scheme.prepare import copy_graph
 from ..quantize.scheme.simulation import Simulation, swapped
 from .simulated_model import FLOAT, SimulatedModel
@@ -52,19 +54,32 @@ def simulated(simulated_model: SimulatedModel, rounding: Rounding) -> Graph:
     return _Simulation(simulated_model, rounding).run()
 
 
-def with_weighted_copies(simulated_model: SimulatedModel) -> Graph:
-    """The float graph, and beside each node with weights one with the file's: both read the float
-    input. The second's output is called "X.w"."""
+def with_weighted_copies(simulated_model: SimulatedModel, names: Collection[str]) -> Graph:
+    """The float graph, and beside each node with weights that makes one of these tensors another
+    with the file's: both read the float input. The second's output is called "X.w"."""
     graph = copy_graph(simulated_model.graph)
     for node in list(graph.nodes):
         name = node.output.name
-        if simulated_model.constants.get(name):
+        if name in names and simulated_model.constants.get(name):
             inputs = swapped(node.inputs, simulated_model.constants[name])
             y = Value(f"{name}.w", node.output.type)
             graph.nodes.insert(
                 graph.nodes.index(node) + 1, Node(node.op, inputs, [y], dict(node.attrs), y.name)
             )
     return graph
+
+
+def with_copies(simulated_model: SimulatedModel, names: Collection[str]) -> Graph:
+    """The float graph, in which each of these tensors is a copy where the file rounds it."""
+    return _Copies(simulated_model, Rounding(tensors=frozenset(names))).run()
+
+
+def with_each_alone(
+    simulated_model: SimulatedModel, everything: Rounding, names: Collection[str]
+) -> Graph:
+    """The same, and "X.alone" in front of each: what it is where it alone is rounded, as
+    `everything` says, and the weights that make it."""
+    return _EachAlone(simulated_model, everything, names).run()
 
 
 class _Simulation(Simulation):
@@ -91,3 +106,38 @@ class _Simulation(Simulation):
         root = self.simulated_model.roots.get(op.name, name)
         inside = op.kind in TABLES and root not in (name, form)
         return v if inside else now  # nothing within a table is rounded
+
+
+class _Copies(_Simulation):
+    def rounding_of(self, v: Value, name: str) -> Value:
+        if name not in self._inserted:
+            self._inserted[name] = Value(name, v.type)
+            self.nodes.append(copied(v, self._inserted[name]))
+        return self._inserted[name]
+
+
+class _EachAlone(_Copies):
+    def __init__(
+        self, simulated_model: SimulatedModel, everything: Rounding, names: Collection[str]
+    ) -> None:
+        super().__init__(simulated_model, Rounding(tensors=frozenset(names)))
+        self.everything = everything
+
+    def rounding_of(self, v: Value, name: str) -> Value:
+        if name not in self._inserted:
+            alone, x = f"{name}.alone", v
+            rounds = name in self.everything.tensors
+            if name in self.everything.weights:
+                x = self._with_own_weights(self.nodes[-1], name, f"{name}.w" if rounds else alone)
+            if rounds:
+                quant = self.quant[name]
+                q = Value(f"{name}.q", TensorType(quant.dtype, v.shape), None, quant)
+                self.nodes += [converted(x, q), converted(q, Value(alone, v.type))]
+        return super().rounding_of(v, name)
+
+    def _with_own_weights(self, node: Node, name: str, called: str) -> Value:
+        """What the node that was last added makes by the file's weights."""
+        inputs = swapped(node.inputs, self.simulated_model.constants[name])
+        y = Value(called, node.output.type)
+        self.nodes.append(Node(node.op, inputs, [y], dict(node.attrs), y.name))
+        return y

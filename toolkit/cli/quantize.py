@@ -40,7 +40,8 @@ def quantize(model: Path, as_json: bool, **options: Any) -> None:
     written, but misses the budget or is still broken.
     """
     with progress() as show:
-        done = pipeline.quantize(model, progress=show, **in_groups(QuantizeRequest, options))
+        given = in_groups(QuantizeRequest, options)
+        done = pipeline.quantize(model, progress=show, every_layer=as_json, **given)
     if as_json:
         print_json(done.to_json())
     else:

@@ -81,7 +81,7 @@ def _loop(node: Node, flat: Flat, times: int) -> list[Node]:
     starts = [*([] if condition is None else [condition]), *given][: len(made)]
     asked = bool(node.attrs["asked"])
     homes = [Value(f"{port.name}.held", port.value.type) for port in body.outputs]
-    first = [_copy(v, home) for v, home in zip(starts, homes, strict=True)]
+    first = [copied(v, home) for v, home in zip(starts, homes, strict=True)]
     step, *inside = [port.value for port in body.inputs]
     carried = homes[1:] if asked else homes
     flat.stands_for.update(zip(inside, [*carried, *given[len(carried) :]], strict=True))
@@ -104,7 +104,7 @@ def _stores(
     safe, kept = [], []
     for v, root, home in zip(made, roots, homes, strict=True):
         if root in homes and root is not home:  # a store may overwrite it before it is read
-            kept.append(_copy(v, Value(f"{home.name}.was", home.type)))
+            kept.append(copied(v, Value(f"{home.name}.was", home.type)))
             v = root = kept[-1].output
         safe.append((v, root, home))
     steps += kept
@@ -115,7 +115,7 @@ def _stores(
         if root not in flat.home and _writes_at(root, home, steps, made_by):
             flat.home[root] = home
             continue
-        stores.append(_copy(v, Value(f"{home.name}.next", home.type)))
+        stores.append(copied(v, Value(f"{home.name}.next", home.type)))
         flat.home[stores[-1].output] = home
     return stores
 
@@ -153,7 +153,7 @@ def _branch(node: Node, flat: Flat, times: int) -> list[Node]:
             if maker is not None and root not in flat.home and not is_a(maker, Region):
                 flat.home[root] = home
                 continue
-            stores.append(_copy(v, Value(f"{home.name}.{len(lists)}", home.type)))
+            stores.append(copied(v, Value(f"{home.name}.{len(lists)}", home.type)))
             flat.home[stores[-1].output] = home
         lists.append([*steps, *stores])
     flat.stands_for.update(zip(node.outputs, homes, strict=True))
@@ -173,8 +173,8 @@ def _root(v: Value, made_by: dict[Value, Node]) -> Value:
     return v
 
 
-def _copy(x: Value, y: Value) -> Node:
-    """Of a constant of equal elements one is in the file."""
+def copied(x: Value, y: Value) -> Node:
+    """The node that copies `x` to `y`. Of a constant of equal elements one is in the file."""
     same = x.const is not None and x.const.size > 1 and bool(np.all(x.const == x.const.flat[0]))
     if same and x.const is not None:
         one = np.ascontiguousarray(x.const.reshape(-1)[:1])

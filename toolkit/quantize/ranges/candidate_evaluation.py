@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -147,13 +147,11 @@ class CandidateEvaluator:
         """The score of any graph that has the evaluated tensors by their names."""
         return Score(self.noise(graph), self.signal, self.variation)
 
-    def measure_outputs(self, outputs: Iterable[Mapping[str, Array]]) -> Score:
-        """The score of any graph by what it has at the evaluation points, sample by sample."""
-        self.count += 1
-        noise = np.zeros((len(self.points), len(self.kept)))
-        for i, got in enumerate(outputs):
-            self._add(noise, slice(i, i + 1), [i], {n: x[None] for n, x in got.items()})
-        return Score(noise, self.signal, self.variation)
+    def noise_of(self, i: int, outputs: Mapping[str, Array]) -> NDArray[np.float64]:
+        """Of what any graph has on sample `i` at the evaluation points: [evaluation points]."""
+        noise = np.zeros((len(self.points), 1))
+        self._add(noise, slice(0, 1), [i], {name: x[None] for name, x in outputs.items()})
+        return noise[:, 0]
 
     def noise(
         self,

@@ -1,4 +1,4 @@
-/* add_s8, mul_s8, lut_s8 and channel_lut_s8: every count, both steps of b, in place on either input. */
+/* add_s8, mul_s8, lut_s8, channel_lut_s8 and prelu_s8: every count, both steps of b, in place on either input. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -224,6 +224,61 @@ bool check_channel_lut_s8(const ek_kernels *ref, const ek_kernels *opt)
     return same;
 }
 
+typedef struct prelu_trial {
+    size_t rows;
+    ek_prelu_s8 p;
+    bool in_place;
+    block in, slopes;
+} prelu_trial;
+
+/* Anything that docs/arithmetic.md allows; one channel is a row of its own. */
+static prelu_trial prelu_make(uint32_t t)
+{
+    prelu_trial s = { .in_place = rnd() & 1 };
+    s.p.channels = t % 4 ? 1 + t / 4 % 70 : 1;
+    s.rows = t % 4 ? 1 + rnd() % 9 : 1 + t / 4 % 150;
+    s.in = block_make(s.rows * s.p.channels, 1);
+    fill_s8(s.in.data, s.rows * s.p.channels);
+    s.slopes = block_make(s.p.channels * sizeof(int32_t), sizeof(int32_t));
+    const int32_t limit = 1 << (rnd() & 1 ? 22 : rnd() % 23);
+    for (uint32_t c = 0; c < s.p.channels; c++)
+        ((int32_t *)s.slopes.data)[c] = rnd() % 8 ? rnd_between(-limit, limit) : rnd() & 1 ? limit : -limit;
+    s.p.slopes = s.slopes.data;
+    s.p.multiplier = rnd() % 4 ? rnd_between(-limit, limit) : limit;
+    s.p.shift = rnd() & 1 ? rnd_between(1, 30) : rnd_between(10, 22);
+    s.p.input_zero = rnd_between(-128, 127);
+    s.p.zero_point = rnd_between(-128, 127);
+    range(&s.p.qmin, &s.p.qmax);
+    return s;
+}
+
+static output prelu_run(const prelu_trial *s, const ek_kernels *kernels)
+{
+    const size_t bytes = s->rows * s->p.channels;
+    output out = output_make(bytes, 1);
+    if (s->in_place) memcpy(out.data, s->in.data, bytes);
+    kernels->prelu_s8((int8_t *)out.data, s->in_place ? (const int8_t *)out.data : s->in.data, s->rows, &s->p);
+    return out;
+}
+
+bool check_prelu_s8(const ek_kernels *ref, const ek_kernels *opt)
+{
+    if (opt->prelu_s8 == ref->prelu_s8) return true;
+    bool same = true;
+    for (uint32_t t = 0; t < check_trials && same; t++) {
+        prelu_trial s = prelu_make(t);
+        output want = prelu_run(&s, ref), got = prelu_run(&s, opt);
+        ptrdiff_t where;
+        same = output_equal(&want, &got, &where);
+        if (!same)
+            printf("prelu_s8 of %s differs in trial %" PRIu32 ": rows %lu channels %lu, in place %d, at element %ld\n",
+                   opt->name, t, (unsigned long)s.rows, (unsigned long)s.p.channels, (int)s.in_place, (long)where);
+        output_free(want), output_free(got);
+        block_free(s.in), block_free(s.slopes);
+    }
+    return same;
+}
+
 enum { BENCH_COUNT = 6272 };
 
 typedef struct bench_state {
@@ -261,6 +316,16 @@ static void call_channel_lut(int8_t *out, const int8_t *a, const int8_t *b, size
     c->kernels->channel_lut_s8(out, a, count / BENCH_CHANNELS, &p);
 }
 
+static void call_prelu(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step, size_t count, const void *params)
+{
+    (void)b, (void)b_step;
+    const ek_kernels *kernels = params;
+    int32_t slopes[BENCH_CHANNELS];
+    for (int i = 0; i < BENCH_CHANNELS; i++) slopes[i] = i << 10;
+    const ek_prelu_s8 p = { slopes, BENCH_CHANNELS, 3, 1 << 20, 20, -3, -128, 127 };
+    kernels->prelu_s8(out, a, count / BENCH_CHANNELS, &p);
+}
+
 void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt)
 {
     const ek_add_s8 add = { 1 << 20, 1 << 19, 1 << 20, 20, -128, 127 };
@@ -275,4 +340,6 @@ void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt)
     bench_line("channel_lut_s8", "6272", opt->name, BENCH_COUNT,
                bench_binary(call_channel_lut, &(lut_call){ ref, table }),
                bench_binary(call_channel_lut, &(lut_call){ opt, table }), "G/s");
+    bench_line("prelu_s8", "6272", opt->name, BENCH_COUNT, bench_binary(call_prelu, ref), bench_binary(call_prelu, opt),
+               "G/s");
 }

@@ -64,3 +64,46 @@ void ek_avx2_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_step
         store_pairs(out + at, r[0], r[1], &o, count - at);
     }
 }
+
+EK_INLINE __m256i load_slopes(const int32_t *slopes, size_t n)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    if (n >= 8) return _mm256_loadu_si256((const __m256i *)slopes);
+    return _mm256_maskload_epi32(slopes, _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)n), lane));
+}
+
+EK_INLINE __m256i prelu8(__m256i d, __m256i below, const ek_prelu_s8 *p)
+{
+    const __m256i above = _mm256_set1_epi32(p->multiplier), half = _mm256_set1_epi32(1 << (p->shift - 1));
+    const __m256i m = _mm256_blendv_epi8(above, below, _mm256_srai_epi32(d, 31));
+    return _mm256_sra_epi32(_mm256_add_epi32(_mm256_mullo_epi32(d, m), half), _mm_cvtsi32_si128(p->shift));
+}
+
+/* One row; all its elements have the slope slopes[0] if slope_step is 0. */
+static void prelu_row(int8_t *out, const int8_t *in, const int32_t *slopes, size_t slope_step, size_t count,
+                      const ek_prelu_s8 *p)
+{
+    const ek_output8 o = ek_output_from(p->zero_point, p->qmin, p->qmax);
+    const __m256i zero = _mm256_set1_epi32(p->input_zero), first = _mm256_set1_epi32(slopes[0]);
+    for (size_t at = 0; at < count; at += BLOCK) {
+        const size_t n = count - at;
+        const __m128i v = ek_load_some(in + at, n);
+        __m256i low = first, high = first;
+        if (slope_step) {
+            low = load_slopes(slopes + at, n);
+            if (n > 8) high = load_slopes(slopes + at + 8, n - 8);
+        }
+        low = prelu8(_mm256_sub_epi32(_mm256_cvtepi8_epi32(v), zero), low, p);
+        high = prelu8(_mm256_sub_epi32(_mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)), zero), high, p);
+        store_pairs(out + at, low, high, &o, n);
+    }
+}
+
+void ek_avx2_prelu_s8(int8_t *out, const int8_t *in, size_t rows, const ek_prelu_s8 *p)
+{
+    const size_t channels = p->channels;
+    if (channels == 1)
+        prelu_row(out, in, p->slopes, 0, rows, p);
+    else
+        for (; rows; rows--, in += channels, out += channels) prelu_row(out, in, p->slopes, 1, channels, p);
+}

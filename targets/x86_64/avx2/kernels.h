@@ -15,6 +15,7 @@ ek_add_s8_fn ek_avx2_add_s8;
 ek_mul_s8_fn ek_avx2_mul_s8;
 ek_lut_s8_fn ek_avx2_lut_s8;
 ek_channel_lut_s8_fn ek_avx2_channel_lut_s8;
+ek_prelu_s8_fn ek_avx2_prelu_s8;
 ek_sum_s8_fn ek_avx2_sum_s8;
 ek_max_s8_fn ek_avx2_max_s8;
 ek_quantize_f32_s8_fn ek_avx2_quantize_f32_s8;

@@ -31,6 +31,7 @@
     .mul_s8 = ek_avx2_mul_s8,                   \
     .lut_s8 = ek_avx2_lut_s8,                   \
     .channel_lut_s8 = ek_avx2_channel_lut_s8,   \
+    .prelu_s8 = ek_avx2_prelu_s8,               \
     .sum_s8 = ek_avx2_sum_s8,                   \
     .max_s8 = ek_avx2_max_s8,                   \
     .quantize_f32_s8 = ek_avx2_quantize_f32_s8, \

@@ -65,3 +65,31 @@ void ek_avx512_mul_s8(int8_t *out, const int8_t *a, const int8_t *b, size_t b_st
         _mm512_mask_storeu_epi8(out + at, exist, ek_in_order64(ek_narrow64(r[0], r[1], r[2], r[3], &o)));
     }
 }
+
+/* One row; all its elements have the slope slopes[0] if slope_step is 0. */
+static void prelu_row(int8_t *out, const int8_t *in, const int32_t *slopes, size_t slope_step, size_t count,
+                      const ek_prelu_s8 *p)
+{
+    const __m512i zero = _mm512_set1_epi32(p->input_zero), above = _mm512_set1_epi32(p->multiplier);
+    const __m512i half = _mm512_set1_epi32(1 << (p->shift - 1)), zero_point = _mm512_set1_epi32(p->zero_point);
+    const __m512i qmin = _mm512_set1_epi32(p->qmin), qmax = _mm512_set1_epi32(p->qmax);
+    const __m128i shift = _mm_cvtsi32_si128(p->shift);
+    for (size_t at = 0; at < count; at += 16) {
+        const __mmask16 exist = ek_mask16(count - at);
+        const __m512i d = _mm512_sub_epi32(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(exist, in + at)), zero);
+        const __m512i below = slope_step ? _mm512_maskz_loadu_epi32(exist, slopes + at) : _mm512_set1_epi32(slopes[0]);
+        const __m512i m = _mm512_mask_mov_epi32(above, _mm512_movepi32_mask(d), below);
+        const __m512i q = _mm512_sra_epi32(_mm512_add_epi32(_mm512_mullo_epi32(d, m), half), shift);
+        const __m512i r = _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(q, zero_point), qmin), qmax);
+        _mm_mask_storeu_epi8(out + at, exist, _mm512_cvtepi32_epi8(r));
+    }
+}
+
+void ek_avx512_prelu_s8(int8_t *out, const int8_t *in, size_t rows, const ek_prelu_s8 *p)
+{
+    const size_t channels = p->channels;
+    if (channels == 1)
+        prelu_row(out, in, p->slopes, 0, rows, p);
+    else
+        for (; rows; rows--, in += channels, out += channels) prelu_row(out, in, p->slopes, 1, channels, p);
+}

@@ -31,6 +31,7 @@ ek_add_s8_fn ek_avx512_add_s8;
 ek_mul_s8_fn ek_avx512_mul_s8;
 ek_lut_s8_fn ek_avx512_lut_s8;
 ek_channel_lut_s8_fn ek_avx512_channel_lut_s8;
+ek_prelu_s8_fn ek_avx512_prelu_s8;
 ek_sum_s8_fn ek_avx512_sum_s8;
 ek_max_s8_fn ek_avx512_max_s8;
 ek_quantize_f32_s8_fn ek_avx512_quantize_f32_s8;

@@ -29,6 +29,7 @@ static const ek_kernels kernels = {
     .mul_s8 = ek_avx512_mul_s8,
     .lut_s8 = ek_avx512_lut_s8,
     .channel_lut_s8 = ek_avx512_channel_lut_s8,
+    .prelu_s8 = ek_avx512_prelu_s8,
     .sum_s8 = ek_avx512_sum_s8,
     .max_s8 = ek_avx512_max_s8,
     .quantize_f32_s8 = ek_avx512_quantize_f32_s8,

@@ -147,7 +147,9 @@ def test_moments_are_those_of_both_models(net):
     floats = observe_floats(node, done.plan.graph, LayerExecutor(feeds), False, step)
     some = range(0, len(feeds), 2)
     run = LayerExecutor([feeds[i] for i in some])
-    found = second_moments(total(moment_sums(observe_inputs(node, floats, done.graph, run, some))))
+    found = second_moments(
+        total(moment_sums(observe_inputs(node, floats, done.graph, run, some), PARTS))
+    )
     assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
     for i in range(2):
         assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9
@@ -170,7 +172,7 @@ WEIGHTS = np.random.default_rng(4).normal(size=(1, 100, 12))
 
 
 def carried(seen):
-    return carried_part(WEIGHTS, total(moment_sums(seen)), moment_sums(seen))
+    return carried_part(WEIGHTS, total(moment_sums(seen, PARTS)), moment_sums(seen, PARTS))
 
 
 def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
@@ -189,7 +191,7 @@ def test_what_is_carried_is_tried_on_each_part_about_the_means_of_the_rest(seed,
     seen = off(lambda rng, v: np.rint(0.1 * v) + rng.integers(-9, 10, size=v.shape), count,
                seed=seed)  # fmt: skip
     seen.x[:], seen.q[:] = [v + 7 * FINE for v in seen.x], [v + 5 for v in seen.q]
-    sums, step = moment_sums(seen), min(PARTS, count)
+    sums, step = moment_sums(seen, PARTS), min(PARTS, count)
     w, gain, power = WEIGHTS[0, ::2], 0.0, 0.0
     for part in range(step):
         rest, mine = (

@@ -29,6 +29,7 @@ from .carried_errors import carried_part
 from .layer_executor import LayerExecutor
 from .rounded_layer import quadratic_form, real_weights, round_layer, through_clamp, with_bias
 from .second_moments import (
+    PARTS,
     FloatInputs,
     LayerInputs,
     SecondMoments,
@@ -42,6 +43,9 @@ from .second_moments import (
 
 Reals = NDArray[np.float64]
 
+WIDE = 512
+"""From so many on the weights of a half of the samples are tried on half as many parts, each of as
+many samples as those of the whole."""
 WIDEST = 1536
 """Weights of an output channel, at most: the time grows with their cube, their moments with their
 square, and no number of samples here tells how so many inputs go together."""
@@ -127,6 +131,7 @@ class _Round:
     ) -> None:
         self.plan, self.ranges, self.chosen, self.through = plan, ranges, chosen, through
         self.run = LayerExecutor([samples[i] for i in chosen])
+        self.parts = max(2, PARTS * len(chosen) // len(samples))
         self.found: dict[tuple[str, int], QuantizedWeights] = {}
 
     def observe(self, node: Node, floats: Callable[[float], FloatInputs]) -> _Seen | None:
@@ -146,7 +151,8 @@ class _Round:
     def round(self, node: Node, seen: _Seen) -> None:
         """Round a node's weights."""
         linear = seen.linear
-        parts = moment_sums(seen.inputs, let_go=not self.through)
+        wide = linear.rows.shape[1] > WIDE
+        parts = moment_sums(seen.inputs, self.parts if wide else PARTS, let_go=not self.through)
         whole = total(parts)
         carried = carried_part(real_weights(linear, whole), whole, parts)
         parts.clear()
@@ -223,7 +229,7 @@ def nodes_at_rates(
         seen = one.observe(node, partial(observe_floats, node, plan.graph, exact, False))
         if seen is None or seen.linear.form.bits < 8:
             continue
-        about = second_moments(total(moment_sums(seen.inputs, let_go=True)))
+        about = second_moments(total(moment_sums(seen.inputs, PARTS, let_go=True)))
         problem = RateProblem(*quadratic_form(seen.linear, about, 0.0))
         yield NodeRates(node, seen.linear, seen.floor, seen.ratio, about, problem)
     progress("measuring rates", len(nodes), len(nodes))

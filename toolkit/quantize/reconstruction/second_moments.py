@@ -149,16 +149,16 @@ class MomentSums:
         )
 
 
-def moment_sums(seen: LayerInputs, let_go: bool = False) -> list[MomentSums]:
-    """Of what a node reads, in each of PARTS of the samples: every PARTS-th, from each of the first
-    on. Their columns are `let_go` one part after the other."""
+def moment_sums(seen: LayerInputs, parts: int, let_go: bool = False) -> list[MomentSums]:
+    """Of what a node reads, in each of the `parts` of the samples, of which sample i is in part i
+    modulo their number. Their columns are `let_go` one part after the other."""
     sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
     count = [v.shape[1] for v in seen.q]
     x0, q0 = (
         np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
     )
     found: list[MomentSums] = []
-    parts = min(PARTS, len(count))
+    parts = min(parts, len(count))
     for chosen in (range(first, len(count), parts) for first in range(parts)):
         found.append(_sums_of(seen, (x0, q0), sums, chosen))
         for i in chosen if let_go else ():

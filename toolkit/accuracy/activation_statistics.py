@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -27,6 +27,9 @@ from .rounding_simulation import Rounding, simulated, sources, with_weighted_cop
 from .side_by_side import SideBySideRunner
 from .simulated_model import SimulatedModel, base_of
 from .softmax_resolution import ReferenceTensors
+
+SUSPECTING = 2
+"""Samples that say which layers of a large model are run alone."""
 
 
 class ActivationStatistics:
@@ -77,14 +80,28 @@ class ActivationStatistics:
 
     def watch(self, names: Collection[str]) -> None:
         """Take the statistics of these tensors; not twice of one."""
-        graph = with_weighted_copies(self.simulated_model, names)
-        session, needs = open_once(graph), self._side_by_side.resolution.needs
-        wanted = {*needs, *names, *map(base_of, names), *(f"{n}.w" for n in names)}
-        for sample in self._samples():
-            found = self._floats(session, sample, wanted)
-            self._add(names, found, self._side_by_side.resolution.truth(found))
+        self._take({n: self.statistics[n] for n in names}, self._samples())
 
-    @np.errstate(invalid="ignore")  # a tensor in front of an Imputer may be infinite
+    def suspicions(self, names: Collection[str]) -> dict[str, float]:
+        """How likely each of these tensors costs much, as a few samples show it."""
+        known = self.statistics
+        few = {n: LayerStatistics(known[n].quant, known[n].shape, self.batch) for n in names}
+        self._take(
+            few, (self._inputs[i] for i in self.trials.spread(min(SUSPECTING, len(self._inputs))))
+        )
+        return {n: statistics.suspicion for n, statistics in few.items()}
+
+    def _take(
+        self, statistics: Mapping[str, LayerStatistics], samples: Iterable[Mapping[str, Array]]
+    ) -> None:
+        graph = with_weighted_copies(self.simulated_model, statistics)
+        session, needs = open_once(graph), self._side_by_side.resolution.needs
+        wanted = {*needs, *statistics, *map(base_of, statistics), *(f"{n}.w" for n in statistics)}
+        for sample in samples:
+            found = self._floats(session, sample, wanted)
+            _add(statistics, found, self._side_by_side.resolution.truth(found))
+
+    @np.errstate(invalid="ignore")
     def watch_all(self) -> None:
         """Take the statistics of all, and what has come together at every tensor."""
         session = open_once(with_weighted_copies(self.simulated_model, self.statistics))
@@ -94,7 +111,7 @@ class ActivationStatistics:
             truth = self._side_by_side.resolution.truth(found)
             for name in found:
                 self.signal[name] = self.signal.get(name, 0.0) + energy(truth.of(name))
-            self._add(self.statistics, found, truth)
+            _add(self.statistics, found, truth)
             for which, part in partly.items():
                 part.run_layers(sample, self._compare(which, truth))
             noise = self.noise.setdefault("file", {})
@@ -120,16 +137,6 @@ class ActivationStatistics:
 
         session.run_layers(sample, keep)
         return found
-
-    @np.errstate(invalid="ignore")
-    def _add(
-        self, names: Collection[str], found: Mapping[str, Array], truth: ReferenceTensors
-    ) -> None:
-        for name in names:
-            base = name if name in found else base_of(name)
-            if base in found:
-                weighted, floor = found.get(f"{name}.w"), truth.floors.get(base)
-                self.statistics[name].add(found[base], weighted, floor)
 
     def _compare(self, which: str, truth: ReferenceTensors) -> Callable[[int, str, Array], None]:
         noise = self.noise.setdefault(which, {})
@@ -168,6 +175,16 @@ class ActivationStatistics:
             if port.name in outputs:
                 points.setdefault(port.value.name, outputs[port.name])
         return points
+
+
+@np.errstate(invalid="ignore")  # a tensor in front of an Imputer may be infinite
+def _add(
+    statistics: Mapping[str, LayerStatistics], found: Mapping[str, Array], truth: ReferenceTensors
+) -> None:
+    for name, each in statistics.items():
+        base = name if name in found else base_of(name)
+        if base in found:
+            each.add(found[base], found.get(f"{name}.w"), truth.floors.get(base))
 
 
 def _add_noise(noise: dict[str, float], name: str, _: Array, counted: Array, truth: Array) -> None:

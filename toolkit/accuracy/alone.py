@@ -33,9 +33,9 @@ def scores_alone(
     branches, missed = Branches(open_once(graph)), set(names)
     noise = {name: np.zeros((len(trials.points), len(trials.kept))) for name in names}
     for i, sample in enumerate(trials.kept):
-        change = _Rounded(rounded, sample.inputs, noise)
+        noise_of, change = trials.noise_on(i), _Rounded(rounded, sample.inputs, noise)
         for name, outputs in branches.run(sample.inputs, change):
-            noise[name][:, i] = trials.noise_of(i, outputs)
+            noise[name][:, i] = noise_of(outputs)
             missed.discard(name)
         done(i + 1)
     found = {n: Score(noise[n], trials.signal, trials.variation) for n in names}

@@ -28,6 +28,9 @@ OUTLIER = 6.0
 FEW = 0.125
 """At most this part of the channels are outliers; else the others are small."""
 FEW_SAMPLES = 32
+DOUBT = 8.0
+"""An error at a layer's output that has this many times the energy of another is not run to be
+known as what costs the outputs more."""
 NEVER_CLIPPED = 0.02
 """No observer leaves out so much of what it has seen."""
 
@@ -84,7 +87,8 @@ def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Roundi
         low, high = min(f.low, f.range[0]), max(f.high, f.range[1])
         wide = activation_params(low, high, f.quant.dtype)
         yield clipped(layer), _with_range(everything, name, wide)
-    if 2 in layer.constants and f.bias_share > 0.1:
+    shifted = f.bias_share * f.weights
+    if 2 in layer.constants and f.bias_share > 0.1 and DOUBT * shifted > f.rounding:
         mended = {**layer.constants, 2: (layer.constants[2] - f.bias).astype(np.float32)}
         constants = {**everything.constants, name: mended}
         yield rounding_bias(f), replace(everything, constants=constants)

@@ -19,6 +19,7 @@ from ..runtime import Session
 from .activation_statistics import ActivationStatistics
 from .alone import scores_alone
 from .causes import (
+    DOUBT,
     MUCH,
     Cause,
     Layer,
@@ -130,8 +131,7 @@ class _Explainer:
         costly = [n for n in ranked[:TRIED] if shares.get(n, 0) >= SHARE]
         if not self.every:
             costly = [n for i, n in enumerate(costly) if i < WORST or self._joins(n, costly[:i])]
-            if len(chosen) == len(names):
-                self.activations.watch(costly)
+            self.activations.watch(costly)
         tried = self._try(costly, base)
         causes = {n: self._advised(n, tried, base) for n in tried}
         layers = [self._layer(n, shares, causes) for n in (ranked if self.every else tried)]
@@ -180,9 +180,8 @@ class _Explainer:
         """Which layers to run alone, of too many the likeliest, and on how many samples."""
         most = min(MOST_LAYERS, max(TRIED, int(ALONE_WORK / (2 * self._work))))
         if len(names) > most:
-            if not self.every:
-                self.activations.watch(names)
-            names = sorted(names, key=lambda n: -self.activations.statistics[n].suspicion)[:most]
+            suspicion = self.activations.suspicions(names)
+            names = sorted(names, key=lambda n: -suspicion[n])[:most]
         return names, self._samples_for(len(names), ALONE_WORK, ALONE)
 
     def _measure(self, rounding: Rounding) -> Score:
@@ -296,15 +295,15 @@ class _Explainer:
 
     def _weights_or_steps(self, layer: Layer, base: Score) -> _Found:
         """Whichever costs the outputs more when it alone is rounded, and the gain without it."""
-        name = layer.name
-        if layer.constants:
+        name, f = layer.name, layer.statistics
+        if layer.constants and DOUBT * f.weights > f.rounding:
             weights = self._measure(Rounding(weights=self.all.weights & {name}))
             steps = self._measure(Rounding(tensors=self.all.tensors & {name}))
             if _cost(weights) > _cost(steps):
                 gain = self._gain(self._measure(self.all.without({name}, {})), base)
                 cause = coarse_weights(layer.rounding)
                 return _Found(cause if gain else replace(cause, advice=OUTWEIGHED), gain)
-        return _Found(coarse_steps(layer.statistics), self._gain_by_finer(name, base=base))
+        return _Found(coarse_steps(f), self._gain_by_finer(name, base=base))
 
     def _layer(
         self,

@@ -147,11 +147,19 @@ class CandidateEvaluator:
         """The score of any graph that has the evaluated tensors by their names."""
         return Score(self.noise(graph), self.signal, self.variation)
 
-    def noise_of(self, i: int, outputs: Mapping[str, Array]) -> NDArray[np.float64]:
-        """Of what any graph has on sample `i` at the evaluation points: [evaluation points]."""
-        noise = np.zeros((len(self.points), 1))
-        self._add(noise, slice(0, 1), [i], {name: x[None] for name, x in outputs.items()})
-        return noise[:, 0]
+    def noise_on(self, i: int) -> Callable[[Mapping[str, Array]], NDArray[np.float64]]:
+        """Tells the noise, [evaluation points], of what any graph has there on sample `i`."""
+        truth = [views[i] for views in self.truth]
+
+        def noise(outputs: Mapping[str, Array]) -> NDArray[np.float64]:
+            found = np.zeros(len(truth))
+            for p, point in enumerate(self.points):
+                if point.tensor in outputs:
+                    error = point.view(outputs[point.tensor]) - truth[p]
+                    found[p] = np.sum(error * error)
+            return found
+
+        return noise
 
     def noise(
         self,

@@ -64,31 +64,46 @@ class _Blob:
         return self._known[content, align]
 
 
+class _Offset(int):
+    """Where in a file a content lies that a node has there."""
+
+    content: int
+
+
 class _Recorder(_Blob):
-    """What an operator puts into `blob`: the content, how it is aligned, and where it lies."""
+    """What an operator puts into `blob`: the contents, and how they are aligned."""
 
     def __init__(self, blob: _Blob) -> None:
         self.blob = blob
-        self.contents: list[tuple[bytes, int, int]] = []
+        self.contents: list[tuple[bytes, int]] = []
 
     def put(self, content: bytes, align: int) -> int:
-        at = self.blob.put(content, align)
-        self.contents.append((content, align, at))
+        at = _Offset(self.blob.put(content, align))
+        at.content = len(self.contents)
+        self.contents.append((content, align))
         return at
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A node lowered: its scratch, and what it put where."""
+    """A node lowered: its scratch, and what it puts into a file."""
 
     lowered: Lowered
     scratch: int
-    contents: list[tuple[bytes, int, int]]
+    contents: list[tuple[bytes, int]]
+
+    def put(self, blob: _Blob) -> Lowered:
+        """The same in another file."""
+        at = [blob.put(*content) for content in self.contents]
+        params = self.lowered.params.items()
+        return replace(
+            self.lowered,
+            params={k: at[v.content] if isinstance(v, _Offset) else v for k, v in params},
+        )
 
 
 class _Lowering:
-    """Lowers nodes; those that last as they were before, if what they put into the file lies where
-    it did."""
+    """Lowers nodes; those that last only once, while they live."""
 
     _known: ClassVar[WeakKeyDictionary[Node, _Known]] = WeakKeyDictionary()
 
@@ -98,11 +113,12 @@ class _Lowering:
     def __call__(self, node: Node) -> _Step:
         if not self.lasting:
             return _Step(node, *_lowered(node, self.blob))
-        known = self._known.get(node)
-        if known is not None and all(self.blob.put(c, a) == at for c, a, at in known.contents):
-            return _Step(node, known.lowered, known.scratch)
+        if known := self._known.get(node):
+            return _Step(node, known.put(self.blob), known.scratch)
         seen = _Recorder(self.blob)
         lowered, scratch = _lowered(node, seen)
+        told = {v.content for v in lowered.params.values() if isinstance(v, _Offset)}
+        assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
         self._known[node] = _Known(lowered, scratch, seen.contents)
         return _Step(node, lowered, scratch)
 

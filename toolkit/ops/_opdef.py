@@ -123,7 +123,8 @@ class Blob(Protocol):
     """Where `lower` puts constants. Identical arrays share their bytes."""
 
     def add(self, *arrays: Array, align: int = 4) -> int:
-        """Append the arrays' bytes back to back, aligned; return the offset of the first."""
+        """Append the arrays' bytes back to back, aligned; return the offset of the first, which is
+        to be a parameter as it is: the bytes may lie elsewhere in the next file."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,15 @@ class WeightedOp(OpDef):
         return [self.requantization(node).apply(acc)]
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why this integer node's numbers leave the arithmetic; None if no input can make them.
+        """Why this integer node's numbers leave the arithmetic; None if no input can make them."""
+        try:
+            self._proved(node)
+        except ValueError as why:
+            return str(why)
+        return None
+
+    def _proved(self, node: Node) -> Requantization | Requantization16:
+        """The requantization. Raises ValueError if any input makes numbers that leave it.
 
         In int8 the largest accumulator, times 2^left, must stay below 2^30 for requantization. A
         left shift is needed only where one step of the accumulator is one of the output or more.
@@ -193,19 +201,16 @@ class WeightedOp(OpDef):
         accumulator wraps and may give the opposite: so the node is refused. In int16 it must stay
         below 2^39, so that its product with the multiplier fits 64 bits.
         """
-        try:
-            table = self.requantization(node)
-        except ValueError as why:
-            return str(why)
+        table = self.requantization(node)
         reach = -int(np.iinfo(node.input(0).dtype).min)
         largest = np.abs(table.bias) + reach * self.folding_sums(node)[1]
         largest = largest.reshape(-1, len(table.shift)).max(axis=0)
         beyond = np.flatnonzero(largest >= table.limits)
         if not len(beyond):
-            return None
+            return table
         n = int(beyond[0])
         bits = 32 if isinstance(table, Requantization) else 64
-        return (
+        raise ValueError(
             f"output channel {n} sums up to {largest[n]} and is scaled by {ratios(node)[n]:.3g},"
             f" which leaves {bits} bits ({len(beyond)} of {len(largest)} channels do)"
         )
@@ -215,10 +220,12 @@ class WeightedOp(OpDef):
         x = node.input(0)
         if x.dtype.kind == "f":
             return _float_tail(node, blob)
-        if problem := self.accumulator_problem(node):
-            raise ValueError(f"{self.name} '{node.name}': {problem}")
         assert x.quant is not None
-        return self.requantization(node).fields(blob, x.quant.zero_point)
+        try:
+            table = self._proved(node)
+        except ValueError as why:
+            raise ValueError(f"{self.name} '{node.name}': {why}") from None
+        return table.fields(blob, x.quant.zero_point)
 
 
 def add_weights(

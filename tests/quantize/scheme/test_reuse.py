@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from edgekit.toolkit.build import build_file, build_model, open_once
 from edgekit.toolkit.format.writer import write
+from edgekit.toolkit.ir import Graph, Port
 from edgekit.toolkit.quantize.scheme.options import Options
 from edgekit.toolkit.quantize.scheme.plan import Plan
 from edgekit.toolkit.quantize.scheme.reuse import MOST, Nothing, Reuse
@@ -53,6 +56,39 @@ def test_other_weights_are_other_nodes(plan):
     new = [n.output.name for n in other.nodes if n not in first.nodes]
     assert new == ["b"]
     assert build_file(other) == build_file(changed.emit(varied(plan))[0])
+
+
+def test_roundings_in_turn_share_what_was_made_of_each(plan):
+    node = next(n for n in plan.linear if n.output.name == "b")
+    found = plan.linear[node].rounded(np.zeros(8))
+    each = [type(found)(found.grid, found.z - i, found.bias) for i in (1, 2)]
+    first, *again = (
+        [plan.with_rounded({("b", 8): w}).emit(varied(plan), trial=True)[0] for w in each]
+        for _ in range(2)
+    )
+    assert [g.nodes for g in again[0]] == [g.nodes for g in first]
+
+
+def test_plans_of_other_precisions_share_what_stays(plan):
+    first, _ = plan.emit(varied(plan), trial=True)
+    wide = plan.mixed(replace(plan.options, wide=frozenset({"y"})))
+    other, _ = wide.emit(varied(plan), trial=True)
+    assert build_file(other) == build_file(wide.emit(varied(plan))[0])
+    assert {"a", "b"} <= {n.output.name for n in first.nodes if n in other.nodes}
+
+
+def test_a_node_lowered_once_is_the_same_elsewhere_in_a_file(plan):
+    graph, _ = plan.emit(varied(plan), trial=True)
+    parts = []
+    for first in range(len(graph.nodes)):
+        nodes = graph.nodes[first:]
+        made = {v for n in nodes for v in n.outputs}
+        read = dict.fromkeys(v for n in nodes for v in n.dynamic_inputs if v not in made)
+        ports = [Port(v.name, v, 1, v.shape) for v in read]
+        parts.append(Graph(nodes, ports, graph.outputs))
+    for part in (graph, *parts):
+        once = [write(build_model(part, compact=False, lasting=lasting)) for lasting in (1, 0)]
+        assert once[0] == once[1]
 
 
 def test_sessions_of_graphs_that_share_nodes_run_their_own(plan):

@@ -159,7 +159,7 @@ class Evaluator:
     def work(self, assignment: PrecisionAssignment) -> int:
         """Instructions, in those of an int8 multiply-accumulate (scheme/macs.py)."""
         if assignment not in self._works:
-            graph, _ = self.plan(assignment).emit(self.done.ranges)
+            graph, _ = self.plan(assignment).emit(self.done.ranges, trial=True)
             self._works[assignment] = work_of(graph)
         return self._works[assignment]
 
@@ -229,8 +229,8 @@ class Evaluator:
         none = np.zeros((len(trials.points), len(trials.kept)))
         score = Score(none, trials.signal, trials.variation)
         for i, (_, judging) in enumerate(self.weights.folds):
-            graph, _ = self.weights.plan(assignment, i).emit(ranges)
-            score.noise[:, judging] = self.trials.noise(graph, judging)
+            graph, _ = self.weights.plan(assignment, i).emit(ranges, trial=True)
+            score.noise[:, judging] = self.trials.noise(graph, judging, lasting=True)
         return score
 
     def quality(self, assignment: PrecisionAssignment) -> Quality:

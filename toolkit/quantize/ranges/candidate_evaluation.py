@@ -167,11 +167,12 @@ class CandidateEvaluator:
         at: slice = slice(None),
         also: Sequence[EvaluationPoint] = (),
         see: See | None = None,
+        lasting: bool = False,
     ) -> NDArray[np.float64]:
         """Of such a graph, [evaluation points, samples at `at`]; `see` is given what it has there
-        and at the points `also`."""
+        and at the points `also`; `lasting` nodes as for open_once."""
         self.count += 1
-        session = open_once(with_evaluation_points(graph, [*self.points, *also]), False)
+        session = open_once(with_evaluation_points(graph, [*self.points, *also]), lasting)
         return self._run(session, at, see)
 
     def _open(self, graph: Graph, lasting: bool = False) -> Session:

@@ -87,7 +87,7 @@ def held_out_by(
     noise = np.zeros((len(trials.points), count))
     for fold, at in parts_of(count):
         graph, _ = plans[fold % len(plans)].emit(without(at), trial=True)
-        noise[:, at] = trials.noise(graph, at, also, see)
+        noise[:, at] = trials.noise(graph, at, also, see, lasting=True)
     trials.count = before + 1  # all of them run each sample once
     return Score(noise, trials.signal, trials.variation)
 

@@ -53,6 +53,7 @@ class Plan:
         self.whole: Constants = {}
         self.tables = TableAccuracy(seen or ranges)
         self._linears: dict[tuple[Node, WeightFormat], LayerWeights] = {}
+        self._reuse = Reuse()
         self._analyse()
 
     def mixed(self, options: Options) -> Plan:
@@ -76,6 +77,7 @@ class Plan:
         other.whole = _constants(self.graph) if smaller else {}
         other.graph = prepare(graph)
         nodes = {n.output.name: n for n in other.graph.nodes}
+        other._reuse = Reuse()
         other.fixed = given_ranges(other.graph)
         other.refused = {
             (nodes[name], precision): why
@@ -91,7 +93,6 @@ class Plan:
         return other
 
     def _analyse(self) -> None:
-        self._reuse = Reuse()
         self.coarse = frozenset(unscaled(self.graph))
         self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
         held = {p.value: p.held for p in (*self.graph.inputs, *self.graph.outputs) if p.held}

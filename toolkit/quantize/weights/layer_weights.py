@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ class LayerWeights:
         self.steps = steps
         self.given: QuantizedWeights | None = None
         self._nearest: QuantizedWeights | None = None
-        self._copy: LayerWeights | None = None
+        self._copies = WeakValueDictionary[int, LayerWeights]()
 
     def quantize(self, x: QuantParams, y: QuantParams) -> tuple[Value, Value | None]:
         """int8 weight and int32 bias for these input and output quantizations."""
@@ -134,24 +135,27 @@ class LayerWeights:
     def of(self, node: Node) -> LayerWeights:
         """Those of the same node at other sizes."""
         new = copy(self)
-        new.node, new._copy = node, None
+        new.node, new._copies = node, WeakValueDictionary()
         return new
 
     def with_means(self, means: Reals | None) -> LayerWeights:
         """Those with a bias that is corrected by other means, or not at all."""
         new = copy(self)
-        new.means, new.given, new._nearest, new._copy = means, None, None, None
+        new.means, new.given, new._nearest = means, None, None
+        new._copies = WeakValueDictionary()
         return new
 
     def with_rounded(self, rounded: QuantizedWeights | None) -> LayerWeights:
-        """Itself with these weights."""
+        """Itself with these weights; while it is in use, the same for the same weights: nodes are
+        made once of each (scheme/reuse.py)."""
         if rounded is self.given:
             return self
-        if self._copy is None or self._copy.given is not rounded:
-            new = copy(self)
-            new.given, new._copy = rounded, None
-            self._copy = new
-        return self._copy
+        known = self._copies.get(id(rounded))  # which a copy keeps alive
+        if known is None:
+            known = copy(self)
+            known.given, known._copies = rounded, WeakValueDictionary()
+            self._copies[id(rounded)] = known
+        return known
 
     def rounded(self, floor: Reals) -> QuantizedWeights:
         """The weights given, where their scales are no less than `floor`, else the nearest."""

@@ -227,17 +227,16 @@ class _Explainer:
         layer = self.layers.layer(name)
         best, best_gain = None, 0.0
         gains: list[float | None] = []
-        mended = list(remedies(layer, self.all))
-        freed = self._measure(self.all.without({name}, {name})) if mended else base
-        whole = max(_cost(base) - _cost(freed), 0.0)
-        for cause, rounding in mended:
+        for cause, rounding in remedies(layer, self.all):
             score = self._measure(rounding)
-            gain, certain = _cost(base) - _cost(score), score.beats(base, LEAST_GAIN_DB)
+            gain = _cost(base) - _cost(score)
             gains.append(self._gain(score, base))
-            if gain >= MUCH * whole and gain > best_gain and certain:
+            if gain > best_gain and score.beats(base, LEAST_GAIN_DB):
                 best, best_gain = _Found(cause, gains[-1]), gain
         if best is not None:
-            return best
+            freed = self._measure(self.all.without({name}, {name}))
+            if best_gain >= MUCH * (_cost(base) - _cost(freed)):
+                return best
         return self._of_its_own(layer, gains) or self._weights_or_steps(layer, base)
 
     def _advised(self, name: str, tried: Mapping[str, _Found], base: Score) -> _Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -94,12 +95,23 @@ class ActivationStatistics:
     def _take(
         self, statistics: Mapping[str, LayerStatistics], samples: Iterable[Mapping[str, Array]]
     ) -> None:
+        """Tensors are held until what the file's weights make of them is there as well; those that
+        softmaxes read, until the sample's end."""
         graph = with_weighted_copies(self.simulated_model, statistics)
-        session, needs = open_once(graph), self._side_by_side.resolution.needs
-        wanted = {*needs, *statistics, *map(base_of, statistics), *(f"{n}.w" for n in statistics)}
+        made = {v.name for n in graph.nodes for v in n.outputs}
+        resolution, held = self._side_by_side.resolution, dict(statistics)
+        wanted, complete = set(resolution.needs), dict[str, dict[str, LayerStatistics]]()
+        for name, each in statistics.items():
+            base = name if name in made else base_of(name)
+            last = f"{base}.w" if f"{base}.w" in made else base
+            wanted |= {base, last}
+            if base in made and base not in resolution.needs:
+                complete.setdefault(last, {})[name] = each
+                del held[name]
+        session = open_once(graph)
         for sample in samples:
-            found = self._floats(session, sample, wanted)
-            _add(statistics, found, self._side_by_side.resolution.truth(found))
+            found = self._floats(session, sample, wanted, complete)
+            _add(held, found, resolution.truth(found).floors)
 
     @np.errstate(invalid="ignore")
     def watch_all(self) -> None:
@@ -111,7 +123,7 @@ class ActivationStatistics:
             truth = self._side_by_side.resolution.truth(found)
             for name in found:
                 self.signal[name] = self.signal.get(name, 0.0) + energy(truth.of(name))
-            _add(self.statistics, found, truth)
+            _add(self.statistics, found, truth.floors)
             for which, part in partly.items():
                 part.run_layers(sample, self._compare(which, truth))
             noise = self.noise.setdefault("file", {})
@@ -124,9 +136,14 @@ class ActivationStatistics:
                 self._progress("measuring layers", i + 1, len(self._inputs))
 
     def _floats(
-        self, session: Session, sample: Mapping[str, Array], wanted: Collection[str] | None = None
+        self,
+        session: Session,
+        sample: Mapping[str, Array],
+        wanted: Collection[str] | None = None,
+        complete: Mapping[str, Mapping[str, LayerStatistics]] = MappingProxyType({}),
     ) -> dict[str, Array]:
-        """The float model's tensors on a sample; those `wanted` alone."""
+        """The float model's tensors on a sample; those `wanted` alone. Statistics that are
+        `complete` with an operator's output are taken there, and what they are of is let go."""
         found: dict[str, Array] = {}
         for port in self.simulated_model.graph.inputs:
             found[port.value.name] = np.asarray(sample[port.name])
@@ -134,6 +151,10 @@ class ActivationStatistics:
         def keep(_: int, name: str, x: Array) -> None:
             if wanted is None or name in wanted:
                 found[name] = x.copy()
+            if name in complete:
+                _add(complete[name], found, {})
+                found.pop(name.removesuffix(".w"), None)
+                found.pop(name, None)
 
         session.run_layers(sample, keep)
         return found
@@ -179,12 +200,14 @@ class ActivationStatistics:
 
 @np.errstate(invalid="ignore")  # a tensor in front of an Imputer may be infinite
 def _add(
-    statistics: Mapping[str, LayerStatistics], found: Mapping[str, Array], truth: ReferenceTensors
+    statistics: Mapping[str, LayerStatistics],
+    found: Mapping[str, Array],
+    floors: Mapping[str, Array],
 ) -> None:
     for name, each in statistics.items():
         base = name if name in found else base_of(name)
         if base in found:
-            each.add(found[base], found.get(f"{name}.w"), truth.floors.get(base))
+            each.add(found[base], found.get(f"{name}.w"), floors.get(base))
 
 
 def _add_noise(noise: dict[str, float], name: str, _: Array, counted: Array, truth: Array) -> None:

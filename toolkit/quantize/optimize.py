@@ -12,7 +12,7 @@ from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
 from ..runtime.memory import trim_heap
 from .equalization.bias_absorption import absorbed, find_shifts
-from .equalization.cross_layer import equalized, find_exponents
+from .equalization.cross_layer import equalized, find_exponents, unscaled
 from .float_source import FloatSource
 from .like import Like
 from .quality import Quality
@@ -205,7 +205,9 @@ class _Quantization:
         if not exponents:
             return None
         alike = equalized(floats, exponents)
-        return self.source.changed(alike, calibrate(alike, inputs, self.progress), exponents, {})
+        known = self.source.calibration.known(unscaled(floats, exponents))
+        found = calibrate(alike, inputs, self.progress, known=known)
+        return self.source.changed(alike, found, exponents, {})
 
     def _forms(self) -> dict[str, WeightFormat]:
         """Of the weights that will have fewer than 8 bits, by what they make."""

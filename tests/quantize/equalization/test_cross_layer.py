@@ -17,6 +17,7 @@ from edgekit.toolkit.quantize.equalization.cross_layer import (
     find_exponents,
     from_text,
     to_text,
+    unscaled,
 )
 from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups
 from edgekit.toolkit.quantize.weights.weight_quantizer import WeightFormat
@@ -41,6 +42,27 @@ def spread(node, sizes):
         v = node.inputs[at]
         shaped = sizes.reshape(-1, *[1] * (v.const.ndim - 1))
         node.inputs[at] = constant((v.const * shaped).astype(np.float32), v.name)
+
+
+def state(stats):
+    found, histogram = vars(stats).copy(), vars(stats.histogram).copy()
+    return found | histogram | {"histogram": None, "counts": histogram["counts"].tolist()}
+
+
+def check_known_statistics(graph):
+    """Scaled channels change no other tensor: what calibration knows of those holds."""
+    inputs = samples(1, 8, 8, 3)
+    before = calibrate(graph, inputs)
+    exponents = find_exponents(graph, inputs, all_of_it)
+    known = before.known(unscaled(graph, exponents))
+    assert exponents and known.stats and len(known.stats) < len(before.stats)
+    alike = equalized(graph, exponents)
+    anew, reused = calibrate(alike, inputs), calibrate(alike, inputs, known=known)
+    assert list(anew.stats) == list(reused.stats)
+    for name, stats in anew.stats.items():
+        assert state(stats) == state(reused.stats[name]), name
+    assert anew.ends == reused.ends
+    assert not calibrate(graph, inputs, kept=4).known(set(known.stats)).stats
 
 
 @pytest.fixture
@@ -292,3 +314,7 @@ def test_weights_of_4_bits_are_not_made_uneven_for_their_inputs(g):
         wrong = [other.run(s)["b"] - session.run(s)["b"] for s in fresh]
         noise.append(float(np.mean(np.square(wrong))))
     assert noise[1] < 0.8 * noise[0]
+
+
+def test_statistics_of_tensors_that_keep_their_bits_are_those_made_anew(net):
+    check_known_statistics(net)

@@ -18,7 +18,7 @@ from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
 
 from ..conftest import GraphMaker
-from .test_cross_layer import all_of_it, samples, spread
+from .test_cross_layer import all_of_it, check_known_statistics, samples, spread
 
 SIZES = np.exp2(np.array([0.0, -4, -3, -5, -1, -4, -2, -5]))
 """Of the channels in front of the first hardswish."""
@@ -231,3 +231,7 @@ def test_what_hardly_varies_is_narrowed_to_a_range():
     """Up to 0.3 steps, which is more than is seen, but not where both ends are compared with."""
     low, high = varying((0.0, 1.0), [(lambda x: 0.3 * x, 1.0)])
     assert 0 < low < high < 1
+
+
+def test_statistics_of_tensors_that_keep_their_bits_are_those_made_anew(swish):
+    check_known_statistics(swish)

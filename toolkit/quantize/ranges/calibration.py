@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -126,6 +126,12 @@ class Calibration:
         """The least and the largest value of every tensor."""
         return {n: (s.minimum, s.maximum) for n, s in self.stats.items() if s.count}
 
+    def known(self, names: Set[str]) -> Known:
+        """What is known of these tensors on the kept samples: nothing if there were others."""
+        if len(self.kept) < self.samples:
+            return Known()
+        return Known(self.stats, self.ends).only(names)
+
     def lowest(self) -> dict[str, float]:
         """Values below which the reader of a tensor does not tell any apart."""
         return {p.tensor: p.lowest for p in self.points if np.isfinite(p.lowest)}
@@ -134,6 +140,19 @@ class Calibration:
         """Mean over the kept samples of each channel of the tensors that weights multiply."""
         found = self.kept[0].means
         return {n: np.mean([s.means[n] for s in self.kept], axis=0) for n in found}
+
+
+@dataclass(frozen=True)
+class Known:
+    """Of tensors by name: their statistics, and their ends as Calibration has them."""
+
+    stats: dict[str, TensorStats] = field(default_factory=dict)
+    ends: dict[str, array[float]] = field(default_factory=dict)
+
+    def only(self, names: Set[str]) -> Known:
+        """What is known of these; a tensor that has no statistics is not known."""
+        stats = {n: s for n, s in self.stats.items() if n in names and s.count}
+        return Known(stats, {n: both for n, both in self.ends.items() if n in stats})
 
 
 class Keeper:
@@ -178,9 +197,10 @@ def calibrate(
     progress: Progress | None = None,
     kept: int = KEPT_SAMPLES,
     of_any_size: AnySize | None = None,
+    known: Known | None = None,
 ) -> Calibration:
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
-    at most `kept` of them are kept.
+    at most `kept` of them are kept. Of tensors that are `known`, they are not made anew.
 
     Of a model whose dimensions vary, `of_any_size` runs the samples that have other shapes than the
     graph's, which come behind those that have them; larger ones are kept as it cuts them. Those
@@ -193,7 +213,8 @@ def calibrate(
     seen_graph = watched(graph)
     session = open_once(seen_graph)
     names = {v.name for v in seen_graph.values() if v.const is None and v.dtype == np.float32}
-    stats = {name: TensorStats(name=name) for name in sorted(names)}
+    known = (known or Known()).only(names)
+    stats = {name: TensorStats(name=name) for name in sorted(names - known.stats.keys())}
     points = find_evaluation_points(graph)
     at_points = {p.tensor for p in points}
     weighed = views(graph, read_by_weights(graph))
@@ -244,9 +265,10 @@ def calibrate(
         raise UserError("there are no calibration samples; give at least one")
     for name in endless:
         stats[name] = TensorStats(name=name)
+    stats = dict(sorted((stats | known.stats).items()))
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
-    seen = {name: both for name, both in ends.items() if len(both) == 2 * count}
+    seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
     return Calibration(stats, keeper.kept, points, count, keeper.step, seen)
 
 

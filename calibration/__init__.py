@@ -1,6 +1,7 @@
 """Arrays in, ranges out: samples to feed a model, and what its tensors were seen to hold."""
 
 from .array_shapes import array_shapes
+from .channels import channel_extremes, channel_means
 from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
 from .filed_arrays import ArrayFile, FiledArrays
@@ -40,6 +41,8 @@ __all__ = [
     "TensorStats",
     "array_shapes",
     "candidates",
+    "channel_extremes",
+    "channel_means",
     "entropy",
     "find_labels",
     "fitted",

@@ -1,6 +1,8 @@
 """Arrays that are read once in a while, in a temporary file instead of memory."""
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
+from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from tempfile import TemporaryFile
 from typing import IO, Any, Generic, TypeVar
 from weakref import finalize
@@ -12,7 +14,6 @@ from .errors import CalibrationError
 
 # Mapping a part of a file into memory costs as much as copying so many bytes.
 LEAST_BYTES = 1 << 16
-_ALIGN = 64
 
 K = TypeVar("K", bound=Hashable)
 
@@ -39,13 +40,15 @@ class ArrayFile:
                 f"samples cannot be kept in a temporary file: {why.strerror or why}; set TMPDIR to "
                 "a folder with room for them"
             ) from why
-        self._end = at + -(-array.nbytes // _ALIGN) * _ALIGN
+        self._end = at + -(-array.nbytes // ALLOCATIONGRANULARITY) * ALLOCATIONGRANULARITY
         return at
 
     def read(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """What lies there, mapped into memory until the caller lets go of it; read only."""
         assert self._file is not None
-        return np.memmap(self._file, dtype, "r", at, shape).view(np.ndarray)
+        size = math.prod(shape) * dtype.itemsize
+        mapped = mmap(self._file.fileno(), size, access=ACCESS_READ, offset=at)
+        return np.frombuffer(mapped, dtype).reshape(shape)
 
 
 class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):

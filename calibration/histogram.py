@@ -61,8 +61,10 @@ class Histogram:
         for start in range(0, len(values), _CHUNK):
             chunk = values[start : start + _CHUNK]
             # Every step is exact: a power of two, then integers below 2^21.
-            scaled = np.floor(chunk * inverse)
-            scaled -= np.float32(self.first)
+            scaled = chunk * inverse
+            if self.first < 0:
+                np.floor(scaled, out=scaled)
+                scaled -= np.float32(self.first)
             self.counts += np.bincount(scaled.astype(np.intp), minlength=len(self.counts))
             if self.first < 0:
                 negatives += int(np.count_nonzero(chunk < 0))

@@ -69,7 +69,7 @@ class TensorStats:
             self._update_channels(array)
         flat = array.reshape(-1)
         self.count += flat.size
-        zeros = flat.size - int(np.count_nonzero(flat))
+        zeros = flat.size - int(np.count_nonzero(flat != 0))
         self.zeros += zeros
         self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
         keep = self.momentum if self.updates else 0.0

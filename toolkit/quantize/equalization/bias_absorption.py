@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import channel_extremes
 from ...ir import Array, Graph, Node, constant
 from ...ops import definition, is_a, is_view
 from ...ops.conv.conv2d import Conv2d
@@ -25,7 +26,13 @@ from ...ops.matmul.fully_connected import FullyConnected
 from ..scheme.prepare import copy_graph
 from ..weights.bias_correction import mean_output
 from .cross_layer import numbers_from_text
-from .groups import EqualizationGroup, GroupFinder, groups_named, has_weights, observe_channels
+from .groups import (
+    EqualizationGroup,
+    GroupFinder,
+    groups_named,
+    has_weights,
+    observe_channels,
+)
 
 Reals = NDArray[np.float64]
 Shifts = Mapping[str, tuple[float, ...]]
@@ -93,7 +100,7 @@ def _channel_extremes(
     ends: dict[str, ChannelExtremes] = {}
 
     def see(name: str, rows: Array) -> None:
-        low, high = (x.astype(np.float64) for x in (rows.min(axis=0), rows.max(axis=0)))
+        low, high = (x.astype(np.float64) for x in channel_extremes(rows))
         known = ends.setdefault(name, ChannelExtremes(low, high))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
 

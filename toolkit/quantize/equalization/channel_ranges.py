@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import channel_extremes, channel_means
 from ...ir import Array, Graph
 from ...numerics import INT8
 from ...ops import is_a
@@ -65,10 +66,10 @@ def channel_ranges_of(
     def see(name: str, rows: Array) -> None:
         none = np.zeros(rows.shape[1])
         size = found.setdefault(name, ChannelRanges(none, none, none))
-        size.low = np.minimum(size.low, rows.min(axis=0))
-        size.high = np.maximum(size.high, rows.max(axis=0))
+        low, high = channel_extremes(rows)
+        size.low, size.high = np.minimum(size.low, low), np.maximum(size.high, high)
         x = rows.astype(np.float64)
-        size.power = size.power + (x * x).mean(axis=0)
+        size.power = size.power + channel_means(x * x)
         for end, slope in tables.slopes(name, x):
             size.slopes[end] = size.slopes.get(end, 0.0) + slope
         if name in normalized:

@@ -16,6 +16,7 @@ from ....calibration import (
     FiledArrays,
     TensorStats,
     candidates,
+    channel_means,
 )
 from ...build import open_once
 from ...errors import UserError
@@ -330,13 +331,6 @@ def views(graph: Graph, wanted: Iterable[Value]) -> Views:
 def read_by_weights(graph: Graph) -> list[Value]:
     """The tensors that nodes multiply with their weights."""
     return [n.input(0) for n in graph.nodes if definition(n.op).weight is not None]
-
-
-def channel_means(array: Array) -> NDArray[np.float64]:
-    """Mean over all axes but the last."""
-    rows = array.reshape(-1, array.shape[-1])
-    result: NDArray[np.float64] = rows.mean(axis=0, dtype=np.float64)
-    return result
 
 
 def _copy_aliases(graph: Graph, stats: dict[str, TensorStats]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 
 from .schema import STRUCTS
 
@@ -11,6 +12,9 @@ Number = int | float
 
 NO_BLOB = 0xFFFFFFFF
 """Offset in the blob of what is not there."""
+
+
+_MAY_LACK = frozenset({"reserved"})
 
 
 def float_bits(value: float) -> int:
@@ -25,14 +29,9 @@ def pack(name: str, fields: Mapping[str, Number]) -> bytes:
     Raises ValueError naming the field that is missing, unknown or out of its type's range.
     """
     code, names, _, _ = STRUCTS[name]
-    unknown = set(fields) - set(names)
-    if unknown:
-        raise ValueError(f"{name} has no field {', '.join(sorted(unknown))}")
-    values = []
-    for field in names:
-        if field not in fields and field != "reserved":
-            raise ValueError(f"{name}.{field} is missing")
-        values.append(fields.get(field, 0))
+    if fields.keys() - _MAY_LACK != _needed(name):
+        raise ValueError(_wrong(name, fields))
+    values = [fields.get(field, 0) for field in names]
     try:
         return struct.pack(code, *values)
     except struct.error as why:
@@ -42,6 +41,19 @@ def pack(name: str, fields: Mapping[str, Number]) -> bytes:
             except struct.error:
                 raise ValueError(f"{name}.{field} = {value} does not fit its type") from why
         raise
+
+
+@cache
+def _needed(name: str) -> frozenset[str]:
+    return frozenset(STRUCTS[name][1]) - _MAY_LACK
+
+
+def _wrong(name: str, fields: Mapping[str, Number]) -> str:
+    unknown = fields.keys() - set(STRUCTS[name][1])
+    if unknown:
+        return f"{name} has no field {', '.join(sorted(unknown))}"
+    missing = next(f for f in STRUCTS[name][1] if f not in fields and f not in _MAY_LACK)
+    return f"{name}.{missing} is missing"
 
 
 def unpack(name: str, data: bytes | memoryview, offset: int = 0) -> dict[str, Number]:

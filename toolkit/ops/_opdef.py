@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
@@ -142,13 +143,19 @@ class Lowered:
     operands: list[Value | None]
 
     def __post_init__(self) -> None:
-        unused: dict[str, int | float] = dict.fromkeys(STRUCTS[self.kind.name][1], 0)
-        unused |= dict.fromkeys(BLOB_FIELDS.get(self.kind.name, ()), NO_BLOB)
-        for name in ("qmin", "qmax", "codec.auxiliary"):
-            unused.pop(name, None)
-        if "codec.id" in unused:
-            unused["codec.auxiliary"] = 0  # without a codec
-        object.__setattr__(self, "params", {**unused, **self.params})
+        object.__setattr__(self, "params", {**_unused(self.kind), **self.params})
+
+
+@cache
+def _unused(kind: OpKind) -> Mapping[str, int | float]:
+    """What parameters are that may be left out."""
+    unused: dict[str, int | float] = dict.fromkeys(STRUCTS[kind.name][1], 0)
+    unused |= dict.fromkeys(BLOB_FIELDS.get(kind.name, ()), NO_BLOB)
+    for name in ("qmin", "qmax", "codec.auxiliary"):
+        unused.pop(name, None)
+    if "codec.id" in unused:
+        unused["codec.auxiliary"] = 0  # without a codec
+    return unused
 
 
 def computes_in(kind: OpKind, dtype: np.dtype[Any]) -> bool:

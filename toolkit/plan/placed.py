@@ -33,7 +33,7 @@ def placed(
         at, room = scratch_at.get(i, 0), size
         if size and op.codec == WeightCodec.Huffman:
             at, room = _largest_gap(buffers, layout, step)
-        ops.append(replace(op, scratch_bytes=room, scratch_offset=at))
+        ops.append(replace(op, scratch_bytes=room, scratch_offset=at) if size else op)
     memory = replace(
         model.memory,
         arena_bytes=layout.total,

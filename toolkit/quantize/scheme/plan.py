@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -93,6 +94,7 @@ class Plan:
         return other
 
     def _analyse(self) -> None:
+        self._params = Reuse()  # roundings of one plan differ in no range
         self.coarse = frozenset(unscaled(self.graph))
         self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
         held = {p.value: p.held for p in (*self.graph.inputs, *self.graph.outputs) if p.held}
@@ -218,7 +220,8 @@ class Plan:
                 self._reuse if trial else Nothing(),
                 self.whole,
             )
-            graph = emitter.run(self.params(ranges))
+            params = partial(self.params, ranges)
+            graph = emitter.run(self._params("all", tuple(ranges.items()), params))
             if not emitter.refused:
                 return graph, emitter.decisions
             self.refused.update(emitter.refused)

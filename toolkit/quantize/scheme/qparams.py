@@ -35,7 +35,7 @@ def activation_params(low: float, high: float, dtype: DType = INT8) -> QuantPara
         scale, low, high = 1.0, -128.0, 127.0
     if dtype == INT16:
         return QuantParams.int16(scale)
-    zero = int(np.clip(round(-128 - low / scale), -128, 127))
+    zero = max(-128, min(round(-128 - low / scale), 127))
     return QuantParams((scale,), zero)
 
 

@@ -1,4 +1,4 @@
-/* A float within bounds; NaN stays NaN. */
+/* A float within bounds, `high` if they cross; NaN stays NaN. On x86-64 each comparison is one instruction. */
 #ifndef EK_CLAMP_F32_H
 #define EK_CLAMP_F32_H
 
@@ -7,7 +7,8 @@ static inline float ek_clamp_f32(float v, float low, float high)
 #ifdef __hexagon__ /* clang 19 makes sfmin and sfmax of the comparisons, and they lose NaN */
     if (v != v) return v;
 #endif
-    return v < low ? low : v > high ? high : v;
+    const float raised = v < low ? low : v;
+    return raised > high ? high : raised;
 }
 
 #endif

@@ -62,6 +62,12 @@ def test_relu_and_clip_pass_nan_on():
     np.testing.assert_array_equal(got, np.array([np.nan, 6, 0, 2], np.float32))
 
 
+def test_clip_takes_the_upper_of_bounds_that_cross():
+    x = np.array([np.nan, -7, 1, 3, 9], np.float32)
+    got = run_float(UnaryFn.Clip, x, min=5.0, max=2.0)
+    np.testing.assert_array_equal(got, np.array([np.nan, 2, 2, 2, 2], np.float32))
+
+
 def test_a_table_outside_the_domain_is_the_zero_point():
     log = definition("Log").table(Node("Log", [], []))
     x, y = QuantParams((0.1,), 0), QuantParams((0.05,), 17)

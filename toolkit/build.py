@@ -71,30 +71,35 @@ class _Offset(int):
 
 
 class _Recorder(_Blob):
-    """What an operator puts into `blob`: the contents, and how they are aligned."""
+    """What an operator puts into `blob`: the contents, how they are aligned, and where they lie."""
 
     def __init__(self, blob: _Blob) -> None:
         self.blob = blob
         self.contents: list[tuple[bytes, int]] = []
+        self.at: list[int] = []
 
     def put(self, content: bytes, align: int) -> int:
         at = _Offset(self.blob.put(content, align))
         at.content = len(self.contents)
         self.contents.append((content, align))
+        self.at.append(at)
         return at
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A node lowered: its scratch, and what it puts into a file."""
+    """A node lowered: its scratch, what it put into a file, and where."""
 
     lowered: Lowered
     scratch: int
     contents: list[tuple[bytes, int]]
+    at: list[int]
 
     def put(self, blob: _Blob) -> Lowered:
         """The same in another file."""
         at = [blob.put(*content) for content in self.contents]
+        if at == self.at:
+            return self.lowered
         params = self.lowered.params.items()
         return replace(
             self.lowered,
@@ -119,7 +124,7 @@ class _Lowering:
         lowered, scratch = _lowered(node, seen)
         told = {v.content for v in lowered.params.values() if isinstance(v, _Offset)}
         assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
-        self._known[node] = _Known(lowered, scratch, seen.contents)
+        self._known[node] = _Known(lowered, scratch, seen.contents, seen.at)
         return _Step(node, lowered, scratch)
 
 

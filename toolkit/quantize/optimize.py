@@ -10,7 +10,6 @@ from ..ir import Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
-from ..runtime.memory import trim_heap
 from .equalization.bias_absorption import absorbed, find_shifts
 from .equalization.cross_layer import equalized, find_exponents, unscaled
 from .float_source import FloatSource
@@ -56,7 +55,6 @@ def quantize_model(
     more options as QuantizeOptions. Raises UserError for an unknown name or samples that do not
     fit, CalibrationError for values that are not finite."""
     request = QuantizeOptions(observer=observer, **options)
-    trim_heap()
     every = calibrate(graph, samples, progress, request.kept, of_any_size)
     calibration, outliers = without_outliers(graph, samples, every, progress, of_any_size)
     return replace(_run(request, graph, calibration, progress), outliers=outliers)
@@ -79,7 +77,6 @@ def _run(
     run = _Quantization(request, graph, calibration, progress)
     for step in STEPS if request.like is None else STEPS_LIKE:
         step(run)
-        trim_heap()
     return run.result()
 
 

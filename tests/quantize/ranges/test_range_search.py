@@ -114,7 +114,7 @@ def test_the_best_start_is_taken_of_those_that_are_better_for_certain(net, monke
     first, parts = search.score, dict(zip(OBSERVERS, [1.5, 0.6, 0.1, 0.3, 0.8], strict=True))
     scores = {name: Score(first.noise * part, first.signal) for name, part in parts.items()}
     tried = iter(scores.values())
-    monkeypatch.setattr(search.trials, "score", lambda *_: next(tried))
+    monkeypatch.setattr(search.trials, "contend", lambda *_: next(tried))
     search.choose_start([search.plan])
     best = min(parts, key=parts.__getitem__)
     assert search.score is scores[best]
@@ -144,3 +144,15 @@ def test_samples_that_had_no_part_in_the_search_confirm(net, monkeypatch, betwee
     monkeypatch.setattr(search.trials, "_run", lambda _, at: noise[:, at])
     found = search.trials.challenge(search.plan, search.ranges, champion, 0.01)
     assert (found is not None) == kept
+
+
+@pytest.mark.parametrize("first, runs", [((-3.0, -2.0), 1), ((-3.0, 2.5), 4), ((3.0, 2.0), 4)])
+def test_what_loses_on_a_quarter_of_the_samples_runs_on_no_others(net, monkeypatch, first, runs):
+    search = search_of(net, samples([1.0] * 32))
+    champion = Score(np.ones_like(search.score.noise), search.score.signal)
+    gains = np.tile([first[0], 5.0, 5.0, 5.0, first[1], 5.0, 5.0, 5.0], 4)
+    noise, ran = champion.noise / 10 ** (gains / 10), []
+    monkeypatch.setattr(search.trials, "_run", lambda _, at: ran.append(at) or noise[:, at])
+    found = search.trials.contend(search.plan, search.ranges, champion)
+    assert len(ran) == runs and (found is None) == (runs == 1)
+    assert found is None or np.array_equal(found.noise, noise)

@@ -26,6 +26,8 @@ HELD_OUT = 1.0
 """The same on samples that had no part in finding what gains."""
 FLOOR = 0.1
 """Of the mean noise: less on a sample counts as this, for its ratio to less is chance."""
+FEW = slice(0, None, 4)
+"""The samples that a trial runs on first."""
 FEW_NUMBERS, ENOUGH = 16, 16
 """Of an output, to be judged by how it varies, and of samples, to know that."""
 CONSTANT = 1e-6
@@ -178,6 +180,27 @@ class CandidateEvaluator:
     def _open(self, graph: Graph, lasting: bool = False) -> Session:
         return open_once(with_evaluation_points(graph, self.points), lasting)
 
+    def contend(self, plan: Plan, ranges: Ranges, champion: Score) -> Score | None:
+        """The score of the graph that `plan` makes of `ranges`; None if it is worse than the
+        `champion` on every fourth sample, by more than chance: then it does not run on the others.
+        """
+        session, score = self._begun(plan, ranges, champion)
+        if not score.surpasses(champion, -np.inf, -1.0, FEW):
+            return None
+        for first in (1, 2, 3):
+            at = slice(first, None, 4)
+            score.noise[:, at] = self._run(session, at)
+        return score
+
+    def _begun(self, plan: Plan, ranges: Ranges, champion: Score) -> tuple[Session, Score]:
+        """The file of `ranges`, and a score that is its own on every fourth sample, and still the
+        champion's on the others."""
+        self.count += 1
+        session = self._open(plan.emit(ranges, trial=True)[0], lasting=True)
+        score = Score(champion.noise.copy(), self.signal, self.variation)
+        score.noise[:, FEW] = self._run(session, FEW)
+        return session, score
+
     def challenge(
         self, plan: Plan, ranges: Ranges, champion: Score, margin_db: float
     ) -> Score | None:
@@ -187,14 +210,10 @@ class CandidateEvaluator:
         It must gain on every other sample before it runs on those between, which only confirm what
         was found on the others: of many things tried the best on some samples is partly luck.
         """
-        self.count += 1
-        session = self._open(plan.emit(ranges, trial=True)[0], lasting=True)
-        noise = champion.noise.copy()
-        score = Score(noise, self.signal, self.variation)
-        few = slice(0, None, 4)
-        noise[:, few] = self._run(session, few)
-        if not score.surpasses(champion, 0.0, 0.0, few):
+        session, score = self._begun(plan, ranges, champion)
+        if not score.surpasses(champion, 0.0, 0.0, FEW):
             return None
+        noise = score.noise
         noise[:, 2::4] = self._run(session, slice(2, None, 4))
         if not score.surpasses(champion, margin_db, at=slice(0, None, 2)):
             return None

@@ -69,11 +69,11 @@ class RangeSearch:
         normal = NormalDist()
         errors = -normal.inv_cdf(normal.cdf(-SIGNIFICANCE) / tries)
         certain: list[tuple[float, Plan, dict[str, Range], Score]] = []
+        starts = [fixed_ranges(self.calibration, name) for name in OBSERVERS]
         for plan in plans:
-            for name in OBSERVERS:
-                ranges = fixed_ranges(self.calibration, name)
-                score = self.trials.score(plan, ranges)
-                if score.beats(first, 0.0, errors):
+            for ranges in starts:
+                score = self.trials.contend(plan, ranges, first)
+                if score is not None and score.beats(first, 0.0, errors):
                     certain.append((score.gain_db(first), plan, ranges, score))
             self._report()
         if certain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -185,18 +185,12 @@ def build_file(
     first that serves: for files that run once and go. Raises UserError for a model too large for
     the format.
     """
-    return _file(graph, provenance, kept, compact, False)
+    return _file(lambda: build_model(graph, provenance, kept, compact=compact), True)
 
 
-def _file(
-    graph: Graph,
-    provenance: Provenance | None,
-    kept: Kept | None,
-    compact: bool,
-    lasting: bool,
-) -> bytes:
+def _file(model: Callable[[], EdgeModel], checked: bool) -> bytes:
     try:
-        return write(build_model(graph, provenance, kept, compact=compact, lasting=lasting))
+        return write(model(), checked)
     except ValueError as why:
         raise UserError(f"the model does not fit the .edge format: {why}") from why
 
@@ -214,7 +208,7 @@ def prove(data: bytes) -> None:
 def open_once(graph: Graph, lasting: bool = False) -> Session:
     """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
     too, and never change."""
-    data = _file(graph, None, None, False, lasting)
+    data = _file(lambda: build_model(graph, compact=False, lasting=lasting), False)
     return Session(Model(data, checksum=False), max_memory=None, numbers=True)
 
 

@@ -18,7 +18,6 @@ from .device.session import session_on
 from .errors import UserError
 from .evaluation.state_samples import begins
 from .files import check_writable, npz, read_file, write_atomically
-from .format.reader import read
 from .ir import Array
 from .preprocessing import Record, agreed
 from .progress import Progress, silent
@@ -84,7 +83,7 @@ def run(
     elif cpu is not None or settings:
         raise UserError(f"--{'set' if cpu is None else 'cpu'} requires --target")
     results: list[dict[str, Array]] = []
-    if sequence is not None and not read(session.model.data.tobytes()).memory.persistent_bytes:
+    if sequence is not None and not session.model.parsed().memory.persistent_bytes:
         raise UserError(f"--sequence is for files that keep state; {model} does not")
     for i, feed in enumerate(feeds, 1):
         if target is None and sequence is not None and begins(i - 1, sequence):

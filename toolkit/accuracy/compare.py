@@ -12,7 +12,6 @@ from ..build import open_once
 from ..decibels import EXACT_DB
 from ..errors import UserError
 from ..format.describe import op_dtype, op_type
-from ..format.reader import read
 from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Judged
@@ -232,7 +231,7 @@ class _Layers:
     def report(self) -> list[LayerReport]:
         known: list[LayerReport] = []
         alone: list[LayerReport] = []
-        model = read(self.edge.model.data.tobytes(), self.edge.model.source)
+        model = self.edge.model.parsed()
         for out, op in zip(self.edge.op_outputs, model.ops, strict=True):
             difference = self.differences.get(out.name)
             db = difference.sqnr_db if difference and difference.samples else None

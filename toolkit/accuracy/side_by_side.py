@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..format.model import EdgeModel
-from ..format.reader import read
 from ..ir import Array, Graph, QuantParams
 from ..runtime import Session
 from .softmax_resolution import ReferenceTensors, SoftmaxResolution
@@ -31,7 +30,7 @@ class SideBySideRunner:
         self.resolution = SoftmaxResolution(
             floats, {out.name: out.dtype for out in edge.op_outputs}
         )
-        self.kept = kept_channels(read(edge.model.data.tobytes()))
+        self.kept = kept_channels(edge.model.parsed())
 
     def run(
         self,

@@ -26,6 +26,7 @@ from .structs import Number, pack
 from .varying import Place, Symbol, expression_of, stored
 
 _AXES = 8  # that an input or output has at most
+_SPARE = 1 << 14  # bytes, for the small sections: a builder that grows copies all of them
 _LIMIT = 0xFFFE  # tensor indices are ushort, and the last one means absent
 
 
@@ -50,8 +51,9 @@ class _Dims:
         return len(self.values) - n
 
 
-def write(model: EdgeModel) -> bytes:
-    """Serialize. Raises ValueError when a number does not fit the format."""
+def write(model: EdgeModel, checked: bool = True) -> bytes:
+    """Serialize, with checksums if it is to be `checked` by them. Raises ValueError when a number
+    does not fit the format."""
     for what, things in (("tensors", model.tensors), ("operators", model.ops)):
         if len(things) > _LIMIT:
             raise ValueError(f"{len(things)} {what}: the format holds at most {_LIMIT}")
@@ -59,7 +61,8 @@ def write(model: EdgeModel) -> bytes:
     operators, begins, in_program = program.encode(model.ops, model.tensors)
     memory = model.memory.__dict__
 
-    b = flatbuffers.Builder(len(model.blob) + 4096)
+    sections = model.blob, operators, tensors, types
+    b = flatbuffers.Builder(sum(map(len, sections)) + 8 * len(dims) + _SPARE)
     vectors = {
         "blob": _vector(b, model.blob, 1, BLOB_ALIGN),
         "program": _vector(b, operators, 1, program.WORD),
@@ -103,7 +106,8 @@ def write(model: EdgeModel) -> bytes:
         b.PrependUOffsetTRelativeSlot(SLOTS["Model"][name], offset, 0)
     b.PrependUint16Slot(SLOTS["Model"]["version"], model.version, 0)
     b.Finish(b.EndObject(), file_identifier=IDENTIFIER)
-    return _with_checksums(bytearray(b.Output()))
+    data = b.Output()
+    return _with_checksums(data) if checked else bytes(data)
 
 
 def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:

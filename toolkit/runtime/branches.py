@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..format.model import ABSENT
-from ..format.reader import read
 from ..format.schema import Place
 from ..ir import Array
 from .batches import Feed, only
@@ -48,7 +47,7 @@ class Branches:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        model = read(session.model.data.tobytes())
+        model = session.model.parsed()
         made: dict[int, int] = {}
         needed = {io.tensor: len(model.ops) for io in model.outputs}
         for i, op in enumerate(model.ops):

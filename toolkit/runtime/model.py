@@ -17,7 +17,7 @@ from ...runtime_c._ffi import ffi, lib
 from ..errors import CustomOperatorError, UserError
 from ..files import read_edge
 from ..format import names, program
-from ..format.model import NUMPY_OF
+from ..format.model import NUMPY_OF, EdgeModel
 from ..format.reader import counted_outputs, empty_ports, port_axes, provenance, read, varying
 from ..format.schema import OpKind, RegionFn
 from ..format.structs import size, unpack
@@ -109,6 +109,7 @@ class Model:
         self, source: str | Path | bytes, *, checksum: bool = True, name: str = "model"
     ) -> None:
         self.source = name if isinstance(source, bytes) else str(source)
+        self._checked = checksum
         data = source if isinstance(source, bytes) else read_edge(source)
         self.data = aligned(len(data))
         self.data[:] = np.frombuffer(data, np.uint8)
@@ -155,6 +156,10 @@ class Model:
         """What operators give, in order of execution."""
         return [self._op_output(i) for i in range(self.handle.op_count)]
 
+    def parsed(self) -> EdgeModel:
+        """All that the file holds. Raises UserError."""
+        return read(self.data.tobytes(), self.source, checked=self._checked)
+
     @cached_property
     def always_run(self) -> frozenset[int]:
         """The operators that every run runs once: those in no branch and no loop, borders left
@@ -162,7 +167,7 @@ class Model:
         if all(out.kind != OpKind.Region for out in self.op_outputs):
             return frozenset(range(len(self.op_outputs)))
         found, depth = set(), 0
-        for i, op in enumerate(read(self.data.tobytes(), self.source).ops):
+        for i, op in enumerate(self.parsed().ops):
             fn = op.params["fn"] if op.kind == OpKind.Region else None
             depth += fn in (RegionFn.If, RegionFn.Loop)
             if depth == 0:
@@ -213,7 +218,7 @@ class Model:
             kind, _ = self._first_output(op)
             if kind != OpKind.Custom:
                 return None
-            model = read(self.data.tobytes(), self.source)
+            model = self.parsed()
             found = model.ops[op]
             return model.custom_name(found), int(found.params["version"])
         except (ValueError, IndexError, struct.error):  # a file that is not what it says

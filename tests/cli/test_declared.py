@@ -16,7 +16,7 @@ from edgekit.toolkit.quantize_request import QuantizeRequest
 
 ELSEWHERE = {
     *("image", "sound"),  # made of the options of cli/options.py, which check has too
-    *("model", "progress", "budget", "hand_over"),
+    *("model", "progress", "budget", "hand_over", "every_layer"),
 }
 """Fields that are no options themselves."""
 

@@ -56,6 +56,7 @@ DEFAULT: tuple[Pass, ...] = (
             NormShape(),
             MergeTransposes(),
             TransposedProduct(),
+            DeadCode(),  # Layout would price Transposes that nobody reads any more
             Layout(),
         ),
     ),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.ir import Node, TensorType, Value, constant
+from edgekit.toolkit.passes import DEFAULT, run_passes
 from edgekit.toolkit.passes.axes import compose, inverse, works_in_any_layout
 from edgekit.toolkit.passes.movement.layout import Layout
 from edgekit.toolkit.passes.movement.merge_reshapes import MergeReshapes
@@ -134,3 +135,24 @@ def test_a_pad_between_a_port_and_rows_of_weights_stays_where_it_is_put(net):
     rows = net.emit("Transpose", [padded], perm=(2, 0, 1))
     net.output(net.emit("FullyConnected", [rows, net.random(8, 4), None]))
     assert net.after(*PASSES).count("Transpose") == 1
+
+
+def test_layouts_do_not_take_turns_when_two_are_equally_cheap(net):
+    """A local response norm and an RMS norm of channels: a Transpose left unread was priced."""
+    y = net.relu(net.nchw(net.conv(net.nhwc(net.input(1, 1, 8, 8)), 16, 3)))
+    rows = net.emit("Reshape", [net.emit("Mul", [y, y])], shape=(1, 1, 16, 8, 8))
+    wide = {"before": (0, 0, 1, 0, 0), "after": (0, 0, 1, 0, 0), "mode": "constant", "value": 0.0}
+    lines = net.emit("Reshape", [net.emit("Pad", [rows], **wide)], shape=(1, 1, 18, 64))
+    window = {"kernel": (3, 1), "stride": (1, 1), "dilation": (1, 1), "pads": (0, 0, 0, 0)}
+    near = net.emit(
+        "AvgPool2d", [net.nhwc(lines)], **window, out_hw=(16, 64), count_include_pad=True
+    )
+    power = net.emit("Exp", [net.emit("Reshape", [net.nchw(near)], shape=(1, 16, 8, 8))])
+    z = net.nhwc(net.emit("Div", [y, power]))
+    size = net.emit("ReduceMean", [net.emit("Mul", [z, z])], axes=(3,), keepdims=True)
+    scaled = net.emit("Mul", [z, net.emit("Sqrt", [size])])
+    net.output(net.dense(net.emit("ReduceMax", [scaled], axes=(1, 2), keepdims=False), 4))
+    (want,) = net.run().values()
+    run_passes(net.graph, DEFAULT)
+    (got,) = net.run().values()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)

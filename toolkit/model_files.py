@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import __version__
 from .files import check_writable, read_file
 from .format.model import Provenance
@@ -16,7 +18,7 @@ from .onnx_import import load as import_onnx
 from .passes import DEFAULT, QUANTIZED, run_passes
 
 Shapes = Mapping[str, Sequence[int]]
-Constants = Mapping[str, Sequence[float]]
+Constants = Mapping[str, float | Sequence[float]]
 
 
 def load(
@@ -68,7 +70,7 @@ def plain_dims(dims: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
 
 def plain_constants(constants: Constants | None) -> dict[str, dict[str, list[float]]]:
     """What provenance says of inputs that were made constants; nothing where there are none."""
-    found = {k: [float(v) for v in values] for k, values in (constants or {}).items()}
+    found = {k: [float(v) for v in np.ravel(values)] for k, values in (constants or {}).items()}
     return {"constants": found} if found else {}
 
 

@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.model_files import load as optimized
+from edgekit.toolkit.model_files import plain_constants
 from edgekit.toolkit.onnx_import import load
 from edgekit.toolkit.runtime import Session
 
@@ -25,8 +26,10 @@ def scaled():
     return made.SerializeToString()
 
 
-def test_a_constant_input_is_not_fed(scaled):
-    graph = optimized(scaled, constants={"rate": (16000,)})
+@pytest.mark.parametrize("rate", [(16000,), 16000, np.array(16000), np.float32([16000])])
+def test_a_constant_input_is_not_fed(scaled, rate):
+    graph = optimized(scaled, constants={"rate": rate})
+    assert plain_constants({"rate": rate}) == {"constants": {"rate": [16000.0]}}
     assert [p.name for p in graph.inputs] == ["x"]
     assert graph.constant_inputs["rate"].dtype == np.int64
     (y,) = Session(build_file(graph)).run({"x": np.ones((1, 4), np.float32)}).values()

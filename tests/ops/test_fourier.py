@@ -58,14 +58,22 @@ def test_real_transforms_are_numpys(points):
 @pytest.mark.parametrize("step", [3, 8])
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("computed", [False, True])
-def test_frames_are_transformed(step, onesided, computed):
+@pytest.mark.parametrize("axes", [2, 3])
+def test_frames_are_transformed(step, onesided, computed, axes):
     x = RNG.normal(size=(2, 50, 1)).astype(np.float32)
     window = np.hanning(16).astype(np.float32)
     frames = np.stack([x[:, i : i + 16, 0] * window for i in range(0, 50 - 15, step)], 1)
     want = parts((np.fft.rfft if onesided else np.fft.fft)(frames))
     steps = {"s": np.array(step)}
-    feed, constants = {"x": x}, steps | {"w": window}
+    feed, constants = {"x": x if axes == 3 else x[..., 0]}, steps | {"w": window}
     if computed:
-        feed, constants = {"x": x} | steps, {"w": window}
+        feed, constants = feed | steps, {"w": window}
     found = run("STFT", feed, constants, want.shape, onesided=onesided)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_signal_without_window_or_length_is_one_frame():
+    x = RNG.normal(size=(2, 18)).astype(np.float32)
+    want = parts(np.fft.rfft(x))[:, None]
+    found = run("STFT", {"x": x}, {"s": np.array(5)}, want.shape)
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)

@@ -15,8 +15,8 @@ from ..ir import Array
 from ..numerics import BY_ONNX
 from .source import OnnxModel
 
-Values = Mapping[str, Sequence[float]]
-"""The elements of inputs in order, or one for all."""
+Values = Mapping[str, float | Sequence[float]]
+"""The elements of inputs in order, or one for all; a number, a list or an array."""
 
 
 def fix_constant_inputs(model: OnnxModel, values: Values) -> dict[str, Array]:
@@ -27,7 +27,8 @@ def fix_constant_inputs(model: OnnxModel, values: Values) -> dict[str, Array]:
     """
     inputs = {i.name: i for i in model.real_inputs()}
     found: dict[str, Array] = {}
-    for name, numbers in values.items():
+    for name, given in values.items():
+        numbers: Sequence[float] = np.ravel(given).tolist()
         where = f"{model.label}: --constant {name}={','.join(f'{v:g}' for v in numbers)}"
         if name not in inputs:
             near = get_close_matches(name, inputs, 1)

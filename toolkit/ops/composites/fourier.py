@@ -106,13 +106,15 @@ def _product(x: Term, matrix: NDArray[np.float64]) -> Term:
 
 
 def short_time(b: Builder, node: OnnxNode) -> list[Value]:
-    """STFT of a signal [batch, length, 1 or 2]; a computed step must give the declared shape."""
+    """STFT of a signal [batch, length] or [batch, length, 1 or 2], of frames as long as the window,
+    as given, or as the signal; a computed step must give the declared shape."""
     x, window = Term(b, float_input(node)), node.optional(2)
+    if len(x.shape) == 2:  # not in the standard, but onnxruntime reads it and exporters write it
+        x = x.reshape(*x.shape, 1)
     _, length, parts = x.shape
-    given = node.const(3) if window is None else None
-    if window is None and given is None:
-        raise Unsupported("it has neither a window nor a length of frames")
-    size = int(np.ravel(given)[0]) if given is not None else prod(window.shape if window else ())
+    given = node.const(3) if window is None and node.optional(3) is not None else None
+    size = length if given is None else int(np.ravel(given)[0])
+    size = size if window is None else prod(window.shape)
     onesided = bool(node.attrs.get("onesided", 1))
     step = as_ints(b, node.input(1))
     if step.const is not None:

@@ -47,16 +47,13 @@ void ek_cholesky_f64(double *h, int32_t groups, int32_t k);
 /* For each of `groups`: y r^-1, in place of y [n, k]. */
 void ek_divide_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k);
 
-/* For each of `groups`: y t^-1, in place of y [n, k]; t is lower triangular. */
-void ek_divide_transposed_f64(double *y, const double *t, int32_t groups, int32_t n, int32_t k);
+/* For each of `groups`: y r'^-1, in place of y [n, k]. */
+void ek_divide_transposed_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k);
 
-/* For each of `groups`: out = m' [k, k]. */
-void ek_transposed_f64(const double *m, int32_t groups, int32_t k, double *out);
-
-/* Babai's nearest plane: integers z [n, k] in [-limit, limit], in steps [n, k], for y [n, k], which is used up; t is
-   lower triangular. `price` is NULL, or what z costs beside its squared error, at price[z]: then the cheapest of those
+/* Babai's nearest plane: integers z [n, k] in [-limit, limit], in steps [n, k], for y [n, k], which is used up; r is
+   upper triangular. `price` is NULL, or what z costs beside its squared error, at price[z]: then the cheapest of those
    near the nearest. */
-void ek_nearest_plane_f64(double *y, const double *t, const double *steps, int32_t n, int32_t k, double limit,
+void ek_nearest_plane_f64(double *y, const double *r, const double *steps, int32_t n, int32_t k, double limit,
                           const double *price, double *z);
 
 /* Coordinate descent from z [n, k], in place, at most `sweeps` times; gradient [n, k] = z * steps h - b, kept so;

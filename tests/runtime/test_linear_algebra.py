@@ -82,24 +82,27 @@ def test_moments_of_many_small_groups_are_added(groups, k, rows, most):
     assert np.array_equal(xq, x.swapaxes(1, 2) @ q)
 
 
+SYSTEMS = ((1, 5), (3, 5), (8, 3), (9, 5), (16, 5), (41, 5), (72, 70), (131, 2), (150, 6))
+
+
 def system(k, rows=5, groups=2):
     rng = np.random.default_rng(k)
     x = rng.normal(size=(groups, 2 * k + 3, k))
     return x.swapaxes(1, 2) @ x + np.eye(k), rng.normal(size=(groups, rows, k))
 
 
-@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
-def test_a_product_has_the_bits_of_sums_in_order(k):
-    m, a = system(k)
+@pytest.mark.parametrize(("k", "rows"), SYSTEMS)
+def test_a_product_has_the_bits_of_sums_in_order(k, rows):
+    m, a = system(k, rows)
     total = np.zeros(a.shape)
     for j in range(k):
         total += a[:, :, j, None] * m[:, None, j, :]
     assert np.array_equal(linear_algebra.product(a, m), total)
 
 
-@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
-def test_the_triangular_factor_has_the_bits_of_updates_in_order(k):
-    h, _ = system(k)
+@pytest.mark.parametrize(("k", "rows"), SYSTEMS)
+def test_the_triangular_factor_has_the_bits_of_updates_in_order(k, rows):
+    h, _ = system(k, rows)
     left, wanted = h.copy(), np.zeros_like(h)
     for j in range(k):
         row = left[:, j, j:] / np.sqrt(left[:, j, j])[:, None]
@@ -110,9 +113,9 @@ def test_the_triangular_factor_has_the_bits_of_updates_in_order(k):
     assert np.allclose(found.swapaxes(1, 2) @ found, h)
 
 
-@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
-def test_divisions_have_the_bits_of_updates_in_order(k):
-    h, b = system(k)
+@pytest.mark.parametrize(("k", "rows"), SYSTEMS)
+def test_divisions_have_the_bits_of_updates_in_order(k, rows):
+    h, b = system(k, rows)
     r = linear_algebra.cholesky(h)
     y = b.copy()
     for j in range(k):
@@ -128,9 +131,9 @@ def test_divisions_have_the_bits_of_updates_in_order(k):
     assert np.allclose(z @ h, b)
 
 
-@pytest.mark.parametrize("k", [1, 3, 8, 9, 16, 41])
-def test_the_nearest_plane_has_the_bits_of_its_definition(k):
-    h, b = system(k)
+@pytest.mark.parametrize(("k", "rows"), SYSTEMS)
+def test_the_nearest_plane_has_the_bits_of_its_definition(k, rows):
+    h, b = system(k, rows)
     r, steps = (
         linear_algebra.cholesky(h),
         0.1 + np.abs(np.random.default_rng(1).normal(size=b.shape)),

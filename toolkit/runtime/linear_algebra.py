@@ -172,15 +172,8 @@ def divided(b: Reals, r: Reals) -> Reals:
 
 def divided_transposed(b: Reals, r: Reals) -> Reals:
     """b [g, n, k] r'^-1, r upper triangular [g, k, k]."""
-    found = np.array(b, np.float64, order="C")
-    lib.ek_divide_transposed_f64(_real(found), _real(_transposed(r)), *b.shape)
-    return found
-
-
-def _transposed(m: Reals) -> Reals:
-    m = _reals(m)
-    found = np.empty_like(m)
-    lib.ek_transposed_f64(_real(m), *m.shape[:2], _real(found))
+    found, r = np.array(b, np.float64, order="C"), _reals(r)
+    lib.ek_divide_transposed_f64(_real(found), _real(r), *b.shape)
     return found
 
 
@@ -189,11 +182,11 @@ def nearest_plane(
 ) -> Reals:
     """Integers in [-limit, limit] whose `steps` times r come closest to y [g, n, k], last first;
     `price` [2 * limit + 1] is what each of them costs beside its squared error."""
-    y, t, steps = np.array(y, np.float64, order="C"), _transposed(r), _reals(steps)
+    y, r, steps = np.array(y, np.float64, order="C"), _reals(r), _reals(steps)
     found: Reals = np.empty_like(y)
     costs, middle = _price(price, limit)
-    for one, lower, unit, z in zip(y, t, steps, found, strict=True):
-        pointers = _real(one), _real(lower), _real(unit)
+    for one, upper, unit, z in zip(y, r, steps, found, strict=True):
+        pointers = _real(one), _real(upper), _real(unit)
         lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, _real(z))
     del costs
     return found

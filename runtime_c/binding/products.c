@@ -1,0 +1,165 @@
+#include "products.h"
+
+#include "toolkit.h"
+
+#include <string.h>
+
+/* Each element sees the same operations in the same order whatever the width of vectors: products are never
+   contracted, and vectors hold elements that do not depend on each other. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+/* Of a tile of sums, which stay in registers; how many products are added to each; of how many rows the factors stay in
+   the cache; how many products are added at a time without tiles. */
+enum { ROWS = 4, COLUMNS = 16, DEPTH = 64, MANY = 64, FEW = 8 };
+
+/* sums [ROWS, COLUMNS], rows `pitch` apart, += f' [depth, ROWS] m [depth, COLUMNS]. */
+WIDE static void add_tile(double *restrict sums, ptrdiff_t pitch, const double *restrict f, const double *restrict m,
+                          int32_t depth)
+{
+    double *restrict sums1 = sums + pitch, *restrict sums2 = sums1 + pitch, *restrict sums3 = sums2 + pitch;
+    double s0[COLUMNS], s1[COLUMNS], s2[COLUMNS], s3[COLUMNS];
+    for (int j = 0; j < COLUMNS; j++) {
+        s0[j] = sums[j];
+        s1[j] = sums1[j];
+        s2[j] = sums2[j];
+        s3[j] = sums3[j];
+    }
+    for (int32_t p = 0; p < depth; p++, f += ROWS, m += COLUMNS) {
+        for (int j = 0; j < COLUMNS; j++) {
+            s0[j] += f[0] * m[j];
+            s1[j] += f[1] * m[j];
+            s2[j] += f[2] * m[j];
+            s3[j] += f[3] * m[j];
+        }
+    }
+    for (int j = 0; j < COLUMNS; j++) {
+        sums[j] = s0[j];
+        sums1[j] = s1[j];
+        sums2[j] = s2[j];
+        sums3[j] = s3[j];
+    }
+}
+
+/* The same of a tile of which only [n, width] is there. */
+static void add_part(double *out, ptrdiff_t pitch, int32_t n, int32_t width, const double *f, const double *m,
+                     int32_t depth)
+{
+    double sums[ROWS * COLUMNS] = { 0 };
+    for (int32_t i = 0; i < n; i++) memcpy(sums + i * COLUMNS, out + i * pitch, (size_t)width * sizeof *sums);
+    add_tile(sums, COLUMNS, f, m, depth);
+    for (int32_t i = 0; i < n; i++) memcpy(out + i * pitch, sums + i * COLUMNS, (size_t)width * sizeof *sums);
+}
+
+/* packed [n / ROWS, depth, ROWS] = sign * factors [n, depth], 0 behind. */
+static void pack_factors(ek_view factors, double sign, int32_t n, int32_t depth, double *packed)
+{
+    for (int32_t i = 0; i < n; i += ROWS, packed += depth * ROWS) {
+        for (int32_t r = 0; r < ROWS; r++) {
+            const double *from = factors.first + (i + r) * factors.row;
+            for (int32_t p = 0; p < depth; p++)
+                packed[p * ROWS + r] = i + r < n ? sign * from[p * factors.column] : 0.0;
+        }
+    }
+}
+
+/* packed [depth, COLUMNS] = m [depth, width], 0 behind. */
+static void pack_columns(ek_view m, int32_t width, int32_t depth, double *packed)
+{
+    if (m.column == 1) {
+        for (int32_t p = 0; p < depth; p++, packed += COLUMNS) {
+            memcpy(packed, m.first + p * m.row, (size_t)width * sizeof *packed);
+            for (int32_t j = width; j < COLUMNS; j++) packed[j] = 0.0;
+        }
+    } else {
+        for (int32_t j = 0; j < COLUMNS; j++) {
+            const double *from = m.first + j * m.column;
+            for (int32_t p = 0; p < depth; p++) packed[p * COLUMNS + j] = j < width ? from[p * m.row] : 0.0;
+        }
+    }
+}
+
+static void add_panel(double *out, ptrdiff_t pitch, int32_t n, int32_t width, ek_view factors, double sign, ek_view m,
+                      int32_t depth)
+{
+    double f[MANY * DEPTH], x[DEPTH * COLUMNS];
+    pack_factors(factors, sign, n, depth, f);
+    for (int32_t j = 0; j < width; j += COLUMNS, m.first += COLUMNS * m.column) {
+        int32_t columns = width - j < COLUMNS ? width - j : COLUMNS;
+        pack_columns(m, columns, depth, x);
+        for (int32_t i = 0; i < n; i += ROWS) {
+            double *sums = out + i * pitch + j;
+            if (n - i >= ROWS && columns == COLUMNS)
+                add_tile(sums, pitch, f + (size_t)i * depth, x, depth);
+            else
+                add_part(sums, pitch, n - i < ROWS ? n - i : ROWS, columns, f + (size_t)i * depth, x, depth);
+        }
+    }
+}
+
+WIDE void ek_add_row(double *restrict out, double factor, const double *restrict row, int32_t width)
+{
+    for (int32_t j = 0; j < width; j++) out[j] += factor * row[j];
+}
+
+/* out [width] += sign * factors [FEW], `step` apart, m [FEW, width], rows `pitch` apart. */
+WIDE static void add_rows(double *restrict out, const double *restrict factors, ptrdiff_t step, double sign,
+                          const double *restrict m, ptrdiff_t pitch, int32_t width)
+{
+    const double *m1 = m + pitch, *m2 = m1 + pitch, *m3 = m2 + pitch;
+    const double *m4 = m3 + pitch, *m5 = m4 + pitch, *m6 = m5 + pitch, *m7 = m6 + pitch;
+    double f[FEW];
+    for (int j = 0; j < FEW; j++) f[j] = sign * factors[j * step];
+    for (int32_t j = 0; j < width; j++) {
+        double sum = out[j] + f[0] * m[j];
+        sum += f[1] * m1[j];
+        sum += f[2] * m2[j];
+        sum += f[3] * m3[j];
+        sum += f[4] * m4[j];
+        sum += f[5] * m5[j];
+        sum += f[6] * m6[j];
+        out[j] = sum + f[7] * m7[j];
+    }
+}
+
+/* As ek_add_products, where packing would take longer than adding; of rows that lie together. */
+static void add_unpacked(double *out, ptrdiff_t pitch, int32_t n, int32_t width, ek_view factors, double sign,
+                         ek_view m, int32_t depth)
+{
+    for (int32_t i = 0; i < n; i++, out += pitch, factors.first += factors.row) {
+        const double *from = factors.first, *row = m.first;
+        for (int32_t p = 0; p + FEW <= depth; p += FEW, from += FEW * factors.column, row += FEW * m.row)
+            add_rows(out, from, factors.column, sign, row, m.row, width);
+        for (int32_t p = 0; p < depth % FEW; p++, row += m.row)
+            ek_add_row(out, sign * from[p * factors.column], row, width);
+    }
+}
+
+void ek_add_products(double *out, ptrdiff_t pitch, int32_t n, int32_t width, ek_view factors, double sign, ek_view m,
+                     int32_t depth)
+{
+    if (m.column == 1 && (n < ROWS || width < COLUMNS || depth <= FEW)) {
+        add_unpacked(out, pitch, n, width, factors, sign, m, depth);
+        return;
+    }
+    for (int32_t p = 0; p < depth; p += DEPTH) {
+        for (int32_t i = 0; i < n; i += MANY) {
+            ek_view some = { factors.first + i * factors.row + p * factors.column, factors.row, factors.column };
+            ek_view those = { m.first + p * m.row, m.row, m.column };
+            add_panel(out + i * pitch, pitch, n - i < MANY ? n - i : MANY, width, some, sign, those,
+                      depth - p < DEPTH ? depth - p : DEPTH);
+        }
+    }
+}
+
+void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out)
+{
+    memset(out, 0, (size_t)groups * n * l * sizeof *out);
+    for (int32_t g = 0; g < groups; g++) {
+        ek_view factors = { a + (size_t)g * n * k, k, 1 }, rows = { m + (size_t)g * k * l, l, 1 };
+        ek_add_products(out + (size_t)g * n * l, l, n, l, factors, 1.0, rows, k);
+    }
+}

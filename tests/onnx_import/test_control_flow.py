@@ -36,9 +36,9 @@ def model(nodes, inputs, outputs, constants=(), opset=17):
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def agree(made, feed):
+def agree(made, feed, **options):
     """With onnxruntime; the graph that runs."""
-    graph = load(made)
+    graph = load(made, **options)
     run_passes(graph, DEFAULT)
     found = Session(build_file(graph)).run(feed)
     runtime = onnxruntime.InferenceSession(made.SerializeToString())
@@ -135,6 +135,57 @@ def test_a_loop_ends_where_its_condition_is_known_to_fail():
         [const("go", True), const("two", 2)],
     )
     agree(made, {"x": X})
+
+
+def while_less(trips, steps):
+    """As TensorFlow's while loops: a counter and its limit are states, the rows a tensor list; what
+    reads the rows asks for their number."""
+    nodes = [
+        helper.make_node("Add", ["at", "one"], ["at_out"]),
+        helper.make_node("Gather", ["x", "at"], ["row"], axis=0),
+        helper.make_node("Mul", ["s", "half"], ["m"]),
+        helper.make_node("Add", ["m", "row"], ["s_out"]),
+        helper.make_node("Identity", ["s_out"], ["collected"]),
+        helper.make_node("Cast", ["at_out"], ["f"], to=FLOAT),
+        helper.make_node("Cast", ["limit"], ["f_limit"], to=FLOAT),
+        helper.make_node("Less", ["f", "f_limit"], ["c_out"]),
+    ]
+    made = body(
+        nodes,
+        [info("i", (), INT64), info("c", (), BOOL), info("at", (), INT64), info("s", (2, 3)),
+         info("limit", (), INT64)],
+        [info("c_out", (), BOOL), info("at_out", (), INT64), info("s_out", (2, 3)),
+         info("limit", (), INT64), info("collected", (2, 3))],
+    )  # fmt: skip
+    results = ["last_at", "last", "last_limit", "rows"]
+    return model(
+        [
+            helper.make_node("Shape", ["x"], ["shape"]),
+            helper.make_node("Gather", ["shape", "zero"], ["limit_0"]),
+            helper.make_node("Loop", [trips, "go", "zero", "s_0", "limit_0"], results, body=made),
+            helper.make_node("Shape", ["rows"], ["of_rows"]),
+            helper.make_node("Gather", ["of_rows", "zero"], ["n"]),
+            helper.make_node("Expand", ["n", "two"], ["lengths"]),
+            helper.make_node("ReverseSequence", ["rows", "lengths"], ["y"]),
+        ],
+        [info("x", (steps, 2, 3))],
+        [info("y"), info("last", (2, 3))],
+        [const("go", True), const("zero", 0), const("one", 1), const("two", [2]),
+         const("most", np.int64(2**62)), const("fewer", steps - 5), const("half", np.float32(0.5)),
+         const("s_0", np.zeros((2, 3), np.float32))],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("lazily", [True, False])
+@pytest.mark.parametrize("trips", ["", "most", "fewer"])
+def test_the_steps_of_a_loop_that_constants_decide_are_counted(trips, lazily):
+    made = while_less(trips, 40)
+    x = np.random.default_rng(1).normal(size=(40, 2, 3)).astype(np.float32)
+    graph = agree(made, {"x": x}, lazily=lazily)
+    loops = [n for n in graph.nodes if n.op == "Loop"]
+    steps = 35 if trips == "fewer" else 40
+    assert [(n.attrs["most"], n.attrs["asked"]) for n in loops] == [(steps, False)] * lazily
+    assert not [n for n in graph.notes if "goes on" in n or "longest" in n]
 
 
 def test_a_loop_that_does_not_begin_gives_what_it_was_given():

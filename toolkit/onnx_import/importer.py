@@ -72,7 +72,9 @@ class Importer:
         self._bounds = Bounds(self._build)
         self._sequences = Sequences(self._build)
         regions = Regions(self._build, self._walk, self._problems)
-        self._control = ControlFlow(self._build, self._walk, self._inferred_shape, regions, lazily)
+        self._control = ControlFlow(
+            self._build, self._walk, self._inferred_shape, self._evaluate, regions, lazily
+        )
         self._names: set[str] = set()
         self._wide = wide_types(model)
         self._has_bfloat16 = mentions(model, BFLOAT16)
@@ -322,6 +324,9 @@ class Importer:
         legacy = any(a.name in ("broadcast", "consumed_inputs") for a in node.attribute)
         if not can_fold(node) or (legacy and self._opsets.get("", 1) < OLDEST):
             return None
+        return self._evaluate(node, arrays)
+
+    def _evaluate(self, node: onnx.NodeProto, arrays: dict[str, Array]) -> list[Array] | None:
         return fold(self._source.engine, node, self._model.opset_import, arrays)
 
     def _expand(self, node: onnx.NodeProto, inputs: Sequence[Any], scope: Scope) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 import onnx
 
 
-def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes that an output depends on, in order."""
-    wanted = {o.name for o in graph.output}
+def live_nodes(
+    graph: onnx.GraphProto, outputs: Iterable[str] | None = None
+) -> list[onnx.NodeProto]:
+    """The nodes that an output depends on, or one of these `outputs`, in order."""
+    wanted = set(outputs) if outputs is not None else {o.name for o in graph.output}
     kept: list[onnx.NodeProto] = []
     for node in reversed(graph.node):
         if wanted.isdisjoint(node.output):
@@ -19,6 +21,11 @@ def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
         for sub in _subgraphs(node):
             wanted.update(_names_read(sub))
     return kept[::-1]
+
+
+def has_subgraphs(node: onnx.NodeProto) -> bool:
+    """Whether the node is an If, a Loop or the like."""
+    return any(True for _ in _subgraphs(node))
 
 
 def _subgraphs(node: onnx.NodeProto) -> Iterable[onnx.GraphProto]:

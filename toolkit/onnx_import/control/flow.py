@@ -25,6 +25,7 @@ from ..builder import GraphBuilder
 from ..refusals import display_name
 from ..sequences import Items
 from .regions import LONGEST, MOST_STEPS, NoRegion, Regions
+from .trips import Fold, steps_of
 
 CONTROL = ("If", "Loop", "Scan")
 
@@ -43,13 +44,15 @@ ShapeOf = Callable[[str], Shape | None]
 
 
 class ControlFlow:
-    """`walk` reads a body into a scope, `shape_of` knows the shapes that the model says. `lazily`:
-    what is not needed is not to run. `notes` say what a user should know."""
+    """`walk` reads a body into a scope, `shape_of` knows the shapes that the model says, `fold` the
+    outputs of nodes on constants. `lazily`: what is not needed is not to run. `notes` say what a
+    user should know."""
 
     def __init__(
-        self, build: GraphBuilder, walk: Walk, shape_of: ShapeOf, regions: Regions, lazily: bool
-    ) -> None:
-        self._build, self._walk, self.notes = build, walk, list[str]()
+        self, build: GraphBuilder, walk: Walk, shape_of: ShapeOf, fold: Fold, regions: Regions,
+        lazily: bool,
+    ) -> None:  # fmt: skip
+        self._build, self._walk, self._fold, self.notes = build, walk, fold, list[str]()
         self._shape_of, self._regions, self._lazily = shape_of, regions, lazily
 
     def expand(
@@ -115,14 +118,17 @@ class ControlFlow:
         computed = any(v is not None and v.const is None for v in (trips, condition))
         if computed:
             said = self._said(node, len(inputs) - 2)
+        elif (steps := steps_of(self._fold, body, inputs, scope)) is not None:
+            said, inputs = steps, [_constant(np.array(steps)), None, *inputs[2:]]
         elif trips is not None and trips.const is not None:
             said = int(trips.const.ravel()[0])
+        counted = not computed and steps is not None
         long = said is None or said * len(body.node) > SHORT
 
         def region() -> list[Any]:
             if any(isinstance(v, Items) for v in inputs):
                 raise NoRegion
-            made = self._regions.loop(body, inputs, scope, said)
+            made = self._regions.loop(body, inputs, scope, said, counted)
             self._bounded(node, len(body.output) > len(inputs) - 1, said)
             return list(made)
 

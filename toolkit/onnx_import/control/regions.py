@@ -77,9 +77,11 @@ class Regions:
         inputs: Sequence[Value | None],
         scope: Scope,
         known: int | None,
+        counted: bool,
     ) -> list[Value]:
         """The outputs of a Loop, which collects along a first axis; `known` is how many steps it
-        takes at most, if something says so. Raises NoRegion."""
+        takes at most, if something says so. If it is `counted`, it takes all that `inputs` say,
+        and its condition is not computed. Raises NoRegion."""
         trips, condition = [*inputs, None, None][:2]
         starts = [self._served(v) for v in inputs[2:]]
         count, limit = self._trips(trips)
@@ -93,7 +95,8 @@ class Regions:
             true = constant(np.array(True), "")  # else there would be no step
             mine = [self._build.reshape(at, ()), true, *states]
             inner.update(zip((i.name for i in body.input), mine, strict=True))
-            return self._read(body, inner)
+            again, *found = self._read(body, inner)
+            return [True if counted else again, *found]
 
         go = constant(np.ones(1, np.uint8), "") if condition is None else condition
         made, steps = self._made(

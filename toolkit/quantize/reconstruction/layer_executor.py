@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ....calibration import FiledArrays
 from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
@@ -13,11 +14,10 @@ from ...runtime.many_runs import run_raw_many, together
 from ..ranges.calibration import Sample
 
 HELD = 3 << 24
-"""Bytes that are held at most. Where more is read later on, as behind the first layers of a model
-for large images, what lies before is run again."""
+"""Bytes that are held at most, large arrays in temporary files. Where more is read later on, as
+behind the first layers of a model for large images, what lies before is run again."""
 
 _FLOAT = 1
-_NOTHING = np.zeros(0)
 _ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
 
 
@@ -30,7 +30,7 @@ class LayerExecutor:
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.samples = samples
         self._before: list[object] = []
-        self._held: dict[tuple[int, int], list[Array]] = {}
+        self._held: dict[tuple[int, int], FiledArrays[int]] = {}
 
     def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Array]]:
         """For each sample the `values`, which `node` reads or makes, as the runtime holds them.
@@ -45,18 +45,18 @@ class LayerExecutor:
         at = {v: (i, j) for i, n in enumerate(graph.nodes[:place]) for j, v in enumerate(n.outputs)}
         read = {v: None for n in graph.nodes[place:] for v in n.dynamic_inputs if v in at}
         size = sum(v.type.nbytes for v in read) * len(self.samples)
-        further = {v: list[Array]() for v in read} if size <= HELD else {}
         known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
+        # a file for each tensor, which goes with it
+        further = {v: known.get(v, FiledArrays[int]()) for v in read} if size <= HELD else {}
         run = _Run(graph, [*values, *further], list(known))
         if further:
             self._before, self._held = [], {}  # each sample's are let go as they are used
         made_of = run.each(self.samples, list(known.values()))
         for i, made in enumerate(made_of):
-            for v, arrays in further.items():
-                arrays.append(made[v])
-            if further:
-                for held in known.values():
-                    held[i] = _NOTHING
+            for v in further.keys() - known.keys():
+                further[v][i] = made[v]
+            for v in known.keys() - further.keys() if further else ():
+                del known[v][i]
             yield [made[v] for v in values]
         if further:
             self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
@@ -92,7 +92,7 @@ class _Run:
         return Port(name, v, _FLOAT if v.quant else _ONNX[v.dtype], v.shape)
 
     def each(
-        self, samples: Sequence[Sample], known: Sequence[Sequence[Array]]
+        self, samples: Sequence[Sample], known: Sequence[Mapping[int, Array]]
     ) -> Iterator[dict[Value, Array]]:
         """Of each sample those wanted, as the runtime holds them; `known` are of all samples."""
         alone = self.session is None or any(v in self.ports for v in self.inputs)

@@ -2,6 +2,7 @@
 
 from .array_shapes import array_shapes
 from .channels import channel_extremes, channel_means
+from .conform import numbers_of
 from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
 from .filed_arrays import ArrayFile, FiledArrays
@@ -53,6 +54,7 @@ __all__ = [
     "minmax",
     "moving_average",
     "mse",
+    "numbers_of",
     "open_samples",
     "percentile",
     "quantization_error",

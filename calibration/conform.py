@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ def conform(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
     """
     where = f"{where}, input '{spec.name}'"
     array = as_array(value, spec, where)
+    if spec.texts and array.dtype.kind in "US":
+        array = numbers_of(array, spec.texts)
     if spec.takes_sample(array.shape) and spec.batch == 1 and spec.shape:
         array = array[None]
     if not (spec.takes(array.shape) or spec.takes_sample(array.shape)):
@@ -34,7 +36,10 @@ def conform(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
 def as_array(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
     """An array of the value; Python numbers and lists, which name no type, get the input's."""
     if hasattr(value, "dtype") or hasattr(value, "__array__"):
-        return np.asarray(value)
+        array = np.asarray(value)
+        if spec.texts and array.dtype.kind == "O" and all(isinstance(v, str) for v in array.flat):
+            return array.astype(str)
+        return array
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -47,18 +52,28 @@ def as_array(value: Any, spec: InputSpec, where: str) -> NDArray[Any]:
     return array
 
 
+def numbers_of(texts: NDArray[Any], known: Sequence[str]) -> NDArray[np.int32]:
+    """The place of each text [any shape, str or bytes] in `known`; len(known) for any other."""
+    places = {text: i for i, text in enumerate(known)}
+    words = (t.decode() if isinstance(t, bytes) else str(t) for t in texts.ravel())
+    found = np.array([places.get(word, len(places)) for word in words], np.int32)
+    return found.reshape(texts.shape)
+
+
 def check_dtype(dtype: np.dtype[Any], spec: InputSpec, where: str) -> None:
     """Raise CalibrationError where values of a type cannot be taken for the input's.
 
     Taken are types that it holds exactly, any float for a float, and for an integer any number,
-    since `conform` looks at the values.
+    since `conform` looks at the values; for strings, strings and integers.
     """
     want = spec.dtype
     if dtype.kind == "O":
         raise CalibrationError(
             f"{where}: wrong dtype object (pickled Python objects are not read, being unsafe); "
-            f"save a plain array, as .astype(np.{want})"
+            f"save a plain array, as .astype({'str' if spec.texts else f'np.{want}'})"
         )
+    if spec.texts and dtype.kind in "US":
+        return
     if dtype.kind in "biuf" and (
         want.kind in "biu" or dtype.kind == "f" or np.can_cast(dtype, want, "safe")
     ):

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .conform import check_dtype, check_names
+from .conform import as_array, check_dtype, check_names
 from .errors import CalibrationError
-from .readers import NPZ, SUFFIXES, Kind, Raw, Request, kind_of
+from .readers import CSV, NPZ, SUFFIXES, Kind, Raw, Request, kind_of
 from .readers.arrays import check_counts, rows_of
 from .readers.images import IMAGE
 from .specs import InputSpec
@@ -95,7 +95,10 @@ class Memory:
 
     def __init__(self, arrays: Mapping[str, Any], request: Request) -> None:
         request.ignored.update(check_names(list(arrays), request.specs, self.description))
-        self.arrays = {spec.name: np.asarray(arrays[spec.name]) for spec in request.specs}
+        self.arrays = {
+            spec.name: as_array(arrays[spec.name], spec, f"array '{spec.name}'")
+            for spec in request.specs
+        }
         self.rows = {}
         for spec in request.specs:
             where = f"array '{spec.name}'"
@@ -232,11 +235,12 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _need_names(kind: Kind, request: Request, path: Path) -> None:
-    if len(request.specs) > 1 and kind is not NPZ:
+    if len(request.specs) > 1 and kind not in (NPZ, CSV):
         names = [spec.name for spec in request.specs]
         raise CalibrationError(
             f"'{path}': the model has the inputs {', '.join(map(repr, names))}, and a {kind.name} "
-            "file does not say which it is for; give .npz files that hold all by name, or a "
+            "file does not say which it is for; give .npz files that hold all by name, a .csv "
+            "whose first row names them, or a "
             f"folder with one folder an input ({', '.join(map(_folder_name, names))})"
         )
 

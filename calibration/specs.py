@@ -21,7 +21,8 @@ class InputSpec:
     """One model input: its whole static shape, batch included, and its type.
 
     `missing`: NaN is legal, for a value that is missing. `sizes`: of an input whose dimensions
-    vary, those of each axis, of which `shape` has the largest.
+    vary, those of each axis, of which `shape` has the largest. `texts`: of an input of strings,
+    those that the model tells apart; samples hold strings, or their numbers.
     """
 
     name: str
@@ -29,6 +30,7 @@ class InputSpec:
     dtype: np.dtype
     missing: bool = False
     sizes: tuple[range, ...] = ()
+    texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))

@@ -18,4 +18,4 @@ def kind_of(path: Path) -> Kind | None:
     return next((kind for kind in KINDS if path.suffix.lower() in kind.suffixes), None)
 
 
-__all__ = ["KINDS", "NPZ", "SUFFIXES", "Kind", "Raw", "Request", "kind_of"]
+__all__ = ["CSV", "KINDS", "NPZ", "SUFFIXES", "Kind", "Raw", "Request", "kind_of"]

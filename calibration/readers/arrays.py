@@ -24,10 +24,13 @@ def rows_of(shape: tuple[int, ...], spec: InputSpec, where: str) -> tuple[int, t
     """How many samples an array holds, and the shape of each.
 
     One, if the array has the input's shape or that of a sample; else as many as its first axis is
-    long. Raises CalibrationError if it is neither, or holds none.
+    long, also of single values without the axis of length 1. Raises CalibrationError if it is
+    neither, or holds none.
     """
     if spec.takes(shape) or spec.takes_sample(shape):
         return 1, shape
+    if len(shape) == 1 and shape[0] and spec.shape and spec.takes_sample((1,) * len(spec.sample)):
+        return shape[0], (1,) * len(spec.sample)
     if not shape or not (spec.takes(shape[1:]) or spec.takes_sample(shape[1:])):
         if len(shape) < max(len(spec.shape), 1):
             raise CalibrationError(f"{where}: {shape_message(shape, spec)}")

@@ -4,17 +4,21 @@ One column may hold labels: the one that is named, else the only one of text, el
 header calls label, class, target or y where a row has one value more than a sample.
 A file is many samples, one a row, if a sample is one-dimensional and a row has its length. Else
 it is one sample, whose values stand in row-major order: a sample [49, 10, 1] as 49 rows of 10.
+
+Of a model with several inputs, each of one value or text, a row is a sample and the header names
+the inputs; other columns are passed over.
 """
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..conform import shape_message
+from ..conform import check_names, shape_message
 from ..errors import CalibrationError
 from ..specs import InputSpec
 from .reader import Kind, Raw, Request, check_file, readable
@@ -23,6 +27,9 @@ _USUAL_NAMES = ("label", "labels", "class", "target", "y")
 
 
 def _read(path: Path, request: Request) -> Iterator[Raw]:
+    if len(request.specs) > 1:
+        yield from _read_columns(path, request)
+        return
     spec = request.only
     rows = _rows(path, request)
     first = next(rows, None)
@@ -49,6 +56,42 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
     yield str(path), {spec.name: np.array(table).reshape(spec.sample)}
 
 
+def _read_columns(path: Path, request: Request) -> Iterator[Raw]:
+    """Rows of a table whose columns are the inputs."""
+    for spec in request.specs:
+        if math.prod(spec.sample) != 1:
+            raise CalibrationError(
+                f"{path}: input '{spec.name}' takes {math.prod(spec.sample)} values, and a column "
+                "of a table has one; give .npz files that hold all inputs by name"
+            )
+    rows = _cells(path)
+    _, header = next(rows)
+    names = [cell.strip() for cell in header]
+    request.ignored.update(check_names(names, request.specs, f"{path}, first row"))
+    for line, cells in rows:
+        if len(cells) != len(names):
+            raise _ragged(path, line, cells, names)
+        found = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
+        yield (
+            f"{path}, line {line}",
+            {
+                spec.name: np.array(_value(found[spec.name], spec, path, line)).reshape(spec.sample)
+                for spec in request.specs
+            },
+        )
+
+
+def _value(cell: str, spec: InputSpec, path: Path, line: int) -> float | str:
+    if spec.texts:
+        return cell
+    if spec.missing and not cell:
+        return math.nan
+    if not _is_number(cell):
+        raise CalibrationError(f"{path}, line {line}, input '{spec.name}': '{cell[:40]}' is not a "
+                               "number; give the values that the model takes")  # fmt: skip
+    return float(cell)
+
+
 def _misfit(shape: tuple[int, int], spec: InputSpec) -> str:
     """What is wrong with a table of that shape: often its rows are samples with their label."""
     takes = math.prod(spec.sample)
@@ -64,7 +107,7 @@ def _row_is_sample(row: list[float], spec: InputSpec) -> bool:
     return len(row) == math.prod(spec.sample) and sum(n > 1 for n in spec.sample) <= 1
 
 
-def _ragged(path: Path, line: int, row: list[float], first: list[float]) -> CalibrationError:
+def _ragged(path: Path, line: int, row: Sequence[Any], first: Sequence[Any]) -> CalibrationError:
     return CalibrationError(
         f"{path}, line {line}: {len(row)} columns, and {len(first)} in the first row; "
         "give all rows as many"
@@ -106,6 +149,10 @@ def _label_column(header: list[str], first: list[str], request: Request) -> int 
     names = [cell.strip() for cell in header]
     if request.labels in names[: len(first)]:
         return names.index(request.labels)
+    if len(request.specs) > 1:
+        others = set(_USUAL_NAMES) - {spec.name for spec in request.specs}
+        usual = [i for i, name in enumerate(names) if name.lower() in others]
+        return usual[0] if len(usual) == 1 else None
     text = [i for i, cell in enumerate(first) if not _is_number(cell)]
     takes = math.prod(request.only.sample)
     if len(first) != takes + 1 or len(text) > 1:
@@ -160,6 +207,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _count(path: Path, request: Request) -> int:
+    if len(request.specs) > 1:
+        return sum(1 for _ in _read_columns(path, request))
     rows = _rows(path, request)
     first = next(rows, None)
     if first is None or not _row_is_sample(first[1], request.only):

@@ -25,7 +25,7 @@ from ..dynamic import Sizes
 from ..errors import UserError
 from ..files import read_file
 from ..ir import Array, Graph, Value
-from ..numerics import numpy_dtype
+from ..numerics import STRING, numpy_dtype
 from ..ops import definition
 from ..quantize import Budget, KeptSample
 from .state_samples import with_states
@@ -42,6 +42,7 @@ def input_specs(graph: Graph, sizes: Sizes | None = None) -> list[InputSpec]:
             numpy_dtype(p.onnx_dtype),
             _may_miss_values(graph, p.value),
             sizes.ranges_of(p.name, p.shape) if sizes is not None and sizes.symbols else (),
+            tuple(p.labels) if p.onnx_dtype == STRING else (),
         )
         for p in given
     ]

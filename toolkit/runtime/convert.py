@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...calibration import numbers_of
 from ...runtime_c._ffi import ffi, lib
 from ..errors import UserError
 from ..ir import Array
@@ -62,10 +63,7 @@ def to_user(io: IoInfo, raw: Array) -> Array:
 
 def codes(io: IoInfo, texts: Array) -> NDArray[np.int32]:
     """The numbers of labels; of a text that is none of them, one more than the last."""
-    known = {label: i for i, label in enumerate(io.labels)}
-    words = (t.decode() if isinstance(t, bytes) else str(t) for t in texts.ravel())
-    found = np.array([known.get(word, len(known)) for word in words], np.int32)
-    return found.reshape(texts.shape)
+    return numbers_of(texts, io.labels)
 
 
 def row_of(io: IoInfo, values: Mapping[Any, Any]) -> Array:

@@ -151,7 +151,7 @@ class _Round:
     def round(self, node: Node, seen: _Seen) -> None:
         """Round a node's weights."""
         linear = seen.linear
-        wide = linear.rows.shape[1] > WIDE
+        wide = linear.shape[1] > WIDE
         parts = moment_sums(seen.inputs, self.parts if wide else PARTS, let_go=not self.through)
         whole = total(parts)
         carried = carried_part(real_weights(linear, whole), whole, parts)
@@ -161,7 +161,7 @@ class _Round:
         if rate is not None:
             problem = RateProblem(*quadratic_form(linear, about, carried))
             z, scales = problem.solve(rate, seen.floor, seen.ratio)
-            grid = WeightQuantizer(linear.form, linear.rows.shape[1], scales)
+            grid = WeightQuantizer(linear.form, linear.shape[1], scales)
             rounded = with_bias(linear, about, grid, z)
         else:
             rounded = round_layer(linear, seen.floor, about, carried)
@@ -188,7 +188,7 @@ def rounded_nodes(plan: Plan) -> list[Node]:
     return [
         n
         for n, u in plan.linear.items()
-        if is_a(n, Conv2d, FullyConnected) and u.rows.shape[1] <= WIDEST and n not in shared
+        if is_a(n, Conv2d, FullyConnected) and u.shape[1] <= WIDEST and n not in shared
     ]
 
 
@@ -208,7 +208,7 @@ class NodeRates:
         """Its weights at a rate, and their noise in units of the rate's steps."""
         z, scales = self.problem.solve(rate, self.floor, self.ratio)
         noise = self.problem.noise(z, scales, real_weights(self.linear, self.seen), rate.steps)
-        grid = WeightQuantizer(self.linear.form, self.linear.rows.shape[1], scales)
+        grid = WeightQuantizer(self.linear.form, self.linear.shape[1], scales)
         return with_bias(self.linear, self.seen, grid, z), noise
 
 

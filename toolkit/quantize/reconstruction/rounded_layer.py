@@ -39,7 +39,7 @@ def _second(seen: SecondMoments) -> Reals:
 def real_weights(linear: LayerWeights, seen: SecondMoments | MomentSums) -> Reals:
     """As they were, [groups, channels of one, k]."""
     groups, k = seen.q.shape
-    return linear.real.reshape(groups, -1, k)
+    return linear.rows.reshape(groups, -1, k)
 
 
 def quadratic_form(
@@ -93,10 +93,10 @@ def with_bias(
     linear: LayerWeights, seen: SecondMoments, grid: WeightQuantizer, z: Reals
 ) -> QuantizedWeights:
     """Integers [g, n, k] of a grid, and biases that take what they are off in the mean."""
-    w, real = linear.real.reshape(z.shape), z * grid.steps.reshape(z.shape)
+    w, real = linear.rows.reshape(z.shape), z * grid.steps.reshape(z.shape)
     shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
     return QuantizedWeights(
-        grid, z.reshape(linear.rows.shape), linear.real_bias + shift.reshape(-1)
+        grid, z.reshape(linear.shape).astype(np.int8), linear.real_bias + shift.reshape(-1)
     )
 
 
@@ -122,15 +122,17 @@ def through_clamp(
         np.concatenate(inputs.q, axis=1).swapaxes(1, 2).astype(np.float64),
         targets / unit[:, :, None],
         (low / unit, high / unit),
-        linear.real.reshape(shape) / steps,
+        linear.rows.reshape(shape) / steps,
         factors,
         stays,
         about.certain,
         grid.form.limit,
     )
     bias = start.bias.reshape(shape[:2]) / unit
-    z, bias = adaround.solve(problem, start.z.reshape(shape), bias, aim / steps)
-    return QuantizedWeights(grid, z.reshape(start.z.shape), (bias * unit).reshape(-1))
+    first = start.z.reshape(shape).astype(np.float64)
+    z, bias = adaround.solve(problem, first, bias, aim / steps)
+    integers = z.reshape(start.z.shape).astype(np.int8)
+    return QuantizedWeights(grid, integers, (bias * unit).reshape(-1))
 
 
 def _targets(
@@ -185,10 +187,8 @@ def _better(
 
 def _grid(linear: LayerWeights, floor: Reals, h: Reals) -> WeightQuantizer:
     """Steps; below 8 bits those that keep the errors small that weigh most."""
-    rows, form = linear.rows, linear.form
+    form, (n, k) = linear.form, linear.shape
     if form.bits == 8:
-        return make_weight_quantizer(linear.wanted, form, rows.shape[1], floor)
-    weighs = np.diagonal(h, axis1=1, axis2=2).repeat(len(rows) // len(h), axis=0)
-    return make_weight_quantizer(
-        target_scales(rows, form, True, weighs), form, rows.shape[1], floor
-    )
+        return make_weight_quantizer(linear.wanted, form, k, floor)
+    weighs = np.diagonal(h, axis1=1, axis2=2).repeat(n // len(h), axis=0)
+    return make_weight_quantizer(target_scales(linear.rows, form, True, weighs), form, k, floor)

@@ -71,29 +71,37 @@ class LayerWeights:
         has_bias = op.bias is not None and op.bias < len(node.inputs)
         self.bias = node.inputs[op.bias] if has_bias and op.bias is not None else None
         assert self.weight.const is not None
-        self.real = self.weight.const.astype(np.float64)
-        self.rows = self.real.reshape(len(self.real), -1)
-        self.wanted = target_scales(self.rows, self.form, search_scales)
+        rows = self.rows
+        self.shape = rows.shape
+        self.wanted = target_scales(rows, self.form, search_scales)
         self.kept = kept if self.form.bits == 8 else None
-        if self.kept is not None and self.kept.z.shape == self.rows.shape:
-            now, before = np.abs(self.rows).max(axis=1) / 127, self.kept.scales
+        if self.kept is not None and self.kept.z.shape == rows.shape:
+            now, before = np.abs(rows).max(axis=1) / 127, self.kept.scales
             suits = (LEAST * before < now) & (now < MOST * before)
             self.wanted = np.where(suits, before, self.wanted[:, 0])[:, None]
         else:
             self.kept = None
         bias = None if self.bias is None else self.bias.const
-        self.real_bias = np.zeros(len(self.real)) if bias is None else bias.astype(np.float64)
+        self.real_bias = np.zeros(len(rows)) if bias is None else bias.astype(np.float64)
+        self._empty = ~rows.any(axis=1)
         self.steps = steps
         self.given: QuantizedWeights | None = None
         self._nearest: QuantizedWeights | None = None
         self._copies = WeakValueDictionary[int, LayerWeights]()
+
+    @property
+    def rows(self) -> Reals:
+        """The weights as they were [n, k]; made anew, for they take twice the model's memory."""
+        const = self.weight.const
+        assert const is not None
+        return const.reshape(len(const), -1).astype(np.float64)
 
     def quantize(self, x: QuantParams, y: QuantParams) -> tuple[Value, Value | None]:
         """int8 weight and int32 bias for these input and output quantizations."""
         found = self.rounded(self.floor(x, y))
         scales, bias = self._on_table(found, x.scalar / y.scalar)
         per_channel = QuantParams(tuple(map(float, scales)), 0, 0, -127, 127)
-        weight = found.grid.int8(found.z).reshape(self.real.shape)
+        weight = found.grid.int8(found.z).reshape(self.weight.shape)
         w = constant(weight, self.weight.name, per_channel)
         if self.bias is None and not bias.any():
             return w, None
@@ -111,7 +119,7 @@ class LayerWeights:
         if self.means is None:
             return scales, found.bias
         moved = found.z * found.grid.factors * (scales - found.grid.scales)[:, None]
-        lost = mean_output(self.node, moved.reshape(self.real.shape), self.means)
+        lost = mean_output(self.node, moved.reshape(self.weight.shape), self.means)
         return scales, found.bias - lost
 
     def attributes(self, x: QuantParams, y: QuantParams) -> dict[str, Any]:
@@ -128,8 +136,7 @@ class LayerWeights:
         A channel of zeros is its bias alone, which wants steps finer than the output's; a bias too
         large for tiny weights makes their steps coarser, which the output cannot show.
         """
-        empty = ~self.rows.any(axis=1)
-        floor = np.where(empty, y.scalar / x.scalar / FINE, 0.0)
+        floor = np.where(self._empty, y.scalar / x.scalar / FINE, 0.0)
         return np.maximum(floor, np.abs(self.real_bias) / x.scalar / BIAS_LIMIT)
 
     def of(self, node: Node) -> LayerWeights:
@@ -164,13 +171,14 @@ class LayerWeights:
         if self.steps is not None:
             scales = np.where(self.steps > 0, self.steps, floor)
             if np.all(scales >= floor):
-                kept = WeightQuantizer(WeightFormat(), self.rows.shape[1], scales)
+                kept = WeightQuantizer(WeightFormat(), self.shape[1], scales)
                 return QuantizedWeights(kept, kept.nearest(self.rows), self.real_bias)
-        grid = make_weight_quantizer(self.wanted, self.form, self.rows.shape[1], floor)
+        grid = make_weight_quantizer(self.wanted, self.form, self.shape[1], floor)
         if self._nearest is None or not np.array_equal(self._nearest.grid.scales, grid.scales):
-            z, bias = grid.nearest(self.rows), self.real_bias
+            rows, bias = self.rows, self.real_bias
+            z = grid.nearest(rows)
             if self.means is not None:
-                lost = (z * grid.steps - self.rows).reshape(self.real.shape)
+                lost = (z * grid.steps - rows).reshape(self.weight.shape)
                 bias = bias - mean_output(self.node, lost, self.means)
             self._nearest = QuantizedWeights(grid, z, bias)
         return self._nearest

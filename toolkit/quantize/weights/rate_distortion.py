@@ -88,7 +88,7 @@ def _price(z: Reals) -> Reals:
     return PRICE * code_bits(z.astype(np.int8))
 
 
-def coded_bytes(z: Reals) -> float:
+def coded_bytes(z: Reals | NDArray[np.int8]) -> float:
     """Of integers in their Huffman code, about."""
     w = z.astype(np.int8)
     return float(code_bits(w)[w.astype(np.int64) + LIMIT].sum() / 8)

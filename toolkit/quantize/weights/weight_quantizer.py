@@ -57,14 +57,18 @@ class WeightQuantizer:
     def steps(self) -> Reals:
         return self.scales[:, None] * self.factors
 
-    def nearest(self, weight: Reals) -> Reals:
+    def nearest(self, weight: Reals) -> NDArray[np.int8]:
         """The integers closest to weights [n, k], half to even."""
         limit = self.form.limit
-        result: Reals = np.clip(np.rint(weight / self.steps), -limit, limit)
+        result: NDArray[np.int8] = np.clip(np.rint(weight / self.steps), -limit, limit).astype(
+            np.int8
+        )
         return result
 
-    def int8(self, z: Reals) -> NDArray[np.int8]:
-        """Integers [n, k] of the grid in units of the scales."""
+    def int8(self, z: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Integers [n, k] of the grid in units of the scales; `z` itself without multipliers."""
+        if self.multipliers is None:
+            return z
         result: NDArray[np.int8] = (z * self.factors).astype(np.int8)
         return result
 
@@ -74,7 +78,7 @@ class QuantizedWeights:
     """Weights as integers of `grid` [n, k], and the real bias that goes with them [n]."""
 
     grid: WeightQuantizer
-    z: Reals
+    z: NDArray[np.int8]
     bias: Reals
 
 

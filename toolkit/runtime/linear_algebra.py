@@ -16,7 +16,8 @@ from ...runtime_c._ffi import ffi, lib
 from ..ir import Array
 
 Reals = NDArray[np.float64]
-Whole = NDArray[np.int32]
+Whole = NDArray[np.signedinteger[Any]]
+"""int32, or int16 that is made int32 a sample at a time."""
 
 SMALL = 64
 """Columns that `add_small_moments` takes at most."""

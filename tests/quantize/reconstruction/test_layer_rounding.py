@@ -168,6 +168,18 @@ def noisy(rng, v):
     return rng.integers(-20, 21, size=v.shape)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_moments_of_int16_columns_are_those_of_int32(groups):
+    rng = np.random.default_rng(7)
+    q = [rng.integers(-255, 256, size=(groups, 40, 9)).astype(np.int32) for _ in range(6)]
+    x = [FINE * v + rng.integers(-9, 10, size=v.shape, dtype=np.int32) for v in q]
+    few = [[v.astype(np.int16) for v in of] for of in (x, q)]
+    sums = [moment_sums(LayerInputs(*of, [], 1.0), 3) for of in ([x, q], few)]
+    for one, other in zip(*sums, strict=True):
+        assert np.array_equal(one.qq, other.qq) and np.array_equal(one.xq, other.xq)
+        assert np.array_equal(one.x, other.x) and one.squares == other.squares
+
+
 WEIGHTS = np.random.default_rng(4).normal(size=(1, 100, 12))
 
 

@@ -96,7 +96,7 @@ def observe_floats(
     for i, (x, *y) in enumerate(run.run_to(floats, node, wanted)):
         places = _places(node, i, count)
         seen.places.append(places)
-        seen.x.append(columns(node, x, step / FINE, places))
+        seen.x.append(_held(columns(node, x, step / FINE, places)))
         rows = (v.reshape(-1, node.output.shape[-1])[places] for v in y)
         seen.outputs.extend(v.astype(np.float64) for v in rows)
     return seen
@@ -114,7 +114,7 @@ def observe_inputs(
     for i, (held,) in zip(chosen, run.run_to(quantized, made, [source]), strict=True):
         steps = held.astype(np.int32) - quant.zero_point
         seen.x.append(floats.x[i])
-        seen.q.append(columns(node, steps, 1.0, floats.places[i]))
+        seen.q.append(_held(columns(node, steps, 1.0, floats.places[i])))
         seen.outputs.extend(floats.outputs[i : i + 1])
     return seen
 
@@ -164,6 +164,12 @@ def moment_sums(seen: LayerInputs, parts: int, let_go: bool = False) -> list[Mom
         for i in chosen if let_go else ():
             seen.x[i] = seen.q[i] = _NOTHING
     return found
+
+
+def _held(columns: Whole) -> Whole:
+    """The same, in half of the memory where that holds them, as it does nearly always."""
+    fits = max(columns.max(initial=0), -columns.min(initial=0)) < 1 << 15
+    return columns.astype(np.int16) if fits else columns
 
 
 def _small(sums: Array) -> Array:

@@ -58,6 +58,32 @@ def test_a_softmax_is_judged_by_what_it_reads(file):
     assert found.answers.expected == pytest.approx(lost.mean(), abs=1e-6)
 
 
+@pytest.mark.parametrize("lead", [1.0, 8.0])
+def test_the_lower_sqnr_of_a_softmax_names_its_temperature(lead):
+    graph = classifier()
+    graph.nodes[0].inputs[1] = constant(lead * WEIGHT, "w")
+    ranges = {"x": (-2.0, 2.0), "y": (-12 * lead, 12 * lead), "z": (0.0, 1.0)}
+    edge = Session(build_file(quantize_graph(graph, ranges)[0]))
+    found = quality(edge, graph, edge)
+    logits, got = np.concatenate([s["x"] @ (lead * WEIGHT).T for s in SAMPLES]), []
+    scale = next(o.scale for o in edge.op_outputs if o.name == "y")
+    zero = next(o.zero_point for o in edge.op_outputs if o.name == "y")
+    for s in SAMPLES:
+        edge.run_layers(s, lambda _, n, x: got.append(x.copy()) if n == "y" else None)
+    steps = scale * (np.concatenate(got).astype(np.float64) - zero)
+    best = np.sort(logits, axis=1)
+    softer = max(1.0, float(np.median(best[:, -1] - best[:, -2])) / 2)
+    db = {}
+    for t in (1.0, softer):
+        truth = softmax(logits / t, axis=1)
+        error = softmax(steps / t, axis=1) - truth
+        db[t] = 10 * np.log10((truth**2).sum() / (error**2).sum())
+    lower = min(db, key=db.get)
+    assert found.sqnr_db["y"] == pytest.approx(db[lower], abs=0.05)
+    assert found.temperature == ({} if lower == 1 else {"y": round(lower, 2)})
+    assert ("temperature" in found.in_words()) == (lower != 1)
+
+
 def test_a_file_without_names_is_judged_by_its_outputs(file):
     named, bare = Session(file), Session(strip(file))
     a, b = quality(named, session=named), quality(bare, session=bare)

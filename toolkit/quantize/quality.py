@@ -6,7 +6,7 @@ docs/quantization.md has what these figures were on real models beside what thei
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -47,7 +47,8 @@ def level_of(db: float | None, changed: float = 0.0, expected: float = 0.0) -> L
 class Quality:
     """`sqnr_db` of each output, by the name of the tensor that it is judged by (ranges/
     evaluation_points.py): the least of its points; of outputs of few numbers that of how they vary
-    over the samples. `answers` where the model compares classes.
+    over the samples. `temperature` where that is of a softmax at another than 1. `answers` where
+    the model compares classes.
 
     On `samples` calibration samples; `held_out`: each by ranges and weights that it did not make.
     `chosen`: precisions were chosen for fewer changed answers on these samples.
@@ -58,6 +59,7 @@ class Quality:
     samples: int
     held_out: bool
     chosen: bool = False
+    temperature: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -66,13 +68,20 @@ class Quality:
         answers: AnswerLoss | None = None,
         held_out: bool = False,
     ) -> Quality:
-        levels: dict[str, float] = {}
+        levels: dict[str, tuple[float, float]] = {}
         signals = score.signal if score.variation is None else score.variation
         for point, signal, noise in zip(points, signals, score.noise, strict=True):
             db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
-            levels[point.tensor] = min(levels.get(point.tensor, np.inf), db)
-        known = {name: round(db, 2) for name, db in levels.items() if np.isfinite(db)}
-        return Quality(known, answers, score.noise.shape[1], held_out)
+            found = levels.get(point.tensor, (np.inf, 1.0))
+            levels[point.tensor] = min(found, (db, point.temperature))
+        known = {name: level for name, level in levels.items() if np.isfinite(level[0])}
+        return Quality(
+            {name: round(db, 2) for name, (db, _) in known.items()},
+            answers,
+            score.noise.shape[1],
+            held_out,
+            temperature={name: round(t, 2) for name, (_, t) in known.items() if t != 1.0},
+        )
 
     @property
     def worst(self) -> tuple[str, float] | None:
@@ -117,7 +126,8 @@ class Quality:
         if self.worst is not None:
             name, db = self.worst
             several = f" at '{name}' (worst output)" if len(self.sqnr_db) > 1 else ""
-            told.append(f"SQNR {in_words(db)}{several}")
+            soft = self.temperature.get(name)
+            told.append(f"SQNR {in_words(db)}{_softened(soft)}{several}")
         if self.answers is not None:
             told.append(f"{self.answers.changed:.1%} of the answers changed")
         return ", ".join(told) or "no output of floats to judge"
@@ -125,3 +135,7 @@ class Quality:
     def to_json(self) -> dict[str, Any]:
         """As documented for --json."""
         return asdict(self) | {"level": self.level}
+
+
+def _softened(temperature: float | None) -> str:
+    return "" if temperature is None else f" (softmax at temperature {temperature:.3g})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ...ir import Array, Node, TensorType, Value
 from .._opdef import Blob, Builder, Lowered, OnnxNode, OpDef
 from ._forest import Forest, leaf_sqnr_db, quantized, scores
 from ._forest_onnx import read_indexed, read_listed
-from ._forest_table import encode
+from ._forest_table import Table, encode
 from ._scores import (
     best_of,
     class_labels,
@@ -24,6 +25,10 @@ from ._scores import (
 
 LEAST_LEAF_DB = 50.0
 """Of scores with int8 leaves, over what their rounding adds; with less, leaves are int16."""
+
+# A search for precisions writes the same forests hundreds of times.
+_TABLES: WeakKeyDictionary[Forest, Table] = WeakKeyDictionary()
+_COMPACT: WeakKeyDictionary[Forest, tuple[Forest, int]] = WeakKeyDictionary()
 
 
 class TreeEnsemble(OpDef):
@@ -70,9 +75,13 @@ class TreeEnsemble(OpDef):
         forest: Forest = node.attrs["forest"]
         if forest.step or forest.aggregate not in (TreeAggregate.Sum, TreeAggregate.Average):
             return None
-        bits = 8 if leaf_sqnr_db(forest, 8) >= LEAST_LEAF_DB else 16
-        what = f"given int{bits} leaves, its {forest.split_count} thresholds exact"
-        return {"forest": quantized(forest, bits)}, what
+        if forest not in _COMPACT:
+            bits = 8 if leaf_sqnr_db(forest, 8) >= LEAST_LEAF_DB else 16
+            _COMPACT[forest] = quantized(forest, bits), bits
+        compact, bits = _COMPACT[forest]
+        return {
+            "forest": compact
+        }, f"given int{bits} leaves, its {forest.split_count} thresholds exact"
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         assert inputs[0] is not None
@@ -81,7 +90,9 @@ class TreeEnsemble(OpDef):
     def lower(self, node: Node, blob: Blob) -> Lowered:
         x = node.input(0)
         forest: Forest = node.attrs["forest"]
-        table = encode(forest)
+        if forest not in _TABLES:
+            _TABLES[forest] = encode(forest)
+        table = _TABLES[forest]
         params: dict[str, int | float] = {
             "rows": x.shape[0],
             "features": forest.features,

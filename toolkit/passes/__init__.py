@@ -30,6 +30,7 @@ from .quantized.half_rounding import HalfRounding
 from .quantized.norms import Magnitudes, UnitLength
 from .quantized.unless_nan import UnlessNan
 from .recognition.layer_norm import LayerNormParts
+from .recognition.leaf_functions import LeafFunctions
 from .recognition.one_hot import OneHot
 from .recognition.products import Products
 from .recognition.scale_layer_norm import ScaleLayerNorm
@@ -64,6 +65,7 @@ DEFAULT: tuple[Pass, ...] = (
         "arithmetic is folded",
         (
             *_CLEANING,
+            LeafFunctions(),
             SumsOfElements(),
             OneHot(),
             Products(),

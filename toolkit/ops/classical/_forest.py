@@ -168,6 +168,27 @@ def leaf_sqnr_db(forest: Forest, bits: int) -> float:
     return 10 * float(np.log10(signal / noise)) if noise and signal else np.inf
 
 
+def joined(first: Forest, second: Forest) -> Forest:
+    """The forest whose scores are the sums of both's, of floats that both add up."""
+    begin = len(first.leaves)
+    moved = [
+        Tree(
+            [replace(s, low=_moved(s.low, begin), high=_moved(s.high, begin)) for s in t.splits],
+            _moved(t.root, begin),
+        )
+        for t in second.trees
+    ]
+    return replace(
+        first, trees=[*first.trees, *moved], leaves=[*first.leaves, *second.leaves],
+        base=first.base + second.base, aggregate=TreeAggregate.Sum,
+    )  # fmt: skip
+
+
+def _moved(at: int, leaves: int) -> int:
+    """A child, where there are so many leaves before its own."""
+    return at if at >= 0 else ~(~at + leaves)
+
+
 def _step(forest: Forest, bits: int) -> float:
     """What an integer leaf stands for."""
     most = max((abs(v) for row in forest.leaves for _, v in row), default=0.0)

@@ -43,6 +43,8 @@ ALONE = 16
 """Samples on which layers are run alone, at most: that finds those that remedies are tried on."""
 ALONE_WORK, WORK = 1e11, 2e11
 """Multiply-accumulates that the runs of one layer at a time may take, and those of remedies."""
+PRINTED = 0.25
+"""The part of the former where only the costliest layers are shown."""
 MOST_LAYERS = 400
 TRIED = 4
 """Layers for which remedies are tried: those that cost most."""
@@ -182,7 +184,8 @@ class _Explainer:
         if len(names) > most:
             suspicion = self.activations.suspicions(names)
             names = sorted(names, key=lambda n: -suspicion[n])[:most]
-        return names, self._samples_for(len(names), ALONE_WORK, ALONE)
+        work = ALONE_WORK if self.every else PRINTED * ALONE_WORK
+        return names, self._samples_for(len(names), work, ALONE)
 
     def _measure(self, rounding: Rounding) -> Score:
         return self.trials.measure(simulated(self.simulated_model, rounding))

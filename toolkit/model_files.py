@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .build import build_file
 from .files import check_writable, read_file
 from .format.model import Provenance
-from .ir import Graph
+from .ir import Array, Graph
 from .onnx_import import load as import_onnx
-from .passes import DEFAULT, QUANTIZED, run_passes
+from .passes import DEFAULT, QUANTIZED, LeafFunctions, run_passes
+from .runtime import Session
 
 Shapes = Mapping[str, Sequence[int]]
 Constants = Mapping[str, float | Sequence[float]]
@@ -39,8 +41,14 @@ def load(
     Raises UserError or UnsupportedError.
     """
     graph = import_onnx(model, shapes, arrays, constants, dims, lazily and not finite)
-    run_passes(graph, QUANTIZED if finite else DEFAULT)
+    run_passes(graph, (LeafFunctions(_outputs), *(QUANTIZED if finite else DEFAULT)))
     return graph
+
+
+def _outputs(graph: Graph, values: Sequence[Array]) -> list[Array]:
+    """The output of a float graph with one input, of each of these."""
+    (given,), session = graph.inputs, Session(build_file(graph))
+    return [y for x in values for y in session.run({given.name: x}).values()]
 
 
 def output_path(model: str | Path, output: str | Path | None, *read: str | Path) -> Path:

@@ -37,7 +37,16 @@ from .recognition.scale_layer_norm import ScaleLayerNorm
 from .recognition.softmax import SoftmaxParts
 from .recognition.sums_of_elements import SumsOfElements
 
-__all__ = ["DEFAULT", "FINITE", "OTHER_LAYOUT", "QUANTIZED", "Pass", "UntilQuiet", "run_passes"]
+__all__ = [
+    "DEFAULT",
+    "FINITE",
+    "OTHER_LAYOUT",
+    "QUANTIZED",
+    "LeafFunctions",
+    "Pass",
+    "UntilQuiet",
+    "run_passes",
+]
 
 _CLEANING: tuple[Pass, ...] = (
     DeadCode(),
@@ -65,7 +74,6 @@ DEFAULT: tuple[Pass, ...] = (
         "arithmetic is folded",
         (
             *_CLEANING,
-            LeafFunctions(),
             SumsOfElements(),
             OneHot(),
             Products(),

@@ -6,8 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgekit.toolkit.build import build_file
-from edgekit.toolkit.onnx_import import load
-from edgekit.toolkit.passes import DEFAULT, run_passes
+from edgekit.toolkit.model_files import load
 from edgekit.toolkit.runtime import Session
 
 
@@ -57,8 +56,7 @@ def model(nodes, outputs, rows=1):
 
 def operators(made, rows=1):
     """What is left of a model, which answers as onnxruntime does."""
-    graph = load(made)
-    run_passes(graph, DEFAULT)
+    graph = load(made.SerializeToString())
     ours, theirs = (
         Session(build_file(graph)),
         onnxruntime.InferenceSession(made.SerializeToString()),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edgekit.calibration import FiledArrays
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
@@ -161,7 +162,12 @@ def off(error, count=24, places=16, k=12, seed=3):
     """What a node of k inputs sees that are `error` steps off in the quantized model."""
     rng = np.random.default_rng(seed)
     whole = [rng.integers(-60, 60, size=(1, places, k)).astype(np.float64) for _ in range(count)]
-    return LayerInputs([FINE * (v - error(rng, v)) for v in whole], whole, [], 1.0)
+    return inputs_of([FINE * (v - error(rng, v)) for v in whole], whole)
+
+
+def inputs_of(*columns):
+    """What a node sees of these columns x and q, by sample."""
+    return LayerInputs(*(FiledArrays(arrays=dict(enumerate(of))) for of in columns), [], 1.0)
 
 
 def noisy(rng, v):
@@ -174,7 +180,7 @@ def test_moments_of_int16_columns_are_those_of_int32(groups):
     q = [rng.integers(-255, 256, size=(groups, 40, 9)).astype(np.int32) for _ in range(6)]
     x = [FINE * v + rng.integers(-9, 10, size=v.shape, dtype=np.int32) for v in q]
     few = [[v.astype(np.int16) for v in of] for of in (x, q)]
-    sums = [moment_sums(LayerInputs(*of, [], 1.0), 3) for of in ([x, q], few)]
+    sums = [moment_sums(inputs_of(*of), 3) for of in ([x, q], few)]
     for one, other in zip(*sums, strict=True):
         assert np.array_equal(one.qq, other.qq) and np.array_equal(one.xq, other.xq)
         assert np.array_equal(one.x, other.x) and one.squares == other.squares
@@ -202,7 +208,7 @@ def test_what_is_carried_is_tried_on_each_part_about_the_means_of_the_rest(seed,
     agree on, weigh an input that has a mean and partly systematic errors."""
     seen = off(lambda rng, v: np.rint(0.1 * v) + rng.integers(-9, 10, size=v.shape), count,
                seed=seed)  # fmt: skip
-    seen.x[:], seen.q[:] = [v + 7 * FINE for v in seen.x], [v + 5 for v in seen.q]
+    seen = inputs_of([v + 7 * FINE for v in seen.x.values()], [v + 5 for v in seen.q.values()])
     sums, step = moment_sums(seen, PARTS), min(PARTS, count)
     w, gain, power = WEIGHTS[0, ::2], 0.0, 0.0
     for part in range(step):

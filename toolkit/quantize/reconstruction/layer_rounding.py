@@ -152,7 +152,7 @@ class _Round:
         """Round a node's weights."""
         linear = seen.linear
         wide = linear.shape[1] > WIDE
-        parts = moment_sums(seen.inputs, self.parts if wide else PARTS, let_go=not self.through)
+        parts = moment_sums(seen.inputs, self.parts if wide else PARTS)
         whole = total(parts)
         carried = carried_part(real_weights(linear, whole), whole, parts)
         parts.clear()
@@ -229,7 +229,7 @@ def nodes_at_rates(
         seen = one.observe(node, partial(observe_floats, node, plan.graph, exact, False))
         if seen is None or seen.linear.form.bits < 8:
             continue
-        about = second_moments(total(moment_sums(seen.inputs, PARTS, let_go=True)))
+        about = second_moments(total(moment_sums(seen.inputs, PARTS)))
         problem = RateProblem(*quadratic_form(seen.linear, about, 0.0))
         yield NodeRates(node, seen.linear, seen.floor, seen.ratio, about, problem)
     progress("measuring rates", len(nodes), len(nodes))

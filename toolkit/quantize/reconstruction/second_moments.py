@@ -12,6 +12,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import FiledArrays
 from ...ir import Array, Graph, Node
 from ...ops import is_a
 from ...ops.matmul.fully_connected import FullyConnected
@@ -32,7 +33,6 @@ PARTS = 8
 KEEP = 0.1
 """How much a weight is held where it is: in mean powers of the inputs. Few samples do not say what
 all directions of the inputs weigh."""
-_NOTHING = np.zeros((0, 0, 0), np.int32)
 FINE = 16
 """Parts of an input step in which the float model's input is counted."""
 
@@ -63,8 +63,8 @@ class LayerInputs:
     outputs [places, channels] are the float model's, real, if they were asked for.
     """
 
-    x: list[Whole]
-    q: list[Whole]
+    x: FiledArrays[int]
+    q: FiledArrays[int]
     outputs: list[Reals]
     step: float
 
@@ -74,7 +74,7 @@ class FloatInputs:
     """What meets a node's weights in the float model, for each sample: as `x` and `outputs` of
     LayerInputs, and the `places` of the node's output that are taken."""
 
-    x: list[Whole]
+    x: FiledArrays[int]
     places: list[NDArray[np.int64]]
     outputs: list[Reals]
     step: float
@@ -91,12 +91,12 @@ def observe_floats(
 ) -> FloatInputs:
     """What `node`, a Conv2d or FullyConnected of `floats`, reads in the float model, of all samples
     of `run`, and its `outputs` if wanted; `step` is that of the quantized model's input."""
-    seen, count = FloatInputs([], [], [], step), len(run.samples)
+    seen, count = FloatInputs(FiledArrays(), [], [], step), len(run.samples)
     wanted = [node.input(0), *([node.output] if outputs else [])]
     for i, (x, *y) in enumerate(run.run_to(floats, node, wanted)):
         places = _places(node, i, count)
         seen.places.append(places)
-        seen.x.append(_held(columns(node, x, step / FINE, places)))
+        seen.x[i] = _held(columns(node, x, step / FINE, places))
         rows = (v.reshape(-1, node.output.shape[-1])[places] for v in y)
         seen.outputs.extend(v.astype(np.float64) for v in rows)
     return seen
@@ -110,11 +110,10 @@ def observe_inputs(
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None and quant.scalar == floats.step
-    seen = LayerInputs([], [], [], floats.step)
+    seen = LayerInputs(floats.x.numbered(chosen), FiledArrays(), [], floats.step)
     for i, (held,) in zip(chosen, run.run_to(quantized, made, [source]), strict=True):
         steps = held.astype(np.int32) - quant.zero_point
-        seen.x.append(floats.x[i])
-        seen.q.append(_held(columns(node, steps, 1.0, floats.places[i])))
+        seen.q[len(seen.q)] = _held(columns(node, steps, 1.0, floats.places[i]))
         seen.outputs.extend(floats.outputs[i : i + 1])
     return seen
 
@@ -149,21 +148,18 @@ class MomentSums:
         )
 
 
-def moment_sums(seen: LayerInputs, parts: int, let_go: bool = False) -> list[MomentSums]:
+def moment_sums(seen: LayerInputs, parts: int) -> list[MomentSums]:
     """Of what a node reads, in each of the `parts` of the samples, of which sample i is in part i
-    modulo their number. Their columns are `let_go` one part after the other."""
+    modulo their number."""
     sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
-    count = [v.shape[1] for v in seen.q]
+    count = [v.shape[1] for v in seen.q.values()]
     x0, q0 = (
         np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
     )
-    found: list[MomentSums] = []
     parts = min(parts, len(count))
-    for chosen in (range(first, len(count), parts) for first in range(parts)):
-        found.append(_sums_of(seen, (x0, q0), sums, chosen))
-        for i in chosen if let_go else ():
-            seen.x[i] = seen.q[i] = _NOTHING
-    return found
+    return [
+        _sums_of(seen, (x0, q0), sums, range(first, len(count), parts)) for first in range(parts)
+    ]
 
 
 def _held(columns: Whole) -> Whole:
@@ -178,9 +174,9 @@ def _small(sums: Array) -> Array:
     return sums.astype(np.int32) if fits else sums
 
 
-def _sums_by_sample(columns: Sequence[Whole]) -> list[NDArray[np.int64]]:
+def _sums_by_sample(columns: FiledArrays[int]) -> list[NDArray[np.int64]]:
     """Of the columns of each sample, exactly."""
-    return [linear_algebra.sums(v) for v in columns]
+    return [linear_algebra.sums(v) for v in columns.values()]
 
 
 def total(moment_sums: Sequence[MomentSums]) -> MomentSums:

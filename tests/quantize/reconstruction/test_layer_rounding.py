@@ -180,7 +180,7 @@ def test_moments_of_int16_columns_are_those_of_int32(groups):
     q = [rng.integers(-255, 256, size=(groups, 40, 9)).astype(np.int32) for _ in range(6)]
     x = [FINE * v + rng.integers(-9, 10, size=v.shape, dtype=np.int32) for v in q]
     few = [[v.astype(np.int16) for v in of] for of in (x, q)]
-    sums = [moment_sums(inputs_of(*of), 3) for of in ([x, q], few)]
+    sums = [list(moment_sums(inputs_of(*of), 3)) for of in ([x, q], few)]
     for one, other in zip(*sums, strict=True):
         assert np.array_equal(one.qq, other.qq) and np.array_equal(one.xq, other.xq)
         assert np.array_equal(one.x, other.x) and one.squares == other.squares
@@ -190,7 +190,7 @@ WEIGHTS = np.random.default_rng(4).normal(size=(1, 100, 12))
 
 
 def carried(seen):
-    return carried_part(WEIGHTS, total(moment_sums(seen, PARTS)), moment_sums(seen, PARTS))
+    return carried_part(WEIGHTS, moment_sums(seen, PARTS))[0]
 
 
 def test_errors_are_made_up_for_as_far_as_other_samples_have_them_too():
@@ -209,7 +209,7 @@ def test_what_is_carried_is_tried_on_each_part_about_the_means_of_the_rest(seed,
     seen = off(lambda rng, v: np.rint(0.1 * v) + rng.integers(-9, 10, size=v.shape), count,
                seed=seed)  # fmt: skip
     seen = inputs_of([v + 7 * FINE for v in seen.x.values()], [v + 5 for v in seen.q.values()])
-    sums, step = moment_sums(seen, PARTS), min(PARTS, count)
+    sums, step = list(moment_sums(seen, PARTS)), min(PARTS, count)
     w, gain, power = WEIGHTS[0, ::2], 0.0, 0.0
     for part in range(step):
         rest, mine = (

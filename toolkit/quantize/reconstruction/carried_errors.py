@@ -6,12 +6,13 @@ are never written about other means, only their products with a few rows are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...ir import Array
 from ..weights import gptq
 from .second_moments import FINE, MomentSums, certain_part, held
 
@@ -21,22 +22,31 @@ TRIED = 64
 """Rows of a group that tell, at most, what is carried from some samples to others."""
 
 
-def carried_part(real: Reals, whole: MomentSums, parts: Sequence[MomentSums]) -> float:
-    """The part of what makes up for the errors of the inputs that holds for other samples too.
+def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, MomentSums]:
+    """The part of what makes up for the errors of the inputs that holds for other samples too, and
+    the sums of all `parts`.
 
     Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
     1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
-    the factor that serves this one best, in [0, 1] for all of them. In 64ths. `whole` are the sums
-    of all `parts`, `real` the weights [groups, rows, k].
+    the factor that serves this one best, in [0, 1] for all of them. In 64ths. `real` are the
+    weights, rows of k, group after group.
     """
+    whole, seen = None, list[_Part]()
+    for part in parts:
+        seen.append(_Part.of(part, real))
+        whole = part if whole is None else whole + part
+    assert whole is not None
+    return _carried(_tried(real, whole), whole, seen), whole
+
+
+def _carried(w: Reals, whole: MomentSums, parts: Sequence[_Part]) -> float:
+    """As carried_part, by some weights w [groups, rows, k]."""
     if len(parts) < 2:
         return 0.0
-    w = real[:, :: -(-real.shape[1] // TRIED)]
-    errors = [gptq.product(w, part.xq / FINE - part.qq) for part in parts]
-    every: Reals = np.sum(errors, axis=0)
+    every: Reals = np.sum([part.error for part in parts], axis=0)
     gain = power = 0.0
-    for part, error in zip(parts, errors, strict=True):
-        rest = _Rest.of(whole, part)
+    for part in parts:
+        rest, error = _Rest.of(whole, part), part.error
         more = rest.more(w, every - error)
         x, q = part.x / part.columns / FINE, part.q / part.columns
         off = error / part.columns
@@ -46,6 +56,35 @@ def carried_part(real: Reals, whole: MomentSums, parts: Sequence[MomentSums]) ->
         power += float((gptq.product(more, part.qq) * more).sum()) / part.columns
         power -= float((_rows(more, q) * across + across * _rows(more, q - rest.q)).sum())
     return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
+
+
+def _tried(real: Reals, sums: MomentSums) -> Reals:
+    """Some of the weights, [groups, rows, k]."""
+    groups, k = sums.q.shape
+    w = real.reshape(groups, -1, k)
+    return w[:, :: -(-w.shape[1] // TRIED)]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is needed of the sums of a part: all but xq, of which the diagonal [groups, k] will do
+    beside the `error`, w times the sums of x q' - q q'."""
+
+    qq: Array
+    diagonal: Reals
+    error: Reals
+    x: Reals
+    q: Reals
+    squares: float
+    columns: int
+    samples: int
+
+    @staticmethod
+    def of(s: MomentSums, real: Reals) -> _Part:
+        off: Reals = s.xq / FINE
+        off -= s.qq
+        error = gptq.product(_tried(real, s), off)
+        return _Part(s.qq, _diagonal(s), error, s.x, s.q, s.squares, s.columns, s.samples)
 
 
 @dataclass(frozen=True)
@@ -61,13 +100,13 @@ class _Rest:
     columns: int
 
     @staticmethod
-    def of(whole: MomentSums, part: MomentSums) -> _Rest:
+    def of(whole: MomentSums, part: _Part) -> _Rest:
         h: Reals = np.subtract(whole.qq, part.qq, dtype=np.float64)
         squares, samples = whole.squares - part.squares, whole.samples - part.samples
         certain, columns = certain_part(h, squares, samples), whole.columns - part.columns
         x, q = ((a - b) / columns for a, b in ((whole.x, part.x), (whole.q, part.q)))
         off = x / FINE - q
-        qq, xq = np.einsum("gii->gi", h) / columns, _diagonal(whole) - _diagonal(part)
+        qq, xq = np.einsum("gii->gi", h) / columns, _diagonal(whole) - part.diagonal
         diagonal = xq / columns / FINE - qq - off * q
         h *= certain / columns
         h -= _outer(certain * q, q)

@@ -153,10 +153,9 @@ class _Round:
         linear = seen.linear
         wide = linear.shape[1] > WIDE
         parts = moment_sums(seen.inputs, self.parts if wide else PARTS)
-        whole = total(parts)
-        carried = carried_part(real_weights(linear, whole), whole, parts)
-        parts.clear()
+        carried, whole = carried_part(linear.rows, parts)
         about = second_moments(whole)
+        del whole
         rate = self.plan.options.rates.get(node.output.name) if linear.form.bits == 8 else None
         if rate is not None:
             problem = RateProblem(*quadratic_form(linear, about, carried))

@@ -5,7 +5,7 @@ Sums are of integers, and exact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -148,18 +148,17 @@ class MomentSums:
         )
 
 
-def moment_sums(seen: LayerInputs, parts: int) -> list[MomentSums]:
+def moment_sums(seen: LayerInputs, parts: int) -> Iterator[MomentSums]:
     """Of what a node reads, in each of the `parts` of the samples, of which sample i is in part i
-    modulo their number."""
+    modulo their number; one after the other, for each is large."""
     sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
     count = [v.shape[1] for v in seen.q.values()]
     x0, q0 = (
         np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
     )
     parts = min(parts, len(count))
-    return [
-        _sums_of(seen, (x0, q0), sums, range(first, len(count), parts)) for first in range(parts)
-    ]
+    for first in range(parts):
+        yield _sums_of(seen, (x0, q0), sums, range(first, len(count), parts))
 
 
 def _held(columns: Whole) -> Whole:
@@ -179,7 +178,7 @@ def _sums_by_sample(columns: FiledArrays[int]) -> list[NDArray[np.int64]]:
     return [linear_algebra.sums(v) for v in columns.values()]
 
 
-def total(moment_sums: Sequence[MomentSums]) -> MomentSums:
+def total(moment_sums: Iterable[MomentSums]) -> MomentSums:
     """Of all parts together."""
     return reduce(MomentSums.__add__, moment_sums)
 

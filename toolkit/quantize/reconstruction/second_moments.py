@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ VALUES = 1 << 23
 """Input columns taken for one node, spread over so many samples at most, and values in them."""
 FEW = 2
 """A sample with so many times less columns than inputs has its squares summed column by column."""
+KNOWN = 2 * SAMPLES
+"""Choices of places that are remembered: many layers have outputs of the same size."""
 PARTS = 8
 """Of the samples: what the others say is tried on each."""
 KEEP = 0.1
@@ -303,7 +305,13 @@ def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:
     total = node.output.type.size // node.output.shape[-1]
     height = node.input(0).shape[-1] * int(np.prod(node.input(1).shape[1:-1]))
     wanted = max(1, -(-min(COLUMNS, VALUES // height) // samples))
-    if wanted >= total:
+    return _some(seed, total, min(wanted, total))
+
+
+@lru_cache(maxsize=KNOWN)
+def _some(seed: int, total: int, wanted: int) -> NDArray[np.int64]:
+    """So many of `total` places, in order."""
+    if wanted == total:
         return np.arange(total)
     return np.sort(np.random.default_rng(seed).choice(total, wanted, replace=False))
 

@@ -161,13 +161,16 @@ def test_initializers_that_are_also_inputs_are_constants(make_model):
     assert [p.name for p in graph.inputs] == ["x"] and graph.nodes[0].input(1).const is not None
 
 
-def test_functions_are_inlined(make_model, agree):
-    opsets = [helper.make_opsetid("", 17)]
+@pytest.mark.parametrize("opset", [16, 17])
+def test_functions_are_inlined(make_model, agree, opset):
+    """Of older opsets too, where what they read has no known type."""
+    opsets = [helper.make_opsetid("", opset)]
     twice = helper.make_function(
         "own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], opsets
     )
     model = make_model(
-        [node("Twice", ["x"], ["t"], domain="own"), node("Abs", ["t"], ["y"])],
+        [node("Twice", ["x"], ["t"], domain="own"), node("Twice", ["t"], ["u"], domain="own"),
+         node("Abs", ["u"], ["y"])],
         {"x": X.shape}, ["y"], infer=False,
     )  # fmt: skip
     model.opset_import.append(helper.make_opsetid("own", 1))

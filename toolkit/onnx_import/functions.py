@@ -12,6 +12,7 @@ from .attributes import qualified
 from .hazards import refuse_layer_norm_axes
 from .onnx_process import OnnxError
 from .source import OnnxModel
+from .subgraphs import all_nodes
 
 _KNOWN_WHEN_SHAPES_ARE = {"Constant", "Shape", "Size", "ConstantOfShape", "Range", "If", "Scan"}
 _NESTED = 8
@@ -28,6 +29,7 @@ def inline_functions(model: OnnxModel) -> None:
         defaults = {(f.domain, f.name): list(f.attribute_proto) for f in proto.functions}
         for nodes in (proto.graph.node, *(f.node for f in proto.functions)):
             _spell_out(nodes, defaults)
+        _share_opsets(proto)
         try:
             proto = model.proto = model.engine.inline(proto)
         except OnnxError as why:
@@ -49,6 +51,28 @@ def inline_functions(model: OnnxModel) -> None:
             for name in (qualified(n) for n in expanded.graph.node)
         ):
             model.proto = expanded
+
+
+def _share_opsets(proto: onnx.ModelProto) -> None:
+    """Give functions the model's opset where it defines their operators alike: the inliner would
+    convert them, which fails on inputs of unknown types."""
+    versions = {o.domain: o.version for o in proto.opset_import}
+    for function in proto.functions:
+        nodes = list(all_nodes(function.node))
+        for opset in function.opset_import:
+            theirs = versions.get(opset.domain, opset.version)
+            used = {n.op_type for n in nodes if n.domain == opset.domain}
+            if all(_is_same(op, opset.domain, opset.version, theirs) for op in used):
+                opset.version = theirs
+
+
+def _is_same(op: str, domain: str, one: int, other: int) -> bool:
+    """Whether both opsets define an operator, and alike."""
+    try:
+        found = [onnx.defs.get_schema(op, v, domain).since_version for v in (one, other)]
+    except onnx.defs.SchemaError:
+        return False
+    return bool(found[0] == found[1])
 
 
 def _is_expandable(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import onnx
 
@@ -33,6 +33,14 @@ def _subgraphs(node: onnx.NodeProto) -> Iterable[onnx.GraphProto]:
         if a.HasField("g"):
             yield a.g
         yield from a.graphs
+
+
+def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """These nodes and those inside of them."""
+    for node in nodes:
+        yield node
+        for sub in _subgraphs(node):
+            yield from all_nodes(sub.node)
 
 
 def _names_read(graph: onnx.GraphProto) -> set[str]:

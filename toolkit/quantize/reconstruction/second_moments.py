@@ -172,7 +172,7 @@ def _held(columns: Whole) -> Whole:
 def _small(sums: Array) -> Array:
     """Whole numbers in half of the memory, where they fit."""
     fits = max(float(sums.max()), -float(sums.min())) < 1 << 31
-    return sums.astype(np.int32) if fits else sums
+    return sums.astype(np.int32 if fits else np.float64)
 
 
 def _sums_by_sample(columns: FiledArrays[int]) -> list[NDArray[np.int64]]:
@@ -198,12 +198,15 @@ def _sums_of(
     if groups > 1 and k <= linear_algebra.SMALL:
         qq, xq, squares = _sums_of_small(xs, qs, middle)
     else:
-        each = [
-            _group_sums([x[g] for x in xs], [q[g] for q in qs], (middle[0][g], middle[1][g]))
-            for g in range(groups)
-        ]
-        qq, xq = (np.array([e[i] for e in each], np.float64) for i in range(2))
-        squares = sum(e[2] for e in each)
+        *each, every = zip(
+            *(
+                _group_sums([x[g] for x in xs], [q[g] for q in qs], (middle[0][g], middle[1][g]))
+                for g in range(groups)
+            ),
+            strict=True,
+        )
+        qq, xq = (of[0][None] if groups == 1 else np.stack(of) for of in each)
+        squares = sum(every)
     count = sum(v.shape[1] for v in qs)
     x, q = (
         np.sum([of[i] for i in chosen], axis=0).astype(np.float64) - count * m
@@ -249,7 +252,8 @@ def _group_sums(
     qq, squares = np.zeros_like(xq), 0.0
     for v in qs:
         own = linear_algebra.inner_products(v, v, (q0, q0))
-        qq, squares = qq + own, squares + _beside(own.astype(np.float64)[None])
+        qq += own
+        squares += _beside(own.astype(np.float64)[None])
     return qq, xq, squares
 
 

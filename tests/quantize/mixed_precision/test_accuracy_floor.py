@@ -69,6 +69,16 @@ def test_what_is_good_is_not_touched(g):
     assert quality.worst[1] == pytest.approx(unseen.mean_db, abs=0.01)
 
 
+def test_samples_that_are_all_the_same_judge_no_better_than_one(g):
+    x = g.input("x", 1, 8, 8, 3)
+    graph, feeds = g.output(g.conv(x, 4)), samples(1, 8, 8, 3)
+    one, same = (quality_of(fast(graph, feeds[:1] * n), pack, silent) for n in (1, 24))
+    assert one.level == same.level == "usable"
+    assert same.samples == 1 and not same.held_out
+    almost = quality_of(fast(graph, [*feeds[:1] * 23, feeds[1]]), pack, silent)
+    assert almost.samples == 24 and almost.held_out
+
+
 def test_a_broken_one_is_mended_by_the_fewest_changes(g):
     done = fast(cancelling(g, 30.0), samples(1, 8, 8, 3))
     before = quality_of(done, pack, silent)

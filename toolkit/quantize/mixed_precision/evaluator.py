@@ -16,6 +16,7 @@ from ..budget import Point, Sizes
 from ..quality import Quality
 from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
+from ..ranges.diagnostics import alike
 from ..ranges.held_out import held_out
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
@@ -253,8 +254,10 @@ class Evaluator:
                 see,
             )
             fitted = plans[0].has_rounded and len(plans) == 1
-            unseen = len(kept) > 1 and not fitted
+            one = alike([k.inputs for k in kept])  # counts as one sample
+            unseen = not one and not fitted
             found = Quality.of(score, self.trials.points, self.answers.loss(rows), unseen)
+            found = replace(found, samples=1) if one else found
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

@@ -28,12 +28,12 @@ def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
                 "values are not calibrated"
             )
     if len(kept) > 1 and not found:
-        if _alike(inputs):
+        if alike(inputs):
             found.append(
                 f"all {len(kept)} samples are identical and count as one; calibrate with different "
                 "samples"
             )
-        elif kept[0].at_points and _alike([k.at_points for k in kept]):
+        elif kept[0].at_points and alike([k.at_points for k in kept]):
             found.append(
                 "the float model gives the same answer for every sample; check the preprocessing "
                 "(scale, mean, layout)"
@@ -47,7 +47,7 @@ def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
     return found
 
 
-def _alike(arrays: Sequence[Mapping[str, Array]]) -> bool:
+def alike(arrays: Sequence[Mapping[str, Array]]) -> bool:
     """Whether all are equal, by name."""
     first = arrays[0]
     return all(np.array_equal(a[name], first[name]) for a in arrays[1:] for name in first)

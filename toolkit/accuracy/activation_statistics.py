@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...calibration import FiledArrays
 from ..build import open_once
 from ..ir import Array, Graph, Shape
 from ..progress import Progress
@@ -227,7 +228,9 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
     kept: list[KeptSample] = []
     for sample in inputs:
         at_points = {} if session is None else session.run(sample)
-        kept.append(KeptSample({k: np.asarray(v) for k, v in sample.items()}, at_points))
+        if not isinstance(sample, FiledArrays):  # else they stay in their file
+            sample = {k: np.asarray(v) for k, v in sample.items()}
+        kept.append(KeptSample(sample, at_points))
     fitted: list[EvaluationPoint] = []
     for p in points:
         fitted += p.fitted(s.at_points[p.tensor] for s in kept)

@@ -8,8 +8,9 @@ from .errors import CalibrationError
 from .filed_arrays import ArrayFile, FiledArrays
 from .labels import Labels, find_labels, load_labels, load_others
 from .least_error import quantization_error
-from .observers import TensorStats
+from .observers import DEFAULT_BINS, TensorStats
 from .ranges import (
+    BY_EXTREMES,
     OBSERVERS,
     Range,
     candidates,
@@ -25,6 +26,8 @@ from .resizing import fitted
 from .specs import FITS, Fit, ImageOptions, InputSpec, Sound
 
 __all__ = [
+    "BY_EXTREMES",
+    "DEFAULT_BINS",
     "FITS",
     "OBSERVERS",
     "ArrayFile",

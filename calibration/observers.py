@@ -19,10 +19,9 @@ class TensorStats:
     `moving_maximum` excepted: they average the extremes of each update, the latest weighing most.
 
     Attributes (of the values seen, as float32):
-        count, zeros: how many values; how many of them exactly zero.
+        count, zeros: how many values; how many of them exactly zero (0 without a histogram).
         minimum, maximum: the extremes; inf and -inf before the first value.
-        histogram: of the values that are not exactly zero. Zeros are apart: a ReLU makes spikes
-            of them, and every quantizer here represents them without error.
+        bins: that the histogram keeps at most; 0 without one.
         updates, moving_minimum, moving_maximum: m = momentum * m + (1 - momentum) * extreme.
         channel_minimum, channel_maximum: float32 [C] along the last axis, or None.
     """
@@ -35,7 +34,10 @@ class TensorStats:
         momentum: float = 0.9,
         per_channel: bool = False,
     ) -> None:
-        """Start empty; name is the tensor's, for messages; momentum is in [0, 1)."""
+        """Start empty; name is the tensor's, for messages; momentum is in [0, 1).
+
+        Without bins there is no histogram, which takes most of the time: extremes need none.
+        """
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum is {momentum}; it must be in [0, 1)")
         self.name = name
@@ -48,7 +50,8 @@ class TensorStats:
         self.updates = 0
         self.moving_minimum = 0.0
         self.moving_maximum = 0.0
-        self.histogram = Histogram(bins)
+        self.bins = bins
+        self._histogram = Histogram(bins) if bins else None
         self.channel_minimum: NDArray[np.float32] | None = None
         self.channel_maximum: NDArray[np.float32] | None = None
 
@@ -69,24 +72,34 @@ class TensorStats:
             self._update_channels(array)
         flat = array.reshape(-1)
         self.count += flat.size
-        zeros = flat.size - int(np.count_nonzero(flat != 0))
-        self.zeros += zeros
         self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
         keep = self.momentum if self.updates else 0.0
         self.moving_minimum = keep * self.moving_minimum + (1 - keep) * low
         self.moving_maximum = keep * self.moving_maximum + (1 - keep) * high
         self.updates += 1
-        self.histogram.cover(low, high)
-        self.histogram.add(flat)
-        self.histogram.counts[-self.histogram.first] -= zeros
+        if self._histogram is not None:
+            zeros = flat.size - int(np.count_nonzero(flat != 0))
+            self.zeros += zeros
+            self._histogram.cover(low, high)
+            self._histogram.add(flat)
+            self._histogram.counts[-self._histogram.first] -= zeros
         return low, high
+
+    @property
+    def histogram(self) -> Histogram:
+        """Of the values that are not exactly zero. Zeros are apart: a ReLU makes spikes of them,
+        and every quantizer here represents them without error. Raises ValueError if none is kept.
+        """
+        if self._histogram is None:
+            raise ValueError(f"{self.title} was observed without a histogram; give it bins")
+        return self._histogram
 
     def merge(self, other: "TensorStats") -> None:
         """Take in what another observer saw, as if all its updates had been made here.
 
         The moving averages, which have an order, become their mean weighted by updates.
         """
-        if (other.histogram.bins, other.per_channel) != (self.histogram.bins, self.per_channel):
+        if (other.bins, other.per_channel) != (self.bins, self.per_channel):
             raise ValueError("only observers of equal bins and per_channel can be merged")
         if other.count == 0:
             return
@@ -100,7 +113,8 @@ class TensorStats:
         self.zeros += other.zeros
         self.minimum = min(self.minimum, other.minimum)
         self.maximum = max(self.maximum, other.maximum)
-        self.histogram.merge(other.histogram)
+        if self._histogram is not None:
+            self._histogram.merge(other.histogram)
 
     def _update_channels(self, array: NDArray[np.float32]) -> None:
         rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)

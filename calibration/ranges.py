@@ -77,6 +77,8 @@ OBSERVERS: dict[str, Callable[[TensorStats], Range]] = {
     "entropy": entropy,
     "mse": mse,
 }
+BY_EXTREMES = frozenset({"minmax", "moving-average"})
+"""Observers that need no histogram."""
 
 
 def candidates(

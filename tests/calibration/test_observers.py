@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekit.calibration import CalibrationError, TensorStats
+from edgekit.calibration import BY_EXTREMES, OBSERVERS, CalibrationError, TensorStats
 
 _FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 _VALUES = st.lists(
@@ -154,6 +154,22 @@ def test_integers_scalars_and_strided_arrays_are_read():
 def test_observers_that_differ_do_not_merge():
     with pytest.raises(ValueError, match="equal bins"):
         TensorStats(64).merge(TensorStats(128))
+
+
+def test_extremes_need_no_histogram():
+    with_, without = TensorStats(), TensorStats(0)
+    for stats in (with_, without):
+        rng = np.random.default_rng(2)
+        for _ in range(3):
+            stats.update(rng.normal(size=50).astype(np.float32))
+    for name in BY_EXTREMES:
+        assert OBSERVERS[name](with_) == OBSERVERS[name](without)
+    without.merge(TensorStats(0))
+    for name in OBSERVERS.keys() - BY_EXTREMES:
+        with pytest.raises(ValueError, match="histogram"):
+            OBSERVERS[name](without)
+    with pytest.raises(ValueError, match="equal bins"):
+        without.merge(with_)
 
 
 @pytest.mark.parametrize(("bins", "momentum"), [(1, 0.9), (1 << 21, 0.9), (64, 1.0)])

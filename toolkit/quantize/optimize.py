@@ -55,7 +55,8 @@ def quantize_model(
     more options as QuantizeOptions. Raises UserError for an unknown name or samples that do not
     fit, CalibrationError for values that are not finite."""
     request = QuantizeOptions(observer=observer, **options)
-    every = calibrate(graph, samples, progress, request.kept, of_any_size)
+    histograms = request.histograms
+    every = calibrate(graph, samples, progress, request.kept, of_any_size, histograms=histograms)
     calibration, outliers = without_outliers(graph, samples, every, progress, of_any_size)
     return replace(_run(request, graph, calibration, progress), outliers=outliers)
 
@@ -203,7 +204,8 @@ class _Quantization:
             return None
         alike = equalized(floats, exponents)
         known = self.source.calibration.known(unscaled(floats, exponents))
-        found = calibrate(alike, inputs, self.progress, known=known)
+        histograms = self.request.histograms
+        found = calibrate(alike, inputs, self.progress, known=known, histograms=histograms)
         return self.source.changed(alike, found, exponents, {})
 
     def _forms(self) -> dict[str, WeightFormat]:
@@ -221,7 +223,7 @@ class _Quantization:
         if not shifts:
             return None
         lower = absorbed(floats, shifts)
-        known = calibrate(lower, inputs, self.progress)
+        known = calibrate(lower, inputs, self.progress, histograms=self.request.histograms)
         return self.source.changed(lower, known, self.source.exponents, shifts)
 
     def _inputs(self) -> list[Sample]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ...calibration import BY_EXTREMES
 from ..errors import UserError
 from ..numerics import W8A8
 from .like import Like
@@ -105,6 +106,11 @@ class QuantizeOptions(NumericOptions):
     def first_observer(self) -> str:
         """By which ranges are fixed before any are searched for."""
         return "minmax" if self.observer == "auto" else self.observer
+
+    @property
+    def histograms(self) -> bool:
+        """Whether ranges are made by more than extremes."""
+        return self.searches or self.first_observer not in BY_EXTREMES
 
     @property
     def trials(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....calibration import (
+    DEFAULT_BINS,
     OBSERVERS,
     ArrayFile,
     CalibrationError,
@@ -199,9 +200,11 @@ def calibrate(
     kept: int = KEPT_SAMPLES,
     of_any_size: AnySize | None = None,
     known: Known | None = None,
+    histograms: bool = True,
 ) -> Calibration:
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
-    at most `kept` of them are kept. Of tensors that are `known`, they are not made anew.
+    at most `kept` of them are kept. Of tensors that are `known`, they are not made anew. Without
+    `histograms` observers of BY_EXTREMES serve alone.
 
     Of a model whose dimensions vary, `of_any_size` runs the samples that have other shapes than the
     graph's, which come behind those that have them; larger ones are kept as it cuts them. Those
@@ -215,7 +218,8 @@ def calibrate(
     session = open_once(seen_graph)
     names = {v.name for v in seen_graph.values() if v.const is None and v.dtype == np.float32}
     known = (known or Known()).only(names)
-    stats = {name: TensorStats(name=name) for name in sorted(names - known.stats.keys())}
+    bins = DEFAULT_BINS if histograms else 0
+    stats = {name: TensorStats(bins, name=name) for name in sorted(names - known.stats.keys())}
     points = find_evaluation_points(graph)
     at_points = {p.tensor for p in points}
     weighed = views(graph, read_by_weights(graph))
@@ -265,7 +269,7 @@ def calibrate(
     if not keeper.seen:
         raise UserError("there are no calibration samples; give at least one")
     for name in endless:
-        stats[name] = TensorStats(name=name)
+        stats[name] = TensorStats(bins, name=name)
     stats = dict(sorted((stats | known.stats).items()))
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]

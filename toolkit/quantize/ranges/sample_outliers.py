@@ -102,13 +102,15 @@ def without_outliers(
         return calibration, []
     gone = {o.index for o in found}
     again = [s.inputs for s in calibration.kept]
+    histograms = any(s.bins for s in calibration.stats.values())
     if of_any_size is not None or len(again) < calibration.samples:
         if iter(samples) is samples:  # a generator, which is read
             return calibration, found
         left = (s for i, s in enumerate(samples) if i not in gone)
-        others = calibrate(graph, left, progress, of_any_size=of_any_size)
+        others = calibrate(graph, left, progress, of_any_size=of_any_size, histograms=histograms)
     else:
-        others = calibrate(graph, [s for i, s in enumerate(again) if i not in gone], progress)
+        inputs = [s for i, s in enumerate(again) if i not in gone]
+        others = calibrate(graph, inputs, progress, histograms=histograms)
     trials = CandidateEvaluator(others)
     before, after = (_score(graph, c, trials) for c in (calibration, others))
     if not after.surpasses(before, GAIN_DB):

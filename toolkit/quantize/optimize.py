@@ -39,8 +39,6 @@ NO_CORRECTION_GAIN_DB = 0.5
 WIDE_HEAD_GAIN_DB = 1.0
 FLOAT_HEAD_GAIN_DB = 3.0
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
-FEW_SAMPLES = 4
-"""To see which of the groups of an equalization matter."""
 
 
 def quantize_model(
@@ -192,7 +190,7 @@ class _Quantization:
     def _equalized(self) -> FloatSource | None:
         """The source with its channels made alike, by the kept samples; None if they are."""
         floats, inputs = self.source.floats, self._inputs()
-        count = min(FEW_SAMPLES, len(self.trials.kept))
+        count = min(self.request.looked_at, len(self.trials.kept))
         few = self.trials.on(count)
         whole = Score(self.score.noise[:, self.trials.spread(count)], few.signal)
 

@@ -15,6 +15,7 @@ from .scheme.options import EFFORTS, METHODS, OBSERVERS, ROUNDINGS, WEIGHTS
 from .weights.weight_quantizer import WeightFormat
 
 FAST_SAMPLES = 32
+FEW_SAMPLES = 4
 BEST_TRIALS = 4
 
 
@@ -121,6 +122,11 @@ class QuantizeOptions(NumericOptions):
     def kept(self) -> int:
         """Samples that candidates are judged on, at most."""
         return FAST_SAMPLES if self.effort == "fast" else KEPT_SAMPLES
+
+    @property
+    def looked_at(self) -> int:
+        """Samples that tell which groups of an equalization matter, at most."""
+        return FEW_SAMPLES // 2 if self.effort == "fast" else FEW_SAMPLES
 
     @property
     def methods(self) -> tuple[str, ...]:

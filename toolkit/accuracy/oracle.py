@@ -32,22 +32,14 @@ class OnnxRuntime:
     def __init__(self, model: str | Path | bytes, graph: Graph) -> None:
         import onnxruntime
 
+        self.name = f"onnxruntime {onnxruntime.__version__}"
         self._labels = {p.name: p.labels for p in graph.outputs if p.labels}
         of_text = [p for p in graph.inputs if p.labels and p.onnx_dtype == STRING]
         self._texts = {p.name: np.array(p.labels) for p in of_text}
         self._columns = {p.name: p.labels for p in graph.inputs if p.name not in self._texts}
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4
-        source: Any = model if isinstance(model, bytes) else str(model)
-        try:
-            self._session = onnxruntime.InferenceSession(
-                source, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as why:  # onnxruntime's errors have no common base but this
-            raise UserError(f"onnxruntime cannot load the float model: {why}") from why
-        self.name = f"onnxruntime {onnxruntime.__version__}"
+        self._source: Any = model if isinstance(model, bytes) else str(model)
+        self._session, self._exact = self._opened(exact=True), True
         self._constants = dict(graph.constant_inputs)
         self._outputs = [o.name for o in self._session.get_outputs()]
         self._maps = {i.name: i.type for i in self._session.get_inputs() if i.type[:4] == "map("}
@@ -55,10 +47,37 @@ class OnnxRuntime:
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]:
         try:
             given = {k: self._given(k, v) for k, v in feed.items()}
-            results = self._session.run(self._outputs, given | self._constants)
-        except Exception as why:  # as above
+            results = self._results(given | self._constants)
+        except Exception as why:  # onnxruntime's errors have no common base but this
             raise UserError(f"onnxruntime cannot run the float model: {why}") from why
         return {n: self._numbers(n, r) for n, r in zip(self._outputs, results, strict=True)}
+
+    def _opened(self, exact: bool) -> Any:
+        """A session; if it is `exact`, its sums of int8 do not saturate on x86-64 without VNNI."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        if exact:
+            options.add_session_config_entry("session.x64quantprecision", "1")
+        try:
+            return onnxruntime.InferenceSession(
+                self._source, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as why:  # as above
+            if exact:  # it makes QLinearConv of int8 one that it has no kernel for
+                return self._opened(exact=False)
+            raise UserError(f"onnxruntime cannot load the float model: {why}") from why
+
+    def _results(self, feed: dict[str, Any]) -> Any:
+        try:
+            return self._session.run(self._outputs, feed)
+        except Exception:  # as above, of channels last
+            if not self._exact:
+                raise
+            self._session, self._exact = self._opened(exact=False), False
+            return self._session.run(self._outputs, feed)
 
     def _given(self, name: str, array: Array) -> Any:
         if name in self._maps:

@@ -2,7 +2,6 @@
  * unpacking works per 128-bit lane, so one accumulator holds channels 0-3 and 8-11, the other 4-7
  * and 12-15; vpackssdw puts them in order again. */
 #include "kernels.h"
-#include "kernels_ref/reference.h"
 #include "requant.h"
 
 enum { LANES = 16, CHUNK = 64 }; /* CHUNK: taps whose weights are held interleaved at a time */
@@ -36,44 +35,91 @@ EK_INLINE void accumulate(__m256i acc[2], const filter *f, const int8_t *const *
     }
 }
 
-/* One block of up to 16 channels, all pixels. */
-EK_INLINE void channels(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
-                        const ek_depthwise_s8 *d, size_t first, const size_t n)
+/* Up to 16 channels of all pixels. */
+typedef struct block {
+    const ek_depthwise_s8 *d;
+    size_t first, n; /* channels */
+    ek_channels8 lo, hi;
+    ek_output8 output;
+    bool left;
+    filter filter;
+} block;
+
+static void block_prepare(block *b, const ek_depthwise_s8 *d, size_t first, size_t n)
 {
-    const ek_output8 o = ek_output_from(d->requant.zero_point, d->requant.qmin, d->requant.qmax);
     const ek_constants16 constants = ek_constants_load(&d->requant, first, n);
-    const ek_channels8 lo = ek_channels_pick(&constants, 0, 8), hi = ek_channels_pick(&constants, 4, 12);
-    const bool left = ek_any_left(&lo) || ek_any_left(&hi);
-    const uint32_t chunk = d->taps < CHUNK ? d->taps : CHUNK;
-    filter f;
-    filter_prepare(&f, d, 0, chunk, first, n);
-    for (size_t p = 0; p < pixels; p++) {
-        __m256i acc[2] = { lo.bias, hi.bias };
-        accumulate(acc, &f, taps, p * in_step + first, n, chunk);
-        for (uint32_t t = CHUNK; t < d->taps; t += CHUNK) { /* rare, and then once per pixel */
+    b->d = d;
+    b->first = first;
+    b->n = n;
+    b->lo = ek_channels_pick(&constants, 0, 8);
+    b->hi = ek_channels_pick(&constants, 4, 12);
+    b->left = ek_any_left(&b->lo) || ek_any_left(&b->hi);
+    b->output = ek_output_from(d->requant.zero_point, d->requant.qmin, d->requant.qmax);
+    filter_prepare(&b->filter, d, 0, d->taps < CHUNK ? d->taps : CHUNK, first, n);
+}
+
+/* Pixels [from, to), n of 16 lanes of each; `count` is the number of taps, at most CHUNK at a time. */
+EK_INLINE void pixels_of(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t from,
+                         size_t to, const block *b, const size_t n, const uint32_t count)
+{
+    for (size_t p = from; p < to; p++) {
+        __m256i acc[2] = { b->lo.bias, b->hi.bias };
+        accumulate(acc, &b->filter, taps, p * in_step + b->first, n, count < CHUNK ? count : CHUNK);
+        for (uint32_t t = CHUNK; t < count; t += CHUNK) { /* rare, and then once per pixel */
             filter more;
-            const uint32_t count = d->taps - t < CHUNK ? d->taps - t : CHUNK;
-            filter_prepare(&more, d, t, count, first, n);
-            accumulate(acc, &more, taps + t, p * in_step + first, n, count);
+            const uint32_t some = count - t < CHUNK ? count - t : CHUNK;
+            filter_prepare(&more, b->d, t, some, b->first, b->n);
+            accumulate(acc, &more, taps + t, p * in_step + b->first, n, some);
         }
-        const __m256i v = ek_narrow16(ek_scale8(acc[0], &lo, left), ek_scale8(acc[1], &hi, left), &o);
-        ek_store_some(out + p * out_step + first, ek_bytes16(v), n);
+        const __m256i v =
+            ek_narrow16(ek_scale8(acc[0], &b->lo, b->left), ek_scale8(acc[1], &b->hi, b->left), &b->output);
+        ek_store_some(out + p * out_step + b->first, ek_bytes16(v), n);
     }
+}
+
+/* A constant number of taps needs no loop. */
+EK_INLINE void some_pixels(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t from,
+                           size_t to, const block *b, const size_t n)
+{
+    if (b->d->taps == 9)
+        pixels_of(out, out_step, taps, in_step, from, to, b, n, 9);
+    else
+        pixels_of(out, out_step, taps, in_step, from, to, b, n, b->d->taps);
+}
+
+/* Less than 16 channels. All pixels but the last few are read and written with what follows them, which is written
+ * again. */
+static void few_channels(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
+                         const ek_depthwise_s8 *d)
+{
+    const size_t beyond = LANES - d->c;
+    size_t whole = 0;
+    block b;
+    block_prepare(&b, d, 0, d->c);
+    if (out_step == d->c && in_step) {
+        const size_t step = in_step < out_step ? in_step : out_step, last = (beyond + step - 1) / step;
+        whole = pixels > last ? pixels - last : 0;
+    }
+    some_pixels(out, out_step, taps, in_step, 0, whole, &b, LANES);
+    some_pixels(out, out_step, taps, in_step, whole, pixels, &b, d->c);
 }
 
 void ek_avx2_depthwise_s8(int8_t *out, size_t out_step, const int8_t *const *taps, size_t in_step, size_t pixels,
                           const ek_depthwise_s8 *d)
 {
-    if (d->c < LANES && d->c != 8) {
-        ek_depthwise_s8_ref(out, out_step, taps, in_step, pixels, d);
-        return;
-    }
+    block b;
     if (d->c == 8) {
-        channels(out, out_step, taps, in_step, pixels, d, 0, 8);
+        block_prepare(&b, d, 0, 8);
+        some_pixels(out, out_step, taps, in_step, 0, pixels, &b, 8);
         return;
     }
-    size_t first = 0;
-    for (; first + LANES <= d->c; first += LANES) channels(out, out_step, taps, in_step, pixels, d, first, LANES);
-    /* The last block again ends at the last channel, overlapping its neighbour. */
-    if (first < d->c) channels(out, out_step, taps, in_step, pixels, d, d->c - LANES, LANES);
+    if (d->c < LANES) {
+        few_channels(out, out_step, taps, in_step, pixels, d);
+        return;
+    }
+    for (size_t first = 0; first < d->c; first += LANES) {
+        /* The last block again ends at the last channel, overlapping its neighbour. */
+        block_prepare(&b, d, first + LANES <= d->c ? first : d->c - LANES, LANES);
+        some_pixels(out, out_step, taps, in_step, 0, pixels, &b, LANES);
+    }
 }

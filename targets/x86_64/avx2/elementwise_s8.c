@@ -79,31 +79,39 @@ EK_INLINE __m256i prelu8(__m256i d, __m256i below, const ek_prelu_s8 *p)
     return _mm256_sra_epi32(_mm256_add_epi32(_mm256_mullo_epi32(d, m), half), _mm_cvtsi32_si128(p->shift));
 }
 
-/* One row; all its elements have the slope slopes[0] if slope_step is 0. */
-static void prelu_row(int8_t *out, const int8_t *in, const int32_t *slopes, size_t slope_step, size_t count,
-                      const ek_prelu_s8 *p)
+/* `rows` of `step` elements: n of each from `in` on, by up to 16 slopes. */
+EK_INLINE void prelu_columns(int8_t *out, const int8_t *in, size_t step, size_t rows, size_t n, __m256i low,
+                             __m256i high, const ek_prelu_s8 *p)
 {
     const ek_output8 o = ek_output_from(p->zero_point, p->qmin, p->qmax);
-    const __m256i zero = _mm256_set1_epi32(p->input_zero), first = _mm256_set1_epi32(slopes[0]);
-    for (size_t at = 0; at < count; at += BLOCK) {
-        const size_t n = count - at;
-        const __m128i v = ek_load_some(in + at, n);
-        __m256i low = first, high = first;
-        if (slope_step) {
-            low = load_slopes(slopes + at, n);
-            if (n > 8) high = load_slopes(slopes + at + 8, n - 8);
-        }
-        low = prelu8(_mm256_sub_epi32(_mm256_cvtepi8_epi32(v), zero), low, p);
-        high = prelu8(_mm256_sub_epi32(_mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)), zero), high, p);
-        store_pairs(out + at, low, high, &o, n);
+    const __m256i zero = _mm256_set1_epi32(p->input_zero);
+    for (; rows; rows--, in += step, out += step) {
+        const __m128i v = ek_load_some(in, n);
+        const __m256i a = prelu8(_mm256_sub_epi32(_mm256_cvtepi8_epi32(v), zero), low, p);
+        const __m256i b = prelu8(_mm256_sub_epi32(_mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)), zero), high, p);
+        store_pairs(out, a, b, &o, n);
     }
 }
 
 void ek_avx2_prelu_s8(int8_t *out, const int8_t *in, size_t rows, const ek_prelu_s8 *p)
 {
     const size_t channels = p->channels;
-    if (channels == 1)
-        prelu_row(out, in, p->slopes, 0, rows, p);
-    else
-        for (; rows; rows--, in += channels, out += channels) prelu_row(out, in, p->slopes, 1, channels, p);
+    if (channels == 1) {
+        const __m256i slope = _mm256_set1_epi32(p->slopes[0]);
+        const size_t whole = rows / BLOCK * BLOCK;
+        prelu_columns(out, in, BLOCK, rows / BLOCK, BLOCK, slope, slope, p);
+        if (rows > whole) prelu_columns(out + whole, in + whole, BLOCK, 1, rows - whole, slope, slope, p);
+        return;
+    }
+    for (size_t at = 0; at < channels; at += BLOCK) {
+        const size_t n = channels - at;
+        const int32_t *const slopes = p->slopes + at;
+        const __m256i low = load_slopes(slopes, n), high = load_slopes(n > 8 ? slopes + 8 : slopes, n > 8 ? n - 8 : 0);
+        if (n >= BLOCK)
+            prelu_columns(out + at, in + at, channels, rows, BLOCK, low, high, p);
+        else if (n == 8)
+            prelu_columns(out + at, in + at, channels, rows, 8, low, high, p);
+        else
+            prelu_columns(out + at, in + at, channels, rows, n, low, high, p);
+    }
 }

@@ -3,7 +3,12 @@
 #include "kernels.h"
 #include "requant.h"
 
-enum { LANES = 16, ROWS = 6, DEPTH = 512 }; /* DEPTH: activations of a row that are widened at a time */
+enum {
+    LANES = 16,
+    PANELS = 4, /* whose constants are held */
+    ROWS = 6,
+    DEPTH = 1152 /* activations of a row that are widened at a time: 3 x 3 of 128 channels */
+};
 
 static size_t panel_bytes(uint32_t k)
 {
@@ -62,46 +67,73 @@ EK_INLINE void multiply(__m256i acc[ROWS][2], const wide_rows wide, const int8_t
     for (int r = 0; r < R; r++) acc[r][0] = sum[r][0], acc[r][1] = sum[r][1];
 }
 
-static void multiply_rows(__m256i acc[ROWS][2], const wide_rows wide, const int8_t *panel, uint32_t depth, size_t rows)
+/* Up to PANELS panels: their constants are set up once for all rows. */
+typedef struct columns {
+    const int8_t *panel;
+    size_t panel_bytes;
+    uint32_t k, n;
+    bool any_left;
+    ek_channels8 channels[PANELS][2];
+    ek_output8 output;
+} columns;
+
+EK_INLINE void stripe(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, const columns *w, const int R)
 {
-    switch (rows) {
-    case 6: multiply(acc, wide, panel, depth, 6); break;
-    case 5: multiply(acc, wide, panel, depth, 5); break;
-    case 4: multiply(acc, wide, panel, depth, 4); break;
-    case 3: multiply(acc, wide, panel, depth, 3); break;
-    case 2: multiply(acc, wide, panel, depth, 2); break;
-    default: multiply(acc, wide, panel, depth, 1); break;
+    const int8_t *panel = w->panel;
+    wide_rows wide;
+    if (w->k <= DEPTH) widen(wide, a, a_step, (size_t)R, w->k);
+    for (uint32_t j = 0; j < w->n; j += LANES, panel += w->panel_bytes) {
+        const ek_channels8 *const lo = &w->channels[j / LANES][0], *const hi = &w->channels[j / LANES][1];
+        __m256i acc[ROWS][2];
+#pragma GCC unroll 6
+        for (int r = 0; r < R; r++) acc[r][0] = lo->bias, acc[r][1] = hi->bias;
+        for (uint32_t i = 0; i < w->k; i += DEPTH) {
+            const uint32_t depth = w->k - i < DEPTH ? w->k - i : DEPTH;
+            if (w->k > DEPTH) widen(wide, a + i, a_step, (size_t)R, depth);
+            multiply(acc, wide, panel + (size_t)i * LANES, depth, R);
+        }
+#pragma GCC unroll 6
+        for (int r = 0; r < R; r++) {
+            const __m256i v =
+                ek_narrow16(ek_scale8(acc[r][0], lo, w->any_left), ek_scale8(acc[r][1], hi, w->any_left), &w->output);
+            /* vpackssdw worked per lane: lo and hi are interleaved by 4. */
+            const __m128i bytes = ek_bytes16(_mm256_permute4x64_epi64(v, 0xd8));
+            ek_store_some(out + (size_t)r * out_step + j, bytes, w->n - j);
+        }
     }
 }
 
-/* Up to ROWS rows by all columns. */
-static void stripe(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
+static void all_rows(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const columns *w)
 {
-    const ek_output8 o = ek_output_from(g->requant.zero_point, g->requant.qmin, g->requant.qmax);
-    const int8_t *panel = g->weights;
-    wide_rows wide;
-    if (g->k <= DEPTH) widen(wide, a, a_step, rows, g->k);
-    for (uint32_t j = 0; j < g->n; j += LANES, panel += panel_bytes(g->k)) {
-        const ek_constants16 constants = ek_constants_load(&g->requant, j, g->n - j);
-        const ek_channels8 lo = ek_channels_pick(&constants, 0, 4), hi = ek_channels_pick(&constants, 8, 12);
-        const bool left = ek_any_left(&lo) || ek_any_left(&hi);
-        __m256i acc[ROWS][2];
-        for (size_t r = 0; r < rows; r++) acc[r][0] = lo.bias, acc[r][1] = hi.bias;
-        for (uint32_t i = 0; i < g->k; i += DEPTH) {
-            const uint32_t depth = g->k - i < DEPTH ? g->k - i : DEPTH;
-            if (g->k > DEPTH) widen(wide, a + i, a_step, rows, depth);
-            multiply_rows(acc, wide, panel + (size_t)i * LANES, depth, rows);
-        }
-        for (size_t r = 0; r < rows; r++) {
-            const __m256i v = ek_narrow16(ek_scale8(acc[r][0], &lo, left), ek_scale8(acc[r][1], &hi, left), &o);
-            /* vpackssdw worked per lane: lo and hi are interleaved by 4. */
-            ek_store_some(out + r * out_step + j, ek_bytes16(_mm256_permute4x64_epi64(v, 0xd8)), g->n - j);
-        }
+    for (; rows >= ROWS; rows -= ROWS, a += ROWS * a_step, out += ROWS * out_step)
+        stripe(out, out_step, a, a_step, w, ROWS);
+    switch (rows) {
+    case 5: stripe(out, out_step, a, a_step, w, 5); break;
+    case 4: stripe(out, out_step, a, a_step, w, 4); break;
+    case 3: stripe(out, out_step, a, a_step, w, 3); break;
+    case 2: stripe(out, out_step, a, a_step, w, 2); break;
+    case 1: stripe(out, out_step, a, a_step, w, 1); break;
+    default: break;
     }
 }
 
 void ek_avx2_gemm_s8(int8_t *out, size_t out_step, const int8_t *a, size_t a_step, size_t rows, const ek_gemm_s8 *g)
 {
-    for (size_t r = 0; r < rows; r += ROWS)
-        stripe(out + r * out_step, out_step, a + r * a_step, a_step, rows - r < ROWS ? rows - r : ROWS, g);
+    columns w = { .panel = g->weights,
+                  .panel_bytes = panel_bytes(g->k),
+                  .k = g->k,
+                  .output = ek_output_from(g->requant.zero_point, g->requant.qmin, g->requant.qmax) };
+
+    for (uint32_t first = 0; first < g->n; first += PANELS * LANES, w.panel += PANELS * w.panel_bytes) {
+        w.n = g->n - first < PANELS * LANES ? g->n - first : PANELS * LANES;
+        w.any_left = false;
+        for (uint32_t j = 0; j < w.n; j += LANES) {
+            const ek_constants16 constants = ek_constants_load(&g->requant, first + j, w.n - j);
+            ek_channels8 *const lo = &w.channels[j / LANES][0], *const hi = &w.channels[j / LANES][1];
+            *lo = ek_channels_pick(&constants, 0, 4);
+            *hi = ek_channels_pick(&constants, 8, 12);
+            w.any_left = w.any_left || ek_any_left(lo) || ek_any_left(hi);
+        }
+        all_rows(out + first, out_step, a, a_step, rows, &w);
+    }
 }

@@ -106,8 +106,14 @@ typedef struct ek_constants16 {
 
 EK_INLINE ek_constants16 ek_constants_load(const ek_requant *q, size_t first, size_t n)
 {
-    ek_constants16 c = { { 0 }, { 0 }, { 0 } };
-    n = n < 16 ? n : 16;
+    ek_constants16 c;
+    if (n >= 16) { /* sizes that are known make plain moves */
+        memcpy(c.bias, q->bias + first, sizeof c.bias);
+        memcpy(c.multiplier, q->multiplier + first, sizeof c.multiplier);
+        memcpy(c.shift, q->shift + first, sizeof c.shift);
+        return c;
+    }
+    memset(&c, 0, sizeof c);
     memcpy(c.bias, q->bias + first, n * sizeof *q->bias);
     memcpy(c.multiplier, q->multiplier + first, n * sizeof *q->multiplier);
     memcpy(c.shift, q->shift + first, n);

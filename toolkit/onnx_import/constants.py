@@ -8,8 +8,10 @@ from math import prod
 import numpy as np
 import onnx
 
-from ..ir import Array, Value
+from ..ir import Array, TensorType, Value
+from ..numerics import is_real
 from ..ops._opdef import Unsupported
+from .attributes import runtime_array
 from .limits import LARGE_TENSOR, MOST_FOLDED
 from .onnx_process import FoldedTooLarge, Onnx, OnnxError
 
@@ -108,3 +110,11 @@ def one_node(
     outs = [onnx.helper.make_tensor_value_info(name, 0, None) for name in node.output if name]
     graph = onnx.helper.make_graph([node], "one", infos, outs, constants)
     return onnx.helper.make_model(graph, opset_imports=opsets)
+
+
+def in_float32(v: Value | None) -> Value | None:
+    """Constants of other float types become float32; integers keep 64 bits (axes, limits)."""
+    if v is None or v.const is None or not is_real(v.dtype) or v.dtype == np.float32:
+        return v
+    array = runtime_array(v.const)
+    return Value(v.name, TensorType(array.dtype, array.shape), array)

@@ -11,7 +11,7 @@ import onnx
 
 from ..errors import Problem, UnsupportedError
 from ..ir import Array, Graph, Port, Shape, TensorType, Value
-from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, is_real, numpy_dtype
+from ..numerics import BFLOAT16, FLOAT, INT32, INT64, OF_NUMPY, STRING, numpy_dtype
 from ..ops import FROM_ONNX
 from ..ops._opdef import OnnxNode, Unsupported
 from ..passes import OTHER_LAYOUT
@@ -19,12 +19,11 @@ from .attributes import (
     RUNTIME_TYPE,
     python_attributes,
     qualified,
-    runtime_array,
     type_name,
 )
 from .bounds import Bounds
 from .builder import GraphBuilder
-from .constants import as_cast, can_fold, fold, one_node
+from .constants import as_cast, can_fold, fold, in_float32, one_node
 from .control import CONTROL, ControlFlow
 from .control.regions import Regions
 from .distances import as_distances
@@ -107,7 +106,8 @@ class Importer:
             for name in doubles([*self._model.graph.input, *self._model.graph.output]):
                 self._narrow.double(name)
         self._graph.notes = [
-            *self._source.notes, *self._narrow.notes(), *self._bounds.notes(), *self._control.notes,
+            *self._source.notes, *self._narrow.notes(self._graph), *self._bounds.notes(),
+            *self._control.notes,
         ]  # fmt: skip
         return self._graph
 
@@ -292,7 +292,7 @@ class Importer:
         domain = "" if node.domain == "ai.onnx" else node.domain
         plain = OnnxNode(
             node.op_type, domain, self._opsets.get(domain, 1), node.name,
-            [_in_float32(v) for v in inputs], list(node.output), python_attributes(node),
+            [in_float32(v) for v in inputs], list(node.output), python_attributes(node),
             lambda i: self._element(node.input[i], inputs[i]),
             lambda i: self._inferred_shape(node.output[i]),
         )  # fmt: skip
@@ -387,11 +387,3 @@ class _Refused(Exception):  # noqa: N818 - a verdict, not a fault
     def __init__(self, problem: Problem | None) -> None:
         super().__init__()
         self.problem = problem
-
-
-def _in_float32(v: Value | None) -> Value | None:
-    """Constants of other float types become float32; integers keep 64 bits (axes, limits)."""
-    if v is None or v.const is None or not is_real(v.dtype) or v.dtype == np.float32:
-        return v
-    array = runtime_array(v.const)
-    return Value(v.name, TensorType(array.dtype, array.shape), array)

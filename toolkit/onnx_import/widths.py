@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import onnx
 
-from ..ir import Array, Value
+from ..ir import Array, Graph, Value
 from ..numerics import DOUBLE, FLOAT, INT32, INT64, DType
 from ..ops._opdef import Builder
+from ..ops.control.regions import bodies
 
 _TP = onnx.TensorProto
 ARITHMETIC = frozenset(
@@ -32,7 +33,7 @@ class Narrow:
     """What one import met; `notes` says it."""
 
     def __init__(self) -> None:
-        self._long: list[str] = []
+        self._long: list[tuple[str, Value]] = []
         self._double = ""
 
     def result(self, b: Builder, node: onnx.NodeProto, value: Value, element: int | None) -> Value:
@@ -50,23 +51,31 @@ class Narrow:
         if computes and element is not None and element in _BELOW_32_BITS:
             return b.emit("Cast", [value], to=INT32, element=element)
         if (computes or from_float) and element in (_TP.INT64, None):
-            self._long.append(node.name or node.output[0])
+            self._long.append((node.name or node.output[0], value))
         return value
 
     def double(self, name: str) -> None:
         """Tensor `name` is float64."""
         self._double = self._double or name
 
-    def notes(self) -> list[str]:
-        found: list[str] = []
-        if self._long:
+    def notes(self, graph: Graph) -> list[str]:
+        """Of what is in `graph` in the end."""
+        found, made = list[str](), _made(graph)
+        long = [name for name, value in self._long if value in made]
+        if long:
             found.append(
-                f"{len(self._long)} operator(s), '{self._long[0]}' first, compute int64 in int32: "
+                f"{len(long)} operator(s), '{long[0]}' first, compute int64 in int32: "
                 "results beyond 2^31 wrap"
             )
         if self._double:
             found.append(f"float64 (tensor '{self._double}' first) is computed in float32")
         return found
+
+
+def _made(graph: Graph) -> set[Value]:
+    """What nodes make, and those of graphs inside."""
+    found = {v for node in graph.nodes for v in node.outputs}
+    return found.union(*(_made(body) for node in graph.nodes for body in bodies(node)))
 
 
 def doubles(ports: Sequence[onnx.ValueInfoProto]) -> list[str]:

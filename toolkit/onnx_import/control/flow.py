@@ -24,6 +24,8 @@ from ..attributes import python_attributes
 from ..builder import GraphBuilder
 from ..refusals import display_name
 from ..sequences import Items
+from .invariants import unchanged, without
+from .layers import Layers, may_be_layer
 from .regions import LONGEST, MOST_STEPS, NoRegion, Regions
 from .trips import Fold, steps_of
 
@@ -54,6 +56,7 @@ class ControlFlow:
     ) -> None:  # fmt: skip
         self._build, self._walk, self._fold, self.notes = build, walk, fold, list[str]()
         self._shape_of, self._regions, self._lazily = shape_of, regions, lazily
+        self._layers = Layers(build, regions)
 
     def expand(
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
@@ -113,16 +116,33 @@ class ControlFlow:
     def _loop(
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], scope: Scope
     ) -> list[Any]:
-        body, said = _body(node, "body"), None
+        body = _body(node, "body")
+        same = unchanged(body, len(inputs) - 2)
+        if same:
+            scope = scope | {body.input[2 + i].name: inputs[2 + i] for i in same}
+            body = without(body, same)
+        changed = [v for i, v in enumerate(inputs) if i - 2 not in same]
+        found = iter(self._loop_of_changes(node, body, changed, scope))
+        return [inputs[2 + i] if i in same else next(found) for i in range(len(node.output))]
+
+    def _loop_of_changes(
+        self, node: onnx.NodeProto, body: onnx.GraphProto, inputs: Sequence[Value | None],
+        scope: Scope,
+    ) -> list[Any]:  # fmt: skip
+        said = None
         trips, condition = [*inputs, None, None][:2]
         computed = any(v is not None and v.const is None for v in (trips, condition))
         if computed:
-            said = self._said(node, len(inputs) - 2)
+            said = self._said(node, len(node.input) - 2)
         elif (steps := steps_of(self._fold, body, inputs, scope)) is not None:
             said, inputs = steps, [_constant(np.array(steps)), None, *inputs[2:]]
         elif trips is not None and trips.const is not None:
             said = int(trips.const.ravel()[0])
         counted = not computed and steps is not None
+        if may_be_layer(body) and (counted or (trips is not None and not computed)):
+            layer = self._layers.loop(body, inputs, scope, said or 0, counted)
+            if layer is not None:
+                return layer
         long = said is None or said * len(body.node) > SHORT
 
         def region() -> list[Any]:
@@ -248,11 +268,20 @@ class ControlFlow:
         back = attrs.get("scan_output_directions", [0] * (len(body.output) - len(states)))
         to = attrs.get("scan_output_axes", [0] * (len(body.output) - len(states)))
 
-        def region() -> list[Any]:
-            sources = [(v, a, bool(d)) for v, a, d in zip(scanned, axes, backwards, strict=True)]
-            made = self._regions.scan(body, states, sources, scope, [bool(d) for d in back])
+        sources = [(v, a, bool(d)) for v, a, d in zip(scanned, axes, backwards, strict=True)]
+
+        def moved(made: Sequence[Value]) -> list[Any]:
             whole = zip(made[len(states) :], to, strict=True)
             return [*made[: len(states)], *(self._moved(v, int(a)) for v, a in whole)]
+
+        if may_be_layer(body):
+            layer = self._layers.scan(body, states, sources, scope, back)
+            if layer is not None:
+                return moved(layer)
+
+        def region() -> list[Any]:
+            turned = [bool(d) for d in back]
+            return moved(self._regions.scan(body, states, sources, scope, turned))
 
         def unrolled() -> list[Any]:
             return self._unrolled_scan(body, states, scanned, axes, backwards, back, to, scope)

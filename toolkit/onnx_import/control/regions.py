@@ -36,7 +36,7 @@ class NoRegion(Exception):  # noqa: N818 - a verdict, not a fault
 
 
 @dataclass
-class _Body:
+class Body:
     """A graph inside, its own inputs, and what it makes."""
 
     graph: Graph
@@ -59,9 +59,9 @@ class Regions:
         flag = self._flag(condition)
         read = []
         for proto in bodies:
-            with self._inside([]) as body:
-                found = self._read(proto, dict(scope))
-                body.made = [self._computed(self._served(v)) for v in found]
+            with self.inside([]) as body:
+                found = self.read(proto, dict(scope))
+                body.made = [self._computed(self.served(v)) for v in found]
             read.append(body)
         yes, no = ([v.type for v in body.made] for body in read)
         if yes != no:
@@ -83,7 +83,7 @@ class Regions:
         takes at most, if something says so. If it is `counted`, it takes all that `inputs` say,
         and its condition is not computed. Raises NoRegion."""
         trips, condition = [*inputs, None, None][:2]
-        starts = [self._served(v) for v in inputs[2:]]
+        starts = [self.served(v) for v in inputs[2:]]
         count, limit = self._trips(trips)
         collected = len(body.output) - 1 - len(starts)
         most = next(
@@ -95,7 +95,7 @@ class Regions:
             true = constant(np.array(True), "")  # else there would be no step
             mine = [self._build.reshape(at, ()), true, *states]
             inner.update(zip((i.name for i in body.input), mine, strict=True))
-            again, *found = self._read(body, inner)
+            again, *found = self.read(body, inner)
             return [True if counted else again, *found]
 
         go = constant(np.ones(1, np.uint8), "") if condition is None else condition
@@ -119,7 +119,7 @@ class Regions:
         with its axis and whether it is read from the end. Raises NoRegion."""
         b = self._build
         steps = scanned[0][0].shape[scanned[0][1]]
-        sources = [(self._served(v), axis, back) for v, axis, back in scanned]
+        sources = [(self.served(v), axis, back) for v, axis, back in scanned]
 
         def step(at: Value, states: list[Value]) -> list[Any]:
             inner, slices = dict(scope), []
@@ -128,11 +128,11 @@ class Regions:
                 slices.append(b.reshape(found, (*v.shape[:axis], *v.shape[axis + 1 :])))
             names = (i.name for i in body.input)
             inner.update(zip(names, [*states, *slices], strict=True))
-            return [True, *self._read(body, inner)]
+            return [True, *self.read(body, inner)]
 
         turned = iter(backwards)
         made, _ = self._made(
-            step, [self._served(v) for v in starts], steps, None, None, strict=False,
+            step, [self.served(v) for v in starts], steps, None, None, strict=False,
             index=lambda at: _turned(b, at, steps, next(turned)),
         )  # fmt: skip
         return [*made.carried, *made.collected]
@@ -149,12 +149,12 @@ class Regions:
     ) -> tuple[_Made, Value]:
         """A Loop of this step, what it makes, and how many steps it took."""
         b = self._build
-        with self._inside([COUNT, *(v.type for v in starts)]) as body:
+        with self.inside([COUNT, *(v.type for v in starts)]) as body:
             at, *states = body.inputs
             again, *found = step(at, states)
             asked = isinstance(again, Value) and again.const is None
             asked = asked or (flag is not None and flag.const is None)
-            news = [self._served(v) for v in found]
+            news = [self.served(v) for v in found]
             carried, rows = news[: len(starts)], news[len(starts) :]
             if [v.type for v in carried] != [v.type for v in starts]:
                 raise NoRegion
@@ -194,10 +194,10 @@ class Regions:
         return _Made(finals[: len(carried)], whole, asked), steps
 
     @contextmanager
-    def _inside(self, types: Sequence[TensorType]) -> Iterator[_Body]:
+    def inside(self, types: Sequence[TensorType]) -> Iterator[Body]:
         """A graph of its own to build in."""
         outer, build = self._build.graph, self._build
-        body = _Body(Graph(), [])
+        body = Body(Graph(), [])
         for kind in types:
             self._input(body, kind)
         build.graph = body.graph
@@ -206,11 +206,11 @@ class Regions:
         finally:
             build.graph = outer
 
-    def _input(self, body: _Body, kind: TensorType) -> Value:
+    def _input(self, body: Body, kind: TensorType) -> Value:
         body.inputs.append(Value(self._build.unique(f"{self._build.scope}.in"), kind))
         return body.inputs[-1]
 
-    def _read(self, proto: onnx.GraphProto, inner: Scope) -> list[Any]:
+    def read(self, proto: onnx.GraphProto, inner: Scope) -> list[Any]:
         before = len(self._problems)
         self._walk(proto, inner)
         found = [inner[out.name] for out in proto.output]
@@ -219,7 +219,7 @@ class Regions:
             raise NoRegion
         return found
 
-    def _served(self, v: Any) -> Value:
+    def served(self, v: Any) -> Value:
         """A tensor as the runtime holds it."""
         if not isinstance(v, Value) or not v.type.size:
             raise NoRegion
@@ -267,7 +267,7 @@ class Regions:
         self._build.graph.nodes.append(Node(op, list(inputs), outputs, attrs, outputs[0].name))
         return outputs
 
-    def _close(self, bodies: Sequence[_Body]) -> list[Value]:
+    def _close(self, bodies: Sequence[Body]) -> list[Value]:
         """Make what the bodies read of the graph around them inputs of all, behind their own;
         returns what it is."""
         outer: dict[Value, None] = {}

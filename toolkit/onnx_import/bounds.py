@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
 import onnx
 
 from ..ir import Graph, Port, Value
+from ..ops._formula import Term, stacked
 from .attributes import python_attributes
 from .builder import GraphBuilder
 
@@ -17,6 +19,10 @@ _SAME_PLACES = frozenset(
      "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Relu", "Round", "Sigmoid", "Slice",
      "Sqrt", "Sub", "Where")
 )  # fmt: skip
+_COMPUTES = frozenset(("Add", "Cast", "Concat", "Div", "Identity", "Max", "Min", "Mul", "Sub"))
+_PARTS = frozenset(("Gather", "ReduceProd", "Slice", "Squeeze", "Unsqueeze"))
+"""What may be made of sizes, and of a first input that is some, and still be one."""
+_COMPARES = frozenset(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
 _RESHAPED = frozenset(("Flatten", "Reshape", "Squeeze", "Unsqueeze"))
 _INT32 = onnx.TensorProto.INT32
 
@@ -45,6 +51,27 @@ class Bounds:
                 else:
                     self._build.bounded(y, count, found)
 
+    def measured(
+        self, node: onnx.NodeProto, inputs: Sequence[Any], graph: onnx.GraphProto,
+        outputs: Sequence[onnx.ValueInfoProto],
+    ) -> Value | None:  # fmt: skip
+        """The Shape or Size of a bounded tensor, where the model takes it for a number; None where
+        it sizes tensors by it, which then have the longest. The nodes of `graph` read it; `outputs`
+        are the model's that are there."""
+        if node.op_type not in ("Shape", "Size") or inputs[0] not in self._build.bounds:
+            return None
+        if not _is_a_number(graph, {o.name for o in outputs}, node.output[0]):
+            self.lost = self.lost or node.name or node.output[0]
+            return None
+        x: Value = inputs[0]
+        b, attrs = self._build, python_attributes(node)
+        count, axis = b.bounds[x]
+        counted = Term(b, count).reshape(1)
+        if node.op_type == "Size":
+            return (counted * (x.type.size // x.shape[axis])).reshape().value
+        sizes = [counted if i == axis else Term(b, np.array([d])) for i, d in enumerate(x.shape)]
+        return stacked(sizes[slice(attrs.get("start"), attrs.get("end"))], 0).value
+
     def notes(self) -> list[str]:
         if not self.lost:
             return []
@@ -64,6 +91,30 @@ class Bounds:
                 ports[count] = self._build.unique(f"{port.name}.count")
                 graph.outputs.append(Port(ports[count], count, _INT32, count.shape))
             port.counted_by = ports[count]
+
+
+def _is_a_number(graph: onnx.GraphProto, outputs: set[str], name: str) -> bool:
+    """Whether all that reads a size only computes with it, or is one of these outputs."""
+    used, todo = False, {name}
+    while todo:
+        name = todo.pop()
+        used |= name in outputs
+        if name not in outputs and any(o.name == name for o in graph.output):
+            return False
+        for node in graph.node:
+            if name not in node.input or node.op_type in _COMPARES:
+                used |= name in node.input
+                continue
+            to = next((a.i for a in node.attribute if a.name == "to"), 0)
+            if node.op_type == "Cast" and to in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE):
+                used = True
+            elif node.op_type in _COMPUTES or (
+                node.op_type in _PARTS and name not in node.input[1:]
+            ):
+                todo.update(node.output)
+            else:
+                return False
+    return used
 
 
 def _axis_behind(

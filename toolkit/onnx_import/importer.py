@@ -75,6 +75,7 @@ class Importer:
             self._build, self._walk, self._inferred_shape, self._evaluate, regions, lazily
         )
         self._names: set[str] = set()
+        self._walked = model.graph
         self._wide = wide_types(model)
         self._has_bfloat16 = mentions(model, BFLOAT16)
         self._quantized = QuantizedOperators(self._build, READ)
@@ -158,8 +159,10 @@ class Importer:
             scope[sparse.values.name] = _Lost()
             why = "sparse tensors are not supported"
             self._problems.append(Problem(sparse.values.name, "initializer", why, "make it dense"))
+        around, self._walked = self._walked, graph
         for node in live_nodes(graph):
             self._visit(node, scope)
+        self._walked = around
 
     def _bind_constant(self, scope: Scope, name: str, array: Array) -> None:
         if array.dtype in self._wide.values() and array.size:
@@ -179,6 +182,11 @@ class Importer:
                 return
             plain: list[Any] = [v.integers if isinstance(v, Quantized) else v for v in inputs]
             if self._visit_sequence(node, plain, scope):
+                return
+            outputs = self._model.graph.output if self._walked is self._model.graph else ()
+            number = self._bounds.measured(node, plain, self._walked, outputs)
+            if number is not None:
+                scope[node.output[0]] = self._settle(number, node.output[0])
                 return
             folded = self._fold(node, plain)
             if folded is not None:

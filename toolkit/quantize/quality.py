@@ -71,6 +71,8 @@ class Quality:
         levels: dict[str, tuple[float, float]] = {}
         signals = score.signal if score.variation is None else score.variation
         for point, signal, noise in zip(points, signals, score.noise, strict=True):
+            if point.votes:
+                continue
             db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
             found = levels.get(point.tensor, (np.inf, 1.0))
             levels[point.tensor] = min(found, (db, point.temperature))
@@ -107,9 +109,11 @@ class Quality:
         a = self.answers
         if a is None:
             return 0.0
-        if self.chosen and a.changed:
-            return 2 * max(a.changed, a.chance)
-        return min(a.changed, a.chance) if a.changed * self.samples < 1.5 else a.changed
+        if a.changed * self.samples < 1.5:
+            share = min(a.changed, a.chance)
+        else:
+            share = max(a.changed, a.chance) if self.chosen else a.changed
+        return 2 * share if self.chosen else share
 
     def loss(self, strict: bool = False) -> float:
         """What a good quantization may lose is 1: in amplitude of noise, of right answers, and if

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
+from edgekit.toolkit.quantize.quality import Quality
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
 from edgekit.toolkit.quantize.ranges.evaluation_points import (
     EvaluationPoint,
     find_evaluation_points,
@@ -71,6 +73,32 @@ def test_scores_alone_are_probed_together(g):
     scores = [g.emit("Sigmoid", g.conv(x, n)) for n in (3, 4)]
     graph = g.output(g.emit("Concat", *scores, axis=3, name="both"))
     assert [p.tensor for p in find_evaluation_points(graph)] == ["both"]
+
+
+def voting(g, weights=None):
+    """The class with most of the votes of the signs of scores."""
+    scores = g.conv(g.input("x", 1, 1, 1, 2), 3, name="scores")
+    signs = g.emit("Cast", g.emit("Less", g.const(0.0), scores), to=np.dtype(np.float32))
+    matrix = np.eye(3)[:, ::-1] - np.eye(3) if weights is None else weights
+    votes = g.emit("FullyConnected", signs, g.const(matrix), None, name="votes")
+    return g.emit("ArgMax", votes, axis=3, keepdims=0, select_last_index=0)
+
+
+def test_votes_are_probed_by_their_class_and_by_what_is_compared(g):
+    votes, scores = find_evaluation_points(g.output(voting(g)))
+    assert (votes, scores) == (EvaluationPoint("votes", 3, votes=True), EvaluationPoint("scores"))
+    assert votes.fitted([np.eye(3)[None, None]]) == [votes]
+
+
+def test_layers_behind_signs_make_no_votes(g):
+    label = voting(g, np.full((3, 3), 0.5))
+    assert find_evaluation_points(g.output(label)) == [EvaluationPoint("votes", 3)]
+
+
+def test_votes_have_no_sqnr():
+    score = Score(np.array([[1.0], [1.0]]), np.array([1.0, 100.0]), None)
+    points = [EvaluationPoint("votes", 1, votes=True), EvaluationPoint("scores")]
+    assert Quality.of(score, points).sqnr_db == {"scores": 20.0}
 
 
 def test_an_index_of_what_is_given_is_not_probed(g):

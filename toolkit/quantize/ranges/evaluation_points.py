@@ -21,6 +21,7 @@ from ...ops import definition
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ..scheme.detection_head import joining_shares
+from .votes import are_votes
 
 REACH = float(np.log(512))
 """Below the best class by this, softmax gives less than half a step of its int8 output."""
@@ -37,7 +38,8 @@ class EvaluationPoint:
     """A tensor; with `axis`, what counts is its softmax along that axis at `temperature`.
 
     `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
-    something else reads the tensor too.
+    something else reads the tensor too. `votes` are made of comparisons: what counts of them is
+    the class alone.
     """
 
     tensor: str
@@ -45,6 +47,7 @@ class EvaluationPoint:
     temperature: float = 1.0
     lowest: float = -np.inf
     shared: bool = False
+    votes: bool = False
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
@@ -61,7 +64,7 @@ class EvaluationPoint:
         A class counts within REACH of the best one. Other samples may have a best one that is lower
         than any here: what is kept reaches below that by ROOM of itself.
         """
-        if self.axis is None:
+        if self.axis is None or self.votes:
             return [self]
         margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
@@ -134,18 +137,20 @@ class _Made:
             if node is None:
                 continue
             for x in node.dynamic_inputs:
+                votes = x.dtype == FLOAT and are_votes(self.by, x)
                 if x.dtype == FLOAT:
-                    found += self._compared(x, node)
-                elif x not in seen:
+                    found += self._compared(x, node, votes)
+                if (votes or x.dtype != FLOAT) and x not in seen:
                     seen.add(x)
                     todo.append(x)
         return found
 
-    def _compared(self, x: Value, reader: Node) -> list[EvaluationPoint]:
+    def _compared(self, x: Value, reader: Node, votes: bool) -> list[EvaluationPoint]:
         found = self.points(x)
         if reader.op == ARG_MAX.name and found == [EvaluationPoint(x.name)]:
-            return self._softmax_of(x, reader.attrs["axis"], reader)
-        return found
+            found = self._softmax_of(x, reader.attrs["axis"], reader)
+            return [replace(p, votes=True) for p in found] if votes else found
+        return [] if votes else found
 
     def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[EvaluationPoint]:
         others = x in self.outputs or any(r is not reader for r in self.readers[x])

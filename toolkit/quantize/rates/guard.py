@@ -35,6 +35,8 @@ class Loss:
         trials, spare = evaluator.trials, float("inf")
         classes = {tensor for tensor, _, _ in evaluator.answers.compared}
         for point, truth, noise in zip(trials.points, trials.truth, score.noise, strict=True):
+            if point.votes:
+                continue
             signal, least = float(energies([truth.values()])[0]), CLASSES_DB
             if point.axis is None and point.tensor not in classes:
                 x = np.stack([v.ravel() for v in truth.values()])

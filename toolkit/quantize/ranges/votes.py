@@ -1,0 +1,43 @@
+"""Numbers that only comparisons make, as the votes of a support vector machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...format.schema import BinaryFn, CompareFn, ReduceFn, UnaryFn
+from ...ir import Node, Value
+from ...numerics import FLOAT
+from ...ops import computes, definition, is_a
+from ...ops.convert.cast import Cast
+
+_COUNT = (BinaryFn.Add, BinaryFn.Sub, UnaryFn.Neg, ReduceFn.Sum, *CompareFn)
+
+
+def are_votes(made_by: Mapping[Value, Node], v: Value) -> bool:
+    """Whether `v` counts comparisons of floats, and nothing else."""
+    todo, seen, compared = [v], {v}, False
+    while todo:
+        node = made_by.get(todo.pop())
+        if node is None or not node.dynamic_inputs:
+            return False
+        if computes(node, *CompareFn) and node.dynamic_inputs[0].dtype == FLOAT:
+            compared = True
+        elif _counts(node):
+            more = set(node.dynamic_inputs) - seen
+            seen |= more
+            todo += more
+        else:
+            return False
+    return compared
+
+
+def _counts(node: Node) -> bool:
+    """Whether it moves votes, or adds them up."""
+    op = definition(node.op)
+    if op.heavy:
+        weights = node.input(1).const
+        return weights is not None and bool(np.isin(weights, (-1, 0, 1)).all())
+    moves = op.shared and node.input(0).const is None
+    return moves or computes(node, *_COUNT) or is_a(node, Cast)

@@ -39,6 +39,9 @@ NO_CORRECTION_GAIN_DB = 0.5
 WIDE_HEAD_GAIN_DB = 1.0
 FLOAT_HEAD_GAIN_DB = 3.0
 """What the outputs must gain for a step to be taken, or for bias correction not to be."""
+FRONT_END_LOSS = 0.3
+"""Part of what a good quantization may lose, from which a front end is tried on finer steps: 30 dB.
+Its squares on int8 are most of the noise there."""
 
 
 def quantize_model(
@@ -232,8 +235,10 @@ class _Quantization:
         if self.kept:
             return
         self._consider_wider(detection_head(self.plan.graph))
-        if Quality.of(self.score, self.trials.points).loss() > 1.0:
+        loss = Quality.of(self.score, self.trials.points).loss()
+        if loss > FRONT_END_LOSS:
             self._consider_wider(*front_end(self.plan.graph))
+        if loss > 1.0:
             self._consider_wider(feature_scaler(self.plan.graph))
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 

@@ -61,6 +61,20 @@ def test_it_leaves_int8_where_that_gains(spectrum):
     assert done.sqnr_db > GOOD_DB
 
 
+def test_it_leaves_int8_above_the_floor_too(g):
+    """Where int8 keeps 29 dB."""
+    filtered = g.conv(g.input("x", 1, 8, 8, 4), 4, kernel=1, name="filters")
+    power = g.emit("Mul", filtered, filtered, name="power", **NONE)
+    some = g.emit("Add", power, g.const(np.full((1, 8, 8, 4), 0.02)), name="some", **NONE)
+    net = behind(g, g.emit("Log", g.emit("Sqrt", some, name="root"), name="log"))
+    rng = np.random.default_rng(0)
+    sizes = rng.permutation(np.float32(10) ** np.linspace(-0.2, 0.2, 16))
+    samples = [{"x": (s * rng.normal(size=(1, 8, 8, 4))).astype(np.float32)} for s in sizes]
+    done = quantize_model(net, samples, "minmax", rounding="nearest")
+    assert "power" in done.options.wide
+    assert done.sqnr_db > 38
+
+
 def test_ranges_that_clip_it_on_int8_do_not_keep_it_there(g):
     """An observer that clips is the best start on int8; off int8 the spectrum needs all of it."""
     filtered = g.conv(g.input("x", 1, 8, 8, 4), 4, kernel=1, name="filters")

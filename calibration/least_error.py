@@ -48,13 +48,13 @@ class ErrorModel:
         top = self.levels - 1
         lattice = np.arange(-top, top + 1, dtype=np.float64) * np.float64(step)
         at = np.clip(lattice, self.edges[0], self.edges[-1])
-        below, above = self._clipping(at, lattice)
         # Index i of the lattice is the value (i - top) * step; zero point z spans [-z, top - z].
         low, high = slice(top, None, -1), slice(2 * top, top - 1, -1)
-        if float((below[low] + above[high]).min()) > most + _SLACK * self.moments[2, -1]:
+        below, above = self._below(at[low], lattice[low]), self._above(at[high], lattice[high])
+        if float((below + above).min()) > most + _SLACK * self.moments[2, -1]:
             return np.full(self.levels, np.inf)
         rounding = self._rounding_below(at, step)
-        result: _F64 = rounding[high] - rounding[low] + below[low] + above[high]
+        result: _F64 = rounding[high] - rounding[low] + below + above
         return np.maximum(result, 0.0)
 
     def _bin(self, at: _F64) -> NDArray[np.intp]:
@@ -72,17 +72,23 @@ class ErrorModel:
         result: _F64 = total[k] + density[k] * (_rounding_primitive(at / step) - primitive[k])
         return result
 
-    def _clipping(self, at: _F64, to: _F64) -> tuple[_F64, _F64]:
-        """The squared distances to a point of all values below it, and of all above it."""
+    def _below(self, at: _F64, to: _F64) -> _F64:
+        """The squared distances to points, not above zero, of all values below them."""
+        if not self.first:
+            return np.zeros_like(at)
         k = self._bin(at)
-        density = self.counts[k] / self.width
-        left, right = at - self.edges[k], self.edges[k + 1] - at
-        cubes = left * left * left, right * right * right
+        left = at - self.edges[k]
         m0, m1, m2 = self.moments[:, k]
-        below = m2 - 2 * to * m1 + to * to * m0 + density * cubes[0] / 3
+        found: _F64 = m2 - 2 * to * m1 + to * to * m0
+        return found + self.counts[k] / self.width * (left * left * left) / 3
+
+    def _above(self, at: _F64, to: _F64) -> _F64:
+        """The squared distances to points, not below zero, of all values above them."""
+        k = self._bin(at)
+        right = self.edges[k + 1] - at
         m0, m1, m2 = self.moments[:, -1:] - self.moments[:, k + 1]
-        above = m2 - 2 * to * m1 + to * to * m0 + density * cubes[1] / 3
-        return below, above
+        found: _F64 = m2 - 2 * to * m1 + to * to * m0
+        return found + self.counts[k] / self.width * (right * right * right) / 3
 
 
 def _rounding_primitive(u: _F64) -> _F64:

@@ -145,7 +145,8 @@ class _Quantization:
         if not self.request.searches or self.kept or self.has_room or int8 == self._judged:
             return
         self._judged = int8
-        room = find_room(self.plan, self.ranges, self.source.calibration, self.trials)
+        known = self.source.calibration
+        room = find_room(self.plan, self.ranges, known, self.trials, self.score)
         if room is None:
             return
         source, plan, *_ = self.first
@@ -270,9 +271,10 @@ class _Quantization:
             return
         ranges = fixed_ranges(source.calibration, self.request.first_observer)
         plan = source.plan(self.options)
-        score = self.trials.score(plan, ranges)
-        in_all = score.mean_db > self.score.mean_db
-        if in_all and score.surpasses(self.score, margin, HELD_OUT):
+        score = self.trials.contend(plan, ranges, self.score)
+        if score is None or score.mean_db <= self.score.mean_db:
+            return
+        if score.surpasses(self.score, margin, HELD_OUT):
             self.source, self.ranges = source, ranges
             self.plan, self.options, self.score = plan, plan.options, score
 
@@ -281,8 +283,8 @@ class _Quantization:
         mixed = options.search_scales == self.options.search_scales
         plan = self.plan.mixed(options) if mixed else self.source.plan(options)
         ranges = dict(self.ranges if ranges is None else ranges)
-        score = self.trials.score(plan, ranges)
-        if score.beats(self.score, margin):
+        score = self.trials.contend(plan, ranges, self.score)
+        if score is not None and score.beats(self.score, margin):
             self.plan, self.options, self.score = plan, plan.options, score
             self.ranges = ranges
 

@@ -39,7 +39,7 @@ def test_what_gains_on_every_other_sample_alone_is_refused(net):
     score, narrow = search.score, clipped(search, 1 / 20)
     tried = search.trials.score(search.plan, narrow)
     assert tried.surpasses(score, 3.0, at=slice(0, None, 2))
-    assert search.trials.challenge(search.plan, narrow, score, 0.01) is None
+    assert search.trials.challenge(search.plan, narrow, score, 0.01)[0] is None
     before = dict(search.ranges)
     search.descend()
     fresh = search_of(net, samples([0.1, 8.0] * 16, seed=6)).trials
@@ -54,7 +54,7 @@ def test_luck_on_few_samples_is_refused(net):
     plan, tried = search.plan, [clipped(search, f) for f in factors]
     best = max(search.trials.score(plan, r).gains(start)[::2].mean() for r in tried)
     assert best > 0.1
-    assert all(search.trials.challenge(plan, r, start, 0.01) is None for r in tried)
+    assert all(search.trials.challenge(plan, r, start, 0.01)[0] is None for r in tried)
 
 
 def test_ranges_that_serve_all_samples_are_found(net):
@@ -142,7 +142,7 @@ def test_samples_that_had_no_part_in_the_search_confirm(net, monkeypatch, betwee
     noise = champion.noise / 10 ** (gains / 10)
     assert Score(noise, champion.signal).beats(champion, 0.01)
     monkeypatch.setattr(search.trials, "_run", lambda _, at: noise[:, at])
-    found = search.trials.challenge(search.plan, search.ranges, champion, 0.01)
+    found, _ = search.trials.challenge(search.plan, search.ranges, champion, 0.01)
     assert (found is not None) == kept
 
 
@@ -156,3 +156,32 @@ def test_what_loses_on_a_quarter_of_the_samples_runs_on_no_others(net, monkeypat
     found = search.trials.contend(search.plan, search.ranges, champion)
     assert len(ran) == runs and (found is None) == (runs == 1)
     assert found is None or np.array_equal(found.noise, noise)
+
+
+@pytest.mark.parametrize("gain, ran", [(-3.0, 4), (0.0, 4), (0.02, 16), (3.0, 64)])
+def test_a_challenge_that_loses_on_few_samples_runs_on_no_others(net, monkeypatch, gain, ran):
+    search = search_of(net, samples([1.0] * 64))
+    champion = Score(np.ones_like(search.score.noise), search.score.signal)
+    noise, seen = champion.noise / 10 ** (gain / 10), []
+    run = lambda _, at: seen.extend(range(64)[at]) or noise[:, at]  # noqa: E731
+    monkeypatch.setattr(search.trials, "_run", run)
+    found, worse = search.trials.challenge(search.plan, search.ranges, champion, 0.03)
+    assert worse == (gain < 0)
+    assert len(seen) == len(set(seen)) == ran and (found is not None) == (ran == 64)
+    assert found is None or np.array_equal(found.noise, noise)
+
+
+def test_ranges_within_one_that_loses_are_left(net, monkeypatch):
+    """They clip yet more; those that are wider in one end are tried, and all count."""
+    search = search_of(net, samples([1.0] * 8))
+    group = search._by_noise()[0]
+    name = group.readers[0].name
+    low, high = search.ranges[name]
+    factors = [(0.5, 0.5), (0.4, 0.4), (0.4, 0.6), (2.0, 2.0), (1.5, 1.5)]
+    tried, options = [], [{name: (low * a, high * b)} for a, b in factors]
+    monkeypatch.setattr(search, "_by_noise", lambda: [group])
+    monkeypatch.setattr(search, "_alternatives", lambda group: options)
+    lose = lambda plan, ranges, *_: tried.append(ranges[name]) or (None, True)  # noqa: E731
+    monkeypatch.setattr(search.trials, "challenge", lose)
+    search.descend()
+    assert tried == [options[i][name] for i in (0, 2, 3, 4)]

@@ -35,7 +35,8 @@ def samples(count, seed, spread):
 def room_of(net, data):
     found = calibrate(net, data)
     plan = Plan(net, found.without(slice(0, 0)), Options(means=found.means()))
-    return find_room(plan, plan.wide, found, CandidateEvaluator(found))
+    trials = CandidateEvaluator(found)
+    return find_room(plan, plan.wide, found, trials, trials.score(plan, plan.wide))
 
 
 def test_ranges_of_some_samples_leave_out_the_others(net):

@@ -22,12 +22,16 @@ from .evaluation_points import EvaluationPoint, with_evaluation_points
 
 SIGNIFICANCE = 2.0
 """Standard errors by which a gain must differ from none."""
+HINT = 0.5
+"""The same on the first samples of many."""
 HELD_OUT = 1.0
 """The same on samples that had no part in finding what gains."""
 FLOOR = 0.1
 """Of the mean noise: less on a sample counts as this, for its ratio to less is chance."""
 FEW = slice(0, None, 4)
 """The samples that a trial runs on first."""
+FIRST = 4
+"""How many of those it runs on before the others, at the least."""
 FEW_NUMBERS, ENOUGH = 16, 16
 """Of an output, to be judged by how it varies, and of samples, to know that."""
 CONSTANT = 1e-6
@@ -185,6 +189,7 @@ class CandidateEvaluator:
         `champion` on every fourth sample, by more than chance: then it does not run on the others.
         """
         session, score = self._begun(plan, ranges, champion)
+        score.noise[:, FEW] = self._run(session, FEW)
         if not score.surpasses(champion, -np.inf, -1.0, FEW):
             return None
         for first in (1, 2, 3):
@@ -193,34 +198,47 @@ class CandidateEvaluator:
         return score
 
     def _begun(self, plan: Plan, ranges: Ranges, champion: Score) -> tuple[Session, Score]:
-        """The file of `ranges`, and a score that is its own on every fourth sample, and still the
-        champion's on the others."""
+        """The file of `ranges`, and a score that is the champion's before it runs."""
         self.count += 1
         session = self._open(plan.emit(ranges, trial=True)[0], lasting=True)
-        score = Score(champion.noise.copy(), self.signal, self.variation)
-        score.noise[:, FEW] = self._run(session, FEW)
-        return session, score
+        return session, Score(champion.noise.copy(), self.signal, self.variation)
 
     def challenge(
         self, plan: Plan, ranges: Ranges, champion: Score, margin_db: float
-    ) -> Score | None:
+    ) -> tuple[Score | None, bool]:
         """The score of the graph that `plan` makes of `ranges` if it beats the `champion`, on
-        samples held out as well; else None.
+        samples held out as well, else None; and whether it is worse by more than chance.
 
-        It must gain on every other sample before it runs on those between, which only confirm what
-        was found on the others: of many things tried the best on some samples is partly luck.
+        It must gain on every fourth sample, then on every other one, before it runs on those
+        between, which only confirm: of many things tried the best on some samples is partly luck.
         """
         session, score = self._begun(plan, ranges, champion)
-        if not score.surpasses(champion, 0.0, 0.0, FEW):
-            return None
+        seen = self._first_seen(session, score, champion)
+        if seen != FEW or not score.surpasses(champion, margin_db, HINT, seen):
+            return None, champion.surpasses(score, 0.0, 1.0, seen)
         noise = score.noise
         noise[:, 2::4] = self._run(session, slice(2, None, 4))
         if not score.surpasses(champion, margin_db, at=slice(0, None, 2)):
-            return None
+            return None, False
         held_out = slice(1, None, 2)
         noise[:, held_out] = self._run(session, held_out)
         confirmed = score.surpasses(champion, margin_db, HELD_OUT, held_out)
-        return score if confirmed and score.beats(champion, margin_db) else None
+        return score if confirmed and score.beats(champion, margin_db) else None, False
+
+    def _first_seen(self, session: Session, score: Score, champion: Score) -> slice:
+        """Runs a file on every fourth sample, and tells where it ran. Most lose, and few samples
+        show it: it runs on FIRST of them, then on twice as many, while it is no worse by more than
+        chance."""
+        step = FEW.step
+        while len(self.kept) > 2 * step * (FIRST - 1):
+            step *= 2
+        at = seen = slice(0, None, step)
+        score.noise[:, at] = self._run(session, at)
+        while seen != FEW and score.surpasses(champion, -np.inf, -1.0, seen):
+            step //= 2
+            at, seen = slice(step, None, 2 * step), slice(0, None, step)
+            score.noise[:, at] = self._run(session, at)
+        return seen
 
     def _run(
         self, session: Session, at: slice = slice(None), see: See | None = None

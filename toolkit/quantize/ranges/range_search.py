@@ -23,7 +23,8 @@ from .candidate_evaluation import SIGNIFICANCE, CandidateEvaluator, Score
 WORK = 3e11
 """Multiply-accumulates that a search may spend."""
 MAX_TRIALS = 160
-MARGIN_DB = 0.01
+MARGIN_DB = 0.03
+"""Less shows at no output."""
 
 
 def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
@@ -58,6 +59,7 @@ class RangeSearch:
         self.plan, self.trials, self.budget = plan, trials, budget
         self.calibration, self.progress = calibration, progress
         self.ranges, self.score = fixed_ranges(calibration, "minmax"), score
+        self._left = 0
 
     def choose_start(self, plans: Sequence[Plan]) -> None:
         """Another of the fixed observers, with one of these plans for the same tensors, if it is
@@ -82,21 +84,28 @@ class RangeSearch:
     def descend(self) -> None:
         """Go through the tensors once, noisiest first, while the budget lasts.
 
-        A second round was tried: it found nothing that a significant gain would show.
+        A range within one that clips too much is left, and counts as tried. A second round was
+        tried: it found nothing that a significant gain would show.
         """
         for scale_group in self._by_noise():
+            lost: list[dict[str, Range]] = []
             for ranges in self._alternatives(scale_group):
-                if self.trials.count >= self.budget:
+                if self.trials.count + self._left >= self.budget:
                     return
-                tried = self.ranges | ranges
-                score = self.trials.challenge(self.plan, tried, self.score, MARGIN_DB)
+                if any(_within(ranges, worse) for worse in lost):
+                    self._left += 1
+                    continue
+                tried, now = self.ranges | ranges, self.ranges
+                score, worse = self.trials.challenge(self.plan, tried, self.score, MARGIN_DB)
                 if score is not None:
-                    self.ranges, self.score = tried, score
+                    self.ranges, self.score, lost = tried, score, []
+                elif worse and _within(ranges, now):
+                    lost.append(ranges)
                 self._report()
 
     def _report(self) -> None:
         if self.progress:
-            done = min(self.trials.count, self.budget)
+            done = min(self.trials.count + self._left, self.budget)
             self.progress("searching ranges", done, self.budget)
 
     def _by_noise(self) -> list[ScaleGroup]:
@@ -132,6 +141,11 @@ class RangeSearch:
 
 def _scaled(ranges: Mapping[str, Range], factor: float) -> dict[str, Range]:
     return {name: (low * factor, high * factor) for name, (low, high) in ranges.items()}
+
+
+def _within(a: Mapping[str, Range], b: Mapping[str, Range]) -> bool:
+    """Whether ranges are those of `b` or narrower."""
+    return all(b[name][0] <= low and high <= b[name][1] for name, (low, high) in a.items())
 
 
 def _alike(a: Mapping[str, Range], b: Mapping[str, Range]) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..scheme.options import Range, Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .candidate_evaluation import CandidateEvaluator
+from .candidate_evaluation import CandidateEvaluator, Score
 from .held_out import held_out, held_out_by
 from .range_search import above
 
@@ -65,14 +65,13 @@ ROOMS = (Room(1.1), Room(1.2), Room(1.35), Room(tail=1.0), Room(tail=2.0), Room(
 
 
 def find_room(
-    plan: Plan, ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
+    plan: Plan, ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator, own: Score
 ) -> Room | None:
-    """What serves samples best that did not make the ranges; None where those that made `ranges`
-    are hardly better off."""
+    """What serves samples best that did not make the ranges; None where those that made `ranges`,
+    whose score is `own`, are hardly better off."""
     if len(trials.kept) < 2 or not len(trials.points):
         return None
     first = best = held_out([plan], ranges, calibration, trials)
-    own = trials.score(plan, ranges)
     if own.mean_db < first.mean_db + GAIN_DB:
         return None
     found: Room | None = None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from ... import targets
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 @cache
 def _environment() -> jinja2.Environment:
+    import jinja2  # takes 3 MiB, which commands without templates need not
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(targets.FOLDER),
         autoescape=False,

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jinja2
-
 from ..accuracy import LayerCost
 from ..accuracy.formatting import gain
 from ..compress import StoredLayer
@@ -85,6 +83,8 @@ class _Box:
 
 def render(data: ReportData) -> str:
     """The report as one HTML document."""
+    import jinja2  # takes 3 MiB, which commands without a report need not
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,

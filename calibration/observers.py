@@ -91,8 +91,12 @@ class TensorStats:
         and every quantizer here represents them without error. Raises ValueError if none is kept.
         """
         if self._histogram is None:
-            raise ValueError(f"{self.title} was observed without a histogram; give it bins")
+            raise ValueError(f"{self.title} has no histogram: it was made without bins, or dropped")
         return self._histogram
+
+    def drop_histogram(self) -> None:
+        """Let go of the histogram, which is most of the memory; the extremes stay."""
+        self.bins, self.zeros, self._histogram = 0, 0, None
 
     def merge(self, other: "TensorStats") -> None:
         """Take in what another observer saw, as if all its updates had been made here.

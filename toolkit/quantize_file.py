@@ -284,6 +284,8 @@ class _Run:
     def explain(self) -> None:
         """What the file loses, attributed on some of the samples."""
         known, request = self.done.calibration, self.request
+        for each in (self.done.given, known):
+            each.drop_histograms()
         labelled = self.graph, self.samples, self.labels
         self.answers = count_answers(request.model, *labelled, self.final, request.progress)
         some = [k.inputs for k in watched(self.done.floats, known.kept)]

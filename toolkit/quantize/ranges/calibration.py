@@ -97,6 +97,11 @@ class Calibration:
         known = {observer: self.observed(observer, tensor) for observer in OBSERVERS}
         return candidates(self.stats[tensor], known)
 
+    def drop_histograms(self) -> None:
+        """Keep the extremes alone, when no more ranges are made."""
+        for stats in self.stats.values():
+            stats.drop_histogram()
+
     def reach(self) -> dict[str, NDArray[np.float64]]:
         """The largest magnitude of a tensor on each sample."""
         return {n: np.abs(self._by_sample(n)).max(axis=1) for n in self.ends}

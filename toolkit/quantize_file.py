@@ -43,6 +43,7 @@ from .quantize_packing import SizedModel, at_rates, kept_scales, layers_stored, 
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
 from .report import report_page
+from .runtime import return_freed
 from .state import keep_states, mark_states
 from .streaming import Streaming, check_frames, stream, time_axes
 
@@ -58,6 +59,7 @@ def quantize(
     """
     run = _Run(QuantizeRequest(model, calib, output, **options))
     for step in STEPS:
+        return_freed()
         step(run)
     return run.result()
 

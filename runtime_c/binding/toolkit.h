@@ -70,6 +70,9 @@ void ek_least_error_f64(const double *rows, const double *counts, int32_t n, int
    The first status but EK_OK ends them. */
 ek_status ek_run_many(ek_session *session, uint32_t count, uint32_t inputs, const uint8_t *const *from,
                       uint32_t outputs, uint8_t *const *to);
+
+/* Give memory that this process has freed back to the system, where its C library keeps it (glibc). */
+void ek_return_freed(void);
 /* [/cdef] */
 
 #endif

@@ -10,7 +10,7 @@ from ..build import open_once
 from ..ir import Array
 from ..quantize import CandidateEvaluator, Score, with_evaluation_points
 from ..quantize.ranges.calibration import Sample
-from ..runtime import Session
+from ..runtime import Session, return_freed
 from ..runtime.branches import Branches, steps
 from .rounding_simulation import Rounding, simulated, with_copies, with_each_alone
 from .simulated_model import SimulatedModel
@@ -29,9 +29,11 @@ def scores_alone(
     The float network runs once on each sample, and for each of them from there on.
     """
     rounded = open_once(with_each_alone(model, everything, names))
+    return_freed()  # by what made the file
     graph = with_evaluation_points(with_copies(model, names), trials.points)
     branches, missed = Branches(open_once(graph)), set(names)
     noise = {name: np.zeros((len(trials.points), len(trials.kept))) for name in names}
+    return_freed()
     for i, sample in enumerate(trials.kept):
         noise_of, change = trials.noise_on(i), _Rounded(rounded, sample.inputs, noise)
         for name, outputs in branches.run(sample.inputs, change):

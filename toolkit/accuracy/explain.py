@@ -15,7 +15,7 @@ from ..ir import Array, Graph
 from ..progress import Progress
 from ..quantize import Score
 from ..quantize.ranges.candidate_evaluation import SIGNIFICANCE
-from ..runtime import Session
+from ..runtime import Session, return_freed
 from .activation_statistics import ActivationStatistics
 from .alone import scores_alone
 from .causes import (
@@ -116,10 +116,13 @@ class _Explainer:
 
     def run(self, feeds: int) -> Explanation:
         names = self._names
+        return_freed()
         chosen, count = self._affordable(names)
         everything = self.activations.trials
         self.trials = everything.on(count)
+        return_freed()
         self._run_alone(chosen)
+        return_freed()
         costs = {n: _cost(s) for n, s in self.alone.items()}
         total = sum(costs.values())
         if len(chosen) < len(names):  # of the loss of all layers, as far as that is known

@@ -10,6 +10,7 @@ from ..ir import Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
+from ..runtime import return_freed
 from .equalization.bias_absorption import absorbed, find_shifts
 from .equalization.cross_layer import equalized, find_exponents, unscaled
 from .float_source import FloatSource
@@ -78,6 +79,7 @@ def _run(
 ) -> Quantized:
     run = _Quantization(request, graph, calibration, progress)
     for step in STEPS if request.like is None else STEPS_LIKE:
+        return_freed()
         step(run)
     return run.result()
 

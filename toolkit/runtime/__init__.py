@@ -1,5 +1,6 @@
 """The C runtime inside this process. The only folder that imports cffi."""
 
+from .heap import return_freed
 from .kernels import OpForm, Planner, kernel_tables, scratch_bytes
 from .model import IoInfo, Model, OpOutput
 from .session import MAX_MEMORY, Session
@@ -13,5 +14,6 @@ __all__ = [
     "Planner",
     "Session",
     "kernel_tables",
+    "return_freed",
     "scratch_bytes",
 ]

@@ -1,0 +1,15 @@
+"""What the C library keeps of freed memory (runtime_c/binding/toolkit.h)."""
+
+from __future__ import annotations
+
+from ...runtime_c._ffi import lib
+
+
+def return_freed() -> None:
+    """Give it back to the system.
+
+    glibc keeps up to 64 MiB once an array of 32 MiB was freed, and all that lies below what is in
+    use. Called between phases that hold much: it takes a few milliseconds, and what is allocated
+    next comes from the system anew.
+    """
+    lib.ek_return_freed()

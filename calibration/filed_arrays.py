@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
+from io import FileIO
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from tempfile import TemporaryFile
-from typing import IO, Any, Generic, TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -12,8 +14,9 @@ from numpy.typing import NDArray
 
 from .errors import CalibrationError
 
+LEAST_BYTES = 1 << 12
 # Mapping a part of a file into memory costs as much as copying so many bytes.
-LEAST_BYTES = 1 << 16
+_MAPPED_BYTES = 1 << 16
 
 K = TypeVar("K", bound=Hashable)
 
@@ -22,33 +25,53 @@ class ArrayFile:
     """A file without a name, made when the first array is written; it goes with its last user."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._end = 0
+        self._seeking = Lock()
 
     def write(self, array: NDArray[Any]) -> int:
         """Where the array lies now. Raises CalibrationError where there is no room."""
-        at, rest = self._end, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        unit = ALLOCATIONGRANULARITY if array.nbytes >= _MAPPED_BYTES else 1
+        at = -(-self._end // unit) * unit
         try:
             if self._file is None:
                 self._file = TemporaryFile(prefix="edgekit-", buffering=0)  # noqa: SIM115 - finalize
                 finalize(self, self._file.close)
-            self._file.seek(at)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            with self._seeking:
+                self._file.seek(at)
+                while rest:
+                    rest = rest[self._file.write(rest) :]
         except OSError as why:
             raise CalibrationError(
                 f"samples cannot be kept in a temporary file: {why.strerror or why}; set TMPDIR to "
                 "a folder with room for them"
             ) from why
-        self._end = at + -(-array.nbytes // ALLOCATIONGRANULARITY) * ALLOCATIONGRANULARITY
+        self._end = at + array.nbytes
         return at
 
     def read(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """What lies there, mapped into memory until the caller lets go of it; read only."""
+        """What lies there, copied or mapped into memory until the caller lets go of it; read
+        only."""
         assert self._file is not None
         size = math.prod(shape) * dtype.itemsize
+        if size < _MAPPED_BYTES:
+            copied = np.empty(shape, dtype)
+            self._copy(at, copied.reshape(-1).view(np.uint8).data)
+            copied.flags.writeable = False
+            return copied
         mapped = mmap(self._file.fileno(), size, access=ACCESS_READ, offset=at)
         return np.frombuffer(mapped, dtype).reshape(shape)
+
+    def _copy(self, at: int, rest: memoryview) -> None:
+        assert self._file is not None
+        with self._seeking:
+            self._file.seek(at)
+            while rest:
+                count = self._file.readinto(rest)
+                if not count:
+                    raise CalibrationError("the temporary file of samples was cut")
+                rest = rest[count:]
 
 
 class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
@@ -208,8 +209,9 @@ def prove(data: bytes) -> None:
 def open_once(graph: Graph, lasting: bool = False) -> Session:
     """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
     too, and never change."""
-    data = _file(lambda: build_model(graph, compact=False, lasting=lasting), False)
-    return Session(Model(data, checksum=False), max_memory=None, numbers=True)
+    made = partial(build_model, graph, compact=False, lasting=lasting)
+    model = Model(_file(made, False), checksum=False)  # its bytes go before the session's come
+    return Session(model, max_memory=None, numbers=True)
 
 
 def build_model(

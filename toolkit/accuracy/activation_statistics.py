@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...calibration import FiledArrays
+from ...calibration import ArrayFile, FiledArrays
 from ..build import open_once
 from ..ir import Array, Graph, Shape
 from ..progress import Progress
@@ -21,7 +21,7 @@ from ..quantize import (
     find_evaluation_points,
     with_evaluation_points,
 )
-from ..runtime import Session
+from ..runtime import Session, return_freed
 from .evaluation_set import batch_of
 from .layer_statistics import LayerStatistics
 from .metrics import energy
@@ -110,6 +110,7 @@ class ActivationStatistics:
                 complete.setdefault(last, {})[name] = each
                 del held[name]
         session = open_once(graph)
+        return_freed()
         for sample in samples:
             found = self._floats(session, sample, wanted, complete)
             _add(held, found, resolution.truth(found).floors)
@@ -151,7 +152,7 @@ class ActivationStatistics:
 
         def keep(_: int, name: str, x: Array) -> None:
             if wanted is None or name in wanted:
-                found[name] = x.copy()
+                found[name] = x if name in complete else x.copy()
             if name in complete:
                 _add(complete[name], found, {})
                 found.pop(name.removesuffix(".w"), None)
@@ -225,9 +226,9 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
     """The samples with what the float graph has at its evaluation points."""
     points = find_evaluation_points(graph)
     session = open_once(with_evaluation_points(graph, points)) if points else None
-    kept: list[KeptSample] = []
+    kept, file = list[KeptSample](), ArrayFile()
     for sample in inputs:
-        at_points = {} if session is None else session.run(sample)
+        at_points = FiledArrays(file, {} if session is None else session.run(sample))
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
         kept.append(KeptSample(sample, at_points))

@@ -14,6 +14,7 @@ from ..ir import Array, QuantParams, Shape
 from .metrics import energy
 
 BINS = 256
+PIECE = 1 << 14
 CORE = 0.999
 """The share of values whose spread is compared with the range."""
 
@@ -73,56 +74,76 @@ class LayerStatistics:
 
         Values below `floor`, of the same shape, count as that.
         """
-        q, shape = self.quant, (-1, len(self.shift))
+        shape = (-1, len(self.shift))
         low = np.float32(-np.inf) if floor is None else floor.reshape(shape)
         given = np.asarray(truth, np.float32).reshape(shape)
         x: Array = given if floor is None else np.maximum(given, low)
-        codes = self._codes(given)
-        error = self._held(codes, low) - x
-        # Both are below the floor where there is no error.
-        beyond = (codes != np.clip(codes, q.qmin, q.qmax)) & (error != 0)
-        squares = np.square(error, dtype=np.float64)
-        clipped = int(np.count_nonzero(beyond))
-        at_ends = float(squares[beyond].sum()) if clipped else 0.0
         apart = self.batch if truth.shape[:1] and truth.shape[0] % self.batch == 0 else 1
-        beyond_of = beyond.reshape(apart, -1).any(axis=1)
-        self.samples += self.batch
-        self.clipping_samples += int(np.count_nonzero(beyond_of)) * (self.batch // apart)
-        self.count += x.size
-        self.clipped += clipped
-        self.signal += energy(x)
-        self.clipping += at_ends
-        self.rounding += float(squares.sum()) - at_ends
-        codes = np.clip(codes if floor is None else self._codes(x), q.qmin, q.qmax)
-        places = (codes - np.float32(q.qmin)) * np.float32(BINS / (q.qmax - q.qmin + 1))
-        self.bins += np.bincount(places.astype(np.uint8).ravel(), minlength=BINS)
-        np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
-        np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
-        self.widen(float(self.channel_low.min()), float(self.channel_high.max()))
+        codes = self._codes(given)
+        self._add_errors(codes, x, low, apart)
+        self._add_values(codes if floor is None else self._codes(x), x)
+        del codes  # tensors of large images are made a few at a time
         if weighted is not None:
             self._add_weighted(x, np.asarray(weighted, np.float32).reshape(x.shape), low)
         else:
             self.both = self.rounding + self.clipping
 
+    def _add_errors(self, codes: Array, x: Array, low: Array | np.float32, apart: int) -> None:
+        """Those of `codes`, `apart` of the batch."""
+        q = self.quant
+        error = self._held(codes, low)
+        error -= x
+        # Both are below the floor where there is no error.
+        beyond = (codes != np.clip(codes, q.qmin, q.qmax)) & (error != 0)
+        clipped = int(np.count_nonzero(beyond))
+        at_ends = float(np.square(error[beyond], dtype=np.float64).sum()) if clipped else 0.0
+        beyond_of = beyond.reshape(apart, -1).any(axis=1)
+        self.samples += self.batch
+        self.clipping_samples += int(np.count_nonzero(beyond_of)) * (self.batch // apart)
+        self.clipped += clipped
+        self.clipping += at_ends
+        self.rounding += _squares(error.reshape(-1)) - at_ends
+
+    def _add_values(self, codes: Array, x: Array) -> None:
+        """Where they lie in the range, and those of channels."""
+        q = self.quant
+        self.count += x.size
+        self.signal += energy(x)
+        places = np.clip(codes, q.qmin, q.qmax)
+        places -= np.float32(q.qmin)
+        places *= np.float32(BINS / (q.qmax - q.qmin + 1))
+        bins = places.astype(np.uint8).ravel()
+        del places
+        self.bins += np.bincount(bins, minlength=BINS)
+        np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
+        np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
+        self.widen(float(self.channel_low.min()), float(self.channel_high.max()))
+
     def _add_weighted(self, x: Array, y: Array, low: Array | np.float32) -> None:
-        off = np.maximum(y, low) - x
+        off = np.maximum(y, low)
+        off -= x
         self.weights += energy(off)
         self.shift += off.sum(axis=0, dtype=np.float64)
-        self.both += energy(self._held(self._codes(y), low) - x)
+        off = self._held(self._codes(y), low)
+        off -= x
+        self.both += energy(off)
 
     def _codes(self, x: Array) -> Array:
         """Steps, not limited to those there are."""
         q = self.quant
         with np.errstate(over="ignore"):  # a mask may be as large as float32 is
-            codes: Array = np.rint(x * np.float32(1 / q.scalar)) + np.float32(q.zero_point)
+            codes: Array = x * np.float32(1 / q.scalar)
+            np.rint(codes, out=codes)
+            codes += np.float32(q.zero_point)
         return codes
 
     def _held(self, codes: Array, low: Array | np.float32) -> Array:
         """The real numbers that the tensor holds for `codes`; what is below `low` counts as it."""
         q = self.quant
-        steps = np.clip(codes, q.qmin, q.qmax) - np.float32(q.zero_point)
-        held: Array = np.maximum(steps * np.float32(q.scalar), low)
-        return held
+        held: Array = np.clip(codes, q.qmin, q.qmax)
+        held -= np.float32(q.zero_point)
+        held *= np.float32(q.scalar)
+        return np.maximum(held, low, out=held)
 
     @property
     def saturation(self) -> float:
@@ -214,3 +235,11 @@ class LayerStatistics:
         """Part of the weights' error that is the same in all places of a channel."""
         steady = float(np.sum(self.bias**2)) * self.count / len(self.shift)
         return steady / self.weights if self.weights else 0.0
+
+
+def _squares(x: Array) -> float:
+    """Their sum, of halves first as numpy sums, without holding all in double precision."""
+    if len(x) > PIECE:
+        half = len(x) // 2 // 8 * 8
+        return _squares(x[:half]) + _squares(x[half:])
+    return float(np.square(x, dtype=np.float64).sum())

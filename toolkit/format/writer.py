@@ -106,8 +106,10 @@ def write(model: EdgeModel, checked: bool = True) -> bytes:
         b.PrependUOffsetTRelativeSlot(SLOTS["Model"][name], offset, 0)
     b.PrependUint16Slot(SLOTS["Model"]["version"], model.version, 0)
     b.Finish(b.EndObject(), file_identifier=IDENTIFIER)
-    data = b.Output()
-    return _with_checksums(data) if checked else bytes(data)
+    if checked:
+        return _with_checksums(b.Output())
+    with memoryview(b.Bytes) as whole:
+        return bytes(whole[b.Head() :])
 
 
 def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:

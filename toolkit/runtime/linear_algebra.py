@@ -157,9 +157,10 @@ def product(a: Reals, m: Reals) -> Reals:
     return found
 
 
-def cholesky(h: Reals) -> Reals:
-    """Upper triangular r with r' r = h [g, k, k], which must be positive definite."""
-    found: Reals = np.array(h, np.float64, order="C")
+def cholesky(h: Reals, overwrite: bool = False) -> Reals:
+    """Upper triangular r with r' r = h [g, k, k], which must be positive definite; `overwrite`: in
+    place of h where that is contiguous."""
+    found: Reals = _reals(h) if overwrite else np.array(h, np.float64, order="C")
     lib.ek_cholesky_f64(_real(found), *h.shape[:2])
     return found
 

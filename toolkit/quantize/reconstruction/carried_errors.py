@@ -6,15 +6,16 @@ are never written about other means, only their products with a few rows are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import FiledArrays
 from ...ir import Array
 from ..weights import gptq
-from .second_moments import FINE, MomentSums, certain_part, held
+from .second_moments import FINE, MomentSums, certain_part, held, subtract_outer, total
 
 Reals = NDArray[np.float64]
 
@@ -31,29 +32,36 @@ def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, Momen
     the factor that serves this one best, in [0, 1] for all of them. In 64ths. `real` are the
     weights, rows of k, group after group.
     """
-    whole, seen = None, list[_Part]()
-    for part in parts:
+    seen, matrices = list[_Part](), FiledArrays[int]()
+
+    def see(part: MomentSums) -> MomentSums:
+        matrices[len(seen)] = part.qq
         seen.append(_Part.of(part, real))
-        whole = part if whole is None else whole + part
-    assert whole is not None
-    return _carried(_tried(real, whole), whole, seen), whole
+        return part
+
+    whole = total(map(see, parts))
+    return _carried(_tried(real, whole), whole, seen, matrices), whole
 
 
-def _carried(w: Reals, whole: MomentSums, parts: Sequence[_Part]) -> float:
-    """As carried_part, by some weights w [groups, rows, k]."""
+def _carried(
+    w: Reals, whole: MomentSums, parts: Sequence[_Part], matrices: Mapping[int, Array]
+) -> float:
+    """As carried_part, by some weights w [groups, rows, k]; `matrices` are qq of the parts."""
     if len(parts) < 2:
         return 0.0
     every: Reals = np.sum([part.error for part in parts], axis=0)
     gain = power = 0.0
-    for part in parts:
-        rest, error = _Rest.of(whole, part), part.error
-        more = rest.more(w, every - error)
+    for i, part in enumerate(parts):
+        h: Reals = np.subtract(whole.qq, matrices[i], dtype=np.float64)
+        rest, error = _Rest.of(h, whole, part), part.error
+        more = rest.more(w, every - error, h)
+        del h  # before the next one is made
         x, q = part.x / part.columns / FINE, part.q / part.columns
         off = error / part.columns
         off -= _outer(_rows(w, x - q), rest.q) + _outer(_rows(w, rest.off), q - rest.q)
         gain += float((off * more).sum())
         across = _rows(more, rest.q)
-        power += float((gptq.product(more, part.qq) * more).sum()) / part.columns
+        power += float((gptq.product(more, matrices[i]) * more).sum()) / part.columns
         power -= float((_rows(more, q) * across + across * _rows(more, q - rest.q)).sum())
     return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
 
@@ -67,10 +75,9 @@ def _tried(real: Reals, sums: MomentSums) -> Reals:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is needed of the sums of a part: all but xq, of which the diagonal [groups, k] will do
-    beside the `error`, w times the sums of x q' - q q'."""
+    """What is needed of the sums of a part beside qq: of xq, the diagonal [groups, k] will do and
+    the `error`, w times the sums of x q' - q q'."""
 
-    qq: Array
     diagonal: Reals
     error: Reals
     x: Reals
@@ -84,15 +91,14 @@ class _Part:
         off: Reals = s.xq / FINE
         off -= s.qq
         error = gptq.product(_tried(real, s), off)
-        return _Part(s.qq, _diagonal(s), error, s.x, s.q, s.squares, s.columns, s.samples)
+        return _Part(_diagonal(s), error, s.x, s.q, s.squares, s.columns, s.samples)
 
 
 @dataclass(frozen=True)
 class _Rest:
-    """What all samples but a part say: h about the means q [groups, k], the mean of x - q, the
+    """What all samples but a part say: their means q [groups, k], the mean of x - q, the
     diagonal of x q' - q q' about the means; `certain` of all but the diagonal counts."""
 
-    h: Reals
     q: Reals
     off: Reals
     diagonal: Reals
@@ -100,8 +106,8 @@ class _Rest:
     columns: int
 
     @staticmethod
-    def of(whole: MomentSums, part: _Part) -> _Rest:
-        h: Reals = np.subtract(whole.qq, part.qq, dtype=np.float64)
+    def of(h: Reals, whole: MomentSums, part: _Part) -> _Rest:
+        """`h`, the sums qq without the part's, becomes the form of the error about the means."""
         squares, samples = whole.squares - part.squares, whole.samples - part.samples
         certain, columns = certain_part(h, squares, samples), whole.columns - part.columns
         x, q = ((a - b) / columns for a, b in ((whole.x, part.x), (whole.q, part.q)))
@@ -109,18 +115,18 @@ class _Rest:
         qq, xq = np.einsum("gii->gi", h) / columns, _diagonal(whole) - part.diagonal
         diagonal = xq / columns / FINE - qq - off * q
         h *= certain / columns
-        h -= _outer(certain * q, q)
+        subtract_outer(h, certain * q, q)
         qq -= q * q
         np.einsum("gii->gi", h)[...] = qq + held(qq)[:, None]
-        return _Rest(h, q, off, diagonal, certain, columns)
+        return _Rest(q, off, diagonal, certain, columns)
 
-    def more(self, w: Reals, errors: Reals) -> Reals:
+    def more(self, w: Reals, errors: Reals, h: Reals) -> Reals:
         """What weights w [groups, rows, k] are to have more; `errors` are w times the sums of
-        x q' - q q'."""
+        x q' - q q', and h is used up."""
         wanted = errors / self.columns - _outer(_rows(w, self.off), self.q)
         wanted *= self.certain
         wanted += (1 - self.certain) * w * self.diagonal[:, None, :]
-        return gptq.unrounded(wanted, self.h)
+        return gptq.unrounded(wanted, h, overwrite=True)
 
 
 def _diagonal(s: MomentSums) -> Reals:

@@ -50,7 +50,10 @@ def quadratic_form(
     Of what would make up for the errors of the inputs, the part that is `carried` is wanted.
     """
     h = _second(seen)
-    return gptq.product(real_weights(linear, seen), h + carried * (seen.xq - seen.qq)), h
+    wanted = seen.xq - seen.qq
+    wanted *= carried
+    wanted += h
+    return gptq.product(real_weights(linear, seen), wanted), h
 
 
 def round_layer(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ PARTS = 8
 KEEP = 0.1
 """How much a weight is held where it is: in mean powers of the inputs. Few samples do not say what
 all directions of the inputs weigh."""
+ROWS = 64
+SQUARED = 1 << 14
+"""Rows of a matrix, and values, of which others of their size are made at a time."""
 FINE = 16
 """Parts of an input step in which the float model's input is counted."""
 
@@ -136,12 +139,16 @@ class MomentSums:
     middle: tuple[Reals, Reals]
     step: float
 
-    def __add__(self, other: MomentSums) -> MomentSums:
-        """Those of both."""
+    def own(self) -> MomentSums:
+        """The same, in matrices of its own, of float64."""
+        return replace(self, qq=self.qq.astype(np.float64), xq=self.xq.astype(np.float64))
+
+    def with_added(self, other: MomentSums) -> MomentSums:
+        """Those of both, in the matrices of these, which are `own`."""
         return replace(
             self,
-            qq=np.add(self.qq, other.qq, dtype=np.float64),
-            xq=np.add(self.xq, other.xq, dtype=np.float64),
+            qq=np.add(self.qq, other.qq, out=self.qq),
+            xq=np.add(self.xq, other.xq, out=self.xq),
             q=self.q + other.q,
             x=self.x + other.x,
             squares=self.squares + other.squares,
@@ -171,6 +178,8 @@ def _held(columns: Whole) -> Whole:
 
 def _small(sums: Array) -> Array:
     """Whole numbers in half of the memory, where they fit."""
+    if sums.dtype == np.int32:
+        return sums
     fits = max(float(sums.max()), -float(sums.min())) < 1 << 31
     return sums.astype(np.int32 if fits else np.float64)
 
@@ -181,8 +190,13 @@ def _sums_by_sample(columns: FiledArrays[int]) -> list[NDArray[np.int64]]:
 
 
 def total(moment_sums: Iterable[MomentSums]) -> MomentSums:
-    """Of all parts together."""
-    return reduce(MomentSums.__add__, moment_sums)
+    """Of all parts together, in matrices of its own."""
+    parts = iter(moment_sums)
+    whole = next(parts).own()
+    for part in parts:
+        whole = whole.with_added(part)
+        del part  # for the next one is large
+    return whole
 
 
 def _sums_of(
@@ -245,32 +259,33 @@ def _group_sums(
     """qq, xq and squares of one group's columns in some samples."""
     x0, q0 = (m.astype(np.int32) for m in middle)
     x, q = (v[0] if len(v) == 1 else np.concatenate(v) for v in (xs, qs))
-    xq = linear_algebra.inner_products(x, q, (x0, q0))
+    xq = _small(linear_algebra.inner_products(x, q, (x0, q0)))
     if any(len(v) * FEW < v.shape[1] for v in qs):
         squares = sum(_few_squares(v, q0) for v in qs)
-        return linear_algebra.inner_products(q, q, (q0, q0)), xq, squares
-    qq, squares = np.zeros_like(xq), 0.0
+        return _small(linear_algebra.inner_products(q, q, (q0, q0))), xq, squares
+    qq, squares = np.zeros(xq.shape, np.int64), 0.0
     for v in qs:
         own = linear_algebra.inner_products(v, v, (q0, q0))
         qq += own
-        squares += _beside(own.astype(np.float64)[None])
-    return qq, xq, squares
+        squares += _beside(own[None])
+    return _small(qq), xq, squares
 
 
 def _few_squares(v: Whole, middle: Whole) -> float:
     """`_beside` of v' v, by v v', which has the same sum of squares and is smaller for few rows."""
-    outer = linear_algebra.outer_products(v, middle).astype(np.float64)
+    outer = linear_algebra.outer_products(v, middle)
     powers = ((v - middle).astype(np.float64) ** 2).sum(axis=0)
-    return float((outer * outer).sum() - (powers * powers).sum())
+    return float(_squared(outer.reshape(-1)) - (powers * powers).sum())
 
 
 def second_moments(s: MomentSums) -> SecondMoments:
-    """Of what a node reads in these samples."""
+    """Of what a node reads in these samples, in the matrices of `s`, which are its `own`."""
     x, q = s.x / s.columns, s.q / s.columns
-    qq, xq = s.qq / s.columns, s.xq / s.columns
-    certain = certain_part(np.asarray(s.qq, np.float64), s.squares, s.samples)
+    qq, xq = s.qq, s.xq
+    certain = certain_part(qq, s.squares, s.samples)
     for moments, mean, unit in ((qq, q, s.step**2), (xq, x, s.step**2 / FINE)):
-        moments -= mean[:, :, None] * q[:, None, :]
+        moments /= s.columns
+        subtract_outer(moments, mean, q)
         moments *= unit
         diagonal = np.einsum("gii->gi", moments)
         kept = diagonal.copy()
@@ -288,10 +303,25 @@ def held(power: Reals) -> Reals:
     return result
 
 
-def _beside(products: Reals) -> float:
+def subtract_outer(m: Reals, a: Reals, b: Reals) -> None:
+    """Subtract a b' of a and b [groups, k] from m [groups, k, k], a few rows at a time."""
+    for first in range(0, a.shape[1], ROWS):
+        rows = slice(first, first + ROWS)
+        m[:, rows] -= a[:, rows, None] * b[:, None, :]
+
+
+def _beside(products: Array) -> float:
     """The sum of squares off the diagonal."""
-    squared = products * products
-    return float(squared.sum() - np.trace(squared, axis1=1, axis2=2).sum())
+    diagonal = np.einsum("gii->gi", products).astype(np.float64)
+    return float(_squared(products.reshape(-1)) - (diagonal * diagonal).sum(axis=1).sum())
+
+
+def _squared(x: Array) -> float:
+    """The sum of squares, halves first as numpy sums, but without holding all squares."""
+    if len(x) > SQUARED:
+        half = len(x) // 2 // 8 * 8
+        return _squared(x[:half]) + _squared(x[half:])
+    return float(np.multiply(x, x, dtype=np.float64).sum())
 
 
 def certain_part(sums: Reals, squares: float, samples: int) -> float:

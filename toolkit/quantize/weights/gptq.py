@@ -35,7 +35,8 @@ class Planes:
     def __init__(self, b: Reals, h: Reals) -> None:
         self.order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
         group = np.arange(len(h))[:, None]
-        self.r = cholesky(h[group[:, :, None], self.order[:, :, None], self.order[:, None, :]])
+        sorted_h = h[group[:, :, None], self.order[:, :, None], self.order[:, None, :]]
+        self.r = cholesky(sorted_h, overwrite=True)
         self.y = divided(np.take_along_axis(b, self.order[:, None, :], 2), self.r)
 
     def nearest(
@@ -57,9 +58,9 @@ def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
     return Planes(b, h).nearest(steps, limit)
 
 
-def unrounded(b: Reals, h: Reals) -> Reals:
-    """The real weights with the least error."""
-    r = cholesky(h)
+def unrounded(b: Reals, h: Reals, overwrite: bool = False) -> Reals:
+    """The real weights with the least error; `overwrite` uses h up."""
+    r = cholesky(h, overwrite)
     return divided_transposed(divided(b, r), r)
 
 

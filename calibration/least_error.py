@@ -128,9 +128,11 @@ def least_error_range(
     model = ErrorModel(stats, levels)
     step, zero, least = (high - low) / (levels - 1), 0, np.inf
     for factors in _TRIALS:  # of which all but the first have the best so far among them
-        errors = np.empty((len(factors), levels))
-        for i, factor in enumerate(factors.tolist()):
-            errors[i] = model.errors(step * factor, least)
+        errors = np.full((len(factors), levels), np.inf)
+        for i in np.argsort(-factors, kind="stable"):  # what is narrower clips more
+            errors[i] = model.errors(step * float(factors[i]), least)
+            if errors[i, 0] == np.inf:
+                break
             least = min(least, float(errors[i].min()))
         trial, zero = divmod(int(errors.argmin()), levels)
         step *= float(factors[trial])

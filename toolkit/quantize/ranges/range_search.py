@@ -84,22 +84,24 @@ class RangeSearch:
     def descend(self) -> None:
         """Go through the tensors once, noisiest first, while the budget lasts.
 
-        A range within one that clips too much is left, and counts as tried. A second round was
-        tried: it found nothing that a significant gain would show.
+        The error is convex in the ends of a range: clipping is the sum of squared distances, and
+        rounding grows with the square of the width. So what lies beyond one that loses is left, and
+        counts as tried. A second round was tried: it found nothing that a significant gain shows.
         """
         for scale_group in self._by_noise():
             lost: list[dict[str, Range]] = []
             for ranges in self._alternatives(scale_group):
                 if self.trials.count + self._left >= self.budget:
                     return
-                if any(_within(ranges, worse) for worse in lost):
+                now = {name: self.ranges[name] for name in ranges}
+                if any(_beyond(ranges, worse, now) for worse in lost):
                     self._left += 1
                     continue
-                tried, now = self.ranges | ranges, self.ranges
+                tried = self.ranges | ranges
                 score, worse = self.trials.challenge(self.plan, tried, self.score, MARGIN_DB)
                 if score is not None:
                     self.ranges, self.score, lost = tried, score, []
-                elif worse and _within(ranges, now):
+                elif worse:
                     lost.append(ranges)
                 self._report()
 
@@ -123,15 +125,15 @@ class RangeSearch:
         return quantization_error(stats, low, high) / power if power else 0.0
 
     def _alternatives(self, scale_group: ScaleGroup) -> list[dict[str, Range]]:
-        """Other ranges of a group, all of its tensors by the same rule, the widest first."""
+        """Other ranges of a group, all of its tensors by the same rule, the nearest first."""
         lowest = self.calibration.lowest()
         by_rule: dict[str, dict[str, Range]] = {}
         for v in scale_group.readers:
             for rule, found in self.calibration.candidates(v.name):
                 by_rule.setdefault(rule, {})[v.name] = above(found, lowest.get(v.name))
         now = {v.name: self.ranges[v.name] for v in scale_group.readers}
-        options = [now | ranges for ranges in by_rule.values()]
-        options += [_scaled(now, factor) for factor in (0.94, 1.06)]
+        options = [_scaled(now, factor) for factor in (0.94, 1.06)]
+        options += [now | ranges for ranges in by_rule.values()]
         distinct: list[dict[str, Range]] = []
         for option in options:
             if not any(_alike(option, known) for known in [now, *distinct]):
@@ -141,6 +143,11 @@ class RangeSearch:
 
 def _scaled(ranges: Mapping[str, Range], factor: float) -> dict[str, Range]:
     return {name: (low * factor, high * factor) for name, (low, high) in ranges.items()}
+
+
+def _beyond(a: Mapping[str, Range], b: Mapping[str, Range], now: Mapping[str, Range]) -> bool:
+    """Whether `b` lies between `now` and `a`."""
+    return (_within(a, b) and _within(b, now)) or (_within(b, a) and _within(now, b))
 
 
 def _within(a: Mapping[str, Range], b: Mapping[str, Range]) -> bool:

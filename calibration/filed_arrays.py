@@ -19,6 +19,8 @@ LEAST_BYTES = 1 << 12
 _MAPPED_BYTES = 1 << 16
 
 K = TypeVar("K", bound=Hashable)
+_Filed = tuple[int, np.dtype[Any], tuple[int, ...]]
+"""An array in a file: where it lies, what of, and its shape."""
 
 
 class ArrayFile:
@@ -82,7 +84,7 @@ class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):
         self, file: ArrayFile | None = None, arrays: Mapping[K, NDArray[Any]] | None = None
     ) -> None:
         self._file = file or ArrayFile()
-        self._known: dict[K, NDArray[Any] | tuple[int, np.dtype[Any], tuple[int, ...]]] = {}
+        self._known: dict[K, NDArray[Any] | _Filed] = {}
         self.nbytes = 0
         self.update(arrays or {})
 
@@ -101,8 +103,7 @@ class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):
         return known if isinstance(known, np.ndarray) else self._file.read(*known)
 
     def __delitem__(self, key: K) -> None:
-        self.nbytes -= self[key].nbytes
-        del self._known[key]
+        self.nbytes -= _size(self._known.pop(key))
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._known)
@@ -110,9 +111,22 @@ class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def shape(self, key: K) -> tuple[int, ...]:
+        """Of an array, which is not read."""
+        known = self._known[key]
+        return known.shape if isinstance(known, np.ndarray) else known[2]
+
     def numbered(self, keys: Sequence[K]) -> "FiledArrays[int]":
         """The arrays of these keys, by their places there."""
         found = FiledArrays[int](self._file)
         found._known = {i: self._known[key] for i, key in enumerate(keys)}
-        found.nbytes = sum(self[key].nbytes for key in keys)
+        found.nbytes = sum(map(_size, found._known.values()))
         return found
+
+
+def _size(known: NDArray[Any] | _Filed) -> int:
+    """In bytes."""
+    if isinstance(known, np.ndarray):
+        return known.nbytes
+    _, dtype, shape = known
+    return math.prod(shape) * dtype.itemsize

@@ -32,63 +32,82 @@ WIDE static void wholes(const float *x, double step, size_t count, int32_t *out)
 /* Groups at a time: what they are written to stays in the cache. */
 enum { GROUPS = 16 };
 
-/* One number of each group, `pitch` apart: 0 where x is NULL. */
-static void channels_of(const float *x, const int32_t *known, double step, int32_t groups, int32_t *out, size_t pitch)
-{
-    int32_t made[GROUPS] = { 0 };
-    if (x != NULL && known == NULL) wholes(x, step, (size_t)groups, made);
-    const int32_t *from = x != NULL && known != NULL ? known : made;
-    for (int32_t g = 0; g < groups; g++) out[g * pitch] = from[g];
-}
-
-/* The columns of one place and some groups, those of each `pitch` after those of the one before. `known` is the input
-   in steps, or NULL: then it is made of x. Both begin with the first of the groups. */
-static void columns_of(const ek_windows *w, const float *x, const int32_t *known, double step, int32_t y, int32_t at,
-                       int32_t groups, int32_t *out, size_t pitch)
-{
-    size_t depth = (size_t)(w->channels / w->groups);
-    for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {
-        for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {
-            int inside = row >= 0 && row < w->height && column >= 0 && column < w->width;
-            size_t from = inside ? ((size_t)row * w->width + column) * w->channels : 0;
-            if (depth == 1) {
-                channels_of(inside ? x + from : NULL, known == NULL ? NULL : known + from, step, groups, out, pitch);
-            } else {
-                for (int32_t g = 0; g < groups; g++, from += depth) {
-                    if (!inside)
-                        memset(out + g * pitch, 0, depth * sizeof *out);
-                    else if (known == NULL)
-                        wholes(x + from, step, depth, out + g * pitch);
-                    else
-                        memcpy(out + g * pitch, known + from, depth * sizeof *out);
-                }
-            }
-            out += depth;
-        }
+/* NAME: the columns of `count` places, of numbers FROM as whole numbers TO, which VALUE makes of x[i]; `scale` is what
+   VALUE needs. Those of one place and some groups are each `pitch` after those of the group before. */
+#define DEFINE_COLUMNS(NAME, FROM, TO, SCALE, VALUE)                                                                   \
+    WIDE static void NAME##_of(const ek_windows *w, const FROM *x, SCALE scale, int32_t y, int32_t at, int32_t groups, \
+                               TO *out, size_t pitch)                                                                  \
+    {                                                                                                                  \
+        size_t depth = (size_t)(w->channels / w->groups);                                                              \
+        for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {                           \
+            for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {            \
+                int inside = row >= 0 && row < w->height && column >= 0 && column < w->width;                          \
+                const FROM *from = inside ? x + ((size_t)row * w->width + column) * w->channels : NULL;                \
+                for (int32_t g = 0; g < groups; g++) {                                                                 \
+                    TO *to = out + g * pitch;                                                                          \
+                    if (!inside) {                                                                                     \
+                        memset(to, 0, depth * sizeof *to);                                                             \
+                    } else if (depth == 1) {                                                                           \
+                        to[0] = VALUE(from[g]);                                                                        \
+                    } else {                                                                                           \
+                        for (size_t i = 0; i < depth; i++) to[i] = VALUE(from[g * depth + i]);                         \
+                    }                                                                                                  \
+                }                                                                                                      \
+                out += depth;                                                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void NAME(const ek_windows *w, const FROM *x, SCALE scale, const int32_t *places, int32_t count, TO *out)   \
+    {                                                                                                                  \
+        size_t image_size = (size_t)w->height * w->width * w->channels;                                                \
+        size_t k = (size_t)w->kernel_h * w->kernel_w * (w->channels / w->groups);                                      \
+        for (int32_t g = 0; g < w->groups; g += GROUPS) {                                                              \
+            int32_t groups = w->groups - g < GROUPS ? w->groups - g : GROUPS;                                          \
+            size_t first = (size_t)g * (w->channels / w->groups);                                                      \
+            for (int32_t i = 0; i < count; i++) {                                                                      \
+                int32_t line = places[i] / w->output_w;                                                                \
+                int32_t y = line % w->output_h * w->stride_h - w->top;                                                 \
+                int32_t at = places[i] % w->output_w * w->stride_w - w->left;                                          \
+                NAME##_of(w, x + line / w->output_h * image_size + first, scale, y, at, groups,                        \
+                          out + g * count * k + i * k, count * k);                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
     }
-}
+
+#define STEPS(v) whole((double)(v) / scale)
+#define MOVED(v) (int16_t)((v) - scale)
+#define SAME(v)  ((void)scale, (v))
+
+DEFINE_COLUMNS(columns_f32, float, int32_t, double, STEPS)
+DEFINE_COLUMNS(columns_s32, int32_t, int32_t, int32_t, SAME)
+DEFINE_COLUMNS(columns_s16, int16_t, int16_t, int32_t, MOVED)
+DEFINE_COLUMNS(columns_s8, int8_t, int16_t, int32_t, MOVED)
 
 void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
                     int32_t *known, int32_t images, int32_t *out)
 {
-    size_t image_size = (size_t)w->height * w->width * w->channels;
-    size_t k = (size_t)w->kernel_h * w->kernel_w * (w->channels / w->groups);
-    if (known != NULL) wholes(x, step, image_size * images, known);
-    for (int32_t g = 0; g < w->groups; g += GROUPS) {
-        int32_t groups = w->groups - g < GROUPS ? w->groups - g : GROUPS;
-        size_t first = (size_t)g * (w->channels / w->groups);
-        for (int32_t i = 0; i < count; i++) {
-            int32_t line = places[i] / w->output_w;
-            size_t from = line / w->output_h * image_size + first;
-            int32_t y = line % w->output_h * w->stride_h - w->top;
-            int32_t at = places[i] % w->output_w * w->stride_w - w->left;
-            columns_of(w, x + from, known == NULL ? NULL : known + from, step, y, at, groups,
-                       out + g * count * k + i * k, count * k);
-        }
+    if (known == NULL) {
+        columns_f32(w, x, step, places, count, out);
+    } else {
+        wholes(x, step, (size_t)w->height * w->width * w->channels * images, known);
+        columns_s32(w, known, 0, places, count, out);
     }
 }
 
-WIDE void ek_sums_s32(const int32_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out)
+void ek_columns_s16(const ek_windows *w, const int16_t *x, int32_t zero, const int32_t *places, int32_t count,
+                    int16_t *out)
+{
+    columns_s16(w, x, zero, places, count, out);
+}
+
+void ek_columns_s8(const ek_windows *w, const int8_t *x, int32_t zero, const int32_t *places, int32_t count,
+                   int16_t *out)
+{
+    columns_s8(w, x, zero, places, count, out);
+}
+
+WIDE void ek_sums_s16(const int16_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out)
 {
     memset(out, 0, (size_t)groups * k * sizeof *out);
     for (int32_t g = 0; g < groups; g++, out += k)

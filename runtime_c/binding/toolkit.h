@@ -20,8 +20,14 @@ typedef struct {
 void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
                     int32_t *known, int32_t images, int32_t *out);
 
+/* The same of x - zero, which must fit. */
+void ek_columns_s16(const ek_windows *w, const int16_t *x, int32_t zero, const int32_t *places, int32_t count,
+                    int16_t *out);
+void ek_columns_s8(const ek_windows *w, const int8_t *x, int32_t zero, const int32_t *places, int32_t count,
+                   int16_t *out);
+
 /* out [groups, k]: the sums of x [groups, rows, k] over its rows. */
-void ek_sums_s32(const int32_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out);
+void ek_sums_s16(const int16_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out);
 
 /* out [rows, pitch], or `transposed` [k, pitch] = x [rows, k] - middle [k], zeros behind; all must fit. */
 void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,

@@ -48,7 +48,23 @@ def test_columns_are_rounded_windows_of_each_image(groups):
     for some in (places, np.arange(64)):  # of few each number is rounded where it is met
         found = linear_algebra.columns(w, x, 0.01, some)
         assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, some])
-        assert np.array_equal(linear_algebra.sums(found), found.sum(axis=1, dtype=np.int64))
+        totals = found.sum(axis=1, dtype=np.int64)
+        for wide in (found, found.astype(np.int16)):
+            assert np.array_equal(linear_algebra.sums(wide), totals)
+
+
+@pytest.mark.parametrize("kind, zero", [(np.int8, -7), (np.int16, 0)])
+@pytest.mark.parametrize("groups", [1, 3, 6])
+def test_columns_of_integers_are_those_of_floats(kind, zero, groups):
+    most = np.iinfo(kind)
+    x = np.random.default_rng(5).integers(most.min, most.max + 1, (2, 9, 8, 6)).astype(kind)
+    w = Windows((9, 8, 6), groups, (3, 2), (2, 1), (1, 3), (1, 2), (4, 8))
+    for places in (np.array([0, 5, 31, 32, 63]), np.arange(64)):
+        found = linear_algebra.whole_columns(w, x, zero, places)
+        assert found.dtype == np.int16
+        assert np.array_equal(
+            found, linear_algebra.columns(w, x.astype(np.int32) - zero, 1.0, places)
+        )
 
 
 def test_columns_of_many_channels_that_are_each_a_group():

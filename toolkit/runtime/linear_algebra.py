@@ -7,6 +7,7 @@ input gives the same bits on every machine, whatever BLAS and threads it has.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -45,27 +46,45 @@ class Windows:
 def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int64]) -> Whole:
     """round(x / step), of x [n, height, width, channels], where outputs' `places` meet the weights:
     [groups, places, k], 0 outside."""
-    groups, k = windows.groups, windows.shape[2] // windows.groups * int(np.prod(windows.kernel))
     real, at = np.ascontiguousarray(x, np.float32), places.astype(np.int32)
-    found: Whole = np.empty((groups, len(at), k), np.int32)
-    fields = ffi.new("ek_windows *", _fields(windows))
+    found: Whole = np.empty(_columns_shape(windows, places), np.int32)
     pointers = _pointer("float", real), step, _pointer("int32_t", at)
-    images = x.size // int(np.prod(windows.shape))
+    images = x.size // prod(windows.shape)
     known = _pointer("int32_t", np.empty(x.size, np.int32)) if x.size < found.size else ffi.NULL
-    lib.ek_columns_f32(fields, *pointers, len(at), known, images, _pointer("int32_t", found))
+    given = (*pointers, len(at), known, images)
+    lib.ek_columns_f32(_fields(windows), *given, _pointer("int32_t", found))
+    return found
+
+
+def whole_columns(windows: Windows, x: Array, zero: int, places: NDArray[np.int64]) -> Whole:
+    """The same of x - zero, in int16, which must hold that, of int8 and int16."""
+    x, at = np.ascontiguousarray(x), places.astype(np.int32)
+    found: Whole = np.empty(_columns_shape(windows, places), np.int16)
+    collect, kind = {1: (lib.ek_columns_s8, "int8_t"), 2: (lib.ek_columns_s16, "int16_t")}[
+        x.itemsize
+    ]
+    given = _pointer(kind, x), zero, _pointer("int32_t", at), len(at)
+    collect(_fields(windows), *given, _pointer("int16_t", found))
     return found
 
 
 def sums(x: Whole) -> NDArray[np.int64]:
     """Of x [groups, n, k] over n, exactly: [groups, k]."""
-    x = np.ascontiguousarray(x, np.int32)
     found: NDArray[np.int64] = np.empty((x.shape[0], x.shape[2]), np.int64)
-    lib.ek_sums_s32(_pointer("int32_t", x), *x.shape, _pointer("int64_t", found))
+    if x.dtype != np.int16:
+        return np.sum(x, axis=1, dtype=np.int64, out=found)
+    x = np.ascontiguousarray(x)
+    lib.ek_sums_s16(_pointer("int16_t", x), *x.shape, _pointer("int64_t", found))
     return found
 
 
-def _fields(w: Windows) -> list[int]:
-    return [*w.shape, w.groups, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
+def _columns_shape(w: Windows, places: NDArray[np.int64]) -> tuple[int, int, int]:
+    return w.groups, len(places), w.shape[2] // w.groups * prod(w.kernel)
+
+
+def _fields(w: Windows) -> Any:
+    numbers = [*w.shape, w.groups, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
+    return ffi.new("ek_windows *", numbers)
 
 
 def add_small_moments(

@@ -22,17 +22,18 @@ from edgekit.toolkit.quantize.reconstruction.second_moments import (
     KEEP,
     PARTS,
     LayerInputs,
-    columns,
     moment_sums,
     observe_floats,
     observe_inputs,
     second_moments,
     spread_evenly,
     total,
+    windows_of,
 )
 from edgekit.toolkit.quantize.scheme.options import METHODS
 from edgekit.toolkit.quantize.weights import gptq
 from edgekit.toolkit.runtime import Session
+from edgekit.toolkit.runtime.linear_algebra import columns, sums
 
 
 def samples(*shape, count=64, seed=5):
@@ -132,7 +133,7 @@ def test_columns_are_what_meets_the_weights(net):
             continue
         x, w = seen[node.input(0).name], node.input(1).const
         places = np.arange(node.output.type.size // len(w))
-        cols = columns(node, x, 2.0**-16, places) * 2.0**-16
+        cols = columns(windows_of(node), x, 2.0**-16, places) * 2.0**-16
         y = cols @ w.reshape(len(cols), -1, cols.shape[2]).swapaxes(1, 2)
         y = y.swapaxes(0, 1).reshape(len(places), -1) + node.input(2).const
         y = np.clip(y, node.attrs["act_min"], node.attrs["act_max"])
@@ -167,7 +168,8 @@ def off(error, count=24, places=16, k=12, seed=3):
 
 def inputs_of(*columns):
     """What a node sees of these columns x and q, by sample."""
-    return LayerInputs(*(FiledArrays(arrays=dict(enumerate(of))) for of in columns), [], 1.0)
+    filed = (FiledArrays(arrays=dict(enumerate(of))) for of in columns)
+    return LayerInputs(*filed, [], 1.0, *([sums(v) for v in of] for of in columns))
 
 
 def noisy(rng, v):

@@ -21,6 +21,7 @@ from ...runtime.linear_algebra import Whole, Windows
 from .layer_executor import LayerExecutor
 
 Reals = NDArray[np.float64]
+Sums = NDArray[np.int64]
 
 SAMPLES = 128
 COLUMNS = 8192
@@ -65,24 +66,28 @@ class LayerInputs:
     """What meets a node's weights, a few places of each sample: [groups, places, k] of integers.
 
     q counts steps of the quantized model's input, x parts of them (FINE) of the float model's.
-    outputs [places, channels] are the float model's, real, if they were asked for.
+    outputs [places, channels] are the float model's, real, if they were asked for. `x_sums` and
+    `q_sums` [groups, k] are those of each sample.
     """
 
     x: FiledArrays[int]
     q: FiledArrays[int]
     outputs: list[Reals]
     step: float
+    x_sums: list[Sums]
+    q_sums: list[Sums]
 
 
 @dataclass(frozen=True)
 class FloatInputs:
-    """What meets a node's weights in the float model, for each sample: as `x` and `outputs` of
-    LayerInputs, and the `places` of the node's output that are taken."""
+    """What meets a node's weights in the float model, for each sample: as in LayerInputs, and the
+    `places` of the node's output that are taken."""
 
     x: FiledArrays[int]
     places: list[NDArray[np.int64]]
     outputs: list[Reals]
     step: float
+    x_sums: list[Sums]
 
 
 def spread_evenly(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
@@ -96,12 +101,14 @@ def observe_floats(
 ) -> FloatInputs:
     """What `node`, a Conv2d or FullyConnected of `floats`, reads in the float model, of all samples
     of `run`, and its `outputs` if wanted; `step` is that of the quantized model's input."""
-    seen, count = FloatInputs(FiledArrays(), [], [], step), len(run.samples)
-    wanted = [node.input(0), *([node.output] if outputs else [])]
+    seen, count = FloatInputs(FiledArrays(), [], [], step, []), len(run.samples)
+    wanted, windows = [node.input(0), *([node.output] if outputs else [])], windows_of(node)
     for i, (x, *y) in enumerate(run.run_to(floats, node, wanted)):
         places = _places(node, i, count)
         seen.places.append(places)
-        seen.x[i] = _held(columns(node, x, step / FINE, places))
+        found = _held(linear_algebra.columns(windows, x, step / FINE, places))
+        seen.x[i] = found
+        seen.x_sums.append(linear_algebra.sums(found))
         rows = (v.reshape(-1, node.output.shape[-1])[places] for v in y)
         seen.outputs.extend(v.astype(np.float64) for v in rows)
     return seen
@@ -115,10 +122,13 @@ def observe_inputs(
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None and quant.scalar == floats.step
-    seen = LayerInputs(floats.x.numbered(chosen), FiledArrays(), [], floats.step)
+    sums, windows = [floats.x_sums[i] for i in chosen], windows_of(node)
+    seen = LayerInputs(floats.x.numbered(chosen), FiledArrays(), [], floats.step, sums, [])
     for i, (held,) in zip(chosen, run.run_to(quantized, made, [source]), strict=True):
-        steps = held.astype(np.int32) - quant.zero_point
-        seen.q[len(seen.q)] = _held(columns(node, steps, 1.0, floats.places[i]))
+        zero = quant.zero_point
+        found = linear_algebra.whole_columns(windows, held, zero, floats.places[i])
+        seen.q[len(seen.q)] = found
+        seen.q_sums.append(linear_algebra.sums(found))
         seen.outputs.extend(floats.outputs[i : i + 1])
     return seen
 
@@ -160,8 +170,8 @@ class MomentSums:
 def moment_sums(seen: LayerInputs, parts: int) -> Iterator[MomentSums]:
     """Of what a node reads, in each of the `parts` of the samples, of which sample i is in part i
     modulo their number; one after the other, for each is large."""
-    sums = _sums_by_sample(seen.x), _sums_by_sample(seen.q)
-    count = [v.shape[1] for v in seen.q.values()]
+    sums = seen.x_sums, seen.q_sums
+    count = [seen.q.shape(i)[1] for i in seen.q]
     x0, q0 = (
         np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
     )
@@ -184,11 +194,6 @@ def _small(sums: Array) -> Array:
     return sums.astype(np.int32 if fits else np.float64)
 
 
-def _sums_by_sample(columns: FiledArrays[int]) -> list[NDArray[np.int64]]:
-    """Of the columns of each sample, exactly."""
-    return [linear_algebra.sums(v) for v in columns.values()]
-
-
 def total(moment_sums: Iterable[MomentSums]) -> MomentSums:
     """Of all parts together, in matrices of its own."""
     parts = iter(moment_sums)
@@ -202,7 +207,7 @@ def total(moment_sums: Iterable[MomentSums]) -> MomentSums:
 def _sums_of(
     seen: LayerInputs,
     middle: tuple[Reals, Reals],
-    sums: tuple[Sequence[NDArray[np.int64]], Sequence[NDArray[np.int64]]],
+    sums: tuple[Sequence[Sums], Sequence[Sums]],
     chosen: range,
 ) -> MomentSums:
     """Of what a node reads in the samples `chosen`, counted from `middle`; `sums` are of each
@@ -350,14 +355,14 @@ def _some(seed: int, total: int, wanted: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(total, wanted, replace=False))
 
 
-def columns(node: Node, x: Array, step: float, places: NDArray[np.int64]) -> Whole:
-    """Steps of what meets the weights at these outputs: [groups, places, k], k as weights lie."""
+def windows_of(node: Node) -> Windows:
+    """How the weights of a node, a Conv2d or FullyConnected, meet its input."""
+    x, output = node.input(0), node.output.shape
     if is_a(node, FullyConnected):
-        rows = x.size // x.shape[-1]
-        alone = Windows((1, rows, x.shape[-1]), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, rows))
-        return linear_algebra.columns(alone, x, step, places)
-    attrs, kernel, output = node.attrs, node.input(1).shape, node.output.shape
-    windows = Windows(
+        rows = x.type.size // x.shape[-1]
+        return Windows((1, rows, x.shape[-1]), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, rows))
+    attrs, kernel = node.attrs, node.input(1).shape
+    return Windows(
         x.shape[1:],
         int(attrs["groups"]),
         kernel[1:3],
@@ -366,4 +371,3 @@ def columns(node: Node, x: Array, step: float, places: NDArray[np.int64]) -> Who
         attrs["pads"][:2],
         output[1:3],
     )
-    return linear_algebra.columns(windows, x, step, places)

@@ -5,7 +5,7 @@ from .channels import channel_extremes, channel_means
 from .conform import numbers_of
 from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
-from .filed_arrays import ArrayFile, FiledArrays
+from .filed_arrays import ArrayFile, FiledArrays, FiledRows
 from .labels import Labels, find_labels, load_labels, load_others
 from .least_error import quantization_error
 from .observers import DEFAULT_BINS, TensorStats
@@ -34,6 +34,7 @@ __all__ = [
     "CalibrationError",
     "Feed",
     "FiledArrays",
+    "FiledRows",
     "Fit",
     "ImageOptions",
     "InputSpec",

@@ -33,9 +33,14 @@ class ArrayFile:
 
     def write(self, array: NDArray[Any]) -> int:
         """Where the array lies now. Raises CalibrationError where there is no room."""
-        rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         unit = ALLOCATIONGRANULARITY if array.nbytes >= _MAPPED_BYTES else 1
         at = -(-self._end // unit) * unit
+        self.write_at(at, array)
+        return at
+
+    def write_at(self, at: int, array: NDArray[Any]) -> None:
+        """Write the array there. Raises CalibrationError as above."""
+        rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         try:
             if self._file is None:
                 self._file = TemporaryFile(prefix="edgekit-", buffering=0)  # noqa: SIM115 - finalize
@@ -49,8 +54,7 @@ class ArrayFile:
                 f"samples cannot be kept in a temporary file: {why.strerror or why}; set TMPDIR to "
                 "a folder with room for them"
             ) from why
-        self._end = at + array.nbytes
-        return at
+        self._end = max(self._end, at + array.nbytes)
 
     def read(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """What lies there, copied or mapped into memory until the caller lets go of it; read
@@ -58,15 +62,15 @@ class ArrayFile:
         assert self._file is not None
         size = math.prod(shape) * dtype.itemsize
         if size < _MAPPED_BYTES:
-            copied = np.empty(shape, dtype)
-            self._copy(at, copied.reshape(-1).view(np.uint8).data)
-            copied.flags.writeable = False
-            return copied
+            return self.copy(at, dtype, shape)
         mapped = mmap(self._file.fileno(), size, access=ACCESS_READ, offset=at)
         return np.frombuffer(mapped, dtype).reshape(shape)
 
-    def _copy(self, at: int, rest: memoryview) -> None:
+    def copy(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """The same, copied."""
         assert self._file is not None
+        copied = np.empty(shape, dtype)
+        rest = copied.reshape(-1).view(np.uint8).data
         with self._seeking:
             self._file.seek(at)
             while rest:
@@ -74,6 +78,38 @@ class ArrayFile:
                 if not count:
                     raise CalibrationError("the temporary file of samples was cut")
                 rest = rest[count:]
+        copied.flags.writeable = False
+        return copied
+
+
+class FiledRows:
+    """An array [count, ...] that is written and read some rows at a time; it lies in a file unless
+    it is small. Nothing is there before the first rows, which say of what type all are."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._rows: NDArray[Any] | None = None
+        self._file = ArrayFile()
+        self._type: tuple[np.dtype[Any], tuple[int, ...]] = (np.dtype(np.uint8), ())
+
+    def write(self, first: int, rows: NDArray[Any]) -> None:
+        """Raises CalibrationError where there is no room."""
+        self._type = dtype, shape = rows.dtype, rows.shape[1:]
+        size = math.prod(shape) * dtype.itemsize
+        if size * self._count >= LEAST_BYTES:
+            self._file.write_at(first * size, rows)
+            return
+        if self._rows is None:
+            self._rows = np.empty((self._count, *shape), dtype)
+        self._rows[first : first + len(rows)] = rows
+
+    def read(self, first: int, stop: int) -> NDArray[Any]:
+        """Rows `first` to `stop` - 1, which have been written."""
+        dtype, shape = self._type
+        if self._rows is not None:
+            return self._rows[first:stop]
+        size = math.prod(shape) * dtype.itemsize
+        return self._file.copy(first * size, dtype, (stop - first, *shape))
 
 
 class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):

@@ -4,7 +4,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from edgekit.calibration import ArrayFile, CalibrationError, FiledArrays
+from edgekit.calibration import ArrayFile, CalibrationError, FiledArrays, FiledRows
 from edgekit.calibration.filed_arrays import LEAST_BYTES
 
 LARGE = np.arange(LEAST_BYTES, dtype=np.float32).reshape(16, -1)
@@ -59,3 +59,21 @@ def test_small_arrays_need_no_file_and_large_ones_name_the_remedy(monkeypatch):
     arrays = FiledArrays(None, {"small": SMALL})
     with pytest.raises(CalibrationError, match="TMPDIR"):
         arrays["large"] = LARGE
+
+
+@pytest.mark.parametrize("width", [3, LEAST_BYTES])
+def test_rows_are_read_in_other_parts_than_they_were_written(width):
+    whole = np.random.default_rng(0).integers(-128, 128, (11, width)).astype(np.int8)
+    rows = FiledRows(len(whole))
+    for first, stop in ((0, 4), (4, 5), (5, 11)):
+        rows.write(first, whole[first:stop])
+    for first, stop in ((0, 11), (3, 7), (10, 11)):
+        found = rows.read(first, stop)
+        assert found.dtype == whole.dtype
+        np.testing.assert_array_equal(found, whole[first:stop])
+
+
+def test_rows_name_the_remedy_where_no_file_can_be_made(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with pytest.raises(CalibrationError, match="TMPDIR"):
+        FiledRows(len(LARGE)).write(0, LARGE)

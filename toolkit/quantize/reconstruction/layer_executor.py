@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ....calibration import FiledArrays
+from ....calibration import FiledRows
 from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
-from ...runtime.many_runs import run_raw_many, together
+from ...runtime.many_runs import can_run_many, run_raw_many
 from ..ranges.calibration import Sample
 
 HELD = 3 << 24
 """Bytes that are held at most, large arrays in temporary files. Where more is read later on, as
 behind the first layers of a model for large images, what lies before is run again."""
+
+TOGETHER = 1 << 20
+"""Bytes of samples that are read, made and written at once."""
 
 _FLOAT = 1
 _ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
@@ -30,7 +33,7 @@ class LayerExecutor:
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.samples = samples
         self._before: list[object] = []
-        self._held: dict[tuple[int, int], FiledArrays[int]] = {}
+        self._held: dict[tuple[int, int], FiledRows] = {}
 
     def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Array]]:
         """For each sample the `values`, which `node` reads or makes, as the runtime holds them.
@@ -46,20 +49,16 @@ class LayerExecutor:
         read = {v: None for n in graph.nodes[place:] for v in n.dynamic_inputs if v in at}
         size = sum(v.type.nbytes for v in read) * len(self.samples)
         known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
-        # a file for each tensor, which goes with it
-        further = {v: known.get(v, FiledArrays[int]()) for v in read} if size <= HELD else {}
-        run = _Run(graph, [*values, *further], list(known))
+        count = len(self.samples)
+        further = {v: known.get(v) or FiledRows(count) for v in read} if size <= HELD else {}
+        new = {v: rows for v, rows in further.items() if v not in known}
+        run = _Run(graph, [*values, *further], known)
+        for some, made in run.each(self.samples):
+            for v, rows in new.items():
+                rows.write(some.start, made[v])
+            yield from ([made[v][i] for v in values] for i in range(len(some)))
         if further:
-            self._before, self._held = [], {}  # each sample's are let go as they are used
-        made_of = run.each(self.samples, list(known.values()))
-        for i, made in enumerate(made_of):
-            for v in further.keys() - known.keys():
-                further[v][i] = made[v]
-            for v in known.keys() - further.keys() if further else ():
-                del known[v][i]
-            yield [made[v] for v in values]
-        if further:
-            self._before, self._held = before, {at[v]: arrays for v, arrays in further.items()}
+            self._before, self._held = before, {at[v]: rows for v, rows in further.items()}
 
     def run_on(self, graph: Graph, values: Sequence[Value]) -> Iterator[list[Array]]:
         """For each sample the `values`, which nodes from the last one asked for on make.
@@ -67,14 +66,16 @@ class LayerExecutor:
         `graph` has that one's nodes before it. What is held stays so.
         """
         known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
-        for made in _Run(graph, values, list(known)).each(self.samples, list(known.values())):
-            yield [made[v] for v in values]
+        for some, made in _Run(graph, values, known).each(self.samples):
+            yield from ([made[v][i] for v in values] for i in range(len(some)))
 
 
 class _Run:
     """The part of a graph that makes `wanted` of its inputs and of values that are `known`."""
 
-    def __init__(self, graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> None:
+    def __init__(
+        self, graph: Graph, wanted: Sequence[Value], known: Mapping[Value, FiledRows]
+    ) -> None:
         self.ports = {p.value: p for p in graph.inputs}
         self.wanted, self.known = wanted, known
         nodes, given = _needed(graph, set(wanted), {*known, *self.ports})
@@ -91,39 +92,38 @@ class _Run:
             return Port(name, v, self.ports[v].onnx_dtype, self.ports[v].shape)
         return Port(name, v, _FLOAT if v.quant else _ONNX[v.dtype], v.shape)
 
-    def each(
-        self, samples: Sequence[Sample], known: Sequence[Mapping[int, Array]]
-    ) -> Iterator[dict[Value, Array]]:
-        """Of each sample those wanted, as the runtime holds them; `known` are of all samples."""
-        alone = self.session is None or any(v in self.ports for v in self.inputs)
-        many = 1 if self.session is None or alone else together(self.session)
-        for first in range(0, len(samples), many):
+    def each(self, samples: Sequence[Sample]) -> Iterator[tuple[range, dict[Value, Array]]]:
+        """Those wanted of some samples after others, as the runtime holds them, along a first
+        axis."""
+        read = {v: rows for v, rows in self.known.items() if v in {*self.inputs, *self.wanted}}
+        for first in range(0, len(samples), many := self._together()):
             some = range(first, min(first + many, len(samples)))
-            founds = [dict(zip(self.known, (held[i] for held in known), strict=True)) for i in some]
-            if many > 1:
-                self._run_many(founds)
-            for i, found in zip(some, founds, strict=True):
-                yield self._wanted(samples[i], found, many == 1)
+            found = {v: rows.read(some.start, some.stop) for v, rows in read.items()}
+            if many == 1:
+                self._add_alone(samples[first], found)
+            elif self.session is not None:
+                made = run_raw_many(self.session, [found[v] for v in self.inputs])
+                found |= zip(self.made, made, strict=True)
+            yield some, found
 
-    def _run_many(self, founds: Sequence[dict[Value, Array]]) -> None:
-        assert self.session is not None
-        given = [np.stack([found[v] for found in founds]) for v in self.inputs]
-        for v, held in zip(self.made, run_raw_many(self.session, given), strict=True):
-            for found, array in zip(founds, held, strict=True):
-                found[v] = array
+    def _together(self) -> int:
+        """How many samples to take at once."""
+        wanted = {*self.inputs, *self.made, *self.wanted}
+        if wanted & self.ports.keys() or (self.session and not can_run_many(self.session)):
+            return 1
+        return max(1, TOGETHER // max(1, sum(v.type.nbytes for v in wanted)))
 
-    def _wanted(self, sample: Sample, found: dict[Value, Array], alone: bool) -> dict[Value, Array]:
-        """Those wanted, of a sample that runs `alone` if it has not run."""
-        if self.session is not None and alone:
-            given = [sample[self.ports[v].name] if v in self.ports else found[v]
+    def _add_alone(self, sample: Sample, found: dict[Value, Array]) -> None:
+        """What is made of a sample that runs alone, and what is wanted of its inputs."""
+        if self.session is not None:
+            given = [sample[self.ports[v].name] if v in self.ports else found[v][0]
                      for v in self.inputs]  # fmt: skip
             made = self.session.run_raw({f"in{i}": np.asarray(x) for i, x in enumerate(given)})
-            found |= {v: made[f"out{i}"] for i, v in enumerate(self.made)}
+            found |= {v: made[f"out{i}"][None] for i, v in enumerate(self.made)}
         for v in self.wanted:
             if v in self.ports:
                 x = np.asarray(sample[self.ports[v].name]).reshape(v.shape)
-                found[v] = x if v.quant is None else v.quant.quantize(x)
-        return found
+                found[v] = (x if v.quant is None else v.quant.quantize(x))[None]
 
 
 def _needed(graph: Graph, wanted: set[Value], given: set[Value]) -> tuple[list[Node], set[Value]]:

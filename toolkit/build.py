@@ -37,7 +37,7 @@ from .plan import ARENA_ALIGN, TRIES, Buffer, placed, schedule
 from .plan.buffers import assign, runs_nothing
 from .plan.regions import flattened
 from .plan.stores import with_stores
-from .runtime import Model, OpForm, Session, scratch_bytes
+from .runtime import Model, OpForm, Session, return_freed, scratch_bytes
 from .state import real_zero
 
 MAX_RANK = 8
@@ -51,18 +51,24 @@ class _Blob:
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self._known: dict[tuple[bytes, int], int] = {}
+        self._known: dict[tuple[int, int, int], int] = {}
 
     def add(self, *arrays: Array, align: int = 4) -> int:
         return self.put(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), align)
 
     def put(self, content: bytes, align: int) -> int:
         """Where `content` lies."""
-        if (content, align) not in self._known:
+        key = hash(content), len(content), align
+        at = self._known.get(key)
+        if at is None or not self._holds(content, at):
             self.data += bytes(-len(self.data) % align)
-            self._known[content, align] = len(self.data)
+            at = self._known[key] = len(self.data)
             self.data += content
-        return self._known[content, align]
+        return at
+
+    def _holds(self, content: bytes, at: int) -> bool:
+        with memoryview(self.data) as data, data[at : at + len(content)] as there:
+            return there == content
 
 
 class _Offset(int):
@@ -210,7 +216,10 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
     """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
     too, and never change."""
     made = partial(build_model, graph, compact=False, lasting=lasting)
-    model = Model(_file(made, False), checksum=False)  # its bytes go before the session's come
+    model = Model(_file(made, False), checksum=False)
+    if not lasting:  # what made the file goes before the session's memory comes
+        del graph, made
+        return_freed()
     return Session(model, max_memory=None, numbers=True)
 
 

@@ -42,15 +42,17 @@ def read_file(path: str | Path) -> EdgeModel:
     return read(files.read_edge(path), str(path))
 
 
-def read(data: bytes, source: str = "model", *, checked: bool = True) -> EdgeModel:
-    """Parse `data`; `source` names it in errors. Unless `checked`, checksums are not compared.
-    Raises UserError."""
+def read(
+    data: bytes, source: str = "model", *, checked: bool = True, constants: bool = True
+) -> EdgeModel:
+    """Parse `data`; `source` names it in errors. Unless `checked`, checksums are not compared;
+    without `constants` the blob stays empty. Raises UserError."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise UserError(f"{source}: not an .edge file (no EDGE identifier at byte 4)")
     try:
         reader = _Reader(data)
         _check_version(reader.version(), source)
-        model = reader.model()
+        model = reader.model(constants)
         stored = struct.unpack_from("<II", data, checksum_position(data)[0])
         if checked and stored != checksums(data):
             raise UserError(f"{source}: corrupted: checksums do not match; convert the model again")
@@ -125,7 +127,7 @@ class _Reader:
     def version(self) -> int:
         return self._scalar(self.root, "Model", "version")
 
-    def model(self) -> EdgeModel:
+    def model(self, constants: bool = True) -> EdgeModel:
         dims = self._dims(np.frombuffer(self._bytes(self.root, "Model", "dims", 4), "<u4"))
         begins = np.frombuffer(self._bytes(self.root, "Model", "ops", 2), "<u2").tolist()
         types = [
@@ -154,7 +156,7 @@ class _Reader:
             self._ios("inputs", Section.Input),
             self._ios("outputs", Section.Output),
             Memory(**memory),
-            self._bytes(self.root, "Model", "blob", 1),
+            self._bytes(self.root, "Model", "blob", 1) if constants else b"",
             self._string(self.root, "Model", "target"),
             self._provenance(),
             self._pruned(),

@@ -47,7 +47,7 @@ class Branches:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        model = session.model.parsed()
+        model = session.model.parsed(constants=False)
         made: dict[int, int] = {}
         needed = {io.tensor: len(model.ops) for io in model.outputs}
         for i, op in enumerate(model.ops):

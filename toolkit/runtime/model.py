@@ -156,9 +156,10 @@ class Model:
         """What operators give, in order of execution."""
         return [self._op_output(i) for i in range(self.handle.op_count)]
 
-    def parsed(self) -> EdgeModel:
-        """All that the file holds. Raises UserError."""
-        return read(self.data.tobytes(), self.source, checked=self._checked)
+    def parsed(self, constants: bool = True) -> EdgeModel:
+        """All that the file holds, the `constants` if they are wanted. Raises UserError."""
+        data = self.data.tobytes()
+        return read(data, self.source, checked=self._checked, constants=constants)
 
     @cached_property
     def always_run(self) -> frozenset[int]:
@@ -167,7 +168,7 @@ class Model:
         if all(out.kind != OpKind.Region for out in self.op_outputs):
             return frozenset(range(len(self.op_outputs)))
         found, depth = set(), 0
-        for i, op in enumerate(self.parsed().ops):
+        for i, op in enumerate(self.parsed(constants=False).ops):
             fn = op.params["fn"] if op.kind == OpKind.Region else None
             depth += fn in (RegionFn.If, RegionFn.Loop)
             if depth == 0:

@@ -24,8 +24,8 @@ import edgekit
 from edgekit.toolkit.onnx_export import export
 
 HEAD = (
-    "| model | values | equal | within a step | largest, in steps "
-    "| operators: differ, in a million | largest |\n|---|---|---|---|---|---|---|"
+    "| model | values | equal | within a step | largest difference, steps "
+    "| per operator: differ, ppm | largest |\n|---|---|---|---|---|---|---|"
 )
 SAMPLES, SINGLE = 20, 2
 IMAGES = ("Conv2d", "ConvTranspose2d", "MaxPool2d", "AvgPool2d", "Resize")

@@ -188,7 +188,7 @@ def cells(vec: int, lanes: int) -> dict[str, int]:
 
 
 def _print_array() -> None:
-    print("| VEC x LANES | layer | counted | loops | MAC/cycle | sums |\n|---|---|---|---|---|---|")
+    print("| VEC x LANES | layer | simulated | loops | MAC/cycle | sums |\n|---|---|---|---|---|---|")
     for vec, lanes in ((4, 4), (8, 8), (16, 8)):
         with tempfile.TemporaryDirectory() as folder:
             program = build_simulator(Path(folder), vec, lanes)
@@ -199,7 +199,7 @@ def _print_array() -> None:
                     f"| {vec} x {lanes} | {name} | {cycles} | {loops} | {rate:.2f} "
                     f"| {'exact' if right else 'WRONG'} |"
                 )
-    print("\n| VEC x LANES | products | estimate's DSP for them | cells |\n|---|---|---|---|")
+    print("\n| VEC x LANES | products | estimated DSP blocks | cells |\n|---|---|---|---|")
     for vec, lanes in ((4, 4), (8, 8), (16, 8)):
         print(f"| {vec} x {lanes} | {vec * lanes} | {vec * lanes // 2} | {cells(vec, lanes)} |")
 

@@ -69,8 +69,8 @@ def check_dtype(dtype: np.dtype[Any], spec: InputSpec, where: str) -> None:
     want = spec.dtype
     if dtype.kind == "O":
         raise CalibrationError(
-            f"{where}: wrong dtype object (pickled Python objects are not read, being unsafe); "
-            f"save a plain array, as .astype({'str' if spec.texts else f'np.{want}'})"
+            f"{where}: wrong dtype object (pickled Python objects are not read, because that is "
+            f"unsafe); save a plain array, as .astype({'str' if spec.texts else f'np.{want}'})"
         )
     if spec.texts and dtype.kind in "US":
         return
@@ -79,7 +79,7 @@ def check_dtype(dtype: np.dtype[Any], spec: InputSpec, where: str) -> None:
     ):
         return
     raise CalibrationError(
-        f"{where}: wrong dtype {dtype}; the model takes {want}, which does not hold every "
+        f"{where}: wrong dtype {dtype}; the model takes {want}, which cannot represent every "
         f"{dtype} value; convert the samples as at inference, then save .astype(np.{want})"
     )
 
@@ -136,8 +136,8 @@ def _check_finite(array: NDArray[Any], where: str, missing: bool) -> None:
         return
     nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
     raise CalibrationError(
-        f"{where}: {nan} NaN and {infinite} infinite values among {array.size}; "
-        "remove the sample, or mend what wrote it"
+        f"{where}: {nan} NaN and {infinite} infinite values among {array.size}; remove the "
+        "sample, or fix the program that wrote it"
     )
 
 

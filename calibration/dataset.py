@@ -60,8 +60,8 @@ class Samples:
     def __iter__(self) -> Iterator[Feed]:
         if self._started and not self.reiterable:
             raise CalibrationError(
-                f"{self.description} can be read only once and were; "
-                "give a list, or an object whose __iter__ starts anew"
+                f"{self.description} can be read only once, and were read already; pass a list, "
+                "or an object whose __iter__ restarts"
             )
         self._started = True
         return self._feeds()
@@ -189,7 +189,9 @@ class Samples:
                 yield feed
                 filled = 0
         if filled:
-            text = f"{filled} samples at the end were left out: the model takes {batch} at a time"
+            text = (
+                f"{filled} samples at the end are ignored: the batch size of the model is {batch}"
+            )
             self._note(f"{self.description}: {text}")
 
     def _conform(self, where: str, raw: Mapping[str, Any]) -> Feed:
@@ -199,8 +201,8 @@ class Samples:
             dtype = getattr(raw[spec.name], "dtype", None)
             if dtype == np.uint8 and spec.dtype.kind == "f":
                 self._note(
-                    f"input '{spec.name}': uint8 values are taken as they are, 0 to 255; "
-                    "if the model expects 0 to 1, save them divided by 255"
+                    f"input '{spec.name}': uint8 values are used unscaled (0 to 255); if the "
+                    "model expects 0 to 1, divide them by 255"
                 )
         return {spec.name: conform(raw[spec.name], spec, where) for spec in specs}
 
@@ -214,8 +216,8 @@ class Samples:
         if len(parts) != 1 or whole:
             shapes = ", ".join(f"'{s.name}' {arrays[s.name].shape} of {s.shape}" for s in specs)
             raise CalibrationError(
-                f"{where}: some inputs are a whole batch and some a part of one, or the batches "
-                f"differ: {shapes}; give every input in the model's shape"
+                f"{where}: the batch sizes of the inputs differ: {shapes}; give every input in "
+                "the model's shape"
             )
         return parts.pop()
 
@@ -250,7 +252,7 @@ def open_samples(
     sample is raised when the iteration comes to it.
     """
     if not specs:
-        raise CalibrationError("the model has no inputs, so there is nothing to take samples for")
+        raise CalibrationError("the model has no inputs, so it takes no samples")
     if limit is not None and limit < 1:
         raise CalibrationError(f"limit is {limit}; it must be 1 or more, or None for all samples")
     image = how if isinstance(how, ImageOptions) else ImageOptions()

@@ -51,8 +51,8 @@ class ArrayFile:
                     rest = rest[self._file.write(rest) :]
         except OSError as why:
             raise CalibrationError(
-                f"samples cannot be kept in a temporary file: {why.strerror or why}; set TMPDIR to "
-                "a folder with room for them"
+                f"cannot write samples to a temporary file: {why.strerror or why}; set TMPDIR to "
+                "a folder with enough space"
             ) from why
         self._end = max(self._end, at + array.nbytes)
 
@@ -76,7 +76,7 @@ class ArrayFile:
             while rest:
                 count = self._file.readinto(rest)
                 if not count:
-                    raise CalibrationError("the temporary file of samples was cut")
+                    raise CalibrationError("the temporary file of samples is truncated")
                 rest = rest[count:]
         copied.flags.writeable = False
         return copied

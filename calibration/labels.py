@@ -76,16 +76,16 @@ def load_labels(samples: Samples, key: str) -> Labels:
         found = _columns(samples)
         if found is None or found[0] != key:
             raise CalibrationError(
-                f"{source}, labels '{key}': there are none; labels lie in an .npz, in a column of "
-                "a .csv that its first row names so, or are the folders of the samples"
+                f"{source}, labels '{key}': not found; labels are an array of an .npz, a named "
+                "column of a .csv, or the folders of the samples"
             )
         return _of_text(found[1], f"{source}, column '{key}'")
     if isinstance(source, str | os.PathLike):
         return _of_array(_array_of_file(source, key), f"{source}, labels '{key}'")
     if not isinstance(source, Mapping):
         raise CalibrationError(
-            f"labels '{key}' lie beside the samples in a file, a folder or a dict of arrays; give "
-            f"one of these as the data, not a {type(source).__name__}"
+            f"labels '{key}' require samples from a file, a folder or a dict of arrays, not a "
+            f"{type(source).__name__}"
         )
     if key not in source:
         listed = ", ".join(f"'{name}'" for name in source) or "none"
@@ -116,7 +116,7 @@ def _labels_in(folder: Path, samples: Samples, key: str) -> Labels:
         names = _folder_names(folder, samples)
         if not names:
             raise CalibrationError(
-                f"{folder}, labels '{FOLDERS}': not every sample lies in a folder of its class"
+                f"{folder}, labels '{FOLDERS}': not every sample is in a class folder"
             )
         return _of_text(names, f"{folder}, the names of its folders")
     if Path(key).suffix.lower() == ".csv" and (folder / key).is_file():
@@ -125,8 +125,8 @@ def _labels_in(folder: Path, samples: Samples, key: str) -> Labels:
     if found is not None and found[0] == key:
         return _of_text(found[1], f"{folder}, column '{key}'")
     raise CalibrationError(
-        f"{folder}, labels '{key}': of a folder labels are '{FOLDERS}' (one folder a class), or "
-        f"the name of a .csv in it such as {LABELS}, with a file and its class a row"
+        f"{folder}, labels '{key}': for a folder, labels are '{FOLDERS}' (one folder per class), "
+        f"or the name of a .csv in it, such as {LABELS}, with a file and its class per row"
     )
 
 
@@ -153,7 +153,7 @@ def _listed(folder: Path, table: Path, samples: Samples) -> list[str]:
         name = next((classes[n] for n in (inside, path.name, path.stem) if n in classes), None)
         if name is None:
             raise CalibrationError(
-                f"{table}: has no row for '{inside}'; give each sample's file and its class"
+                f"{table}: no row for '{inside}'; list the file and class of every sample"
             )
         names += [name] * samples.samples_of(path)
     return names
@@ -179,7 +179,7 @@ def _of_array(labels: NDArray[Any], where: str) -> Labels:
 
 def _array_of_file(path: str | os.PathLike[str], key: str) -> NDArray[Any]:
     if not Path(path).is_file():
-        what = "is no file" if Path(path).exists() else "does not exist"
+        what = "is not a file" if Path(path).exists() else "does not exist"
         raise CalibrationError(f"'{path}' {what}; labels are read from an .npz file")
     with readable(str(path), "an .npz file of labels"), open(path, "rb") as file:
         if file.read(2) != b"PK":
@@ -193,14 +193,14 @@ def _array_of_file(path: str | os.PathLike[str], key: str) -> NDArray[Any]:
 
 def _class_numbers(labels: NDArray[Any], where: str) -> NDArray[np.int64]:
     if labels.ndim and not len(labels):
-        raise CalibrationError(f"{where}: holds 0 labels; at least 1 is needed")
+        raise CalibrationError(f"{where}: 0 labels; at least 1 is needed")
     if labels.ndim == 0 or labels.size != len(labels):
         raise CalibrationError(
-            f"{where}: shape {labels.shape}; expected one class number a sample, (samples,); "
-            "of one-hot labels or scores save the argmax"
+            f"{where}: shape {labels.shape}; expected one class number per sample, (samples,); "
+            "for one-hot labels or scores, save the argmax"
         )
     labels = labels.reshape(-1)
-    expected = "expected one class number a sample: save the classes' numbers .astype(np.int64)"
+    expected = "expected one class number per sample: save class numbers .astype(np.int64)"
     if labels.dtype.kind not in "biuf":
         raise CalibrationError(f"{where}: wrong dtype {labels.dtype}; {expected}")
     with np.errstate(invalid="ignore"):
@@ -208,7 +208,7 @@ def _class_numbers(labels: NDArray[Any], where: str) -> NDArray[np.int64]:
     wrong = numbers != labels
     if wrong.any():
         raise CalibrationError(
-            f"{where}: {int(wrong.sum())} of {labels.size} are no whole numbers of 64 bits, first "
+            f"{where}: {int(wrong.sum())} of {labels.size} are not 64-bit integers, first "
             f"{labels[wrong][0]}; {expected}"
         )
     return numbers

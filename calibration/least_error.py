@@ -106,7 +106,7 @@ def quantization_error(stats: TensorStats, low: float, high: float, levels: int 
     value into 0. Raises ValueError when low > 0 or high < 0.
     """
     if low > 0 or high < 0:
-        raise ValueError(f"the range [{low}, {high}] does not hold 0")
+        raise ValueError(f"the range [{low}, {high}] does not contain 0")
     if stats.count == 0:
         return 0.0
     model = ErrorModel(stats, levels)

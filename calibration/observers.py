@@ -141,8 +141,8 @@ class TensorStats:
         infinite = int(np.isinf(array).sum())
         return (
             f"{self.title} holds {nan} NaN and {infinite} infinite values among {array.size}; "
-            "look for a division by zero, a logarithm of zero or an overflow before it, "
-            "or for samples far from what the model was trained on"
+            "look for a division by zero, a logarithm of zero or an overflow before it, or for "
+            "samples unlike the training data"
         )
 
     @property

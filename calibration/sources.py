@@ -19,7 +19,7 @@ from .specs import InputSpec
 LABELS = "labels.csv"
 """The file beside samples of another kind that names the class of each."""
 
-FORMS = f"a folder of samples ({SUFFIXES}), an .npz of arrays by input name, or an iterable"
+FORMS = f"a folder of samples ({SUFFIXES}) or an .npz of arrays by input name"
 
 
 class Source(Protocol):
@@ -154,8 +154,8 @@ def open_source(source: Any, request: Request, limit: int | None) -> Source:
     if isinstance(source, np.ndarray) or not isinstance(source, Iterable):
         name = request.specs[0].name
         raise CalibrationError(
-            f"samples cannot be taken from a {type(source).__name__}; give {FORMS} of dicts, "
-            f"or a dict of arrays such as {{'{name}': array}}"
+            f"samples cannot be taken from a {type(source).__name__}; give {FORMS}, an iterable "
+            f"of dicts, or a dict of arrays such as {{'{name}': array}}"
         )
     return Items(source)
 
@@ -165,7 +165,7 @@ def _open_file(path: Path, request: Request) -> Source:
         raise CalibrationError(f"'{path}' does not exist; give the path of {FORMS}")
     kind = kind_of(path)
     if kind is None:
-        raise CalibrationError(f"'{path}' is not a file of samples; they are {SUFFIXES}")
+        raise CalibrationError(f"'{path}' is not a file of samples; supported: {SUFFIXES}")
     _need_names(kind, request, path)
     return Files([path], kind, request, str(path))
 
@@ -176,8 +176,8 @@ def _open_folder(path: Path, request: Request, limit: int | None) -> Source:
         inputs = {_folder_name(spec.name): spec for spec in request.specs}
         if len(inputs) < len(request.specs):
             raise CalibrationError(
-                f"{path}: two inputs have the same folder name, of {', '.join(inputs)}; "
-                "give .npz files that hold all inputs by name"
+                f"{path}: two inputs have the same folder name, of {', '.join(inputs)}; use .npz "
+                "files with all inputs by name"
             )
         if any(name in inputs for name in entries):
             names = [inputs[name].name if name in inputs else name for name in entries]
@@ -202,13 +202,12 @@ def _files_in(folder: Path, request: Request, limit: int | None) -> Files:
     if not kinds:
         found = Counter(file.suffix.lower() or "no suffix" for file in files)
         raise CalibrationError(
-            f"folder '{folder}' holds no samples, only {_listed(found)}; samples are {SUFFIXES}"
+            f"folder '{folder}' contains no samples, only {_listed(found)}; supported: {SUFFIXES}"
         )
     found = Counter(kind.name for kind in kinds.values())
     if len(found) > 1:
         raise CalibrationError(
-            f"folder '{folder}' mixes kinds of samples: {_listed(found)}; "
-            "keep one kind, and give that folder"
+            f"folder '{folder}' contains samples of several kinds: {_listed(found)}; keep one kind"
         )
     kind = next(iter(kinds.values()))
     _need_names(kind, request, folder)
@@ -238,10 +237,10 @@ def _need_names(kind: Kind, request: Request, path: Path) -> None:
     if len(request.specs) > 1 and kind not in (NPZ, CSV):
         names = [spec.name for spec in request.specs]
         raise CalibrationError(
-            f"'{path}': the model has the inputs {', '.join(map(repr, names))}, and a {kind.name} "
-            "file does not say which it is for; give .npz files that hold all by name, a .csv "
-            "whose first row names them, or a "
-            f"folder with one folder an input ({', '.join(map(_folder_name, names))})"
+            f"'{path}': the model has the inputs {', '.join(map(repr, names))}, but files of kind "
+            f"{kind.name} do not name their input; use .npz files with all inputs by name, a .csv "
+            "with a header of input names, or one folder per input "
+            f"({', '.join(map(_folder_name, names))})"
         )
 
 

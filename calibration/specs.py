@@ -88,9 +88,9 @@ class Fit:
 
     def __post_init__(self) -> None:
         if self.how not in FITS:
-            raise CalibrationError(f"fit '{self.how}' is none of {', '.join(FITS)}")
+            raise CalibrationError(f"fit '{self.how}' is not one of {', '.join(FITS)}")
         if not 0 <= self.fill <= 255:
-            raise CalibrationError(f"fill {self.fill} is no value of a pixel, 0 to 255")
+            raise CalibrationError(f"fill {self.fill} is not a pixel value (0 to 255)")
         if self.canvas is not None and not all(0 < n <= MOST_SIDE for n in self.canvas):
             raise CalibrationError(
                 f"resize {self.canvas} must be a height and width of 1 to {MOST_SIDE}"
@@ -123,7 +123,7 @@ class ImageOptions:
 
     def __post_init__(self) -> None:
         if self.layout not in ("auto", "nchw", "nhwc"):
-            raise CalibrationError(f"layout '{self.layout}' is none of auto, nchw, nhwc")
+            raise CalibrationError(f"layout '{self.layout}' is not one of auto, nchw, nhwc")
         if not all(map(math.isfinite, (*self.mean, *self.std, self.scale or 1.0))):
             raise CalibrationError(f"mean, std and scale must be finite numbers: {self}")
         if not all(self.std) or self.scale == 0:
@@ -142,9 +142,9 @@ class ImageOptions:
             scale = 1 / 255 if spec.dtype.kind == "f" else 1.0
         if max(map(abs, self.mean)) > 255 * abs(scale) * (1 + 1e-9):
             raise CalibrationError(
-                f"input '{spec.name}': mean {self.mean} is beyond every pixel, which are 0 to "
-                f"{255 * scale:g} at scale {scale:g}; for a mean in 0 to 255 give scale 1, "
-                "else divide the mean and std by 255"
+                f"input '{spec.name}': mean {self.mean} exceeds all pixel values (0 to "
+                f"{255 * scale:g} at scale {scale:g}); for a mean in 0 to 255 use scale 1, "
+                "otherwise divide mean and std by 255"
             )
         return scale
 
@@ -164,9 +164,9 @@ class ImageOptions:
             if channels in _CHANNELS:
                 return channels, height, width, first
         raise CalibrationError(
-            f"input '{spec.name}' has the shape {shape}, which is not that of pictures in layout "
+            f"input '{spec.name}' has the shape {shape}, which is not an image shape in layout "
             f"'{self.layout}' (N, C, H, W or N, H, W, C with 1, 3 or 4 channels, or N, H, W); "
-            "give another layout, or prepare the samples and save them as .npy"
+            "choose another layout, or preprocess the samples and save them as .npy"
         )
 
 

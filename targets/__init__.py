@@ -84,7 +84,7 @@ def load(name: str) -> Target:
         base = load(spelled.removesuffix(_SOFT))
         if not base.soft:
             soft = ", ".join(n for n, _, facts in _entries() if facts.get("soft"))
-            raise ValueError(f"{base.name} is not built with soft floats; these are: {soft}")
+            raise ValueError(f"{base.name} has no soft-float variant; available for: {soft}")
         return replace(base, name=base.name + _SOFT, description=f"{base.isa}, soft floats")
     entries = list(_entries())
     serves = [(n, path, facts) for n, path, facts in entries if _squeezed(n) == _squeezed(spelled)]

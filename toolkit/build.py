@@ -209,7 +209,7 @@ def prove(data: bytes) -> None:
     except CustomOperatorError:
         raise
     except UserError as why:
-        raise AssertionError(f"the runtime refuses the file that was made: {why}") from why
+        raise AssertionError(f"the runtime rejects the generated file: {why}") from why
 
 
 def open_once(graph: Graph, lasting: bool = False) -> Session:

@@ -84,7 +84,7 @@ def run(
         raise UserError(f"--{'set' if cpu is None else 'cpu'} requires --target")
     results: list[dict[str, Array]] = []
     if sequence is not None and not session.model.parsed().memory.persistent_bytes:
-        raise UserError(f"--sequence is for files that keep state; {model} does not")
+        raise UserError(f"--sequence requires a file that keeps state; {model} does not")
     for i, feed in enumerate(feeds, 1):
         if target is None and sequence is not None and begins(i - 1, sequence):
             session.reset()
@@ -137,14 +137,12 @@ def read_inputs(
         found = _load(path, {io.name for io in wanted})
         if isinstance(found, dict):
             if name:
-                raise UserError(
-                    f"{path}: an .npz names its arrays itself; give it without '{name}='"
-                )
+                raise UserError(f"{path}: an .npz names its arrays; omit '{name}='")
             arrays.update(found)
         elif name:
             arrays[name] = found
         else:
-            raise UserError(f"{path}: say which input this is: NAME={path}")
+            raise UserError(f"{path}: name the input: NAME={path}")
     missing = [io.name for io in wanted if io.name not in arrays]
     if missing:
         raise UserError(
@@ -195,9 +193,9 @@ def _load(path: Path, names: set[str]) -> Array | dict[str, Array]:
         raise UserError(str(why)) from why
     kind = next((kind for head, kind in _HEADS if data.startswith(head)), "not an .npz or .npy")
     raise UserError(
-        f"{path}: is {kind}; run takes .npz and .npy files, and pictures or .wav if the model "
-        "was quantized for them (--preprocess). Prepare the sample as for calibration, and save "
-        "it with numpy.save"
+        f"{path}: is {kind}; run takes .npz and .npy files, and images or .wav if the model was "
+        "quantized for them (--preprocess). Prepare the sample as for calibration, and save it "
+        "with numpy.save"
     )
 
 

@@ -56,7 +56,10 @@ def check_writable(path: str | Path, others: Iterable[str | Path] = ()) -> None:
         raise UserError(f"{path}: is a folder; give a file name")
     for other in map(Path, others):
         if path.resolve() == other.resolve():
-            raise UserError(f"{path}: is given twice, and would be overwritten; give another name")
+            raise UserError(
+                f"{path}: used for two files of this command, and would be overwritten; choose "
+                "another name"
+            )
     if path.exists() and not path.is_file():
         return  # a device or pipe
     if not path.parent.is_dir():

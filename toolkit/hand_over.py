@@ -73,7 +73,8 @@ def mark(graph: Graph, chosen: HandOver, known: str, streams: bool) -> None:
     ONNX model. Raises UserError for what cannot be served, as in a graph that `streams`."""
     if chosen.given and streams:
         raise UserError(
-            "--stream cannot be combined with --input-layout, --input-type and those of outputs"
+            "--stream cannot be combined with --input-layout, --input-type, --output-layout "
+            "or --output-type"
         )
     _mark_types(graph, chosen)
     _check_layouts(graph, chosen, known)
@@ -156,8 +157,8 @@ def _axes(
     own = known if known in LAYOUTS else _own_layout(graph, port, kind)
     if own is None:
         raise UserError(
-            f"{option}: the layout of {kind} '{port.name}' {list(port.shape)} is not known; say "
-            "what the ONNX model has: --layout nchw or --layout nhwc"
+            f"{option}: the layout of {kind} '{port.name}' {list(port.shape)} is ambiguous; "
+            "specify the layout of the ONNX model: --layout nchw or --layout nhwc"
         )
     if own == wanted:
         return ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from .files import check_writable, read_file
 from .format.model import Provenance
 from .ir import Array, Graph
 from .onnx_import import load as import_onnx
+from .onnx_import import refuse_edge
 from .passes import DEFAULT, QUANTIZED, LeafFunctions, run_passes
 from .runtime import Session
 
@@ -52,8 +54,11 @@ def _outputs(graph: Graph, values: Sequence[Array]) -> list[Array]:
 
 
 def output_path(model: str | Path, output: str | Path | None, *read: str | Path) -> Path:
-    """Where to write, by default beside the model. Raises UserError for what cannot be written, or
-    is one of the files that are `read`."""
+    """The file to write, by default MODEL.edge in the model's folder. Raises UserError if it cannot
+    be written or is one of the files that are `read`, and if the model is an .edge file."""
+    if Path(model).is_file():
+        with suppress(OSError), Path(model).open("rb") as file:
+            refuse_edge(str(model), file.read(8))
     path = Path(model).with_suffix(".edge") if output is None else Path(output)
     check_writable(path, [model, *read])
     return path

@@ -115,14 +115,12 @@ class Devices:
         for target in self.targets:
             if target.backend:
                 raise UserError(
-                    f"{target.name} is an accelerator, whose board says what fits; see "
+                    f"{target.name} is an accelerator, for which limits are not supported; see "
                     f"`edgekit bench --target {target.name}`"
                 )
         limits = self.budget.ram, self.budget.flash, self.budget.max_instructions
         if not self.targets and limits != (None, None, None):
-            raise UserError(
-                "ram, flash and instructions are limits of a device: say which by --target"
-            )
+            raise UserError("limits on ram, flash and instructions require --target")
         limited = self.budget.max_instructions is not None
         self.counts = [
             OpCounts(target)

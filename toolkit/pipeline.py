@@ -122,8 +122,8 @@ def convert(
     sizes = dynamic.sizes_asked(model, shapes, dims)
     if sizes.symbols and (stream or states):
         raise UserError(
-            f"{model}: dimensions that vary do not go with --stream and --state; fix them with "
-            "--shape"
+            f"{model}: variable dimensions cannot be combined with --stream or --state; fix them "
+            "with --shape"
         )
     of_inputs, by_name = sizes.at(sizes.largest)
     lazily = not sizes.symbols
@@ -161,7 +161,7 @@ def convert(
         data = write(
             replace(dynamic.varying_model(sizes, graph, at, str(model)), provenance=provenance)
         )
-        notes.append(f"sizes to choose when it runs: {', '.join(map(str, sizes.symbols))}")
+        notes.append(f"variable dimensions: {', '.join(map(str, sizes.symbols))}")
     else:
         data = build_file(graph, provenance)
     data = stripped_bytes(data) if strip else data
@@ -209,15 +209,14 @@ def check(
     session = Session(edge, kernels, max_memory, numbers=True)
     if layers and not any(op.name for op in read(session.model.data.tobytes()).ops):
         raise UserError(
-            f"{session.model.source}: names of operators were left out (--strip, or edgekit "
-            "build): no layers can be compared; give the file with names, or compare without layers"
+            f"{session.model.source}: operator names are missing (--strip, or edgekit build), so "
+            "layers cannot be compared; use the file with names, or omit --layers"
         )
     content, source = session.model.data.tobytes(), session.model.source
     file = read(content, source)
     if file.symbols and (layers or metric is not None):
         raise UserError(
-            f"{source}: dimensions of it vary: --layers and --metric need a file of one size "
-            "(--shape, --dim)"
+            f"{source}: --layers and --metric require fixed dimensions (--shape, --dim)"
         )
     constants = file.provenance.settings.get("constants", {})
     shapes = _shapes_of(file, source, model, constants)
@@ -301,8 +300,8 @@ def _playback(
     if layers or sequence is not None:
         option = "--layers" if layers else "--sequence"
         raise UserError(
-            f"{source}: {option}: the file streams, and is compared with the float model on whole "
-            "sequences; leave the option out, or quantize without --stream, which has its integers"
+            f"{source}: {option}: not supported for streaming files, which are compared on whole "
+            "sequences; omit it, or quantize without --stream (the integers are the same)"
         )
     return Playback(said)
 
@@ -326,8 +325,8 @@ def _layer_reference(file: EdgeModel, source: str, graph: Graph) -> Graph:
             graph = absorbed(graph, shifts_from_text(settings["absorbed"]))
     except ValueError as why:
         raise UserError(
-            f"{source}: its channels were equalized in a way that does not fit "
-            f"the float model ({why}); compare it without layers, or quantize it again"
+            f"{source}: its equalization does not match the float model ({why}); omit --layers, "
+            "or quantize it again"
         ) from why
     return graph
 
@@ -343,7 +342,7 @@ def _shapes_of(file: EdgeModel, source: str, model: str | Path, constants: Const
     if not (mine < theirs if unnamed else mine | states == theirs):
         raise UserError(
             f"{model}: its inputs are {', '.join(sorted(theirs))}, and those of {source} "
-            f"{', '.join(sorted(mine | states))}; give the model it was made from"
+            f"{', '.join(sorted(mine | states))}; pass the model that the file was made from"
         )
     known = {io.name: io.shape for io in file.inputs}
     if play is not None:

@@ -127,7 +127,7 @@ class _Run:
             self.samples, self.graph = self.model.at_size_of(self.samples)
         self.samples = with_states(self.graph, self.samples, request.sequence)
         if request.report is not None and not self.samples.reiterable:
-            raise UserError("a report reads the samples once more: give a list, not a generator")
+            raise UserError("report= reads the samples again: pass a list, not a generator")
 
     def check_samples(self) -> None:
         self.scale_notes = check_scale(self.graph, self.samples, self.request.any_scale)

@@ -207,8 +207,8 @@ class SizedModel:
         for option, given in refused.items():
             if given:
                 raise UserError(
-                    f"{request.model}: dimensions that vary do not go with {option}; fix them with "
-                    "--shape or --dim"
+                    f"{request.model}: variable dimensions cannot be combined with {option}; fix "
+                    "them with --shape or --dim"
                 )
 
     def load(self, at: Sequence[int], arrays: Shapes | None = None) -> Graph:

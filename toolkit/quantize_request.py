@@ -44,8 +44,8 @@ class Source:
     shapes: Shapes | None = field(
         default=None,
         metadata=option(
-            "Fix the shape of an input with symbolic dimensions; N..M is a size to be chosen when "
-            "the file runs. Repeatable.",
+            "Fix the shape of an input with symbolic dimensions; N..M[:STEP] is a dimension that "
+            "varies at run time. Repeatable.",
             value="shapes",
             names=("--shape",),
         ),
@@ -53,8 +53,7 @@ class Source:
     dims: Dims | None = field(
         default=None,
         metadata=option(
-            "Fix a symbolic dimension, or give its lowest and highest size, to be chosen when the "
-            "file runs. Repeatable.",
+            "Fix a symbolic dimension, or let it vary between N and M at run time. Repeatable.",
             value="dims",
             names=("--dim",),
         ),
@@ -87,10 +86,10 @@ class QuantizeRequest(NumericOptions, Source):
     compress: Compression = field(
         default="fast",
         metadata=option(
-            "Coarser weights in a Huffman code, decoded as the device runs, within the budget or "
-            "a fixed loss (docs/compression.md). small: in every layer. balanced: only where a "
-            "run uses each weight at least 550 times. fast: nowhere. Lossless with --weights int4 "
-            "or --rounding nearest.",
+            "Huffman-coded, coarser weights, within the budget or a fixed loss "
+            "(docs/compression.md). small: all layers. balanced: only layers that use each "
+            "weight at least 550 times per run. fast: none. Lossless with --weights int4 or "
+            "--rounding nearest.",
             choices=COMPRESSIONS,
             recorded="changed",
         ),
@@ -106,8 +105,8 @@ class QuantizeRequest(NumericOptions, Source):
     like: str | Path | None = field(
         default=None,
         metadata=option(
-            "An older .edge file of the model, before it was trained on: keep its scales, and the "
-            "integers that still serve, so that `edgekit diff` from it is small.",
+            "Earlier .edge file of the same model, before further training: keep its scales, and "
+            "its integers where possible, so that the update by `edgekit diff` is small.",
             value="path",
             metavar="OLD.edge",
         ),
@@ -118,8 +117,8 @@ class QuantizeRequest(NumericOptions, Source):
     targets: Sequence[str] = field(
         default=(),
         metadata=option(
-            "Device that the file is for, by name or chip (`edgekit targets`). Repeatable. Size "
-            "limits apply on each. [default: the generic file]",
+            "Target device or chip (`edgekit targets`). Size limits apply to each. Repeatable. "
+            "[default: the generic file]",
             value="texts",
             names=("--target",),
             metavar="TARGET",
@@ -129,7 +128,7 @@ class QuantizeRequest(NumericOptions, Source):
     evaluation: SampleSource | None = field(
         default=None,
         metadata=option(
-            "Samples that --max-drop is measured on, as for --calib. [default: those of --calib]",
+            "Samples for measuring --max-drop, as for --calib. [default: those of --calib]",
             value="path",
             names=("--eval",),
             metavar="PATH",
@@ -138,9 +137,9 @@ class QuantizeRequest(NumericOptions, Source):
     labels: str | None = field(
         default=None,
         metadata=option(
-            "Ground truth as for `check`: classes, masks for miou, values for mae. With "
-            "--max-drop in --eval or --calib [default: the float model's answers]; else classes of "
-            "--calib, for top-1. [default: class folders, labels.csv, a column of labels]",
+            "Ground truth, as for `check`: classes, masks (miou) or values (mae). With "
+            "--max-drop: in --eval or --calib [default: the float model's answers]. Otherwise: "
+            "classes of --calib, for top-1 [default: class folders, labels.csv, a label column].",
             metavar="KEY",
         ),
     )
@@ -158,7 +157,7 @@ class QuantizeRequest(NumericOptions, Source):
         metadata=option(
             "If int8 alone is broken (SQNR below 15 dB or wrong answers) and no budget is given: "
             "promote layers to int16 or float32, warn, or fail with exit status 3. [default: "
-            "promote; warn with --weights int4... and for models that arrive quantized]",
+            "promote; warn with --weights int4... and for quantized models]",
             choices=ON_LOW_ACCURACY,
         ),
     )
@@ -197,8 +196,8 @@ class QuantizeRequest(NumericOptions, Source):
     stream: Axes = field(
         default=(),
         metadata=option(
-            "Make a model of whole sequences run frame by frame: AXIS is the time axis of all "
-            "inputs, or of input NAME. Repeatable. The file keeps what it needs of the past.",
+            "Convert a model of whole sequences to run frame by frame: AXIS is the time axis of "
+            "all inputs, or of input NAME. Repeatable.",
             value="axes",
             metavar="[NAME=]AXIS",
         ),

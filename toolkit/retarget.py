@@ -25,8 +25,8 @@ def retarget(data: bytes, model: EdgeModel, plan: str) -> bytes:
     """
     if model.target != "generic":
         raise UserError(
-            f"the file is packed for {model.target} already; start from the generic one, "
-            "as edgekit quantize writes it"
+            f"the file is already packed for {model.target}; use the generic file that edgekit "
+            "quantize wrote"
         )
     planner = Planner(plan)
     packed = _repack(model, planner.packed(Model(data)))

@@ -65,7 +65,7 @@ def _problem(x: Port, y: Port) -> str | None:
 def note_of(pairs: Mapping[str, str]) -> str:
     """What to say of pairs that could be kept and are not."""
     options = " ".join(f"--state {i}={o}" for i, o in pairs.items())
-    return f"the names look like state: {options} (or --state auto) keeps it in the session"
+    return f"these look like state: {options} (or --state auto) keeps it in the session"
 
 
 def mark_states(graph: Graph, wanted: States) -> Graph:
@@ -89,7 +89,7 @@ def mark_states(graph: Graph, wanted: States) -> Graph:
         port = inputs[by_name[x]]
         why = _problem(port, outputs[y])
         if port.follows or y in (p.follows for p in inputs):
-            why = "one of them is in another pair"
+            why = "one of them is already in another pair"
         if why:
             raise UserError(f"--state {x}={y}: {why}")
         inputs[by_name[x]] = replace(port, follows=y)
@@ -99,7 +99,7 @@ def mark_states(graph: Graph, wanted: States) -> Graph:
     elif plain and not pairs:
         notes.append(note_of(plain))
     if pairs and len(inputs) == len(pairs):
-        raise UserError("--state: every input would be state; leave one that is given at each run")
+        raise UserError("--state: every input would be state; at least one must remain")
     return replace(graph, inputs=inputs, notes=notes)
 
 
@@ -124,7 +124,7 @@ def keep_states(graph: Graph) -> Graph:
     inputs = [p for p in graph.inputs if not p.follows]
     kept_outputs = [p for p in graph.outputs if p.name not in followed]
     if not kept_outputs:
-        raise UserError("--state: every output would be state; leave one that is read")
+        raise UserError("--state: every output would be state; at least one must remain")
     return replace(
         graph, nodes=nodes, inputs=inputs, outputs=kept_outputs, states=[*graph.states, *states]
     )

@@ -39,7 +39,7 @@ def rows_of(shape: tuple[int, ...], spec: InputSpec, where: str) -> tuple[int, t
             f"each of {shape_message(shape[1:], spec)}"
         )
     if shape[0] < 1:
-        raise CalibrationError(f"{where}: holds 0 samples (shape {shape}); at least 1 is needed")
+        raise CalibrationError(f"{where}: 0 samples (shape {shape}); at least 1 is needed")
     return shape[0], shape[1:]
 
 

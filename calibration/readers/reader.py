@@ -59,7 +59,7 @@ def readable(where: str, kind: str) -> Iterator[None]:
     except CalibrationError:
         raise
     except PermissionError as error:
-        raise CalibrationError(f"{where}: may not be read; change its permissions") from error
+        raise CalibrationError(f"{where}: permission denied; change its permissions") from error
     except Exception as error:  # parsers meet hostile bytes with every kind of exception
         # The first line alone: numpy goes on to recommend pickles.
         reason = str(error).partition("\n")[0] or type(error).__name__
@@ -78,7 +78,7 @@ def check_file(path: Path, kind: str, most: int | None = MOST_FILE) -> None:
     with readable(str(path), kind):
         status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise CalibrationError(f"{path}: is no ordinary file; give {kind}")
+        raise CalibrationError(f"{path}: is not a regular file; give {kind}")
     if most is not None and status.st_size > most:
         raise CalibrationError(
             f"{path}: has {status.st_size:,} bytes, and {kind} at most {most:,}; "

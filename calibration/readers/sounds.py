@@ -28,8 +28,8 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
     if sum(n > 1 for n in spec.sample) > 1:
         raise CalibrationError(
             f"{path}: input '{spec.name}' has the shape {spec.shape}, which is not a waveform; "
-            "say how its features are made (--preprocess mfcc:... or log-mel:...), or compute the "
-            "features (a spectrogram, say) as at inference and save them as .npy"
+            "select a front end (--preprocess mfcc:... or log-mel:...), or compute the features "
+            "(e.g. a spectrogram) as for inference and save them as .npy"
         )
     if sound.ndim != 1:
         raise CalibrationError(

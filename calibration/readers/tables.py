@@ -34,7 +34,7 @@ def _read(path: Path, request: Request) -> Iterator[Raw]:
     rows = _rows(path, request)
     first = next(rows, None)
     if first is None:
-        raise CalibrationError(f"{path}: holds 0 samples, no row has numbers; write it again")
+        raise CalibrationError(f"{path}: 0 samples, no row has numbers; write it again")
     rows = chain([first], rows)
     if _row_is_sample(first[1], spec):
         for line, row in rows:
@@ -61,8 +61,8 @@ def _read_columns(path: Path, request: Request) -> Iterator[Raw]:
     for spec in request.specs:
         if math.prod(spec.sample) != 1:
             raise CalibrationError(
-                f"{path}: input '{spec.name}' takes {math.prod(spec.sample)} values, and a column "
-                "of a table has one; give .npz files that hold all inputs by name"
+                f"{path}: input '{spec.name}' takes {math.prod(spec.sample)} values, but a table "
+                "column has one; use .npz files with all inputs by name"
             )
     rows = _cells(path)
     _, header = next(rows)
@@ -109,8 +109,8 @@ def _row_is_sample(row: list[float], spec: InputSpec) -> bool:
 
 def _ragged(path: Path, line: int, row: Sequence[Any], first: Sequence[Any]) -> CalibrationError:
     return CalibrationError(
-        f"{path}, line {line}: {len(row)} columns, and {len(first)} in the first row; "
-        "give all rows as many"
+        f"{path}, line {line}: {len(row)} columns, and {len(first)} in the first row; all rows "
+        "must have the same number"
     )
 
 
@@ -139,7 +139,9 @@ def label_cells(path: Path, request: Request) -> tuple[str, list[str]] | None:
     cells = [first[column].strip()]
     for line, row in rows:
         if len(row) <= column:
-            raise CalibrationError(f"{path}, line {line}: has no column {column + 1}, the label")
+            raise CalibrationError(
+                f"{path}, line {line}: the label column, {column + 1}, is missing"
+            )
         cells.append(row[column].strip())
     return header[column].strip() if header else f"column {column + 1}", cells
 

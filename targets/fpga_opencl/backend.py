@@ -82,7 +82,8 @@ class _Backend:
             (
                 *_costs(done.estimate),
                 f"{sum(p.on_accelerator for p in done.placed)} of {len(done.placed)} operators on "
-                f"the accelerator; {len(done.crossings)} tensors cross, {crossing:,} bytes",
+                f"the accelerator; {len(done.crossings)} tensors are transferred ({crossing:,} "
+                "bytes)",
                 "compile.sh has the aoc and v++ command lines (untested)",
             ),
             done.kept,

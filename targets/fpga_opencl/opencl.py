@@ -66,8 +66,9 @@ def program_for(device: OpenClDevice, program: str | Path | None) -> bytes:
         return read_file(program, "OpenCL C or a binary for the device")
     if device.accelerator and "emulation" not in f"{device.platform} {device.name}".lower():
         raise UserError(
-            f"{device.name} takes a compiled program, not source: give its .aocx or .xclbin to "
-            "OpenClSession(program=...); `edgekit build --target fpga_opencl` says how it is made"
+            f"{device.name} takes a compiled program, not source: pass its .aocx or .xclbin to "
+            "OpenClSession(program=...); `edgekit build --target fpga_opencl` writes the "
+            "compiler's command lines"
         )
     return kernels().encode()
 

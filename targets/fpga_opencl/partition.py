@@ -31,8 +31,9 @@ def partition(model: EdgeModel, config: Config) -> tuple[bytes, list[Placed]]:
     """
     if any(op.kind == OpKind.Region for op in model.ops):
         raise UserError(
-            "the file has branches or loops (If, Loop, Scan), which the accelerator does not run; "
-            "export the model unrolled, or quantize it, which unrolls what it can"
+            "the file has branches or loops (If, Loop, Scan), which the accelerator does not "
+            "support; export the model unrolled, or quantize it, which unrolls loops where "
+            "possible"
         )
     placed = on_accelerator(model, config)
     return write(replace(model, placement=tuple(p.on_accelerator for p in placed))), placed

@@ -162,11 +162,11 @@ def test_what_means_no_metric(tmp_path):
     with pytest.raises(UserError, match=r"folder\.py' is a folder; .*FILE\.py"):
         open_metric(tmp_path / "folder.py")
     for name in ("", "2nd"):
-        with pytest.raises(UserError, match=rf"mine\.py:{name}: '{name}' behind .* give mine\.py "):
+        with pytest.raises(UserError, match=rf"mine\.py:{name}: '{name}' after .* use mine\.py "):
             open_metric(f"mine.py:{name}")
-    with pytest.raises(UserError, match="leave out the labels"):
+    with pytest.raises(UserError, match="omit the labels"):
         open_metric("cosine", "y")
-    with pytest.raises(UserError, match="leave them out"):
+    with pytest.raises(UserError, match="omit the labels"):
         open_metric(lambda o, r, d: 1.0, "y")
 
 

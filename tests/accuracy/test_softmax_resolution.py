@@ -61,7 +61,7 @@ def test_another_number_low_enough_is_no_error_and_a_high_one_is():
     assert np.abs(truth.counted("mask", high) - truth.of("mask")).max() > 1
 
 
-@pytest.mark.parametrize("kind", ["other reader", "output", "no mask"])
+@pytest.mark.parametrize("kind", ["other reader", "output", "not a mask"])
 def test_what_something_else_reads_counts_whole(kind):
     graph, found = masked(), tensors(1e4)
     total = graph.nodes[0].output
@@ -70,10 +70,10 @@ def test_what_something_else_reads_counts_whole(kind):
         graph.nodes.append(Node("Tanh", [total], [z], {}, "z"))
     if kind == "output":
         graph.outputs.append(Port("sum", total, 1, total.shape))
-    if kind == "no mask":
+    if kind == "not a mask":
         found["mask"] = -found["mask"]
     truth = SoftmaxResolution(graph, {"y": INT8}).truth(found)
-    assert truth.floors.keys() == ({"sum"} if kind == "no mask" else set())
+    assert truth.floors.keys() == ({"sum"} if kind == "not a mask" else set())
     assert np.array_equal(truth.of("mask"), found["mask"])
 
 

@@ -188,7 +188,9 @@ def cells(vec: int, lanes: int) -> dict[str, int]:
 
 
 def _print_array() -> None:
-    print("| VEC x LANES | layer | simulated | loops | MAC/cycle | sums |\n|---|---|---|---|---|---|")
+    print(
+        "| VEC x LANES | layer | simulated | loops | MAC/cycle | sums |\n|---|---|---|---|---|---|"
+    )
     for vec, lanes in ((4, 4), (8, 8), (16, 8)):
         with tempfile.TemporaryDirectory() as folder:
             program = build_simulator(Path(folder), vec, lanes)

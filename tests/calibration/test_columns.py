@@ -77,7 +77,9 @@ def test_tables_that_do_not_fit_are_refused(tmp_path, text, told):
 def test_inputs_of_several_values_are_no_columns(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     specs = [InputSpec("a", (1, 3), np.float32), InputSpec("b", (1, 1), np.float32)]
-    with pytest.raises(CalibrationError, match=r"'a' takes 3 values, and a column .* \.npz files"):
+    with pytest.raises(
+        CalibrationError, match=r"'a' takes 3 values, but a table column .* \.npz files"
+    ):
         list(open_samples(tmp_path / "x.csv", specs))
 
 

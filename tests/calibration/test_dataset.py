@@ -91,7 +91,7 @@ def test_a_generator_is_read_once():
         samples.fingerprint()
     assert len(list(samples)) == 10
     assert len(samples.fingerprint()) == 64
-    with pytest.raises(CalibrationError, match="only once and were; give a list"):
+    with pytest.raises(CalibrationError, match="only once, and were read already; pass a list"):
         list(samples)
 
 
@@ -114,7 +114,7 @@ def test_samples_are_put_together_to_the_model_batch(every_source, source):
     feeds = list(samples)
     assert [feed["x"].shape for feed in feeds] == [(4, 4, 5)] * 2
     assert np.array_equal(_values(feeds), _X[:8])
-    assert "2 samples at the end were left out: the model takes 4" in samples.notes[0]
+    assert "2 samples at the end are ignored: the batch size of the model is 4" in samples.notes[0]
 
 
 def test_whole_batches_are_taken_as_they_are():
@@ -133,7 +133,7 @@ def test_fewer_samples_than_a_batch_are_an_error():
 
 def test_a_part_beside_a_whole_is_an_error():
     specs = [InputSpec("x", (2, 3), np.float32), InputSpec("y", (2, 1), np.float32)]
-    with pytest.raises(CalibrationError, match="some inputs are a whole batch and some a part"):
+    with pytest.raises(CalibrationError, match="the batch sizes of the inputs differ"):
         list(open_samples([{"x": np.zeros((2, 3)), "y": np.zeros(1)}], specs))
 
 
@@ -209,7 +209,9 @@ def test_a_missing_input_folder_is_an_error(tmp_path):
 def test_files_without_names_do_not_serve_several_inputs(tmp_path):
     np.save(tmp_path / "x.npy", _X)
     for source in (tmp_path, tmp_path / "x.npy"):
-        with pytest.raises(CalibrationError, match=r"does not say which .* one folder an input"):
+        with pytest.raises(
+            CalibrationError, match=r"do not name their input; .* one folder per input"
+        ):
             open_samples(source, _TWO)
 
 
@@ -254,11 +256,11 @@ def test_labels_are_class_numbers(tmp_path):
     assert labels.dtype == np.int64 and labels.tolist() == [0, 1, 2, 3]
     with pytest.raises(CalibrationError, match="labels 'z': no such array; found: 'y', 'p', 'h'"):
         _labels(path, "z")
-    with pytest.raises(CalibrationError, match=r"of a folder labels are 'folders'"):
+    with pytest.raises(CalibrationError, match=r"for a folder, labels are 'folders'"):
         _labels(path.parent, "y")
-    with pytest.raises(CalibrationError, match="expected one class number a sample"):
+    with pytest.raises(CalibrationError, match="expected one class number per sample"):
         _labels(path, "p")
-    with pytest.raises(CalibrationError, match="1 of 2 are no whole numbers"):
+    with pytest.raises(CalibrationError, match="1 of 2 are not 64-bit integers"):
         _labels(path, "h")
     with pytest.raises(CalibrationError, match=r"'.*none\.npz' does not exist"):
         _labels(tmp_path / "none.npz", "y")
@@ -269,20 +271,20 @@ def test_labels_lie_in_a_dict_of_arrays_too():
     assert _labels(arrays, "y").tolist() == [0, 1, 2, 3]
     with pytest.raises(CalibrationError, match="labels 'z': no such array; found: 'x', 'y', 'p'"):
         _labels(arrays, "z")
-    with pytest.raises(CalibrationError, match=r"labels 'p': shape .* one class number a sample"):
+    with pytest.raises(CalibrationError, match=r"labels 'p': shape .* one class number per sample"):
         _labels(arrays, "p")
-    with pytest.raises(CalibrationError, match=r"labels 'y' lie beside the samples .* not a list"):
+    with pytest.raises(CalibrationError, match=r"labels 'y' require samples from .* not a list"):
         _labels([{"x": _X}], "y")
 
 
 @pytest.mark.parametrize(
     "labels, says",
     [
-        (np.zeros(0), "holds 0 labels"),
+        (np.zeros(0), "0 labels"),
         (np.array([["cat"], ["dog"]]), "wrong dtype <U3; expected one class number"),
-        (np.array([1.0, 0.5, np.nan]), "2 of 3 are no whole numbers of 64 bits, first 0.5"),
-        (np.array([1e30, np.inf]), "2 of 2 are no whole numbers"),
-        (np.array([2**64 - 1, 1], np.uint64), "1 of 2 are no whole numbers of 64 bits, first 1844"),
+        (np.array([1.0, 0.5, np.nan]), "2 of 3 are not 64-bit integers, first 0.5"),
+        (np.array([1e30, np.inf]), "2 of 2 are not 64-bit integers"),
+        (np.array([2**64 - 1, 1], np.uint64), "1 of 2 are not 64-bit integers, first 1844"),
     ],
 )
 def test_labels_that_name_no_class(tmp_path, labels, says):
@@ -294,9 +296,7 @@ def test_labels_that_name_no_class(tmp_path, labels, says):
 
 def test_labels_come_only_from_sound_npz_files(tmp_path):
     np.save(tmp_path / "y.npy", np.arange(3))
-    with pytest.raises(
-        CalibrationError, match=r"y\.npy, labels 'y': there are none; labels lie in"
-    ):
+    with pytest.raises(CalibrationError, match=r"y\.npy, labels 'y': not found; labels are"):
         _labels(tmp_path / "y.npy", "y")
     (tmp_path / "bad.npz").write_bytes(b"PK\3\4 and no more")
     with pytest.raises(CalibrationError, match="corrupt, truncated"):

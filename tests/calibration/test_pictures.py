@@ -109,13 +109,13 @@ def test_a_truncated_picture_is_an_error(tmp_path):
 def test_an_input_that_is_no_picture_is_an_error(tmp_path, shape, layout):
     picture(tmp_path / "x.png")
     message = error_of(tmp_path / "x.png", shape, image=ImageOptions(layout=layout))
-    assert f"has the shape {shape}, which is not that of pictures" in message
+    assert f"has the shape {shape}, which is not an image shape" in message
 
 
 def test_a_mean_in_other_units_is_an_error(tmp_path):
     picture(tmp_path / "x.png")
     message = error_of(tmp_path / "x.png", (1, 4, 6, 3), image=ImageOptions(mean=(127.5,)))
-    assert "mean (127.5,) is beyond every pixel" in message and "give scale 1" in message
+    assert "mean (127.5,) exceeds all pixel values" in message and "use scale 1" in message
 
 
 def test_a_mean_for_other_channels_is_an_error(tmp_path):
@@ -127,14 +127,14 @@ def test_a_mean_for_other_channels_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layout": "chw"}, "layout 'chw' is none of auto, nchw, nhwc"),
+        ({"layout": "chw"}, "layout 'chw' is not one of auto, nchw, nhwc"),
         ({"std": (1, 0, 1)}, "must not be 0"),
         ({"scale": 0.0}, "must not be 0"),
         ({"mean": (float("nan"),)}, "must be finite"),
         ({"resize": (0, 4)}, "height and width of 1 to 32767"),
         ({"resize": (9, 40000)}, "height and width of 1 to 32767"),
-        ({"fit": "stretch"}, "none of squash, crop, letterbox"),
-        ({"fill": 256}, "no value of a pixel"),
+        ({"fit": "stretch"}, "not one of squash, crop, letterbox"),
+        ({"fill": 256}, "not a pixel value"),
     ],
 )
 def test_impossible_image_options_are_refused(options, message):

@@ -114,7 +114,7 @@ def test_the_error_of_an_empty_range_is_the_mean_square(tensor):
 
 
 def test_a_range_without_zero_has_no_error():
-    with pytest.raises(ValueError, match="does not hold 0"):
+    with pytest.raises(ValueError, match="does not contain 0"):
         quantization_error(_stats([1.0]), 0.5, 1)
 
 

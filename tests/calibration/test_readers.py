@@ -34,19 +34,19 @@ def test_an_empty_folder_is_an_error(tmp_path):
 def test_a_folder_without_samples_lists_what_it_has(tmp_path):
     for name in ("a.txt", "b.txt", "c.pt", "README"):
         (tmp_path / name).touch()
-    assert "holds no samples, only 1 .pt, 2 .txt, 1 no suffix" in error_of(tmp_path, (1, 3))
+    assert "contains no samples, only 1 .pt, 2 .txt, 1 no suffix" in error_of(tmp_path, (1, 3))
 
 
 def test_a_mixed_folder_lists_its_kinds(tmp_path):
     for name in ("a.npy", "b.png", "c.jpg", "notes.txt"):
         (tmp_path / name).touch()
     message = error_of(tmp_path, (1, 3))
-    assert "mixes kinds of samples: 2 image, 1 npy; keep one kind" in message
+    assert "contains samples of several kinds: 2 image, 1 npy; keep one kind" in message
 
 
 def test_another_file_is_an_error(tmp_path):
     (tmp_path / "x.pt").touch()
-    assert "not a file of samples; they are .npy" in error_of(tmp_path / "x.pt", (1, 3))
+    assert "not a file of samples; supported: .npy" in error_of(tmp_path / "x.pt", (1, 3))
 
 
 # npy and npz
@@ -97,7 +97,7 @@ def test_records_are_not_read(tmp_path):
 
 def test_an_array_without_samples_is_an_error(tmp_path):
     np.savez(tmp_path / "x.npz", x=np.zeros((0, 3), np.float32))
-    assert "array 'x': holds 0 samples" in error_of(tmp_path / "x.npz", (1, 3))
+    assert "array 'x': 0 samples" in error_of(tmp_path / "x.npz", (1, 3))
 
 
 def test_an_npz_of_unequal_arrays_is_an_error(tmp_path):
@@ -222,8 +222,8 @@ def test_a_column_is_one_sample(tmp_path):
         ("1,2,3\n4,5\n", "line 2: 2 columns, and 3 in the first row"),
         ("1,2,3\n4,nan,6\n", "line 2, input 'x': 1 NaN"),
         ("1,2\n3,4\n", "wrong shape (2, 2); expected (1, 3)"),
-        ("a,b,c\n", "holds 0 samples"),
-        ("", "holds 0 samples"),
+        ("a,b,c\n", "0 samples"),
+        ("", "0 samples"),
     ],
 )
 def test_a_faulty_table_names_the_place(tmp_path, text, message):
@@ -288,7 +288,7 @@ def test_arrays_beside_the_inputs_are_held_against_a_limit(tmp_path):
 def test_a_device_is_no_file_of_samples(tmp_path, name):
     (tmp_path / name).symlink_to("/dev/zero")
     spec = InputSpec("x", (1, 1, 8, 8) if name == "x.png" else (1, 64), np.float32)
-    with pytest.raises(CalibrationError, match=rf"{name}: is no ordinary file"):
+    with pytest.raises(CalibrationError, match=rf"{name}: is not a regular file"):
         list(open_samples(tmp_path / name, [spec]))
 
 

@@ -18,16 +18,16 @@ def test_labels_that_are_in_no_npz(refused, digits, digits_edge, tmp_path):
         "check", digits_edge, "--float", digits / "digits.onnx",
         "--data", tmp_path / "eval.csv", "--labels", "label",
     )  # fmt: skip
-    assert "labels 'label': there are none; labels lie in an .npz" in told
+    assert "labels 'label': not found; labels are an array of an .npz" in told
 
 
 @pytest.mark.parametrize(
     "change, says",
     [
-        (lambda y: y + 1, "are no class of output 'probabilities', which tells 10 apart, 0 to 9"),
-        (lambda y: y - 1, "first -1 of sample"),
+        (lambda y: y + 1, "are out of range for output 'probabilities' (0 to 9)"),
+        (lambda y: y - 1, "first -1 at sample"),
         (lambda y: y[:-1], "eval.npz: there are 900 samples and 899 labels 'y'"),
-        (lambda y: y + 0.5, "eval.npz, labels 'y': 900 of 900 are no whole numbers"),
+        (lambda y: y + 0.5, "eval.npz, labels 'y': 900 of 900 are not 64-bit integers"),
     ],
 )
 def test_labels_that_are_no_classes_of_the_model(
@@ -44,7 +44,7 @@ def test_labels_that_are_no_classes_of_the_model(
     told = quantize_refused(None, None, *judged)
     assert says in told and data.name in told
     told = quantize_refused(None, None, *judged, "--metric", "mae", "--labels", "z")
-    assert "eval.npz: labels 'z': no such array beside the inputs; found: 'y'" in told
+    assert "eval.npz: labels 'z': no such array in the samples; found: 'y'" in told
 
 
 def test_labels_for_an_output_that_names_no_class(refused, tmp_path):
@@ -60,7 +60,7 @@ def test_labels_for_an_output_that_names_no_class(refused, tmp_path):
         "check", tmp_path / "m.edge", "--float", tmp_path / "m.onnx",
         "--data", tmp_path / "d.npz", "--labels", "label",
     )  # fmt: skip
-    assert "output 'y' [1, 3, 4] does not name one class a sample" in told and "--metric" in told
+    assert "output 'y' [1, 3, 4] does not give one class per sample" in told and "--metric" in told
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_budget_without_meaning(quantize_refused, option, value, says):
 
 def test_samples_to_judge_by_but_nothing_to_judge(quantize_refused, digits):
     more = ["--eval", digits / "eval.npz", "--min-sqnr", "30"]
-    assert "max_drop" in quantize_refused(None, None, *more)
+    assert "--max-drop" in quantize_refused(None, None, *more)
 
 
 def test_labels_to_judge_by_that_are_not_there(quantize_refused, digits):
@@ -98,7 +98,7 @@ def test_a_metric_that_goes_wrong_is_the_users(quantize_refused, digits, tmp_pat
     more = ["--max-drop", "1%", "--eval", digits / "eval.npz", "--metric", path]
     told = quantize_refused(None, None, "--observer", "minmax", *more)
     assert "mine.py:metric: line 2: KeyError: 'truth'; data has" in told and "label" in told
-    assert "max_drop" in quantize_refused(None, None, "--metric", "top1")
+    assert "--max-drop" in quantize_refused(None, None, "--metric", "top1")
     path.write_text("import random\ndef metric(o, r, d): return random.random()\n")
     told = quantize_refused(None, None, "--observer", "minmax", *more)
     assert "mine.py:metric" in told and "seed random numbers" in told

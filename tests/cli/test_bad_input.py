@@ -130,7 +130,7 @@ def test_a_file_that_the_runtime_refuses_is_a_bug_and_is_not_written(
     monkeypatch.setattr("edgekit.toolkit.pipeline.build_file", lambda *_: b"no such file" * 99)
     told = ["convert", str(digits / "digits.onnx"), "-o", str(tmp_path / "m.edge")]
     assert main(told) == 70
-    assert "the runtime refuses the file" in capsys.readouterr().err
+    assert "the runtime rejects the generated file" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -215,7 +215,7 @@ def test_a_float_model_that_is_another(refused, digits, digits_edge, tmp_path):
 def test_a_report_of_samples_that_can_be_read_once_is_refused_before_the_work(digits, tmp_path):
     image = np.load(digits / "calib.npz")["image"]
     samples = ({"image": x} for x in image)
-    with pytest.raises(UserError, match="give a list, not a generator"):
+    with pytest.raises(UserError, match="pass a list, not a generator"):
         quantize(digits / "digits.onnx", samples, tmp_path / "a.edge", report=tmp_path / "r.html")
     assert len(list(samples)) >= len(image) - 1 and not list(tmp_path.iterdir())
 
@@ -271,6 +271,13 @@ def test_an_onnx_model_instead_of_an_edge_file(refused, digits, tmp_path, comman
     name, *options = command.format(digits=digits, tmp=tmp_path).split()
     told = refused(name, digits / "digits.onnx", *options)
     assert "digits.onnx is an ONNX model; quantize it first: edgekit quantize " in told
+
+
+@pytest.mark.parametrize("command", ["quantize --calib {digits}/calib.npz", "convert"])
+def test_an_edge_file_instead_of_an_onnx_model(refused, digits, digits_edge, command):
+    name, *options = command.format(digits=digits).split()
+    told = refused(name, digits_edge, *options)
+    assert "is an .edge file already; give the ONNX model" in told and "edgekit inspect" in told
 
 
 def test_an_option_in_the_wrong_form(refused, digits, digits_edge):

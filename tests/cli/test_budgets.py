@@ -122,7 +122,7 @@ def test_folders_that_are_no_classes_are_said_not_to_be(capsys, digits, digits_e
     told = run_json(capsys, *words)
     assert "top1" not in told
     (note,) = told["notes"]
-    assert "2 names (monday, tuesday)" in note and "tells 10 classes apart" in note
+    assert "2 class names (monday, tuesday)" in note and "has 10 classes" in note
 
 
 def test_labels_of_a_dict_are_those_of_the_file(capsys, digits, digits_edge):

@@ -35,7 +35,7 @@ def test_quantize_writes_a_file_a_report_and_json(capsys, digits, tmp_path):
     assert told["ops"]["Conv2d"] == {"int8": 3}
     assert all(set(n) == {"int8"} for n in told["ops"].values())
     (note,) = told["notes"]
-    assert note.startswith("the batch dimension 'N' is fixed to 1")
+    assert note.startswith("batch dimension 'N' fixed to 1")
     assert told["explanation"]["samples"] == 32
     page = report.read_text()
     assert "Where the accuracy goes" in page and "weights only" in page
@@ -50,7 +50,7 @@ def test_quantize_says_nothing_on_stdout_without_json(capsys, digits, tmp_path):
     assert captured.out == ""
     assert "arena" in captured.err
     words = " ".join(captured.err.split())
-    assert "weights only" in words and "of the loss: " in words and "edgekit check" in words
+    assert "weights only" in words and "of the error: " in words and "edgekit check" in words
     assert len(captured.err.splitlines()) < 10
 
 
@@ -161,7 +161,7 @@ def test_check_explains_by_words(capsys, digits, digits_edge):
         capsys, "check", digits_edge, "--float", digits / "digits.onnx",
         "--data", digits / "eval.npz", "--limit", 40, "--layers",
     )  # fmt: skip
-    assert "of the loss: " in captured.err and "weights only" in captured.err
+    assert "of the error: " in captured.err and "weights only" in captured.err
 
 
 def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
@@ -188,7 +188,7 @@ def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
 )
 def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):
     np.savez(tmp_path / "c.npz", image=change(np.load(digits / "calib.npz")["image"]))
-    model, batch = digits / "digits.onnx", ["the batch dimension 'N' is fixed to 1"]
+    model, batch = digits / "digits.onnx", ["batch dimension 'N' fixed to 1"]
     if notes and "same answer" in notes[0]:
         batch = []
         model = tmp_path / "dead.onnx"

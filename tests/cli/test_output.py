@@ -65,7 +65,7 @@ WRITES_TO_STDOUT = ("inspect {} --json", "ops --markdown", "--help", "--version"
 def test_a_full_output_is_a_sentence(run):
     for status, told in run(1, FULL, *WRITES_TO_STDOUT):
         assert status == 2
-        assert told.startswith("edgekit: cannot write: No space left on device; make room")
+        assert told.startswith("edgekit: cannot write: No space left on device; free some space")
         assert told.count("\n") == 1
 
 

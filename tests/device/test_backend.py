@@ -123,7 +123,7 @@ def test_targets_list_devices_and_settings(abacus, capsys):
     ("command", "said"),
     [
         (["bench", "--target", "toy", "--set", "beads"], "write it as KEY=VALUE"),
-        (["bench", "--target", "toy", "--kernels", "ref"], "no kernel tables"),
+        (["bench", "--target", "toy", "--kernels", "ref"], "does not apply to"),
         (["build", "--target", "toy", "-o", "o", "--sources"], "--sources applies to targets"),
         (["build", "--target", "toy", "-o", "o", "--name", "x"], "--name applies to targets"),
         (["build", "--target", "toy_host", "-o", "o", "--set", "beads=1"], "has no settings"),

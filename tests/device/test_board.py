@@ -145,8 +145,8 @@ def test_a_silent_board_and_a_wrong_port_are_told(tmp_path):
         os.close(port)
     for name, why in (
         ("/dev/none", "cannot be opened"),
-        (f"{tmp_path}/f@fast", "no baud rate"),
-        (f"{tmp_path}/f@17", "not a rate"),
+        (f"{tmp_path}/f@fast", "not a baud rate"),
+        (f"{tmp_path}/f@17", "not supported by this system"),
         (f"{tmp_path}/f", "not a serial"),
     ):
         (tmp_path / "f").write_text("")

@@ -89,11 +89,14 @@ def test_the_command_names_the_bottleneck_of_each_layer(model_file, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--target", "fpga_opencl", "--explore"], "--explore needs --board"),
-        (["--target", "fpga_opencl", "--board", "s10"], "--board needs --explore"),
+        (["--target", "fpga_opencl", "--explore"], "--explore requires --board"),
+        (["--target", "fpga_opencl", "--board", "s10"], "--board requires --explore"),
         (["--target", "fpga_opencl", "--explore", "--board", "de10"], "there are: a10gx, s10"),
-        (["--target", "cortex_m4", "--explore", "--board", "s10"], "is no accelerator"),
-        (["--target", "fpga_opencl", "--explore", "--board", "s10", "--cpu", "x"], "no other"),
+        (["--target", "cortex_m4", "--explore", "--board", "s10"], "applies to accelerators only"),
+        (
+            ["--target", "fpga_opencl", "--explore", "--board", "s10", "--cpu", "x"],
+            "without other options",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(model_file, capsys, more, said):

@@ -91,7 +91,7 @@ def test_check_and_bench_on_a_device(ready, image, capsys):
     assert small["macs"] == sum(op["macs"] for op in small["ops"])
     assert 0 < small["macs"] * 18 < largest.macs * 1.1
     assert small["instructions_per_inference"] < largest.instructions_per_inference / 12
-    for given, said in (({"depth": 3}, "no dimension 'depth' varies; those that do: h, w"),
+    for given, said in (({"depth": 3}, "no variable dimension 'depth'; available: h, w"),
                         ({"h": 9}, "h is 9; the file takes h=8..48:8")):  # fmt: skip
         with pytest.raises(UserError, match=said):
             bench(path, target.name, sizes=given)

@@ -102,7 +102,7 @@ def test_a_sequence_of_any_length_in_integers(sequence, quantized):
     assert set(done.ops["MatMul"]) == set(done.ops["Reduce"]) == {"int8"}
     (note,) = (n for n in done.notes if n.startswith("quantized at seq="))
     assert done.samples == 200
-    assert note.endswith("larger ones cut to it; all, as they are, set ranges")
+    assert note.endswith("larger ones truncated to it; ranges from all samples at their own sizes")
     page = edge.with_suffix(".html").read_text()
     assert note in page and done.quality.level == "good"
     (need,) = done.targets
@@ -139,7 +139,7 @@ def test_check_and_run_take_samples_of_their_own_lengths(sequence, quantized, tm
         assert done.samples == 1
         wanted = Session(edge).run(sample)["out"]
         np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["out"], wanted)
-    with pytest.raises(UserError, match="--layers and --metric need a file of one size"):
+    with pytest.raises(UserError, match="--layers and --metric require fixed dimensions"):
         pipeline.check(edge, sequence, samples, layers=True)
 
 
@@ -174,9 +174,9 @@ def test_what_does_not_go_with_ranges(sequence, tmp_path):
         ({"stream": [("ids", 1)]}, "--stream"),
         ({"labels": "y"}, "--labels and --metric"),
     ):
-        with pytest.raises(UserError, match=f"vary do not go with {said}"):
+        with pytest.raises(UserError, match=f"cannot be combined with {said}"):
             pipeline.quantize(sequence, sentences(4), tmp_path / "x.edge", dims=ranges, **options)
-    with pytest.raises(UserError, match="give a list, not a generator"):
+    with pytest.raises(UserError, match="pass a list, not a generator"):
         pipeline.quantize(sequence, iter(sentences(4)), tmp_path / "x.edge", dims=ranges)
     with pytest.raises(Exception, match=r"wrong shape \(1, 40\); expected \(1, 1\.\.32\)"):
         pipeline.quantize(
@@ -208,8 +208,8 @@ def test_larger_samples_are_cut_to_the_size_that_judges():
     cut = [samples.cut(feed) for feed in samples]
     assert [c and c["x"].shape for c in cut] == [(1, 2, 16, 16)] * 4 + [None] * 2
     assert samples.note() == (
-        "quantized at h=16, w=16, judged with 2 samples of that size and 2 larger ones cut to it; "
-        "all, as they are, set ranges"
+        "quantized at h=16, w=16, evaluated on 2 samples of that size and 2 larger ones truncated "
+        "to it; ranges from all samples at their own sizes"
     )
     assert sized((8, 8), (9, 9), (40, 40)).size == (9, 9)
     assert sized((8, 40), (40, 8), (20, 20)).size == (20, 20)
@@ -228,4 +228,4 @@ def test_samples_with_an_input_of_one_size_are_not_cut():
     ]
     samples = SizedSamples(open_samples(feeds, specs), known)
     assert samples.size == (2,) and samples.cut(feeds[2]) is None
-    assert samples.note().endswith("judged with 2 samples of that size; the other 1 set ranges")
+    assert samples.note().endswith("evaluated on 2 samples of that size; ranges from the other 1")

@@ -210,7 +210,7 @@ def test_sizes_that_are_not_the_models(sequence, tmp_path):
     session.run(of_length(12))
     session.bind({"seq": 6})
     assert session.outputs[0].shape == (1, 6, 8)
-    with pytest.raises(UserError, match="no dimension 'sec' varies"):
+    with pytest.raises(UserError, match="no variable dimension 'sec'"):
         session.bind({"sec": 6})
 
 

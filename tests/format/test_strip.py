@@ -64,4 +64,4 @@ def test_layers_of_a_stripped_file_are_refused(digits, tmp_path, capsys):
     assert main(check) == 0
     assert main([*check, "--layers"]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "m.edge: names of operators were left out" in said and "without layers" in said
+    assert "m.edge: operator names are missing" in said and "omit --layers" in said

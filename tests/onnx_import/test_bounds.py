@@ -56,4 +56,4 @@ def test_a_size_of_tensors_is_that_of_the_longest_and_noted():
         [node("Shape", ["n"], ["s"]), node("ConstantOfShape", ["s"], ["y"])], FLOAT
     )
     assert want.shape == (2, 3) and found.shape == (2, 6)
-    assert len(notes) == 1 and "computes on the longest" in notes[0]
+    assert len(notes) == 1 and "computes on the maximum length" in notes[0]

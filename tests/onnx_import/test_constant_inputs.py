@@ -47,7 +47,7 @@ def test_several_values_fill_an_input_in_order(scaled):
         ({"rat": (1,)}, "did you mean 'rate'"),
         ({"rate": (1.5,)}, "takes int64"),
         ({"x": (1, 2, 3)}, "3 values; the input has 4"),
-        ({"x": (0,), "rate": (1,)}, "leave one to be fed"),
+        ({"x": (0,), "rate": (1,)}, "at least one must remain"),
     ],
 )
 def test_what_does_not_fit_is_refused(scaled, constants, told):

@@ -185,7 +185,7 @@ def test_the_steps_of_a_loop_that_constants_decide_are_counted(trips, lazily):
     loops = [n for n in graph.nodes if n.op == "Loop"]
     steps = 35 if trips == "fewer" else 40
     assert [(n.attrs["most"], n.attrs["asked"]) for n in loops] == [(steps, False)] * lazily
-    assert not [n for n in graph.notes if "goes on" in n or "longest" in n]
+    assert not [n for n in graph.notes if "computed condition" in n or "longest" in n]
 
 
 def test_a_loop_that_does_not_begin_gives_what_it_was_given():

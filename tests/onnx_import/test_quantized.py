@@ -244,5 +244,5 @@ def test_weights_of_a_quantized_model_are_not_rounded_to_four_bits() -> None:
     m = Maker()
     y = m.qdq(m.node("Relu", m.qdq(m.input(1, 8), 0.03, 120)), 0.03, 0)
     graph = load(m.model(y).SerializeToString(), finite=True)
-    with pytest.raises(UserError, match="quantized already"):
+    with pytest.raises(UserError, match="already quantized"):
         quantize_model(graph, [image(1, 8)], weights="int4")

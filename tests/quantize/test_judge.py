@@ -107,7 +107,7 @@ def test_top1_of_a_map_is_refused_when_judging_and_when_comparing(g):
         lambda: Judge(graph, [{}]),
         lambda: make_meter(graph, open_metric("top1"), {}, 1),
     ):
-        with pytest.raises(UserError, match="does not name one class a sample"):
+        with pytest.raises(UserError, match="does not give one class per sample"):
             judge()
 
 
@@ -136,7 +136,7 @@ def test_limits_are_numbers_and_may_be_those_of_numpy():
 
 def test_labels_of_samples_that_go_by_are_refused_at_once(digits, tmp_path):
     samples = ({"image": np.zeros((1, 1, 8, 8), np.float32)} for _ in range(4))
-    with pytest.raises(UserError, match="labels lie beside the samples"):
+    with pytest.raises(UserError, match=r"labels are read from the \.npz of the samples"):
         edgekit.quantize(
             digits / "digits.onnx",
             samples,

@@ -110,5 +110,5 @@ def test_what_fits_no_input_is_refused(feed, says):
 def test_layers_are_of_one_run():
     one = session()
     for use in (one.profile, one.to_raw, lambda feed: one.run_layers(feed, print)):
-        with pytest.raises(UserError, match="the inputs hold 6 runs; give the samples of one"):
+        with pytest.raises(UserError, match="the inputs contain 6 runs; pass the samples of one"):
             use({"a": X, "b": B})

@@ -344,10 +344,10 @@ def test_the_message_names_the_file_the_operator_and_the_reason(patch, tmp_path)
     path = tmp_path / "m.edge"
     path.write_bytes(patch.set("B", patch.operator(1) + KIND, 127))
     with pytest.raises(
-        UserError, match=r"m\.edge: operator 1 \(kind 127 'op1'\): this build has no"
+        UserError, match=r"m\.edge: operator 1 \(kind 127 'op1'\): operator or kernels not in"
     ):
         Model(path, checksum=False)
-    with pytest.raises(UserError, match=r"m\.edge: the file's bytes changed"):
+    with pytest.raises(UserError, match=r"m\.edge: checksum mismatch"):
         Model(path)
     path.write_bytes(b"no model at all")
     with pytest.raises(UserError, match=r"m\.edge: not a valid \.edge file"):

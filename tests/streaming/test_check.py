@@ -85,7 +85,7 @@ def test_a_stripped_file_is_checked_where_names_are_plain(lstm, tmp_path):
 
 def test_a_file_of_another_model_is_refused(lstm, cache, tmp_path):
     edgekit.convert(lstm, tmp_path / "f.edge", states="auto")
-    with pytest.raises(UserError, match="give the model it was made from"):
+    with pytest.raises(UserError, match="pass the model that the file was made from"):
         edgekit.check(tmp_path / "f.edge", cache, frames(cache, 4))
 
 
@@ -93,7 +93,7 @@ def test_sequences_of_a_model_without_state_are_refused(lstm, tmp_path):
     edgekit.convert(lstm, tmp_path / "open.edge")
     state = {"h0": np.zeros((1, 1, 12), np.float32), "c0": np.zeros((1, 1, 12), np.float32)}
     samples = [{**s, **state} for s in frames(lstm, 2)]
-    with pytest.raises(UserError, match="model has none"):
+    with pytest.raises(UserError, match="requires a model with state"):
         edgekit.check(tmp_path / "open.edge", lstm, samples, sequence=2)
 
 

@@ -61,7 +61,7 @@ def test_a_causal_convolution(tmp_path):
     part = conv("y", "x", 3, (2, 0))
     path = model_of(tmp_path / "m.onnx", part, output=(1, CHANNELS, T))
     done, play = assert_streams(path, tmp_path)
-    assert play.frames == 1 and "output 'y' is not late" in done.notes
+    assert play.frames == 1 and "output 'y' is not delayed" in done.notes
     (x,) = Session(tmp_path / "s.edge").inputs
     assert x.shape == (1, CHANNELS, 1)
     assert_streams(path, tmp_path, frames=4)
@@ -73,7 +73,7 @@ def test_what_looks_ahead_is_late(tmp_path, frames):
     part = [conv("a", "x", 5, (2, 2)), conv("y", "a", 3, (1, 1), dilation=1, seed=3)]
     path = model_of(tmp_path / "m.onnx", *part, output=(1, CHANNELS, T))
     done, _ = assert_streams(path, tmp_path, frames=frames, late=3)
-    assert "output 'y' is 3 frames late" in done.notes
+    assert "output 'y' is delayed by 3 frames" in done.notes
 
 
 def test_stride_and_dilation_need_frames(tmp_path):
@@ -81,7 +81,7 @@ def test_stride_and_dilation_need_frames(tmp_path):
     path = model_of(tmp_path / "m.onnx", *part, output=(1, CHANNELS, T // 4))
     _, play = assert_streams(path, tmp_path)
     assert play.frames == 4
-    with pytest.raises(UserError, match="give a multiple of 4"):
+    with pytest.raises(UserError, match="use a multiple of 4"):
         edgekit.convert(path, tmp_path / "n.edge", stream=[("x", 2)], frames=2)
 
 
@@ -171,14 +171,14 @@ REFUSED = {
     ),
     "softmax": (
         lambda: [(helper.make_node("Softmax", ["x"], ["y"], axis=2), {})],
-        (1, CHANNELS, T), "Softmax 'y.*' takes the whole sequence together",
+        (1, CHANNELS, T), "Softmax 'y.*' needs the whole sequence",
     ),
     "attention": (
         lambda: [
             (helper.make_node("Transpose", ["x"], ["k"], perm=[0, 2, 1]), {}),
             (helper.make_node("MatMul", ["k", "x"], ["y"]), {}),
         ],
-        (1, T, T), "MatMul 'y.*' multiplies moments with each other",
+        (1, T, T), "MatMul 'y.*' multiplies frames with each other",
     ),
     "reverse": (
         lambda: [
@@ -186,11 +186,11 @@ REFUSED = {
             (helper.make_node("RNN", ["b", "w", "r"], ["y"], hidden_size=2, direction="reverse"),
              {"w": np.ones((1, 2, CHANNELS)), "r": np.ones((1, 2, 2))}),
         ],
-        (T, 1, 1, 2), "Recurrent 'y.*' reads the sequence from its end",
+        (T, 1, 1, 2), "Recurrent 'y.*' reads the sequence in reverse",
     ),
     "position": (
         lambda: [(helper.make_node("Add", ["x", "p"], ["y"]), {"p": np.arange(T)[None, None]})],
-        (1, CHANNELS, T), "different at each moment",
+        (1, CHANNELS, T), "differs from frame to frame",
     ),
 }  # fmt: skip
 
@@ -210,7 +210,7 @@ def test_what_needs_the_whole_sequence_is_refused_by_name(tmp_path, name):
         ([("z", 2)], None, "no input 'z'; there are: x"),
         ([("x", 3)], None, "has axes 0 to 2"),
         ([("x", 0)], None, "that axis has 1 frames"),
-        ([], 2, "give that too"),
+        ([], 2, "requires --stream"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path, stream, frames, message):
@@ -253,7 +253,7 @@ def test_quantized_it_gives_the_bytes_of_the_whole_and_is_checked(denoiser, tmp_
     calib = samples_of(16, 10)
     whole = edgekit.quantize(denoiser, calib, tmp_path / "w.edge")
     part = edgekit.quantize(denoiser, calib, tmp_path / "s.edge", stream=[("x", 2)])
-    assert "output 'y' is 1 frame late" in part.notes
+    assert "output 'y' is delayed by 1 frame" in part.notes
     assert part.arena_bytes < whole.arena_bytes / 4
     unseen = samples_of(8, 100)
     reports = [
@@ -267,7 +267,7 @@ def test_quantized_it_gives_the_bytes_of_the_whole_and_is_checked(denoiser, tmp_
     truth = play.shown(Session(tmp_path / "w.edge").run(unseen[0]))
     np.testing.assert_array_equal(found["y"], truth["y"])
     assert found["y"].shape == (1, CHANNELS, T - 1)
-    with pytest.raises(UserError, match="--layers: the file streams"):
+    with pytest.raises(UserError, match="--layers: not supported for streaming files"):
         edgekit.check(tmp_path / "s.edge", denoiser, unseen, layers=True)
 
 

@@ -134,7 +134,7 @@ def test_mistakes_are_said(digits_edge, tmp_path, capsys):
         rf"is {sha256(wrong).hexdigest()[:12]}\.\.\., not {sha256(content).hexdigest()[:12]}": [
             *("unpack", update, "--old", old)
         ],
-        "is no update; make one with edgekit pack": ["unpack", old],
+        "is not a pack or an update; create one with edgekit pack": ["unpack", old],
         "not an .edge file": ["pack", update],
     }
     for said, command in cases.items():
@@ -143,7 +143,7 @@ def test_mistakes_are_said(digits_edge, tmp_path, capsys):
         assert not out.exists()
     update.write_bytes(update.read_bytes()[:-1])
     assert main(["unpack", str(update), "-o", str(out), "--old", str(digits_edge)]) == 2
-    assert "is damaged or not whole" in capsys.readouterr().err
+    assert "is damaged or incomplete" in capsys.readouterr().err
 
 
 def trained(images, labels, epochs):

@@ -166,7 +166,7 @@ def compare(
     layers = None
     if floats is not None:
         if not isinstance(edge, Session):
-            raise UserError("layers are compared on this machine only; leave out the target")
+            raise UserError("layers are compared on the host only; omit --target")
         layers = _Layers(edge, floats)
     count = 0
     for sample in samples:
@@ -182,7 +182,7 @@ def compare(
         if progress:
             progress("comparing", count, total)
     if not count:
-        raise UserError("there are no samples to compare on; give at least one")
+        raise UserError("no samples to compare; give at least one")
     return Report(
         [OutputReport(n, d.sqnr_db, d.cosine, d.max_abs_error) for n, d in outputs.items()],
         count,

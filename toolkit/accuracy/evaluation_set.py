@@ -115,12 +115,12 @@ def check_labels(
     if metric.labels not in others:
         have = ", ".join(f"'{n}'" for n in others) or "none"
         raise UserError(
-            f"{file}labels '{metric.labels}': no such array beside the inputs; found: {have}"
+            f"{file}labels '{metric.labels}': no such array in the samples; found: {have}"
         )
     found = others[metric.labels]
     count = len(found) if found.ndim else 1
     if count != total:
         raise UserError(
-            f"{file}there are {total} samples and {count} labels '{metric.labels}'; give one a "
-            "sample"
+            f"{file}there are {total} samples and {count} labels '{metric.labels}'; give one "
+            "label per sample"
         )

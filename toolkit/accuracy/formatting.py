@@ -40,7 +40,7 @@ def costs(e: Explanation) -> list[str]:
 
 def sentence(cost: LayerCost) -> str:
     """A layer, its part of the loss, why, and what would help."""
-    share = "" if cost.share is None else f", {cost.share:.0%} of the loss"
+    share = "" if cost.share is None else f", {cost.share:.0%} of the error"
     seen = f" ({cost.seen})" if cost.seen else ""
     advice = f"; {cost.advice}" if cost.advice else ""
     return f"{cost.operator} '{cost.name}'{share}: {cost.cause}{seen}{advice}{gain(cost)}"

@@ -48,15 +48,15 @@ class Judge:
         for _ in keeper.passing(samples):
             pass
         if not keeper.seen:
-            raise UserError("there are no samples to judge by; give at least one")
+            raise UserError("no samples to evaluate; give at least one")
         self.evaluation_set = EvaluationSet(graph, keeper, self.metric, others or {}, total)
         self.references = self.evaluation_set.together(map(session.run, self.evaluation_set.feeds))
         self.real = self.metric.of_floats(self.references, self.evaluation_set.data)
         self.unit = "points" if self.metric.in_points else "%" if percent else ""
         if self.unit == "%" and self.real == 0:
             raise UserError(
-                f"metric {self.metric.name}: the float model's own value is 0, and no drop is a "
-                "percentage of that; give it in the metric's unit, as --max-drop 0.5 without the %"
+                f"metric {self.metric.name}: the float model's value is 0, so a percentage is "
+                "undefined; use an absolute limit, e.g. --max-drop 0.5"
             )
 
     def drop(self, data: bytes) -> float:
@@ -195,9 +195,9 @@ def check_class(
     name = judged_output(first)
     if sum(d > 1 for d in first[name].shape) > 1:
         raise UserError(
-            f"output '{name}' {list(outputs[name].shape)} does not name one class a sample, so "
-            "there is no top-1; give a metric that suits the model (--metric), or judge by noise "
-            "alone (min_sqnr in place of max_drop, no labels)"
+            f"output '{name}' {list(outputs[name].shape)} does not give one class per sample, so "
+            "top-1 is undefined; choose another metric (--metric), or limit the SQNR instead "
+            "(--min-sqnr, without labels)"
         )
     labels = None if key is None else (others or {}).get(key)
     classes = first[name].size
@@ -206,16 +206,16 @@ def check_class(
     classes = max(classes, 2)
     if names and len(names) != classes:
         raise UserError(
-            f"{'' if where is None else f'{where}: '}labels '{key}' have {len(names)} names "
-            f"({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}), and output '{name}' "
-            f"tells {classes} classes apart; name them by the model's numbers, 0 to {classes - 1}"
+            f"{'' if where is None else f'{where}: '}labels '{key}' have {len(names)} class names "
+            f"({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}), but output '{name}' "
+            f"has {classes} classes; use the class numbers of the model, 0 to {classes - 1}"
         )
     beyond = (labels < 0) | (labels >= classes)
     if beyond.any():
         file = "" if where is None else f"{where}: "
         raise UserError(
-            f"{file}labels '{key}': {int(beyond.sum())} of {labels.size} are no class of output "
-            f"'{name}', which tells {classes} apart, 0 to {classes - 1}: first {labels[beyond][0]} "
-            f"of sample {int(beyond.argmax())}; number classes as the model does, from 0, and "
-            "leave out samples of others"
+            f"{file}labels '{key}': {int(beyond.sum())} of {labels.size} are out of range for "
+            f"output '{name}' (0 to {classes - 1}), first {labels[beyond][0]} at sample "
+            f"{int(beyond.argmax())}; use the class numbers of the model, and remove samples of "
+            "other classes"
         )

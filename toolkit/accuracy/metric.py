@@ -71,8 +71,8 @@ class Metric:
         if not math.isclose(value, again, rel_tol=SAME):
             raise UserError(
                 f"metric {self.name}: it returned {value:.8g} and then {again:.8g} for the same "
-                "outputs of the float model; let it depend on its arguments only: seed random "
-                "numbers in the function, and keep nothing between calls"
+                "outputs of the float model; it must depend on its arguments only: seed random "
+                "numbers in the function, and keep no state between calls"
             )
         return value
 
@@ -89,19 +89,17 @@ def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = N
     if text in NAMED:
         named = NAMED[text]
         if labels is not None and not named.takes_labels:
-            raise UserError(
-                f"metric {text} compares with the float model alone; leave out the labels"
-            )
+            raise UserError(f"metric {text} compares with the float model only; omit the labels")
         return Metric(text, named.bound(labels), labels, in_points=text == "top1")
     path, function = _split(text)
     if not function.isidentifier():
         raise UserError(
-            f"metric {text}: '{function}' behind the colon is no name of a function; give "
-            f"{path} for its function {FUNCTION}, or {path}:FUNCTION"
+            f"metric {text}: '{function}' after the colon is not a function name; use {path} for "
+            f"its function {FUNCTION}, or {path}:FUNCTION"
         )
     if path.suffix != ".py":
         raise UserError(f"no metric '{text}'; there are {', '.join(NAMED)}, and {FORM} of your own")
-    found = getattr(module_of(path, f"a metric of your own is {FORM}"), function, None)
+    found = getattr(module_of(path, f"a custom metric is {FORM}"), function, None)
     if not callable(found):
         what = "is not a function" if found is not None else "is not there"
         raise UserError(
@@ -114,8 +112,8 @@ def open_metric(spec: str | Path | MetricFunction | None, labels: str | None = N
 def _own(function: Any, labels: str | None) -> MetricFunction:
     if labels is not None:
         raise UserError(
-            "labels are for the named metrics; one of your own finds every array of the samples' "
-            ".npz in `data`: leave them out"
+            "labels apply to built-in metrics; a custom metric receives every array of the "
+            "samples' .npz in `data`: omit the labels"
         )
     found: MetricFunction = function
     return found

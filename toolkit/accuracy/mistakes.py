@@ -56,7 +56,7 @@ class Mistakes:
             for (a, b), count in self.confusion.most_common(most)
         ]
         far = [f"{self.place(n)} ({db:.1f} dB)" for db, n in self.worst[:most]]
-        said = [f"confused most (samples): {', '.join(wrong)}"] if wrong else []
+        said = [f"most confused classes (samples): {', '.join(wrong)}"] if wrong else []
         return [*said, *([f"worst samples: {', '.join(far)}"] if far else [])]
 
     def to_json(self) -> dict[str, Any]:

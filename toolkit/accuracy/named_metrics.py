@@ -41,8 +41,8 @@ def miou(outputs: Arrays, references: Arrays, labels: Array | None) -> float:
     reference = references[name]
     if reference.ndim < 3:
         raise UserError(
-            f"metric miou: output '{name}' {list(reference.shape)} is no mask, [samples, classes, "
-            "height, width] or [samples, height, width, classes]"
+            f"metric miou: output '{name}' {list(reference.shape)} is not a mask, [samples, "
+            "classes, height, width] or [samples, height, width, classes]"
         )
     probability = float(reference.min()) >= 0 and float(reference.max()) <= 1
     got, truth = (_mask(v, 0.5 if probability else 0.0) for v in (outputs[name], reference))
@@ -50,7 +50,7 @@ def miou(outputs: Arrays, references: Arrays, labels: Array | None) -> float:
         if labels.size != got.size:
             raise UserError(
                 f"metric miou: labels {list(labels.shape)} do not fit the masks {list(got.shape)} "
-                f"of output '{name}'; give one class a pixel"
+                f"of output '{name}'; give one class per pixel"
             )
         truth = labels.reshape(got.shape)
     counts = truth != IGNORED
@@ -96,7 +96,7 @@ def _floats(references: Arrays) -> str:
     for name, array in references.items():
         if array.dtype.kind == "f":
             return name
-    raise UserError("this metric is of values, and every output of the model is of integers")
+    raise UserError("this metric needs a float output, but all outputs of the model are integers")
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,8 @@ def simulated_model_of(model: EdgeModel, graph: Graph) -> SimulatedModel:
     """
     if model.target != "generic":
         raise UserError(
-            f"the file is packed for {model.target}, and its weights cannot be read back; explain "
-            "the generic file that edgekit quantize wrote"
+            f"the file is packed for {model.target}, and its weights cannot be read back; use the "
+            "generic file that edgekit quantize wrote"
         )
     simulated_model = SimulatedModel(prepare(graph), model)
     tensors = model.tensors

@@ -46,7 +46,7 @@ def _sizes(_: Any, __: Any, given: tuple[tuple[str, Any], ...]) -> dict[str, int
     type=DimOption(),
     multiple=True,
     callback=_sizes,
-    help="Size of a dimension that varies. Repeatable. [default: the largest]",
+    help="Size of a variable dimension. Repeatable. [default: the largest]",
 )
 @settings_option
 @op_option
@@ -73,7 +73,7 @@ def bench(
         return
     if target.startswith(PREFIX):
         if cpu or kernels or settings or sizes:
-            raise UserError("--cpu, --kernels, --dim and --set are not for boards")
+            raise UserError("--cpu, --kernels, --dim and --set do not apply to boards")
         _tell_cycles(model, target, as_json)
         return
     found = load_target(target)
@@ -81,7 +81,7 @@ def bench(
     if backend is not None:
         if kernels or sizes:
             option = "--kernels" if kernels else "--dim"
-            raise UserError(f"{option}: {target} has no kernel tables or sizes to choose from")
+            raise UserError(f"{option} does not apply to {target}")
         findings(backend.bench(model, cpu, chosen), as_json)
         return
     cost = device_bench.bench(model, target, cpu, kernels, sizes)
@@ -113,19 +113,19 @@ def bench(
         f"{total:,} {counted} per inference (not cycles), {cost.instructions_per_mac:.3f} per MAC\n"
         f"RAM {kib(cost.session_bytes + cost.stack_bytes)}: session {kib(cost.session_bytes)} "
         f"(arena + {kib(beside)}), stack {stack}\n"
-        f"flash: runtime {kib(flash)} (of it compiler's and C library {kib(library)}), "
-        f"model {kib(cost.flash['model'])}"
+        f"Flash {kib(flash + cost.flash['model'])}: runtime {kib(flash)} (C library and compiler "
+        f"{kib(library)}), model {kib(cost.flash['model'])}"
     )
 
 
 def _explore(model: Path, target: str, board: str | None, plain: bool, as_json: bool) -> None:
     if not plain or not board:
         raise UserError(
-            "--explore needs --board, --board needs --explore; no other options go along"
+            "--explore requires --board and --board requires --explore, without other options"
         )
     backend = None if target.startswith(PREFIX) else backend_of(load_target(target))
     if backend is None:
-        raise UserError(f"--explore: {target} is no accelerator with sizes to choose")
+        raise UserError(f"--explore applies to accelerators only, not to {target}")
     findings(backend.explore(model, board), as_json)
 
 
@@ -143,4 +143,4 @@ def _tell_cycles(model: Path, target: str, as_json: bool) -> None:
             for op in counted.ops
         ],
     )
-    people.print(f"{total:,} cycles per inference, as the board counts them")
+    people.print(f"{total:,} cycles per inference, counted by the board")

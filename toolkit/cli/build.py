@@ -41,10 +41,10 @@ from .output import findings, kib, people, print_json, table, tell_kept
     type=click.Choice(ARENAS),
     default=ARENAS[0],
     show_default=True,
-    help="Several models: one arena for all, which then run one after another, or one for each.",
+    help="Several models: one arena for all (they run one after another), or one arena each.",
 )
 @click.option(
-    "--force", is_flag=True, help="Overwrite files that you edited since the last build, or added."
+    "--force", is_flag=True, help="Overwrite files that you edited or added since the last build."
 )
 @settings_option
 @op_option

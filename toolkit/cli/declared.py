@@ -73,7 +73,7 @@ def _form(each: Field[Any], said: Option) -> dict[str, Any]:
 def _states(_: Any, __: Any, given: tuple[str, ...]) -> States:
     if given == (AUTO,):
         return AUTO
-    return [pair(text, "IN=OUT, e.g. h0=hn; or give auto alone") for text in given]
+    return [pair(text, "IN=OUT, e.g. h0=hn, or auto alone") for text in given]
 
 
 def _axes(_: Any, __: Any, given: tuple[str, ...]) -> Axes:

@@ -49,8 +49,8 @@ def op_option(f: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path),
         multiple=True,
         metavar="FILE.py|FILE.c",
-        help="Operators of your own, in Python or C (docs/custom-operators.md). The file is "
-        "executed on this machine. Repeatable.",
+        help="Custom operator, in Python or C (docs/custom-operators.md). The file is executed "
+        "on this machine. Repeatable.",
     )(command)
 
 
@@ -140,9 +140,9 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--preprocess",
             type=PreprocessOption(),
-            help="What the model expects. Images: a range, torchvision's mean and std (imagenet), "
-            "or BGR without the means (caffe). Sound: a front end and its parameters, e.g. "
-            "mfcc:rate=16000,window=30ms,mels=40.",
+            help="Preprocessing that the model expects. Images: a pixel range, torchvision's "
+            "mean and std (imagenet), or BGR minus the means (caffe). Sound: a front end "
+            "and its parameters, e.g. mfcc:rate=16000,window=30ms,mels=40.",
         ),
         click.option(
             "--scale",
@@ -168,15 +168,15 @@ def image_options(f: Callable[..., Any]) -> Callable[..., Any]:
             "--resize",
             type=SizeOption(),
             default=None,
-            help="Images: resize to HxW; if that is larger than the input, its middle is cut out. "
-            "[default: the input's size]",
+            help="Images: resize to HxW; if larger than the input, crop the centre. [default: "
+            "the input's size]",
         ),
         click.option(
             "--fit",
             type=FitOption(),
             default=("squash", 0),
-            help="Images: squash changes the aspect ratio, crop keeps it and cuts the middle out, "
-            "letterbox keeps it and fills the rest with pixels of a value. [default: squash]",
+            help="Images: how to resize. squash changes the aspect ratio, crop keeps it and "
+            "crops the centre, letterbox keeps it and pads with FILL. [default: squash]",
         ),
         click.option(
             "--layout",

@@ -64,7 +64,7 @@ def writing() -> Iterator[None]:
         if why.filename is not None or why.errno not in _UNWRITTEN:
             raise
         raise UserError(
-            f"cannot write: {why.strerror}; make room where the output and temporary files go"
+            f"cannot write: {why.strerror}; free some space for the output and temporary files"
         ) from why
 
 

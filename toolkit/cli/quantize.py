@@ -80,7 +80,7 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
     command = ["edgekit", "check", done.output, "--float", str(model)]
     people.print(f"Next, evaluate on unseen data: {shlex.join(command)} --layers --data SAMPLES")
     if done.report:
-        people.print(f"report: {done.report}")
+        people.print(f"Report: {done.report}")
     if done.mixed:
         _tell_mixed(done.mixed)
     if done.for_targets:
@@ -95,12 +95,12 @@ def _tell_storage(done: pipeline.Quantized) -> None:
     count, stored = sum(s.weights for s in layers), sum(s.stored for s in layers)
     codecs = ", ".join(sorted({s.codec.lower() for s in layers}))
     people.print(
-        f"weights: {len(layers)} layers in codecs ({codecs}), {stored:,} bytes of {count:,} at "
-        f"8 bits, {8 * stored / count:.2f} bits a weight"
+        f"Compressed weights ({codecs}): {len(layers)} layers, {stored:,} bytes instead of "
+        f"{count:,}, {8 * stored / count:.2f} bits per weight"
     )
     for target in layers[0].instructions:
         more = sum(s.instructions.get(target, 0) for s in layers)
-        people.print(f"  decoding adds {more:,} instructions to an inference on {target}")
+        people.print(f"  decoding takes {more:,} instructions per inference on {target}")
 
 
 def _tell_rates(rates: Rates) -> None:
@@ -115,7 +115,7 @@ def _tell_rates(rates: Rates) -> None:
         )
         for p in rates.pareto
     ]
-    title = "Pareto front of coarser weights, files as `build` strips them"
+    title = "Pareto front of coarser weights, stripped files"
     table(title, ("", ">file", ">SQNR", *_counts(rates.pareto), "weights"), rows)
 
 
@@ -147,7 +147,7 @@ def _tell_mixed(mixed: Mixed) -> None:
     files = "largest of the targets" if len(budget.targets) > 1 else "".join(budget.targets)
     table(
         f"Pareto front ({mixed.trials} configurations evaluated), "
-        + (files or "generic files as `build` strips them"),
+        + (files or "stripped generic files"),
         (
             *("", f">{budget.counts[0]}", f">{budget.counts[1]}"),
             *_counts(mixed.pareto),

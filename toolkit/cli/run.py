@@ -20,9 +20,10 @@ from .output import people, print_json, progress, table
     "inputs",
     multiple=True,
     required=True,
-    metavar="FILE.npz|NAME=FILE.npy|PICTURE",
-    help="One .npz of all inputs by ONNX name, or one .npy per input: one sample, or several along "
-    "the first axis. A picture, or a folder of them, for a model calibrated with pictures.",
+    metavar="FILE.npz|NAME=FILE.npy|IMAGE",
+    help="One .npz of all inputs by ONNX name, or one .npy per input: one sample, or several "
+    "along the first axis. An image, or a folder of images, if the model was calibrated "
+    "with images.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs to this .npz.")
 @click.option("--kernels", help="Kernel table. [default: the best one for this CPU]")
@@ -61,7 +62,7 @@ def run(
         print_json(done.to_json())
         return
     table(
-        f"{model}: {done.samples} sample(s), kernels {done.kernels}",
+        f"{model}: {done.samples} sample{'s' * (done.samples != 1)}, kernels {done.kernels}",
         ("~output", "dtype", "shape", ">min", ">max"),
         [
             (o.name, o.dtype, "x".join(map(str, o.shape)), f"{o.min:.6g}", f"{o.max:.6g}")

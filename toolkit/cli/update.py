@@ -42,9 +42,7 @@ def diff(old: Path, new: Path, output: Path, as_json: bool) -> None:
 @click.command(short_help="Restore the file of a pack or an update.")
 @click.argument("update", type=click.Path(path_type=Path), metavar="UPDATE")
 @_output
-@click.option(
-    "--old", type=click.Path(path_type=Path), help="The file that the update starts from."
-)
+@click.option("--old", type=click.Path(path_type=Path), help="The file that the update applies to.")
 @json_option
 def unpack(update: Path, output: Path, old: Path | None, as_json: bool) -> None:
     """Restore the .edge file of `edgekit pack` or, with --old, of `edgekit diff`.

@@ -38,7 +38,7 @@ def tell_answers(top1: Top1, mistakes: Mistakes | None, of: str = "top-1") -> No
     """The answers that are right of both models, and what the file gets wrong."""
     t = top1.to_json()
     people.print(
-        f"{of}: float {t['float']:.4f}, edge {t['edge']:.4f}, they agree on {t['agreement']:.4f}"
+        f"{of}: float {t['float']:.4f}, edge {t['edge']:.4f}, agreement {t['agreement']:.4f}"
     )
     for line in () if mistakes is None else mistakes.lines():
         people.print(line)

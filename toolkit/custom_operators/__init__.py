@@ -34,17 +34,17 @@ def register_op(source: str | Path | CustomOp | type[CustomOp]) -> list[str]:
         return [_register_python(kind(), str(path)) for kind in _classes_of(path)]
     if path.suffix == ".c":
         return _register_c(path)
-    raise UserError(f"{source}: an operator is given as a .py or a .c file")
+    raise UserError(f"{source}: a custom operator is a .py or a .c file")
 
 
 def _classes_of(path: Path) -> list[type[CustomOp]]:
-    module = module_of(path, "an operator of your own is FILE.py or FILE.c")
+    module = module_of(path, "a custom operator is FILE.py or FILE.c")
     found = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, CustomOp)]
     found = [v for v in found if v.__module__ == module.__name__ and v.op_type]
     if not found:
         raise CustomOperatorError(
-            f"{path}: it defines no operator: no class derived from edgekit.CustomOp that has an "
-            "op_type"
+            f"{path}: it defines no operator (no class derived from edgekit.CustomOp with an "
+            "op_type)"
         )
     return found
 
@@ -57,7 +57,7 @@ def _register_python(op: CustomOp, source: str) -> str:
         _must_agree(made.name, op.version, known.version)
     with made.blamed(type(op).__name__):
         if made.onnx[0] in READ:
-            raise ValueError(f"{made.name} is an operator of edgekit already; rename one")
+            raise ValueError(f"{made.name} is already an operator of edgekit; rename yours")
         add_custom(made)
     if not native:
         runtime.add(of_python(made))

@@ -65,8 +65,8 @@ def bench(
     target = load_target(target_name)
     if not target.emulator:
         raise UserError(
-            f"{target_name} is this machine and has no emulator to count on; targets with one "
-            "are listed by `edgekit targets`"
+            f"{target_name} is the host and has no emulator to count instructions on; `edgekit "
+            "targets` lists targets with one"
         )
     with Device(read_edge(model), target, cpu, kernels) as device:
         now = at_sizes(device.model, chosen_sizes(device.model, sizes, str(model)))

@@ -58,7 +58,7 @@ def keep_file(name: str, path: Path) -> None:
     """Have builds find the operator `name` in the C file at `path`. Raises CustomOperatorError."""
     known = _files.get(name)
     if known is not None and known.path != path:
-        raise CustomOperatorError(f"{path}: {name} is in {known.path} already; rename one")
+        raise CustomOperatorError(f"{path}: {name} is already defined in {known.path}; rename one")
     _files[name] = CFile(path, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
@@ -72,8 +72,7 @@ def files_for(models: Iterable[EdgeModel]) -> tuple[CFile, ...]:
             name = model.custom_name(op)
             if name not in _files:
                 raise CustomOperatorError(
-                    f"operator {name} of the model is not one of edgekit's: a device needs its C; "
-                    "give the file with --op FILE.c"
+                    f"{name} is a custom operator; a device needs its C code: --op FILE.c"
                 )
             found[_files[name].path] = _files[name]
     return tuple(found[path] for path in sorted(found))

@@ -188,8 +188,8 @@ class Device:
                 raise
             region = {"CODE": "flash", "RAM": "RAM"}[over[1]]
             raise UserError(
-                f"the board that stands for {target.name} ({target.machine}) has "
-                f"{int(over[2]):,} bytes of {region} too little for this model"
+                f"the emulated board for {target.name} ({target.machine}) has {int(over[2]):,} "
+                f"bytes of {region} too little for this model"
             ) from why
         return folder / "run" / "run"
 
@@ -231,9 +231,9 @@ def _counter() -> bytes:
 def _check_choice(target: Target, cpu: str | None, kernels: str) -> None:
     """Raises UserError for what the target does not have."""
     if not target.emulator:
-        raise UserError(f"{target.name} is this machine: leave out --target")
+        raise UserError(f"{target.name} is the host: omit --target")
     if cpu and not target.cpus:
-        raise UserError(f"{target.name} has no choice of --cpu")
+        raise UserError(f"--cpu does not apply to {target.name}")
     if kernels and kernels not in ("ref", *target.tables):
         known = ", ".join(("ref", *target.tables))
         raise UserError(f"{target.name} has no kernels '{kernels}'; there are: {known}")
@@ -245,7 +245,7 @@ def _parse(model: EdgeModel, data: bytes, at: int) -> tuple[list[Array], int]:
     for port in model.outputs:
         t = model.tensors[port.tensor]
         if at + t.nbytes > len(data):
-            raise RuntimeError("the emulated program wrote less than all outputs")
+            raise RuntimeError("the emulated program did not write all outputs")
         a = np.frombuffer(data, NUMPY_OF[t.dtype], t.nbytes // NUMPY_OF[t.dtype].itemsize, at)
         arrays.append(a.reshape(port.held_shape))
         at += t.nbytes

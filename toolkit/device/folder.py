@@ -40,9 +40,8 @@ def install(staged: Path, out: Path, *, force: bool, own: Collection[str] = ()) 
     if refused:
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
         raise UserError(
-            f"{out}: the build would overwrite files that it did not write or that were changed "
-            f"since: {', '.join(refused[:_SHOWN])}{more}; give another folder, or --force to "
-            "overwrite them"
+            f"{out}: the build would overwrite files that were edited or that it did not write: "
+            f"{', '.join(refused[:_SHOWN])}{more}; choose another folder, or use --force"
         )
     try:
         for name in sorted(new.keys() - set(kept)):

@@ -42,7 +42,7 @@ class Layout:
 LAYOUTS = {
     "cmake": Layout(
         {"cmake/CMakeLists.txt": "CMakeLists.txt"},
-        "add_subdirectory(FOLDER), and link the library that is called as the model",
+        "add_subdirectory(FOLDER) and link the library named after the model",
     ),
     "makefile": Layout({"makefile/Makefile": "Makefile"}, "make CC=... CFLAGS=..."),
     "zephyr": Layout(
@@ -96,7 +96,7 @@ def write_library(
     needs flags of its own.
     """
     if archive.target.project:
-        raise UserError(f"--layout: {archive.target.name} has a project of its own")
+        raise UserError(f"--layout: {archive.target.name} has its own kind of project")
     if layout == ANDROID and not archive.target.android:
         found = ", ".join(n for n in targets.names() if targets.load(n).android)
         raise UserError(f"--layout {layout} is for the targets {found}, not {archive.target.name}")

@@ -40,8 +40,8 @@ class OpCounts:
     def __init__(self, target: Target) -> None:
         if not target.emulator:
             raise UserError(
-                f"{target.name} is this machine and has no emulator to count instructions on; "
-                "targets with one are listed by `edgekit targets`"
+                f"{target.name} is the host and has no emulator to count instructions on; "
+                "`edgekit targets` lists targets with one"
             )
         self.target = target
         self._known: dict[Key, int] = {}

@@ -66,7 +66,7 @@ def run(
         )
     except subprocess.TimeoutExpired as why:
         raise UserError(
-            f"{what} took more than {limit:.0f} s and was ended; try fewer samples"
+            f"{what} took more than {limit:.0f} s and was stopped; try fewer samples"
         ) from why
     if done.returncode != 0:
         printed = done.stdout + done.stderr

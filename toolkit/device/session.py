@@ -99,13 +99,13 @@ def session_on(
     if target.startswith(PREFIX):
         check_fixed(model, str(source), "a board's program runs")
         if device or settings:
-            raise UserError(f"{target}: a board has no --cpu and no --set")
+            raise UserError(f"{target}: --cpu and --set do not apply to boards")
         return BoardSession(source, open_board(target), max_memory, sequence)
     found = load_target(target)
     chosen, backend = settings_of(found, settings), backend_of(found)
     if backend is not None:
         check_fixed(model, str(source), f"{found.name} runs")
         if model.memory.persistent_bytes:
-            raise UserError(f"{found.name} has no memory for state; give a file without --state")
+            raise UserError(f"{found.name} does not support state; use a file without --state")
         return backend.session(source, device, chosen, max_memory)
     return EmulatedSession(source, found, samples, device, max_memory, sequence)

@@ -55,26 +55,26 @@ def varying_model(
             return repeated(make(at))
         except UserError as why:
             raise UserError(
-                f"{why}\nat {sizes.text(at)}; if the model takes only some sizes, say "
+                f"{why}\nat {sizes.text(at)}; if the model supports only some sizes, use "
                 "LOW..HIGH:STEP"
             ) from why
 
     if whole.states or whole.empty_inputs or whole.empty_outputs:
         raise UserError(
-            f"{name}: dimensions that vary do not go with states, streaming, or inputs and outputs "
-            "without elements; fix them with --shape"
+            f"{name}: variable dimensions cannot be combined with state, streaming, or empty "
+            "inputs and outputs; fix them with --shape"
         )
     top = build_model(repeated(whole))
     for op in top.ops:
         if op.kind == OpKind.Custom:
             raise UserError(
-                f"{name}: {op.name}: an operator of your own at sizes that vary is not supported; "
+                f"{name}: {op.name}: custom operators are not supported with variable dimensions; "
                 "fix them with --shape"
             )
         if op.kind == OpKind.Region:
             raise UserError(
-                f"{name}: {op.name}: a loop or branch that cannot be unrolled, at sizes that vary, "
-                "is not supported; fix them with --shape"
+                f"{name}: {op.name}: loops and branches that cannot be unrolled are not supported "
+                "with variable dimensions; fix them with --shape"
             )
     looked = _Looked([_Seen(sizes.largest, top, {})], [])
     wanted = sizes.samples()
@@ -155,8 +155,8 @@ class _Fitting:
     def refuse(self, node: str, what: str) -> UserError:
         names = ", ".join(s.name for s in self.sizes.symbols)
         return UserError(
-            f"{self.name}: {node}: {what}, which is no expression of {names}: fix the dimension "
-            "with --shape"
+            f"{self.name}: {node}: {what}, which is not an expression of {names}: fix the "
+            "dimension with --shape"
         )
 
     def number(self, numbers: Numbers, node: str, what: str, *, dim: bool = False) -> int:
@@ -339,7 +339,7 @@ def _check_constant(f: _Fitting, i: int) -> None:
         if data[: t.nbytes] != s.model.blob[t.offset : t.offset + t.nbytes]:
             reader = next(op for op in f.top.ops if i in op.inputs)
             node = f"{reader.kind.name} '{reader.name}'"
-            raise f.refuse(node, "it reads a constant that is another one at other sizes")
+            raise f.refuse(node, "its constant input depends on the size")
 
 
 def _compare(

@@ -85,7 +85,7 @@ class Judging:
         if budget is None or budget.max_drop is None:
             if evaluation is not None or metric is not None:
                 raise UserError(
-                    "evaluation samples and a metric serve to judge max_drop; give that too"
+                    "--eval and --metric require --max-drop; to measure only, use `edgekit check`"
                 )
             return None
         named = labels is not None or metric is not None
@@ -112,7 +112,7 @@ class Judging:
         if self.metric.in_points:
             check_class(graph)
         if self.metric.labels is not None and self.evaluation is None and not opened.reiterable:
-            raise UserError("labels lie beside the samples in an .npz; give its path as calib")
+            raise UserError("labels are read from the .npz of the samples; pass its path as calib")
         if self.evaluation is None and not (self.named and opened.reiterable):
             return None, {}
         data, most = (calib, limit) if self.evaluation is None else (self.evaluation, None)

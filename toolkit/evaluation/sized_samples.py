@@ -24,8 +24,8 @@ class SizedSamples:
     def __init__(self, samples: Samples, sizes: Sizes) -> None:
         if not samples.reiterable:
             raise UserError(
-                f"{samples.description}: samples of a model whose dimensions vary are read more "
-                "than once; give a list, not a generator"
+                f"{samples.description}: with variable dimensions, samples are read more than "
+                "once; pass a list, not a generator"
             )
         self._samples, self._sizes = samples, sizes
         self._cuts = True
@@ -77,8 +77,9 @@ class SizedSamples:
     def note(self) -> str:
         """What to know of a quantization by these samples."""
         alike, larger, others = self._counts
-        cut = f" and {larger} larger ones cut to it" if larger else ""
+        cut = f" and {larger} larger ones truncated to it" if larger else ""
+        rest = "all samples at their own sizes" if larger else f"the other {others}"
         return (
-            f"quantized at {self._sizes.text(self.size)}, judged with {alike} samples of that "
-            f"size{cut}; {'all, as they are,' if larger else f'the other {others}'} set ranges"
+            f"quantized at {self._sizes.text(self.size)}, evaluated on {alike} samples of that "
+            f"size{cut}; ranges from {rest}"
         )

@@ -68,7 +68,7 @@ def with_states(graph: Graph, samples: Samples, frames: int | None = None) -> Sa
     if any(port.follows for port in graph.inputs):
         return _Sequence(graph, samples, frames)  # type: ignore[return-value]
     if frames is not None:
-        raise UserError("--sequence is for models with state; the model has none (see --state)")
+        raise UserError("--sequence requires a model with state (--state)")
     return samples
 
 
@@ -112,8 +112,8 @@ def mark_kept(graph: Graph, file: EdgeModel, source: str) -> Graph:
         if missing != set(pairs):
             unknown = ", ".join(sorted(missing - set(pairs)))
             raise UserError(
-                f"{source}: it keeps state and was stripped of names, and no output is plainly the "
-                f"next state of {unknown}; give the file that --strip was not used for"
+                f"{source}: it keeps state but has no names (--strip), and the output that "
+                f"updates {unknown} is ambiguous; use the file without --strip"
             )
     return mark_states(graph, list(pairs.items()))
 

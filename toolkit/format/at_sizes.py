@@ -56,7 +56,7 @@ def chosen_sizes(model: EdgeModel, sizes: Mapping[str, int] | None, source: str)
         symbol = next((s for s in model.symbols if s.name == name), None)
         if symbol is None:
             known = ", ".join(found) or "none"
-            raise UserError(f"{source}: no dimension '{name}' varies; those that do: {known}")
+            raise UserError(f"{source}: no variable dimension '{name}'; available: {known}")
         if n not in symbol.sizes:
             raise UserError(f"{source}: {name} is {n}; the file takes {symbol}")
         found[name] = n

@@ -91,8 +91,8 @@ def conv_transpose(net: Network, op: OpRecord) -> None:
     turned = w.reshape(groups, n // groups, *kernel, inner).transpose(0, 4, 1, 2, 3)
     # An axis of the weights has one group's channels: the scales repeat for each group.
     if groups > 1:
-        raise UserError(f"{net.label}: '{op.name}', a transposed convolution of groups, "
-                        "cannot be exported")  # fmt: skip
+        raise UserError(f"{net.label}: '{op.name}': grouped transposed convolutions cannot be "
+                        "exported")  # fmt: skip
     constants = dequantized(net, op, turned[0], bias, ratios(net, op, table), axis=1)
     span = [
         stride[i] * (g[f"in_{a}"] - 1) + (kernel[i] - 1) * g[f"dilation_{a}"] + 1

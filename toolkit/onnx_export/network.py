@@ -50,9 +50,9 @@ class Network:
         if lacking:
             more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
             raise UserError(
-                f"{self.label}: {', '.join(lacking[:3])}{more} cannot be exported: no operator "
-                "between DequantizeLinear and QuantizeLinear does the same; those that are "
-                "exported are listed in docs/quantized-models.md"
+                f"{self.label}: {', '.join(lacking[:3])}{more} cannot be exported: ONNX has no "
+                "equivalent between DequantizeLinear and QuantizeLinear; "
+                "docs/quantized-models.md lists the supported operators"
             )
         inputs = [self._input(io) for io in self.model.inputs]
         for op in self.model.ops:
@@ -198,8 +198,8 @@ class Network:
         t = self.tensor(io.tensor)
         if io.axes or (t.scale and t.dtype == DType.UInt8):
             raise UserError(
-                f"{self.label}: '{io.name}' has a layout or type that was chosen for the device; "
-                "export a file quantized without --input-layout, --output-layout and type uint8"
+                f"{self.label}: '{io.name}' has a layout or type chosen for the device; export a "
+                "file quantized without --input-layout, --output-layout and type uint8"
             )
 
     def _input(self, io: IoRecord) -> onnx.ValueInfoProto:

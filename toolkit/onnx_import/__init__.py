@@ -12,9 +12,9 @@ from .constant_inputs import Values, fix_constant_inputs
 from .functions import inline_functions
 from .importer import Importer
 from .shapes import fix_input_shapes, symbolic_dims
-from .source import read_model
+from .source import read_model, refuse_edge
 
-__all__ = ["input_dims", "input_names", "load"]
+__all__ = ["input_dims", "input_names", "load", "refuse_edge"]
 
 
 def input_names(source: str | Path | bytes | onnx.ModelProto) -> set[str]:

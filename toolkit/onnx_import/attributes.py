@@ -67,8 +67,8 @@ def runtime_array(array: Array) -> Array:
         beyond = (array < limits.min) | (array > limits.max)
         if np.any(beyond):
             raise ValueError(
-                f"a constant holds {array[beyond].flat[0]}, which does not fit int32, in which the "
-                "runtime computes"
+                f"a constant holds {array[beyond].flat[0]}, which does not fit int32, the type "
+                "that the runtime computes in"
             )
         return array.astype(np.int32)
     if is_real(array.dtype):
@@ -77,8 +77,8 @@ def runtime_array(array: Array) -> Array:
         beyond = np.isfinite(array) & ~np.isfinite(single)
         if np.any(beyond):
             raise ValueError(
-                f"a constant holds {array[beyond].flat[0]}, which does not fit float32, in which "
-                "the runtime computes"
+                f"a constant holds {array[beyond].flat[0]}, which does not fit float32, the type "
+                "that the runtime computes in"
             )
         return single
     raise ValueError(f"constants of type {array.dtype} are not supported")

@@ -76,8 +76,8 @@ class Bounds:
         if not self.lost:
             return []
         return [
-            f"'{self.lost}' reads a tensor whose length its values decide: it computes on the "
-            "longest one, with zeros or copies of the first entry behind those in use"
+            f"'{self.lost}' reads a tensor of data-dependent length: it computes on the maximum "
+            "length, padded with zeros or copies of the first entry"
         ]
 
     def count(self, graph: Graph) -> None:

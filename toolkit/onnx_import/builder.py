@@ -76,7 +76,7 @@ class GraphBuilder:
         given = tuple(labels)
         for text in given:
             if "\0" in text:
-                raise Unsupported(f"the label {text!r} holds a NUL", "rename it")
+                raise Unsupported(f"the label {text!r} contains a NUL", "rename it")
         named = self.emit("Reshape", [x], shape=x.shape)  # a value of its own, which passes remove
         self._labels[named] = given
         return named

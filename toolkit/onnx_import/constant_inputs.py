@@ -36,7 +36,7 @@ def fix_constant_inputs(model: OnnxModel, values: Values) -> dict[str, Array]:
             raise UserError(f"{where}: no input '{name}'; {hint}")
         found[name] = _array(inputs[name], numbers, where)
     if found and len(found) == len(inputs):
-        raise UserError(f"{model.label}: --constant fixes every input; leave one to be fed")
+        raise UserError(f"{model.label}: --constant replaces every input; at least one must remain")
     graph = model.proto.graph
     for name, array in found.items():
         graph.input.remove(inputs[name])
@@ -63,6 +63,6 @@ def _array(info: onnx.ValueInfoProto, numbers: Sequence[float], where: str) -> A
     given = np.array(numbers, np.float64)
     array = given.astype(element.numpy)
     if element.numpy.kind in "iub" and not np.array_equal(array.astype(np.float64), given):
-        raise UserError(f"{where}: the input takes {element.name}, which does not hold that")
+        raise UserError(f"{where}: the input takes {element.name}, which cannot represent that")
     whole: Array = np.broadcast_to(array.reshape(-1), (prod(shape),)) if len(array) == 1 else array
     return np.ascontiguousarray(whole.reshape(shape))

@@ -43,8 +43,7 @@ def fix_input_shapes(
         if batch and batch not in inner and batch not in symbols:
             symbols[batch] = 1
             model.notes.append(
-                f"the batch dimension '{batch}' is fixed to 1; another size is given by "
-                f"--shape {name}=..."
+                f"batch dimension '{batch}' fixed to 1 (to change: --shape {name}=...)"
             )
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
@@ -65,8 +64,8 @@ def fix_input_shapes(
         if 0 in shape:
             text = _text(_dims(inputs[name]))
             model.notes.append(
-                f"input '{name}' is of shape {text}, which holds no elements; if 0 was written for "
-                f"unknown, give --shape {name}={text} with numbers for the zeros"
+                f"input '{name}' is of shape {text}, which has no elements; if 0 means unknown, "
+                f"use --shape {name}={text} with numbers for the zeros"
             )
         _check_size(label, name, shape)
         _write(inputs[name], shape)
@@ -127,15 +126,15 @@ def _of_samples(
     if any(k not in (None, d) for k, d in zip(known, row, strict=True)):
         return known
     notes.append(
-        f"input '{name}' has the shape of the samples: {','.join(map(str, row))}; another is given "
-        f"by --shape {name}=..."
+        f"input '{name}' has the shape of the samples: {','.join(map(str, row))} (to change: "
+        f"--shape {name}=...)"
     )
     return list(row)
 
 
 def _how_to_give(info: onnx.ValueInfoProto, known: list[int | None] | None) -> str:
     if known is None:
-        return f"input '{info.name}' has no shape at all, add --shape {info.name}=1,..."
+        return f"input '{info.name}' has no shape, add --shape {info.name}=1,..."
     letters: Sequence[str] = [f"D{i}" for i in range(len(known))]
     if len(known) == 4:
         letters = "NHWC" if known[1] is None and known[3] in (1, 3, 4) else "NCHW"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
@@ -14,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from ..errors import UnsupportedError, UserError
 from ..files import read_file
+from ..format.model import IDENTIFIER
 from ..ir import Array
 from .limits import FILE_BYTES, LARGE_TENSOR, MIB, WEIGHT_BYTES
 from .maps import Columns, rows_for_maps
@@ -158,9 +160,19 @@ def _check(model: OnnxModel) -> None:
                 raise UserError(f"{label}: is not a valid ONNX model: Einsum of {a.s!r}")
 
 
+def refuse_edge(label: str, beginning: bytes) -> None:
+    """Raise UserError if a file with this beginning is an .edge file."""
+    if beginning[4:8] == IDENTIFIER:
+        raise UserError(
+            f"{label} is an .edge file already; give the ONNX model that it was made from. "
+            f"To see its contents: edgekit inspect {shlex.quote(label)}"
+        )
+
+
 def _parse(label: str, data: bytes) -> onnx.ModelProto:
     if not data:
         raise UserError(f"{label}: the file is empty; give an ONNX model")
+    refuse_edge(label, data)
     try:
         model = onnx.load_model_from_string(data)
     except DecodeError as why:
@@ -202,7 +214,7 @@ def _load_external(label: str, model: onnx.ModelProto, folder: Path | None) -> N
     except (OSError, ValueError, onnx.checker.ValidationError) as why:
         raise UserError(
             f"{label}: the external data of {len(tensors)} tensor(s), '{first}' first, cannot be "
-            f"read: {sentence(why)}; put the data file beside the model"
+            f"read: {sentence(why)}; put the data file next to the model"
         ) from why
 
 

@@ -102,5 +102,5 @@ def add_custom(op: Custom) -> None:
     known = FROM_ONNX.get(onnx)
     if known is not None and not (isinstance(known, Custom) and known.source == op.source):
         by = known.source if isinstance(known, Custom) else "edgekit"
-        raise ValueError(f"{op.name} is an operator of {by} already; rename one")
+        raise ValueError(f"{op.name} is already an operator of {by}; rename yours")
     CUSTOM[op.name] = FROM_ONNX[onnx] = op

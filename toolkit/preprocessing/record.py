@@ -118,10 +118,9 @@ class Preprocessing:
         rgb = rgb[..., None] if gray else rgb
         if rgb.ndim not in (3, 4) or rgb.shape[-1] not in (1, 3) or not rgb.size:
             raise UserError(
-                f"input '{name}': pixels of shape {list(rgb.shape)}; give uint8 "
-                f"[{self.height}, {self.width}, 3] in the order red, green, blue, or "
-                f"[{self.height}, {self.width}] of gray, or many of them, or pictures of other "
-                "sizes"
+                f"input '{name}': pixels of shape {list(rgb.shape)}; give uint8 [{self.height}, "
+                f"{self.width}, 3] (RGB) or [{self.height}, {self.width}] (gray), one image or "
+                "several, or images of other sizes"
             )
         full = rgb if rgb.shape[-1] == 3 else np.repeat(rgb, 3, axis=-1)
         images = full.reshape(-1, *full.shape[-3:])

@@ -47,8 +47,8 @@ class Like:
         """Of a generic file with names. Raises UserError for another."""
         if model.target != "generic" or not all(op.name for op in model.ops):
             raise UserError(
-                f"{source} has no operator names, or is for one target; --like takes a file as "
-                "quantize writes it without --strip"
+                f"{source} has no operator names, or is packed for a target; --like needs a file "
+                "written by quantize without --strip"
             )
         names = {io.tensor: io.name for io in model.inputs}
         names |= {op.outputs[0]: op.name for op in model.ops}

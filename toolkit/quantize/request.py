@@ -52,9 +52,9 @@ class NumericOptions:
     effort: str = field(
         default="default",
         metadata=option(
-            "Search effort. fast: min-max ranges and the nearest weights, judged on at most 32 "
-            "samples, layers not explained. best: four times as many ranges tried, and adaround "
-            "as well as gptq.",
+            "Search effort. fast: min-max ranges and nearest weights, evaluated on at most 32 "
+            "samples, layers not explained. best: four times as many ranges tried, adaround as "
+            "well as gptq.",
             choices=EFFORTS,
             recorded="changed",
         ),
@@ -90,8 +90,8 @@ class QuantizeOptions(NumericOptions):
         """Raises UserError where weights that the model brings would have to be rounded again."""
         if self.form.bits < 8:
             raise UserError(
-                f"the model is quantized already, and its weights are not rounded again to "
-                f"{self.weights}; leave out weights={self.weights}, or give the float model"
+                "the model is already quantized, and its weights are not rounded again to "
+                f"{self.weights}; omit weights={self.weights}, or use the float model"
             )
 
     @property

@@ -36,7 +36,7 @@ def split(feed: Any, inputs: Sequence[IoInfo]) -> tuple[list[dict[str, Array]], 
         raise UserError(f"inputs with different numbers of samples: {counts}")
     n = next(iter(runs.values()))
     if n == 0:
-        raise UserError("the inputs hold no sample")
+        raise UserError("the inputs contain no sample")
     rows = {io.name: np.reshape(arrays[io.name], (n, *io.shape)) for io in inputs}
     return [{name: a[i] for name, a in rows.items()} for i in range(n)], max(batches.values())
 
@@ -45,7 +45,7 @@ def only(feed: Any, inputs: Sequence[IoInfo]) -> dict[str, Array]:
     """The feed of a single run. Raises UserError as `split` does, and for more runs than one."""
     feeds, _ = split(feed, inputs)
     if len(feeds) > 1:
-        raise UserError(f"the inputs hold {len(feeds)} runs; give the samples of one")
+        raise UserError(f"the inputs contain {len(feeds)} runs; pass the samples of one")
     return feeds[0]
 
 

@@ -57,7 +57,7 @@ class Binding:
             for name in sizes:
                 if name not in names:
                     raise UserError(
-                        f"{self._model.source}: no dimension '{name}' varies; those that do: "
+                        f"{self._model.source}: no variable dimension '{name}'; available: "
                         f"{', '.join(names)}"
                     )
             known = self.sizes | dict(sizes)

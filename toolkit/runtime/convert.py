@@ -104,8 +104,8 @@ def _write_floats(io: IoInfo, target: Array, x: Array) -> None:
         beyond = np.isfinite(x) & ~np.isfinite(target)
         if np.any(beyond):
             raise UserError(
-                f"input '{io.name}': {x[beyond].flat[0]} does not fit {target.dtype}, which is "
-                "what the runtime computes in"
+                f"input '{io.name}': {x[beyond].flat[0]} does not fit {target.dtype}, the type "
+                "that the runtime computes in"
             )
 
 
@@ -115,7 +115,7 @@ def _write_integers(io: IoInfo, target: Array, x: Array) -> None:
     if x.size and (x.min() < limits.min or x.max() > limits.max):
         raise UserError(
             f"input '{io.name}': values from {x.min()} to {x.max()} do not fit {target.dtype}, "
-            "which is what the runtime computes in"
+            "the type that the runtime computes in"
         )
     target[...] = x
 

@@ -203,13 +203,14 @@ class Model:
         known = registered(name)
         if known is None:
             return CustomOperatorError(
-                f"{self.source}: operator {name} is not one of edgekit's; give the file that "
-                "defines it, Python or C, with --op (edgekit.register_op)"
+                f"{self.source}: custom operator {name} is not registered; pass its Python or C "
+                "file with --op (edgekit.register_op)"
             )
         if known.version != version:
             return CustomOperatorError(
                 f"{self.source}: operator {name} is of version {version} in the file and "
-                f"{known.version} in what was given; convert the model again, or give that version"
+                f"{known.version} in the registered code; convert the model again, or register "
+                "that version"
             )
         return CustomOperatorError(f"{text}; its check, or what it needs of scratch, says so")
 

@@ -37,7 +37,7 @@ class Turn:
         if self._taken:  # by this thread, else the lock would have waited
             self._lock.release()
             raise RuntimeError(
-                "the session is running and its callback used it; give the callback its own Session"
+                "the callback used the session that is running; use another Session in the callback"
             )
         self._taken = True
 
@@ -100,7 +100,7 @@ class Session:
         try:
             return aligned(self.memory_bytes)
         except MemoryError as why:
-            raise UserError(f"{needed}, more than this machine gives") from why
+            raise UserError(f"{needed}, which is not available") from why
 
     @property
     def inputs(self) -> tuple[IoInfo, ...]:
@@ -141,7 +141,7 @@ class Session:
 
     def _bind(self, sizes: Sequence[int] | Mapping[str, int]) -> None:
         if self._binding is None:
-            raise UserError(f"{self.model.source}: no dimension of it varies")
+            raise UserError(f"{self.model.source}: it has no variable dimensions")
         if self._binding.bind(self._session, sizes):
             self._look()
 

@@ -59,12 +59,12 @@ class Streaming:
 
     def notes(self) -> list[str]:
         """How late each output is."""
-        told = [f"takes {_count(self.frames)} at each step and keeps what it needs of the past"]
+        told = [f"takes {_count(self.frames)} per run and keeps the past frames that it needs"]
         for name, o in self.outputs.items():
             unit = _count(o.delay)
             if o.frames < self.frames:
                 unit += f" of its own, each of {self.frames // o.frames} input frames"
-            late = f"is {unit} late" if o.delay else "is not late"
+            late = f"is delayed by {unit}" if o.delay else "is not delayed"
             told.append(f"output '{name}' {late}")
         return told
 
@@ -87,7 +87,7 @@ def stream(graph: Graph, axes: Mapping[str, int], frames: int | None = None) -> 
         except NeedsFrames as why:
             if frames is not None or wanted > MOST_FRAMES:
                 raise UserError(
-                    f"--frames {wanted}: {why} makes an output less often; give a multiple of "
+                    f"--frames {wanted}: {why} computes an output less often; use a multiple of "
                     f"{wanted * why.frames}"
                 ) from why
             wanted *= why.frames
@@ -117,7 +117,7 @@ def time_axes(graph: Graph, wanted: Axes) -> dict[str, int]:
 def check_frames(wanted: Axes, frames: int | None) -> None:
     """Raises UserError for frames of a model that does not stream."""
     if frames is not None and not wanted:
-        raise UserError("--frames is the size of a step of --stream; give that too")
+        raise UserError("--frames requires --stream")
 
 
 class _Pass:
@@ -178,6 +178,6 @@ class _Pass:
         inside = port.value.shape
         axis = t.axis if inside == port.shape else moved_axis(inside, t.axis, port.shape)
         if axis is None:
-            raise UserError(f"--stream: output '{port.name}' has no axis for its frames")
+            raise UserError(f"--stream: output '{port.name}' has no time axis")
         told[port.name] = Output(axis, t.frames, t.delay, False, t.sure)
         return replace(port, value=x.value, shape=resized(port.shape, axis, t.frames))

@@ -32,7 +32,9 @@ def recurrent(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Strea
         if v is None or v.value.const is not None:
             inputs[i], stores[bit] = layer.begin(bit, None if v is None else v.value)
         elif x.time.delay:
-            raise Refusal(node, "begins with an input, behind operators that look ahead")
+            raise Refusal(
+                node, "has an initial state that is an input, after operators with look-ahead"
+            )
     outputs = layer.run(inputs, stores)
     t = x.time
     last = stage.last(t)
@@ -46,13 +48,13 @@ def _checked(stage: Stage, node: Node, xs: list[Streamed | None]) -> Streamed:
     """The inputs of the gates, late by whole steps. Raises Refusal."""
     x = xs[0]
     if x is None or x.timing is None or x.timing.axis != 0:
-        raise Refusal(node, "has a time axis that is not its steps")
+        raise Refusal(node, "has a time axis other than its steps")
     if node.attrs["reverse"]:
-        raise Refusal(node, "reads the sequence from its end")
+        raise Refusal(node, "reads the sequence in reverse")
     if xs[1] is not None:
         raise Refusal(node, "has sequences of different lengths")
     if any(v is not None and v.timing is not None for v in xs[2:4]):
-        raise Refusal(node, "begins with what is computed of the sequence")
+        raise Refusal(node, "has an initial state that is computed from the sequence")
     return stage.delayed(x, -x.time.delay % x.time.frames)
 
 
@@ -87,7 +89,7 @@ class _Layer:
         assert start.const is not None
         if quant is None or start.quant == quant:
             return start.const
-        raise Refusal(self.node, "begins with a constant state of another scale")
+        raise Refusal(self.node, "has a constant initial state of another scale")
 
     def _kind(self, bit: RecurrentOutput) -> tuple[TensorType, QuantParams | None]:
         """Type and scale of a state, as it is inside."""
@@ -111,7 +113,7 @@ class _Layer:
         for bit, kind in zip(bits, definition(node.op).infer(made), strict=True):
             quant = self._kind(bit)[1] if bit in stores else given[bit].quant
             if bit in given and given[bit].quant != quant:
-                raise Refusal(node, "gives its state on another scale than it keeps it")
+                raise Refusal(node, "returns its state at another scale than it keeps it")
             name = given[bit].name if bit in given else f"{node.output.name}.{bit.name.lower()}.now"
             made.outputs.append(Value(stage.name(name), kind, None, quant))
         stage.nodes.append(made)

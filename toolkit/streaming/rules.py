@@ -48,7 +48,7 @@ def pointwise(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Strea
     x = xs[0]
     assert x is not None
     if is_a(node, lut.Lut) and len(node.inputs) > 2 and x.axis == len(x.value.shape) - 1:
-        raise Refusal(node, "treats each moment of the sequence in its own way")
+        raise Refusal(node, "treats each frame of the sequence differently")
     (y,) = stage.again(node, [None if v is None else v.value for v in xs])
     return [Streamed(y, x.timing)]
 
@@ -58,7 +58,7 @@ def broadcast(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Strea
     xs, rank = align(stage, node, xs), len(node.output.shape)
     axes = {rank - len(x.value.shape) + x.axis for x in timed(xs)}
     if len(axes) > 1:
-        raise Refusal(node, "joins moments with each other")
+        raise Refusal(node, "combines frames with each other")
     (axis,) = axes
     inputs = [
         None if x is None else x.value if x.timing else _still(node, x.value, axis, rank)
@@ -77,7 +77,7 @@ def _still(node: Node, v: Value, axis: int, rank: int) -> Value:
         first = np.take(v.const, [0], at)
         if np.array_equal(np.broadcast_to(first, v.shape), v.const):
             return constant(first, v.name, v.quant)
-    raise Refusal(node, f"reads '{v.name}', which is different at each moment of the sequence")
+    raise Refusal(node, f"reads '{v.name}', which differs from frame to frame")
 
 
 def rows(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]:
@@ -104,7 +104,7 @@ def product(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streame
     else:
         alike = False
     if not alike:
-        raise Refusal(node, "multiplies moments with each other")
+        raise Refusal(node, "multiplies frames with each other")
     (y,) = stage.again(node, [a.value, b.value])
     return [Streamed(y, a.timing)]
 
@@ -115,7 +115,7 @@ def along(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]
     assert x is not None
     axes = node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
     if x.axis in axes:
-        raise Refusal(node, "takes the whole sequence together, whose end a stream does not have")
+        raise Refusal(node, "needs the whole sequence, and a stream has no end")
     (y,) = stage.again(node, [None if v is None else v.value for v in xs])
     gone = 0 if node.attrs.get("keepdims", True) else sum(a < x.axis for a in axes)
     return [Streamed(y, replace(x.time, axis=x.axis - gone))]
@@ -126,9 +126,9 @@ def concat(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed
     xs = align(stage, node, xs)
     axes, axis = {x.axis for x in timed(xs)}, node.attrs["axis"]
     if axis in axes:
-        raise Refusal(node, "puts sequences one behind the other")
+        raise Refusal(node, "concatenates sequences along time")
     if len(axes) > 1:
-        raise Refusal(node, "joins moments with each other")
+        raise Refusal(node, "combines frames with each other")
     (time,) = axes
     frames = timed(xs)[0].time.frames
     inputs = [None if x is None else x.value for x in xs]
@@ -154,7 +154,7 @@ def gather(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed
         return [Streamed(y, replace(x.time, axis=x.axis + extra))]
     if x.timing is None and index.timing:
         return [Streamed(y, replace(index.time, axis=axis + index.axis))]
-    raise Refusal(node, "gathers moments of the sequence")
+    raise Refusal(node, "gathers frames of the sequence")
 
 
 _POINTWISE = (*unary.OPS, *lut.OPS, *cast.OPS, *quantize.OPS, *fake_quantize.OPS)
@@ -187,10 +187,10 @@ def apply(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]
         outputs = stage.again(node, [None if x is None else x.value for x in made])
         return [Streamed(y, replace(late, axis=None)) for y in outputs]
     if any(x.time.once and x.time.latest for x in given):
-        raise Refusal(node, "joins what the whole sequence ends with to each of its moments")
+        raise Refusal(node, "combines a result of the whole sequence with each frame")
     if any(x.time.axis is None for x in given):
-        raise Refusal(node, "joins what is made once of the whole sequence to its moments")
+        raise Refusal(node, "combines a result of the whole sequence with its frames")
     rule = RULES.get(node.op)
     if rule is None:
-        raise Refusal(node, "is not an operator that can stream")
+        raise Refusal(node, "is not supported in streams")
     return rule(stage, node, xs)

@@ -116,7 +116,7 @@ class Stage:
         """`xs` of one timing but for the axis, as late as the latest. Raises Refusal."""
         known = [x.time for x in xs]
         if len({(t.whole, t.frames, t.latest) for t in known}) > 1:
-            raise Refusal(node, "joins tensors of different rates or lengths in time")
+            raise Refusal(node, "combines tensors of different rates or lengths in time")
         most = max(t.delay for t in known)
         sure = min(t.sure for t in known)
         late = [self.delayed(x, most - x.time.delay) for x in xs]

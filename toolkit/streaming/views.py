@@ -116,7 +116,7 @@ class _View:
         if self.first != t.whole - 1 or any(
             not (0 <= s < self.inner or s % self.outer == 0) for p in self.parts for _, s in p
         ):
-            raise Refusal(self.node, f"reads frame {self.first} of the sequence alone")
+            raise Refusal(self.node, f"reads only frame {self.first} of the sequence")
         have = x.value.shape[x.axis] * self.inner
         dims = [d for p in self.parts for d, _ in p]
         strides = [

@@ -74,7 +74,7 @@ def transposed(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Stre
     if t.axis == 0:
         return [Streamed(stage.again(node, [x.value, *rest])[0], t)]
     if node.input(1).shape[1 + i] != 1 or a["stride"][i] != 1 or a["pads"][i]:
-        raise Refusal(node, "upsamples time, which does not stream")
+        raise Refusal(node, "upsamples along time")
     shape = list(a["output_shape"])
     shape[i] = t.frames
     (y,) = stage.again(node, [x.value, *rest], a | {"output_shape": tuple(shape)})
@@ -90,7 +90,7 @@ def pool(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]:
     i = t.axis - H
     kernel, before = a["kernel"][i], a["pads"][i]
     if kernel >= t.whole > 1:
-        raise Refusal(node, "pools over the whole sequence, whose end a stream does not have")
+        raise Refusal(node, "pools over the whole sequence, and a stream has no end")
     if before and is_a(node, AvgPool2d) and not a["count_include_pad"]:
         raise Refusal(node, "averages fewer frames at the start of a sequence than later")
     fill = _least(x.value) if is_a(node, MaxPool2d) else None
@@ -110,7 +110,9 @@ def pad(stage: Stage, node: Node, xs: list[Streamed | None]) -> list[Streamed]:
     axis = x.axis
     before = a["before"][axis]
     if before and a["mode"] != "constant":
-        raise Refusal(node, f"begins the sequence with its own frames (mode {a['mode']})")
+        raise Refusal(
+            node, f"pads the start of the sequence with its own frames (mode {a['mode']})"
+        )
     here = [list(a[side]) for side in ("before", "after")]
     for side in here:
         side[axis] = 0

@@ -38,7 +38,9 @@ def made(new: bytes, old: bytes = b"") -> bytes:
 def header(update: bytes, name: str) -> Header:
     """The header of the file called `name`. Raises UserError if it is no update, or cut off."""
     if update[:4] != MAGIC:
-        raise UserError(f"{name}: is no update; make one with edgekit pack or edgekit diff")
+        raise UserError(
+            f"{name}: is not a pack or an update; create one with edgekit pack or edgekit diff"
+        )
     size = _SIZES.size + _DIGEST
     if len(update) >= size:
         _, old_bytes, new_bytes, coded_bytes = _SIZES.unpack_from(update)
@@ -46,7 +48,7 @@ def header(update: bytes, name: str) -> Header:
         if len(update) == end + coded_bytes:
             new, old = update[_SIZES.size : size].hex(), update[size:end].hex()
             return Header(old_bytes, new_bytes, coded_bytes, new, old)
-    raise UserError(f"{name}: is damaged or not whole; copy it again")
+    raise UserError(f"{name}: is damaged or incomplete; copy it again")
 
 
 def applied(update: bytes, old: bytes | None, name: str, old_name: str = "") -> bytes:
@@ -59,13 +61,13 @@ def applied(update: bytes, old: bytes | None, name: str, old_name: str = "") -> 
         wanted = said.old[:_HASH_SAID]
         raise UserError(f"{name}: needs the old file, SHA-256 {wanted}...; give it with --old")
     if not said.old_bytes and old is not None:
-        raise UserError(f"{name}: is a whole file; leave out --old")
+        raise UserError(f"{name}: is a pack, which needs no old file; omit --old")
     if said.old_bytes and (found := sha256(old or b"").hexdigest()) != said.old:
         raise UserError(
             f"{old_name}: is not the file that {name} was made for: its SHA-256 is "
-            f"{found[:_HASH_SAID]}..., not {said.old[:_HASH_SAID]}...; give that one with --old"
+            f"{found[:_HASH_SAID]}..., not {said.old[:_HASH_SAID]}...; pass that one with --old"
         )
     data = apply(update, old or b"", said.new_bytes)
     if data is None:
-        raise UserError(f"{name}: is damaged: its SHA-256 does not come out; copy it again")
+        raise UserError(f"{name}: is damaged: its SHA-256 does not match; copy it again")
     return data

@@ -23,7 +23,7 @@ def module_of(path: Path, what: str) -> ModuleType:
     """
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(f"'{path}' {found}; {what}, a file of Python")
+        raise UserError(f"'{path}' {found}; {what}, a Python file")
     name = f"edgekit_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None

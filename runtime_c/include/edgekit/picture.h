@@ -1,5 +1,5 @@
-/* A camera's picture of any size to that of an input, in integers. `edgekit build` writes functions that call this;
- * docs/arithmetic.md has the arithmetic. */
+/* Resizes camera images to the size of an input, in integers. `edgekit build` writes functions that call this;
+ * docs/arithmetic.md defines the arithmetic. */
 #ifndef EDGEKIT_PICTURE_H
 #define EDGEKIT_PICTURE_H
 
@@ -11,28 +11,27 @@
 extern "C" {
 #endif
 
-/* How a picture is brought into a canvas: its aspect ratio is changed, or what is beyond is cut off, or it is
- * surrounded by `fill`. */
+/* How an image is fitted to the canvas: by changing its aspect ratio, by cropping, or by padding with `fill`. */
 enum { EK_PICTURE_SQUASH = 0, EK_PICTURE_CROP = 1, EK_PICTURE_LETTERBOX = 2 };
 
-/* An input of pixels: the middle of a canvas. Sizes are at most 32767, those of the canvas not below the input's. */
+/* An image input: the centre of a canvas. Sizes are at most 32767; the canvas must not be smaller than the input. */
 typedef struct {
-    uint32_t height, width, channels; /* of the input; 1 or 3 */
+    uint32_t height, width, channels; /* of the input; 1 or 3 channels */
     uint32_t canvas_height, canvas_width;
     uint32_t fit;
     uint8_t fill;
-    void (*get)(const uint8_t *line, uint32_t x, uint8_t *channels); /* a pixel of a row of the picture */
-    void (*put)(void *input, uint32_t at, const uint8_t *channels);  /* a pixel of the input */
+    void (*get)(const uint8_t *line, uint32_t x, uint8_t *channels); /* reads a pixel of an image row */
+    void (*put)(void *input, uint32_t at, const uint8_t *channels);  /* writes a pixel of the input */
 } ek_picture;
 
-/* The most rows or columns of a picture. */
+/* Maximum number of rows or columns of an image. */
 #define EK_PICTURE_MOST 4096
 
-/* Elements of the memory that an input of so many columns and channels takes. */
+/* Number of elements of the working memory for an input with this width and number of channels. */
 #define EK_PICTURE_WORK(width, channels) (2 * (width) * (channels) + ((width) * (channels) + 3) / 4)
 
-/* Fill `input` from `height` rows of `width` pixels, `stride` bytes apart. False, and nothing is written, if the
- * picture has no pixels or too many: more than EK_PICTURE_MOST rows or columns, or thousands that would become one. */
+/* Fill `input` from `height` rows of `width` pixels, `stride` bytes apart. Returns false, without writing anything, if
+ * the image has no pixels, more than EK_PICTURE_MOST rows or columns, or would be reduced by a factor of thousands. */
 bool ek_picture_fit(const ek_picture *picture, void *input, const uint8_t *pixels, uint32_t height, uint32_t width,
                     size_t stride, uint32_t *work);
 

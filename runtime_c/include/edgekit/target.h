@@ -1,4 +1,4 @@
-/* What a folder under targets/ gives to the runtime: one or more kernel tables. */
+/* The interface between the runtime and a folder of targets/, which provides one or more kernel tables. */
 #ifndef EDGEKIT_TARGET_H
 #define EDGEKIT_TARGET_H
 
@@ -7,11 +7,11 @@
 #include "edgekit/kernels.h"
 #include "edgekit/slots.h"
 
-/* A table of the build is registered by edgekit_kernels(NAME ...) in the target's kernels.cmake, and
- * defined by the target as `const ek_target ek_target_NAME`. Tables are tried best last. */
+/* A table is registered by edgekit_kernels(NAME ...) in the target's kernels.cmake, and defined by the target as
+ * `const ek_target ek_target_NAME`. Register the best table last. */
 typedef struct ek_target {
-    const ek_kernels *kernels; /* every slot filled: start from EK_REFERENCE_KERNELS */
-    bool (*supported)(void);   /* asks the CPU; no side effect */
+    const ek_kernels *kernels; /* every slot must be set: start from EK_REFERENCE_KERNELS */
+    bool (*supported)(void);   /* whether the CPU supports it; no side effects */
 } ek_target;
 
 #endif

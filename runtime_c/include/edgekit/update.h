@@ -1,6 +1,7 @@
-/* Updates of a model in flash: a file of `edgekit pack` or `edgekit diff` becomes an .edge file, as it arrives, in
- * pages. No allocation; nothing is written beyond the size that the update announces, nor beyond `capacity`. The new
- * file counts once ek_update_finish has returned EK_OK: its SHA-256, read back from flash, is right then. */
+/* Updates of a model in flash. A file of `edgekit pack` or `edgekit diff` is decoded to an .edge file as it arrives,
+ * and written page by page. No allocation; nothing is written beyond the size announced by the update, nor beyond
+ * `capacity`. Use the new file only after ek_update_finish has returned EK_OK: its SHA-256, read back from flash, then
+ * matches. */
 #ifndef EDGEKIT_UPDATE_H
 #define EDGEKIT_UPDATE_H
 
@@ -12,9 +13,9 @@ extern "C" {
 
 enum { EK_UPDATE_PAGE = 256, EK_UPDATE_INPUT = 128, EK_UPDATE_NUMBER = 40, EK_UPDATE_DIGEST = 32 };
 
-/* Where files lie in memory that can be read. `write` programs `bytes` of `page`, at most EK_UPDATE_PAGE, at `offset`
- * of the new file, a multiple of it; it erases what must be erased first, and returns 0, or anything else for failure.
- * The old file is NULL for what `edgekit pack` made. Old and new do not overlap. */
+/* Memory-mapped flash with the old and the new file, which must not overlap. The old file is NULL for packs. `write`
+ * programs `bytes` bytes of `page`, at most EK_UPDATE_PAGE, at `offset` of the new file, a multiple of EK_UPDATE_PAGE.
+ * It erases the flash as needed, and returns 0 on success. */
 typedef struct ek_update_flash {
     const uint8_t *old_file;
     uint32_t old_bytes;
@@ -24,13 +25,12 @@ typedef struct ek_update_flash {
     void *user;
 } ek_update_flash;
 
-/* Odds of the bits, in 4096ths: docs/updates.md. */
+/* Probabilities of the binary decisions, in 1/4096: docs/updates.md. */
 typedef struct ek_update_odds {
     uint16_t kind[3][2], zero[8], byte[2][256], length[3][EK_UPDATE_NUMBER], operand[2][EK_UPDATE_NUMBER];
 } ek_update_odds;
 
-/* An update under way, in the caller's memory: at most 2 KB where pointers have 4 bytes. Nothing in it is to be
- * touched. */
+/* An update in progress, in the caller's memory: at most 2 KB with 32-bit pointers. All members are private. */
 typedef struct ek_update {
     const ek_update_flash *flash;
     ek_status status;
@@ -39,16 +39,16 @@ typedef struct ek_update {
     uint8_t digest[EK_UPDATE_DIGEST], input[EK_UPDATE_INPUT], page[EK_UPDATE_PAGE];
 } ek_update;
 
-/* Begin. `flash` must outlive the update. EK_ERR_ARG. */
+/* Start an update. `flash` must outlive it. EK_ERR_ARG. */
 ek_status ek_update_init(ek_update *update, const ek_update_flash *flash);
 
-/* Take the next `n` bytes, in pieces of any size. After an error all further calls return it: EK_ERR_VERSION for what
- * is no update, EK_ERR_ARG for an update of another old file, EK_ERR_MEMORY for a new file larger than `capacity`,
- * EK_ERR_CORRUPT, EK_ERR_DEVICE when `write` fails. */
+/* Process the next `n` bytes; pieces may have any size. After an error all further calls return it: EK_ERR_VERSION if
+ * the data is not an update, EK_ERR_ARG if it is for another old file, EK_ERR_MEMORY if the new file is larger than
+ * `capacity`, EK_ERR_CORRUPT, EK_ERR_DEVICE if `write` fails. */
 ek_status ek_update_feed(ek_update *update, const uint8_t *bytes, size_t n);
 
-/* EK_OK and the size of the new file, when all of it is in flash and has the SHA-256 announced. EK_ERR_CORRUPT for an
- * update that has not arrived whole, EK_ERR_CHECKSUM, or what ek_update_feed returned. */
+/* EK_OK, and the size of the new file in *bytes, if it is complete in flash and its SHA-256 matches. EK_ERR_CORRUPT if
+ * the update is incomplete, EK_ERR_CHECKSUM, or the error of ek_update_feed. */
 ek_status ek_update_finish(ek_update *update, uint32_t *bytes);
 
 #ifdef __cplusplus

@@ -182,7 +182,7 @@ def test_weights_that_were_4_bit_go_back_where_it_matters(g):
     found = fitted(coarse, min_sqnr=coarse.sqnr_db + 2)
     assert found.mixed.met
     back = [d.why for d in found.decisions if d.what == "made int8"]
-    assert back and all(why.startswith("4-bit weights alone make") for why in back)
+    assert back and all(why.startswith("rounding to 4 bits causes") for why in back)
     assert 0 < sum(p == "int4" for p in found.mixed.nodes.values()) < len(coarse.graph.nodes)
 
 

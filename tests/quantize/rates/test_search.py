@@ -100,11 +100,11 @@ def test_a_limit_of_instructions_leaves_layers_as_they_are(digits, made, tmp_pat
     before = done.rates.before.instructions
     assert need.instructions > before > 0.8 * need.instructions
     page = (tmp_path / "r.html").read_text()
-    assert "Weights in codecs" in page and f"{need.instructions:,}" in page
+    assert "Compressed weights" in page and f"{need.instructions:,}" in page
 
 
 def test_instructions_are_those_of_a_device(digits, tmp_path):
-    with pytest.raises(UserError, match="limits of a device: say which by --target"):
+    with pytest.raises(UserError, match="require --target"):
         quantized(digits, tmp_path, "x", budget=Budget(max_instructions=1))
-    with pytest.raises(UserError, match="x86_64 is this machine"):
+    with pytest.raises(UserError, match="x86_64 is the host"):
         quantized(digits, tmp_path, "x", budget=Budget(max_instructions=1), targets=["x86_64"])

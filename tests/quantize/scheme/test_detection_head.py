@@ -76,7 +76,7 @@ def test_scores_beside_boxes_keep_their_steps(g, size, wide, held):
     options = Options(wide=frozenset(["both"] if wide else []))
     made, decisions = quantize_graph(graph, seen, options)
     assert made.outputs[0].value.dtype == held
-    assert any("joins probabilities" in d.why for d in decisions) == (held == np.float32)
+    assert any("concatenates probabilities" in d.why for d in decisions) == (held == np.float32)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_tensors_of_different_sizes_in_one_output_keep_their_steps(g, size, wide
     options = Options(wide=frozenset(["both"] if wide else []))
     made, decisions = quantize_graph(graph, seen, options)
     assert made.outputs[0].value.dtype == held
-    assert any("different sizes" in d.why for d in decisions) == (held == np.float32)
+    assert any("different magnitude" in d.why for d in decisions) == (held == np.float32)
 
 
 @pytest.mark.parametrize("reduced", [True, False])

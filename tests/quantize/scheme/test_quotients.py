@@ -69,4 +69,4 @@ def test_a_divisor_near_zero_stays_float() -> None:
     graph = load(model().SerializeToString(), finite=True)
     _, decisions = quantize_graph(graph, calibrate(graph, near).extremes())
     (why,) = [d.why for d in decisions if d.node == "y"]
-    assert "it divides by as little as" in why
+    assert "its divisor is as small as" in why

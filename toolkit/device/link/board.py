@@ -78,8 +78,8 @@ class Board:
         found = struct.unpack("<8I", self.ask(frames.HELLO))
         if found[0] != frames.VERSION:
             raise UserError(
-                f"{self.name}: the board speaks version {found[0]} of the protocol, this edgekit "
-                f"{frames.VERSION}; build the firmware again"
+                f"{self.name}: the board uses version {found[0]} of the protocol, this edgekit "
+                f"{frames.VERSION}; rebuild the firmware"
             )
         return Greeting(*found)
 
@@ -149,8 +149,8 @@ def held_by(greeting: Greeting, data: bytes, source: str) -> str:
         if (len(file), zlib.crc32(file)) == (greeting.model_bytes, greeting.model_crc):
             return plan
     raise UserError(
-        f"{source}: the board holds another model ({greeting.model_bytes:,} bytes, {greeting.ops} "
-        "operators); build and flash this one, or name the file that was flashed"
+        f"{source}: the board has another model ({greeting.model_bytes:,} bytes, {greeting.ops} "
+        "operators); flash this one, or pass the file that was flashed"
     )
 
 
@@ -234,10 +234,10 @@ class BoardSession:
         record = self._model.ops[op]
         return (
             f"{self._board.name}: operator {op} ({op_type(self._model, record)} "
-            f"'{self._model.op_names[op]}') is the first that is wrong on the board: element "
-            f"{element} of its output, at {place} of {list(out.shape)}, is {wrong} there and "
-            f"{wanted} here (sample {self._ran}). All operators before it are right: look at its "
-            "kernel, and at the flags it is compiled with"
+            f"'{self._model.op_names[op]}') is the first that differs on the board: element "
+            f"{element} of its output, at {place} of {list(out.shape)}, is {wrong} instead of "
+            f"{wanted} (sample {self._ran}). All operators before it match: check its kernel and "
+            "its compiler flags"
         )
 
 

@@ -43,8 +43,8 @@ def count_cycles(model: str | Path, target: str) -> Cycles:
     with open_board(target) as board:
         if not board.greeting.counts_cycles:
             raise UserError(
-                f"{target}: the board counts no cycles; set `cycles` of its ek_link to a function "
-                "that reads a counter, such as DWT->CYCCNT"
+                f"{target}: the board does not count cycles; set `cycles` of its ek_link to a "
+                "function that reads a counter, such as DWT->CYCCNT"
             )
         session = BoardSession(model, board)
         session.run_raw(random_inputs(found))

@@ -44,15 +44,15 @@ def serial_port(place: str) -> Stream:
     """The port PATH or PATH@BAUD, raw, 8 bits, no parity. Raises UserError."""
     path, _, rate = place.partition("@")
     if rate and not rate.isdigit():
-        raise UserError(f"serial:{place}: '{rate}' is no baud rate; write serial:{path}@{BAUD}")
+        raise UserError(f"serial:{place}: '{rate}' is not a baud rate; write serial:{path}@{BAUD}")
     try:
         import termios
         import tty
     except ImportError as why:
-        raise UserError("serial ports are served on Linux and macOS only") from why
+        raise UserError("serial ports are supported on Linux and macOS only") from why
     speed = getattr(termios, f"B{rate or BAUD}", None)
     if speed is None:
-        raise UserError(f"serial:{place}: {rate} baud is not a rate that this system has")
+        raise UserError(f"serial:{place}: {rate} baud is not supported by this system")
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
     except OSError as why:

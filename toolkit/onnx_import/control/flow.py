@@ -81,8 +81,8 @@ class ControlFlow:
                 pass
         both = [self._results(body, scope) for body in bodies]
         self.notes.append(
-            f"If '{display_name(node)}' depends on an input: both of its branches are computed, "
-            "and one is chosen"
+            f"If '{display_name(node)}' depends on an input: both branches are computed, and one "
+            "result is selected"
         )
         return [
             self._chosen(name, condition, a, b)
@@ -178,8 +178,8 @@ class ControlFlow:
         if said is None:
             most = MOST_STEPS if collects else LONGEST
             self.notes.append(
-                f"Loop '{display_name(node)}' goes on by what it computes: more than {most} steps "
-                "stop the run"
+                f"Loop '{display_name(node)}' has a computed condition: a run fails after {most} "
+                "steps"
             )
 
     def _unrolled(
@@ -233,7 +233,7 @@ class ControlFlow:
                 row.append(value)
         made = [*states, *(self._stacked(row, 0) for row in rows)]
         if any(not isinstance(v, Value) for v in (*go, *made)):
-            raise Unsupported("it goes on by what cannot be computed", "export it unrolled")
+            raise Unsupported("its condition cannot be computed", "export it unrolled")
         b = self._build
         *on, more = (Term(b, v).to(np.uint8).reshape(1) for v in go)
         fits = ~more

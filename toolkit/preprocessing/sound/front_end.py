@@ -66,7 +66,9 @@ class FrontEnd:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 word = name.replace("_", "-")
-                raise ValueError(f"{word} '{getattr(self, name)}' is none of {', '.join(choices)}")
+                raise ValueError(
+                    f"{word} '{getattr(self, name)}' is not one of {', '.join(choices)}"
+                )
         if not 1 <= self.rate <= MOST_RATE:
             raise ValueError(f"rate {self.rate} is not in 1 to {MOST_RATE}")
         if self.kind != "pcm":
@@ -75,16 +77,16 @@ class FrontEnd:
 
     def _check_frames(self) -> None:
         if self.fft & (self.fft - 1) or not 16 <= self.fft <= MOST_FFT:
-            raise ValueError(f"fft {self.fft} is no power of 2 in 16 to {MOST_FFT}")
+            raise ValueError(f"fft {self.fft} is not a power of 2 in 16 to {MOST_FFT}")
         if not 2 <= self.window <= self.fft:
             raise ValueError(f"window {self.window} is not in 2 to fft, {self.fft}")
         if not 1 <= self.stride <= 1 << 20 or not 0 <= self.clip <= 1 << 28:
-            raise ValueError(f"stride {self.stride} or clip {self.clip} makes no sense")
+            raise ValueError(f"stride {self.stride} or clip {self.clip} is out of range")
         if not 1 <= self.mels <= MOST_MELS:
             raise ValueError(f"mels {self.mels} is not in 1 to {MOST_MELS}")
         most = self.mels if self.kind == "mfcc" else 0
         if not (self.kind == "mfcc") <= self.coefficients <= most:
-            raise ValueError(f"coefficients {self.coefficients} is not in 1 to mels, of mfcc alone")
+            raise ValueError(f"coefficients {self.coefficients} is not in 1 to mels (mfcc only)")
 
     def _check_numbers(self) -> None:
         numbers = self.lower, self.upper, self.offset, self.floor, self.mean, self.std

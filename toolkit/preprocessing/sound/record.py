@@ -42,8 +42,9 @@ class SoundPreprocessing:
         fits = len(axes) <= 2 and size % each == 0 and (len(axes) == 1 or each in axes)
         if not fits or spec.batch != 1 or (front.kind == "pcm" and len(axes) > 1):
             raise CalibrationError(
-                f"input '{spec.name}' has the shape {spec.shape}, which takes no {front.words}; it "
-                f"needs frames of {each} features: change the parameters of --preprocess"
+                f"input '{spec.name}' has the shape {spec.shape}, which does not fit "
+                f"{front.words}; it needs frames of {each} features: change the parameters of "
+                "--preprocess"
             )
         frames, first = size // each, len(axes) == 2 and axes[1] != each
         least = frames if front.kind == "pcm" else samples_for(front, frames)

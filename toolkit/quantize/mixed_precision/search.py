@@ -36,7 +36,7 @@ from .tuning import (
     ROUNDING,
 )
 
-FIRST_LOOK = "int8 alone is not good; --effort default looks for fewer"
+FIRST_LOOK = "int8 alone is not good; --effort default promotes fewer"
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class PrecisionSearch:
             else:
                 low = middle
             done += 1
-            self.progress("looking for the fewest steps", done, max(tries, done))
+            self.progress("minimizing the number of changes", done, max(tries, done))
         return high
 
     def _shorter_with_own_weights(
@@ -268,7 +268,7 @@ class PrecisionSearch:
         at = iter(tries)
 
         def spare(gone: list[PrecisionChange]) -> bool:
-            self.progress("removing what is not needed", next(at) + 1, total)
+            self.progress("removing unnecessary changes", next(at) + 1, total)
             rest = kept.plus(without(steps, gone))
             return self.criteria.fits(rest) and self.criteria.is_good(rest)
 
@@ -286,4 +286,4 @@ class PrecisionSearch:
 def _reason(of_4_bits: bool, noise: float) -> str:
     """The noise of the rounding that a change takes out, as a part of all."""
     part = f"{noise:.1%} of" if noise < 1 else f"{noise:.1f} times"
-    return f"{'4-bit weights alone make' if of_4_bits else 'int8 alone makes'} {part} the noise"
+    return f"{'rounding to 4 bits' if of_4_bits else 'rounding to int8'} causes {part} the noise"

@@ -272,7 +272,7 @@ def calibrate(
         if progress:
             progress("calibrating", count, total)
     if not keeper.seen:
-        raise UserError("there are no calibration samples; give at least one")
+        raise UserError("no calibration samples; give at least one")
     for name in endless:
         stats[name] = TensorStats(bins, name=name)
     stats = dict(sorted((stats | known.stats).items()))

@@ -54,7 +54,7 @@ def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision]
         for node in joining_shares(graph)
         for p in PRECISIONS.values()
     }
-    why = "it joins probabilities with larger numbers, whose scale has steps of"
+    why = "it concatenates probabilities with larger numbers, and their common scale has steps of"
     return {at: f"{why} {step:.2g}" for at, step in steps.items() if step > COARSEST_SHARE}
 
 
@@ -70,7 +70,7 @@ def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision],
         for p in PRECISIONS.values():
             step = _step(ranges.get(node.output.name), p)
             if step * FEWEST_STEPS > min(spans):
-                why = "it joins tensors of different sizes, and the least would have"
+                why = "it concatenates tensors of different magnitude, and the smallest would have"
                 found[node, p] = f"{why} {min(spans) / step:.1f} steps"
     return found
 
@@ -95,7 +95,7 @@ def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
             found[node] = node.output.type.size
     if not any(n.output.type.size * REDUCED <= size for n, size in found.items()):
         return {}
-    why = "it measures a distance, which samples unlike these exceed"
+    why = "it computes a distance, which exceeds this range for anomalies"
     integers = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
     return {(node, p): why for node in found for p in integers}
 

@@ -207,7 +207,7 @@ def _possible(
     if not group.inputs and not group.outputs:
         return None, ""
     if wanted == FLOAT32:
-        return FLOAT32, "it loses too much in integers"
+        return FLOAT32, "too inaccurate in integers"
     if given_quantization(group.node) is not None:
         return FLOAT32, ""
     if not group.inputs and not _picks_constants(group):

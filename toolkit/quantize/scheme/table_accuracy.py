@@ -53,7 +53,7 @@ class TableAccuracy:
         least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
         if quant is None or least >= LEAST_DIVISOR * quant.scalar:
             return None
-        return f"it divides by as little as {least:.4g}, {least / quant.scalar:.3g} steps"
+        return f"its divisor is as small as {least:.4g} ({least / quant.scalar:.3g} steps)"
 
     def _problem(
         self, chain: LookupChain, table: Array, x: QuantParams, y: QuantParams

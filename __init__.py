@@ -1,6 +1,6 @@
-"""edgekit: quantize ONNX models and run them, bit for bit the same, on small devices.
+"""edgekit: quantize ONNX models and run them on small devices with bit-identical results.
 
-This file is the public face: what is not named here may change without notice.
+Only the names exported here are public; everything else may change without notice.
 """
 
 __version__ = "0.1.0"

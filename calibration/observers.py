@@ -1,4 +1,4 @@
-"""What calibration keeps of a tensor: constant memory, however many samples."""
+"""Statistics of a tensor during calibration, in constant memory."""
 
 import math
 
@@ -13,15 +13,15 @@ DEFAULT_BINS = 8192
 
 
 class TensorStats:
-    """Statistics of all values that a tensor took.
+    """Statistics of all values of a tensor.
 
-    The same values in any order and any batching give the same state, `moving_minimum` and
-    `moving_maximum` excepted: they average the extremes of each update, the latest weighing most.
+    The state does not depend on the order or batching of the values, except for `moving_minimum`
+    and `moving_maximum`, the exponential moving averages of each update's extremes.
 
     Attributes (of the values seen, as float32):
-        count, zeros: how many values; how many of them exactly zero (0 without a histogram).
+        count, zeros: number of values; number of exact zeros (0 without a histogram).
         minimum, maximum: the extremes; inf and -inf before the first value.
-        bins: that the histogram keeps at most; 0 without one.
+        bins: maximum number of bins of the histogram; 0 without one.
         updates, moving_minimum, moving_maximum: m = momentum * m + (1 - momentum) * extreme.
         channel_minimum, channel_maximum: float32 [C] along the last axis, or None.
     """
@@ -34,9 +34,9 @@ class TensorStats:
         momentum: float = 0.9,
         per_channel: bool = False,
     ) -> None:
-        """Start empty; name is the tensor's, for messages; momentum is in [0, 1).
+        """Create empty statistics. `name` is the tensor's name in messages; momentum is in [0, 1).
 
-        Without bins there is no histogram, which takes most of the time: extremes need none.
+        With bins=0 there is no histogram, which takes most of the time.
         """
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum is {momentum}; it must be in [0, 1)")
@@ -56,10 +56,10 @@ class TensorStats:
         self.channel_maximum: NDArray[np.float32] | None = None
 
     def update(self, x: ArrayLike) -> tuple[float, float]:
-        """Take in an array of any shape; other types are read as float32. Returns its least and its
-        largest value, 0 of an empty one.
+        """Add an array of any shape, converted to float32. Returns its smallest and largest value,
+        0 if it is empty.
 
-        Raises CalibrationError, and changes nothing, on NaN or infinite values.
+        Raises CalibrationError for NaN or infinite values; the statistics are then unchanged.
         """
         with np.errstate(over="ignore"):  # too large for float32: reported as infinite below
             array = np.asarray(x, np.float32)
@@ -87,21 +87,21 @@ class TensorStats:
 
     @property
     def histogram(self) -> Histogram:
-        """Of the values that are not exactly zero. Zeros are apart: a ReLU makes spikes of them,
-        and every quantizer here represents them without error. Raises ValueError if none is kept.
+        """The histogram of the values that are not exactly zero. Zeros are excluded, because every
+        quantizer represents them exactly. Raises ValueError if there is no histogram.
         """
         if self._histogram is None:
             raise ValueError(f"{self.title} has no histogram: it was made without bins, or dropped")
         return self._histogram
 
     def drop_histogram(self) -> None:
-        """Let go of the histogram, which is most of the memory; the extremes stay."""
+        """Free the histogram, which takes most of the memory; the extremes are kept."""
         self.bins, self.zeros, self._histogram = 0, 0, None
 
     def merge(self, other: "TensorStats") -> None:
-        """Take in what another observer saw, as if all its updates had been made here.
+        """Add the statistics of another observer, as if its updates had been made here.
 
-        The moving averages, which have an order, become their mean weighted by updates.
+        The moving averages become their mean, weighted by the number of updates.
         """
         if (other.bins, other.per_channel) != (self.bins, self.per_channel):
             raise ValueError("only observers of equal bins and per_channel can be merged")
@@ -140,7 +140,7 @@ class TensorStats:
         nan = int(np.isnan(array).sum())
         infinite = int(np.isinf(array).sum())
         return (
-            f"{self.title} holds {nan} NaN and {infinite} infinite values among {array.size}; "
+            f"{self.title} contains {nan} NaN and {infinite} infinite values among {array.size}; "
             "look for a division by zero, a logarithm of zero or an overflow before it, or for "
             "samples unlike the training data"
         )

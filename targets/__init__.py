@@ -1,4 +1,4 @@
-"""What each device can do. A folder is a device family: facts, kernels, toolchain."""
+"""The supported devices. A folder is a device family: facts, kernels, toolchain."""
 
 from __future__ import annotations
 
@@ -15,39 +15,37 @@ _SOFT = "_soft"
 
 @dataclass(frozen=True)
 class Target:
-    """The facts of one `[target.<name>]` of targets/<kernels>/target.toml.
+    """The facts of one section `[target.<name>]` of targets/<kernels>/target.toml.
 
-    What stands above the first `[target...]` of a file holds for all of its targets.
+    Keys above the first section of a file apply to all of its targets.
     """
 
     name: str
     isa: str
     description: str
     kernels: str  # the folder with kernels.cmake (and toolchain.cmake, unless it is the host)
-    tables: tuple[str, ...]  # kernel tables built in, best last; the reference is always there
-    plan: str = ""  # the table that files are packed and planned for; empty: they stay generic
+    tables: tuple[str, ...]  # kernel tables to include, best last; the reference is always included
+    plan: str = ""  # the table that files are packed and planned for; empty: files stay generic
     alignment: int = 16  # bytes, of a model and of a session's memory
     bare_metal: bool = False
     backend: str = ""  # an accelerator's module in the folder, as toolkit/device/backend.py has it
-    project: tuple[str, ...] = ()  # what its folder deploy/ makes; empty: no such folder
-    world: tuple[str, ...] = ()  # sources of a program beside main.c: start-up, io, C library
-    headers: tuple[str, ...] = ()  # that they and deploy/ include
+    project: tuple[str, ...] = ()  # files made from its folder deploy/; empty: no such folder
+    world: tuple[str, ...] = ()  # sources in addition to main.c: start-up, io, C library
+    headers: tuple[str, ...] = ()  # included by these sources and deploy/
     compiler: str = "cc"
-    linker: tuple[str, ...] = ()  # what the compiler wants to be told when it links
-    binutils: str = (
-        ""  # the names of its size, nm and objcopy, with {} for them; empty: as gcc has them
-    )
-    packages: str = ""  # the distribution's packages that hold the compiler
+    linker: tuple[str, ...] = ()  # compiler flags for linking
+    binutils: str = ""  # name pattern of size, nm and objcopy, with {}; empty: derived from gcc's
+    packages: str = ""  # distribution packages of the compiler
     emulator: str = ""  # empty: runs on this machine
     emulator_package: str = ""
     emulator_arguments: tuple[str, ...] = ()
     counted: str = "instructions"  # what the emulator counts; never cycles
-    hardware: str = ""  # where it ran on real hardware
+    hardware: str = ""  # the real device that it ran on, or "never"
     machine: str = ""  # of the emulator
-    also: tuple[str, ...] = ()  # cores and chips that it serves, by what their names begin with
-    android: tuple[str, ...] = ()  # what Android calls CPUs that run it
+    also: tuple[str, ...] = ()  # prefixes of names of cores and chips that use this target
+    android: tuple[str, ...] = ()  # Android ABIs
     soft: bool = False  # there is a toolchain for the same core without an FPU: NAME_soft
-    cpus: tuple[str, ...] = ()  # that the emulator runs it as
+    cpus: tuple[str, ...] = ()  # CPU models of the emulator
     memory: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # region: (address, bytes)
 
     @property
@@ -68,16 +66,15 @@ def _entries() -> Iterator[tuple[str, Path, dict[str, Any]]]:
 
 
 def names() -> list[str]:
-    """Every target that edgekit knows."""
+    """The names of all targets."""
     return sorted(name for name, _, _ in _entries())
 
 
 def load(name: str) -> Target:
-    """The target of that name, or the one that serves a core or chip of that name.
+    """The target of that name, or the target of a core or chip of that name.
 
-    Case, hyphens and spaces do not count: "Cortex-M4", "STM32F411" and "cortex_m4" are one. With
-    "soft" behind it, floats are computed by the compiler's library. Raises ValueError that names
-    those that exist.
+    Case, hyphens and spaces are ignored: "Cortex-M4", "STM32F411" and "cortex_m4" are the same. The
+    suffix "soft" selects soft floats. Raises ValueError listing the targets for an unknown name.
     """
     spelled = "".join(c if c.isalnum() else "_" for c in name.lower())
     if spelled.endswith(_SOFT):

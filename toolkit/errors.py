@@ -1,4 +1,4 @@
-"""The errors that users read. Anything else that escapes is a bug in edgekit."""
+"""Errors for users. Any other exception is a bug in edgekit."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: the message names the culprit and the remedy."""
+    """Invalid input: the message names the cause and the remedy."""
 
 
 class CustomOperatorError(UserError):
-    """A fault of an operator of the user's: the message names its file, and its line if it is
-    Python."""
+    """An error in a custom operator: the message names its file, and for Python its line."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why a model cannot be served."""
+    """A reason why a model is not supported."""
 
     node: str  # the ONNX node's name, or its first output if it has none
     op: str  # ONNX operator
@@ -30,7 +29,7 @@ class Problem:
 
 
 class UnsupportedError(UserError):
-    """The model needs what edgekit cannot do; `problems` lists every reason at once."""
+    """The model is not supported; `problems` lists all reasons."""
 
     def __init__(self, source: str, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
@@ -38,7 +37,9 @@ class UnsupportedError(UserError):
         for p in self.problems:
             groups.setdefault((p.op, p.why, p.remedy), []).append(p)
         lines = "\n".join(f"  - {_told(group)}" for group in groups.values())
-        super().__init__(f"{source}: {len(self.problems)} problem(s):\n{lines}")
+        super().__init__(
+            f"{source}: {len(self.problems)} problem{'s' * (len(self.problems) != 1)}:\n{lines}"
+        )
 
 
 NAMED = 3

@@ -1,7 +1,7 @@
-"""What the device hands over and is given: layouts and element types of inputs and outputs.
+"""Layouts and element types of inputs and outputs on the device.
 
-The ports of a quantized graph are moved to what was chosen, with nodes in front of or behind it
-where that is not free. ONNX names, shapes and element types stay what Python's users see.
+The ports of a quantized graph are converted to the chosen layouts and types, with additional nodes
+where necessary. Names, shapes and element types in Python stay those of the ONNX model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _AS_IN_ONNX = "that of the ONNX model"
 
 @dataclass(frozen=True)
 class HandOver:
-    """By the name of an input or output, or "" for all that the choice fits."""
+    """Layouts and element types on the device by the name of an input or output; the name ""
+    applies to all for which the choice is possible."""
 
     input_layout: Mapping[str, str] = field(
         default_factory=dict, metadata=_of_ports("input images", LAYOUTS, _AS_IN_ONNX)

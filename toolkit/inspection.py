@@ -1,4 +1,4 @@
-"""What is in an .edge file, as `edgekit inspect` tells it."""
+"""The contents of an .edge file, for `edgekit inspect`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class OpInfo:
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """A tensor in the arena. Step 0 is before the first operator; the last is after all.
+    """A tensor in the arena. Step 0 is before the first operator, the last step is after all.
 
-    The name of a view says whose memory it is.
+    A tensor without its own memory is named "(alias of NAME)".
     """
 
     name: str
@@ -46,7 +46,7 @@ class MemoryRow:
 
 @dataclass(frozen=True)
 class PortInfo:
-    """An input or output as the ONNX model has it, and how its data is held on the device."""
+    """An input or output of the ONNX model, and its type on the device."""
 
     name: str
     shape: Shape

@@ -74,8 +74,8 @@ __all__ = ["Converted", "Quantized", "check", "convert", "load", "quantize"]
 
 @dataclass(frozen=True)
 class Converted:
-    """What `convert` made. `notes` are what to know of how the model was read, `decisions` say what
-    of a quantized model is not in integers."""
+    """The result of `convert`. `notes` are remarks on the import; `decisions` list the operators of
+    a quantized model that do not run in integers."""
 
     output: str
     file_bytes: int
@@ -101,20 +101,22 @@ def convert(
     stream: Axes = (),
     frames: int | None = None,
 ) -> Converted:
-    """Write `model` (an ONNX file) as an .edge file, by default beside it.
+    """Convert `model` (an ONNX file) to an .edge file, by default MODEL.edge in its folder.
 
-    A float model stays float32. One that is quantized keeps its scales, zero points and weights,
-    and runs in integers where it says on which grid tensors are; `decisions` names the rest.
+    A float model stays float32. A quantized model keeps its scales, zero points and weights, and
+    runs in integers where inputs and outputs are quantized; `decisions` lists the other operators.
 
-    `constants` are values of inputs that are not to be fed.
-    `float16` stores the float32 tensors of a model as float16 and computes in float32.
-    `strip` leaves out provenance and names of operators (format/strip.py). Raises UserError for a
-    bad model or an output that cannot be written; then nothing is written. `dims` are sizes of
-    symbolic dimensions by name; there and in `shapes` a `dynamic.Range` is a dimension whose size
-    is chosen when the file runs, with memory for the largest. `states` are pairs of an
-    input and the output whose value it has from the run before, which a session then keeps, or
-    "auto". `stream` are the time axes of inputs, (name, axis), under "" that of all: the file then
-    takes `frames` of a sequence at each run, by default as few as the model allows.
+    shapes     shapes of inputs by name; a `dynamic.Range` is a dimension that varies at run time
+    dims       sizes of symbolic dimensions by name, likewise; memory is planned for the largest
+    constants  values of inputs that become constants
+    strip      omit provenance and operator names (format/strip.py)
+    float16    store float32 tensors as float16; arithmetic stays float32
+    states     pairs (input, output) that keep state between runs, or "auto"
+    stream     time axes of inputs, (name, axis), with the name "" for all: the file then runs
+               `frames` frames of a sequence at a time, by default as few as the model allows
+
+    Raises UserError for a model that is not supported or an output that cannot be written; then
+    nothing is written.
     """
     started = perf_counter()
     path = output_path(model, output)
@@ -191,20 +193,25 @@ def check(
     max_memory: int | None = MAX_MEMORY,
     progress: Progress = silent,
 ) -> Report:
-    """Compare the file `edge` with the float `model` (ONNX) it was made from, on `data`.
+    """Compare the file `edge` with the float `model` (ONNX) that it was made from, on `data`.
 
-    `data` is as calibration samples are; arrays that are no inputs are passed over. Pictures and
-    sounds are made as the file says; `image` and `sound` must not contradict it. `labels` is
-    the key of one class per sample, for top-1, or of what a named `metric` compares with, as
-    `calibration.load_labels` has it; by default those that `calibration.find_labels` finds.
-    `metric` is as for quantize, and adds what the file loses by it. `layers` adds the SQNR of every
-    tensor, and for a generic file attributes the loss.
-    `target` lets that target's emulator or accelerator answer (`cpu` is its -cpu or device,
-    `settings` are the target's own), else this machine does, with the kernel table `kernels`.
-    `max_memory` is as for a Session. A file that keeps state runs on its samples in order, and the
-    float model beside it with its own state; both start anew after `sequence` samples. Layers are
-    then compared with the float model's state before each sample. Raises UserError or
-    CalibrationError.
+    data      samples in the same forms as for calibration; arrays that are not inputs are ignored
+    labels    name of the ground truth: one class per sample for top-1, or the reference of a
+              built-in `metric` (see `calibration.load_labels`); by default the labels that
+              `calibration.find_labels` detects
+    metric    as for quantize: also report the drop of this metric
+    layers    also report the SQNR of every tensor and, for a generic file, the cause of the error
+    image, sound  preprocessing, which must not contradict the settings stored in the file
+    limit     maximum number of samples
+    sequence  for a file with state: samples after which the state is reset. The file and the float
+              model run on the samples in order, each with its own state; `layers` starts every
+              sample from the float model's state
+    kernels   kernel table on this machine; default: the best one
+    target    run on this target's emulator or accelerator (`cpu`: its -cpu or device, `settings`:
+              target settings)
+    max_memory  as for Session
+
+    Raises UserError or CalibrationError.
     """
     session = Session(edge, kernels, max_memory, numbers=True)
     if layers and not any(op.name for op in read(session.model.data.tobytes()).ops):

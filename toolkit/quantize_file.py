@@ -51,11 +51,12 @@ from .streaming import Streaming, check_frames, stream, time_axes
 def quantize(
     model: str | Path, calib: SampleSource, output: str | Path | None = None, **options: Any
 ) -> Quantized:
-    """Quantize `model` (an ONNX file) to int8 with the samples of `calib`, and write it.
+    """Quantize `model` (an ONNX file) to int8, calibrated on the samples of `calib`, and write it to
+    `output`, by default MODEL.edge in the model's folder.
 
     `options` are the other fields of QuantizeRequest. The same inputs give the same bytes. With a
-    budget, `mixed` of the result says whether it is met, and the best that was found is written.
-    Raises UserError or CalibrationError; then nothing is written.
+    budget, `mixed.met` of the result tells whether it is met; if not, the best file found is
+    written. Raises UserError or CalibrationError; then nothing is written.
     """
     run = _Run(QuantizeRequest(model, calib, output, **options))
     for step in STEPS:

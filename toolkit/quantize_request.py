@@ -68,19 +68,19 @@ class Source:
 
 @dataclass(frozen=True)
 class QuantizeRequest(NumericOptions, Source):
-    """What `quantize` is asked for. Options are described where they are declared; in Python:
+    """The options of `quantize`. Each option is described in its declaration. In Python:
 
     model, calib  an ONNX file; a folder, a .npz, or an iterable of dicts of arrays by input name
-    image, sound  how pictures become inputs, or the front end that makes them of .wav files
-    metric        also a function as docs/quantization.md describes; by default top1
-    on_low_accuracy  None: "promote", but "warn" of weights of less than 8 bits, and of a model that
-                  arrives quantized; result.below_floor says what is left
-    states        pairs of an input and the output whose value it has from the run before, which a
-                  session then keeps, or "auto"; samples have no such inputs
-    stream        time axes of inputs, (name, axis), under "" that of all; samples are whole
+    image, sound  preprocessing of images, or the front end for .wav files
+    metric        a name or a function as described in docs/quantization.md; default top1
+    on_low_accuracy  None: "promote", but "warn" for weights of less than 8 bits and for quantized
+                  models; result.below_floor: the file is still broken
+    states        pairs (input, output) that keep state between runs, or "auto"; samples do not
+                  contain these inputs
+    stream        time axes of inputs, (name, axis), with the name "" for all; samples are whole
                   sequences
-    every_layer   whether result.explanation has all layers; else, without a report, only the
-                  costliest with a cause, in less time
+    every_layer   True: result.explanation has all layers; False, without a report: only the layers
+                  with the largest share of the error, in less time
     """
 
     compress: Compression = field(

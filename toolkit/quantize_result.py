@@ -1,4 +1,4 @@
-"""What `quantize` made."""
+"""The result of `quantize`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ from .quantize.rates.search import Rates
 
 @dataclass(frozen=True)
 class Quantized:
-    """What `quantize` made. `observer` and `effort` are those asked for; `mixed` is there with a
-    budget.
+    """The result of `quantize`.
 
-    `sqnr_db` is on the `kept_samples` of `samples`. `held_out`: each half of them with weights
-    rounded for the other; False: with those of the file, which are rounded for all of them; None
-    where weights are the nearest.
-    `notes` are what to know of the model and the samples; `explanation` attributes the loss on some
-    of the samples. `targets` is what the file takes on each of those that were asked for
-    (`for_targets`: measured), else on all, with a budget of bytes. `quality` is
-    the verdict and its figures; `promotion` says what was taken off int8 for it, if anything was;
-    `below_floor`: the file is broken, and the command was to prevent that. `suspects` names samples
-    that are unlike all others.
-    `rates` says what coarser weights brought, where `compress` asked for them.
-    `layers_stored` are those whose weights lie behind a codec, `uses` how often a run takes each.
-    `answers` is top-1 of the samples, where they say their classes.
-    `verdict` says it in words: the verdict, causes, what was promoted, what to do.
-    `counted_bytes` is the file without provenance and names of operators, as budgets count it.
+    counted_bytes  size of the file without provenance and operator names, as budgets count it
+    observer, effort  as requested
+    kept_samples   number of `samples` that `sqnr_db` and `quality` are measured on
+    held_out       True: `sqnr_db` is cross-validated, each half of the samples with weights rounded
+                   for the other half; False: with the file's weights, rounded for all samples;
+                   None: weights are rounded to nearest
+    notes          remarks on the model and the samples
+    explanation    error of each layer, with causes, on some of the samples
+    quality        the verdict and its figures; `verdict` has it as text, with causes, promotions and
+                   remedies
+    promotion      operators promoted to int16 or float32 for the accuracy floor, if any
+    below_floor    the file is broken, and on_low_accuracy is not "warn"
+    suspects       samples that are outliers
+    mixed          the result of a search with a budget
+    targets        sizes on the requested targets (`for_targets`: measured), or on all targets with a
+                   budget of bytes
+    layers_stored  layers with compressed weights
+    rates          results of coarser weights, with `compress`
+    answers        top-1 on the samples, if these have labels
     """
 
     output: str

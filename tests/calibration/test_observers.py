@@ -128,7 +128,9 @@ def test_what_is_not_finite_is_refused_and_nothing_changes(bad):
     stats = _seen([[1, 2]])
     before = _state(stats)
     stats.name = "logits"
-    with pytest.raises(CalibrationError, match=r"'logits' holds \d NaN and \d infinite .* among 3"):
+    with pytest.raises(
+        CalibrationError, match=r"'logits' contains \d NaN and \d infinite .* among 3"
+    ):
         stats.update(np.array([1, bad, 5]))
     assert _state(stats) == before
 

@@ -130,7 +130,7 @@ def test_a_wrong_kernel_is_named_with_its_first_wrong_element(ready, firmware):
     ):
         BoardSession(path, board).run(samples[0])
     assert time.monotonic() - started < WITHIN
-    told = re.search(r"'(\w+)'\) is the first .* element (\d+) .* is (-?\d+) there and (-?\d+)",
+    told = re.search(r"'(\w+)'\) is the first .* element (\d+) .* is (-?\d+) instead of (-?\d+)",
                      str(caught.value))  # fmt: skip
     assert told[1] == operator and told[3] != told[4]
 

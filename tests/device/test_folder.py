@@ -49,7 +49,7 @@ def test_other_edited_files_are_refused_by_name_and_nothing_is_written(staged, t
     out = tmp_path / "out"
     put(staged(main_c="1", a_c="1", CMakeLists_txt="1"), out)
     (out / "CMakeLists.txt").write_text("mine")
-    with pytest.raises(UserError, match=r"CMakeLists\.txt; give another folder, or --force"):
+    with pytest.raises(UserError, match=r"CMakeLists\.txt; choose another folder, or use --force"):
         put(staged(main_c="2", a_c="2", CMakeLists_txt="2"), out)
     assert (out / "a.c").read_text() == "1" and (out / "CMakeLists.txt").read_text() == "mine"
     put(staged(), out, force=True)
@@ -60,7 +60,7 @@ def test_files_of_a_folder_never_built_into_are_refused(staged, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "main.c").write_text("mine")
-    with pytest.raises(UserError, match=r"main\.c; give another"):
+    with pytest.raises(UserError, match=r"main\.c; choose another"):
         put(staged(main_c="1"), out)
     assert [p.name for p in out.iterdir()] == ["main.c"]
     (out / "main.c").write_text("1")  # the very same file loses nothing

@@ -66,7 +66,7 @@ def test_problems_of_one_cause_are_one_line(make_model):
         load(model)
     assert len(why.value.problems) == 6
     lines = str(why.value).splitlines()
-    assert "6 problem(s)" in lines[0] and len(lines) == 3
+    assert "6 problems" in lines[0] and len(lines) == 3
     assert lines[1].startswith("  - 5 Bernoulli ('n0', 'n1', 'n2', ...): random values are not")
     assert lines[2].startswith("  - MaxRoiPool 'other': ")
 

@@ -114,7 +114,7 @@ def test_top1_of_a_map_is_refused_when_judging_and_when_comparing(g):
 def test_a_percentage_of_nothing_is_refused(g):
     graph = g.output(g.conv(g.input("x", 1, 4, 4, 2), 3, name="y"))
     samples = [{"x": np.ones((1, 4, 4, 2), np.float32)}]
-    with pytest.raises(UserError, match=r"value is 0.*without the %"):
+    with pytest.raises(UserError, match=r"value is 0.*--max-drop 0.5"):
         Judge(graph, samples, open_metric("mae"), percent=True)
     assert Judge(graph, samples, open_metric("mae")).real == 0.0
 

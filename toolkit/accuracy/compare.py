@@ -48,11 +48,12 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What `edgekit check` says. `layers` have the least SQNR first, without counterpart last.
+    """The result of `edgekit check`. `layers` are sorted by SQNR, those without a float counterpart
+    last.
 
-    `quality` is the verdict and its figures, where that was asked for; `explanation` attributes the
-    loss; `extremes` are the least and the
-    largest value of the float model's tensors; `notes` say what to know of the samples.
+    `quality` is the verdict and its figures, if requested; `explanation` has the causes of the
+    error by layer; `extremes` are the smallest and largest values of the float model's tensors;
+    `notes` are remarks on the samples.
     """
 
     outputs: list[OutputReport]
@@ -70,7 +71,7 @@ class Report:
 
     @property
     def worst(self) -> OutputReport | None:
-        """The output with the least SQNR."""
+        """The output with the lowest SQNR."""
         return min(self.outputs, key=lambda o: o.sqnr_db, default=None)
 
     @property

@@ -1,4 +1,4 @@
-"""Operators of the user's, registered in this process (docs/custom-operators.md)."""
+"""Registration of custom operators in this process (docs/custom-operators.md)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ..user_code import module_of
 
 
 def register_op(source: str | Path | CustomOp | type[CustomOp]) -> list[str]:
-    """Have this process know operators that edgekit does not have; return their names,
-    "domain::operator".
+    """Register custom operators in this process; return their names, "domain::operator".
 
-    `source` is a Python file, whose classes derived from CustomOp are taken, such a class or an
-    object of it, or a C file. Python is what importing, quantizing and building a file need; C is
-    what devices run, and this machine too where it is given. A file of either language is executed
-    here: give none that you do not trust. Raises CustomOperatorError for what cannot be taken.
+    `source` is a Python file with classes derived from CustomOp, such a class or an instance of it,
+    or a C file. Python code is needed to import, quantize and build files; C code is needed on
+    devices, and used on this machine if it is registered. Both are executed on this machine: pass
+    only files that you trust. Raises CustomOperatorError for a file that cannot be used.
     """
     if isinstance(source, CustomOp):
         return [_register_python(source, inspect.getsourcefile(type(source)) or "<python>")]

@@ -1,4 +1,4 @@
-"""What an operator must say about itself. One module an operator; `ops.ALL` lists them."""
+"""The definition of an operator. There is one module per operator; `ops.ALL` lists them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..numerics import FLOAT, INT8, DType, Precision, integer_precisions
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """An ONNX node in plain Python: what `OpDef.from_onnx` reads.
+    """An ONNX node in plain Python, the argument of `OpDef.from_onnx`.
 
-    Attributes are int, float, str, list of those, or ndarray for tensors. An absent optional
-    input is None. `version` is the opset of the node's domain (the importer has upgraded the model
-    to the newest that it could). All shapes are static. `element(i)` is the TensorProto.DataType
-    that input `i` has in ONNX, None if nobody knows.
+    Attributes are int, float, str, lists of these, or ndarray for tensors. An absent optional input
+    is None. `version` is the opset of the node's domain, after the importer upgraded the model as
+    far as possible. All shapes are static. `element(i)` is the ONNX element type
+    (TensorProto.DataType) of input `i`, None if it is unknown.
     """
 
     op: str
@@ -40,10 +40,10 @@ class OnnxNode:
     attrs: dict[str, Any]
     element: Callable[[int], int | None] = lambda _: None
     declared: Callable[[int], Shape | None] = field(default=lambda i: None)
-    """The shape of output `i`, where the model says it or shape inference finds it."""
+    """The shape of output `i`, if it is declared in the model or inferred by onnx."""
 
     def input(self, i: int) -> Value:
-        """Input `i`. Raises Unsupported when it is not there."""
+        """Input `i`. Raises Unsupported if it is absent."""
         value = self.optional(i)
         if value is None:
             raise Unsupported(f"it has no input {i}", "export the model again")
@@ -53,7 +53,7 @@ class OnnxNode:
         return self.inputs[i] if i < len(self.inputs) else None
 
     def shape_of(self, i: int) -> Shape:
-        """The shape of output `i`. Raises Unsupported when nothing says it."""
+        """The shape of output `i`. Raises Unsupported if it is not declared."""
         shape = self.declared(i)
         if shape is None:
             raise Unsupported(
@@ -64,7 +64,7 @@ class OnnxNode:
         return shape
 
     def const(self, i: int) -> Array | None:
-        """The constant at input `i`; None when absent. Raises Unsupported when it is computed."""
+        """The constant at input `i`; None if absent. Raises Unsupported if it is computed."""
         if i >= len(self.inputs) or self.inputs[i] is None:
             return None
         value = self.inputs[i]
@@ -74,14 +74,14 @@ class OnnxNode:
 
 
 class Reader(Protocol):
-    """What reads an ONNX operator."""
+    """Imports an ONNX operator."""
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
-        """Emit IR for an ONNX node and return its outputs; raise Unsupported to refuse."""
+        """Emit IR for an ONNX node and return its outputs. Raises Unsupported."""
 
 
 class Unsupported(Exception):  # noqa: N818 - a verdict, not a fault
-    """Raised by `from_onnx`: this node cannot be served, and why. The importer collects them."""
+    """Raised by `from_onnx` for a node that is not supported. The importer collects all of them."""
 
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)
@@ -89,53 +89,53 @@ class Unsupported(Exception):  # noqa: N818 - a verdict, not a fault
 
 
 class Builder(Protocol):
-    """What `from_onnx` builds with. The importer implements it."""
+    """The interface for building nodes in `from_onnx`, implemented by the importer."""
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
-        """Append a node with one output, its type inferred; `name` is a hint for the output's."""
+        """Append a node with one output of inferred type; `name` is a hint for its name."""
 
     def emit_all(
         self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any
     ) -> list[Value]:
-        """As `emit`, of an operator with several outputs: all of them."""
+        """As `emit`, for an operator with several outputs; returns all of them."""
 
     def constant(self, array: Array, name: str = "") -> Value: ...
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
-        """`x` permuted; constants are permuted at once, an identity returns `x`."""
+        """`x` permuted; constants are permuted immediately, an identity returns `x`."""
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value: ...
 
     def label(self, x: Value, labels: Sequence[str]) -> Value:
-        """`x` as a new value with labels: of int32 what a number stands for, else its columns."""
+        """`x` as a new value with labels: strings of int32 numbers, else names of columns."""
 
     def bounded(self, x: Value, count: Value, axis: int) -> Value:
-        """`x`, of whose indices along an axis only the first are in use: as many as `count` says,
-        int32[1]."""
+        """`x` with a data-dependent length: only the first `count` (int32[1]) indices along an axis
+        are valid."""
 
     def labels_of(self, x: Value) -> tuple[str, ...] | None:
-        """The labels that `x` was given; None without."""
+        """The labels of `x`; None if it has none."""
 
     def rounded_to(self, x: Value) -> int | None:
-        """The element type of ONNX that a Cast brought the values of `x` to; None without."""
+        """The ONNX element type to which a Cast converted `x`; None if there is none."""
 
 
 class Blob(Protocol):
-    """Where `lower` puts constants. Identical arrays share their bytes."""
+    """Storage for the constants of `lower`. Identical arrays share their bytes."""
 
     def add(self, *arrays: Array, align: int = 4) -> int:
-        """Append the arrays' bytes back to back, aligned; return the offset of the first, which is
-        to be a parameter as it is: the bytes may lie elsewhere in the next file."""
+        """Append the arrays' bytes one after another, aligned; return the offset of the first. Use
+        it as a parameter without arithmetic, because offsets change when a file is repacked."""
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """An operator as the file holds it. Parameters by flattened name, e.g. "geometry.in_h".
+    """An operator as stored in the file. Parameters are by flattened name, e.g. "geometry.in_h".
 
-    `operands` are the inputs the runtime reads as tensors, in order (weights are in the blob and
-    not among them; a constant operand such as the b of an Add is). Parameters that the element type
-    has no use for may be left out: they are 0, or no offset in the blob. Limits of the output may
-    not.
+    `operands` are the inputs that the runtime reads as tensors, in order. Weights are in the blob
+    and not among them; constant operands, such as b of an Add, are. Parameters that the element
+    type does not use may be omitted: they become 0, or no offset in the blob. The limits of the
+    output must not be omitted.
     """
 
     kind: OpKind
@@ -148,7 +148,7 @@ class Lowered:
 
 @cache
 def _unused(kind: OpKind) -> Mapping[str, int | float]:
-    """What parameters are that may be left out."""
+    """Default values of parameters that may be omitted."""
     unused: dict[str, int | float] = dict.fromkeys(STRUCTS[kind.name][1], 0)
     unused |= dict.fromkeys(BLOB_FIELDS.get(kind.name, ()), NO_BLOB)
     for name in ("qmin", "qmax", "codec.auxiliary"):
@@ -164,7 +164,7 @@ def computes_in(kind: OpKind, dtype: np.dtype[Any]) -> bool:
 
 
 def problem_of(compute: Callable[..., object], *args: object) -> str | None:
-    """Why `compute` refuses these arguments with a ValueError; None if it does not."""
+    """The message of the ValueError that `compute` raises for these arguments; None if it does not."""
     try:
         compute(*args)
     except ValueError as why:
@@ -179,39 +179,39 @@ ALONG_AXES: Layout = MappingProxyType({"axes": "axes"})
 
 
 def of_each_axis(*names: str) -> Layout:
-    """The layout rule of an operator with attributes that have a value for each axis."""
+    """The layout rule of an operator whose attributes have a value for each axis."""
     return MappingProxyType(dict.fromkeys(names, "each"))
 
 
 class OpDef(ABC):
-    """One operator of the IR.
+    """An operator of the IR.
 
-    name        in the IR
-    onnx        ONNX operators it is read from ("ai.onnx.ml.Scaler" for other domains)
+    name        name in the IR
+    onnx        ONNX operators that are imported as it ("ai.onnx.ml.Scaler" for other domains)
     exactness   'exact': float results equal onnxruntime's; 'rounding': within rtol 1e-4
-    weight      input that is quantized symmetric per output channel (axis 0), e.g. 1
-    bias        input that becomes int32 with scale input_scale * weight_scale[channel]
-    real_constants  inputs that are float32 constants on integers too
-    inner_weight  the one of them that the operator rounds, to 8 bits or as its attribute `storage`
-                says
-    fn          the function of the runtime that it computes, of element pairs or alone; or None
-    shared      all dynamic inputs and the output must have one QuantParams
-    layout      how attributes change where all axes are permuted: "axis": it names one; "axes": it
-                names some, which must stay neighbours; "each": it has a value for each axis. None:
-                the operator has a layout of its own
-    broadcasts  inputs of fewer or smaller axes are repeated along the output's
-    view        the output is the input's memory: nothing runs
-    selects     the output's elements are the inputs', unrounded
-    channelwise what passes through it channel by channel, the last axis, without padding:
-                "scale": f(s x) = s f(x) for s > 0; "shift": f(x + c) = f(x) + c; "order": on
-                integers it is monotone
-    keeps_order along its axis the output has the input's order
-    heavy       its sums of products are most of the work of a model that has it
-    precisions  the integer ones that its integer form has
-    wide        whether it takes tensors of 64 bits
-    reals       the floats that it computes in; whatever else is cast to float32 before it
-    float_only  why no node has an int8 kernel (though a table, maybe); None if it has
-    inplace     inputs whose memory output 0 may take over (same bytes, read before written)
+    weight      index of the input that is quantized symmetrically per output channel (axis 0)
+    bias        index of the input that becomes int32 with scale input_scale * weight_scale[channel]
+    real_constants  inputs that stay float32 constants in the integer form
+    inner_weight  the one of these that the operator itself rounds, to 8 bits or as given by its
+                attribute `storage`
+    fn          the runtime function of a unary or binary elementwise operator; or None
+    shared      all dynamic inputs and the output must have the same QuantParams
+    layout      how attributes change if all axes are permuted: "axis": it names an axis; "axes": it
+                names several, which must stay adjacent; "each": it has a value per axis. None: the
+                operator requires its own layout
+    broadcasts  inputs with fewer or smaller axes are broadcast to the output
+    view        the output is the input's memory: nothing is executed
+    selects     the output's elements are elements of the inputs, without rounding
+    channelwise properties of an operator that works on each channel (last axis) separately, without
+                padding: "scale": f(s x) = s f(x) for s > 0; "shift": f(x + c) = f(x) + c; "order":
+                monotone on integers
+    keeps_order along its axis the output has the order of the input
+    heavy       its sums of products are most of the work of a model
+    precisions  the integer precisions that its integer form supports
+    wide        whether it supports 64-bit tensors
+    reals       the float types that it computes in; others are cast to float32 before it
+    float_only  why there is no integer kernel for any node (a table is possible); None if there is
+    inplace     inputs whose memory output 0 may reuse (same bytes, read before written)
     """
 
     name: str
@@ -238,23 +238,23 @@ class OpDef(ABC):
 
     @property
     def any_weight(self) -> int | None:
-        """The input with constant weights, whoever rounds them."""
+        """The input with constant weights: `weight`, or else `inner_weight`."""
         return self.inner_weight if self.weight is None else self.weight
 
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
-        """Emit IR for an ONNX node and return its outputs; raise Unsupported to refuse."""
-        raise NotImplementedError(f"{self.name} is not read from ONNX")
+        """Emit IR for an ONNX node and return its outputs. Raises Unsupported."""
+        raise NotImplementedError(f"{self.name} is not imported from ONNX")
 
     @abstractmethod
     def infer(self, node: Node) -> list[TensorType]:
-        """Types of the outputs from inputs and attributes. Raises ValueError on an illegal node."""
+        """Types of the outputs, from inputs and attributes. Raises ValueError for an illegal node."""
 
     def integer_problem(self, node: Node) -> str | None:
-        """Why this float node cannot be of integers, whatever their precision; None if it can."""
+        """Why this float node has no integer form at any precision; None if it has one."""
         return self.float_only
 
     def problem(self, node: Node, precision: Precision) -> str | None:
-        """Why this float node cannot run at an integer precision; None if it can."""
+        """Why this float node cannot run at this integer precision; None if it can."""
         if precision.weight_bits not in {p.weight_bits for p in self.precisions}:
             return f"{self.name} has no {precision.weight_bits}-bit weights"
         if type(self).integer is OpDef.integer:
@@ -264,12 +264,12 @@ class OpDef(ABC):
         return self.integer_problem(node)
 
     def sizes(self, node: Node) -> tuple[OpKind, dict[str, int | float]] | None:
-        """The kind of a sum of products and the parameters that say how many there are, as `lower`
-        has them; None for what is none."""
+        """The kind and the parameters, as in `lower`, that determine the number of products; None
+        for an operator without products."""
         return None
 
     def macs(self, node: Node) -> int:
-        """Multiply-accumulates of a run, padding counted; 0 for what is no sum of products."""
+        """Multiply-accumulates of a run, including padding; 0 for an operator without products."""
         sizes = self.sizes(node)
         return 0 if sizes is None else macs(*sizes)
 
@@ -278,47 +278,47 @@ class OpDef(ABC):
         return False
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why an integer node's scales and constants leave the arithmetic; None if they do not."""
+        """Why the scales and constants of an integer node exceed the arithmetic; None if they fit."""
         return None
 
     def fixed_output(self, node: Node, dtype: np.dtype[Any]) -> QuantParams | None:
-        """The output quantization of `dtype`, int8 or int16, that the operator dictates, if any."""
+        """The fixed output quantization for `dtype` (int8 or int16), if the operator has one."""
         return None
 
     def takes_missing(self, node: Node) -> bool:
-        """Whether NaN among a node's inputs is a missing value that it has an answer for."""
+        """Whether the operator handles NaN in a node's inputs as a missing value."""
         return False
 
     def inside(self, node: Node) -> dict[str, Node]:
-        """What integers need ranges of besides inputs and outputs: float nodes whose outputs are
-        that, by the attribute that its QuantParams become."""
+        """Internal values that need ranges in the integer form: float nodes that compute them, by
+        the attribute that their QuantParams become."""
         return {}
 
     def alone(self, node: Node, i: int) -> Node:
-        """A node whose only output is the i-th of a node with several."""
+        """A node with only the i-th output of a node with several."""
         raise NotImplementedError(f"{self.name} has one output")
 
     def table(self, node: Node) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
-        """For a unary function: itself in double, to be made a 256-entry table on int8."""
+        """For a unary function: the function in double precision, for an int8 table of 256 entries."""
         return None
 
     def compacted(self, node: Node) -> tuple[dict[str, Any], str] | None:
-        """Of a node that a quantized model keeps on float tensors: attributes with integers inside,
-        and what a user is told. None if it has none."""
+        """For a node that keeps float tensors in a quantized model: attributes with quantized
+        contents, and a message for the user. None if there are none."""
         return None
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
-        """The meaning on integers, in plain numpy: what every kernel must match bit for bit."""
+        """The definition of the integer form in numpy, which every kernel must match bit for bit."""
         raise NotImplementedError(f"{self.name} has no integer form")
 
     @abstractmethod
     def lower(self, node: Node, blob: Blob) -> Lowered:
-        """The runtime's operator for this node, by the dtype of its input: float32, int8, int16."""
+        """The runtime operator for this node, by the dtype of its input: float32, int8 or int16."""
 
 
 @dataclass(frozen=True)
 class Activation:
-    """A fused clamp, kept in the attrs act_min and act_max (real numbers)."""
+    """A fused clamp, stored in the attributes act_min and act_max (real numbers)."""
 
     low: float = field(default=-np.inf)
     high: float = field(default=np.inf)
@@ -338,7 +338,7 @@ class Activation:
         return to_q(self.low, q.qmin), to_q(self.high, q.qmax)
 
     def limits(self, q: QuantParams | None) -> dict[str, int]:
-        """The fields qmin and qmax of an output quantized by `q`, or of float32 without."""
+        """The fields qmin and qmax of an output quantized by `q`, or of a float32 output if None."""
         if q is None:
             return {"qmin": float_bits(self.low), "qmax": float_bits(self.high)}
         qmin, qmax = self.q_range(q)

@@ -1,4 +1,4 @@
-"""What a model may lose and take, and what was found within that."""
+"""Limits on a quantized model, and the result of the search within them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .option import option
 
 
 class Sizes(NamedTuple):
-    """What a file takes: bytes of read-only memory, bytes of RAM, and the instructions of one
-    inference on a device, 0 where they are not limited."""
+    """Sizes of a file: bytes of read-only memory, bytes of RAM, and the instructions of one
+    inference on a device, 0 if they are not limited."""
 
     storage: int
     memory: int
@@ -23,13 +23,12 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits on a quantized model; those that are None do not count.
+    """Limits on a quantized model; None means no limit.
 
-    `max_drop` is "0.5%" of the size of the float model's metric, or 0.5 in the metric's own unit;
-    of top-1 both are points (of 100). `min_sqnr` is averaged over the outputs as Score.mean_db.
-    `flash` stands instead of `max_bytes`, `ram` of `max_arena`. The limits of size hold on each of
-    the devices `targets`; without, they are those of the generic file. `max_instructions` needs
-    `targets`.
+    `max_drop` is "0.5%" of the float model's metric, or 0.5 in the metric's unit; for top-1 both are
+    percentage points. `min_sqnr` is the mean over the outputs in dB (Score.mean_db). `flash`
+    replaces `max_bytes`, `ram` replaces `max_arena`. Size limits apply to each of the devices
+    `targets`, or to the generic file without `targets`. `max_instructions` requires `targets`.
     """
 
     max_drop: float | str | None = field(

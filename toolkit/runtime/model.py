@@ -36,11 +36,11 @@ _NUMPY_OF: dict[int, Any] = {int(code): dtype for code, dtype in NUMPY_OF.items(
 
 @dataclass(frozen=True)
 class IoInfo:
-    """An input or output: `dtype` is what the runtime holds, `onnx_dtype` what the user sees.
+    """An input or output. `dtype` is the type in the runtime, `onnx_dtype` that of the ONNX model.
 
-    `labels`: of strings (`is_text`) what the numbers that the runtime holds stand for; of floats
-    names of the last axis. `shape` is in ONNX layout, `axes` are its axes in the order in which the
-    device has them (empty: the same). real = scale * (q - zero_point); scale 0: not quantized.
+    `shape` is in ONNX layout; `axes` are its axes in the order on the device (empty: the same).
+    real = scale * (q - zero_point); scale 0: not quantized. `labels` are the strings of the numbers
+    in the runtime (`is_text`), or for floats the names of the last axis.
     """
 
     name: str
@@ -55,21 +55,21 @@ class IoInfo:
 
     @cached_property
     def is_quantized(self) -> bool:
-        """True when floats outside are integers inside."""
+        """Whether it is float in the ONNX model and quantized in the file."""
         held = (*INTEGERS, UINT8)
         return self.scale > 0 and self.onnx_dtype.kind == "f" and self.dtype in held
 
     @cached_property
     def held_shape(self) -> Shape:
-        """The shape in which the device has it."""
+        """The shape on the device."""
         return tuple(self.shape[a] for a in self.axes) if self.axes else self.shape
 
     def as_held(self, array: Array) -> Array:
-        """An array of `shape` with its axes as the device has them."""
+        """An array of `shape` with its axes in the order of the device."""
         return array.transpose(self.axes) if self.axes else array
 
     def as_onnx(self, held: Array) -> Array:
-        """An array of `held_shape` with its axes as the ONNX model has them."""
+        """An array of `held_shape` with its axes in the order of the ONNX model."""
         return held.transpose(np.argsort(self.axes)) if self.axes else held
 
 

@@ -1,4 +1,4 @@
-"""Run a model: floats in, floats out, integers inside."""
+"""Runs a model: takes and returns arrays as the ONNX model does."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .model import IoInfo, Model, OpOutput, aligned, words
 from .operators import taken_fault
 
 MAX_MEMORY = 1 << 30
-"""Bytes a session may take by default: a file of 2 KiB can ask for 4 GiB."""
+"""Default memory limit of a session: a file of 2 KiB can require 4 GiB."""
 
 
 class Turn:
-    """Lets one thread in at a time, as a context manager; RuntimeError inside of itself."""
+    """A lock for one thread at a time, as a context manager; RuntimeError if it is nested."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -47,16 +47,17 @@ class Turn:
 
 
 class Session:
-    """A model with memory to run in. Threads may share it: they take turns.
+    """A model with memory to run in. Threads may share a session; runs are serialized.
 
-    For threads that run at the same time, give each a Session of one shared Model; the C code runs
-    without the GIL. What `run_layers` calls may not use the session: RuntimeError.
+    To run threads concurrently, create a Session for each from one shared Model; the C code runs
+    without the GIL. The callback of `run_layers` must not use the session (RuntimeError).
 
-    `source` is a path, the file's bytes, or a Model to be shared. `kernels` names a table of
-    `kernel_tables()`; None takes the best for this CPU. `max_memory` limits the bytes for
-    activations, state and packed weights; None is no limit. With `numbers`, outputs of strings are
-    the numbers of their labels. Raises UserError for a bad file or
-    name, and for a model that needs more memory.
+    source      a path, the bytes of a file, or a Model to share
+    kernels     a table of `kernel_tables()`; None: the best one for this CPU
+    max_memory  limit in bytes for activations, state and packed weights; None: no limit
+    numbers     return the label numbers of string outputs instead of strings
+
+    Raises UserError for an invalid file or kernel table, and for a model that needs more memory.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Session:
 
     @property
     def inputs(self) -> tuple[IoInfo, ...]:
-        """Of a model whose dimensions vary, at the present sizes."""
+        """Inputs; with variable dimensions, at the current sizes."""
         return self._described.inputs
 
     @property
@@ -113,7 +114,7 @@ class Session:
 
     @property
     def op_outputs(self) -> list[OpOutput]:
-        """What `run_layers` shows, in order of execution."""
+        """The operators' outputs for `run_layers`, in order of execution."""
         return self._described.op_outputs
 
     @property
@@ -122,20 +123,20 @@ class Session:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The present size of each dimension that varies; at first the largest."""
+        """The current size of each variable dimension; initially the largest."""
         return {} if self._binding is None else self._binding.sizes
 
     def bind(self, sizes: Sequence[int] | Mapping[str, int]) -> None:
-        """Give the dimensions that vary their sizes, by name or in the order of `sizes`.
+        """Set the sizes of the variable dimensions, by name or in the order of `sizes`.
 
-        `run` and the like do so themselves by the shapes of what they are fed. Raises UserError for
-        a size that the model does not have.
+        `run` etc. set them from the shapes of their inputs. Raises UserError for a size that the
+        model does not support.
         """
         with self._turn:
             self._bind(sizes)
 
     def bind_to(self, feed: Feed | Array) -> None:
-        """Give them the sizes that the shapes of a feed say; nothing where none varies."""
+        """Set the variable dimensions to the shapes of a feed, if there are any."""
         with self._turn:
             self._shaped(feed)
 
@@ -154,29 +155,29 @@ class Session:
     def run(self, feed: Feed | Array) -> dict[str, Array]:
         """Outputs by ONNX name, in ONNX element type and shape.
 
-        `feed` has an array for every input, in its ONNX shape: floats where the float model took
-        floats (int8 or int16, whichever the file holds, is taken as quantized already), integers
-        and bools likewise. Of a model with one input, the array alone will do. A batch axis of 1
-        may be missing; N samples along the first axis give the outputs of all, along theirs.
-        Pixels, uint8 [H, W, 3] or [N, H, W, 3] (gray [H, W]), are made as the file says (quantize
-        records that), where the input takes floats; so is sound, int16 [samples] or [N, samples].
-        Outputs whose values say how long they are have the entries in use; of several samples they
-        have all, and outputs that count them are there too. Raises UserError otherwise.
+        `feed` has an array for every input, in its ONNX shape and type; for a model with one input,
+        the array alone is accepted. Arrays of the file's type (int8 or int16) for a float input are
+        taken as quantized. A batch axis of 1 may be omitted; N samples along the first axis give
+        outputs for N samples. If the file stores preprocessing, float inputs also accept pixels,
+        uint8 [H, W, 3] or [N, H, W, 3] (gray [H, W]), or sound, int16 [samples] or [N, samples].
+        Outputs of data-dependent length have their actual length; for several samples they have
+        the maximum length, and the outputs with the counts are included. Raises UserError for
+        inputs that do not fit.
         """
         return self._in_use(self._run(feed, lambda: [self._told(*pair) for pair in self._pairs()]))
 
     def run_raw(self, feed: Feed | Array) -> dict[str, Array]:
-        """As `run`, but outputs as the runtime holds them: quantized ones stay integers."""
+        """As `run`, but quantized outputs are returned as integers."""
         return self._run(feed, lambda: [io.as_onnx(v).copy() for io, v in self._pairs()])
 
     def run_layers(
         self, feed: Feed | Array, callback: Callable[[int, str, Array], None]
     ) -> dict[str, Array]:
-        """As `run` of a single run, and call `callback(index, name, array)` after each operator,
-        but for those of branches and loops, which run never or often.
+        """As `run` for a single run, calling `callback(index, name, array)` after each operator,
+        except for those inside of branches and loops.
 
-        The array is operator `index`'s first output, described by `op_outputs[index]`: a view,
-        valid during the call only; copy what you keep. The callback may not use this session.
+        The array is the first output of operator `index`, described by `op_outputs[index]`. It is a
+        view that is valid during the call only. The callback must not use this session.
         """
         with self._turn:
             feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
@@ -187,8 +188,7 @@ class Session:
     def run_raw_layers(
         self, raw: Sequence[Array], callback: Callable[[int, str, Array], None]
     ) -> list[Array]:
-        """As `run_layers`, of inputs as `to_raw` has them; returns outputs as `from_raw` takes
-        them."""
+        """As `run_layers`, with inputs from `to_raw`; returns outputs for `from_raw`."""
         with self._turn:
             for view, array in zip(self._inputs, raw, strict=True):
                 view[...] = array
@@ -218,22 +218,22 @@ class Session:
         return out.name, view
 
     def to_raw(self, feed: Feed | Array) -> list[Array]:
-        """The inputs of a single run in order, as the runtime holds them; errors as `run`."""
+        """The inputs of a single run in the runtime's types, in order. Errors as for `run`."""
         with self._turn:
             feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
             self._write(only(feed, self.inputs))
             return [v.copy() for v in self._inputs]
 
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
-        """What `run` returns, from outputs in order as the runtime holds them."""
+        """The result of `run` from outputs in the runtime's types, in order."""
         found = {io.name: self._told(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
         return self._with_empty(found)
 
     def profile(self, feed: Feed | Array) -> list[float]:
-        """Seconds spent in each operator of a single run, in order; of one that runs more than once
-        all of them.
+        """Seconds spent in each operator of a single run, in order; the sum for operators that run
+        more than once.
 
-        About 1e-6 of each run is the measuring itself.
+        Measuring takes about 1e-6 s per operator.
         """
         spent = [0.0] * len(self.op_outputs)
         marks = [0.0]
@@ -250,7 +250,7 @@ class Session:
         return spent
 
     def reset(self) -> None:
-        """Set the state kept between runs back to zeros."""
+        """Reset the state that is kept between runs."""
         with self._turn:
             self._must(lib.ek_session_reset(self._session))
 

@@ -274,7 +274,7 @@ def test_a_quantized_model_has_integer_leaves_and_exact_thresholds(tmp_path):
     np.savez(tmp_path / "calib.npz", x=x)
     made = edgekit.quantize(tmp_path / "m.onnx", tmp_path / "calib.npz", tmp_path / "m.edge")
     (told,) = [d for d in made.decisions if d.op == "TreeEnsemble"]
-    assert told.what.startswith("given int16 leaves") and "thresholds exact" in told.what
+    assert told.what.startswith("stored with int16 leaves") and "exact thresholds" in told.what
     assert made.sqnr_db > LEAST_LEAF_DB
     edgekit.convert(tmp_path / "m.onnx", tmp_path / "float.edge")
     floats, integers = (Session(tmp_path / f"{n}.edge").run({"x": x}) for n in ("float", "m"))

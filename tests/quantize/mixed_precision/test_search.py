@@ -387,7 +387,7 @@ def labelled(net, samples, labels):
 
 def test_pictures_have_no_top1(g):
     graph = g.output(g.conv(g.input("x", 1, 8, 8, 3), 4, name="y"))
-    with pytest.raises(UserError, match=r"'y' \[1, 8, 8, 4\].*--metric.*min_sqnr"):
+    with pytest.raises(UserError, match=r"'y' \[1, 8, 8, 4\].*--metric.*--min-sqnr"):
         Judge(graph, noisy_samples())
 
 

@@ -71,7 +71,7 @@ class TreeEnsemble(OpDef):
         return [TensorType(x.dtype, (x.shape[0], forest.targets))]
 
     def compacted(self, node: Node) -> tuple[dict[str, Any], str] | None:
-        """Leaves of 8 bits, or 16 where their rounding would show in the scores; of sums alone."""
+        """Leaves of 8 bits, or of 16 if rounding would affect the scores; for sums only."""
         forest: Forest = node.attrs["forest"]
         if forest.step or forest.aggregate not in (TreeAggregate.Sum, TreeAggregate.Average):
             return None
@@ -81,7 +81,7 @@ class TreeEnsemble(OpDef):
         compact, bits = _COMPACT[forest]
         return {
             "forest": compact
-        }, f"given int{bits} leaves, its {forest.split_count} thresholds exact"
+        }, f"stored with int{bits} leaves and {forest.split_count} exact thresholds"
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
         assert inputs[0] is not None

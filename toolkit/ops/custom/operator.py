@@ -1,4 +1,4 @@
-"""What a user says of an operator of his own, in Python (docs/custom-operators.md)."""
+"""The Python interface of custom operators (docs/custom-operators.md)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from ...ir import Array, Shape
 
 OutputType = tuple[Any, Sequence[int]]
-"""Element type, as numpy understands it, and shape."""
+"""Element type (anything that numpy accepts) and shape."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An input or output: `value` is its array, where that is constant.
+    """An input or output. `value` is its array if it is constant.
 
-    Where it is quantized, as int8 or int16, real = scale * (q - zero_point); else the scale is 0.
+    If it is quantized (int8 or int16), real = scale * (q - zero_point); otherwise the scale is 0.
     """
 
     shape: Shape
@@ -35,14 +35,15 @@ class Operand:
 
 @dataclass(frozen=True)
 class CustomCall:
-    """A use of an operator. An absent optional input is None; `outputs` is empty for `infer`."""
+    """The arguments of an operator. An absent optional input is None; in `infer`, `outputs` is
+    empty."""
 
     inputs: tuple[Operand | None, ...]
     outputs: tuple[Operand, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def input(self, i: int) -> Operand:
-        """Input `i`. Raises ValueError where it is absent."""
+        """Input `i`. Raises ValueError if it is absent."""
         operand = self.inputs[i] if i < len(self.inputs) else None
         if operand is None:
             raise ValueError(f"input {i} is missing")
@@ -50,17 +51,17 @@ class CustomCall:
 
 
 class CustomOp:
-    """An operator that edgekit does not have. Derive a class, and hand it over by `--op FILE.py` or
+    """Base class of custom operators. Register a derived class with `--op FILE.py` or
     `register_op`.
 
     domain, op_type  of the ONNX node
-    version          that of the C, which is found by name and version
-    attributes       by name: the letter of `struct` and the value where a node says none. They are
-                     what the file holds, and C finds a struct of them in this order
-    integers         element types, "int8" and "int16", that `integer` computes on; else the
+    version          must equal the version of the C code
+    attributes       name: (format of `struct`, default value or None if it is required). They are
+                     stored in the file; C receives a struct of them in this order
+    integers         element types ("int8", "int16") that `integer` supports. Without them the
                      operator stays float32 in a quantized model, between Dequantize and Quantize
-    same_scale       integer inputs and output have one scale and zero point: for what moves or
-                     selects elements
+    same_scale       integer inputs and output share one scale and zero point: for operators that
+                     move or select elements
     """
 
     domain: ClassVar[str] = ""
@@ -71,36 +72,36 @@ class CustomOp:
     same_scale: ClassVar[bool] = False
 
     def infer(self, call: CustomCall) -> Sequence[OutputType]:
-        """(element type, shape) of each output. Raise ValueError for inputs that do not fit."""
+        """(element type, shape) of each output. Raise ValueError for unsupported inputs."""
         raise NotImplementedError("it has no `infer`")
 
     def compute(self, call: CustomCall, *inputs: Any, **_: Any) -> Any:
-        """The output of a float model, or a tuple of several, of arrays as `call.inputs` says."""
+        """The float output, or a tuple of several, for arrays described by `call.inputs`."""
         raise NotImplementedError("it has no `compute`")
 
     def integer(self, call: CustomCall, *inputs: Any, **_: Any) -> Any:
-        """The output of a quantized model, of integers whose scales `call` has. C gives the same to
-        the bit."""
+        """The integer output for quantized inputs, with the scales in `call`. The C code must give
+        the same bytes."""
         raise NotImplementedError("it has no `integer`")
 
     def output_quantization(self, call: CustomCall, dtype: str) -> tuple[float, int] | None:
-        """(scale, zero point) that the output has as "int8" or "int16"; None: by calibration."""
+        """(scale, zero point) of the output for dtype "int8" or "int16"; None: calibrated."""
         return None
 
     def pack(self, call: CustomCall) -> bytes:
-        """What C finds as `attributes`; by default a struct of the values of `attributes`."""
+        """The `attributes` passed to C; by default a struct of the values of `attributes`."""
         return _packed(
             [(code, call.attributes[name]) for name, (code, _) in self.attributes.items()]
         )
 
     def unpack(self, data: bytes) -> dict[str, Any]:
-        """The attributes of bytes that `pack` wrote: where there is no C, a file is run by them."""
+        """The attributes from bytes written by `pack`, to run a file without C code."""
         if type(self).pack is not CustomOp.pack:
             raise NotImplementedError("it has a `pack` and no `unpack`; give its C file as well")
         return dict(zip(self.attributes, _unpacked(self.attributes.values(), data), strict=True))
 
     def scratch(self, call: CustomCall) -> int:
-        """Bytes that C works with while it runs."""
+        """Scratch size of the C function in bytes."""
         return 0
 
 

@@ -1,4 +1,4 @@
-"""What a front end computes of sound, in real numbers: its parameters, and names of usual ones."""
+"""Parameters of audio front ends, and presets."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ MOST_FFT, MOST_MELS, MOST_RATE = 4096, 128, 192_000
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """How mono int16 samples at `rate` become features; `kind` "pcm": sample / 32768, no more.
+    """Conversion of mono int16 samples at `rate` Hz to features. `kind` "pcm": sample / 32768 only.
 
-    Samples of -1 to 1 times a window (periodic) of `window` samples, every `stride`; |DFT of `fft`
-    points|, or its square; a bank of `mels` triangles from `lower` to `upper` Hz, linear in Hz or
-    mel, of height 1 or with `area` of area 1 (in Hz); log(x + offset), or log(max(x, floor)) where
-    that is not 0; of "mfcc", the first `coefficients` of the DCT-II, orthonormal or all times
-    sqrt(2 / mels) ("tf"); then (x - mean) / std. Lengths are in samples.
+    Samples in -1 to 1 are multiplied by a periodic window of `window` samples, every `stride`
+    samples. The magnitude of a DFT of `fft` points, or its square, passes a bank of `mels` triangle
+    filters from `lower` to `upper` Hz, linear in Hz or mel, of height 1 or, with `area`, of area 1
+    (in Hz). Then log(x + offset), or log(max(x, floor)) if the floor is not 0; for "mfcc" the first
+    `coefficients` of the DCT-II, orthonormal or all times sqrt(2 / mels) ("tf"); then
+    (x - mean) / std. Lengths are in samples.
 
-    `centre`: frames have their middle at multiples of the stride, with zeros or reflected samples
-    beyond the ends; else they begin there. `peak`: samples are divided by their maximum first.
-    `clip`: the samples of one input; 0 is as many as its frames need.
+    `centre`: frames are centred at multiples of the stride, padded with zeros or by reflection;
+    "none": frames begin there. `peak`: samples are first divided by their largest magnitude.
+    `clip`: samples of one input; 0: as many as its frames need.
     """
 
     kind: str = "log-mel"

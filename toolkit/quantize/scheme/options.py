@@ -72,7 +72,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Decision:
-    """Something that was done to a node that its reader would not expect."""
+    """A change of a node's precision or quantization that users are told about."""
 
     node: str  # the ONNX node's name, or its first output if it has none
     op: str

@@ -27,14 +27,14 @@ class Quantized:
                    None: weights are rounded to nearest
     notes          remarks on the model and the samples
     explanation    error of each layer, with causes, on some of the samples
-    quality        the verdict and its figures; `verdict` has it as text, with causes, promotions and
-                   remedies
+    quality        the verdict and its figures; `verdict` has it as text, with causes, promotions
+                   and remedies
     promotion      operators promoted to int16 or float32 for the accuracy floor, if any
     below_floor    the file is broken, and on_low_accuracy is not "warn"
     suspects       samples that are outliers
     mixed          the result of a search with a budget
-    targets        sizes on the requested targets (`for_targets`: measured), or on all targets with a
-                   budget of bytes
+    targets        sizes on the requested targets (`for_targets`: measured), or on all targets with
+                   a budget of bytes
     layers_stored  layers with compressed weights
     rates          results of coarser weights, with `compress`
     answers        top-1 on the samples, if these have labels

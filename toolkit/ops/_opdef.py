@@ -164,7 +164,7 @@ def computes_in(kind: OpKind, dtype: np.dtype[Any]) -> bool:
 
 
 def problem_of(compute: Callable[..., object], *args: object) -> str | None:
-    """The message of the ValueError that `compute` raises for these arguments; None if it does not."""
+    """The message of the ValueError that `compute` raises for these arguments, or None."""
     try:
         compute(*args)
     except ValueError as why:
@@ -247,7 +247,7 @@ class OpDef(ABC):
 
     @abstractmethod
     def infer(self, node: Node) -> list[TensorType]:
-        """Types of the outputs, from inputs and attributes. Raises ValueError for an illegal node."""
+        """Types of the outputs by inputs and attributes. Raises ValueError for an illegal node."""
 
     def integer_problem(self, node: Node) -> str | None:
         """Why this float node has no integer form at any precision; None if it has one."""
@@ -278,7 +278,7 @@ class OpDef(ABC):
         return False
 
     def accumulator_problem(self, node: Node) -> str | None:
-        """Why the scales and constants of an integer node exceed the arithmetic; None if they fit."""
+        """Why the scales and constants of an integer node exceed the arithmetic, or None."""
         return None
 
     def fixed_output(self, node: Node, dtype: np.dtype[Any]) -> QuantParams | None:
@@ -299,7 +299,7 @@ class OpDef(ABC):
         raise NotImplementedError(f"{self.name} has one output")
 
     def table(self, node: Node) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
-        """For a unary function: the function in double precision, for an int8 table of 256 entries."""
+        """For a unary function: itself in double precision, for an int8 table of 256 entries."""
         return None
 
     def compacted(self, node: Node) -> tuple[dict[str, Any], str] | None:
@@ -308,7 +308,7 @@ class OpDef(ABC):
         return None
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
-        """The definition of the integer form in numpy, which every kernel must match bit for bit."""
+        """The integer form, defined in numpy: every kernel must match it bit for bit."""
         raise NotImplementedError(f"{self.name} has no integer form")
 
     @abstractmethod
@@ -338,7 +338,7 @@ class Activation:
         return to_q(self.low, q.qmin), to_q(self.high, q.qmax)
 
     def limits(self, q: QuantParams | None) -> dict[str, int]:
-        """The fields qmin and qmax of an output quantized by `q`, or of a float32 output if None."""
+        """The fields qmin and qmax of an output quantized by `q`; None: a float32 output."""
         if q is None:
             return {"qmin": float_bits(self.low), "qmax": float_bits(self.high)}
         qmin, qmax = self.q_range(q)

@@ -25,8 +25,8 @@ class Sizes(NamedTuple):
 class Budget:
     """Limits on a quantized model; None means no limit.
 
-    `max_drop` is "0.5%" of the float model's metric, or 0.5 in the metric's unit; for top-1 both are
-    percentage points. `min_sqnr` is the mean over the outputs in dB (Score.mean_db). `flash`
+    `max_drop` is "0.5%" of the float model's metric, or 0.5 in the metric's unit; for top-1 both
+    are percentage points. `min_sqnr` is the mean over the outputs in dB (Score.mean_db). `flash`
     replaces `max_bytes`, `ram` replaces `max_arena`. Size limits apply to each of the devices
     `targets`, or to the generic file without `targets`. `max_instructions` requires `targets`.
     """

@@ -1,4 +1,4 @@
-"""What is quantized: a float graph, equal to the given one, and what samples show of it."""
+"""The float graph to quantize, equivalent to the given one, and its calibration."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class FloatSource:
     def changed(
         self, floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
     ) -> FloatSource:
-        """The source with channels of the graph scaled or shifted. Tensors that have the ranges
-        that they had reach as far on outliers."""
+        """The source with scaled or shifted channels. Tensors with unchanged ranges keep their
+        ranges on outliers."""
         now = FloatSource.of(floats, calibration, exponents, shifts)
         for name, reach in self.calibration.outlying.items():
             if now.wide.get(name) == self.wide.get(name):
@@ -43,7 +43,7 @@ class FloatSource:
         return now
 
     def plan(self, options: Options) -> Plan:
-        """The plan by these options, with this source's means if any are wanted."""
+        """The plan with these options, and with this source's means if the options have means."""
         means = self.calibration.means() if options.means else {}
         seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
         options = replace(options, means=means, outlying=self.calibration.outlying)

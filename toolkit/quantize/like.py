@@ -1,6 +1,6 @@
-"""Scales and integers of an older file, which a new one keeps so that its update is small.
+"""Reuse of scales and integers of an older file, so that the update to the new file is small.
 
-A model that is trained on moves its weights by little. On scales that stay, most integers stay.
+Further training changes weights by little. With unchanged scales most integers stay the same.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .weights.layer_weights import KeptWeights
 
 WEIGHTED = (OpKind.Conv2d, OpKind.FullyConnected)
 LEAST, MOST = 0.5, 1.5
-"""Parts of the range that samples have now, between which an older one is kept."""
+"""An older range is kept if its width relative to the new one is between these."""
 
 
 @dataclass(frozen=True, eq=False)
 class Like:
-    """What a file says of its int8 tensors and of layers with int8 weights, by name of the tensor,
-    and how the channels of its float model were scaled and lowered."""
+    """Ranges of int8 tensors and weights of int8 layers of a file, by tensor name, and its
+    equalization (`exponents`) and bias absorption (`shifts`)."""
 
     ranges: Ranges = field(default_factory=dict)
     layers: Mapping[str, KeptWeights] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Like:
 
     @staticmethod
     def of(model: EdgeModel, source: str) -> Like:
-        """Of a generic file with names. Raises UserError for another."""
+        """Read them from a generic file with names. Raises UserError for other files."""
         if model.target != "generic" or not all(op.name for op in model.ops):
             raise UserError(
                 f"{source} has no operator names, or is packed for a target; --like needs a file "
@@ -69,7 +69,7 @@ class Like:
     def source(
         self, now: FloatSource, inputs: Iterable[Sample], progress: Progress | None
     ) -> FloatSource:
-        """`now` with its channels as they were. Raises UserError for a model without them."""
+        """`now` with the equalization of the file. Raises UserError if it does not fit."""
         if not self.exponents and not self.shifts:
             return now
         try:
@@ -80,7 +80,7 @@ class Like:
         return FloatSource.of(floats, known, self.exponents, self.shifts)
 
     def over(self, calibration: Calibration, observer: str) -> dict[str, Range]:
-        """The ranges of an observer, or those of the file where they are about as wide."""
+        """The ranges of an observer, replaced by those of the file if the width is similar."""
         ranges = fixed_ranges(calibration, observer)
         found = dict(ranges)
         for name in ranges.keys() & self.ranges.keys():

@@ -1,4 +1,4 @@
-"""The order of a quantization: calibrate, choose ranges, weights, biases, and what stays float."""
+"""The steps of a quantization, in order: calibration, ranges, weights, biases, precisions."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ ABSORB_GAIN_DB = 0.5
 NO_CORRECTION_GAIN_DB = 0.5
 WIDE_HEAD_GAIN_DB = 1.0
 FLOAT_HEAD_GAIN_DB = 3.0
-"""What the outputs must gain for a step to be taken, or for bias correction not to be."""
+"""Gains in dB at the outputs for which a step is applied, or bias correction is not."""
 FRONT_END_LOSS = 0.3
-"""Part of what a good quantization may lose, from which a front end is tried on finer steps: 30 dB.
-Its squares on int8 are most of the noise there."""
+"""Loss (Quality.loss) from which int16 and float32 are tried for a front end: 30 dB. Below that,
+the squares in int8 are most of the noise."""
 
 
 def quantize_model(
@@ -53,8 +53,8 @@ def quantize_model(
     of_any_size: AnySize | None = None,
     **options: Any,
 ) -> Quantized:
-    """`graph` on int8, its ranges from `samples` by `observer`; `of_any_size` as for calibrate,
-    more options as QuantizeOptions. Raises UserError for an unknown name or samples that do not
+    """Quantize `graph` to int8, calibrated on `samples`. `of_any_size` is as for calibrate; for
+    other options see QuantizeOptions. Raises UserError for an unknown name or samples that do not
     fit, CalibrationError for values that are not finite."""
     request = QuantizeOptions(observer=observer, **options)
     histograms = request.histograms
@@ -70,7 +70,7 @@ def optimize(
     progress: Progress | None = None,
     **options: Any,
 ) -> Quantized:
-    """As quantize_model, from statistics that are already there."""
+    """As quantize_model, from an existing calibration."""
     return _run(QuantizeOptions(observer=observer, **options), graph, calibration, progress)
 
 
@@ -85,7 +85,8 @@ def _run(
 
 
 class _Quantization:
-    """The best found so far; each step but `round_weights` keeps only what the outputs gain by."""
+    """The best configuration so far. Each step except `round_weights` keeps a change only if the
+    outputs gain."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class _Quantization:
         progress: Progress | None,
     ) -> None:
         self.request, self.given, self.progress = request, calibration, progress
-        self.kept = arrives_quantized(graph)  # weights and the ranges of marked tensors
+        self.kept = arrives_quantized(graph)  # keep weights, and ranges of marked tensors
         if self.kept:
             request.check_given()
         self.source = FloatSource.of(graph, calibration, {}, {})
@@ -111,7 +112,7 @@ class _Quantization:
         self._judged: object = None
 
     def keep_scales(self) -> None:
-        """Channels scaled, ranges and scales of weights as in the file that it is to be like."""
+        """Reuse equalization, ranges and weight scales of the file `like`."""
         like = self.request.like or Like()
         self.source = like.source(self.source, self._inputs(), self.progress)
         self.ranges = like.over(self.source.calibration, self.request.first_observer)
@@ -119,30 +120,30 @@ class _Quantization:
         self.options, self.score = self.plan.options, self.trials.score(self.plan, self.ranges)
 
     def fix_ranges(self) -> None:
-        """Those of one observer for all, if one is asked for."""
+        """Use the ranges of a single observer, if one is requested."""
         if not self.request.searches:
             self.ranges = fixed_ranges(self.source.calibration, self.request.first_observer)
             self.score = self.trials.score(self.plan, self.ranges)
 
     def equalize(self) -> None:
-        """Channels scaled, where the outputs gain."""
+        """Equalize channels if the outputs gain."""
         if not self.request.plain and self._tells_channels:
             self._prefer(self._equalized(), EQUALIZE_GAIN_DB)
 
     def absorb_biases(self) -> None:
-        """Channels lowered, where the outputs gain."""
+        """Absorb biases if the outputs gain."""
         if self._tells_channels:
             self._prefer(self._absorbed(), ABSORB_GAIN_DB)
 
     @property
     def _tells_channels(self) -> bool:
-        """Whether there is more than one sample, which does not tell what others have in them, and
-        channels are not those of quantized weights."""
+        """Whether equalization is possible: there are several samples (channel statistics of one
+        are not representative), and the model is not quantized already."""
         return len(self.trials.kept) > 1 and not self.kept
 
     def make_room(self) -> None:
-        """Wider int8 ranges, where samples that did not make them need that; again where nodes have
-        left int8 since: what they lost hid what ranges clip."""
+        """Widen int8 ranges if held-out samples need it. Repeated after nodes have left int8, whose
+        error may have masked clipping."""
         int8 = self.options.wide, self.options.precision
         if not self.request.searches or self.kept or self.has_room or int8 == self._judged:
             return
@@ -158,9 +159,9 @@ class _Quantization:
         self.score = self.trials.score(self.plan, self.ranges)
 
     def choose_start(self) -> None:
-        """Weight scales by squared error, with the best observer to search from, or the one that
-        is asked for. Where ranges have room there is no search: it judges them by the samples that
-        made them, and would take the room away."""
+        """Choose weight scales by squared error, and the observer that the search starts from, or
+        the requested one. Ranges with a margin are not searched: the search evaluates them on the
+        samples that determined them, and would remove the margin."""
         scaled = replace(self.options, search_scales=True)
         if not self.request.searches or self.has_room:
             self._consider(scaled, SCALES_GAIN_DB)
@@ -179,7 +180,7 @@ class _Quantization:
         self._adopt(self._search)
 
     def search_ranges(self) -> None:
-        """Tensor by tensor, from where `choose_start` began."""
+        """Search ranges tensor by tensor, from the result of `choose_start`."""
         if self._search is not None and not self.has_room:
             self._search.plan, self._search.score = self.plan, self.score
             self._search.ranges = self.ranges
@@ -194,7 +195,7 @@ class _Quantization:
         self.ranges, self.score = search.ranges, search.score
 
     def _equalized(self) -> FloatSource | None:
-        """The source with its channels made alike, by the kept samples; None if they are."""
+        """The source with equalized channels, by the kept samples; None if nothing changes."""
         floats, inputs = self.source.floats, self._inputs()
         count = min(self.request.looked_at, len(self.trials.kept))
         few = self.trials.on(count)
@@ -213,7 +214,7 @@ class _Quantization:
         return self.source.changed(alike, found, exponents, {})
 
     def _forms(self) -> dict[str, WeightFormat]:
-        """Of the weights that will have fewer than 8 bits, by what they make."""
+        """The formats of weights with fewer than 8 bits, by the node's output."""
         form = self.request.form
         if form.bits == 8:
             return {}
@@ -221,7 +222,7 @@ class _Quantization:
         return {n: replace(form, group_size=0) if n in ungrouped else form for n in nodes}
 
     def _absorbed(self) -> FloatSource | None:
-        """The source with biases moved behind ReLUs; None if no range gets narrower by that."""
+        """The source with biases moved past ReLUs; None if no range becomes narrower."""
         floats, inputs = self.source.floats, self._inputs()
         shifts = find_shifts(floats, inputs)
         if not shifts:
@@ -234,7 +235,7 @@ class _Quantization:
         return [s.inputs for s in self.source.calibration.kept]
 
     def choose_options(self) -> None:
-        """The steps that change more than ranges, each measured."""
+        """Steps that change more than ranges; each is measured."""
         if self.kept:
             return
         self._consider_wider(detection_head(self.plan.graph))
@@ -246,10 +247,10 @@ class _Quantization:
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)
 
     def _consider_wider(self, made: frozenset[str], read: frozenset[str] = frozenset()) -> None:
-        """What makes these tensors on int16, or on float32; on int16 in any case what is `read`.
+        """Try int16, then float32, for the tensors `made`, with int16 for the tensors `read`.
 
-        At the ranges so far, and at min-max ranges: an observer that clips these tensors, which
-        suited them on int8, clips those behind them too.
+        Both the current ranges and min-max ranges are tried: an observer that clips these tensors,
+        as is good in int8, also clips the tensors after them.
         """
         if not made:
             return
@@ -263,11 +264,11 @@ class _Quantization:
                 self._consider(options, margin, ranges)
 
     def _prefer(self, source: FloatSource | None, margin: float) -> None:
-        """Another float graph if the outputs gain by it, sample by sample and in all.
+        """Use another float graph if the outputs gain, per sample and in total.
 
-        Compared at the ranges of one observer, before others are tried: those that clip make up for
-        uneven channels on the samples that chose them, and less on others. It is one try: a
-        standard error is certain enough.
+        The comparison uses the ranges of one observer, before others are tried: observers that clip
+        compensate for uneven channels on the calibration samples, but less on other samples. As it
+        is a single comparison, one standard error is sufficient.
         """
         if source is None:
             return
@@ -281,7 +282,7 @@ class _Quantization:
             self.plan, self.options, self.score = plan, plan.options, score
 
     def _consider(self, options: Options, margin: float, ranges: Ranges | None = None) -> None:
-        """Other options, with other ranges if these are given, if the outputs gain for certain."""
+        """Use other options, and `ranges` if given, if the outputs gain significantly."""
         mixed = options.search_scales == self.options.search_scales
         plan = self.plan.mixed(options) if mixed else self.source.plan(options)
         ranges = dict(self.ranges if ranges is None else ranges)
@@ -291,7 +292,7 @@ class _Quantization:
             self.ranges = ranges
 
     def use_narrow_weights(self) -> None:
-        """Weights of fewer bits where they are asked for and serve: ranges are as for 8 bits."""
+        """Use weights of fewer bits if requested, with the ranges found for 8 bits."""
         form = self.request.form
         if form.bits == 8:
             return
@@ -308,7 +309,7 @@ class _Quantization:
         self.score = self.trials.score(self.plan, self.ranges)
 
     def round_weights(self) -> None:
-        """Weights rounded for what they make; of `auto` unless the outputs lose."""
+        """Round weights to preserve the layers' outputs; with `auto` unless the outputs lose."""
         if not self.request.may_round or self.kept:
             return
         made = self.plan, self.ranges
@@ -327,8 +328,8 @@ class _Quantization:
             self.score = self.trials.score(self.plan, self.ranges)
 
     def prefer_plain(self) -> None:
-        """Min-max ranges and the nearest weights, unless what was searched for is better on samples
-        that neither ranges nor weights were made by."""
+        """Use min-max ranges and nearest weights, unless the result of the search is better on
+        held-out samples."""
         source, plan, ranges, score = self.first
         changed = self.plan is not plan or self.ranges != ranges
         automatic = self.request.searches and self.request.rounding in ("auto", "nearest")
@@ -378,4 +379,4 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.prefer_plain,
 )
 STEPS_LIKE = _Quantization.keep_scales, *STEPS[-3:-1]
-"""The order of a quantization, and of one that keeps the scales of an older file."""
+"""The steps of a quantization, and of one that keeps the scales of an older file."""

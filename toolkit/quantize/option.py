@@ -1,6 +1,6 @@
-"""Options, declared once: fields of what a command is asked for, in Python and on the command line.
+"""Options, declared once for Python and the command line as fields of a dataclass.
 
-A field with `option` in its metadata is an option of the command too, by `cli/declared.py`.
+`cli/declared.py` turns fields with `option` in their metadata into command line options.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ Value = Literal[
     "text", "texts", "flag", "path", "bytes", "decibels", "drop",
     "shapes", "dims", "constants", "states", "axes", "of ports",
 ]  # fmt: skip
-"""What is written on the command line, beside choices and numbers; cli/declared.py reads each."""
+"""Kinds of values on the command line other than choices and numbers; see cli/declared.py."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of an option besides the name, the type and the default of its field.
+    """The properties of an option in addition to the name, type and default of its field.
 
-    help      of the command line; it names a default that is not one of `choices`
-    choices   the values that are allowed
-    least     the smallest number that is allowed
-    value     what is written on the command line
-    names     on the command line; that of the field with dashes if there are none
-    metavar   what stands for the value in the help
-    recorded  in the provenance of files: always, or where it is not the default
+    help      help text; it names the default unless that is one of `choices`
+    choices   allowed values
+    least     minimum number
+    value     kind of the value on the command line
+    names     names on the command line; default: the field's name with dashes
+    metavar   placeholder of the value in the help
+    recorded  in the provenance of files: always, or only if it is not the default
     """
 
     help: str
@@ -41,17 +41,17 @@ class Option:
 
 
 def option(help: str, **said: Any) -> dict[str, Any]:
-    """The metadata of a field that is an option; `said` as Option."""
+    """The metadata of an option field; arguments as for Option."""
     return {"option": Option(help, **said)}
 
 
 def group(kind: type) -> dict[str, Any]:
-    """The metadata of a field that holds the options of the dataclass `kind`."""
+    """The metadata of a field with the options of the dataclass `kind`."""
     return {"group": kind}
 
 
 def options_of(kind: type) -> Iterator[tuple[Field[Any], Option]]:
-    """The options of a dataclass in order, those of its groups in their place."""
+    """The options of a dataclass in order, including those of its groups."""
     for each in fields(kind):
         if "group" in each.metadata:
             yield from options_of(each.metadata["group"])
@@ -65,7 +65,7 @@ def groups_of(kind: type) -> dict[str, type]:
 
 
 def check_options(request: Any) -> None:
-    """Raises UserError for a value that is not among its choices, or below the least."""
+    """Raises UserError for a value that is not one of its choices, or below its minimum."""
     for each in fields(request):
         said, value = each.metadata.get("option"), getattr(request, each.name)
         if said is None or value is None:
@@ -78,7 +78,7 @@ def check_options(request: Any) -> None:
 
 
 def recorded(request: Any) -> dict[str, Any]:
-    """What provenance says of the options, by name."""
+    """The options that provenance records, by name."""
     found = {}
     for each in fields(request):
         said, value = each.metadata.get("option"), getattr(request, each.name)

@@ -1,4 +1,4 @@
-"""What a quantization to int8 is asked for."""
+"""Options of a quantization to int8."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEST_TRIALS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class NumericOptions:
-    """How a model becomes integers. Raises UserError for an unknown name."""
+    """Numeric options of a quantization. Raises UserError for an unknown name."""
 
     observer: str = field(
         default="auto",
@@ -71,23 +71,23 @@ class NumericOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizeOptions(NumericOptions):
-    """What each step of a quantization takes of the options.
+    """The options for each step of a quantization.
 
-    "fast" does not search: `auto` are min-max ranges and, of weights of 8 bits, the nearest, judged
-    on fewer samples. "best" searches longer, and of `auto` tries every method of rounding.
+    Effort "fast" does not search: `auto` means min-max ranges and nearest 8-bit weights, evaluated
+    on fewer samples. "best" searches longer and tries every rounding method for `auto`.
 
-    `plain`: for a configuration that is mostly int16. Channels are not scaled, which int16 does not
-    need, and `auto` keeps the nearest weights of 8 bits, for those that are rounded make up for
-    errors of int8 too. With weights of 4 bits all are rounded.
+    `plain`: for a configuration that is mostly int16. There is no equalization, which int16 does
+    not need, and `auto` keeps the nearest 8-bit weights, because fitted weights also compensate for
+    errors of int8 activations. With 4-bit weights all weights are fitted.
 
-    `like`: ranges and scales are those of an older file, and integers as far as they serve.
+    `like`: ranges and scales of an older file, and its integers where possible.
     """
 
     plain: bool = False
     like: Like | None = None
 
     def check_given(self) -> None:
-        """Raises UserError where weights that the model brings would have to be rounded again."""
+        """Raises UserError if the weights of a quantized model would have to be rounded again."""
         if self.form.bits < 8:
             raise UserError(
                 "the model is already quantized, and its weights are not rounded again to "
@@ -100,44 +100,44 @@ class QuantizeOptions(NumericOptions):
 
     @property
     def searches(self) -> bool:
-        """Whether ranges are searched for tensor by tensor."""
+        """Whether ranges are searched tensor by tensor."""
         return self.observer == "auto" and self.effort != "fast"
 
     @property
     def first_observer(self) -> str:
-        """By which ranges are fixed before any are searched for."""
+        """The observer for the ranges before the search."""
         return "minmax" if self.observer == "auto" else self.observer
 
     @property
     def histograms(self) -> bool:
-        """Whether ranges are made by more than extremes."""
+        """Whether ranges need histograms, not only extremes."""
         return self.searches or self.first_observer not in BY_EXTREMES
 
     @property
     def trials(self) -> int:
-        """How many times as many ranges are tried as by default."""
+        """Number of trials of the range search relative to the default."""
         return BEST_TRIALS if self.effort == "best" else 1
 
     @property
     def kept(self) -> int:
-        """Samples that candidates are judged on, at most."""
+        """Maximum number of samples for the evaluation of candidates."""
         return FAST_SAMPLES if self.effort == "fast" else KEPT_SAMPLES
 
     @property
     def looked_at(self) -> int:
-        """Samples that tell which groups of an equalization matter, at most."""
+        """Maximum number of samples for selecting the groups of an equalization."""
         return FEW_SAMPLES // 2 if self.effort == "fast" else FEW_SAMPLES
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """How weights are rounded that are fitted to samples; the best of several is taken."""
+        """Rounding methods that fit weights to samples; the best of several is used."""
         if self.rounding in METHODS:
             return (self.rounding,)
         return METHODS if self.effort == "best" else METHODS[:1]
 
     @property
     def may_round(self) -> bool:
-        """Whether weights other than the nearest may be taken."""
+        """Whether weights other than the nearest are allowed."""
         plain = self.plain or self.effort == "fast"
         if plain and self.rounding == "auto" and self.form.bits == 8:
             return False

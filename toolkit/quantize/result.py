@@ -1,4 +1,4 @@
-"""What a quantization found: the integer graph, how it came about, and what it costs."""
+"""The result of a quantization: the integer graph, how it was derived, and its score."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .scheme.plan import Plan
 
 @dataclass
 class Quantized:
-    """The quantized graph and how it came about.
+    """The quantized graph and how it was derived.
 
-    `floats` is the float graph that was quantized: the one given, or its equal whose channels were
-    scaled by `exponents`, then lowered by `shifts`. `score` is on the kept calibration samples, at
-    the evaluation points (ranges/evaluation_points.py): for the searched observer an optimistic
-    estimate. `calibration` is of `floats`, `given` of the graph given; `rounding` is how weights
-    that are fitted to samples are, one of METHODS.
+    `floats` is the float graph that was quantized: the given one, or the equivalent graph equalized
+    by `exponents` and then shifted by `shifts`. `score` is measured on the kept calibration samples
+    at the evaluation points (ranges/evaluation_points.py); with searched ranges it is optimistic.
+    `calibration` belongs to `floats`, `given` to the given graph. `rounding` is the method for
+    fitted weights, one of METHODS.
 
-    `held_out` says whether `score` is, on each half (ranges/calibration.py) of the kept samples, of
-    weights rounded for the other half; `by_halves` are those of the quantization to int8, if it was
-    so. `outliers` are samples unlike all others.
+    `held_out`: `score` is cross-validated, each half (ranges/calibration.py) of the kept samples
+    with weights rounded for the other half; `by_halves` are these weights of the int8 quantization.
+    `outliers` are samples that differ from all others.
     """
 
     graph: Graph
@@ -53,5 +53,5 @@ class Quantized:
 
     @property
     def sqnr_db(self) -> float:
-        """Averaged over the evaluation points."""
+        """The mean SQNR over the evaluation points."""
         return self.score.mean_db

@@ -39,8 +39,8 @@ KEPT_BYTES = 64 << 20
 
 @dataclass
 class KeptSample:
-    """A sample, what the float model has at the evaluation points, and channel means that weights
-    read."""
+    """A sample, the float model's values at the evaluation points, and the channel means of tensors
+    that weights multiply."""
 
     inputs: Mapping[str, Array]
     at_points: MutableMapping[str, Array] = field(default_factory=dict)
@@ -54,27 +54,27 @@ class KeptSample:
 
 @dataclass(frozen=True)
 class AnySize:
-    """A model whose dimensions vary: `session` is `watched` at all sizes; `cut` makes a sample of
-    the graph's size of a larger one, None of others."""
+    """A model with variable dimensions: `session` runs `watched` at all sizes; `cut` truncates a
+    larger sample to the graph's size, and returns None for other samples."""
 
     session: Session
     cut: Callable[[Sample], Sample | None]
 
 
 Fold = tuple[Sequence[KeptSample], slice]
-"""Samples to fit something to, and where those are that judge it."""
+"""Samples for fitting, and the places of the samples for evaluation."""
 
 
 def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
-    """Every other sample and those between, each judged by the other."""
+    """The even and the odd samples, each evaluated on the other."""
     return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
 
 
 @dataclass
 class Calibration:
-    """What the samples showed: statistics by tensor name, and every `step`-th sample. `ends` are
-    the least and the largest value of a tensor on each sample, one behind the other. `outlying`
-    are ranges on samples that the statistics leave out."""
+    """Statistics by tensor name, and every `step`-th sample. `ends` are the smallest and largest
+    value of a tensor on each sample, alternating. `outlying` are ranges on outlier samples, which
+    the statistics exclude."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
@@ -93,12 +93,12 @@ class Calibration:
         return self._observed[key]
 
     def candidates(self, tensor: str) -> list[tuple[str, Range]]:
-        """The ranges of a tensor that are worth trying, and by which rule."""
+        """Candidate ranges of a tensor, with the name of the rule."""
         known = {observer: self.observed(observer, tensor) for observer in OBSERVERS}
         return candidates(self.stats[tensor], known)
 
     def drop_histograms(self) -> None:
-        """Keep the extremes alone, when no more ranges are made."""
+        """Keep only the extremes, when no more ranges are computed."""
         for stats in self.stats.values():
             stats.drop_histogram()
 
@@ -107,8 +107,8 @@ class Calibration:
         return {n: np.abs(self._by_sample(n)).max(axis=1) for n in self.ends}
 
     def without(self, places: slice) -> dict[str, Range]:
-        """Min-max ranges by all samples but the kept ones at `places`; by all of a tensor that was
-        not seen on each."""
+        """Min-max ranges without the kept samples at `places`; on all samples for tensors that do
+        not occur in every sample."""
         rows, found = self.ends_without(places), dict[str, Range]()
         for name, stats in self.stats.items():
             if name in rows:
@@ -119,8 +119,8 @@ class Calibration:
         return found
 
     def ends_without(self, places: slice) -> dict[str, NDArray[np.float64]]:
-        """The least and the largest value [samples, 2] of tensors that were seen on each, on all
-        samples but the kept ones at `places`; none if those are all."""
+        """The smallest and largest value [samples, 2] of tensors that occur in every sample,
+        without the kept samples at `places`; empty if no samples remain."""
         gone = np.arange(len(self.kept))[places] * self.step
         if len(gone) >= self.samples:
             return {}
@@ -130,17 +130,17 @@ class Calibration:
         return np.array(self.ends[name], np.float64).reshape(-1, 2)
 
     def extremes(self) -> dict[str, Range]:
-        """The least and the largest value of every tensor."""
+        """The smallest and largest value of every tensor."""
         return {n: (s.minimum, s.maximum) for n, s in self.stats.items() if s.count}
 
     def known(self, names: Set[str]) -> Known:
-        """What is known of these tensors on the kept samples: nothing if there were others."""
+        """The statistics of these tensors, if all samples were kept; otherwise none."""
         if len(self.kept) < self.samples:
             return Known()
         return Known(self.stats, self.ends).only(names)
 
     def lowest(self) -> dict[str, float]:
-        """Values below which the reader of a tensor does not tell any apart."""
+        """Values below which differences in a tensor have no effect on its readers."""
         return {p.tensor: p.lowest for p in self.points if np.isfinite(p.lowest)}
 
     def means(self) -> dict[str, NDArray[np.float64]]:
@@ -151,19 +151,19 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Known:
-    """Of tensors by name: their statistics, and their ends as Calibration has them."""
+    """Statistics and `ends` (as in Calibration) of tensors, by name."""
 
     stats: dict[str, TensorStats] = field(default_factory=dict)
     ends: dict[str, array[float]] = field(default_factory=dict)
 
     def only(self, names: Set[str]) -> Known:
-        """What is known of these; a tensor that has no statistics is not known."""
+        """Those of these tensors that have statistics."""
         stats = {n: s for n, s in self.stats.items() if n in names and s.count}
         return Known(stats, {n: both for n, both in self.ends.items() if n in stats})
 
 
 class Keeper:
-    """Every k-th of a stream of unknown length, k doubling whenever there are too many."""
+    """Keeps every k-th sample of a stream of unknown length; k doubles when there are too many."""
 
     def __init__(self, count: int = KEPT_SAMPLES, limit_bytes: int = KEPT_BYTES) -> None:
         self.kept: list[KeptSample] = []
@@ -172,7 +172,7 @@ class Keeper:
         self.file = ArrayFile()
 
     def passing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """The samples as they come, some of them kept."""
+        """Pass the samples through, keeping some of them."""
         for sample in samples:
             if self.wants():
                 self.add(self.sample(sample))
@@ -180,7 +180,7 @@ class Keeper:
             yield sample
 
     def sample(self, inputs: Sample) -> KeptSample:
-        """One to `add`, its large arrays in a file."""
+        """A sample for `add`, with its large arrays in a file."""
         filed = inputs if isinstance(inputs, FiledArrays) else FiledArrays(self.file, inputs)
         return KeptSample(filed, FiledArrays[str](self.file))
 
@@ -207,17 +207,17 @@ def calibrate(
     known: Known | None = None,
     histograms: bool = True,
 ) -> Calibration:
-    """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32;
-    at most `kept` of them are kept. Of tensors that are `known`, they are not made anew. Without
-    `histograms` observers of BY_EXTREMES serve alone.
+    """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32. At
+    most `kept` samples are kept. Statistics of `known` tensors are reused. Without `histograms`,
+    only the observers of BY_EXTREMES are available.
 
-    Of a model whose dimensions vary, `of_any_size` runs the samples that have other shapes than the
-    graph's, which come behind those that have them; larger ones are kept as it cuts them. Those
-    that it does not cut come last.
+    For a model with variable dimensions, `of_any_size` runs the samples with other shapes than the
+    graph's. These come after the samples with the graph's shapes; larger ones are truncated by
+    `cut` before they are kept, and those that cannot be truncated come last.
 
-    A tensor that holds NaN or infinity has no statistics, as in front of an Imputer: it stays
-    float32. Raises UserError when there are no samples, or one does not fit the inputs;
-    CalibrationError when NaN or infinity reaches an output, for the first tensor that holds them.
+    A tensor with NaN or infinity, e.g. before an Imputer, has no statistics and stays float32.
+    Raises UserError if there are no samples, or one does not fit the inputs; CalibrationError if
+    NaN or infinity reaches an output, naming the first tensor with such values.
     """
     seen_graph = watched(graph)
     session = open_once(seen_graph)
@@ -285,7 +285,7 @@ def calibrate(
 def _watch(
     graph: Graph, session: Session, sample: Sample, see: Callable[[str, Array], None]
 ) -> None:
-    """Run a sample, and show each input and each output of an operator."""
+    """Run a sample, and observe each input and each operator output."""
     for port in graph.inputs:
         if port.name in sample:
             see(port.value.name, np.asarray(sample[port.name]))
@@ -297,8 +297,8 @@ def _fits(graph: Graph, sample: Sample) -> bool:
 
 
 def watched(graph: Graph) -> Graph:
-    """The graph, and in it all that has a range: what is inside nodes, and each float output of
-    those with several: the runtime shows the first output only."""
+    """The graph with additional nodes, so that everything with a range can be observed: values
+    inside of nodes, and all float outputs (the runtime exposes only the first output of a node)."""
     copy = copy_graph(graph)
     nodes: list[Node] = []
     for node in copy.nodes:
@@ -322,11 +322,12 @@ def _length(samples: Iterable[Sample]) -> int:
 
 
 Views = dict[str, list[tuple[str, Shape]]]
-"""By tensor that is seen: the tensors that are it in another shape, itself among them."""
+"""By observed tensor: the tensors with the same data in any shape, including itself."""
 
 
 def views(graph: Graph, wanted: Iterable[Value]) -> Views:
-    """Where to see the `wanted`: a Reshape does not run, so its output is seen at its source."""
+    """Where to observe the `wanted` tensors: a Reshape is not executed, so its source is
+    observed."""
     made_by = graph.producers()
     found: Views = {}
     for x in dict.fromkeys(wanted):
@@ -343,7 +344,7 @@ def read_by_weights(graph: Graph) -> list[Value]:
 
 
 def _copy_aliases(graph: Graph, stats: dict[str, TensorStats]) -> None:
-    """A Reshape does not run: its output has the statistics of its input."""
+    """A Reshape is not executed: its output gets the statistics of its input."""
     for node in graph.nodes:
         source, name = node.inputs[0] if node.inputs else None, node.output.name
         if is_view(node) and source is not None and name in stats and not stats[name].count:

@@ -1,4 +1,4 @@
-"""What a choice costs at the outputs: the quantized file, run on calibration samples."""
+"""Evaluation of candidates: runs the quantized file on calibration samples and compares outputs."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from .calibration import Calibration
 from .evaluation_points import EvaluationPoint, with_evaluation_points
 
 SIGNIFICANCE = 2.0
-"""Standard errors by which a gain must differ from none."""
+"""A gain counts if it exceeds this many standard errors."""
 HINT = 0.5
-"""The same on the first samples of many."""
+"""The same for the first few samples."""
 HELD_OUT = 1.0
-"""The same on samples that had no part in finding what gains."""
+"""The same on samples that were not used to find the candidate."""
 FLOOR = 0.1
-"""Of the mean noise: less on a sample counts as this, for its ratio to less is chance."""
+"""Minimum noise of a sample, relative to the mean noise: ratios of smaller noise are random."""
 FEW = slice(0, None, 4)
 """The samples that a trial runs on first."""
 FIRST = 4
-"""How many of those it runs on before the others, at the least."""
+"""How many of those it runs on at first."""
 FEW_NUMBERS, ENOUGH = 16, 16
-"""Of an output, to be judged by how it varies, and of samples, to know that."""
+"""Maximum size of an output that is measured by its variation, and minimum number of samples."""
 CONSTANT = 1e-6
-"""Of the signal: an output that varies less does not vary."""
+"""Variation relative to the signal below which an output counts as constant."""
 NOTHING_DB = 1.0
-"""SQNR of an answer that says next to nothing: zeros everywhere have 0 dB."""
+"""SQNR of a useless output: all zeros have 0 dB."""
 LEAST = 1e-30
-"""Noise, a sum of squares, that others can be divided by; float32 makes more wherever it rounds."""
+"""Minimum noise (sum of squares), to avoid division by 0; float32 rounding makes more."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Noise at each evaluation point by sample [evaluation points, samples], and the signal there
-    [evaluation points]; `variation` is the part of the signal that differs from sample to sample,
-    of outputs that are judged by that."""
+    """Noise by evaluation point and sample [evaluation points, samples], and the signal
+    [evaluation points]. `variation` is the part of the signal that varies over the samples, for
+    outputs that are measured by it."""
 
     noise: NDArray[np.float64]
     signal: NDArray[np.float64]
@@ -54,23 +54,23 @@ class Score:
 
     @property
     def mean_db(self) -> float:
-        """SQNR averaged over the evaluation points; 0 without any: then every choice is as good."""
+        """Mean SQNR over the evaluation points; 0 if there are none."""
         if not len(self.signal):
             return 0.0
         pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
         return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
 
     def part(self, noise: NDArray[np.float64]) -> float:
-        """Noise at each evaluation point [evaluation points] as a part of what this has, averaged
-        over the evaluation points."""
+        """`noise` [evaluation points] relative to this score's noise, averaged over the evaluation
+        points."""
         whole = np.maximum(self.noise.sum(axis=1), LEAST)
         return float(np.mean(noise / whole)) if len(whole) else 0.0
 
     def gains(self, other: Score) -> NDArray[np.float64]:
-        """dB that each sample is better than in `other`, averaged over the evaluation points.
+        """Gain of each sample over `other` in dB, averaged over the evaluation points.
 
-        Ratios sample by sample: in a sum of noises the few samples that a softmax is in doubt about
-        are nearly all, and would decide alone.
+        Ratios are computed per sample: in a sum of noises, the few samples with a low softmax
+        confidence would dominate.
         """
         floor = np.maximum(FLOOR * other.noise.mean(axis=1, keepdims=True), LEAST)
         ratios = (other.noise + floor) / (self.noise + floor)
@@ -88,11 +88,11 @@ class Score:
         errors: float = SIGNIFICANCE,
         at: slice = slice(None),
     ) -> bool:
-        """Whether the mean gain is above `margin_db` and above so many of its standard errors.
+        """Whether the mean gain exceeds `margin_db` and `errors` of its standard errors.
 
-        Trying things on few samples finds some that help by chance: a gain counts only if it is
-        large against its spread over the samples. Where they had no part in finding what is tried,
-        one standard error (HELD_OUT) is enough. `at` are the samples that count.
+        With few samples some candidates gain by chance, so the gain must be large relative to its
+        spread over the samples. On samples that were not used to find the candidate, one standard
+        error (HELD_OUT) is enough. `at` selects the samples.
         """
         gains = self.gains(other)[at]
         if not gains.size or not other.noise.size:
@@ -101,14 +101,14 @@ class Score:
         return float(gains.mean()) > max(margin_db, errors * error)
 
     def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
-        """Better by `margin_db` in all, and for certain; never without any sample or evaluation
-        point. What is worse than nothing is not made better by ranges that clip all to nothing."""
+        """Whether it is better by `margin_db` in total, and significantly; False without samples or
+        evaluation points. A result worse than all zeros is not improved by clipping everything."""
         least = max(other.mean_db + margin_db, NOTHING_DB)
         return self.surpasses(other, 0.0, errors) and self.mean_db > least
 
 
 See = Callable[[int, Mapping[str, Array]], None]
-"""Takes the place of a sample, and what a graph has on it by tensor."""
+"""A callback with the place of a sample and a graph's tensors on it, by name."""
 
 
 class CandidateEvaluator:
@@ -132,7 +132,7 @@ class CandidateEvaluator:
         self._raw: tuple[object, FiledArrays[tuple[int, int]]] = (None, FiledArrays())
 
     def on(self, count: int) -> CandidateEvaluator:
-        """The same on `count` of the samples, spread evenly."""
+        """The same on `count` evenly spread samples."""
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
         fewer.truth = [views.numbered(at.tolist()) for views in self.truth]
@@ -140,7 +140,7 @@ class CandidateEvaluator:
         return fewer
 
     def spread(self, count: int) -> NDArray[np.int64]:
-        """Where `count` of the samples are, evenly."""
+        """The places of `count` evenly spread samples."""
         return np.linspace(0, len(self.kept) - 1, count).round().astype(np.int64)
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
@@ -150,11 +150,12 @@ class CandidateEvaluator:
         return Score(self._run(self._open(graph, lasting=True)), self.signal, self.variation)
 
     def measure(self, graph: Graph) -> Score:
-        """The score of any graph that has the evaluated tensors by their names."""
+        """The score of a graph that contains the evaluated tensors by name."""
         return Score(self.noise(graph), self.signal, self.variation)
 
     def noise_on(self, i: int) -> Callable[[Mapping[str, Array]], NDArray[np.float64]]:
-        """Tells the noise, [evaluation points], of what any graph has there on sample `i`."""
+        """A function that computes the noise [evaluation points] of a graph's tensors on sample
+        `i`."""
         truth = [views[i] for views in self.truth]
 
         def noise(outputs: Mapping[str, Array]) -> NDArray[np.float64]:
@@ -175,8 +176,8 @@ class CandidateEvaluator:
         see: See | None = None,
         lasting: bool = False,
     ) -> NDArray[np.float64]:
-        """Of such a graph, [evaluation points, samples at `at`]; `see` is given what it has there
-        and at the points `also`; `lasting` nodes as for open_once."""
+        """The noise of such a graph, [evaluation points, samples at `at`]. `see` is called with its
+        values there and at the points `also`; `lasting` as for open_once."""
         self.count += 1
         session = open_once(with_evaluation_points(graph, [*self.points, *also]), lasting)
         return self._run(session, at, see)
@@ -185,8 +186,8 @@ class CandidateEvaluator:
         return open_once(with_evaluation_points(graph, self.points), lasting)
 
     def contend(self, plan: Plan, ranges: Ranges, champion: Score) -> Score | None:
-        """The score of the graph that `plan` makes of `ranges`; None if it is worse than the
-        `champion` on every fourth sample, by more than chance: then it does not run on the others.
+        """The score of the graph that `plan` makes of `ranges`; None if it is significantly worse
+        than the `champion` on every fourth sample, in which case it does not run on the others.
         """
         session, score = self._begun(plan, ranges, champion)
         score.noise[:, FEW] = self._run(session, FEW)
@@ -198,7 +199,7 @@ class CandidateEvaluator:
         return score
 
     def _begun(self, plan: Plan, ranges: Ranges, champion: Score) -> tuple[Session, Score]:
-        """The file of `ranges`, and a score that is the champion's before it runs."""
+        """The file of `ranges`, and a score initialized with the champion's."""
         self.count += 1
         session = self._open(plan.emit(ranges, trial=True)[0], lasting=True)
         return session, Score(champion.noise.copy(), self.signal, self.variation)
@@ -206,11 +207,11 @@ class CandidateEvaluator:
     def challenge(
         self, plan: Plan, ranges: Ranges, champion: Score, margin_db: float
     ) -> tuple[Score | None, bool]:
-        """The score of the graph that `plan` makes of `ranges` if it beats the `champion`, on
-        samples held out as well, else None; and whether it is worse by more than chance.
+        """The score of the graph that `plan` makes of `ranges` if it beats the `champion`, also on
+        held-out samples, else None; and whether it is significantly worse.
 
-        It must gain on every fourth sample, then on every other one, before it runs on those
-        between, which only confirm: of many things tried the best on some samples is partly luck.
+        It must gain on every fourth sample, then on every second one, before it runs on the others
+        for confirmation: the best of many candidates on some samples is partly luck.
         """
         session, score = self._begun(plan, ranges, champion)
         seen = self._first_seen(session, score, champion)
@@ -226,9 +227,9 @@ class CandidateEvaluator:
         return score if confirmed and score.beats(champion, margin_db) else None, False
 
     def _first_seen(self, session: Session, score: Score, champion: Score) -> slice:
-        """Runs a file on every fourth sample, and tells where it ran. Most lose, and few samples
-        show it: it runs on FIRST of them, then on twice as many, while it is no worse by more than
-        chance."""
+        """Run a file on every fourth sample, and return where it ran. It runs on FIRST of them,
+        then on twice as many, as long as it is not significantly worse: most candidates lose, and a
+        few samples suffice to see it."""
         step = FEW.step
         while len(self.kept) > 2 * step * (FIRST - 1):
             step *= 2
@@ -262,7 +263,7 @@ class CandidateEvaluator:
         samples: Sequence[int],
         got: Mapping[str, Array],
     ) -> None:
-        """Of these samples, at these `places` in what is made."""
+        """Compute these samples, stored at these `places`."""
         for p, point in enumerate(self.points):
             if point.tensor in got:
                 found = point.view(got[point.tensor], of_many=True)
@@ -270,7 +271,7 @@ class CandidateEvaluator:
                 noise[p, places] = (error * error).reshape(len(error), -1).sum(axis=1)
 
     def _outputs(self, session: Session, samples: Sequence[int]) -> dict[str, Array]:
-        """By name, what a file makes of samples, along a first axis."""
+        """The outputs of a file on samples, by name, along a first axis."""
         feeds = [self._feed(session, i) for i in samples]
         if can_run_many(session):
             return run_many(session, [np.stack(arrays) for arrays in zip(*feeds, strict=True)])
@@ -279,7 +280,7 @@ class CandidateEvaluator:
         return {name: np.stack([each[name] for each in found]) for name in found[0]}
 
     def _feed(self, session: Session, i: int) -> list[Array]:
-        """Inputs of sample `i` as the file holds them: most trials quantize them alike."""
+        """Quantized inputs of sample `i`; most trials quantize them in the same way."""
         if self._raw[0] != session.inputs:
             self._raw = (session.inputs, FiledArrays())
         known = self._raw[1]
@@ -299,10 +300,10 @@ def energies(views: Views) -> NDArray[np.float64]:
 
 
 def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.float64]:
-    """The same, of outputs of few numbers less the mean of each number over the samples.
+    """The same, but for outputs of few numbers minus the mean of each number over the samples.
 
-    A regressor is as good as it tells samples apart: a price around 200,000 that is off by 20,000
-    has 20 dB and no use.
+    A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
+    20,000 has 20 dB and is useless.
     """
     found = energies(views)
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):

@@ -1,4 +1,4 @@
-"""What calibration samples lack, so that a quantization for them may serve no others."""
+"""Warnings about calibration samples that are not representative."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ...ir import Array
 from .calibration import Calibration
 
 FEW = 8
-"""So many samples hardly show a range: new ones leave each end with a chance of 1 / (n + 1)."""
+"""Fewer samples do not determine a range: a new one exceeds each end with chance 1 / (n + 1)."""
 
 
 def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
-    """A line for each thing that the user should know; most samples have nothing of it.
+    """A line for each warning.
 
-    The model takes `batch` samples at a time, and calibration counts these as one.
+    The model takes `batch` samples at a time, which calibration counts as one.
     """
     kept, found = calibration.kept, []
     inputs = [k.inputs for k in kept]

@@ -1,7 +1,7 @@
-"""What ranges and weights are worth on samples that did not make them.
+"""Evaluation of ranges and weights on held-out samples.
 
-Each part of the samples is judged by ranges of the others, and by weights that are rounded for the
-other half where weights are rounded.
+Each part of the samples is evaluated with ranges from the other parts, and with weights rounded for
+the other half if weights are fitted.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ from .range_search import above, fixed_ranges
 
 PARTS = 4
 ENOUGH = 2 * PARTS
-"""Of fewer samples each is a part: ranges by half of the samples say little of those by all."""
+"""With fewer samples each sample is a part: ranges of half of the samples differ too much."""
 CLIPPED_GAIN_DB = 1.0
-"""What outputs must gain on samples held out for ranges to clip any value that samples show."""
+"""Gain on held-out samples for which ranges may clip calibration values."""
 
 
 def parts_of(count: int) -> Iterator[tuple[int, slice]]:
-    """(the fold that judges it, the places) of each part; folds as `two_folds` has them."""
+    """(fold that evaluates it, places) of each part; folds as in `two_folds`."""
     parts = PARTS if count >= ENOUGH else count
     for part in range(parts):
         yield 1 - part % 2, slice(part, None, parts)
 
 
 def ranges_without(calibration: Calibration, ranges: Ranges, places: slice) -> dict[str, Range]:
-    """`ranges` as they would be without the kept samples at `places`: those that reach beyond what
-    samples show reach as many times as far beyond what the others show, and no range is wider than
-    it was."""
+    """`ranges` without the kept samples at `places`: ends beyond min-max are scaled by the same
+    factor from the min-max of the other samples; other ends are limited to that min-max."""
     lowest = calibration.lowest()
     seen, others = calibration.without(slice(0, 0)), calibration.without(places)
     found = dict(ranges)
@@ -65,7 +64,7 @@ def held_out(
     also: Sequence[EvaluationPoint] = (),
     see: See | None = None,
 ) -> Score:
-    """The score of `ranges` by samples that did not make them; more as held_out_by."""
+    """The score of `ranges` on held-out samples; other arguments as for held_out_by."""
 
     def without(places: slice) -> Ranges:
         return ranges_without(calibration, ranges, places)
@@ -80,23 +79,23 @@ def held_out_by(
     also: Sequence[EvaluationPoint] = (),
     see: See | None = None,
 ) -> Score:
-    """The score of each part of the samples by the ranges `without` it. `plans` has one, or one for
-    each of the two folds. `see` is given each sample's place, and what it has at the points of
+    """The score of each part of the samples with the ranges `without` it. `plans` has one plan, or
+    one for each fold. `see` is called with each sample's place and its values at the points of
     `trials` and `also`."""
     count, before = len(trials.kept), trials.count
     noise = np.zeros((len(trials.points), count))
     for fold, at in parts_of(count):
         graph, _ = plans[fold % len(plans)].emit(without(at), trial=True)
         noise[:, at] = trials.noise(graph, at, also, see, lasting=True)
-    trials.count = before + 1  # all of them run each sample once
+    trials.count = before + 1  # together they run each sample once
     return Score(noise, trials.signal, trials.variation)
 
 
 def unclipped(
     plan: Plan, ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator
 ) -> dict[str, Range] | None:
-    """`ranges` widened to what samples show; None where they are already, or where what is clipped
-    gains much: ranges that were searched for suit the samples that chose them."""
+    """`ranges` widened to min-max; None if nothing is clipped, or if clipping gains at least
+    CLIPPED_GAIN_DB: searched ranges are optimized for the samples that chose them."""
     seen = fixed_ranges(calibration, "minmax")
     wider = {n: widen(r, seen.get(n, r)) for n, r in ranges.items()}
     if wider == ranges or len(trials.kept) < 2:

@@ -1,9 +1,9 @@
-"""The default observer: for each tensor the range that loses least at the outputs.
+"""The observer `auto`: for each tensor the range with the smallest error at the outputs.
 
-It starts from the best of the fixed observers, then goes through the tensors from the noisiest
-on, and keeps a candidate where the quantized file itself, run on calibration samples, comes
-closer to the float model: on every other sample, and on those between as well. How long it looks
-depends on the model's size alone, so the same samples give the same file.
+It starts from the best fixed observer and goes through the tensors, the noisiest first. It keeps a
+candidate if the quantized file, run on calibration samples, is closer to the float model: on half
+of the samples, and on the other half as confirmation. The number of trials depends on the size of
+the model only, so the same samples give the same file.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from .calibration import Calibration
 from .candidate_evaluation import SIGNIFICANCE, CandidateEvaluator, Score
 
 WORK = 3e11
-"""Multiply-accumulates that a search may spend."""
+"""Multiply-accumulates of a search."""
 MAX_TRIALS = 160
 MARGIN_DB = 0.03
-"""Less shows at no output."""
+"""Smaller gains are ignored."""
 
 
 def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
-    """Every tensor's range by one observer, without what its reader does not tell apart."""
+    """Every tensor's range by one observer, without values that have no effect on its readers."""
     lowest = calibration.lowest()
     found = {n: calibration.observed(observer, n) for n, s in calibration.stats.items() if s.count}
     return {name: above(r, lowest.get(name)) for name, r in found.items()}
 
 
 def above(r: Range, lowest: float | None) -> Range:
-    """A range without values below `lowest`, which its reader does not tell apart."""
+    """A range without values below `lowest`, which have no effect on the readers."""
     return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
 
 
 def trials_for(macs: int, samples: int, times: int = 1) -> int:
-    """How many trials a model of this size gets, `times` as many as by default."""
+    """The number of trials for a model of this size, `times` the default."""
     return times * int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
 
 
@@ -62,10 +62,10 @@ class RangeSearch:
         self._left = 0
 
     def choose_start(self, plans: Sequence[Plan]) -> None:
-        """Another of the fixed observers, with one of these plans for the same tensors, if it is
-        better for certain: min-max is what new samples surprise least.
+        """Choose another fixed observer, with one of these plans, if it is significantly better
+        than min-max, which is the safest for unseen samples.
 
-        The best of n must stand out as far as is as rare as SIGNIFICANCE is for one (Bonferroni).
+        The best of n candidates needs a correspondingly higher significance (Bonferroni).
         """
         first, tries = self.score, len(plans) * len(OBSERVERS) - 1
         normal = NormalDist()
@@ -82,11 +82,11 @@ class RangeSearch:
             _, self.plan, self.ranges, self.score = max(certain, key=lambda found: found[0])
 
     def descend(self) -> None:
-        """Go through the tensors once, noisiest first, while the budget lasts.
+        """Go through the tensors once, the noisiest first, within the number of trials.
 
-        The error is convex in the ends of a range: clipping is the sum of squared distances, and
-        rounding grows with the square of the width. So what lies beyond one that loses is left, and
-        counts as tried. A second round was tried: it found nothing that a significant gain shows.
+        The error is convex in the ends of a range: clipping is a sum of squared distances, and
+        rounding noise grows with the square of the width. Ranges beyond one that loses are skipped
+        and count as tried. A second round was tried without significant gains.
         """
         for scale_group in self._by_noise():
             lost: list[dict[str, Range]] = []
@@ -111,7 +111,7 @@ class RangeSearch:
             self.progress("searching ranges", done, self.budget)
 
     def _by_noise(self) -> list[ScaleGroup]:
-        """Groups from the noisiest on, by the SQNR that their range gives the tensor itself."""
+        """Groups sorted by the SQNR of the tensor itself with its range, the noisiest first."""
 
         def noise(scale_group: ScaleGroup) -> float:
             return max(self._relative_noise(v.name) for v in scale_group.readers)
@@ -125,7 +125,7 @@ class RangeSearch:
         return quantization_error(stats, low, high) / power if power else 0.0
 
     def _alternatives(self, scale_group: ScaleGroup) -> list[dict[str, Range]]:
-        """Other ranges of a group, all of its tensors by the same rule, the nearest first."""
+        """Candidate ranges of a group, with one rule for all of its tensors, the nearest first."""
         lowest = self.calibration.lowest()
         by_rule: dict[str, dict[str, Range]] = {}
         for v in scale_group.readers:

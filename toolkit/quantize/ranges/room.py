@@ -1,8 +1,8 @@
-"""How much wider int8 ranges must be than samples show, by samples that did not make them.
+"""Margins of int8 ranges beyond the calibration samples, chosen on held-out samples.
 
-The samples that make a range cannot show what it clips: of several real models on samples not seen,
-the twentieth with the largest error has nine tenths of it. So ranges are made without a part of the
-samples, which judges them, each part in turn.
+The samples that determine a range cannot show what it clips. On unseen samples of several real
+models, the worst twentieth of the samples has nine tenths of the error. Therefore ranges are
+computed without a part of the samples, and evaluated on that part, each part in turn.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .held_out import held_out, held_out_by
 from .range_search import above
 
 TOP, FEWEST = 8, 2
-"""The eighth of the samples that reach furthest, at least so many, are the tail of a tensor."""
+"""The tail of a tensor: the eighth of the samples with the largest values, at least two."""
 MOST = 0.6
-"""Of its width, by which a tail makes a range wider."""
+"""Maximum widening by a tail, relative to the width of the range."""
 GAIN_DB = 2.0
-"""By which wider ranges must be better in all: less is chance."""
+"""Minimum total gain of wider ranges; smaller gains may be chance."""
 LOSS_DB = 0.2
-"""What the average sample may lose: where few samples are clipped the others have coarser steps."""
+"""Maximum loss of the average sample: samples that are not clipped get coarser steps."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """Ranges `times` as wide as min-max ones, and at each end by `tail` times what the tail of a
-    tensor is on average beyond the samples before it: nothing where all reach as far."""
+    """A margin: ranges are `times` as wide as min-max, and each end is extended by `tail` times the
+    mean distance of the tensor's tail from the next sample (0 if all samples reach equally far)."""
 
     times: float = 1.0
     tail: float = 0.0
 
     def ranges(self, calibration: Calibration, places: slice = slice(0, 0)) -> dict[str, Range]:
-        """By all samples but the kept ones at `places`."""
+        """The ranges without the kept samples at `places`."""
         lowest, found = calibration.lowest(), calibration.without(places)
         rows = calibration.ends_without(places) if self.tail else {}
         for name, (low, high) in found.items():
@@ -52,7 +52,7 @@ class Room:
 
 
 def _excess(ends: NDArray[np.float64]) -> float:
-    """Of the tail of the samples, over the sample before it."""
+    """Mean distance of the tail from the next sample."""
     count = max(FEWEST, len(ends) // TOP)
     if len(ends) <= count:
         return 0.0
@@ -61,14 +61,15 @@ def _excess(ends: NDArray[np.float64]) -> float:
 
 
 ROOMS = (Room(1.1), Room(1.2), Room(1.35), Room(tail=1.0), Room(tail=2.0), Room(tail=4.0))
-"""A third more costs 2.6 dB where nothing is clipped; a tail costs only tensors that have one."""
+"""A third more width costs 2.6 dB if nothing is clipped; `tail` only affects tensors with a
+tail."""
 
 
 def find_room(
     plan: Plan, ranges: Ranges, calibration: Calibration, trials: CandidateEvaluator, own: Score
 ) -> Room | None:
-    """What serves samples best that did not make the ranges; None where those that made `ranges`,
-    whose score is `own`, are hardly better off."""
+    """The margin with the best score on held-out samples; None if their score with `ranges` is
+    close to `own`, the score on the samples that determined `ranges`."""
     if len(trials.kept) < 2 or not len(trials.points):
         return None
     first = best = held_out([plan], ranges, calibration, trials)

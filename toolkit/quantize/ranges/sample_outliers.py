@@ -1,8 +1,8 @@
-"""Calibration samples unlike all others: one of them can take nearly all steps from the rest.
+"""Outliers among the calibration samples.
 
-A range holds the largest value of any sample. Where a sample drives many tensors, or an input,
-several times as far as every other, the others are left with a part of the steps. Which sample that
-is shows in the largest value that each tensor has on each sample.
+A range covers the largest value of any sample. If the values of one sample are several times as
+large as those of all others, in many tensors or in an input, the others use only a few of the
+steps. Outliers are found by the largest magnitude of each tensor on each sample.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from .candidate_evaluation import CandidateEvaluator, Score
 from .range_search import fixed_ranges
 
 FEWEST = 8
-"""Samples of which one can be told to be unlike the others."""
+"""Minimum number of samples for outlier detection."""
 SHARE = 0.05
-"""Of the samples, at most, that are outliers: more of them are a kind of sample."""
+"""Maximum share of outliers: more of them are a class of samples."""
 FACTOR = 4.0
-"""How many times as far as the others a sample must drive a tensor: two bits of their eight."""
+"""Factor by which an outlier exceeds the others: two of eight bits."""
 TENSORS = 0.1
 FEWEST_TENSORS = 3
 """Of the tensors must be driven so far, this share and so many, or an input: behind an exponential
 alone, ordinary samples reach as far."""
 FARTHEST = 8.0
-"""How many times as far as the others int16 tensors follow an outlier: three bits of their 16."""
+"""Maximum factor by which int16 ranges include outliers: three of 16 bits."""
 GAIN_DB = 1.0
-"""What the other samples must gain for ranges without an outlier."""
+"""Minimum gain of the other samples for excluding an outlier."""
 
 
 @dataclass(frozen=True)
 class SampleOutlier:
-    """Sample `index`, from 0, drives `tensor` to `reach`, and every other sample to `others` at
-    most, and so `share` of the tensors FACTOR times as far or farther. `gain_db`: what the other
-    samples gain at the outputs where ranges leave it out, as they do if it is not None."""
+    """In sample `index` (from 0), `tensor` reaches `reach`, in all others at most `others`; in a
+    `share` of the tensors the factor is at least FACTOR. `gain_db` is the output gain of the other
+    samples if ranges exclude the outlier; None if they do not exclude it."""
 
     index: int
     tensor: str
@@ -51,7 +51,7 @@ class SampleOutlier:
     gain_db: float | None = None
 
     def in_words(self, name: str | None = None) -> str:
-        """With the sample's name, if that is known."""
+        """As text, with the sample's name if it is known."""
         drives = (
             f"{name or f'sample {self.index}'} is an outlier: '{self.tensor}' reaches "
             f"{self.reach:.4g} (other samples: {self.others:.4g}); so do {self.share:.0%} "
@@ -65,7 +65,7 @@ class SampleOutlier:
 def find_outliers(
     reach: Mapping[str, NDArray[np.float64]], inputs: Iterable[str]
 ) -> list[SampleOutlier]:
-    """The samples unlike all others, by the largest magnitude of each tensor on each sample."""
+    """The outliers, by the largest magnitude of each tensor on each sample."""
     names = list(reach)
     if not names:
         return []
@@ -95,8 +95,8 @@ def without_outliers(
     progress: Progress | None = None,
     of_any_size: AnySize | None = None,
 ) -> tuple[Calibration, list[SampleOutlier]]:
-    """The calibration by the other samples, where these gain by it at min-max ranges; and the
-    outliers. `of_any_size` as for calibrate. The extremes of all stay `outlying`."""
+    """The calibration without outliers, if the other samples gain at min-max ranges; and the
+    outliers. `of_any_size` as for calibrate. The extremes of all samples are kept in `outlying`."""
     found = find_outliers(calibration.reach(), [p.value.name for p in graph.inputs])
     if not found:
         return calibration, []

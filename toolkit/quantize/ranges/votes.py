@@ -1,4 +1,4 @@
-"""Numbers that only comparisons make, as the votes of a support vector machine."""
+"""Outputs that count comparisons, such as the votes of a support vector machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def are_votes(made_by: Mapping[Value, Node], v: Value) -> bool:
 
 
 def _counts(node: Node) -> bool:
-    """Whether it moves votes, or adds them up."""
+    """Whether the node moves or sums votes."""
     op = definition(node.op)
     if op.heavy:
         weights = node.input(1).const

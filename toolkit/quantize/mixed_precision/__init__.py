@@ -1,1 +1,1 @@
-"""int16, float32 and 4-bit weights where they pay, within the limits of a budget."""
+"""Mixed precision: int16, float32 and 4-bit weights within the limits of a budget."""

@@ -1,4 +1,4 @@
-"""What a configuration must keep, and which of several is best by that."""
+"""The limits on a configuration, and the comparison of configurations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tuning import ARENA_WEIGHT, METRIC_TOLERANCE, MOST_DB
 
 
 class Criteria:
-    """The limits of `budget` on what `evaluator` measures; remembers what was asked about."""
+    """The limits of `budget`, measured by `evaluator`; remembers the configurations asked about."""
 
     def __init__(self, budget: Budget, evaluator: Evaluator) -> None:
         self.budget, self.evaluator = budget, evaluator
@@ -20,7 +20,7 @@ class Criteria:
         self._tried: dict[PrecisionAssignment, Configuration] = {}
 
     def fits(self, configuration: Configuration) -> bool:
-        """Whether it keeps the limits of size."""
+        """Whether it meets the size limits."""
         return self._fits(configuration.assignment)
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
@@ -29,16 +29,16 @@ class Criteria:
         return self.budget.holds(self.evaluator.size(assignment))
 
     def remember(self, configuration: Configuration) -> None:
-        """Let it be one of those that `closest` looks at."""
+        """Add it to the candidates of `closest`."""
         self._tried.setdefault(configuration.assignment, configuration)
 
     def is_good(self, configuration: Configuration) -> bool:
-        """Whether the outputs lose no more than they may."""
+        """Whether the loss at the outputs is within the limits."""
         return self.loss(configuration) <= 1.0
 
     def loss(self, configuration: Configuration) -> float:
-        """What the outputs lose, as a part of what they may: in amplitude of noise, or where that
-        is good, of the metric if it is more."""
+        """The loss relative to the limit: the amplitude of the noise or, if that is within its
+        limit, the drop of the metric if it is larger."""
         assignment, wanted = configuration.assignment, self.budget
         self.remember(configuration)
         loss = 0.0
@@ -53,19 +53,19 @@ class Criteria:
         return drop / self.max_drop if self.max_drop else math.inf
 
     def cheapest(self, configurations: Sequence[Configuration]) -> Configuration:
-        """The one that takes the least file and arena."""
+        """The one with the smallest file and arena."""
         sizes = [self.evaluator.size(c.assignment) for c in configurations]
         costs = [size.storage + ARENA_WEIGHT * size.memory for size in sizes]
         return configurations[costs.index(min(costs))]
 
     def closest(self, configurations: Iterable[Configuration]) -> Configuration:
-        """The best that fits of these and of what was tried, none of it good."""
+        """The best of these and of all tried configurations that fits, if none is good."""
         for configuration in configurations:
             self.remember(configuration)
         return self._tried[min(filter(self._fits, self._tried), key=self._distance)]
 
     def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:
-        """How bad a choice is: what the metric loses if that counts, then noise."""
+        """Sort key: the drop of the metric, if there is one, then noise."""
         if self.budget.max_drop is not None and assignment not in self.evaluator.scores:
             return self.evaluator.drop(assignment), 0.0
         drop = 0.0 if self.budget.max_drop is None else self.evaluator.drop(assignment)

@@ -1,4 +1,4 @@
-"""Weights rounded for one half of the samples, that the other half may judge them."""
+"""Cross-validation: weights rounded for one half of the samples, evaluated on the other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .precision_change import PrecisionAssignment
 
 
 class FoldWeights:
-    """The rounded weights of assignments, those of each of the `folds` in a list: of the halves
-    that judge one another, or of all samples, which judge themselves.
+    """The rounded weights of assignments, in a list by fold: two halves that evaluate each other,
+    or a single fold of all samples.
 
-    4-bit weights are the nearest until `keep_narrow`.
+    4-bit weights are rounded to nearest until `keep_narrow`.
     """
 
     def __init__(self, done: Quantized, held_out: bool, progress: Progress) -> None:
@@ -33,43 +33,43 @@ class FoldWeights:
             self.as_done = list(known)
 
     def plan(self, assignment: PrecisionAssignment, fold: int = 0) -> Plan:
-        """That of an assignment, its weights rounded for this fold."""
+        """The plan of an assignment with weights rounded for this fold."""
         group = assignment.weight_group
         some = self.narrow[group][fold] if group in self.narrow else {}
         rounded = {**self.as_done[fold], **some, **self.mixes[assignment.weights][fold]}
         return self.done.plan.mixed(replace(assignment.apply(self.done.options), rounded=rounded))
 
     def keep_narrow(self, assignment: PrecisionAssignment) -> None:
-        """Hold 4-bit weights of assignments with its `weight_group` as they are rounded for this
-        one."""
+        """Use the 4-bit weights rounded for this assignment in all assignments with its
+        `weight_group`."""
         found = self._anew(assignment, False)
         self.narrow[assignment.weight_group] = [
             {k: r for k, r in f.items() if k[1] == 4} for f in found
         ]
 
     def forget_narrow(self, group: int) -> None:
-        """Let 4-bit weights in groups of so many be the nearest again."""
+        """Round 4-bit weights of this group size to nearest again."""
         del self.narrow[group]
 
     def add(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
-        """The assignment with weights rounded for itself: those that are not the nearest, or
-        all."""
+        """The assignment with weights rounded for itself: those that are fitted, or with `anew` all
+        of them."""
         self.mixes.append(self._anew(assignment, anew))
         return replace(assignment, weights=len(self.mixes) - 1)
 
     def final(self, assignment: PrecisionAssignment) -> Plan:
-        """The plan of an assignment, its weights rounded for all samples."""
+        """The plan of an assignment with weights rounded for all samples."""
         plan = self.plan(assignment)
         if len(self.folds) > 1 and plan.options.rounded:
             plan = plan.with_rounded(self._again(plan, self.done.calibration.kept))
         return plan
 
     def differ(self, plan: Plan) -> bool:
-        """Whether `plan`, of an assignment, has weights that are not the same for every fold."""
+        """Whether `plan`, of an assignment, has weights that differ between folds."""
         return len(self.folds) > 1 and plan.has_rounded
 
     def _anew(self, assignment: PrecisionAssignment, anew: bool) -> list[RoundedWeights]:
-        """For each fold those that are not the nearest and those of 4 bits, or all: `anew`."""
+        """For each fold the fitted and the 4-bit weights, or with `anew` all."""
         made: list[RoundedWeights] = []
         for i, (samples, _) in enumerate(self.folds):
             plan = self.plan(assignment, i)
@@ -78,7 +78,7 @@ class FoldWeights:
         return made
 
     def _again(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
-        """Those that `plan` has rounded, for these samples."""
+        """The weights that `plan` has rounded, rounded for these samples."""
         known = plan.options.rounded
         return {k: r for k, r in self._round(plan, samples).items() if k in known}
 

@@ -1,4 +1,4 @@
-"""What mixes of precisions take and keep: files packed and run, each once."""
+"""Size and accuracy of mixes of precisions: each file is packed and run once."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ from .sensitivity import Gain, measure_gains
 from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
 
 Pack = Callable[[Graph], bytes]
-"""The .edge file of a quantized graph, which may be changed by it, as budgets count it: without
-provenance and names."""
+"""Returns the .edge file of a quantized graph, stripped as for budgets. It may modify the graph."""
 Measure = Callable[[bytes], Sizes]
-"""What a file takes, counted as the budget's limits are."""
+"""Returns the sizes of a file that the budget limits."""
 Drop = Callable[[bytes], float]
-"""What a file loses against the float model by a metric, in the unit of the limit."""
+"""Returns the drop of a file's metric relative to the float model, in the unit of the limit."""
 
 
 def generic_sizes(data: bytes) -> Sizes:
-    """Bytes of the generic file, of its arena."""
+    """Bytes of the generic file and of its arena."""
     return Sizes(len(data), read(data).memory.arena_bytes)
 
 
 class Evaluator:
-    """Measures assignments of one quantization. `changes` are the single steps from it.
+    """Measures precision assignments of one quantization. `changes` are the single changes from it.
 
-    Weights that are rounded for what layers make fit the samples that they are rounded for. So with
-    `held_out` each half of the samples judges those that are rounded for the other
-    (cross_validation.py); files are made of those for the first, and `final` rounds for all.
-    Without, scores flatter, and what weights serve is judged by the drop alone.
+    Fitted weights look better on the samples that they are fitted to. With `held_out`, therefore,
+    each half of the samples evaluates weights rounded for the other half (cross_validation.py);
+    files use the weights of the first fold, and `final` rounds for all samples. Without it, scores
+    are optimistic, and the benefit of rounding is measured by the metric only.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Evaluator:
         self._contributions: dict[int, NoiseContributions] = {}
 
     def _afford(self, macs: int) -> None:
-        """How many measurements of single steps there may be, and the samples for them."""
+        """Set the number of measurements of single changes, and their samples."""
         self.measurable = max(min(MAX_MEASURED, int(MEASURING / (macs * FEWEST_SAMPLES))), 1)
         steps = max(min(len(self.changes), self.measurable), 1)
         samples = max(int(MEASURING / (macs * steps)), FEWEST_SAMPLES)
@@ -96,7 +95,7 @@ class Evaluator:
         return self.weights.plan(assignment)
 
     def round_narrow(self, group: int) -> None:
-        """Round weights of 4 bits, in groups of so many, for what layers make, if that gains."""
+        """Fit 4-bit weights of this group size to the layers' outputs, if that gains."""
         assignment = self._all(W4A8, group)
         before = self.score(assignment)
         self.weights.keep_narrow(assignment)
@@ -107,10 +106,10 @@ class Evaluator:
             self.weights.forget_narrow(group)
 
     def rounded_for(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
-        """The assignment with its weights rounded for itself, if it gains; else itself, as where
-        nothing judges them: neither samples held out nor a drop.
+        """The assignment with weights rounded for itself, if it gains; otherwise, or if there are
+        neither held-out samples nor a metric to measure the gain, the assignment itself.
 
-        Those are rounded that are not the nearest, or all: `anew`.
+        Fitted weights are rounded again, with `anew` all weights.
         """
         judged = self.held_out or self._drop is not None
         if not judged or not (anew or self.plan(assignment).options.rounded):
@@ -123,8 +122,9 @@ class Evaluator:
         return other if gains else assignment
 
     def with_own_weights(self, found: Configuration, anew: bool = False) -> Configuration:
-        """The configuration with weights rounded for it, if that gains: those for others make up
-        for errors that it may not have. `anew`: those that are the nearest as well."""
+        """The configuration with weights rounded for it, if that gains: weights fitted for another
+        configuration compensate for errors that this one may not have. `anew`: including weights
+        that were rounded to nearest."""
         before = found.assignment
         if not (found.changes or anew) or (before, anew) in self._rounded:
             return found
@@ -133,7 +133,8 @@ class Evaluator:
         return replace(found, base=replace(found.base, weights=at.weights))
 
     def final(self, assignment: PrecisionAssignment, as_done: bool = False) -> Plan:
-        """The plan of an assignment, its weights rounded for all samples; `as_done`: for int8."""
+        """The plan of an assignment with weights rounded for all samples; `as_done`: those of
+        int8."""
         if assignment == self.base:
             return self.done.plan
         if as_done:
@@ -151,14 +152,14 @@ class Evaluator:
         return self._pack(plan.emit(self.done.ranges)[0])
 
     def size(self, assignment: PrecisionAssignment) -> Sizes:
-        """What `measure` counts."""
+        """The sizes returned by `measure`."""
         if assignment not in self.sizes:
             plan = self.plan(assignment)
             self._note(assignment, plan, self.file(plan))
         return self.sizes[assignment]
 
     def work(self, assignment: PrecisionAssignment) -> int:
-        """Instructions, in those of an int8 multiply-accumulate (scheme/macs.py)."""
+        """Instructions, in units of an int8 multiply-accumulate (scheme/macs.py)."""
         if assignment not in self._works:
             graph, _ = self.plan(assignment).emit(self.done.ranges, trial=True)
             self._works[assignment] = work_of(graph)
@@ -169,12 +170,13 @@ class Evaluator:
         return all(u.precision in (None, FLOAT32) for u in self.plan(assignment).groups)
 
     def _note(self, assignment: PrecisionAssignment, plan: Plan, data: bytes) -> None:
-        """Keep what the file `data` of a plan takes and has; packing may have changed the plan."""
+        """Record sizes and plan of the file `data`; packing may have changed the plan."""
         self.sizes[assignment] = self._measure(data)
         self.words[assignment] = _in_words(plan)
 
     def alone(self, change: PrecisionChange, start: PrecisionAssignment) -> tuple[Noise, Noise]:
-        """The noise of what `change` changes of `start`, as before it and after, all else exact."""
+        """The noise of the tensors or weights in `change`, before and after it, with all else
+        exact."""
         zero = np.zeros(len(self.few.points))
         noise = self._contributions_of(start.weight_group)
         if change.to == W8A16:
@@ -194,8 +196,8 @@ class Evaluator:
         start: PrecisionAssignment,
         gain: Callable[[PrecisionChange, float], Gain],
     ) -> dict[PrecisionChange, Gain]:
-        """Of each change, `gain` of it and of the noise that it takes out, as a part of what
-        `start` makes: the mean over the outputs, of which mean_db is the logarithm."""
+        """The `gain` of each change, given the noise that it removes relative to the noise of
+        `start` (the mean over the outputs, whose logarithm is mean_db)."""
         whole = self.few.score(self.plan(start), self.done.ranges)
 
         def alone(change: PrecisionChange) -> Gain:
@@ -205,7 +207,7 @@ class Evaluator:
         return measure_gains(changes, self.measurable, alone, self.progress)
 
     def _contributions_of(self, group: int) -> NoiseContributions:
-        """Those of weights that have groups of so many where they are 4-bit."""
+        """The contributions with this group size for 4-bit weights."""
         if group not in self._contributions:
             weights = {p: self.plan(self._all(p, group)) for p in (W8A8, W4A8)}
             made = NoiseContributions(self.done.plan, weights, self.done.ranges, self.few)
@@ -218,11 +220,11 @@ class Evaluator:
         return self.scores[assignment]
 
     def know(self, assignment: PrecisionAssignment, score: Score) -> None:
-        """Take `score` for that of the assignment, without measuring it."""
+        """Record `score` as the score of the assignment, without measuring it."""
         self.scores[assignment] = score
 
     def _measured(self, assignment: PrecisionAssignment) -> Score:
-        """Each sample by weights that are not rounded for it, where they are held out."""
+        """The score; with `held_out` each sample uses weights that were not rounded for it."""
         plan, ranges = self.plan(assignment), self.done.ranges
         if not self.weights.differ(plan):
             return self.trials.score(plan, ranges)
@@ -235,8 +237,7 @@ class Evaluator:
         return score
 
     def quality(self, assignment: PrecisionAssignment) -> Quality:
-        """How good its outputs and answers are, each sample by ranges that it did not make and
-        weights that are not rounded for it."""
+        """The quality, with each sample evaluated with ranges and weights from other samples."""
         if assignment not in self._qualities:
             kept = self.trials.kept
             rows = np.zeros((len(kept), FIGURES))
@@ -267,7 +268,7 @@ class Evaluator:
         return self.drops[assignment]
 
     def _judged(self, data: bytes) -> float:
-        """What a file loses; assignments may make the same one."""
+        """The drop of a file's metric, cached: assignments may give the same file."""
         assert self._drop is not None
         key = sha256(data).digest()
         if key not in self._known:
@@ -275,14 +276,14 @@ class Evaluator:
         return self._known[key]
 
     def settle(self, assignment: PrecisionAssignment, plan: Plan) -> None:
-        """Measure the file that `plan` makes as that of an assignment."""
+        """Measure the file of `plan` and record it for an assignment."""
         data = self.file(plan)
         self._note(assignment, plan, data)
         if self._drop is not None:
             self.drops[assignment] = self._judged(data)
 
     def point(self, assignment: PrecisionAssignment) -> Point:
-        """What is known of an assignment."""
+        """The measurements of an assignment."""
         score, drop = self.scores.get(assignment), self.drops.get(assignment)
         db = None if score is None else round(score.mean_db, 2)
         size, words = self.size(assignment), self.words[assignment]

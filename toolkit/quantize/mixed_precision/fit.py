@@ -1,4 +1,4 @@
-"""A quantization brought within a budget, and the better of two that were."""
+"""Fits a quantization to a budget."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ def fit_budget(
     unseen: bool = True,
     measure: Measure = generic_sizes,
 ) -> Quantized:
-    """`done` with as much off int8 as `budget` asks for; its `mixed` says what that took.
+    """Mix precisions until `done` meets `budget`; `mixed` of the result has the search results.
 
-    Limits of size come first: weights of 4 bits, the least harmful, until they hold. Then changes
-    to int16 and float32 within them, until the outputs are good enough. `drop` is needed for
-    max_drop, and runs `judged` samples, which are `unseen` if they are not those of calibration.
-    `measure` counts as the limits of size do. Unless `rounding` is "nearest", weights are rounded
-    anew for the mix. Where the budget cannot be met, the best that was found.
+    Size limits come first: the least sensitive weights become 4-bit until the limits are met. Then
+    tensors and nodes become int16 or float32 within these limits, until the outputs are good
+    enough. `drop` is required for max_drop; it runs `judged` samples, which are `unseen` if they
+    are not the calibration samples. `measure` returns the limited sizes. Unless `rounding` is
+    "nearest", weights are rounded again for the mix. If the budget cannot be met, the result is the
+    closest configuration.
     """
     data = pack(done.plan.emit(done.ranges)[0])
     shrinks = not budget.holds(measure(data))
-    # What only a drop decides needs no samples held out: other ones judge it.
+    # If only the metric decides, no held-out samples are needed: it uses other samples.
     judges = budget.max_drop is not None and budget.min_sqnr is None
     rounds = rounding != "nearest"
     known = budget.max_drop is None and done.held_out
@@ -50,9 +51,10 @@ def fit_budget(
 
 
 def is_oversized(start: Quantized, found: Quantized) -> bool:
-    """Whether the mix `found` is so much larger than int8 that one from a plain start should be
-    tried, if `start` was none: one mostly on int16 does not need scaled channels, whose readers'
-    weights are uneven, and weights rounded for int8 make up for errors that it does not have."""
+    """Whether the mix `found` is so much larger than int8 that a search from a plain quantization
+    should be tried, unless `start` was one. A mix that is mostly int16 does not need equalization,
+    which makes weights uneven, and weights fitted for int8 compensate for errors that it does not
+    have."""
     mixed, bits = found.mixed, {bits for _, bits in start.options.rounded}
     if mixed is None or not (start.exponents or (bits == {8} and start.by_halves)):
         return False
@@ -62,8 +64,8 @@ def is_oversized(start: Quantized, found: Quantized) -> bool:
 
 
 def smaller_of(one: Quantized, other: Quantized) -> Quantized:
-    """Of two mixes for one budget that which meets it, or is the smaller file; with all that was
-    tried for both, and the int8 of `one`."""
+    """The better of two mixes for one budget: the one that meets it, or the smaller file; with the
+    trials of both, and the int8 result of `one`."""
     assert one.mixed is not None and other.mixed is not None
     best = min(one, other, key=_cost)
     assert best.mixed is not None
@@ -76,8 +78,8 @@ def smaller_of(one: Quantized, other: Quantized) -> Quantized:
 
 
 def _cost(done: Quantized) -> tuple[bool, float, float]:
-    """By which mixes are compared: bytes, then the drop or noise; first of those that miss the
-    budget."""
+    """Sort key of mixes: whether the budget is met, then bytes and drop or noise (drop or noise
+    first if the budget is missed)."""
     assert done.mixed is not None
     chosen = done.mixed.chosen
     lost = chosen.drop if chosen.drop is not None else -(chosen.sqnr_db or 0.0)

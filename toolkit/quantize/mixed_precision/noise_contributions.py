@@ -1,8 +1,8 @@
-"""How much noise a single rounding makes at the outputs, were it the only one.
+"""The noise of a single rounding at the outputs.
 
-The float model runs with some tensors rounded to their int8 steps, or with the rounded weights of
-some nodes. Steps from a whole int8 model say less: its errors are tuned to cancel out, so that any
-one of them taken away may make the rest worse. Errors made alone add up well enough to be compared.
+The float model runs with some tensors rounded to int8, or with the rounded weights of some nodes.
+Changes of a complete int8 model are less informative: its errors are tuned to cancel, so removing
+one of them may increase the total. Errors of single roundings add up well enough for a comparison.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..scheme.simulation import Simulation
 from ..weights.layer_weights import LayerWeights
 
 Noise = NDArray[np.float64]
-"""At each evaluation point, summed over samples."""
+"""Noise at each evaluation point, summed over samples."""
 
 
 class NoiseContributions:
-    """Of the graph that `plan` makes of `ranges`, measured by `trials`.
+    """The noise contributions in the graph that `plan` makes of `ranges`, measured by `trials`.
 
-    Weights are those of two plans, one with 8 bits throughout, one with 4 wherever they can be.
+    Weights come from two plans, one with 8 bits everywhere, one with 4 bits wherever possible.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class NoiseContributions:
         self.made = {v.name: u for u in plan.groups for v in u.outputs}
 
     def of_tensors(self, names: Iterable[str]) -> Noise:
-        """That of rounding these tensors to int8 where they are made."""
+        """The noise of rounding these tensors to int8."""
         wanted = set(names) - {n for n, u in self.made.items() if u.shared}
         quants = self.quants.items()
         rounded = {v.name: q for (v, dtype), q in quants if dtype == INT8 and v.name in wanted}
         return self._noise(rounded, {})
 
     def of_weights(self, names: Iterable[str], precision: Precision) -> Noise:
-        """That of the weights of the nodes that make these tensors, int8 or int4."""
+        """The noise of the int8 or int4 weights of the nodes that compute these tensors."""
         groups = [self.made[name] for name in names]
         linear = self.weights[precision].linear
         constants = {

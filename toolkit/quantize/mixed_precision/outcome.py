@@ -1,4 +1,4 @@
-"""What a search found, as the result of a quantization."""
+"""The configuration found by a search, as the result of a quantization."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def outcome(
     *,
     as_done: bool = False,
 ) -> Quantized:
-    """The quantization in the configuration `found`, its weights rounded for all samples; with
-    `as_done` they stay those of int8."""
+    """The quantization in the configuration `found` with weights rounded for all samples; with
+    `as_done` with the weights of int8."""
     done, assignment, base = evaluator.done, found.assignment, evaluator.base
     plan = _final_plan(evaluator, criteria, assignment, as_done)
     graph, decisions = plan.emit(done.ranges)
@@ -66,7 +66,7 @@ def outcome(
 def _final_plan(
     evaluator: Evaluator, criteria: Criteria, assignment: PrecisionAssignment, as_done: bool
 ) -> Plan:
-    """The plan with weights rounded for all samples, if its file is within limits as well."""
+    """The plan with weights rounded for all samples, if its file is also within the limits."""
 
     def is_within() -> bool:
         lost = evaluator.drops.get(assignment, 0.0)
@@ -84,7 +84,7 @@ def _final_plan(
 def decision_of(
     change: PrecisionChange, made: Mapping[tuple[str, str], Precision], why: str
 ) -> Decision | None:
-    """What to say of a change, by what the nodes are `made` of; None where others outweigh it."""
+    """The decision for a change, given the precisions `made`; None if other changes override it."""
     nodes = [n for n in change.nodes if made.get(n, change.to).has(change.to)]
     if not nodes:
         return None

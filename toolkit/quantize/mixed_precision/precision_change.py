@@ -1,4 +1,4 @@
-"""Which precision each tensor and layer has, and the single changes of that."""
+"""The precision of each tensor and layer, and single changes of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..scheme.shared_scales import ScaleGroup
 
 @dataclass(frozen=True)
 class PrecisionAssignment:
-    """What a configuration asks for: wide, precision and weight_group of Options; `weights` says
-    which of an evaluator's roundings its weights are."""
+    """Precisions of a configuration: wide, precision and weight_group of Options; `weights` is the
+    index of the evaluator's rounding."""
 
     wide: frozenset[str]
     precision: frozenset[tuple[str, Precision]]
@@ -38,12 +38,12 @@ class PrecisionAssignment:
         return any(p in NARROW for _, p in self.precision)
 
     def has_narrow_weights(self, change: PrecisionChange) -> bool:
-        """Whether weights that `change` is about have fewer than 8 bits."""
+        """Whether weights in `change` have fewer than 8 bits."""
         asked = dict(self.precision)
         return change.to != W8A16 and any(asked.get(t) in NARROW for t in change.tensors)
 
     def with_changes(self, changes: Iterable[PrecisionChange]) -> PrecisionAssignment:
-        """As it becomes by one change after the other."""
+        """The assignment after these changes, in order."""
         wide, precision = set(self.wide), dict(self.precision)
         for change in changes:
             if change.to == W8A16:
@@ -59,11 +59,12 @@ class PrecisionAssignment:
 
 @dataclass(frozen=True)
 class PrecisionChange:
-    """Tensors that become int16, or what makes them float32, of 4-bit weights, or int8 again.
+    """Tensors that become int16, or whose nodes become float32, get 4-bit weights, or become int8
+    again.
 
-    `nodes` are those that make the tensors: (operator, name). `side_tensors` a node without weights
-    on float32 are the tensors whose rounding it saves; beside what is int8 again, those that were
-    int16.
+    `nodes` compute the tensors: (operator, name). `side_tensors` are, for a node without weights
+    that becomes float32, the tensors that are no longer rounded; for a change back to int8, the
+    tensors that were int16.
     """
 
     to: Precision
@@ -74,8 +75,8 @@ class PrecisionChange:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A precision assignment, and the changes that lead to it from `base`: the int8 one, with a
-    group size for 4-bit weights and one of the roundings of weights."""
+    """A precision assignment as changes from `base`, the int8 assignment with a group size for
+    4-bit weights and one of the roundings of weights."""
 
     base: PrecisionAssignment
     changes: tuple[PrecisionChange, ...] = ()
@@ -93,12 +94,12 @@ class Configuration:
 
 
 def find_changes(plan: Plan) -> list[PrecisionChange]:
-    """Every single step from a plan that is mostly int8, by kind, in order of execution."""
+    """All single changes from a plan that is mostly int8, by kind, in order of execution."""
     return [*_wide_changes(plan), *_group_changes(plan), *_changes_back(plan)]
 
 
 def _wide_changes(plan: Plan) -> Iterator[PrecisionChange]:
-    """A tensor on int16 gains where both its maker and a reader can be."""
+    """Changes to int16; they require that the tensor's node and a reader support it."""
     outputs = plan.outputs
     for scale_group in plan.scales.groups:
         if scale_group.dtype != INT8:
@@ -124,7 +125,7 @@ def _touching(plan: Plan, scale_group: ScaleGroup) -> list[QuantizableGroup]:
 
 
 def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
-    """Weights of fewer bits, and float32, which an int16 form may not be fine enough to replace."""
+    """Changes to fewer weight bits, and to float32, in case int16 is not accurate enough."""
     for group in plan.groups:
         if not group.integer:
             continue
@@ -137,7 +138,7 @@ def _group_changes(plan: Plan) -> Iterator[PrecisionChange]:
 
 
 def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
-    """To int8 what was made otherwise by choice: narrow weights node by node, the rest at once."""
+    """Changes back to int8: narrow weights node by node, everything else at once."""
     asked = plan.options.precision
     for group in plan.groups:
         if 0 < group.weight_bits < 8 and definition(group.node.op).weight is not None:
@@ -152,13 +153,13 @@ def _changes_back(plan: Plan) -> Iterator[PrecisionChange]:
 def without(
     changes: Iterable[PrecisionChange], some: Iterable[PrecisionChange]
 ) -> list[PrecisionChange]:
-    """The changes but for some."""
+    """The changes without some of them."""
     gone = set(some)
     return [m for m in changes if m not in gone]
 
 
 def merged(changes: Sequence[PrecisionChange]) -> PrecisionChange:
-    """Moves of one kind as one."""
+    """Several changes of one kind as one."""
     return PrecisionChange(
         changes[0].to,
         tuple(t for m in changes for t in m.tensors),

@@ -1,11 +1,11 @@
 """Mixed precision under a budget: which tensors are int16, which nodes float32 or of 4-bit weights.
 
-The noise that single changes (precision_change.py) take out of the outputs is measured alone
-(noise_contributions.py, sensitivity.py); that ranks the changes by what they bring for their bytes.
-Then only whole files count, packed and run: the fewest changes in that order that meet the budget,
-less those that turn out not to be needed. Where that takes float32 for weights, fewer may do with
-weights rounded for them. How much is tried depends on the model and the samples alone, so that they
-give the same file.
+The noise that each single change (precision_change.py) removes is measured separately
+(noise_contributions.py, sensitivity.py), and changes are ranked by noise removed per byte. After
+that only complete files are measured: the fewest changes in this order that meet the budget,
+without those that turn out to be unnecessary. If the mix contains float32 weights, fewer changes
+may suffice with weights rounded for them. The number of trials depends only on the model and the
+samples, so the result is reproducible.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ FIRST_LOOK = "int8 alone is not good; --effort default promotes fewer"
 
 @dataclass(frozen=True)
 class Ranking:
-    """Changes in several orders, each without those that break a limit of size where they come.
+    """Changes in several orders, each without the changes that would exceed a size limit.
 
-    `place` of every change in the first order, whether or not it fits.
+    `place` is the position of every change in the first order, even if it does not fit.
     """
 
     orders: list[list[PrecisionChange]]
@@ -51,12 +51,12 @@ class Ranking:
 
 
 class PrecisionSearch:
-    """The configuration with the fewest bytes within the budget of `criteria`, else the closest.
+    """Finds the configuration with the fewest bytes within `criteria`, or else the closest.
 
-    Limits of size come first (shrinking.py). Where the outputs are not good then, changes to more
-    bits are the candidates: rank, promote, prune. `judged` samples serve max_drop. `rounds_nearest`
-    says that weights that are the nearest may be rounded for a configuration, too. `reasons` say of
-    every change why it may be made.
+    Size limits come first (shrinking.py). If the outputs are then not good, changes to more bits
+    are ranked, applied (promote) and reduced (prune). `judged` is the number of samples for
+    max_drop. `rounds_nearest`: weights rounded to nearest may be fitted for a configuration, too.
+    `reasons` has the reason for every change.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class PrecisionSearch:
         return found
 
     def first_look(self, orders: Sequence[Sequence[PrecisionChange]]) -> Configuration:
-        """The fewest first changes of the first of `orders` that are good, else the closest of what
-        was tried."""
+        """The shortest prefix of the first possible order in `orders` that is good, else the
+        closest configuration tried."""
         start = Configuration(self.evaluator.base)
         self.reasons = {change: FIRST_LOOK for order in orders for change in order}
         for order in orders:
@@ -105,14 +105,14 @@ class PrecisionSearch:
         return self.criteria.closest([start])
 
     def candidates(self, start: Configuration) -> list[PrecisionChange]:
-        """The changes to more bits."""
+        """Changes to more bits."""
         evaluator = self.evaluator
         finer = [c for c in evaluator.changes_to(W8A8) if start.base.has_narrow_weights(c)]
         return [*evaluator.changes_to(W8A16, FLOAT32), *finer]
 
     def rank(self, start: Configuration, candidates: list[PrecisionChange]) -> Ranking:
-        """The candidates by what they bring for their bytes: once as a byte of arena counts as much
-        as one of the file, once as it counts less."""
+        """The candidates by noise removed per byte, in two orders: a byte of arena counts like a
+        byte of the file, or less."""
         assignment = start.assignment
         size = self.evaluator.size(assignment)
 
@@ -134,7 +134,7 @@ class PrecisionSearch:
         )
 
     def promote(self, start: Configuration, ranking: Ranking) -> Configuration:
-        """With the fewest changes that make the outputs good, if any do; else the closest."""
+        """Apply the fewest changes that make the outputs good, if possible; else the closest."""
         criteria = self.criteria
         offers = [c for order in ranking.orders for c in self._shortest_rows(start, order)]
         if not offers and (row := self._of_all(start, ranking)) is not None:
@@ -150,8 +150,7 @@ class PrecisionSearch:
         return self.prune(criteria.cheapest(offers), start, ranking)
 
     def prune(self, found: Configuration, start: Configuration, ranking: Ranking) -> Configuration:
-        """Without the changes from `start`, tried kind by kind from the least worth on, that the
-        others can do without."""
+        """Remove unnecessary changes from `start`, tried kind by kind, the least valuable first."""
         steps = [c for c in found.changes if c not in start.changes]
         kinds = [k for k in (FLOAT32, W8A8, W8A16) if any(c.to == k for c in steps)]
         tries, last = self._refinements(), len(ranking.place)
@@ -174,7 +173,7 @@ class PrecisionSearch:
     def _shortest_rows(
         self, start: Configuration, order: list[PrecisionChange]
     ) -> Iterator[Configuration]:
-        """The fewest first changes, and those of one precision alone, where they do."""
+        """Shortest sufficient prefixes: of all changes, and of those of one precision."""
         some = [[c for c in order if c.to == kind] for kind in (W8A8, W8A16)]
         for alike in order, *(some if all(some) else ()):
             row = self._shortest(start, alike)
@@ -184,13 +183,13 @@ class PrecisionSearch:
     def _shortest(
         self, start: Configuration, order: Sequence[PrecisionChange]
     ) -> Configuration | None:
-        """The fewest first changes that are good; None if all of them are not."""
+        """The shortest prefix that is good; None if all changes together are not."""
         if not self.criteria.is_good(start.plus(order)):
             return None
         return start.plus(order[: self._fewest(start, order, 0, len(order))])
 
     def _of_all(self, start: Configuration, ranking: Ranking) -> Configuration | None:
-        """The first changes to int16, or to float32 as well, if all of them fit and are good."""
+        """All changes to int16, or also to float32, if they fit and are good."""
         of, last = self.evaluator.changes_to, len(ranking.place)
         for changes in of(W8A16), of(W8A16, FLOAT32):
             if self.criteria.fits(start.plus(changes)):
@@ -208,8 +207,8 @@ class PrecisionSearch:
         high: int,
         most: float = 1.0,
     ) -> int:
-        """How many first changes within the limits of size lose no more than `most` of what they
-        may, by bisection: more than `low`, which lose more, and `high` if no fewer do."""
+        """The length of the shortest prefix within the size limits with a loss of at most `most`,
+        by bisection between `low` (exclusive, not sufficient) and `high`."""
         criteria, done = self.criteria, 0
         tries = math.ceil(math.log2(max(high - low, 1)))
         while high - low > 1:
@@ -226,10 +225,10 @@ class PrecisionSearch:
     def _shorter_with_own_weights(
         self, start: Configuration, order: list[PrecisionChange]
     ) -> Iterator[Configuration]:
-        """Rows that are good with weights rounded for them, each shorter than the one before.
+        """Prefixes that are good with weights rounded for them, each shorter than the previous.
 
-        Rounding leaves about the same part of what different rows lose: each is tried that should
-        be good by the part that the last one left.
+        Rounding reduces the loss of different prefixes by about the same factor: the next prefix to
+        try is the one that should be good by the last factor.
         """
         criteria, left = self.criteria, EXPECTED_AFTER_ROUNDING
         low, high = 0 if order else -1, len(order) + 1  # `low` is not good
@@ -250,7 +249,7 @@ class PrecisionSearch:
                 left = after / before
 
     def _roundings(self) -> int:
-        """How many configurations may have weights of their own, by what rounding them takes."""
+        """Maximum number of configurations with their own rounding, by its cost."""
         folds, plan = self.evaluator.weights.folds, self.evaluator.done.plan
         samples = sum(min(len(some), SAMPLES) for some, _ in folds)
         work = self.macs * len(plan.linear) * samples
@@ -264,7 +263,7 @@ class PrecisionSearch:
         tries: range,
         total: int,
     ) -> list[PrecisionChange]:
-        """`steps`, made after `kept`, without those of `some` that can be spared."""
+        """`steps`, applied after `kept`, without unnecessary ones among `some`."""
         at = iter(tries)
 
         def spare(gone: list[PrecisionChange]) -> bool:
@@ -276,7 +275,7 @@ class PrecisionSearch:
         return without(steps, gone)
 
     def _refinements(self) -> int:
-        """How many configurations may be tried, by what judging one takes."""
+        """Maximum number of configurations to try, by the cost of evaluating one."""
         if self.judged == 0:
             return MAX_REFINEMENTS
         affordable = int(JUDGING / (self.judged * self.macs))
@@ -284,6 +283,6 @@ class PrecisionSearch:
 
 
 def _reason(of_4_bits: bool, noise: float) -> str:
-    """The noise of the rounding that a change takes out, as a part of all."""
+    """The reason for a change: the share of the noise that it removes."""
     part = f"{noise:.1%} of" if noise < 1 else f"{noise:.1f} times"
     return f"{'rounding to 4 bits' if of_4_bits else 'rounding to int8'} causes {part} the noise"

@@ -1,4 +1,4 @@
-"""What single steps bring for what they take, from few measurements, and their order by that."""
+"""Noise removed per byte by single changes, from few measurements, and their order."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .precision_change import PrecisionChange, merged
 from .tuning import BLOCK_PARTS, NODE_BYTES
 
 Block = tuple[PrecisionChange, ...]
-"""Neighbours of one kind, measured as one."""
+"""Adjacent changes of one kind, measured together."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """Of a step taken alone: the noise that it takes out, and bytes more of file and arena."""
+    """The noise removed by a single change, and its additional bytes of file and arena."""
 
     noise: float
     file: float = 0.0
@@ -30,9 +30,9 @@ def measure_gains(
 ) -> dict[PrecisionChange, Gain]:
     """The gain of each change, from about `most` measurements by `gain`.
 
-    Where that is fewer than there are changes, neighbours are measured together, then the blocks
-    that bring most in smaller parts. What stays together shares evenly, but for the arena, whose
-    peak each may make.
+    If there are more changes, adjacent ones are measured together, then the most valuable blocks in
+    smaller parts. Changes that remain in one block share its gain equally, except for the arena,
+    whose peak each of them may cause.
     """
     size = 1 if len(changes) <= most else -(-2 * len(changes) // max(most, 1))
     found: dict[Block, Gain] = {}
@@ -54,7 +54,7 @@ def measure_gains(
 
 
 def _blocks(changes: Sequence[PrecisionChange], size: int) -> list[Block]:
-    """Neighbours of one kind, `size` at a time."""
+    """Adjacent changes of one kind, `size` at a time."""
     found: list[Block] = []
     for kind in dict.fromkeys(m.to for m in changes):
         same = [m for m in changes if m.to == kind]
@@ -69,10 +69,10 @@ def _share(gain: Gain, members: int) -> Gain:
 def rank_by_worth(
     gains: Mapping[PrecisionChange, Gain], kinds: Iterable[Iterable[str]], memory: float
 ) -> list[PrecisionChange]:
-    """The changes that bring anything, by what they bring for their bytes, one set of kinds after
-    the other; a byte of arena counts `memory` bytes of file.
+    """The changes with a gain, by gain per byte, one set of kinds after another; a byte of arena
+    counts as `memory` bytes of file.
 
-    An arena is as large as its largest moment: a step is charged for what it needs beyond those
+    The arena is determined by its peak, so a change costs only what it needs beyond the changes
     before it.
     """
     order: list[PrecisionChange] = []

@@ -1,4 +1,4 @@
-"""Fewer bits until the limits of size hold: the least harmful changes for what they save."""
+"""Reduces bits until the size limits are met: the changes with the least loss per saved byte."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .subset_selection import select_subset
 from .tuning import MAX_FITTED, NARROW_GROUP_SIZES
 
 Reasons = dict[PrecisionChange, str]
-"""Why a change may be made, in words."""
+"""The reason for a change, as text."""
 
 
 class Shrinking:
-    """To 4-bit weights, or from int16 and float32 back to int8, within the limits of `criteria`."""
+    """Changes to 4-bit weights, or from int16 and float32 back to int8, to meet `criteria`."""
 
     def __init__(self, evaluator: Evaluator, criteria: Criteria) -> None:
         self.evaluator, self.criteria = evaluator, criteria
 
     def run(self, start: Configuration) -> tuple[Configuration, Reasons]:
-        """The changes with the groups of 4-bit weights that serve best; `start` if none save."""
+        """The changes with the best group size of 4-bit weights; `start` if none save bytes."""
         evaluator, base = self.evaluator, start.base
         found: list[tuple[bool, float, Configuration, Reasons]] = []
         for size in (base.weight_group,) if base.has_narrow else NARROW_GROUP_SIZES:
@@ -49,7 +49,7 @@ class Shrinking:
     def _shrunk(
         self, empty: Configuration, saved: dict[PrecisionChange, int]
     ) -> tuple[Configuration, Reasons]:
-        """The fewest changes, by what they lose for what they save, that fit."""
+        """The fewest changes, by loss per saved byte, that fit."""
         fits = self.criteria.fits
         gains = self.evaluator.gains(
             list(saved), empty.assignment, lambda _, removed: Gain(removed)
@@ -60,7 +60,7 @@ class Shrinking:
         taken = order[:fewest]
         reasons: Reasons = {}
         for change in taken:
-            # What it costs is measured in the file, whose weights are rounded for it.
+            # The loss is measured on the file, with weights rounded for it.
             reasons[change] = f"saves {saved[change]:,} bytes"
         worst = sorted(taken, key=lambda c: -loss[c])
         spared = select_subset(
@@ -69,7 +69,7 @@ class Shrinking:
         return empty.plus(without(taken, spared)), reasons
 
     def _saving(self, empty: Configuration, change: PrecisionChange) -> int:
-        """Bytes that the change saves of what is over its limit."""
+        """Bytes saved by the change, of sizes that exceed their limit."""
         some = empty, empty.plus([change])
         before, after = (self.evaluator.size(c.assignment) for c in some)
         limits = self.criteria.budget.size_limits

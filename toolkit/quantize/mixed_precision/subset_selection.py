@@ -1,4 +1,4 @@
-"""Choosing from many things by few questions, each about a block of them."""
+"""Selection of items by few tests, each of a block of items."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ T = TypeVar("T")
 def select_subset(
     items: Sequence[T], accept: Callable[[list[T]], bool], size: int, tries: int
 ) -> list[T]:
-    """The items, in their order, that `accept` takes beside those before; those left when the
-    `tries` are over are not taken.
+    """The items, in order, that `accept` takes in addition to those before; items left after
+    `tries` tests are not taken.
 
-    It is asked for `size` at once first, for twice as many as it has taken, for half of what it has
-    not.
+    The first test has `size` items; after success the next block is twice as large, after failure
+    half as large.
     """
     taken: list[T] = []
     at = 0

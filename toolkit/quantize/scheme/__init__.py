@@ -1,1 +1,1 @@
-"""What runs in which type: groups of nodes, shared scales, tables, and the graph that follows."""
+"""The type of each operator: groups of nodes, shared scales, tables, and the resulting graph."""

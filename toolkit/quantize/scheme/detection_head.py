@@ -1,7 +1,7 @@
-"""The arithmetic after the last weights: box decoding and the like.
+"""Detection heads: the arithmetic after the last weights, such as box decoding.
 
-Its tensors hold values of very different sizes in one range (logits, offsets, exponentials,
-coordinates), so int8 loses much there, and int16 or float32 cost little.
+Its tensors contain values of very different magnitude (logits, offsets, exponentials, coordinates),
+so int8 is inaccurate there, and int16 or float32 cost little.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .options import Ranges
 from .qparams import activation_params
 
 COARSEST_SHARE = 4 / 256
-"""The step that a probability may have at most; by itself on int8 it has a fourth of that."""
+"""Maximum step of a probability; in int8 on its own it has a quarter of that."""
 FEWEST_STEPS = 12
-"""That each tensor of an output that joins some has over its range, at least."""
+"""Minimum number of steps over the range of each tensor in a concatenated output."""
 
 MOST_COMPARED, REDUCED = 1024, 8
-"""Numbers of an input that are compared with what is made of it, at most, and how many of them
-become one."""
+"""Maximum size of an input that is compared with its reconstruction, and the minimum factor by
+which the comparison is reduced."""
 
 _SHARES = (UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
 _DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Pow)
 
 
 def detection_head(graph: Graph) -> frozenset[str]:
-    """Outputs of the nodes after the last weights, where those compute on several tensors.
+    """Outputs of the nodes after the last weights, if these combine several tensors.
 
-    Empty when the tail only moves, normalises or applies one function: int8 serves that well. The
-    shares of a softmax that are decoded belong to it, and a product with constants that is: an
-    expectation over many places needs shares that are small.
+    Empty if the tail only moves, normalizes or applies one function, for which int8 is accurate. A
+    decoded softmax belongs to it, with its product with constants (soft-argmax): an expectation
+    over many positions needs accurate small probabilities.
     """
     shares = _shares_of(graph.nodes)
     tail = _tail(graph, shares)
@@ -47,8 +47,8 @@ def detection_head(graph: Graph) -> frozenset[str]:
 
 
 def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision], str]:
-    """The precisions at which one scale would leave too few steps to probabilities that a node
-    joins with other numbers, and why."""
+    """The precisions at which a common scale has too few steps for probabilities that a node
+    concatenates with other numbers, and why."""
     steps = {
         (node, p): _step(ranges.get(node.outputs[0].name), p)
         for node in joining_shares(graph)
@@ -59,8 +59,8 @@ def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision]
 
 
 def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision], str]:
-    """The precisions at which one scale would leave too few steps to the least of the tensors that
-    a node after the last weights joins, and why."""
+    """The precisions at which a common scale has too few steps for the smallest tensor that a node
+    after the last weights concatenates, and why."""
     found: dict[tuple[Node, Precision], str] = {}
     for node in _tail(graph):
         seen = [ranges.get(v.name) for v in node.dynamic_inputs]
@@ -76,8 +76,8 @@ def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision],
 
 
 def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
-    """The nodes that measure how far an input is from what weights make of it, as detectors of
-    anomalies do, and why no integers: samples are normal, and what is not is beyond any range."""
+    """Nodes that compute the distance of an input from its reconstruction, as anomaly detectors do,
+    and why they have no integer form: the distance of an anomaly exceeds all calibrated ranges."""
     weighed: set[Value] = set()
     for node in graph.nodes:
         if definition(node.op).heavy or not weighed.isdisjoint(node.dynamic_inputs):
@@ -101,7 +101,7 @@ def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
 
 
 def _behind(makes: Mapping[Value, Node], values: Sequence[Value]) -> list[Node]:
-    """All nodes that make these values."""
+    """All nodes that contribute to these values."""
     found: dict[Node, None] = {}
     left = [makes[v] for v in values if v in makes]
     while left:
@@ -113,8 +113,8 @@ def _behind(makes: Mapping[Value, Node], values: Sequence[Value]) -> list[Node]:
 
 
 def joining_shares(graph: Graph) -> list[Node]:
-    """Of the nodes after the last weights, those that join probabilities with other numbers (scores
-    beside boxes in one output), and that move them joined."""
+    """The nodes after the last weights that concatenate probabilities with other numbers (scores
+    and boxes in one output), and that move the result."""
     shares: set[Value] = set()
     joined: set[Value] = set()
     found: list[Node] = []
@@ -138,8 +138,8 @@ def _step(seen: tuple[float, float] | None, precision: Precision) -> float:
 
 
 def _tail(graph: Graph, shares: Collection[Value] = ()) -> list[Node]:
-    """The nodes that no weights are behind, in order of execution; those that weigh `shares` are no
-    weights."""
+    """The nodes after the last weights, in order of execution; nodes that weight `shares` do not
+    count as weights."""
     after: list[Node] = []
     feeds_weights: set[Value] = set()
     for node in reversed(graph.nodes):
@@ -152,7 +152,7 @@ def _tail(graph: Graph, shares: Collection[Value] = ()) -> list[Node]:
 
 
 def _shares_of(nodes: list[Node]) -> set[Value]:
-    """What a softmax makes, and what moves that."""
+    """Outputs of softmax, and of nodes that move them."""
     found: set[Value] = set()
     for node in nodes:
         moved = definition(node.op).shared and found.issuperset(node.dynamic_inputs)
@@ -162,7 +162,7 @@ def _shares_of(nodes: list[Node]) -> set[Value]:
 
 
 def _with_shares(tail: list[Node], decoded: list[Node], shares: set[Value]) -> list[Node]:
-    """These nodes, and what makes the shares that they read, with what moves those there."""
+    """These nodes, with the nodes that compute and move the softmax outputs that they read."""
     found = set(decoded)
     for node in reversed(tail):
         read = any(v in n.inputs for n in found for v in node.outputs)
@@ -172,7 +172,7 @@ def _with_shares(tail: list[Node], decoded: list[Node], shares: set[Value]) -> l
 
 
 def _follow_decoding(tail: list[Node], shares: set[Value]) -> list[Node]:
-    """The nodes of the tail that decode, and all that follow them."""
+    """The nodes of the tail that decode, and all nodes after them."""
     touched: set[Value] = set()
     found: list[Node] = []
     for node in tail:

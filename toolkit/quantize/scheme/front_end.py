@@ -1,8 +1,8 @@
 """Signal processing in front of the network: magnitudes, logarithms, normalization by statistics.
 
-Squares, roots, logarithms and quotients of sums hold values over many powers of ten, of which the
-steps of int8 show two. What they make is no larger than the network's input, so int16 or float32
-costs little there.
+Squares, roots, logarithms and quotients of sums have a dynamic range of many powers of ten; int8
+represents two. Their outputs are no larger than the network's input, so int16 or float32 cost
+little there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ SPECTRAL = (
     UnaryFn.Log, UnaryFn.Sqrt, UnaryFn.Exp, BinaryFn.Pow, ReduceFn.Mean, ReduceFn.SumSquare,
 )  # fmt: skip
 PART = 0.1
-"""Of the multiply-accumulates may lie in front of it (filters of a spectrum): behind more of them
-it is no front end."""
+"""Maximum share of the multiply-accumulates before a front end (filters of a spectrum)."""
 
 
 def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
-    """What the nodes of the front end make, and what that is made of: filters' outputs, and inputs;
-    nothing where there is none, or no weights behind it."""
+    """The outputs of the front end's nodes, and their inputs (outputs of filters, and model
+    inputs); empty if there is no front end, or no weights after it."""
     most = PART * macs_of(graph)
     made_by, feeds = graph.producers(), set[Value]()
     for node in reversed(graph.nodes):
@@ -48,7 +47,7 @@ def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def feature_scaler(graph: Graph) -> frozenset[str]:
-    """What the nodes make that bring features of very different scales to one."""
+    """The outputs of nodes that scale features of very different magnitude."""
     names = set(unscaled(graph))
     reads = (n for n in graph.nodes if any(v.name in names for v in n.dynamic_inputs))
     return frozenset(n.output.name for n in reads)
@@ -61,7 +60,7 @@ def _is_spectral(node: Node) -> bool:
 
 
 def _leading_to(node: Node, made_by: dict[Value, Node]) -> set[Node]:
-    """A node, and all that it depends on."""
+    """A node and all nodes that it depends on."""
     found, todo = set[Node](), [node]
     while todo:
         n = todo.pop()

@@ -1,8 +1,8 @@
-"""Constant matrices whose lines all have one sum: those that resize or average.
+"""Constant matrices with equal row sums, which resize or average.
 
-What a line sums to is the gain of whatever is alike along it, as neighbouring pixels are. Rounded
-entry by entry the sums differ, and smooth images come out in stripes. So the scale divides the sum,
-and lines are rounded to have it.
+The sum of a row is its gain for constant inputs, such as neighbouring pixels. With entries rounded
+individually the sums differ, and smooth images get stripes. Therefore the scale divides the sum,
+and rows are rounded so that the sum is preserved.
 """
 
 from __future__ import annotations

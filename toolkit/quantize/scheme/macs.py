@@ -1,4 +1,4 @@
-"""The arithmetic of a graph, by which searches bound what they try and what they choose."""
+"""The computational cost of a graph, which limits searches and promotions."""
 
 from __future__ import annotations
 

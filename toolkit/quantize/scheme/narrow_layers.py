@@ -1,6 +1,6 @@
-"""Which nodes have weights of fewer than 8 bits where they are asked for.
+"""Selection of the nodes with 4-bit or 2-bit weights.
 
-Every layer adds about as much noise as another, whatever its size: those that save little keep 8.
+Every layer adds about the same noise, whatever its size: layers that save little keep 8 bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a quantization is asked to do, and what it did."""
+"""Options and decisions of a quantization."""
 
 from __future__ import annotations
 
@@ -43,19 +43,18 @@ class Options:
     """How `quantize_graph` turns ranges into integers.
 
     search_scales  choose the weight scale of each channel by squared error, not by its maximum
-    wide           tensors on the wider integers, int16, and so is what makes and reads them where
-                   it can be
-    precision      of what makes a tensor, by the tensor's name: "float32", or "int4" weights, also
-                   of what is int16
-    outlying       ranges that int16 tensors with steps to spare have at least
-    means          mean of each channel of tensors that weights multiply, for bias correction
-    weight_group   so many weights of fewer than 8 bits of an output channel share a multiplier; 0:
-                   they have none
-    ungrouped      tensors made with weights that have none in any case
+    wide           tensors in int16; the nodes that compute and read them are int16 too if possible
+    precision      precision of a node by the name of its output: "float32", or "int4" weights (also
+                   with int16 activations)
+    outlying       minimum ranges of int16 tensors that have steps to spare
+    means          channel means of tensors that weights multiply, for bias correction
+    weight_group   number of weights below 8 bits of an output channel that share a multiplier; 0:
+                   no multipliers
+    ungrouped      outputs of nodes whose weights never have multipliers
     rounded        weights other than the nearest
-    kept           scales and integers of int8 weights in an older file, by the tensor made
-    rates          how coarse weights of 8 bits are, by the tensor made, for an entropy code; none
-                   of them: as fine as they can be
+    kept           scales and integers of int8 weights in an older file, by the node's output
+    rates          coarseness of 8-bit weights for an entropy code, by the node's output; weights
+                   without a rate are not coarser
     """
 
     search_scales: bool = False

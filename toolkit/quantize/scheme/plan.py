@@ -29,10 +29,11 @@ from .table_accuracy import TableAccuracy
 
 
 class Plan:
-    """What a graph's quantization looks like, whatever the ranges.
+    """The structure of a graph's quantization, independent of the final ranges.
 
-    `ranges` here decide which tensors share a quantization, and are those of int16 tensors, which
-    have steps to spare: min-max ranges serve best. `seen` are the extremes, not widened to hold 0.
+    `ranges` determine which tensors share a quantization, and are the ranges of int16 tensors,
+    which have steps to spare: use min-max ranges. `seen` are the extremes, not widened to include
+    0.
     """
 
     def __init__(

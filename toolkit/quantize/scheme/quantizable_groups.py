@@ -1,7 +1,7 @@
-"""What runs on int8, what on more or fewer bits, and what stays float32.
+"""The precision of each operator: int8, more or fewer bits, or float32.
 
-A group is a node, or a chain of elementwise nodes that integers run as one table. Every group that
-can be is int8 or what was asked for, except where that only adds conversions between neighbours.
+A group is a node, or a chain of elementwise nodes that becomes one table. Every group that supports
+it has int8 or the requested precision, unless that only adds conversions between neighbours.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Refused = Mapping[tuple[Node, Precision], str]
 
 @dataclass(eq=False)
 class QuantizableGroup:
-    """`precision` is None for a group without float tensors, which stays as it was.
+    """A group and its precision, None for a group without float tensors, which is not changed.
 
-    `why` it is float32, or not what was asked for; "" for others.
+    `why` is the reason if it is float32 or not the requested precision, else "".
     """
 
     node: Node

@@ -1,7 +1,7 @@
-"""The part of a range that those reading it can tell apart.
+"""Limits ranges to the values that affect the readers of a tensor.
 
-A hardswish of [-20, 6] is constant below -3: steps spent there are lost. When only tables read a
-tensor, its range shrinks to where at least one of them varies.
+A hardswish of [-20, 6] is constant below -3, so steps there are wasted. If only tables read a
+tensor, its range is reduced to where at least one of them varies.
 """
 
 from __future__ import annotations

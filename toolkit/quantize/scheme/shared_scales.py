@@ -1,7 +1,7 @@
-"""Which tensors have one quantization.
+"""Tensors that share one quantization.
 
-Operators that only move or select elements demand it of inputs and output. Where that would hurt
-an input that something else reads in finer steps, a table requantizes that input instead.
+Operators that only move or select elements require it for inputs and output. If that would make the
+steps of an input too coarse for its other readers, a table requantizes that input instead.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Float graphs that round as a quantized one does, wholly or in part: what each rounding costs.
+"""Float graphs that simulate all or some roundings of a quantized graph.
 
-A tensor is rounded by a Quantize and a Dequantize behind it, weights by other constants. The
-operators in between compute in float32, so the sums of an int8 kernel are met but for the two
-roundings of its requantization.
+A tensor is rounded by a Quantize and a Dequantize after it, weights are replaced by rounded
+constants. The operators in between compute in float32, which matches the sums of an int8 kernel
+except for the two roundings of its requantization.
 """
 
 from __future__ import annotations

@@ -63,11 +63,9 @@ def _wide(op: OpDef) -> bool:
 
 
 def _note(op: OpDef) -> str:
-    """The sentence of the operator's docstring that says what is read, if it has one."""
-    lines = (type(op).__doc__ or "").strip().splitlines()
-    if not lines or not lines[0].startswith("ONNX "):
-        return ""
-    return lines[0].split(" attrs:")[0].rstrip(".")
+    """The first paragraph of the operator's docstring up to "attrs:", if it begins with "ONNX"."""
+    text = " ".join((type(op).__doc__ or "").strip().partition("\n\n")[0].split())
+    return text.split(" attrs:")[0].rstrip(".") if text.startswith("ONNX ") else ""
 
 
 def _served(integer: bool, table: bool) -> str:
@@ -88,19 +86,19 @@ def markdown() -> str:
 _HEAD = """\
 # Supported operators
 
-Printed by `edgekit ops --markdown`; do not edit. {count} ONNX operators are read, of every opset
-from 7 on, and of older ones unless the operator changed. Others that ONNX defines as functions of
-these are expanded, and what depends on constants alone is computed, whatever the operator.
-Operators of quantized models are in docs/quantized-models.md.
+Printed by `edgekit ops --markdown`; do not edit. {count} ONNX operators are supported, in opset 7
+and newer, and in older opsets if the operator did not change. Operators that ONNX defines as
+functions of these are expanded. Nodes that depend on constants only are evaluated, whatever the
+operator. docs/quantized-models.md lists the operators of quantized models.
 
-- **int8**: `yes` has an integer kernel; `table` is a table of 256 entries, where one tensor goes in
-  (a chain of such operators is one table); what is left empty folds into its neighbours or stays
-  float32, and the result says so.
-- **int16**: the same for int16 activations with int8 weights; a table has 513 points, and lines
-  between them.
-- **float32**: `exact` gives what onnxruntime gives, `rounding` agrees to 1e-4 of the tensor's
-  largest magnitude.
+- **int8**: `yes`: an integer kernel. `table`: a table of 256 entries if the operator depends on one
+  tensor (a chain of such operators becomes one table). Empty: the operator is folded into its
+  neighbours or stays float32, which is reported.
+- **int16**: the same for int16 activations with int8 weights; a table has 513 points with linear
+  interpolation.
+- **float32**: `exact`: the same result as onnxruntime. `rounding`: agreement to 1e-4 of the
+  tensor's largest magnitude.
 
-| ONNX | runs as | int8 | int16 | float32 | what is read |
+| ONNX | runs as | int8 | int16 | float32 | supported |
 |---|---|---|---|---|---|
 """

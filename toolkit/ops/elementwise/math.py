@@ -89,8 +89,8 @@ class Function(OpDef):
 
 
 class Math(OpDef):
-    """ONNX Mod-10..13 of any two numbers, BitShift-11..28, BitwiseAnd-18, BitwiseOr-18,
-    BitwiseXor-18 and BitwiseNot-18 of integers, BitCast-26 between types of one size.
+    """ONNX Mod-10..13 of any numbers; BitShift-11..28, BitwiseAnd-18, BitwiseOr-18, BitwiseXor-18
+    and BitwiseNot-18 of integers; BitCast-26 between types of the same size.
 
     attrs: fn, a MathFn. In the IR of int32, of 64 bits, and remainders of float32; broadcast as
     numpy does. Shifts by a negative number or by all bits leave 0, or the sign.

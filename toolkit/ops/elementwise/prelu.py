@@ -17,7 +17,7 @@ MULTIPLIER_LIMITS = {np.dtype(np.int8): 1 << 22, np.dtype(np.int16): 1 << 23}
 
 
 class PRelu(Binary):
-    """ONNX PRelu-7..16; on integers with a constant slope that varies over one run of axes.
+    """ONNX PRelu-7..16; in integers with a constant slope that varies over adjacent axes.
 
     An integer node has its slope as float32. attrs: act_min, act_max.
     """

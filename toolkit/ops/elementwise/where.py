@@ -12,8 +12,9 @@ from .._opdef import ANY_LAYOUT, Blob, Builder, Lowered, OnnxNode, OpDef, Unsupp
 
 
 class Where(OpDef):
-    """ONNX Where-9..16. Inputs: condition (bool), x where it is true, y where it is not.
+    """ONNX Where-9..16.
 
+    Inputs: condition (bool), x where it is true, y where it is false.
     Any element type that x and y share; all three broadcast.
     """
 

@@ -29,8 +29,8 @@ LINEAR_MODELS = {"LinearRegressor": regressor, "LinearClassifier": classifier}
 
 
 class FullyConnected(WeightedOp):
-    """ONNX Gemm-7..13; FullyConnected with a constant B, else MatMul, Mul and Add. Of ai.onnx.ml
-    LinearRegressor-1, and LinearClassifier-1 of integer classes.
+    """ONNX Gemm-7..13: FullyConnected if B is constant, else MatMul, Mul and Add. ai.onnx.ml:
+    LinearRegressor-1, and LinearClassifier-1 with integer classes.
 
     x [..., K], w [N, K], bias [N] or absent; float32, int8 or int16. attrs: act_min, act_max.
     """

@@ -30,9 +30,10 @@ UNIT = QuantParams.int16(2.0**-15)
 
 
 class Recurrent(OpDef):
-    """ONNX RNN-1..22, GRU-1..22, LSTM-1..22: all attributes, constant weights and peepholes;
-    computed weights in up to 64 steps, which are unrolled, without lengths, peepholes and clip.
-    DynamicQuantizeLSTM of com.microsoft, whose inputs and hidden states are not rounded here.
+    """ONNX RNN-1..22, GRU-1..22, LSTM-1..22: all attributes; weights computed at run time in up to
+    64 steps, without lengths, peepholes and clip.
+
+    DynamicQuantizeLSTM of com.microsoft is supported without rounding inputs and hidden states.
 
     Inputs: what the inputs add to the gates, [steps, batch, gates * hidden] (a FullyConnected in
     front makes it); int32 lengths [batch]; the hidden and the cell state to start with, [batch,

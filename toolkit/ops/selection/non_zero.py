@@ -13,8 +13,8 @@ from ..move.movement import row_major
 
 
 class NonZero(OpDef):
-    """ONNX NonZero-9..13 of any element type: places in the order of memory, up to as many as the
-    model says or as there are elements, and how many they are.
+    """ONNX NonZero-9..13 of any element type: positions in memory order, at most the declared
+    number or the number of elements, and their count.
 
     In the IR: attrs most; of uint8, int32 indices into all of it and int32[1], their number. Behind
     them is 0; more than `most` stop the run.

@@ -16,8 +16,8 @@ from ..move.movement import axis_of
 
 
 class TopK(OpDef):
-    """ONNX TopK-1..24 along any axis, of floats and integers; a computed k must be as many as the
-    model says that the outputs have.
+    """ONNX TopK-1..24 along any axis, of floats and integers; a computed k must equal the declared
+    size of the outputs.
 
     attrs: axis, from the front; k; smallest. Outputs: the values, and their int32 indices. Sorted;
     of equal elements the first.

@@ -16,12 +16,11 @@ PEERS = """| all 2,024 | 1,995 | 1,501 | 1,498 | 1,098 |
 
 _HEAD = """# Conformance
 
-The official test cases of ONNX (`onnx.backend.test`, onnx {version}), all of them, run as a user
-runs a model: `edgekit convert` on the .onnx file, the .edge file in the C runtime on x86-64, the
-outputs compared in element type, shape and values with the case's own tolerances.
-No case is changed.
-Written by `python tests/conformance/run.py --record`; a case in `tests/conformance/passed.txt` may
-not fail again (`tests/conformance/test_conformance.py`).
+All official test cases of ONNX (`onnx.backend.test`, onnx {version}), unmodified: `edgekit convert`
+on the .onnx file, the .edge file in the C runtime on x86-64, and a comparison of the outputs'
+element type, shape and values with the tolerances of the case.
+Written by `python tests/conformance/run.py --record`; cases in `tests/conformance/passed.txt` must
+not fail (`tests/conformance/test_conformance.py`).
 
 node tests passed: {node_passed} of {node}
 """
@@ -45,12 +44,12 @@ and tract.
 """
 
 _OF_ROUNDING = (
-    "the case expects 1.9e-7 where the transform is 0: the rounding of the float32 FFT that "
-    "made it; this runtime gives 3e-15, and 1e-7 is allowed"
+    "the case expects 1.9e-7 where the transform is 0 (rounding of a float32 FFT); this runtime "
+    "gives 3e-15, and the tolerance is 1e-7"
 )
 _OF_LENGTH = (
-    "scales that give a fractional length: the case aligns the corners of that length, onnxruntime "
-    "and PyTorch, as constant scales do here, those of the output"
+    "scales with a fractional output length: the case aligns the corners of that length; "
+    "onnxruntime, PyTorch and edgekit align those of the output"
 )
 EXPLAINED = {
     "test_dft_inverse": _OF_ROUNDING,
@@ -58,11 +57,11 @@ EXPLAINED = {
     "test_resize_downsample_scales_linear_align_corners": _OF_LENGTH,
     "test_resize_downsample_scales_cubic_align_corners": _OF_LENGTH,
 }
-"""Reasons that no message tells."""
+"""Reasons that are not in a message."""
 
 _WORDS = """
-*refused*: `convert` or the runtime says in a sentence what is not supported, and no file or no
-output is written. *wrong*: an output differs. *broken*: anything else.
+*refused*: `convert` or the runtime reports what is not supported, without writing a file or an
+output. *wrong*: an output differs. *broken*: any other failure.
 """
 
 
@@ -81,7 +80,7 @@ def write_page(found: Sequence[tuple[Case, Outcome]]) -> None:
           for why in sorted({c.beyond for c, _ in found} - {""})),
         _WORDS,
         _PEERS.format(rows=PEERS),
-        "\n## Cases that do not pass\n\nBy the first problem reported.\n\n",
+        "\n## Cases that do not pass\n\nBy the first reported problem.\n\n",
         *_open_cases(found),
     ]  # fmt: skip
     PAGE.write_text("".join(parts))

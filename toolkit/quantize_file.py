@@ -42,7 +42,6 @@ from .quantize.rates.search import Rates
 from .quantize_packing import SizedModel, at_rates, kept_scales, layers_stored, packer
 from .quantize_request import QuantizeRequest
 from .quantize_result import Quantized
-from .report import report_page
 from .runtime import return_freed
 from .state import keep_states, mark_states
 from .streaming import Streaming, check_frames, stream, time_axes
@@ -328,6 +327,8 @@ class _Run:
         """The report, if it is asked for, and the file."""
         request = self.request
         if request.report is not None:
+            from .report import report_page  # takes time and memory, which most need not
+
             page = report_page(
                 *self.model.compared(self.data, self.final, self.done),
                 self.done,

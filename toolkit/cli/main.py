@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import traceback
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
 import click
 
 from ... import __version__
-from ...calibration import CalibrationError
 from ..errors import UserError
-from .bench import bench
-from .build import build
-from .check import check
-from .convert import convert
-from .export import export
-from .inspect import inspect
-from .ops import ops
 from .output import ReaderGoneError, abandon_unwritten, tell, writing
-from .quantize import quantize
-from .run import run
-from .targets import targets
-from .update import diff, pack, unpack
 
 EXIT_USER, EXIT_BUG, EXIT_INTERRUPT = 2, 70, 130
 
 
+_HOMES = {
+    "bench": "bench",
+    "build": "build",
+    "check": "check",
+    "convert": "convert",
+    "diff": "update",
+    "export": "export",
+    "inspect": "inspect",
+    "ops": "ops",
+    "pack": "update",
+    "quantize": "quantize",
+    "run": "run",
+    "targets": "targets",
+    "unpack": "update",
+}
+"""The module of each command. Only that of the command that runs is imported."""
+
+
 class _Commands(click.Group):
     """Commands whose output may be full or closed; click has exit statuses of its own for that."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # For a misspelt name click suggests one of self.commands: then all are needed.
+        for name in [cmd_name] if cmd_name in _HOMES else _HOMES:
+            if name not in self.commands:
+                self.add_command(getattr(import_module(f".{_HOMES[name]}", __package__), name))
+        return super().get_command(ctx, cmd_name)
 
     def make_context(self, *args: Any, **how: Any) -> click.Context:
         with writing():  # --help and --version do
@@ -43,24 +60,6 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="edgekit")
 def cli() -> None:
     """Quantize ONNX models and run them on small devices with bit-identical results."""
-
-
-for command in (
-    quantize,
-    convert,
-    run,
-    check,
-    inspect,
-    build,
-    bench,
-    export,
-    pack,
-    unpack,
-    diff,
-    targets,
-    ops,
-):
-    cli.add_command(command)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -89,12 +88,14 @@ def _run(argv: list[str] | None) -> int:
         mistake.show(said)
         tell(said.getvalue().rstrip("\n"))
         return mistake.exit_code
-    except (UserError, CalibrationError) as mistake:
-        tell(f"edgekit: {mistake}")
-        return EXIT_USER
     except ReaderGoneError:
         return 0
-    except Exception:
+    except Exception as mistake:
+        from ...calibration import CalibrationError  # takes numpy, which --version need not
+
+        if isinstance(mistake, UserError | CalibrationError):
+            tell(f"edgekit: {mistake}")
+            return EXIT_USER
         tell("edgekit: internal error: a bug in edgekit, not in your files. Please report this:")
         tell(traceback.format_exc())
         return EXIT_BUG

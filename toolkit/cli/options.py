@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar
 import click
 
 from ...calibration import ImageOptions
-from ..custom_operators import register_op
 from ..preprocessing import FrontEnd
 from ..runtime import MAX_MEMORY
 from .values import (
@@ -39,8 +38,11 @@ def op_option(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(f)
     def command(*, operators: tuple[Path, ...], **others: Any) -> Any:
-        for path in operators:
-            register_op(path)
+        if operators:
+            from ..custom_operators import register_op  # takes compilers and templates of firmware
+
+            for path in operators:
+                register_op(path)
         return f(**others)
 
     return click.option(

@@ -9,17 +9,18 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.console import Console
-from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from ..device.backend import Findings
 from ..errors import UserError
 from ..progress import Progress as Show
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..device.backend import Findings
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """What makes a terminal do something: names in files of strangers may hold it."""
@@ -140,6 +141,9 @@ def _table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], name: int
 ) -> tuple[Table, int]:
     """The table with names of at most `name` characters, and its width."""
+    from rich.measure import Measurement
+    from rich.table import Table
+
     t = Table(title=plain(title), title_justify="left", header_style="bold")
     for c in columns:
         justify: Literal["left", "right"] = "right" if c.startswith(">") else "left"
@@ -164,7 +168,10 @@ def progress(quiet: bool = False) -> Iterator[Show]:
 
     What code of the user's prints meanwhile goes to stderr: stdout is for --json.
     """
-    bar = Progress(
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    bar = Bars(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),

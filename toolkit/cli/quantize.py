@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .. import pipeline
+from .. import quantize_file
 from ..accuracy import costs, parts
 from ..decibels import in_words
 from ..numerics import FLOAT32
@@ -16,6 +16,7 @@ from ..quantize import Mixed, grouped
 from ..quantize.budget import Point
 from ..quantize.rates.search import Rates
 from ..quantize_request import QuantizeRequest
+from ..quantize_result import Quantized
 from .declared import declared, in_groups
 from .options import image_options, json_option, model_argument, op_option
 from .output import kib, people, print_json, progress, table
@@ -41,7 +42,7 @@ def quantize(model: Path, as_json: bool, **options: Any) -> None:
     """
     with progress() as show:
         given = in_groups(QuantizeRequest, options)
-        done = pipeline.quantize(model, progress=show, every_layer=as_json, **given)
+        done = quantize_file.quantize(model, progress=show, every_layer=as_json, **given)
     if as_json:
         print_json(done.to_json())
     else:
@@ -50,7 +51,7 @@ def quantize(model: Path, as_json: bool, **options: Any) -> None:
         raise click.exceptions.Exit(EXIT_MISSED)
 
 
-def _tell(done: pipeline.Quantized, model: Path) -> None:
+def _tell(done: Quantized, model: Path) -> None:
     """The few lines that matter; all of it is in the report and in --json."""
     tell_verdict(done)
     effort = "" if done.effort == "default" else f", effort {done.effort}"
@@ -89,7 +90,7 @@ def _tell(done: pipeline.Quantized, model: Path) -> None:
         _tell_targets(done)
 
 
-def _tell_storage(done: pipeline.Quantized) -> None:
+def _tell_storage(done: Quantized) -> None:
     """What weights behind codecs take in the file."""
     layers = done.layers_stored
     count, stored = sum(s.weights for s in layers), sum(s.stored for s in layers)
@@ -165,7 +166,7 @@ def _tell_mixed(mixed: Mixed) -> None:
         people.print(f"{text} ({_missed(mixed)})", style="red")
 
 
-def _tell_devices(done: pipeline.Quantized) -> None:
+def _tell_devices(done: Quantized) -> None:
     """What the file takes on the targets that were asked for."""
 
     def known(n: int | None) -> str:
@@ -194,7 +195,7 @@ def _tell_devices(done: pipeline.Quantized) -> None:
         people.print(f"note: {why}", style="yellow")
 
 
-def _tell_targets(done: pipeline.Quantized) -> None:
+def _tell_targets(done: Quantized) -> None:
     """What the generic file takes on each target, which packs weights and plans memory anew."""
     rows = [
         (

@@ -29,9 +29,10 @@ void ek_columns_s8(const ek_windows *w, const int8_t *x, int32_t zero, const int
 /* out [groups, k]: the sums of x [groups, rows, k] over its rows. */
 void ek_sums_s16(const int16_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out);
 
-/* out [rows, pitch], or `transposed` [k, pitch] = x [rows, k] - middle [k], zeros behind; all must fit. */
-void ek_centred_s16(const int32_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed, int16_t *out,
-                    int32_t pitch);
+/* out [rows, pitch], or `transposed` [k, pitch] = x [rows, k] - middle [k], zeros behind. Returns the largest magnitude
+   of these; above INT16_MAX, out says nothing. */
+int32_t ek_centred_s16(const int16_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed,
+                       int16_t *out, int32_t pitch);
 
 /* out [m, n] = a [m, pitch] b' [n, pitch]: exact sums of products, each of which is at most `most` in magnitude. pitch
    is a multiple of 32; behind the last row of each there are 3 more to read. `same`: a is b, m is n. */

@@ -116,34 +116,30 @@ Digits = list[tuple[NDArray[np.int16], int]]
 
 
 def _digits(x: Whole, middle: Whole, transposed: bool) -> Digits:
-    largest = _largest(x) + _largest(middle)
-    if largest <= _LARGEST:
-        return [(_centred(x, middle, transposed), largest)]
-    rest, found, none = x.astype(np.int64) - middle, Digits(), np.zeros_like(middle)
-    while True:
-        last = _largest(rest) <= _LARGEST
-        digit = rest if last else (rest + _DIGIT // 2) % _DIGIT - _DIGIT // 2
-        found.append((_centred(digit.astype(np.int32), none, transposed), _largest(digit)))
-        if last:
-            return found
+    if x.dtype == np.int16:
+        found = _centred(x, middle, transposed)
+        if found[1] <= _LARGEST:
+            return [found]
+    rest, digits, none = x.astype(np.int64) - middle, Digits(), np.zeros_like(middle)
+    while np.abs(rest).max(initial=0) > _LARGEST:
+        digit = (rest + _DIGIT // 2) % _DIGIT - _DIGIT // 2
+        digits.append(_centred(digit.astype(np.int16), none, transposed))
         rest = (rest - digit) // _DIGIT
+    return [*digits, _centred(rest.astype(np.int16), none, transposed)]
 
 
-def _largest(x: NDArray[Any]) -> int:
-    return max(int(x.max(initial=0)), -int(x.min(initial=0)))
-
-
-def _centred(x: Whole, middle: Whole, transposed: bool) -> NDArray[np.int16]:
+def _centred(x: Whole, middle: Whole, transposed: bool) -> tuple[NDArray[np.int16], int]:
+    """x - middle and its largest magnitude; above _LARGEST, the former says nothing."""
     rows, length = x.shape[::-1] if transposed else x.shape
     pitch = (-(-length // _STEP) | 1) * _STEP  # odd: rows in different sets of the cache
     size, spare = (rows + _SPARE) * pitch, np.empty((rows + _SPARE) * pitch + _STEP, np.int16)
     first = -spare.ctypes.data % (2 * _STEP) // 2  # loads of whole cache lines
     out = spare[first : first + size].reshape(-1, pitch)
     out[rows:] = 0
-    x, middle = (np.ascontiguousarray(v, np.int32) for v in (x, middle))
-    pointers = (_pointer("int32_t", v) for v in (x, middle))
-    lib.ek_centred_s16(*pointers, *x.shape, transposed, _pointer("int16_t", out), pitch)
-    return out
+    x, middle = np.ascontiguousarray(x), np.ascontiguousarray(middle, np.int32)
+    pointers = _pointer("int16_t", x), _pointer("int32_t", middle)
+    largest = lib.ek_centred_s16(*pointers, *x.shape, transposed, _pointer("int16_t", out), pitch)
+    return out, int(largest)
 
 
 def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:

@@ -228,6 +228,7 @@ def test_a_full_disk_leaves_the_old_file(digits, tmp_path):
     # Set behind the import, which may rebuild an editable install, and its logs are larger.
     code = """
 import resource, signal, sys
+import edgekit.toolkit.pipeline
 from edgekit.toolkit.cli import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

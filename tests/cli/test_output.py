@@ -18,6 +18,7 @@ from edgekit.toolkit.format.writer import write
 FULL = "/dev/full"
 RUN = """
 import json, os, sys
+import edgekit.toolkit.pipeline  # an editable install is rebuilt here, which says so
 from edgekit.toolkit.cli import main
 found = []
 for stream, where, words in json.loads(sys.argv[1]):

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import edgekit
-from edgekit.calibration import CalibrationError, ImageOptions, InputSpec
+from edgekit.calibration import CalibrationError, ImageOptions, InputSpec, open_samples
 from edgekit.toolkit.cli import main
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read_file
@@ -76,7 +76,7 @@ def test_pixels_become_what_pictures_do(tmp_path):
     Image.fromarray(pixels).save(tmp_path / "a.png")
     for spec in (COLOUR, InputSpec("x", (1, 5, 7, 1), np.dtype(np.float32))):
         for image in (ImageOptions(bgr=True, mean=(0.5,), std=(0.2,)), preset("-1..1")):
-            (feed,) = edgekit.calibration.open_samples(tmp_path, [spec], image)
+            (feed,) = open_samples(tmp_path, [spec], image)
             made = Preprocessing.of(image, spec).of_raw(pixels, "x")
             np.testing.assert_array_equal(made, feed["x"])
 

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -9,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from edgekit.toolkit.errors import UnsupportedError, UserError
-from edgekit.toolkit.onnx_import import limits, load, onnx_process
+from edgekit.toolkit.onnx_import import limits, load, onnx_child, onnx_process
 from edgekit.toolkit.onnx_import.onnx_process import Onnx, OnnxError
 
 node = helper.make_node
@@ -138,3 +141,19 @@ def test_onnx_is_never_handed_the_weights(make_model, tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_process._shared, "ask", listen)
     load(external(make_model, tmp_path, 1 << 12))
     assert sent and max(sent) < 1000
+
+
+def test_the_checker_runs_without_the_rest_of_onnx(digits, monkeypatch):
+    """As onnx's Python runs it, which serves where its C++ has other functions."""
+    path = digits / "digits.onnx"
+    parts, strict = [path.read_bytes()], {"strict": True}
+    direct = onnx_child._check({}, parts), onnx_child._infer(strict, parts)
+    monkeypatch.setattr(onnx_child, "_cpp", object)
+    assert direct == (onnx_child._check({}, parts), onnx_child._infer(strict, parts))
+    code = """
+import sys, onnx_child
+onnx_child._infer({}, [open(sys.argv[1], "rb").read()])
+sys.exit("numpy" in sys.modules)
+"""
+    command, folder = [sys.executable, "-c", code, str(path)], Path(onnx_child.__file__).parent
+    assert subprocess.run(command, cwd=folder, check=False).returncode == 0

@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
+from importlib.util import find_spec, module_from_spec
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -16,18 +19,48 @@ Reply = tuple[dict[str, Any], list[bytes]]
 
 
 def _check(_: dict[str, Any], parts: Sequence[bytes]) -> Reply:
-    import onnx.checker
+    try:
+        check = _cpp().checker.check_model
+        check(parts[0], False, False, False)
+    except _OTHER:
+        import onnx.checker
 
-    onnx.checker.check_model(parts[0])
+        onnx.checker.check_model(parts[0])
     return {}, []
 
 
 def _infer(header: dict[str, Any], parts: Sequence[bytes]) -> Reply:
-    import onnx.shape_inference
-
     strict = bool(header.get("strict"))
-    done = onnx.shape_inference.infer_shapes(parts[0], check_type=strict, strict_mode=strict)
-    return {}, [done.SerializeToString()]
+    try:
+        return {}, [_cpp().shape_inference.infer_shapes(parts[0], strict, strict, False)]
+    except _OTHER:
+        import onnx.shape_inference
+
+        done = onnx.shape_inference.infer_shapes(parts[0], check_type=strict, strict_mode=strict)
+        return {}, [done.SerializeToString()]
+
+
+_OTHER = ImportError, AttributeError, TypeError
+"""What `_cpp` and its functions raise in a version of onnx that has others."""
+
+
+@cache
+def _cpp() -> Any:
+    """What onnx's checker and shape inference call, without the rest of onnx, which imports numpy:
+    that takes longer than most models."""
+    name, found = "onnx.onnx_cpp2py_export", find_spec("onnx")
+    if name in sys.modules:
+        return sys.modules[name]
+    if found is None or not found.submodule_search_locations:
+        raise ImportError("onnx is no package")
+    loaders = ExtensionFileLoader, EXTENSION_SUFFIXES
+    spec = FileFinder(found.submodule_search_locations[0], loaders).find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module  # for onnx, where it is imported later
+    return module
 
 
 def _inline(header: dict[str, Any], parts: Sequence[bytes]) -> Reply:

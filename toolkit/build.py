@@ -117,7 +117,7 @@ class _Known:
 class _Lowering:
     """Lowers nodes; those that last only once, while they live."""
 
-    _known: ClassVar[WeakKeyDictionary[Node, _Known]] = WeakKeyDictionary()
+    known: ClassVar[WeakKeyDictionary[Node, _Known]] = WeakKeyDictionary()
 
     def __init__(self, blob: _Blob, lasting: bool) -> None:
         self.blob, self.lasting = blob, lasting
@@ -125,13 +125,13 @@ class _Lowering:
     def __call__(self, node: Node) -> _Step:
         if not self.lasting:
             return _Step(node, *_lowered(node, self.blob))
-        if known := self._known.get(node):
+        if known := self.known.get(node):
             return _Step(node, known.put(self.blob), known.scratch)
         seen = _Recorder(self.blob)
         lowered, scratch = _lowered(node, seen)
         told = {v.content for v in lowered.params.values() if isinstance(v, _Offset)}
         assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
-        self._known[node] = _Known(lowered, scratch, seen.contents, seen.at)
+        self.known[node] = _Known(lowered, scratch, seen.contents, seen.at)
         return _Step(node, lowered, scratch)
 
 
@@ -221,6 +221,11 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
         del graph, made
         return_freed()
     return Session(model, max_memory=None, numbers=True)
+
+
+def forget_lasting() -> None:
+    """Let go of what lasting nodes are in files: as many bytes as their constants, and more."""
+    _Lowering.known.clear()
 
 
 def build_model(

@@ -12,7 +12,7 @@ from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
 from .accuracy import Explanation, Judge, batch_of, explain, watched
 from .accuracy.formatting import sentence
 from .accuracy.verdict import judged_on, verdict
-from .build import Kept, prove
+from .build import Kept, forget_lasting, prove
 from .compress import Coding, remove_constant_channels
 from .errors import UserError
 from .evaluation.answers import Answers, count_answers
@@ -286,19 +286,18 @@ class _Run:
     def explain(self) -> None:
         """What the file loses, attributed on some of the samples."""
         known, request = self.done.calibration, self.request
+        show = request.progress
+        forget_lasting()
         for each in (self.done.given, known):
             each.drop_histograms()
         labelled = self.graph, self.samples, self.labels
-        self.answers = count_answers(request.model, *labelled, self.final, request.progress)
+        self.answers = count_answers(request.model, *labelled, self.final, show)
         some = [k.inputs for k in watched(self.done.floats, known.kept)]
         alone, every = request.effort != "fast", request.every_layer or request.report is not None
         how = self.data, self.done.floats, some, known.extremes()
-        self.explanation = explain(
-            *how, unseen=False, alone=alone, every=every, progress=request.progress
-        )
-        outliers = self.done.outliers
-        names = self.samples.names([o.index for o in outliers])
-        self.suspects = [o.in_words(names.get(o.index)) for o in outliers]
+        self.explanation = explain(*how, unseen=False, alone=alone, every=every, progress=show)
+        names = self.samples.names([o.index for o in self.done.outliers])
+        self.suspects = [o.in_words(names.get(o.index)) for o in self.done.outliers]
         self.notes = [
             *self.suspects,
             *self.scale_notes,

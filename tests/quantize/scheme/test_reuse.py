@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgekit.toolkit.build import build_file, build_model, open_once
+from edgekit.toolkit import build
+from edgekit.toolkit.build import build_file, build_model, forget_lasting, open_once
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ir import Graph, Port
 from edgekit.toolkit.quantize.scheme.options import Options
@@ -89,6 +90,17 @@ def test_a_node_lowered_once_is_the_same_elsewhere_in_a_file(plan):
     for part in (graph, *parts):
         once = [write(build_model(part, compact=False, lasting=lasting)) for lasting in (1, 0)]
         assert once[0] == once[1]
+
+
+def test_nodes_are_lowered_anew_once_they_are_forgotten(plan, monkeypatch):
+    graph, _ = plan.emit(varied(plan), trial=True)
+    files, lowered = [], []
+    lower = build._lowered
+    monkeypatch.setattr(build, "_lowered", lambda *a: lowered.append(a) or lower(*a))
+    for _ in range(2):
+        files += [write(build_model(graph, compact=False, lasting=True)) for _ in range(2)]
+        forget_lasting()
+    assert len(set(files)) == 1 and len(lowered) == 2 * len(graph.nodes)
 
 
 def test_sessions_of_graphs_that_share_nodes_run_their_own(plan):

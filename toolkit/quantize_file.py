@@ -289,7 +289,7 @@ class _Run:
         show = request.progress
         forget_lasting()
         for each in (self.done.given, known):
-            each.drop_histograms()
+            each.keep_extremes()
         labelled = self.graph, self.samples, self.labels
         self.answers = count_answers(request.model, *labelled, self.final, show)
         some = [k.inputs for k in watched(self.done.floats, known.kept)]

@@ -97,10 +97,12 @@ class Calibration:
         known = {observer: self.observed(observer, tensor) for observer in OBSERVERS}
         return candidates(self.stats[tensor], known)
 
-    def drop_histograms(self) -> None:
-        """Keep only the extremes, when no more ranges are computed."""
+    def keep_extremes(self) -> None:
+        """Keep only the extremes, when no more ranges and weights are computed."""
         for stats in self.stats.values():
             stats.drop_histogram()
+        for sample in self.kept:
+            sample.means.clear()
 
     def reach(self) -> dict[str, NDArray[np.float64]]:
         """The largest magnitude of a tensor on each sample."""

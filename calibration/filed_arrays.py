@@ -1,11 +1,11 @@
 """Arrays that are read once in a while, in a temporary file instead of memory."""
 
 import math
+import os
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
 from io import FileIO
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from tempfile import TemporaryFile
-from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
@@ -29,7 +29,6 @@ class ArrayFile:
     def __init__(self) -> None:
         self._file: FileIO | None = None
         self._end = 0
-        self._seeking = Lock()
 
     def write(self, array: NDArray[Any]) -> int:
         """Where the array lies now. Raises CalibrationError where there is no room."""
@@ -45,10 +44,10 @@ class ArrayFile:
             if self._file is None:
                 self._file = TemporaryFile(prefix="edgekit-", buffering=0)  # noqa: SIM115 - finalize
                 finalize(self, self._file.close)
-            with self._seeking:
-                self._file.seek(at)
-                while rest:
-                    rest = rest[self._file.write(rest) :]
+            place = at
+            while rest:
+                written = os.pwrite(self._file.fileno(), rest, place)
+                rest, place = rest[written:], place + written
         except OSError as why:
             raise CalibrationError(
                 f"cannot write samples to a temporary file: {why.strerror or why}; set TMPDIR to "
@@ -71,13 +70,11 @@ class ArrayFile:
         assert self._file is not None
         copied = np.empty(shape, dtype)
         rest = copied.reshape(-1).view(np.uint8).data
-        with self._seeking:
-            self._file.seek(at)
-            while rest:
-                count = self._file.readinto(rest)
-                if not count:
-                    raise CalibrationError("the temporary file of samples is truncated")
-                rest = rest[count:]
+        while rest:
+            count = os.preadv(self._file.fileno(), [rest], at)
+            if not count:
+                raise CalibrationError("the temporary file of samples is truncated")
+            rest, at = rest[count:], at + count
         copied.flags.writeable = False
         return copied
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Array, QuantParams, Shape
-from .metrics import energy
 
 BINS = 256
 PIECE = 1 << 14
@@ -108,13 +107,14 @@ class LayerStatistics:
         """Where they lie in the range, and those of channels."""
         q = self.quant
         self.count += x.size
-        self.signal += energy(x)
+        self.signal += _squares(x.reshape(-1))
         places = np.clip(codes, q.qmin, q.qmax)
         places -= np.float32(q.qmin)
         places *= np.float32(BINS / (q.qmax - q.qmin + 1))
         bins = places.astype(np.uint8).ravel()
         del places
-        self.bins += np.bincount(bins, minlength=BINS)
+        for first in range(0, len(bins), PIECE):  # of which numpy makes 64 bits
+            self.bins += np.bincount(bins[first : first + PIECE], minlength=BINS)
         np.minimum(self.channel_low, x.min(axis=0), out=self.channel_low)
         np.maximum(self.channel_high, x.max(axis=0), out=self.channel_high)
         self.widen(float(self.channel_low.min()), float(self.channel_high.max()))
@@ -122,11 +122,11 @@ class LayerStatistics:
     def _add_weighted(self, x: Array, y: Array, low: Array | np.float32) -> None:
         off = np.maximum(y, low)
         off -= x
-        self.weights += energy(off)
+        self.weights += _squares(off.reshape(-1))
         self.shift += off.sum(axis=0, dtype=np.float64)
         off = self._held(self._codes(y), low)
         off -= x
-        self.both += energy(off)
+        self.both += _squares(off.reshape(-1))
 
     def _codes(self, x: Array) -> Array:
         """Steps, not limited to those there are."""

@@ -22,7 +22,7 @@ from .ir import Array
 from .preprocessing import Record, agreed
 from .progress import Progress, silent
 from .runtime import MAX_MEMORY, IoInfo, Session
-from .runtime.batches import join, split
+from .runtime.batches import join, split, with_zeros
 from .runtime.convert import texts_of
 
 
@@ -90,13 +90,15 @@ def run(
             session.reset()
         results.append(runner.run(feed))
         progress("running", i, len(feeds))
-    arrays = {io.name: join([r[io.name] for r in results], batch) for io in session.outputs}
+    if batch:
+        results = [_whole(r, session) for r in results]
+    arrays = {name: join([r[name] for r in results], batch) for name in results[0]}
     labels = {io.name: io.labels for io in session.outputs}
     ranges = {
         n: (float(a.min()), float(a.max())) if a.size else (0.0, 0.0) for n, a in arrays.items()
     }
     for io in session.outputs:
-        if io.is_text:
+        if io.is_text and io.name in arrays:
             arrays[io.name] = texts_of(io, arrays[io.name])
     if output is not None:
         write_atomically(output, npz(arrays))
@@ -115,6 +117,17 @@ def run(
             for name, a in arrays.items()
         ],
     )
+
+
+def _whole(outputs: Mapping[str, Array], session: Session) -> dict[str, Array]:
+    """The outputs of one of several samples: all entries, and the outputs that count them."""
+    found, counted = dict(outputs), session.model.counted
+    for io in session.outputs:
+        if io.name in counted and io.name in outputs:
+            count, axis = counted[io.name]
+            found[count] = np.array([outputs[io.name].shape[axis]], np.int32)
+            found[io.name] = with_zeros(outputs[io.name], io.shape)
+    return found
 
 
 def read_inputs(

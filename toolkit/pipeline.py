@@ -275,7 +275,7 @@ def check(
         if mistakes is not None:
             mistakes = mistakes.named(class_names(file.provenance.settings), given.places)
         report = replace(report, top1=meter.counted, mistakes=mistakes, metric=None)
-    report = replace(report, notes=samples.notes + _said_of_states(graph, sequence))
+    report = replace(report, notes=report.notes + samples.notes + _said_of_states(graph, sequence))
     if floats is None:
         return report
     if states:

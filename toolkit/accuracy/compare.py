@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from ..progress import Progress
 from ..quantize import Judged
 from ..quantize.quality import Level, Quality, level_of
 from ..runtime import IoInfo, Session
+from ..runtime.batches import with_zeros
 from .explanation import Explanation, LayerCost
 from .judge import Meter
 from .metrics import Difference, Top1
@@ -163,7 +165,8 @@ def compare(
     file's stand for, also the SQNR of every tensor that operators of both make. Raises UserError
     when there are no samples.
     """
-    outputs = {io.name: Difference() for io in edge.outputs}
+    outputs: dict[str, Difference] = {}
+    uneven = Counter[str]()
     layers = None
     if floats is not None:
         if not isinstance(edge, Session):
@@ -173,8 +176,10 @@ def compare(
     for sample in samples:
         truth = oracle.run(sample)
         got = edge.run(sample) if layers is None else layers.add(sample)
-        for name, difference in outputs.items():
-            difference.add(got[name], truth[name])
+        for name in got:
+            found, wanted = _as_long(got[name], truth[name])
+            outputs.setdefault(name, Difference()).add(found, wanted)
+            uneven[name] += got[name].shape != found.shape or truth[name].shape != wanted.shape
         if meter is not None:
             meter.add(sample, truth, got)
         if quality is not None:
@@ -191,9 +196,23 @@ def compare(
         target or edge.kernels,
         [] if layers is None else layers.report(),
         extremes={} if layers is None else layers.extremes,
+        notes=[
+            f"output '{name}' is longer or shorter than the float model's on {many} of {count} "
+            "samples: what one lacks counts as zeros"
+            for name, many in uneven.items()
+            if many
+        ],
         metric=None if meter is None else meter.judged(),
         quality=None if quality is None else quality.quality(batch),
     )
+
+
+def _as_long(got: Array, truth: Array) -> list[Array]:
+    """Both; of what a detector finds, which may be more or less, with zeros for what one lacks."""
+    if got.size == truth.size or got.ndim != truth.ndim:
+        return [got, truth]
+    shape = tuple(map(max, got.shape, truth.shape))
+    return [with_zeros(x, shape) for x in (got, truth)]
 
 
 class _Layers:

@@ -11,6 +11,7 @@ from ..errors import UserError
 from ..ir import Array, Graph, Shape
 from ..numerics import numpy_dtype
 from ..quantize import Keeper
+from ..runtime.batches import with_zeros
 from .metric import Metric
 
 KEPT_SAMPLES = 2048
@@ -63,6 +64,7 @@ class EvaluationSet:
         self, graph: Graph, keeper: Keeper, metric: Metric, others: Answers, total: int | None
     ) -> None:
         self.batch = batch_of(graph)
+        self.longest = {p.name: p.shape for p in graph.outputs if p.counted_by}
         self.of = keeper.seen * self.batch
         total = self.of if total is None else total
         check_labels(metric, others, total)
@@ -94,8 +96,13 @@ class EvaluationSet:
         return np.concatenate(rows) if batched else np.stack(rows)
 
     def together(self, answers: Iterable[Answers]) -> dict[str, Array]:
-        """What a model answers to the samples, by output, samples first; read only."""
-        every = list(answers)
+        """What a model answers to the samples, by output, samples first; read only.
+
+        Of outputs as long as their values say, each as long as it can be, with zeros behind.
+        """
+        every = [
+            {k: with_zeros(v, self.longest.get(k, v.shape)) for k, v in a.items()} for a in answers
+        ]
         found = {name: self.stacked([a[name] for a in every]) for name in every[0]}
         for array in found.values():
             array.flags.writeable = False

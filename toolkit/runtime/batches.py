@@ -61,6 +61,13 @@ def join(results: Sequence[Array], batch: int) -> Array:
     return np.concatenate(results) if batched else np.stack(results)
 
 
+def with_zeros(x: Array, shape: Shape) -> Array:
+    """`x` in a shape that is as long along every axis or longer, with zeros behind."""
+    if x.shape == shape:
+        return x
+    return np.pad(x, [(0, n - d) for d, n in zip(x.shape, shape, strict=True)])
+
+
 def _named(feed: Any, inputs: Sequence[IoInfo]) -> dict[str, Array]:
     """The array of each input, by name, in the model's order."""
     names = [io.name for io in inputs]

@@ -183,7 +183,8 @@ class Session:
             feed = self._shaped(self.model.of_raw(self._with_elements(feed)))
             self._write(only(feed, self.inputs))
             self._show_steps(callback)
-            return self._with_empty({io.name: self._told(io, view) for io, view in self._pairs()})
+            found = {io.name: self._told(io, view) for io, view in self._pairs()}
+            return self._in_use(self._with_empty(found))
 
     def run_raw_layers(
         self, raw: Sequence[Array], callback: Callable[[int, str, Array], None]
@@ -227,7 +228,7 @@ class Session:
     def from_raw(self, outputs: Sequence[Array]) -> dict[str, Array]:
         """The result of `run` from outputs in the runtime's types, in order."""
         found = {io.name: self._told(io, v) for io, v in zip(self.outputs, outputs, strict=True)}
-        return self._with_empty(found)
+        return self._in_use(self._with_empty(found))
 
     def profile(self, feed: Feed | Array) -> list[float]:
         """Seconds spent in each operator of a single run, in order; the sum for operators that run

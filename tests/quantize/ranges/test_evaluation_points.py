@@ -68,6 +68,68 @@ def test_scores_beside_boxes_are_probed_apart(g):
     assert [p.tensor for p in find_evaluation_points(graph, inside=False)] == ["both"]
 
 
+def picked(g, boxes):
+    """The boxes of the two best scores, in pixels, their places, and the scores."""
+    x = g.input("x", 1, 1, 4, 3)
+    scores = g.emit("Reshape", g.conv(x, 1, name="logits"), shape=(1, 4), name="scores")
+    best = g.emit("TopK", scores, axis=1, k=2, smallest=False)
+    at = g.emit("Reshape", g.graph.nodes[-1].outputs[1], shape=(2,))
+    found = g.emit("Gather", boxes(g, x), at, axis=0, name="found")
+    return g.emit("Mul", found, g.const(320.0), name="pixels"), at, best
+
+
+def computed(g, x):
+    return g.emit("Reshape", g.conv(x, 4, name="b"), shape=(4, 4), name="boxes")
+
+
+def test_what_a_ranking_picks_is_probed_by_what_it_ranks_and_picks_from(g):
+    """Two that change places exchange their boxes, however alike their scores are."""
+    pixels, at, _ = picked(g, computed)
+    graph = g.output(pixels, at)
+    assert [p.tensor for p in find_evaluation_points(graph)] == ["boxes", "scores"]
+    assert find_evaluation_points(graph, inside=False)[0] == EvaluationPoint("pixels")
+
+
+def test_sorted_scores_are_probed_themselves(g):
+    *_, best = picked(g, computed)
+    assert find_evaluation_points(g.output(best)) == [EvaluationPoint(best.name)]
+
+
+def test_layers_behind_what_is_picked_are_probed_at_the_output(g):
+    pixels, _, _ = picked(g, computed)
+    y = g.emit("FullyConnected", pixels, g.const(np.eye(4)), None, name="y")
+    assert find_evaluation_points(g.output(y)) == [EvaluationPoint("y")]
+
+
+def test_constants_of_the_nearest_are_probed_at_the_output(g):
+    """As a vote of neighbours: its class counts."""
+    shares, _, _ = picked(g, lambda g, _: g.const(np.eye(4)))
+    assert find_evaluation_points(g.output(shares)) == [EvaluationPoint("pixels")]
+
+
+def test_peaks_are_probed_before_the_rest_becomes_zero(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 1, name="heat")
+    pool = {
+        "kernel": (3, 3),
+        "stride": (1, 1),
+        "pads": (1, 1, 1, 1),
+        "dilation": (1, 1),
+        "out_hw": (4, 4),
+    }
+    top = g.emit("MaxPool2d", x, **pool, act_min=-np.inf, act_max=np.inf, name="top")
+    mask = g.emit("Cast", g.emit("Equal", top, x), to=np.dtype(np.float32))
+    graph = g.output(g.emit("Mul", x, mask, name="peaks"))
+    assert {p.tensor for p in find_evaluation_points(graph)} == {"heat", "top"}
+
+
+def test_what_a_constant_masks_is_probed_itself(g):
+    x = g.conv(g.input("x", 1, 4, 4, 2), 1, name="heat")
+    mask = g.emit("Cast", g.emit("Less", g.const(0.5), x), to=np.dtype(np.float32))
+    assert find_evaluation_points(g.output(g.emit("Mul", x, mask, name="y"))) == [
+        EvaluationPoint("y")
+    ]
+
+
 def test_scores_alone_are_probed_together(g):
     x = g.input("x", 1, 2, 2, 2)
     scores = [g.emit("Sigmoid", g.conv(x, n)) for n in (3, 4)]

@@ -21,6 +21,7 @@ from ...ops import definition
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ..scheme.detection_head import joining_shares
+from .selections import selected
 from .votes import are_votes
 
 REACH = float(np.log(512))
@@ -98,7 +99,8 @@ def find_evaluation_points(graph: Graph, inside: bool = True) -> list[Evaluation
     integers or bools hides most errors, so the floats that it is made from stand for it: of an
     ArgMax the softmax of what it compares. None where another output shows those already.
     An output that joins probabilities with other numbers (scores beside boxes) is judged by each of
-    them if what is `inside` the network can be seen: the larger numbers are nearly all of it.
+    them if what is `inside` the network can be seen: the larger numbers are nearly all of it. So is
+    one of what a ranking picks (selections.py): by all that is ranked, and all it picks from.
     """
     made = _Made(graph, inside)
     whole = [p.value for p in graph.outputs if p.value.dtype != FLOAT]
@@ -114,10 +116,14 @@ class _Made:
     def __init__(self, graph: Graph, inside: bool) -> None:
         self.by, self.readers = graph.producers(), graph.consumers()
         self.joins = set(joining_shares(graph)) if inside else set()
+        self.selected = selected(graph) if inside else frozenset[Value]()
+        self.behind = dict[Value, list[EvaluationPoint]]()
         self.outputs = graph.output_values()
 
     def points(self, v: Value) -> list[EvaluationPoint]:
         """Of a tensor of floats; none of one that is given or constant, or of another type."""
+        if v in self.selected and (ranked := self.before_selection(v)):
+            return ranked
         source = v
         while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
             source = n.input(0)
@@ -127,6 +133,14 @@ class _Made:
         if node is not None and compares_classes(node) and node.input(0) in self.by:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []
+
+    def before_selection(self, v: Value) -> list[EvaluationPoint]:
+        """Of the floats that are ranked and picked from, for a tensor that hangs on it."""
+        if v not in self.behind:
+            read = self.by[v].dynamic_inputs
+            told = [self.points(x) if x.dtype == FLOAT else self.before_steps(x) for x in read]
+            self.behind[v] = list(dict.fromkeys(p for points in told for p in points))
+        return self.behind[v]
 
     def before_steps(self, v: Value) -> list[EvaluationPoint]:
         """Of the floats that a tensor of another type is made from."""

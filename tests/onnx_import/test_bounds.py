@@ -13,6 +13,7 @@ from edgekit.toolkit.runtime import Session
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 CONSTANTS = {"one": np.array(1), "two": np.array(2), "threes": np.full(3, 3, np.int64)}
+CONSTANTS |= {"axes": np.array([0]), "ones": np.array([1]), "ends": np.array([0, 2])}
 node = helper.make_node
 
 
@@ -49,6 +50,41 @@ def test_a_size_that_is_computed_with_is_the_one_in_use(name):
     want, found, notes = both(*NUMBERS[name])
     np.testing.assert_array_equal(found, want)
     assert found.shape == want.shape and notes == []
+
+
+LENGTHS = {
+    "joined": ([node("Concat", ["n", "n"], ["y"], axis=0)], INT64),
+    "largest": ([node("ReduceMax", ["n", "axes"], ["y"], keepdims=0)], INT64),
+    "largest, its axis kept": ([node("ReduceMax", ["n", "axes"], ["y"])], INT64),
+    "place of it": ([node("ArgMax", ["n"], ["y"], axis=0, keepdims=0)], INT64),
+    "shares": ([node("Cast", ["n"], ["f"], to=FLOAT), node("Softmax", ["f"], ["y"], axis=0)],
+               FLOAT),
+    "best": ([node("TopK", ["n", "ones"], ["y", "z"], axis=0)], INT64),
+    "part": ([node("Split", ["n"], ["y", "z"], axis=0, num_outputs=2)], INT64),
+    "turned, largest": ([node("Transpose", ["n"], ["t"]), node("Unsqueeze", ["t", "axes"], ["u"]),
+                           node("ReduceMax", ["u", "ends"], ["y"], keepdims=0)], INT64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_what_is_made_along_other_axes_is_as_long(name):
+    want, found, notes = both(*LENGTHS[name])
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+    assert found.shape == want.shape and notes == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        node("ReduceMax", ["n"], ["y"], keepdims=0),
+        node("Softmax", ["f"], ["y"], axis=1),
+        node("Concat", ["n", "n"], ["y"], axis=1),
+    ],
+)
+def test_what_is_made_along_the_axis_in_use_is_noted(made):
+    element = FLOAT if made.input[0] == "f" else INT64
+    *_, notes = both([node("Cast", ["n"], ["f"], to=FLOAT), made], element)
+    assert len(notes) == 1 and "computes on the longest" in notes[0]
 
 
 def test_a_size_of_tensors_is_that_of_the_longest_and_noted():

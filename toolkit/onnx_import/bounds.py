@@ -15,9 +15,16 @@ from .attributes import python_attributes
 from .builder import GraphBuilder
 
 _SAME_PLACES = frozenset(
-    ("Abs", "Add", "Cast", "Ceil", "Clip", "Div", "Equal", "Exp", "Floor", "Greater", "Identity",
-     "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Relu", "Round", "Sigmoid", "Slice",
-     "Sqrt", "Sub", "Where")
+    ("Abs", "Add", "And", "Cast", "Ceil", "Clip", "Cos", "Div", "Equal", "Exp", "Floor", "Greater",
+     "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg",
+     "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sin", "Slice", "Sqrt", "Sub",
+     "Tanh", "Where")
+)  # fmt: skip
+_ALONG = {"Concat": 0, "LogSoftmax": -1, "Softmax": -1, "Split": 0, "TopK": -1}
+"""What keeps every other axis than its own, and which that is if the node does not say."""
+_REDUCES = frozenset(
+    ("ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin",
+     "ReduceProd", "ReduceSum", "ReduceSumSquare")
 )  # fmt: skip
 _COMPUTES = frozenset(("Add", "Cast", "Concat", "Div", "Identity", "Max", "Min", "Mul", "Sub"))
 _PARTS = frozenset(("Gather", "ReduceProd", "Slice", "Squeeze", "Unsqueeze"))
@@ -130,6 +137,10 @@ def _axis_behind(
     if op == "Transpose":
         perm = attrs.get("perm", range(len(x.shape))[::-1])
         return list(perm).index(axis)
+    if op in _ALONG:
+        return None if int(attrs.get("axis", _ALONG[op])) % len(x.shape) == axis else axis
+    if op in _REDUCES:
+        return _axis_left(op, attrs, inputs, axis, len(x.shape))
     if op in _RESHAPED:
         before = prod(x.shape[:axis])
         fits = (k for k, d in enumerate(y.shape) if d == size and prod(y.shape[:k]) == before)
@@ -145,3 +156,20 @@ def _axis_behind(
     if along == axis:
         return None
     return axis if axis < along else axis + len(at.shape) - 1
+
+
+def _axis_left(
+    op: str, attrs: dict[str, Any], inputs: Sequence[Value | None], axis: int, rank: int
+) -> int | None:
+    """The axis that a reduction of an input of `rank` makes of `axis`; None if it is reduced."""
+    given = inputs[1] if len(inputs) > 1 else None
+    if op.startswith("Arg"):
+        named: Any = [attrs.get("axis", 0)]
+    else:
+        named = attrs.get("axes") if given is None else given.const
+    if named is None or len(named) == 0:
+        return None
+    gone = {int(a) % rank for a in named}
+    if axis in gone:
+        return None
+    return axis if attrs.get("keepdims", 1) else axis - sum(a < axis for a in gone)

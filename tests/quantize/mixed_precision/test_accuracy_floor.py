@@ -9,6 +9,7 @@ import pytest
 
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.format.schema import DistanceFn
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import (
     CandidateEvaluator,
@@ -112,6 +113,25 @@ def test_where_int16_is_too_coarse_float32_is_taken(g):
     done = fast(cancelling(g, 30_000.0), samples(1, 8, 8, 3))
     _, promotion, quality = kept(done)
     assert quality.level == "good" and "float32" in promotion.nodes
+
+
+def kernel_machine(g, centres=150):
+    """Sums of a Gaussian kernel with weights of 1e4 and more that cancel: float32 alone does."""
+    places = g.rng.normal(size=(centres, 4))
+    apart = ((places[:, None] - places) ** 2).sum(axis=2)
+    weights = np.linalg.solve(np.exp(-0.02 * apart) + 1e-5 * np.eye(centres), places[:, 0] ** 3)
+    far = g.emit("Distance", g.input("x", 1, 4), g.const(places), fn=DistanceFn.SquaredEuclidean)
+    near = g.emit("Exp", g.emit("Mul", far, g.const(-0.02), **NONE))
+    y = g.emit("FullyConnected", near, g.const(weights[None]), None, name="y", **NONE)
+    return g.output(y)
+
+
+def test_a_float_network_is_taken_that_is_little_larger(g):
+    done = fast(kernel_machine(g), samples(1, 4))
+    _, promotion, quality = kept(done)
+    assert promotion.before.level == "broken" and quality.level == "good"
+    more = promotion.chosen.file_bytes - promotion.int8.file_bytes
+    assert 0 < more <= REPAIR.file * promotion.int8.file_bytes
 
 
 def test_what_cannot_be_mended_within_the_limits_stays_below(g, monkeypatch):

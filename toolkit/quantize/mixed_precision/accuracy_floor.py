@@ -119,7 +119,7 @@ class FloorCriteria(Criteria):
     answers that differ, too.
 
     A whole float file that is no larger than int8's may take the arena and time that it does: it is
-    exact.
+    exact. A larger one may where it keeps the limits, as other mixes do.
     """
 
     def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
@@ -134,8 +134,9 @@ class FloorCriteria(Criteria):
     def _fits(self, assignment: PrecisionAssignment) -> bool:
         evaluator = self.evaluator
         file, arena, _ = evaluator.size(assignment)
-        if evaluator.is_float(assignment):
-            return file <= evaluator.size(evaluator.base).storage
+        no_larger = file <= evaluator.size(evaluator.base).storage
+        if no_larger and evaluator.is_float(assignment):
+            return True
         within = file <= self.file and arena <= self.arena
         return within and evaluator.work(assignment) <= self.work
 

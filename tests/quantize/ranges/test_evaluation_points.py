@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
+from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
 from edgekit.toolkit.quantize.ranges.evaluation_points import (
@@ -143,6 +144,22 @@ def test_votes_are_probed_by_their_class_and_by_what_is_compared(g):
 def test_layers_behind_signs_make_no_votes(g):
     label = voting(g, np.full((3, 3), 0.5))
     assert find_evaluation_points(g.output(label)) == [EvaluationPoint("votes", 3)]
+
+
+def test_classes_as_floats_are_probed_by_the_scores_that_pick_them(g):
+    """As in classifiers of scikit-learn: an ArgMax picks of a table, by way of float32."""
+    scores = g.conv(g.input("x", 1, 1, 1, 2), 3, name="scores")
+    place = g.emit("ArgMax", scores, axis=3, keepdims=0, select_last_index=0)
+    classes = constant(np.array([4, 7, 9], np.int32), "classes")
+    picked = g.emit("Cast", g.emit("Gather", classes, place, axis=0), to=np.dtype(np.float32))
+    label = g.emit("Cast", picked, to=np.dtype(np.int32))
+    assert find_evaluation_points(g.output(label)) == [EvaluationPoint("scores", 3)]
+
+
+def test_the_side_of_a_threshold_is_probed_by_its_score(g):
+    scores = g.conv(g.input("x", 1, 1, 1, 2), 1, name="scores")
+    label = g.emit("Cast", g.emit("Sign", scores, name="sides"), to=np.dtype(np.int32))
+    assert find_evaluation_points(g.output(label)) == [EvaluationPoint("scores")]
 
 
 def test_votes_have_no_sqnr():

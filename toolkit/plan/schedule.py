@@ -13,7 +13,13 @@ from heapq import nsmallest
 from ..ir import Graph, Node, Value
 
 _BEAM = 48
+_ENOUGH = 2 * _BEAM
 _WORST = (sys.maxsize,) * 5
+
+
+_Move = tuple[int, int, int, int]
+"""An operator whose inputs are made: its place in the graph, its bit, the bytes of its outputs, and
+those less what it is the last to use."""
 
 
 @dataclass
@@ -21,7 +27,7 @@ class _State:
     """A way to a set of operators that are done."""
 
     done: int  # bit set of node indices
-    ready: tuple[int, ...]  # whose inputs are made
+    ready: tuple[_Move, ...]
     alive: int  # bytes
     peak: int
     before: _State | None = None
@@ -40,29 +46,29 @@ class _State:
 
 @dataclass(frozen=True)
 class _Step:
-    """What an operator does to a state. Sets of operators are bit sets."""
+    """What an operator needs and frees. Sets of operators are bit sets."""
 
+    place: int
     bit: int
     needs: int
     made: int  # bytes of its outputs
     ends: list[tuple[int, int]]  # what it may be the last to use: bytes, and all who read it
     followers: list[tuple[int, int]]  # and what they need
 
-    def memory(self, state: _State) -> tuple[int, int]:
-        """The peak so far, and what is alive after it."""
-        left, alive = ~(state.done | self.bit), state.alive + self.made
-        peak = alive if alive > state.peak else state.peak
-        for nbytes, readers in self.ends:
-            if not readers & left:
-                alive -= nbytes
-        return peak, alive
+    def move(self, done: int) -> _Move:
+        """This step where the operators `done` are."""
+        left = ~(done | self.bit)
+        freed = sum(nbytes for nbytes, readers in self.ends if not readers & left)
+        return self.place, self.bit, self.made, self.made - freed
 
-    def after(self, state: _State, i: int, peak: int, alive: int) -> _State:
-        """The state when this operator, the i-th, is done as well."""
-        done = state.done | self.bit
-        freed = [n for n, needs in self.followers if not needs & ~done]
-        ready = (*(n for n in state.ready if n != i), *freed)
-        return _State(done, ready, alive, peak, state, i)
+    def leaves_last(self, done: int) -> int:
+        """Operators that alone are left to read what this one, among those `done`, reads too."""
+        alone = 0
+        for _, readers in self.ends:
+            left = readers & ~done
+            if not left & (left - 1):
+                alone |= left
+        return alone
 
 
 def schedule(graph: Graph) -> list[Node]:
@@ -70,17 +76,29 @@ def schedule(graph: Graph) -> list[Node]:
     nodes, steps = graph.nodes, _steps(graph)
     given = start = _State(
         0,
-        tuple(i for i, step in enumerate(steps) if not step.needs),
+        tuple(step.move(0) for step in steps if not step.needs),
         sum(p.value.type.nbytes for p in graph.inputs),
         0,
     )
-    for i, step in enumerate(steps):
-        given = step.after(given, i, *step.memory(given))
+    for i in range(len(nodes)):
+        given = _after(given, i, steps)
     beam = [start]
     for _ in nodes:
         beam = _next_beam(beam, steps)
     best = beam[0]
     return list(nodes) if given.peak <= best.peak else [nodes[i] for i in best.order()]
+
+
+def _after(state: _State, i: int, steps: list[_Step]) -> _State:
+    """The state when the i-th operator, which is ready, is done as well."""
+    step, done = steps[i], state.done | steps[i].bit
+    ready = [m for m in state.ready if m[0] != i]
+    if alone := step.leaves_last(done):
+        ready = [steps[m[0]].move(done) if m[1] & alone else m for m in ready]
+    ready += [steps[n].move(done) for n, needs in step.followers if not needs & ~done]
+    _, _, made, grows = step.move(state.done)
+    peak = max(state.alive + made, state.peak)
+    return _State(done, tuple(ready), state.alive + grows, peak, state, i)
 
 
 def _next_beam(beam: list[_State], steps: list[_Step]) -> list[_State]:
@@ -89,16 +107,18 @@ def _next_beam(beam: list[_State], steps: list[_Step]) -> list[_State]:
     Among equals the order whose first operator that differs comes first in the graph.
     """
     following: dict[int, tuple[int, int, int, int, int]] = {}
+    last = _WORST  # no better than the last of the best so far
     for at, state in enumerate(beam):
-        rank, done = state.rank, state.done
-        for i in state.ready:
-            step = steps[i]
-            peak, left = step.memory(state)
-            new = peak, left, rank, i, at
-            if new < following.get(done | step.bit, _WORST):
-                following[done | step.bit] = new
+        rank, done, alive, highest = state.rank, state.done, state.alive, state.peak
+        for i, bit, made, grows in state.ready:
+            top = alive + made
+            new = (top if top > highest else highest), alive + grows, rank, i, at
+            if new < last and new < following.get(done | bit, _WORST):
+                following[done | bit] = new
+        if len(following) > _ENOUGH and (at & (at + 1)) == 0:
+            last = nsmallest(_BEAM, following.values())[-1]
     best = nsmallest(_BEAM, following.values())
-    found = [steps[i].after(beam[at], i, peak, left) for peak, left, _, i, at in best]
+    found = [_after(beam[at], i, steps) for *_, i, at in best]
     orders = sorted(range(len(best)), key=lambda k: best[k][2:4])
     for rank, k in enumerate(orders):
         found[k].rank = rank
@@ -120,6 +140,7 @@ def _steps(graph: Graph) -> list[_Step]:
     kept = graph.output_values()
     return [
         _Step(
+            i,
             1 << i,
             masks[i],
             sum(v.type.nbytes for v in node.outputs),

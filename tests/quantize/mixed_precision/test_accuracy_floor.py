@@ -115,6 +115,20 @@ def test_where_int16_is_too_coarse_float32_is_taken(g):
     assert quality.level == "good" and "float32" in promotion.nodes
 
 
+def test_float32_that_takes_next_to_nothing_more_needs_no_search(g, monkeypatch):
+    """A sum of features of very different scales, all of which count."""
+    monkeypatch.setattr(PrecisionSearch, "run", None)
+    scales = np.logspace(-3, 3, 10)
+    product = g.emit("Mul", g.input("x", 1, 10), g.const(scales), name="raw", **NONE)
+    y = g.emit("FullyConnected", product, g.const(1 / scales[None]), None, name="y", **NONE)
+    _, promotion, quality = kept(fast(g.output(y), samples(1, 10)))
+    assert promotion.before.level == "broken" and quality.level == "good"
+    assert set(promotion.nodes) == {"float32"}
+    limits = FREE.limits(promotion.int8.file_bytes, promotion.int8.arena_bytes, promotion.int8.work)
+    chosen = promotion.chosen
+    assert (chosen.file_bytes, chosen.arena_bytes, chosen.work) <= limits
+
+
 def kernel_machine(g, centres=150):
     """Sums of a Gaussian kernel with weights of 1e4 and more that cancel: float32 alone does."""
     places = g.rng.normal(size=(centres, 4))

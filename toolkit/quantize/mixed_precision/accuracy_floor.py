@@ -133,12 +133,14 @@ class FloorCriteria(Criteria):
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
         evaluator = self.evaluator
-        file, arena, _ = evaluator.size(assignment)
-        no_larger = file <= evaluator.size(evaluator.base).storage
-        if no_larger and evaluator.is_float(assignment):
-            return True
-        within = file <= self.file and arena <= self.arena
-        return within and evaluator.work(assignment) <= self.work
+        no_larger = evaluator.size(assignment).storage <= evaluator.size(evaluator.base).storage
+        return (no_larger and evaluator.is_float(assignment)) or self.within(assignment)
+
+    def within(self, assignment: PrecisionAssignment) -> bool:
+        """Whether it keeps every limit."""
+        file, arena, _ = self.evaluator.size(assignment)
+        fits = file <= self.file and arena <= self.arena
+        return fits and self.evaluator.work(assignment) <= self.work
 
     def loss(self, configuration: Configuration) -> float:
         self.remember(configuration)
@@ -186,6 +188,8 @@ def keep_floor(
     small = macs_of(done.floats) <= SMALL_WORK
     below = quality.level == "broken" if fast else quality.level != "good"
     searched = below and quality.loss(small) > 1.0
+    if searched and (floats := _free_float(evaluator, start)) is not None:
+        found, searched = floats, False
     if searched:
         growth = REPAIR if quality.level == "broken" else FREE
         criteria = FloorCriteria(evaluator, growth, strict=small)
@@ -213,6 +217,15 @@ def keep_floor(
         growth.in_words(),
     )
     return replace(whole, mixed=None), promotion, after
+
+
+def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | None:
+    """The whole network on float32 where that takes next to nothing more and is good: small tables
+    of numbers need no search."""
+    whole = start.plus(evaluator.changes_to(FLOAT32))
+    if not FloorCriteria(evaluator, FREE).within(whole.assignment):
+        return None
+    return whole if evaluator.quality(whole.assignment).level == "good" else None
 
 
 def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:

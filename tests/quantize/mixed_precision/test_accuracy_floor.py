@@ -21,6 +21,7 @@ from edgekit.toolkit.quantize import (
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
     FREE,
     REPAIR,
+    TAIL_GAIN_DB,
     Growth,
     keep_floor,
     quality_of,
@@ -127,6 +128,19 @@ def test_float32_that_takes_next_to_nothing_more_needs_no_search(g, monkeypatch)
     limits = FREE.limits(promotion.int8.file_bytes, promotion.int8.arena_bytes, promotion.int8.work)
     chosen = promotion.chosen
     assert (chosen.file_bytes, chosen.arena_bytes, chosen.work) <= limits
+
+
+def test_numbers_that_follow_an_input_are_int16_where_that_is_free(g):
+    """A forecast: the input's last value, around 50, and a little more."""
+    x = g.input("x", 1, 24)
+    last = g.emit("FullyConnected", x, g.const(np.eye(24)[None, -1]), None, name="last", **NONE)
+    more = g.emit("FullyConnected", x, g.const(g.rng.normal(size=(8, 24)) / 99), None, name="more",
+                  **NONE)  # fmt: skip
+    graph = g.output(g.emit("Add", last, more, name="y", **NONE))
+    feeds = [{"x": 50 + s["x"]} for s in samples(1, 24)]
+    found, promotion, quality = kept(fast(graph, feeds))
+    assert quality.worst[1] > promotion.before.worst[1] + TAIL_GAIN_DB
+    assert set(promotion.nodes) == {"int16"} and found.plan.outputs
 
 
 def kernel_machine(g, centres=150):

@@ -14,6 +14,7 @@ from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
 from ..budget import Budget
 from ..quality import Quality
+from ..ranges.followed import follows_an_input
 from ..result import Quantized
 from ..scheme.macs import macs_of
 from .criteria import Criteria
@@ -61,7 +62,7 @@ class Growth:
         )
 
 
-FREE = Growth(0.02, 0.0, 0.02, 1 << 10, 256, 5_000)
+FREE = Growth(0.02, 0.0, 0.02, 1 << 10, 512, 20_000)
 REPAIR = Growth(0.5, 1.0, 1.0, 4 << 10, 4 << 10, 1_000_000)
 """What a quantization may take that is not good, and one that is broken."""
 
@@ -262,8 +263,11 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
 
 def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configuration:
     """The outputs, and what they are made of, on int16 behind tensors on int16, where int8 between
-    makes most of the error: that takes next to nothing."""
-    if all(group.dtype != INT16 for group in evaluator.plan(start.assignment).groups):
+    makes most of the error: that takes next to nothing. So too where an output follows an input:
+    int8 has few steps for the rest, and clips where other samples reach further."""
+    trials = evaluator.trials
+    wide = any(group.dtype == INT16 for group in evaluator.plan(start.assignment).groups)
+    if not wide and not follows_an_input(trials.points, trials.kept):
         return start
     criteria, best, row = FloorCriteria(evaluator, FREE), start, list[PrecisionChange]()
     for change in output_changes(evaluator)[:MOST_OUTPUT_STEPS]:

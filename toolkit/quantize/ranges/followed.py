@@ -1,0 +1,51 @@
+"""Outputs that follow an input, as a forecast follows the last values that it reads.
+
+Most of such an output is a level that the input shows anyway; what counts is the rest, of which
+SQNR sees little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...numerics import FLOAT
+from .calibration import KeptSample
+from .evaluation_points import EvaluationPoint
+
+MOST_NUMBERS = 1024
+"""Of an input and of an output: levels are those of series and tables, not of images."""
+ENOUGH = 16
+"""Samples, to know what follows what; of fewer some always seem to."""
+PART = 0.5
+"""Of an output's variation over the samples, that may be left of one that follows an input."""
+
+
+def follows_an_input(points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]) -> bool:
+    """Whether the numbers of an evaluated output, no softmax, vary less about numbers of an input
+    than about their means."""
+    if len(kept) < ENOUGH:
+        return False
+    inputs = _rows([list(s.inputs.values()) for s in kept])
+    outputs = [_rows([[s.at_points[p.tensor]] for s in kept]) for p in points if p.axis is None]
+    return inputs is not None and any(y is not None and _follows(y, inputs) for y in outputs)
+
+
+def _rows(arrays: list[list[NDArray[np.generic]]]) -> NDArray[np.float64] | None:
+    """[samples, numbers] of the floats of each sample, less their means; None where there are none,
+    or too many."""
+    floats = [[a.ravel() for a in some if a.dtype == FLOAT] for some in arrays]
+    sizes = {sum(a.size for a in some) for some in floats}
+    if len(sizes) > 1 or not 0 < max(sizes) <= MOST_NUMBERS:
+        return None
+    rows = np.array([np.concatenate(some) for some in floats], np.float64)
+    centred: NDArray[np.float64] = rows - rows.mean(axis=0)
+    return centred
+
+
+def _follows(y: NDArray[np.float64], x: NDArray[np.float64]) -> bool:
+    variation = np.square(y).sum(axis=0)
+    about = variation[:, None] + np.square(x).sum(axis=0) - 2 * (y.T @ x)
+    return bool(variation.sum() > 0 and about.min(axis=1).sum() <= PART * variation.sum())

@@ -14,6 +14,7 @@ from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
 from ..quantize.ranges.candidate_evaluation import Score, energies, variations
 from ..quantize.ranges.evaluation_points import EvaluationPoint, with_evaluation_points
+from ..quantize.ranges.masks import Masks
 from ..runtime import Session
 
 GOT = "got:"
@@ -89,8 +90,11 @@ class QualityMeter:
                 noise[k, i] = np.sum(error * error)
         score = Score(noise, energies(truth), variations(points, truth))
         answers = Answers(self._prepared, self.points, kept)
+        masks = Masks(self._prepared, {p.tensor for p in points if p.axis is None}, kept)
         rows = [answers.row(s.at_points, _got(s)) for s in kept]
-        found = Quality.of(score, points, answers.loss(np.array(rows)), held_out=True)
+        areas = [masks.row(s.at_points, _got(s)) for s in kept]
+        lost, overlap = answers.loss(np.array(rows)), masks.overlap(np.array(areas))
+        found = Quality.of(score, points, lost, held_out=True, overlap=overlap)
         return replace(found, samples=found.samples * batch)
 
     def _view(self, point: EvaluationPoint, sample: KeptSample) -> Array:

@@ -5,7 +5,7 @@ docs/quantization.md has what these figures were on real models beside what thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
@@ -31,27 +31,34 @@ GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
 """The expected loss of right answers, as a share of them."""
 GOOD_CHANGED = 0.02
 """The share of answers that may be others than the float model's."""
+GOOD_OVERLAP, FLOOR_OVERLAP = 0.99, 0.9
+"""Mean intersection over union of masks with the float model's. A real segmentation model with an
+overlap of 0.96 lost nothing by its labels."""
 
 
-def level_of(db: float | None, changed: float = 0.0, expected: float = 0.0) -> Level:
-    """What a model is with this SQNR at its worst output, None without any, this share of answers
-    changed and this expected loss of right ones."""
-    if expected > FLOOR_LOSS or (db is not None and db < FLOOR_DB):
+def level_of(
+    db: float | None, changed: float = 0.0, expected: float = 0.0, overlap: float = 1.0
+) -> Level:
+    """The level of a model by the SQNR of its worst output (None: no output of floats), the share of
+    changed answers, the expected loss of right answers, and the overlap of its masks."""
+    if expected > FLOOR_LOSS or overlap < FLOOR_OVERLAP or (db is not None and db < FLOOR_DB):
         return "broken"
-    if max(expected / GOOD_LOSS, changed / GOOD_CHANGED) > 1.0 or (db is not None and db < GOOD_DB):
+    lost = max(expected / GOOD_LOSS, changed / GOOD_CHANGED)
+    if lost > 1.0 or overlap < GOOD_OVERLAP or (db is not None and db < GOOD_DB):
         return "usable"
     return "good"
 
 
 @dataclass(frozen=True)
 class Quality:
-    """`sqnr_db` of each output, by the name of the tensor that it is judged by (ranges/
-    evaluation_points.py): the least of its points; of outputs of few numbers that of how they vary
-    over the samples. `temperature` where that is of a softmax at another than 1. `answers` where
-    the model compares classes.
+    """The figures of a quantization, on `samples` calibration samples.
 
-    On `samples` calibration samples; `held_out`: each by ranges and weights that it did not make.
-    `chosen`: precisions were chosen for fewer changed answers on these samples.
+    `sqnr_db`: the least SQNR of each output, by the name of its evaluation point (ranges/
+    evaluation_points.py); for outputs of few numbers, of their variation over the samples.
+    `temperature`: of the softmax with that SQNR, if it is not 1. `answers`: for models that compare
+    classes. `overlap`: mean intersection over union of masks with the float model's, by output
+    (ranges/masks.py). `held_out`: ranges and weights come from other samples. `chosen`: precisions
+    were chosen to reduce changed answers on these samples.
     """
 
     sqnr_db: dict[str, float]
@@ -60,6 +67,7 @@ class Quality:
     held_out: bool
     chosen: bool = False
     temperature: dict[str, float] = field(default_factory=dict)
+    overlap: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -67,6 +75,7 @@ class Quality:
         points: Sequence[EvaluationPoint],
         answers: AnswerLoss | None = None,
         held_out: bool = False,
+        overlap: Mapping[str, float] | None = None,
     ) -> Quality:
         levels: dict[str, tuple[float, float]] = {}
         signals = score.signal if score.variation is None else score.variation
@@ -83,6 +92,7 @@ class Quality:
             score.noise.shape[1],
             held_out,
             temperature={name: round(t, 2) for name, (_, t) in known.items() if t != 1.0},
+            overlap={name: round(part, 4) for name, part in (overlap or {}).items()},
         )
 
     @property
@@ -91,10 +101,16 @@ class Quality:
         return min(self.sqnr_db.items(), key=lambda item: item[1], default=None)
 
     @property
+    def worst_overlap(self) -> float:
+        """The least overlap of the masks; 1 without masks."""
+        return min(self.overlap.values(), default=1.0)
+
+    @property
     def level(self) -> Level:
         """One sample that made the ranges says nothing of others: usable at best."""
         expected = self.answers.expected if self.answers else 0.0
-        level = level_of(self.worst[1] if self.worst else None, self._changed, expected)
+        db = self.worst[1] if self.worst else None
+        level = level_of(db, self._changed, expected, self.worst_overlap)
         return "usable" if level == "good" and self.samples < 2 and not self.held_out else level
 
     @property
@@ -116,9 +132,11 @@ class Quality:
         return 2 * share if self.chosen else share
 
     def loss(self, strict: bool = False) -> float:
-        """What a good quantization may lose is 1: in amplitude of noise, of right answers, and if
-        `strict` of those that differ from the float model's."""
+        """The largest of the noise amplitude, the expected loss of answers and, if `strict`, the
+        share of changed answers, relative to what a good quantization may lose; and the lack of
+        mask overlap, relative to what a usable one may lose."""
         lack = 0.0 if self.worst is None else 10 ** ((GOOD_DB - self.worst[1]) / 20)
+        lack = max(lack, (1 - self.worst_overlap) / (1 - FLOOR_OVERLAP))
         if self.answers is None:
             return lack
         changed = self._changed / GOOD_CHANGED if strict else 0.0
@@ -134,6 +152,8 @@ class Quality:
             told.append(f"SQNR {in_words(db)}{_softened(soft)}{several}")
         if self.answers is not None:
             told.append(f"{self.answers.changed:.1%} of the answers changed")
+        if self.overlap:
+            told.append(f"masks overlap by {self.worst_overlap:.1%}")
         return ", ".join(told) or "no output of floats to judge"
 
     def to_json(self) -> dict[str, Any]:

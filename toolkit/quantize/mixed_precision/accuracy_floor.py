@@ -1,12 +1,14 @@
-"""The floor that a quantization keeps by default: below it precisions are mixed, within limits.
+"""The accuracy floor: promotes parts of a model to int16 or float32 where int8 is not good enough.
 
-A good quantization (quality.py) stays as it is. First the tensors that the outputs are made of are
-tried on int16, where that takes next to nothing. A broken one gets the cheapest mix that is good, a
-usable one if that takes next to nothing too.
+A good quantization (quality.py) stays as it is. First the tensors closest to the outputs are tried
+on int16, within FREE limits. A usable model with too many changed answers, or masks that overlap
+the float model's too little, gets as few int16 tensors as make it good, within MODERATE limits, or
+none. A broken model gets the cheapest mix that is good within REPAIR limits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,6 +19,7 @@ from ..quality import Quality
 from ..ranges.followed import follows_an_input
 from ..result import Quantized
 from ..scheme.macs import macs_of
+from .activation_promotion import lacks_precision, promote_activations
 from .criteria import Criteria
 from .evaluator import Evaluator, Pack
 from .outcome import outcome
@@ -24,21 +27,21 @@ from .precision_change import Configuration, PrecisionAssignment, PrecisionChang
 from .search import PrecisionSearch
 
 MOST_OUTPUT_STEPS = 5
-"""Changes from the outputs back that are tried on int16 without need of a search."""
+"""Number of changes from the outputs back that are tried without a search."""
 LEAST_DOUBT = 0.01
-"""The share of answers that must be in doubt no more for an output to be on int16."""
+"""Reduction of the share of doubtful answers that justifies int16 outputs."""
 TAIL_GAIN_DB = 3.0
-"""What outputs must gain to be on int16 like tensors before them: half of the noise."""
+"""SQNR gain that justifies int16 outputs behind int16 tensors: half of the noise."""
 FEW_IN_DOUBT = 2.5
-"""Samples whose answers are in doubt, of which so few may be chance."""
+"""With fewer doubtful samples than this their share is estimated (AnswerLoss.chance)."""
 SMALL_WORK = 1_000_000
-"""A model of so little work is searched until few answers differ: that takes a second."""
+"""MACs up to which a model is searched until few answers change: that takes a second."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What promotion may add to int8: shares of its bytes, arena and work, and as much as is
-    nothing."""
+    """Limits on what promotion may add to int8: shares of its bytes, arena and work, and amounts
+    that are always allowed."""
 
     file: float
     arena: float
@@ -63,8 +66,9 @@ class Growth:
 
 
 FREE = Growth(0.02, 0.0, 0.02, 1 << 10, 512, 20_000)
+MODERATE = Growth(0.2, 1.0, 0.5, 1 << 10, 4 << 10, 20_000)
 REPAIR = Growth(0.5, 1.0, 1.0, 4 << 10, 4 << 10, 1_000_000)
-"""What a quantization may take that is not good, and one that is broken."""
+"""Limits for any model that is not good, for a usable one that becomes good, for a broken one."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +96,10 @@ def _percent(now: int, before: int) -> str:
 
 @dataclass(frozen=True)
 class Promotion:
-    """What was taken off int8 for the floor: the quality before and after, and what it costs.
+    """A promotion from int8: the quality before and after, and the cost.
 
-    `nodes` are how many operators are on other than int8, by precision. `limits` says what it might
-    cost at most.
+    `nodes` is the number of operators by precision other than int8; `limits` describes the limits
+    on the cost.
     """
 
     before: Quality
@@ -153,14 +157,13 @@ class FloorCriteria(Criteria):
 
 
 def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
-    """That of a quantization as it is."""
+    """The quality of a quantization as it is."""
     evaluator = _evaluator(done, pack, progress)
     return evaluator.quality(evaluator.base)
 
 
 def _evaluator(done: Quantized, pack: Pack, progress: Progress) -> Evaluator:
-    """Which knows what `done` has, and judges each half by weights rounded for the other if it
-    does."""
+    """An evaluator with the score of `done`, cross-validated if `done` is."""
     evaluator = Evaluator(done, pack, None, done.held_out, progress)
     evaluator.know(evaluator.base, done.score)
     return evaluator
@@ -174,35 +177,21 @@ def keep_floor(
     rounding: str = "auto",
     fast: bool = False,
 ) -> tuple[Quantized, Promotion | None, Quality]:
-    """`done`, or what was promoted of it to be good, and how good that is.
+    """`done` or a promoted version of it, the promotion, and its quality.
 
-    Where nothing within the limits is, the best that was found is taken if it is better. `fast`:
-    what is usable stays so, and of what is broken tensors are promoted from the outputs back, no
-    change measured by itself.
+    If no mix within the limits is good, the best one is returned, unless `done` is as good. `fast`
+    leaves usable models as they are, and promotes the tensors of broken ones from the outputs back,
+    without measuring each change.
     """
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
-    found, growth = _wide_outputs(evaluator, start), FREE
-    reasons = dict.fromkeys(found.changes, "closer to the float model at next to no cost")
-    quality = evaluator.quality(found.assignment)
-    small = macs_of(done.floats) <= SMALL_WORK
-    below = quality.level == "broken" if fast else quality.level != "good"
-    searched = below and quality.loss(small) > 1.0
-    if searched and (floats := _free_float(evaluator, start)) is not None:
-        found, searched = floats, False
-    if searched:
-        growth = REPAIR if quality.level == "broken" else FREE
-        criteria = FloorCriteria(evaluator, growth, strict=small)
-        criteria.remember(found)
-        search = PrecisionSearch(evaluator, criteria, 0, rounding != "nearest", progress)
-        orders = [output_changes(evaluator, kind) for kind in (W8A16, FLOAT32)] if fast else []
-        found = search.first_look(orders) if fast else search.run()
-        reasons |= search.reasons
+    promoted = _promote(evaluator, start, rounding != "nearest", fast)
+    found = promoted.configuration
     if not found.changes:
         return done, None, before
-    criteria = FloorCriteria(evaluator, growth)
-    whole = outcome(evaluator, criteria, found, reasons, as_done=not searched)
+    criteria = FloorCriteria(evaluator, promoted.growth)
+    whole = outcome(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
     after = evaluator.quality(found.assignment)
     after = replace(after, chosen=before.level == "usable" and before.changes_too_many)
     nodes = dict[str, int]()
@@ -215,14 +204,63 @@ def keep_floor(
         _cost(evaluator, start),
         _cost(evaluator, found),
         nodes,
-        growth.in_words(),
+        promoted.growth.in_words(),
     )
     return replace(whole, mixed=None), promotion, after
 
 
+@dataclass(frozen=True)
+class _Promoted:
+    """A configuration, the limits that it keeps, and the reason of each change. With `as_done`
+    weights stay rounded as for int8."""
+
+    configuration: Configuration
+    growth: Growth
+    reasons: Mapping[PrecisionChange, str]
+    as_done: bool
+
+    @staticmethod
+    def of(
+        found: Configuration, growth: Growth, reason: str, before: _Promoted | None = None
+    ) -> _Promoted:
+        known = {} if before is None else before.reasons
+        reasons = dict.fromkeys(found.changes, reason) | dict(known)
+        return _Promoted(found, growth, reasons, growth == FREE)
+
+
+def _promote(
+    evaluator: Evaluator, start: Configuration, rounds_nearest: bool, fast: bool
+) -> _Promoted:
+    """`start` with the changes that the floor asks for; none if it is good as it is."""
+    found = _Promoted.of(_wide_outputs(evaluator, start), FREE, "improves accuracy at little cost")
+    quality = evaluator.quality(found.configuration.assignment)
+    if quality.level == "good" or (fast and quality.level == "usable"):
+        return found
+    small = macs_of(evaluator.done.floats) <= SMALL_WORK
+    if quality.loss(small) > 1.0 or lacks_precision(quality):
+        floats = _free_float(evaluator, start)
+        if floats is not None:
+            return _Promoted.of(floats, FREE, "float32 costs little more than int8")
+    if lacks_precision(quality):
+        criteria = FloorCriteria(evaluator, MODERATE)
+        good = promote_activations(evaluator, criteria, found.configuration)
+        if good is not None:
+            found = _Promoted.of(good, MODERATE, "int8 alone is not good", found)
+            quality = evaluator.quality(good.assignment)
+    if quality.level == "good" or quality.loss(small) <= 1.0:
+        return found
+    growth = REPAIR if quality.level == "broken" else found.growth
+    criteria = FloorCriteria(evaluator, growth, strict=small)
+    criteria.remember(found.configuration)
+    search = PrecisionSearch(evaluator, criteria, 0, rounds_nearest, evaluator.progress)
+    orders = [output_changes(evaluator, kind) for kind in (W8A16, FLOAT32)] if fast else []
+    best = search.first_look(orders) if fast else search.run()
+    return _Promoted(best, growth, {**found.reasons, **search.reasons}, as_done=False)
+
+
 def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | None:
-    """The whole network on float32 where that takes next to nothing more and is good: small tables
-    of numbers need no search."""
+    """The whole network in float32, if it is good and within FREE limits: small tabular models need
+    no search."""
     whole = start.plus(evaluator.changes_to(FLOAT32))
     if not FloorCriteria(evaluator, FREE).within(whole.assignment):
         return None
@@ -236,9 +274,9 @@ def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
 
 
 def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
-    """The tensors that the outputs are made of on int16, from the outputs back, while answers that
-    are in doubt become fewer and it takes next to nothing. Where that is not good, on float32 if it
-    leaves fewer in doubt: weights of int8 may make two classes alike, too."""
+    """`start` with tensors promoted to int16 from the outputs back, as long as this reduces
+    doubtful answers within FREE limits. If the result is not good, float32 is tried too: int8
+    weights can produce tied classes."""
     start, before = (
         _without_int8_tail(evaluator, start),
         _doubt(evaluator.quality(start.assignment)),
@@ -262,9 +300,9 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
 
 
 def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configuration:
-    """The outputs, and what they are made of, on int16 behind tensors on int16, where int8 between
-    makes most of the error: that takes next to nothing. So too where an output follows an input:
-    int8 has few steps for the rest, and clips where other samples reach further."""
+    """`start` with int16 outputs behind int16 tensors, where the int8 tensors between them cause
+    most of the error. Also for outputs that follow an input, such as forecasts: int8 leaves few
+    steps for the difference, and clips other samples."""
     trials = evaluator.trials
     wide = any(group.dtype == INT16 for group in evaluator.plan(start.assignment).groups)
     if not wide and not follows_an_input(trials.points, trials.kept):
@@ -284,7 +322,7 @@ def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configurat
 
 
 def _doubt(quality: Quality) -> float:
-    """The share of answers in doubt: where they are few samples, that to be expected of others."""
+    """The share of doubtful answers; the estimate for other samples if only few are doubtful."""
     a = quality.answers
     if a is None:
         return 0.0
@@ -292,7 +330,7 @@ def _doubt(quality: Quality) -> float:
 
 
 def output_changes(evaluator: Evaluator, to: Precision = W8A16) -> list[PrecisionChange]:
-    """The changes of the outputs to `to`, and of what they are made of, nearest first."""
+    """The changes to precision `to`, in order of distance from the outputs."""
     graph = evaluator.done.plan.graph
     made_by, waiting = graph.producers(), [p.value for p in graph.outputs]
     place: dict[str, int] = {}

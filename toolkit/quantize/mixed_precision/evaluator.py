@@ -18,6 +18,7 @@ from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..ranges.diagnostics import alike
 from ..ranges.held_out import held_out
+from ..ranges.masks import Masks
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
 from ..scheme.plan import Plan
@@ -72,6 +73,8 @@ class Evaluator:
         self.scores: dict[PrecisionAssignment, Score] = {}
         self.drops: dict[PrecisionAssignment, float] = {}
         self.answers = Answers(done.plan.graph, self.trials.points, self.trials.kept)
+        plain = {p.tensor for p in self.trials.points if p.axis is None}
+        self.masks = Masks(done.plan.graph, plain, self.trials.kept)
         self._qualities: dict[PrecisionAssignment, Quality] = {}
         self._works: dict[PrecisionAssignment, int] = {}
         self._known: dict[bytes, float] = {}
@@ -195,16 +198,20 @@ class Evaluator:
         changes: list[PrecisionChange],
         start: PrecisionAssignment,
         gain: Callable[[PrecisionChange, float], Gain],
+        most: int | None = None,
     ) -> dict[PrecisionChange, Gain]:
         """The `gain` of each change, given the noise that it removes relative to the noise of
-        `start` (the mean over the outputs, whose logarithm is mean_db)."""
+        `start` (the mean over the outputs, whose logarithm is mean_db), from about `most`
+        measurements; None: as many as the model's size allows."""
         whole = self.few.score(self.plan(start), self.done.ranges)
 
         def alone(change: PrecisionChange) -> Gain:
             before, after = self.alone(change, start)
             return gain(change, whole.part(before - after))
 
-        return measure_gains(changes, self.measurable, alone, self.progress)
+        return measure_gains(
+            changes, min(most or self.measurable, self.measurable), alone, self.progress
+        )
 
     def _contributions_of(self, group: int) -> NoiseContributions:
         """The contributions with this group size for 4-bit weights."""
@@ -241,9 +248,11 @@ class Evaluator:
         if assignment not in self._qualities:
             kept = self.trials.kept
             rows = np.zeros((len(kept), FIGURES))
+            areas = np.zeros((len(kept), len(self.masks.tensors), 2, 2))
 
             def see(i: int, got: Mapping[str, Array]) -> None:
                 rows[i] = self.answers.row(kept[i].at_points, got)
+                areas[i] = self.masks.row(kept[i].at_points, got)
 
             plans = [self.weights.plan(assignment, i) for i in range(len(self.weights.folds))]
             score = held_out(
@@ -251,13 +260,14 @@ class Evaluator:
                 self.done.ranges,
                 self.done.calibration,
                 self.trials,
-                self.answers.points,
+                [*self.answers.points, *self.masks.points],
                 see,
             )
             fitted = plans[0].has_rounded and len(plans) == 1
             one = alike([k.inputs for k in kept])  # counts as one sample
             unseen = not one and not fitted
-            found = Quality.of(score, self.trials.points, self.answers.loss(rows), unseen)
+            answers, overlap = self.answers.loss(rows), self.masks.overlap(areas)
+            found = Quality.of(score, self.trials.points, answers, unseen, overlap)
             found = replace(found, samples=1) if one else found
             self._qualities[assignment] = found
         return self._qualities[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import Graph
+from ...ir import Graph, Node
 from ...numerics import FLOAT, HALF, INT16
 from ...ops import definition
 
@@ -21,12 +21,23 @@ def work_of(graph: Graph) -> int:
 
     An element that a node without weights makes counts as one multiply-accumulate.
     """
-    total = 0
+    return sum(_work(node) for node in graph.nodes)
+
+
+def work_by_tensor(graph: Graph) -> dict[str, int]:
+    """Instructions of the nodes that write or read each tensor, as in work_of. An int16 tensor adds
+    about as many."""
+    found: dict[str, int] = {}
     for node in graph.nodes:
-        types = {v.dtype for v in (*node.dynamic_inputs, *node.outputs)}
-        weight = max((TYPE_WORK.get(t, 1) for t in types), default=1)
-        elements = sum(v.type.size for v in node.outputs)
-        op = definition(node.op)
-        macs = op.macs(node) if op.heavy else 0
-        total += weight * (max(macs, elements) if op.weight is None else macs + elements)
-    return total
+        work = _work(node)
+        for name in {v.name for v in (*node.dynamic_inputs, *node.outputs)}:
+            found[name] = found.get(name, 0) + work
+    return found
+
+
+def _work(node: Node) -> int:
+    op, types = definition(node.op), {v.dtype for v in (*node.dynamic_inputs, *node.outputs)}
+    weight = max((TYPE_WORK.get(t, 1) for t in types), default=1)
+    elements = sum(v.type.size for v in node.outputs)
+    macs = op.macs(node) if op.heavy else 0
+    return weight * (max(macs, elements) if op.weight is None else macs + elements)

@@ -1,0 +1,99 @@
+"""A usable quantization becomes good by few int16 tensors, or stays as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgekit.toolkit.build import build_file, open_once
+from edgekit.toolkit.compress import remove_constant_channels
+from edgekit.toolkit.progress import silent
+from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.quantize.mixed_precision import accuracy_floor, activation_promotion
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import MODERATE, keep_floor
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+SIDE = 32
+
+
+def pack(graph):
+    return build_file(graph, None, remove_constant_channels(graph))
+
+
+def smooth(count, seed):
+    """Images of few waves, so that a threshold divides each into areas."""
+    rng = np.random.default_rng(seed)
+    at = np.arange(SIDE) / SIDE
+    found = []
+    for _ in range(count):
+        image = np.zeros((1, SIDE, SIDE, 2), np.float32)
+        for c in range(2):
+            a, b, p, q = rng.uniform(0.5, 2.0, 2).tolist() + rng.uniform(0, 6, 2).tolist()
+            rows = np.sin(2 * np.pi * a * at + p)[:, None]
+            image[0, :, :, c] = rows + np.sin(2 * np.pi * b * at + q)
+        found.append({"x": image})
+    return found
+
+
+def segmenter(g, offset):
+    """A mask by the difference of two tensors, which share an offset that takes their steps; most
+    of the work is elsewhere."""
+    x = g.input("x", 1, SIDE, SIDE, 2)
+    work = g.emit("Mul", g.conv(g.conv(x, 8), 1), g.const([0.02]), name="work", **NONE)
+    both = []
+    for name in "ab":
+        w = g.const(g.rng.normal(size=(1, 1, 1, 2)))
+        attrs = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "pads": (0,) * 4, **NONE}
+        both.append(g.emit("Conv2d", x, w, g.const([offset]), name=name, **attrs))
+    left = g.emit("Add", g.emit("Sub", *both, **NONE), work, name="left", **NONE)
+    sharp = g.emit("Mul", left, g.const([20.0]), name="sharp", **NONE)
+    return g.output(g.emit("Sigmoid", sharp, name="mask"))
+
+
+def quantized(g, offset=20.0):
+    return quantize_model(segmenter(g, offset), smooth(24, 5), "minmax", rounding="nearest")
+
+
+def overlap(graph, floats, samples):
+    """Mean intersection over union of both sides, computed apart from masks.py."""
+    sessions = open_once(graph), open_once(floats)
+    mine, its = (
+        np.concatenate([s.run(feed)["mask"].ravel() for feed in samples]) > 0.5 for s in sessions
+    )
+    ious = [np.mean(a & b) / np.mean(a | b) for a, b in ((mine, its), (~mine, ~its))]
+    return float(np.mean(ious))
+
+
+def test_few_tensors_on_int16_make_masks_good_on_other_samples_too(g):
+    done = quantized(g)
+    found, promotion, quality = keep_floor(done, pack, silent, rounding="nearest")
+    assert promotion is not None and promotion.before.level == "usable"
+    assert promotion.before.worst_overlap < 0.99 and quality.level == "good"
+    assert promotion.limits == MODERATE.in_words()
+    others = smooth(16, 6)
+    before, after = (overlap(d.graph, d.floats, others) for d in (done, found))
+    assert before < 0.99 <= after
+    limits = MODERATE.limits(
+        promotion.int8.file_bytes, promotion.int8.arena_bytes, promotion.int8.work
+    )
+    chosen = promotion.chosen
+    assert (chosen.file_bytes, chosen.arena_bytes, chosen.work) <= limits
+
+
+def test_where_int16_is_not_enough_nothing_is_promoted(g, monkeypatch):
+    monkeypatch.setattr(activation_promotion, "OVERLAP_AIM", 1.1)
+    done = quantized(g)
+    found, promotion, quality = keep_floor(done, pack, silent, rounding="nearest")
+    assert found is done and promotion is None and quality.level == "usable"
+
+
+def test_nothing_is_promoted_beyond_the_limits(g, monkeypatch):
+    monkeypatch.setattr(accuracy_floor, "MODERATE", accuracy_floor.FREE)
+    done = quantized(g)
+    found, promotion, _ = keep_floor(done, pack, silent, rounding="nearest")
+    assert found is done and promotion is None
+
+
+def test_a_first_look_leaves_what_is_usable(g):
+    done = quantized(g)
+    found, promotion, _ = keep_floor(done, pack, silent, rounding="nearest", fast=True)
+    assert found is done and promotion is None

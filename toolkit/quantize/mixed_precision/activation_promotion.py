@@ -1,0 +1,104 @@
+"""Makes a usable quantization good with as few int16 tensors as possible, or leaves it as it is.
+
+Changed answers and shifted mask borders result from the noise of many tensors together. Tensors are
+ranked by the noise that each removes from the outputs relative to the instructions and bytes that
+it adds; bisection finds the shortest prefix of this order that is good. If the model is not good
+with all tensors on int16, the weights limit it, and nothing is promoted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...ir import Graph
+from ...numerics import INT8, INT16, W8A16
+from ...ops import is_a
+from ...ops.elementwise.lut import SIZES, Lut
+from ..quality import GOOD_OVERLAP, Quality
+from ..scheme.macs import work_by_tensor
+from .criteria import Criteria
+from .evaluator import Evaluator
+from .precision_change import Configuration, PrecisionChange
+from .sensitivity import Gain
+
+OVERLAP_AIM = 1 - 0.9 * (1 - GOOD_OVERLAP)
+"""Overlap on the samples that choose the tensors; on other samples it is slightly lower."""
+MEASURED = 1 / 4
+"""Measurements to rank the tensors, as a share of those of a search with a budget."""
+RESOLUTION = 1 / 16
+"""Precision of the bisection, as a share of all changes."""
+
+TABLE_BYTES = SIZES[INT16] * INT16.itemsize - SIZES[INT8]
+"""Additional bytes of an int16 lookup table."""
+NOTHING = 1e-6
+"""Least relative cost of a change."""
+
+
+def lacks_precision(quality: Quality) -> bool:
+    """Whether a usable quantization has too many changed answers or too little mask overlap."""
+    few = quality.worst_overlap < GOOD_OVERLAP or quality.changes_too_many
+    return quality.level == "usable" and few
+
+
+def promote_activations(
+    evaluator: Evaluator, criteria: Criteria, start: Configuration
+) -> Configuration | None:
+    """`start` with as few int16 tensors as make it good; None if that is not possible within the
+    limits of `criteria`."""
+    changes = [c for c in evaluator.changes_to(W8A16) if c not in start.changes]
+    if not changes or not _is_good(evaluator, start.plus(changes)):
+        return None
+    order = _by_worth(evaluator, start, changes)
+    found = start.plus(order[: _fewest(evaluator, start, order)])
+    return found if criteria.fits(found) else None
+
+
+def _is_good(evaluator: Evaluator, configuration: Configuration) -> bool:
+    """Whether it is good, with the margins for samples that choose precisions: changed answers
+    count twice, masks overlap by OVERLAP_AIM."""
+    quality = replace(evaluator.quality(configuration.assignment), chosen=True)
+    return quality.level == "good" and quality.worst_overlap >= OVERLAP_AIM
+
+
+def _by_worth(
+    evaluator: Evaluator, start: Configuration, changes: list[PrecisionChange]
+) -> list[PrecisionChange]:
+    """The changes ordered by removed noise relative to added cost, the sum of the relative growth
+    of instructions and file."""
+    most = math.ceil(MEASURED * evaluator.measurable)
+    gains = evaluator.gains(changes, start.assignment, lambda _, noise: Gain(noise), most)
+    graph, _ = evaluator.plan(start.assignment).emit(evaluator.done.ranges, trial=True)
+    work, tables = work_by_tensor(graph), _table_bytes(graph)
+    file, whole = evaluator.size(start.assignment).storage, evaluator.work(start.assignment)
+
+    def added(change: PrecisionChange) -> float:
+        parts = (work.get(n, 0) / whole + tables.get(n, 0) / 2 / file for n in change.tensors)
+        return max(sum(parts), NOTHING)
+
+    return sorted(changes, key=lambda c: -gains[c].noise / added(c))
+
+
+def _table_bytes(graph: Graph) -> dict[str, int]:
+    """Additional int16 bytes of the lookup tables that write or read each tensor."""
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        if is_a(node, Lut) and (table := node.inputs[1]) is not None:
+            more = table.type.size // SIZES[INT8] * TABLE_BYTES
+            for v in (*node.dynamic_inputs, node.output):
+                found[v.name] = found.get(v.name, 0) + more
+    return found
+
+
+def _fewest(evaluator: Evaluator, start: Configuration, order: Sequence[PrecisionChange]) -> int:
+    """Length of the shortest prefix of `order` that is good, by bisection."""
+    low, high = 0, len(order)
+    while high - low > max(RESOLUTION * len(order), 1):
+        middle = (low + high) // 2
+        if _is_good(evaluator, start.plus(order[:middle])):
+            high = middle
+        else:
+            low = middle
+        evaluator.progress("promoting tensors", len(order) - (high - low), len(order))
+    return high

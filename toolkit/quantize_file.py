@@ -50,8 +50,7 @@ from .streaming import Streaming, check_frames, stream, time_axes
 def quantize(
     model: str | Path, calib: SampleSource, output: str | Path | None = None, **options: Any
 ) -> Quantized:
-    """Quantize `model` (an ONNX file) to int8, calibrated on the samples of `calib`, and write it
-    to `output`, by default MODEL.edge in the model's folder.
+    """Quantize an ONNX `model` to int8, calibrated on `calib`; write `output` or MODEL.edge.
 
     `options` are the other fields of QuantizeRequest. The same inputs give the same bytes. With a
     budget, `mixed.met` of the result tells whether it is met; if not, the best file found is

@@ -1,1 +1,1 @@
-"""Channels made alike before quantization: cross-layer equalization and bias absorption."""
+"""Preparation of a model before quantization: cross-layer equalization and bias absorption."""

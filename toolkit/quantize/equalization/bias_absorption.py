@@ -1,13 +1,14 @@
-"""What a channel always has, moved from the bias that makes it into the biases behind.
+"""High-bias absorption: the constant part of a channel moves from its bias into later biases.
 
-High-bias absorption, after Nagel et al. 2019 (arXiv:1906.04721), section 4.1.3: where a channel
-behind a ReLU never falls below c > 0, relu(y - c) is relu(y) - c, and readers that are linear take
-c times their weights into their biases. Their c is the mean less three standard deviations, from
-BatchNorm, to narrow the range that ReLU makes asymmetric; here it is what the samples show, and no
-more than the tensor's range gains by: as much as brings the channels with the largest values down
-to those that cannot be lowered. What is left above 0 has room for smaller values than were seen.
+After Nagel et al. 2019 (arXiv:1906.04721), section 4.1.3: if a channel after a ReLU never falls
+below c > 0, then relu(y - c) = relu(y) - c, and the linear readers add c times their weights to
+their biases. The paper takes c from BatchNorm, as the mean less three standard deviations, to
+narrow the range that ReLU makes asymmetric. Here c comes from the minima over the samples, and is
+no larger than narrows the tensor's range: it lowers the channels with the largest values to the
+level of the channels that cannot be lowered. The margin that remains above 0 covers values smaller
+than any in the samples.
 
-Only where it is exact: a padded reader would read 0 where c belongs.
+It applies only where it is exact: a padded reader would read 0 where c belongs.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from .groups import (
 
 Reals = NDArray[np.float64]
 Shifts = Mapping[str, tuple[float, ...]]
-"""What is taken from each channel, by the name of the tensor that a node with weights makes."""
+"""The amount subtracted from each channel, by the name of the group (groups.py)."""
 
 NARROWER = 0.98
-"""A range is worth a trial if this part of it, or less, is left."""
+"""A shift is tried only if it narrows the range to this fraction or less."""
 
 
 @dataclass
 class ChannelExtremes:
-    """The least and the largest value of each channel."""
+    """The minimum and maximum of each channel."""
 
     low: Reals
     high: Reals
 
 
 def find_absorption_groups(graph: Graph) -> list[EqualizationGroup]:
-    """ReLUs with weights before them whose readers are linear and pad nothing."""
+    """Groups of nodes with weights and a ReLU, whose readers are linear and have no padding."""
     finder = GroupFinder(graph, _passes_on, widely=False)
     relus = [n for n in graph.nodes if has_weights(n) and n.attrs.get("act_min") == 0.0]
     found = [finder.group(n) for n in relus]
@@ -59,7 +60,7 @@ def find_absorption_groups(graph: Graph) -> list[EqualizationGroup]:
 
 
 def _passes_on(node: Node) -> bool:
-    """Whether a node adds to its output what is added to a channel of its input."""
+    """Whether a constant added to an input channel appears unchanged in the output channel."""
     if is_view(node):
         return node.input(0).shape[-1:] == node.output.shape[-1:]
     if "shift" not in definition(node.op).channelwise:
@@ -72,7 +73,7 @@ def _linear(node: Node) -> bool:
 
 
 def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
-    """Of each group whose range gets narrower by it what to take from each channel."""
+    """The shift of each channel, for the groups whose range it narrows."""
     groups = find_absorption_groups(graph)
     ends = _channel_extremes(graph, {s.name for s in groups}, samples)
     found: dict[str, tuple[float, ...]] = {}
@@ -85,7 +86,8 @@ def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
 
 
 def _shift(ends: ChannelExtremes, clamp: float) -> Reals:
-    """Zeros where the range would not be narrower, or a clamp cuts off what makes it."""
+    """The shift of each channel; zeros where it would not narrow the range, or where the values
+    reach the upper clamp."""
     free = np.where(ends.high < clamp, ends.low, 0.0)
     top, left = ends.high.max(), (ends.high - free).max()
     if left > NARROWER * top:
@@ -109,9 +111,10 @@ def _channel_extremes(
 
 
 def absorbed(graph: Graph, shifts: Shifts) -> Graph:
-    """A copy of the float `graph` with biases moved; its outputs stay, where no ReLU cuts in.
+    """A copy of the float `graph` with the shifts moved into later biases. Its outputs are
+    unchanged as long as no value falls below its shift.
 
-    Shifts of tensors that are no group, or have other channels, raise ValueError.
+    Raises ValueError for a name that is not a group, or a wrong number of channels.
     """
     copy = copy_graph(graph)
     for group, c in groups_named(find_absorption_groups(copy), shifts, "with a bias to move"):
@@ -124,12 +127,12 @@ def absorbed(graph: Graph, shifts: Shifts) -> Graph:
 
 
 def from_text(text: str) -> Shifts:
-    """The shifts that `to_text` (cross_layer.py) wrote. Raises ValueError for anything else."""
+    """The shifts from the text of `to_text` (cross_layer.py). Raises ValueError if invalid."""
     return numbers_from_text(text, "the shifts of an absorption")
 
 
 def _add_bias(node: Node, more: Reals) -> None:
-    """Give a node its bias plus `more`, a copy of its own."""
+    """Add `more` to a node's bias, in a copy that no other node reads."""
     at = definition(node.op).bias
     assert at is not None
     node.inputs += [None] * (at + 1 - len(node.inputs))

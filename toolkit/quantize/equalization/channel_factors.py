@@ -1,4 +1,4 @@
-"""Factors by channel in front of lookup chains and behind them, to be in their tables."""
+"""Inserts per-channel multiplications before and after lookup chains; the tables absorb them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Reals = NDArray[np.float64]
 
 
 class ChannelFactors:
-    """Puts nodes into `graph`. A tensor keeps its name where it is what the file holds: what it is
-    without the factors is called "X.unscaled"."""
+    """Inserts nodes into `graph`. The scaled tensor, which is stored in the file, keeps its name X;
+    the tensor without the factors is named "X.unscaled"."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.producers = graph, graph.producers()
@@ -24,14 +24,14 @@ class ChannelFactors:
         self.plain: dict[Value, Value] = {}
 
     def behind(self, node: Node, s: Reals) -> None:
-        """Multiply what `node`, the last of a chain, makes. The product has the name of the node,
-        as the table will."""
+        """Multiply the output of `node`, the last node of a chain. The inserted node takes its
+        name, which becomes the name of the table."""
         v = node.output
         node.outputs[0] = plain = self._unscaled(v)
         self._multiply(plain, s, v, node, node.name)
 
     def before(self, nodes: Iterable[Node], v: Value, s: Reals) -> None:
-        """Multiply `v` where these read it; a tensor that has factors behind it is read without."""
+        """Multiply `v` for these readers. If `v` was scaled by `behind`, they read it unscaled."""
         if v not in self.plain:
             plain = self._unscaled(v)
             self._multiply(v, s, plain, self.producers[v], plain.name)
@@ -51,5 +51,5 @@ class ChannelFactors:
         self.inserted.setdefault(after, []).append(Node(BinaryFn.Mul.name, [x, by], [y], {}, name))
 
     def nodes(self) -> list[Node]:
-        """Those of the graph with what was put in, in order of execution."""
+        """All nodes, with the inserted ones, in execution order."""
         return [m for n in self.graph.nodes for m in (n, *self.inserted.get(n, []))]

@@ -1,4 +1,4 @@
-"""How large the channels of a group (groups.py) are, as samples show them."""
+"""Ranges and mean squares of the channels of a group (groups.py), measured on samples."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .groups import EqualizationGroup, observe_channels
 Reals = NDArray[np.float64]
 
 SLOPES = 2000
-"""Places of a sample where the slope of tables is looked at."""
+"""Positions of a sample at which the slopes of tables are measured."""
 
 
 @dataclass
 class ChannelRanges:
-    """Of each channel of a tensor the ends, with 0 inside, and the mean square.
+    """The range of each channel of a tensor, which includes 0, and its mean square.
 
-    slopes            mean squares of the slopes of the tables that read it, by what they make
-    inverse_variance  the mean of 1 / variance over the channels of a place, where a LayerNorm reads
-                      it
+    slopes            mean squared slopes of the tables that read it, by the table's output
+    inverse_variance  the mean over positions of 1 / variance across channels, for an input of a
+                      LayerNorm
     """
 
     low: Reals
@@ -45,8 +45,8 @@ class ChannelRanges:
         return np.maximum(-self.low, self.high)
 
     def behind_tables(self, gains: Mapping[str, Reals]) -> Reals:
-        """What its tables make of the square of an error in each channel, and what `gains` say
-        becomes of that, by what tables make; 1 where they say nothing."""
+        """The factor from a squared error in each channel to the squared error after its tables,
+        times `gains`, by the table's output (default 1)."""
         total = np.zeros_like(self.power)
         for end, slope in self.slopes.items():
             total += slope * gains.get(end, 1.0)
@@ -56,8 +56,8 @@ class ChannelRanges:
 def channel_ranges_of(
     graph: Graph, groups: Sequence[EqualizationGroup], samples: Iterable[Mapping[str, Array]]
 ) -> dict[str, ChannelRanges]:
-    """Of the tensors of the groups. Where tables alone read one, values count as far as the tables
-    tell them apart."""
+    """The ranges of the groups' tensors. The range of a tensor that only tables read ends where
+    their output saturates."""
     found: dict[str, ChannelRanges] = {}
     tables = _Tables(graph, groups)
     normalized = {g.tensor_of[n.input(0)].name for g in groups for n in g.readers
@@ -88,7 +88,7 @@ def channel_ranges_of(
 
 
 class _Tables:
-    """What the chains make of the tensors of the groups, by the tensors' names."""
+    """The lookup chains that read the groups' tensors, by tensor name."""
 
     def __init__(self, graph: Graph, groups: Sequence[EqualizationGroup]) -> None:
         outputs, consumers = graph.output_values(), graph.consumers()
@@ -106,29 +106,29 @@ class _Tables:
                     self.chains.setdefault(group.tensor_of[chain.root].name, []).append(chain)
 
     def slopes(self, name: str, x: Reals) -> Iterable[tuple[str, Reals]]:
-        """Of each chain the name of its end, and the mean square by channel. A chain behind a pool
-        is taken for one that reads what the pool reads."""
+        """The output name of each chain and its mean squared slope per channel. A chain after a
+        pool is treated as if it read the pool's input."""
         few = x[:: max(1, len(x) // SLOPES)]
         h = 1e-4 * max(float(np.abs(few).max(initial=0.0)), 1e-30)
         for chain in self.chains.get(name, ()):
-            with np.errstate(all="ignore"):  # as functions may end, or have no bounds
+            with np.errstate(all="ignore"):  # functions may be undefined or unbounded
                 rise = _of_channels(chain, few + h) - _of_channels(chain, few - h)
             slope = np.nan_to_num(rise / (2 * h), posinf=0.0, neginf=0.0)
             yield chain.end.name, (slope * slope).mean(axis=0)
 
     def varying(self, name: str, r: Range) -> Range:
-        """`r`, where tables alone read the tensor without ends that none of them tells apart."""
+        """`r`; if only tables read the tensor, without the ends where they all saturate."""
         return varying(r, [(f, _width(f, r) / LEVELS[INT8]) for f in self.alone.get(name, ())])
 
 
 def _takes_back(chain: LookupChain, group: EqualizationGroup) -> bool:
-    """Whether its table takes back the scales of the group."""
+    """Whether its table undoes the scaling of the group."""
     looked_up = any(n in chain.nodes for nodes in group.looked_up.values() for n in nodes)
     return looked_up and chain.root in group.tensor_of
 
 
 def _of_channels(chain: LookupChain, x: Reals) -> Reals:
-    """What the chain makes of [places, channels]."""
+    """The chain applied to x, [positions, channels]."""
     if chain.index is None:
         return chain.functions[0](x)
     y = np.empty_like(x)

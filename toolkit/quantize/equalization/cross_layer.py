@@ -1,20 +1,21 @@
-"""Channels of a tensor made alike in size, so that its one scale serves all of them.
+"""Cross-layer equalization: scales the channels of a tensor, which share a scale, to similar
+ranges.
 
-Between two nodes with weights every channel of a tensor may be scaled: the producer's weights and
+Between two nodes with weights, each channel of a tensor can be scaled: the producer's weights and
 bias by s, the readers' weights by 1/s. After Nagel et al. 2019 (arXiv:1906.04721), section 4.1, but
-by what the samples show: with a weight scale for each output channel, as here, the producer's
-weights may have any size, and what counts is the tensor and the readers' weights.
+based on activations measured on samples: weights here have a scale per output channel, so the range
+of the producer's weights does not matter, only that of the tensor and of the readers' weights.
 
-Between two tables, as those of a hardswish, every channel may be scaled too: a table for each
-class of channels takes the scales of its input back, and gives its output others. So what a
-convolution makes for a hardswish has a scale for each channel at no cost to its weights.
+Between two lookup tables (as of a hardswish), each channel can be scaled too: a table for each
+class of channels undoes the scale of its input and applies another to its output. The output of a
+convolution before a hardswish thus has a scale per channel, at no cost to the weights.
 
-A layer normalization makes channels of any size too, and takes a scale back by a left shift for
-each channel of its input, over the sums in front of it as well. The shifts are those of Lin et al.
-2021 (FQ-ViT, arXiv:2111.13824), section 3.2.
+A layer normalization can also produce channels of any scale, and undoes the scale of its input by a
+left shift per channel, through preceding additions too. The shifts are those of Lin et al. 2021
+(FQ-ViT, arXiv:2111.13824), section 3.2.
 
-s is a power of two, 1 at least. So the float model computes the same bits, and the tensors between
-the two nodes are its own, channel by channel times s.
+s is a power of two, at least 1, so the float model's outputs keep their bits, and each scaled
+tensor is exactly s times the original, channel by channel.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ Exponents = Mapping[str, tuple[int, ...]]
 
 LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""How far sizes are made alike: 1 gives every channel the size of the largest."""
+"""Degrees of equalization that are tried: at 1, every channel has the range of the largest."""
 WORTH = 1.0
-"""Of the noise at the outputs tables for classes of channels must save at least as large a part as
-they add to the weights, times this."""
+"""Tables for classes of channels must remove a fraction of the output noise that is at least this
+times their size as a fraction of the weights."""
 UNLIKELY = 0.1
-"""Of that: with less, of the noise estimated at all groups, nothing is measured."""
+"""If the estimated fraction is below this part of that minimum, the group is not measured."""
 
 
 def find_exponents(
@@ -71,12 +72,12 @@ def find_exponents(
     part: Callable[[Graph], float],
     forms: Mapping[str, WeightFormat] | None = None,
 ) -> Exponents:
-    """Of each group the exponents that lose least, by an estimate (noise_estimate.py). `forms` are
-    of weights that will not have 8 bits, by what they make.
+    """The exponents of each group with the least estimated noise (noise_estimate.py). `forms` are
+    the formats of weights that will not have 8 bits, by their node's output.
 
-    Groups are left out whose weights other layers share, for these would be held several times;
-    those that gain nothing, and those that need tables if the outputs gain little by
-    them: `part` says of a graph that rounds some tensors what part of all noise its outputs have.
+    Excluded are groups whose weights other layers share, as these would be stored several times;
+    groups that gain nothing; and groups that need tables, if the outputs gain little. `part` gives
+    the fraction of the total output noise that a graph with some rounded tensors causes.
     """
     shared = sharing_weights(graph)
     groups = [
@@ -107,7 +108,7 @@ def find_exponents(
 
 @dataclass(frozen=True)
 class _Candidate:
-    """The exponents that are best for a group, and the noise estimated without and with them."""
+    """The best exponents of a group, and the estimated noise without and with them."""
 
     group: EqualizationGroup
     exponents: NDArray[np.int64]
@@ -124,7 +125,7 @@ class _Candidate:
 
     @property
     def bytes(self) -> int:
-        """Of tables for so many classes, and the class of each channel."""
+        """The size of a table per class of channels, and of the class index of each channel."""
         return SIZES[INT8] * len(np.unique(self.exponents)) + len(self.exponents)
 
 
@@ -140,7 +141,7 @@ def _rounded(graph: Graph, group: EqualizationGroup, sizes: Mapping[str, Channel
 def _candidates(
     group: EqualizationGroup, sizes: Mapping[str, ChannelRanges]
 ) -> list[NDArray[np.int64]]:
-    """By the peaks of each tensor, or of all, each in its own range."""
+    """Exponents from the peaks of each tensor, and of all, each relative to its own range."""
     peaks = [sizes[v.name].peak for v in group.tensors]
     if len(peaks) > 1:
         peaks.append(np.max([p / max(p.max(initial=0.0), 1e-30) for p in peaks], axis=0))
@@ -153,7 +154,7 @@ def _candidates(
 
 
 def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
-    """Those that bring no channel above the largest; a channel without values is left as it is."""
+    """Exponents that raise no channel above the largest; channels of zeros keep exponent 0."""
     top = peak.max(initial=0.0)
     ratio = np.where(peak > 0, top / np.where(peak > 0, peak, 1), 1.0)
     result: NDArray[np.int64] = np.floor(strength * np.log2(ratio) + 1e-9).astype(np.int64)
@@ -163,7 +164,7 @@ def _exponents(peak: Reals, strength: float) -> NDArray[np.int64]:
 def equalized(graph: Graph, exponents: Exponents) -> Graph:
     """A copy of the float `graph` with these channels scaled; its outputs keep their bits.
 
-    Exponents of tensors that are no group, or have other channels, raise ValueError.
+    Raises ValueError for a name that is not a group, or a wrong number of channels.
     """
     copy = copy_graph(graph)
     factors = ChannelFactors(copy)
@@ -188,7 +189,7 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
 
 
 def unscaled(graph: Graph, exponents: Exponents) -> set[str]:
-    """The tensors of `graph` that keep their bits where it is `equalized`, by name."""
+    """Names of the tensors of `graph` whose values `equalized` leaves unchanged."""
     names = {v.name for v in graph.values()}
     groups = find_equalization_groups(graph)
     for group, _ in groups_named(groups, exponents, "to be scaled"):
@@ -209,7 +210,7 @@ def _scale_rows(node: Node, s: Reals) -> None:
 
 
 def _rescale_or_add(node: Node, at: int, factor: Reals, what: str) -> None:
-    """`_rescale`, of an operand that is 1 where there is none."""
+    """`_rescale`, for an operand that defaults to 1 if absent."""
     node.inputs += [None] * (at + 1 - len(node.inputs))
     if node.inputs[at] is None:
         node.inputs[at] = constant(np.ones(len(factor), np.float32), f"{node.name}.{what}")
@@ -217,7 +218,7 @@ def _rescale_or_add(node: Node, at: int, factor: Reals, what: str) -> None:
 
 
 def _rescale(node: Node, at: int | None, factor: Reals) -> None:
-    """Give input `at`, a constant that others may read too, a scaled copy, if it is there."""
+    """Replace input `at`, a constant that other nodes may read, by a scaled copy, if present."""
     v = None if at is None or at >= len(node.inputs) else node.inputs[at]
     if v is not None and at is not None:
         assert v.const is not None
@@ -225,19 +226,19 @@ def _rescale(node: Node, at: int | None, factor: Reals) -> None:
 
 
 def to_text(channels: Mapping[str, Sequence[float]]) -> str:
-    """The exponents, or other numbers by tensor and channel, small and printable."""
+    """Exponents, or other numbers per tensor and channel, as compact printable text."""
     plain = json.dumps({k: list(v) for k, v in channels.items()}, separators=(",", ":"))
     return b64encode(compress(plain.encode(), 9)).decode()
 
 
 def from_text(text: str) -> Exponents:
-    """The exponents that `to_text` wrote. Raises ValueError for anything else."""
+    """The exponents from the text of `to_text`. Raises ValueError if invalid."""
     found = numbers_from_text(text, "the exponents of an equalization")
     return {name: tuple(int(e) for e in v) for name, v in found.items()}
 
 
 def numbers_from_text(text: str, what: str) -> dict[str, tuple[float, ...]]:
-    """The numbers that `to_text` wrote. Raises ValueError, for no `what`, for anything else."""
+    """The numbers from the text of `to_text`. Raises ValueError, naming `what`, if invalid."""
     try:
         found = json.loads(decompress(b64decode(text)))
         return {str(k): tuple(float(e) for e in v) for k, v in found.items()}

@@ -1,4 +1,4 @@
-"""Where the channels of a tensor may be scaled: from what makes them to what takes it back."""
+"""Tensors whose channels can be scaled: from the producers to the readers that undo it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ Reals = NDArray[np.float64]
 
 @dataclass
 class EqualizationGroup:
-    """Tensors whose channels (the last axis) are scaled alike, as they are moved or added.
+    """Tensors whose channels (the last axis) must have equal scales, as data moves or adds up
+    between them.
 
-    makers     nodes whose weights, or scale and bias, or rows that they pick, make the tensors, or
-               the last of a chain, whose tables do; the first one's output gives the group its name
-    readers    nodes that take a scale back: by their weights, or a LayerNorm by its factors
-    sums       Adds in between, in order of execution
-    products   Muls in between by what is no part of the group, in order of execution
-    constants  operands of the sums that are constant
-    looked_up  nodes of chains by the tensors they read: their tables take a scale back
-    tensors    those that have sizes of their own, in order of execution
-    tensor_of  the one of these that a value of the group is, but for what moves it
+    makers     nodes that produce the tensors and can scale them: by weights, by scale and bias
+               (LayerNorm), by table rows (Gather), or by a lookup table (the last node of a chain);
+               the group is named after the first one's output
+    readers    nodes that undo the scale: by their weights, or a LayerNorm by its shifts
+    sums       Adds in between, in execution order
+    products   Muls in between whose other operand is not in the group, in execution order
+    constants  constant operands of the sums, as (node, input)
+    looked_up  nodes of lookup chains, by the tensor they read; their tables undo the scale
+    tensors    outputs of makers, sums and products, in execution order
+    tensor_of  the entry of `tensors` from which data movement produces each value of the group
     """
 
     makers: list[Node] = field(default_factory=list)
@@ -49,7 +51,7 @@ class EqualizationGroup:
 
     @property
     def needs_tables(self) -> bool:
-        """Whether tables for classes of channels are made, or read, where it is scaled."""
+        """Whether scaling it requires lookup tables per class of channels."""
         return bool(self.looked_up) or not all(map(makes_by_constants, self.makers))
 
     @property
@@ -58,9 +60,10 @@ class EqualizationGroup:
 
 
 def find_equalization_groups(graph: Graph) -> list[EqualizationGroup]:
-    """In order of execution; not before a clamp that would move.
+    """The groups of a graph, in execution order. Nodes with a clamp that scaling would move are
+    excluded.
 
-    Over a sum, and from a table of rows, only if a LayerNorm reads: nothing else was measured.
+    Groups with a sum or a Gather must have a LayerNorm among the readers; others were not measured.
     """
     finder, done = GroupFinder(graph, _passes_on, widely=True), set[Node]()
     groups: list[EqualizationGroup] = []
@@ -77,9 +80,10 @@ def find_equalization_groups(graph: Graph) -> list[EqualizationGroup]:
 def groups_named(
     groups: Iterable[EqualizationGroup], numbers: Mapping[str, Sequence[float]], to_do: str
 ) -> Iterator[tuple[EqualizationGroup, Reals]]:
-    """The groups that `numbers` are for, by name, with one for each channel.
+    """The groups named in `numbers`, with one number for each channel.
 
-    Raises ValueError for a name that is no group's, or other channels; `to_do` says what for.
+    Raises ValueError for a name that is not a group, or a wrong number of channels; `to_do` ends
+    the message.
     """
     by_name = {s.name: s for s in groups}
     for name, found in numbers.items():
@@ -95,9 +99,10 @@ def observe_channels(
     samples: Iterable[Mapping[str, Array]],
     see: Callable[[str, Array], None],
 ) -> int:
-    """Show the tensors of these names as [places, channels], sample by sample; how many samples.
+    """Call `see` with each named tensor of each sample, as [positions, channels]; returns the
+    number of samples.
 
-    What is shown is valid during the call only. Without a name nothing runs.
+    The array is valid only during the call. Without names, nothing runs.
     """
     if not names:
         return 0
@@ -114,7 +119,7 @@ def observe_channels(
 
 
 def has_weights(node: Node) -> bool:
-    """Whether a node makes a float tensor with weights."""
+    """Whether a node has weights and a float output."""
     op = definition(node.op)
     return op.weight is not None and node.output.dtype == np.float32
 
@@ -125,7 +130,7 @@ def _homogeneous(node: Node) -> bool:
 
 
 def makes_by_constants(node: Node) -> bool:
-    """Whether the channels of its output may be scaled by its constants."""
+    """Whether its constants can scale the channels of its output."""
     if node.output.dtype != np.float32 or not node.output.shape or not _homogeneous(node):
         return False
     if is_a(node, Gather):
@@ -135,7 +140,7 @@ def makes_by_constants(node: Node) -> bool:
 
 
 def _is_norm(node: Node) -> bool:
-    """A LayerNorm of channels."""
+    """Whether it is a LayerNorm over the channel axis."""
     return is_a(node, LayerNorm) and tuple(node.attrs["axes"]) == (len(node.output.shape) - 1,)
 
 
@@ -146,7 +151,7 @@ def _passes_on(node: Node) -> bool:
 
 
 def _adds(node: Node) -> bool:
-    """A sum of tensors of one shape, or of one and a constant with its channels."""
+    """Whether it adds tensors of one shape, or a constant with the same channels."""
     if (
         not computes(node, BinaryFn.Add)
         or node.output.dtype != np.float32
@@ -161,17 +166,17 @@ def _adds(node: Node) -> bool:
 
 
 def _alone(node: Node) -> bool:
-    """Whether it reads its first operand but once."""
+    """Whether its first operand is used only once among its inputs."""
     return node.inputs.count(node.inputs[0]) == 1
 
 
 def _doubles(node: Node) -> bool:
-    """Whether it adds a tensor to itself: a chain of its own, but channels pass through it too."""
+    """Whether it adds a tensor to itself: a lookup chain, but also linear in each channel."""
     return _adds(node) and node.input(0) is node.input(1)
 
 
 def _scaled_by_other(node: Node) -> Value | None:
-    """Of a product of two tensors that one whose channels it may pass on: the other is a gate."""
+    """The operand of a product of two tensors that can be scaled; the other one is a gate."""
     if (
         not computes(node, BinaryFn.Mul)
         or node.output.dtype != np.float32
@@ -185,10 +190,10 @@ def _scaled_by_other(node: Node) -> Value | None:
 
 
 class GroupFinder:
-    """Finds all that has to change with what a node makes.
+    """Finds the tensors and nodes that must change together with a node's output.
 
-    `passes_on` says of a node that reads a tensor once whether its output is that in all that
-    matters. `widely`: over sums and products, to layer normalizations, and from table to table.
+    `passes_on` tells whether a change to a node's input appears unchanged in its output. `widely`
+    also follows sums, products, layer normalizations and lookup tables.
     """
 
     def __init__(self, graph: Graph, passes_on: Callable[[Node], bool], widely: bool) -> None:
@@ -201,7 +206,7 @@ class GroupFinder:
         self.inside = {n for c in chains for n in c.nodes}
 
     def makes(self, node: Node) -> bool:
-        """Whether the channels of its output may be scaled by its constants, or by its table."""
+        """Whether its constants or its table can scale the channels of its output."""
         return makes_by_constants(node) or self._ends_chain(node)
 
     def _ends_chain(self, node: Node) -> bool:
@@ -210,11 +215,11 @@ class GroupFinder:
         return several and not self.passes_on(node) and not _doubles(node)
 
     def _looks_up(self, node: Node) -> bool:
-        """Whether it is part of a table, if channels do not pass through it."""
+        """Whether it is part of a lookup chain and does not merely pass channels on."""
         return node in self.inside and not _doubles(node)
 
     def group(self, maker: Node) -> EqualizationGroup | None:
-        """What `maker` makes, with all else, ends in the readers; None if in anything else too."""
+        """The group of `maker`; None if any consumer cannot undo the scale."""
         group, seen, waiting = EqualizationGroup([maker]), set[Value](), [maker.output]
         while waiting:
             v = waiting.pop()
@@ -244,7 +249,8 @@ class GroupFinder:
         return v
 
     def _around(self, v: Value, group: EqualizationGroup) -> list[Value] | None:
-        """The other tensors that change with `v`; makers, readers and sums go to the group."""
+        """Tensors that must change together with `v`; adds its makers, readers and sums to
+        `group`."""
         source, beyond = self.producers.get(v), list[Value]()
         if source is None:
             return None

@@ -1,8 +1,8 @@
-"""What rounding costs a group of channels (groups.py) when they are scaled, by an estimate.
+"""Estimates the rounding noise of a group (groups.py) for given channel scales.
 
-It is the noise at the readers' outputs: that of the tensors' rounding and that of their weights'.
-Behind a LayerNorm it is that at the outputs of what reads it; at tables it is what their slope
-makes of it, and what the readers of their group make of that.
+The noise is measured at the readers' outputs: from rounding the tensors, and from rounding the
+readers' weights. For a LayerNorm, it is measured at the outputs of the LayerNorm's readers. For a
+lookup table, it is multiplied by the squared slope of the table and the gain of the next group.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def noise_estimates(
     sizes: Mapping[str, ChannelRanges],
     forms: Mapping[str, WeightFormat],
 ) -> list[NoiseEstimate]:
-    """Of the groups, which are in order of execution. `forms` are of weights that are not of 8
-    bits, by what they make."""
+    """The estimates of `groups`, which are in execution order. `forms` are the formats of weights
+    of fewer than 8 bits, by their node's output."""
     consumers, producers = graph.consumers(), graph.producers()
     made: list[NoiseEstimate] = []
     gains: dict[str, Reals] = {}
     for group in reversed(groups):
         estimate = NoiseEstimate(group, sizes, consumers, producers, gains, forms)
-        # What a table makes by way of another tensor of the group counts there.
+        # Noise through a table on another tensor of this group is counted in this group.
         gains |= {v.name: np.zeros(group.channels) for v in group.tensor_of}
         gains |= dict.fromkeys((n.output.name for n in group.makers), estimate.gains())
         made.append(estimate)
@@ -47,8 +47,8 @@ def noise_estimates(
 
 
 class NoiseEstimate:
-    """What is lost at the readers of a group when its channels are multiplied by s, as a part of
-    what they make. `gains` are those of the groups behind its tables, by what makes them.
+    """The noise at the readers of a group if its channels are multiplied by s, relative to their
+    outputs. `gains` are those of the groups after its tables, by the table's output.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class NoiseEstimate:
         self.signal = max(self._signal(), 1e-30)
 
     def gains(self) -> Reals:
-        """What the readers make of the square of an error in each channel."""
+        """The factor from a squared error in each channel to the squared error at the readers."""
         total: Reals = np.sum(list(self.tables.values()), axis=0)
         for node in self.group.readers:
             total += self._gain(node)
@@ -83,7 +83,7 @@ class NoiseEstimate:
         return gain
 
     def _signal(self) -> float:
-        """Mean squares at the readers, as of channels that vary each for itself."""
+        """The mean square at the readers, as if the channels were independent."""
         total = sum(float((t * self.sizes[v.name].power).sum()) for v, t in self.tables.items())
         for node in self.group.readers:
             if is_a(node, LayerNorm):
@@ -94,7 +94,7 @@ class NoiseEstimate:
         return total
 
     def noise(self, s: Reals) -> float:
-        """As a part of the mean squares at the readers."""
+        """The noise relative to the mean square at the readers."""
         squares = self._squares_of_steps(s)
         total = sum(float((squares[v] * t / s**2).sum()) for v, t in self.tables.items())
         total += sum(self._at(node, s, squares) for node in self.group.readers)
@@ -116,7 +116,7 @@ class NoiseEstimate:
         return float((size.high * s).max() - (size.low * s).min()) / LEVELS[INT8]
 
     def _squares_of_steps(self, s: Reals) -> dict[Value, float]:
-        """Of each tensor: of all the roundings that are in it."""
+        """The sum of squared steps over all roundings that each tensor contains."""
         squares: dict[Value, float] = {}
         for v in self.group.tensors:
             squares[v] = self._step(v, s) ** 2
@@ -130,7 +130,7 @@ class NoiseEstimate:
         return squares
 
     def _behind(self, norm: Node) -> Reals:
-        """How much of the noise in each channel of a LayerNorm's output its readers make."""
+        """The gain of the readers of a LayerNorm for noise in each of its output channels."""
         total = np.zeros(norm.output.shape[-1])
         for node in self.consumers.get(norm.output, []):
             if has_weights(node) and is_a(node, FullyConnected):
@@ -139,7 +139,7 @@ class NoiseEstimate:
 
 
 def _of_weights(w: Reals, inputs: Reals, form: WeightFormat) -> float:
-    """What the rounding of weights makes of mean squares of inputs, both [n, ...]."""
+    """The noise from rounding weights w, for mean squares of inputs; both are [n, ...]."""
     n, k = len(w), w[0].size
     size = form.group_size or k
     filled = ((0, 0), (0, -k % size))

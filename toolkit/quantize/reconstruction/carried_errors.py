@@ -1,7 +1,7 @@
-"""How far the errors of a node's inputs are made up for by its weights.
+"""How much of the error in a node's inputs its weights should compensate.
 
-In units of input steps, from the sums of second_moments.py alone: matrices of a part of the samples
-are never written about other means, only their products with a few rows are.
+Computed in units of input steps from the sums of second_moments.py. The matrices of a part of the
+samples are never re-centred on other means; only their products with a few rows are.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from .second_moments import FINE, MomentSums, certain_part, held, subtract_outer
 Reals = NDArray[np.float64]
 
 TRIED = 64
-"""Rows of a group that tell, at most, what is carried from some samples to others."""
+"""The maximum number of weight rows per group used for cross-validation."""
 
 
 def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, MomentSums]:
-    """The part of what makes up for the errors of the inputs that holds for other samples too, and
-    the sums of all `parts`.
+    """The fraction of the correction for input errors that generalizes to other samples, and the
+    sums of all `parts`.
 
-    Weights w and inputs that are off want w E[(x - q) q'] h^-1 more. By cross-validation (Stone
-    1974, doi:10.1111/j.2517-6161.1974.tb00994.x): that of all parts of the samples but one, times
-    the factor that serves this one best, in [0, 1] for all of them. In 64ths. `real` are the
-    weights, rows of k, group after group.
+    The full correction of weights w is w E[(x - q) q'] h^-1. Its fraction is found by
+    cross-validation (Stone 1974, doi:10.1111/j.2517-6161.1974.tb00994.x): the correction is
+    computed on all parts of the samples but one, and one factor in [0, 1] minimizes the error
+    summed over the parts left out. It is rounded to 1/64. `real` are the weights, rows of k, group
+    by group.
     """
     seen, matrices = list[_Part](), FiledArrays[int]()
 
@@ -46,7 +47,7 @@ def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, Momen
 def _carried(
     w: Reals, whole: MomentSums, parts: Sequence[_Part], matrices: Mapping[int, Array]
 ) -> float:
-    """As carried_part, by some weights w [groups, rows, k]; `matrices` are qq of the parts."""
+    """`carried_part` on some weights w [groups, rows, k]; `matrices` are qq of the parts."""
     if len(parts) < 2:
         return 0.0
     every: Reals = np.sum([part.error for part in parts], axis=0)
@@ -55,7 +56,7 @@ def _carried(
         h: Reals = np.subtract(whole.qq, matrices[i], dtype=np.float64)
         rest, error = _Rest.of(h, whole, part), part.error
         more = rest.more(w, every - error, h)
-        del h  # before the next one is made
+        del h  # free it before the next one is allocated
         x, q = part.x / part.columns / FINE, part.q / part.columns
         off = error / part.columns
         off -= _outer(_rows(w, x - q), rest.q) + _outer(_rows(w, rest.off), q - rest.q)
@@ -67,7 +68,7 @@ def _carried(
 
 
 def _tried(real: Reals, sums: MomentSums) -> Reals:
-    """Some of the weights, [groups, rows, k]."""
+    """A subset of the weights, [groups, rows, k]."""
     groups, k = sums.q.shape
     w = real.reshape(groups, -1, k)
     return w[:, :: -(-w.shape[1] // TRIED)]
@@ -75,8 +76,8 @@ def _tried(real: Reals, sums: MomentSums) -> Reals:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is needed of the sums of a part beside qq: of xq, the diagonal [groups, k] will do and
-    the `error`, w times the sums of x q' - q q'."""
+    """The sums of a part of the samples except qq. xq is reduced to its diagonal [groups, k] and to
+    `error`, w times the sums of x q' - q q'."""
 
     diagonal: Reals
     error: Reals
@@ -96,8 +97,9 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Rest:
-    """What all samples but a part say: their means q [groups, k], the mean of x - q, the
-    diagonal of x q' - q q' about the means; `certain` of all but the diagonal counts."""
+    """Statistics of all samples except one part: the means q [groups, k], the mean of x - q, and
+    the diagonal of x q' - q q' about the means. Off-diagonal entries are multiplied by
+    `certain`."""
 
     q: Reals
     off: Reals
@@ -107,7 +109,8 @@ class _Rest:
 
     @staticmethod
     def of(h: Reals, whole: MomentSums, part: _Part) -> _Rest:
-        """`h`, the sums qq without the part's, becomes the form of the error about the means."""
+        """`h`, the sums qq without the part, is overwritten by the quadratic form about the
+        means."""
         squares, samples = whole.squares - part.squares, whole.samples - part.samples
         certain, columns = certain_part(h, squares, samples), whole.columns - part.columns
         x, q = ((a - b) / columns for a, b in ((whole.x, part.x), (whole.q, part.q)))
@@ -121,8 +124,8 @@ class _Rest:
         return _Rest(q, off, diagonal, certain, columns)
 
     def more(self, w: Reals, errors: Reals, h: Reals) -> Reals:
-        """What weights w [groups, rows, k] are to have more; `errors` are w times the sums of
-        x q' - q q', and h is used up."""
+        """The correction to weights w [groups, rows, k]; `errors` are w times the sums of
+        x q' - q q'. Overwrites h."""
         wanted = errors / self.columns - _outer(_rows(w, self.off), self.q)
         wanted *= self.certain
         wanted += (1 - self.certain) * w * self.diagonal[:, None, :]

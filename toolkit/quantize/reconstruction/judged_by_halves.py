@@ -1,4 +1,4 @@
-"""Whether rounded weights serve samples that they were not rounded for."""
+"""Two-fold cross-validation of weight rounding."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .layer_rounding import round_by_halves
 
 
 class JudgedByHalves(NamedTuple):
-    """Weights rounded by a method for all samples and for each half, and what these are on the
-    other one."""
+    """Weights rounded by a method on all samples and on each half, and the score of each half's
+    weights on the other half."""
 
     score: Score
     method: str
@@ -31,11 +31,11 @@ def best_by_halves(
     methods: Sequence[str],
     progress: Progress | None,
 ) -> JudgedByHalves | None:
-    """By the method of rounding that loses least; another than the first if it is better for
-    certain. None where all do harm, beside the score of the `nearest` weights.
+    """The weights of the best rounding method; a method other than the first must be significantly
+    better. None if every method is significantly worse than the `nearest` weights.
 
-    They gain nearly everywhere, but by less than few samples can tell from chance: what is asked of
-    them is to show no loss.
+    The methods gain on nearly every model, but often by less than a few samples can distinguish
+    from chance; therefore the requirement is only that they are not worse.
     """
     trials, plain = nearest
     if len(calibration.kept) < 2 or not plain.noise.size:

@@ -1,4 +1,4 @@
-"""Tensors of a graph on samples, node after node, without running all that is before them anew."""
+"""Runs a graph on samples node by node, continuing from stored tensors instead of the inputs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...runtime.many_runs import can_run_many, run_raw_many
 from ..ranges.calibration import Sample
 
 HELD = 3 << 24
-"""Bytes that are held at most, large arrays in temporary files. Where more is read later on, as
-behind the first layers of a model for large images, what lies before is run again."""
+"""Maximum bytes stored; large arrays go to temporary files. If the tensors needed later exceed it
+(as after the first layers of a model for large images), the layers before are run again."""
 
 TOGETHER = 1 << 20
-"""Bytes of samples that are read, made and written at once."""
+"""Bytes of samples processed at once."""
 
 _FLOAT = 1
 _ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
@@ -27,7 +27,7 @@ _ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
 class LayerExecutor:
     """Runs a graph on `samples` up to a node, then from there on up to a later one.
 
-    For every sample it holds what is read from that node on, as the runtime holds it.
+    For each sample it stores the tensors that later nodes read, in the runtime's representation.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -36,10 +36,11 @@ class LayerExecutor:
         self._held: dict[tuple[int, int], FiledRows] = {}
 
     def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Array]]:
-        """For each sample the `values`, which `node` reads or makes, as the runtime holds them.
+        """For each sample the `values`, inputs or outputs of `node`, in the runtime's
+        representation.
 
-        Nodes come in order of execution. `graph` may be another one each time, if all nodes before
-        the last one asked for compute the same; where they have other types, they are run again.
+        Calls must follow execution order. `graph` may differ from call to call if all nodes before
+        the last requested one compute the same values; nodes whose types differ are run again.
         """
         place = graph.nodes.index(node)
         before = [_type_of(n) for n in graph.nodes[:place]]
@@ -61,9 +62,9 @@ class LayerExecutor:
             self._before, self._held = before, {at[v]: rows for v, rows in further.items()}
 
     def run_on(self, graph: Graph, values: Sequence[Value]) -> Iterator[list[Array]]:
-        """For each sample the `values`, which nodes from the last one asked for on make.
+        """For each sample the `values`, outputs of the last requested node or of later ones.
 
-        `graph` has that one's nodes before it. What is held stays so.
+        The nodes of `graph` before that node must be unchanged. The stored tensors are kept.
         """
         known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
         for some, made in _Run(graph, values, known).each(self.samples):
@@ -71,7 +72,7 @@ class LayerExecutor:
 
 
 class _Run:
-    """The part of a graph that makes `wanted` of its inputs and of values that are `known`."""
+    """The part of a graph that computes `wanted` from its inputs and the `known` values."""
 
     def __init__(
         self, graph: Graph, wanted: Sequence[Value], known: Mapping[Value, FiledRows]
@@ -93,8 +94,8 @@ class _Run:
         return Port(name, v, _FLOAT if v.quant else _ONNX[v.dtype], v.shape)
 
     def each(self, samples: Sequence[Sample]) -> Iterator[tuple[range, dict[Value, Array]]]:
-        """Those wanted of some samples after others, as the runtime holds them, along a first
-        axis."""
+        """The wanted values of one batch of samples after another, stacked on a first axis, in the
+        runtime's representation."""
         read = {v: rows for v, rows in self.known.items() if v in {*self.inputs, *self.wanted}}
         for first in range(0, len(samples), many := self._together()):
             some = range(first, min(first + many, len(samples)))
@@ -107,14 +108,14 @@ class _Run:
             yield some, found
 
     def _together(self) -> int:
-        """How many samples to take at once."""
+        """The number of samples per batch."""
         wanted = {*self.inputs, *self.made, *self.wanted}
         if wanted & self.ports.keys() or (self.session and not can_run_many(self.session)):
             return 1
         return max(1, TOGETHER // max(1, sum(v.type.nbytes for v in wanted)))
 
     def _add_alone(self, sample: Sample, found: dict[Value, Array]) -> None:
-        """What is made of a sample that runs alone, and what is wanted of its inputs."""
+        """Run one sample on its own, and append its wanted values to `found`."""
         if self.session is not None:
             given = [sample[self.ports[v].name] if v in self.ports else found[v][0]
                      for v in self.inputs]  # fmt: skip
@@ -127,7 +128,7 @@ class _Run:
 
 
 def _needed(graph: Graph, wanted: set[Value], given: set[Value]) -> tuple[list[Node], set[Value]]:
-    """The nodes that make what is wanted of what is `given`, and which of that they read."""
+    """The nodes that compute `wanted` from `given`, and the given values that they read."""
     open_values, nodes, read = wanted - given, list[Node](), set[Value]()
     for node in reversed(graph.nodes):
         if any(v in open_values for v in node.outputs):

@@ -1,8 +1,9 @@
-"""Weights as integers that keep each node's output, node after node in order of execution.
+"""Rounds weights layer by layer so that each layer's output stays close to the float model's.
 
-For each node: what it reads in the float model and in the quantized one so far, then integers that
-make its output of the latter closest to the float model's. So a node makes up for the errors of
-those before it, as far as its weights can. The biases take what is left in the mean.
+For each node, in execution order, the inputs in the float model and in the model quantized so far
+are observed. Its integer weights then minimize the output error on the quantized inputs, so they
+also compensate errors of earlier layers as far as possible. The bias removes the remaining mean
+error.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from .second_moments import (
 Reals = NDArray[np.float64]
 
 WIDE = 512
-"""From so many on the weights of a half of the samples are tried on half as many parts, each of as
-many samples as those of the whole."""
+"""From this number of weights per output channel on, a half of the samples is cross-validated on
+half as many parts, each with as many samples as a part of the whole set."""
 WIDEST = 1536
-"""Weights of an output channel, at most: the time grows with their cube, their moments with their
-square, and no number of samples here tells how so many inputs go together."""
+"""Maximum number of weights per output channel: time grows with its cube and memory with its
+square, and the samples are too few to estimate the correlations of so many inputs."""
 
 
 def round_weights(
@@ -58,11 +59,11 @@ def round_weights(
     progress: Progress | None = None,
     method: str = "gptq",
 ) -> RoundedWeights:
-    """The weights of every node of `plan` that has quantized ones, by what they make and
-    their bits; `method` is "gptq" or "adaround".
+    """The rounded weights of every node of `plan` with quantized weights, by output name and bits;
+    `method` is "gptq" or "adaround".
 
-    Layers that share weights keep the nearest, and so share them still. The same plan, ranges and
-    samples give the same integers.
+    Layers that share weights are rounded to nearest, so that they continue to share them. The same
+    plan, ranges and samples give the same integers.
     """
     few = spread_evenly(samples)
     return _round_for(plan, ranges, few, [range(len(few))], progress, method)[0]
@@ -75,10 +76,10 @@ def round_by_halves(
     progress: Progress | None = None,
     method: str = "gptq",
 ) -> tuple[RoundedWeights, list[RoundedWeights]]:
-    """`round_weights` for all samples, and for every other one and those between.
+    """`round_weights` on all samples, and on the even and odd ones.
 
-    What they read in the float model is looked at once. Of many samples `round_weights` takes
-    one half alone.
+    Inputs in the float model are observed once for all three. If `round_weights` on all samples
+    uses every other one (at most SAMPLES), its result is that of the even ones.
     """
     halves = [range(first, len(samples), 2) for first in (0, 1)]
     few = spread_evenly(samples)
@@ -99,7 +100,7 @@ def _round_for(
     progress: Progress | None,
     method: str,
 ) -> list[RoundedWeights]:
-    """`round_weights` for some of the samples each time, node after node; first for all."""
+    """`round_weights` on each subset of the samples in `chosen`, in one pass over the nodes."""
     through, exact = method == "adaround", LayerExecutor(samples)
     rounds = [_Round(plan, ranges, some, samples, through) for some in chosen]
     nodes = rounded_nodes(plan)
@@ -119,7 +120,7 @@ def _round_for(
 
 
 class _Round:
-    """Weights that are rounded for those samples that are `chosen`, node after node."""
+    """Weights rounded node by node on the `chosen` samples."""
 
     def __init__(
         self,
@@ -135,7 +136,8 @@ class _Round:
         self.found: dict[tuple[str, int], QuantizedWeights] = {}
 
     def observe(self, node: Node, floats: Callable[[float], FloatInputs]) -> _Seen | None:
-        """What a node reads, behind those rounded so far; None if its weights stay."""
+        """The inputs of a node after the layers rounded so far; None if its weights are not
+        changed."""
         now = self.plan.with_rounded(self.found)
         graph, _ = now.emit(self.ranges, trial=True)
         if node not in now.linear:
@@ -171,8 +173,8 @@ class _Round:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a node's weights, `linear`, meet: their scales are `floor` at least, and go into the
-    table times `ratio`; `made` is the node in integers."""
+    """The inputs of a node with weights `linear`. Weight scales are at least `floor`, and are
+    multiplied by `ratio` in the requantization table; `made` is the integer node."""
 
     inputs: LayerInputs
     linear: LayerWeights
@@ -182,7 +184,7 @@ class _Seen:
 
 
 def rounded_nodes(plan: Plan) -> list[Node]:
-    """Those whose weights are rounded for what they make, in order of execution."""
+    """The nodes whose weights are rounded by layer reconstruction, in execution order."""
     shared = sharing_weights(plan.graph)
     return [
         n
@@ -193,8 +195,9 @@ def rounded_nodes(plan: Plan) -> list[Node]:
 
 @dataclass(frozen=True)
 class NodeRates:
-    """A node whose weights any rate may be tried on: those of `linear`, with scales that are
-    `floor` at least and go into the table times `ratio`, on what it multiplies, `seen`."""
+    """A node whose weights `linear` can be compressed at any rate. Weight scales are at least
+    `floor`, and are multiplied by `ratio` in the requantization table; `seen` are its input
+    moments."""
 
     node: Node
     linear: LayerWeights
@@ -204,7 +207,7 @@ class NodeRates:
     problem: RateProblem
 
     def at(self, rate: Rate) -> tuple[QuantizedWeights, float]:
-        """Its weights at a rate, and their noise in units of the rate's steps."""
+        """Its weights at a rate, and their noise in units of that rate's steps."""
         z, scales = self.problem.solve(rate, self.floor, self.ratio)
         noise = self.problem.noise(z, scales, real_weights(self.linear, self.seen), rate.steps)
         grid = WeightQuantizer(self.linear.form, self.linear.shape[1], scales)
@@ -218,8 +221,8 @@ def nodes_at_rates(
     wanted: Callable[[Node], bool],
     progress: Progress,
 ) -> Iterator[NodeRates]:
-    """Those of `rounded_nodes` that are `wanted` and have weights of 8 bits, in the graph of `plan`
-    as it is."""
+    """The `wanted` nodes among `rounded_nodes` that have 8-bit weights, in the current graph of
+    `plan`."""
     few = spread_evenly(samples)
     exact, one = LayerExecutor(few), _Round(plan, ranges, range(len(few)), few, False)
     nodes = [n for n in rounded_nodes(plan) if wanted(n)]

@@ -1,4 +1,4 @@
-"""The integers of one node's weights, from the second moments of what it multiplies."""
+"""Rounds the weights of one node, given the second moments of its inputs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .second_moments import LayerInputs, MomentSums, SecondMoments, held
 Reals = NDArray[np.float64]
 
 FACTORS = (1.0, 0.85, 1.15)
-"""On the scales of narrow weights: each is tried, and the best kept for each channel."""
+"""Factors tried on the scales of weights below 8 bits; the best is kept for each channel."""
 MOVE_PRICE = 0.3
-"""Of an integer other than an older file's, as PRICE of rate_distortion.py."""
+"""The price of an integer that differs from the old file's; see PRICE in rate_distortion.py."""
 MOST_LOST = 2.0
-"""Times the error of rows that are rounded anew, at which those near an older file's are taken."""
+"""Rows close to the old file's are kept if their error is at most this times that of new rows."""
 
 
 def _second(seen: SecondMoments) -> Reals:
@@ -37,7 +37,7 @@ def _second(seen: SecondMoments) -> Reals:
 
 
 def real_weights(linear: LayerWeights, seen: SecondMoments | MomentSums) -> Reals:
-    """As they were, [groups, channels of one, k]."""
+    """The float weights, [groups, channels per group, k]."""
     groups, k = seen.q.shape
     return linear.rows.reshape(groups, -1, k)
 
@@ -45,9 +45,9 @@ def real_weights(linear: LayerWeights, seen: SecondMoments | MomentSums) -> Real
 def quadratic_form(
     linear: LayerWeights, seen: SecondMoments, carried: float
 ) -> tuple[Reals, Reals]:
-    """The quadratic form of the error, as weights/gptq.py has it: b, h.
+    """The quadratic form (b, h) of the error, as defined in weights/gptq.py.
 
-    Of what would make up for the errors of the inputs, the part that is `carried` is wanted.
+    It includes the fraction `carried` of the correction for input errors (carried_errors.py).
     """
     h = _second(seen)
     wanted = seen.xq - seen.qq
@@ -77,8 +77,8 @@ def round_layer(
 def _near_kept(
     kept: Reals, grid: WeightQuantizer, z: Reals, error: Reals, b: Reals, h: Reals
 ) -> Reals:
-    """`z`, of an `error` for each row, or integers of an older file, of rows that lose little by
-    it; of these a few are moved, each of which has a price."""
+    """Integers near the old file's for rows that lose little by it, each change at a price; `z`,
+    with its `error` per row, for the other rows."""
     steps, limit = grid.steps.reshape(b.shape), grid.form.limit
     power = (np.trace(h, axis1=1, axis2=2) / h.shape[1])[:, None, None]
     moved, price = np.zeros_like(b), np.full(2 * limit + 1, MOVE_PRICE)
@@ -95,7 +95,7 @@ def _near_kept(
 def with_bias(
     linear: LayerWeights, seen: SecondMoments, grid: WeightQuantizer, z: Reals
 ) -> QuantizedWeights:
-    """Integers [g, n, k] of a grid, and biases that take what they are off in the mean."""
+    """Integers [g, n, k] of a grid, with biases that remove their mean error."""
     w, real = linear.rows.reshape(z.shape), z * grid.steps.reshape(z.shape)
     shift = (w * seen.x[:, None, :]).sum(axis=2) - (real * seen.q[:, None, :]).sum(axis=2)
     return QuantizedWeights(
@@ -111,7 +111,7 @@ def through_clamp(
     carried: float,
     made: Node,
 ) -> QuantizedWeights:
-    """The weights of one node by AdaRound, from those of `round_layer`; `made` is what it makes."""
+    """The weights of one node by AdaRound, starting from `round_layer`; `made` is its output."""
     aim, out = gptq.unrounded(*quadratic_form(linear, about, carried)), made.output.quant
     assert out is not None
     shape, grid, step = aim.shape, start.grid, inputs.step
@@ -145,10 +145,10 @@ def _targets(
     carried: float,
     clamp: tuple[float, float],
 ) -> Reals:
-    """What a node should make [g, n, places], behind its clamp.
+    """The target output of a node after its clamp, [g, n, positions].
 
-    For the part that is `carried` what the float model makes; for the rest what the float weights
-    make of the quantized model's inputs, their mean made good.
+    A mix of the float model's output (fraction `carried`) and the output of the float weights on
+    the quantized model's inputs, corrected for their mean error.
     """
     w = real_weights(linear, about)
     wanted: Reals = np.concatenate(seen.outputs).T.reshape(*w.shape[:2], -1)
@@ -165,7 +165,7 @@ def _targets(
 def _solve(
     grid: WeightQuantizer, b: Reals, h: Reals, floor: Reals
 ) -> tuple[WeightQuantizer, Reals, Reals]:
-    """The integers for a grid, its scales adapted to narrow ones, and the error of each row."""
+    """The grid (scales adapted to weights below 8 bits), the integers, and the error per row."""
     steps, limit = grid.steps.reshape(b.shape), grid.form.limit
     z = gptq.nearest_plane(b, h, steps, limit)
     vh = gptq.descend(z, b, h, steps, limit)
@@ -180,7 +180,7 @@ def _solve(
 def _better(
     one: tuple[WeightQuantizer, Reals, Reals], other: tuple[WeightQuantizer, Reals, Reals]
 ) -> tuple[WeightQuantizer, Reals, Reals]:
-    """Of each row the one with less error; both have the same multipliers."""
+    """For each row the result with the smaller error; both have the same multipliers."""
     less = other[2] < one[2]
     scales = np.where(less.reshape(-1), other[0].scales, one[0].scales)
     return (
@@ -191,7 +191,7 @@ def _better(
 
 
 def _grid(linear: LayerWeights, floor: Reals, h: Reals) -> WeightQuantizer:
-    """Steps; below 8 bits those that keep the errors small that weigh most."""
+    """The scales; below 8 bits, chosen to minimize the weighted error."""
     form, (n, k) = linear.form, linear.shape
     if form.bits == 8:
         return make_weight_quantizer(linear.wanted, form, k, floor)

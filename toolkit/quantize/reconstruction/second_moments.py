@@ -1,6 +1,6 @@
-"""What a node with weights multiplies, as second moments over samples and places.
+"""Second moments of the inputs of a node with weights, over samples and positions.
 
-Sums are of integers, and exact.
+Sums are over integers, and exact.
 """
 
 from __future__ import annotations
@@ -26,32 +26,31 @@ Sums = NDArray[np.int64]
 SAMPLES = 128
 COLUMNS = 8192
 VALUES = 1 << 23
-"""Input columns taken for one node, spread over so many samples at most, and values in them."""
+"""Limits for one node: input columns, samples they are spread over, and values in them."""
 FEW = 2
-"""A sample with so many times less columns than inputs has its squares summed column by column."""
+"""If a sample has this factor fewer columns than inputs, squares are summed column by column."""
 KNOWN = 2 * SAMPLES
-"""Choices of places that are remembered: many layers have outputs of the same size."""
+"""Size of the cache of sampled positions: many layers have outputs of the same size."""
 PARTS = 8
-"""Of the samples: what the others say is tried on each."""
+"""Number of parts of the samples for cross-validation."""
 KEEP = 0.1
-"""How much a weight is held where it is: in mean powers of the inputs. Few samples do not say what
-all directions of the inputs weigh."""
+"""Damping, in units of the mean square of the inputs: a few samples do not determine the weight of
+all directions of the input space."""
 ROWS = 64
 SQUARED = 1 << 14
-"""Rows of a matrix, and values, of which others of their size are made at a time."""
+"""Block sizes (rows of a matrix, values) that bound temporary copies."""
 FINE = 16
-"""Parts of an input step in which the float model's input is counted."""
+"""The float model's input is measured in units of the input step divided by this."""
 
 
 @dataclass(frozen=True)
 class SecondMoments:
     """Over columns x of the float model and q of the quantized one, for each group of channels.
 
-    qq, xq [groups, k, k] are the means of q q' and x q' about the means q [groups, k] and x, as far
-    as the samples can tell: what is not on the diagonal is shrunk by how much it differs between
-    samples (Schaefer and Strimmer 2005, doi:10.2202/1544-6115.1175, with a sample's columns as one
-    observation). One column a sample says little about which inputs go together. `certain` is what
-    is left of them.
+    qq, xq [groups, k, k] are the means of q q' and x q' about the means q [groups, k] and x.
+    Off-diagonal entries are shrunk towards 0 according to their variance between samples (Schaefer
+    and Strimmer 2005, doi:10.2202/1544-6115.1175, with the columns of a sample as one observation),
+    as samples with one column each determine correlations poorly. `certain` is the factor applied.
     """
 
     qq: Reals
@@ -63,11 +62,12 @@ class SecondMoments:
 
 @dataclass(frozen=True)
 class LayerInputs:
-    """What meets a node's weights, a few places of each sample: [groups, places, k] of integers.
+    """Input columns of a node's weights at some positions of each sample: integers
+    [groups, positions, k].
 
-    q counts steps of the quantized model's input, x parts of them (FINE) of the float model's.
-    outputs [places, channels] are the float model's, real, if they were asked for. `x_sums` and
-    `q_sums` [groups, k] are those of each sample.
+    q is the quantized model's input in steps, x the float model's input in steps / FINE. `outputs`
+    [positions, channels] are the float model's real outputs, if requested. `x_sums` and `q_sums`
+    [groups, k] are the sums of each sample.
     """
 
     x: FiledArrays[int]
@@ -80,8 +80,8 @@ class LayerInputs:
 
 @dataclass(frozen=True)
 class FloatInputs:
-    """What meets a node's weights in the float model, for each sample: as in LayerInputs, and the
-    `places` of the node's output that are taken."""
+    """Input columns in the float model for each sample, as in LayerInputs, and the sampled `places`
+    (positions) of the node's output."""
 
     x: FiledArrays[int]
     places: list[NDArray[np.int64]]
@@ -91,7 +91,7 @@ class FloatInputs:
 
 
 def spread_evenly(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
-    """At most SAMPLES of them, evenly."""
+    """At most SAMPLES samples, evenly spaced."""
     step = -(-len(samples) // SAMPLES)
     return list(samples[::step])
 
@@ -99,8 +99,8 @@ def spread_evenly(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, A
 def observe_floats(
     node: Node, floats: Graph, run: LayerExecutor, outputs: bool, step: float
 ) -> FloatInputs:
-    """What `node`, a Conv2d or FullyConnected of `floats`, reads in the float model, of all samples
-    of `run`, and its `outputs` if wanted; `step` is that of the quantized model's input."""
+    """The inputs of `node`, a Conv2d or FullyConnected of `floats`, on all samples of `run`, and
+    its `outputs` if requested; `step` is the step of the quantized model's input."""
     seen, count = FloatInputs(FiledArrays(), [], [], step, []), len(run.samples)
     wanted, windows = [node.input(0), *([node.output] if outputs else [])], windows_of(node)
     for i, (x, *y) in enumerate(run.run_to(floats, node, wanted)):
@@ -117,8 +117,8 @@ def observe_floats(
 def observe_inputs(
     node: Node, floats: FloatInputs, quantized: Graph, run: LayerExecutor, chosen: Sequence[int]
 ) -> LayerInputs:
-    """What `node` reads in both models: in `quantized` on the samples of `run`, which are those
-    that are `chosen` of the float model's."""
+    """The inputs of `node` in both models. The samples of `run`, for `quantized`, are the `chosen`
+    ones of the float model."""
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None and quant.scalar == floats.step
@@ -135,26 +135,26 @@ def observe_inputs(
 
 @dataclass(frozen=True)
 class MomentSums:
-    """Over columns of some samples, counted from `middle` (of x, of q), in units of Seen; qq and xq
-    are int32 where that holds them."""
+    """Sums over columns of some samples, relative to `middle` (of x, of q), in the units of
+    LayerInputs; qq and xq are int32 if the values fit."""
 
     qq: Array
     xq: Array
     q: Reals
     x: Reals
     squares: float
-    """Of what each sample has in qq off the diagonal."""
+    """The sum of squares of each sample's off-diagonal entries in qq."""
     columns: int
     samples: int
     middle: tuple[Reals, Reals]
     step: float
 
     def own(self) -> MomentSums:
-        """The same, in matrices of its own, of float64."""
+        """A copy with its own float64 matrices."""
         return replace(self, qq=self.qq.astype(np.float64), xq=self.xq.astype(np.float64))
 
     def with_added(self, other: MomentSums) -> MomentSums:
-        """Those of both, in the matrices of these, which are `own`."""
+        """The sum of both, accumulated in the matrices of self, which must be `own`."""
         return replace(
             self,
             qq=np.add(self.qq, other.qq, out=self.qq),
@@ -168,8 +168,8 @@ class MomentSums:
 
 
 def moment_sums(seen: LayerInputs, parts: int) -> Iterator[MomentSums]:
-    """Of what a node reads, in each of the `parts` of the samples, of which sample i is in part i
-    modulo their number; one after the other, for each is large."""
+    """The sums of each of `parts` parts of the samples (sample i is in part i % parts), generated
+    one by one, as each is large."""
     sums = seen.x_sums, seen.q_sums
     count = [seen.q.shape(i)[1] for i in seen.q]
     x0, q0 = (
@@ -181,13 +181,13 @@ def moment_sums(seen: LayerInputs, parts: int) -> Iterator[MomentSums]:
 
 
 def _held(columns: Whole) -> Whole:
-    """The same, in half of the memory where that holds them, as it does nearly always."""
+    """The same values in half the memory if they fit, as they nearly always do."""
     fits = max(columns.max(initial=0), -columns.min(initial=0)) < 1 << 15
     return columns.astype(np.int16) if fits else columns
 
 
 def _small(sums: Array) -> Array:
-    """Whole numbers in half of the memory, where they fit."""
+    """Integers in half the memory, if they fit."""
     if sums.dtype == np.int32:
         return sums
     fits = max(float(sums.max()), -float(sums.min())) < 1 << 31
@@ -195,12 +195,12 @@ def _small(sums: Array) -> Array:
 
 
 def total(moment_sums: Iterable[MomentSums]) -> MomentSums:
-    """Of all parts together, in matrices of its own."""
+    """The sum of all parts, with its own matrices."""
     parts = iter(moment_sums)
     whole = next(parts).own()
     for part in parts:
         whole = whole.with_added(part)
-        del part  # for the next one is large
+        del part  # free it: the next one is large
     return whole
 
 
@@ -210,8 +210,8 @@ def _sums_of(
     sums: tuple[Sequence[Sums], Sequence[Sums]],
     chosen: range,
 ) -> MomentSums:
-    """Of what a node reads in the samples `chosen`, counted from `middle`; `sums` are of each
-    sample's columns."""
+    """The sums over the `chosen` samples, relative to `middle`; `sums` are the column sums of each
+    sample."""
     xs, qs = ([vs[i] for i in chosen] for vs in (seen.x, seen.q))
     groups, _, k = qs[0].shape
     if groups > 1 and k <= linear_algebra.SMALL:
@@ -247,7 +247,7 @@ def _sums_of(
 def _sums_of_small(
     xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
 ) -> tuple[Reals, Reals, float]:
-    """qq, xq and squares of many groups of few columns in some samples."""
+    """qq, xq and squares of some samples, for many groups of few columns."""
     groups, _, k = qs[0].shape
     x0, q0 = (m.astype(np.int32) for m in middle)
     qq, xq, squares = np.zeros((groups, k, k)), np.zeros((groups, k, k)), 0.0
@@ -261,7 +261,7 @@ def _sums_of_small(
 def _group_sums(
     xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
 ) -> tuple[Array, Array, float]:
-    """qq, xq and squares of one group's columns in some samples."""
+    """qq, xq and squares of some samples, for one group."""
     x0, q0 = (m.astype(np.int32) for m in middle)
     x, q = (v[0] if len(v) == 1 else np.concatenate(v) for v in (xs, qs))
     xq = _small(linear_algebra.inner_products(x, q, (x0, q0)))
@@ -277,14 +277,14 @@ def _group_sums(
 
 
 def _few_squares(v: Whole, middle: Whole) -> float:
-    """`_beside` of v' v, by v v', which has the same sum of squares and is smaller for few rows."""
+    """`_beside` of v' v, computed from v v': the same sum of squares, and smaller for few rows."""
     outer = linear_algebra.outer_products(v, middle)
     powers = ((v - middle).astype(np.float64) ** 2).sum(axis=0)
     return float(_squared(outer.reshape(-1)) - (powers * powers).sum())
 
 
 def second_moments(s: MomentSums) -> SecondMoments:
-    """Of what a node reads in these samples, in the matrices of `s`, which are its `own`."""
+    """The moments of `s`, computed in its matrices, which must be `own`."""
     x, q = s.x / s.columns, s.q / s.columns
     qq, xq = s.qq, s.xq
     certain = certain_part(qq, s.squares, s.samples)
@@ -294,22 +294,21 @@ def second_moments(s: MomentSums) -> SecondMoments:
         moments *= unit
         diagonal = np.einsum("gii->gi", moments)
         kept = diagonal.copy()
-        moments *= certain  # in place, for they are large
+        moments *= certain  # in place: they are large
         diagonal[...] = kept
     x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
     return SecondMoments(qq, xq, q, x, certain)
 
 
 def held(power: Reals) -> Reals:
-    """What the distance of a weight from where it is costs, by group, of the mean squares of its
-    inputs [groups, k]."""
+    """The damping of each group, given the mean squares of its inputs [groups, k]."""
     mean = power.sum(axis=1) / power.shape[1]
     result: Reals = KEEP * mean + 1e-6 * mean.max() + 1e-30
     return result
 
 
 def subtract_outer(m: Reals, a: Reals, b: Reals) -> None:
-    """Subtract a b' of a and b [groups, k] from m [groups, k, k], a few rows at a time."""
+    """Subtract the outer products a b' of a and b [groups, k] from m [groups, k, k], by blocks."""
     for first in range(0, a.shape[1], ROWS):
         rows = slice(first, first + ROWS)
         m[:, rows] -= a[:, rows, None] * b[:, None, :]
@@ -322,7 +321,7 @@ def _beside(products: Array) -> float:
 
 
 def _squared(x: Array) -> float:
-    """The sum of squares, halves first as numpy sums, but without holding all squares."""
+    """The sum of squares, in NumPy's pairwise order, without storing all squares."""
     if len(x) > SQUARED:
         half = len(x) // 2 // 8 * 8
         return _squared(x[:half]) + _squared(x[half:])
@@ -330,8 +329,8 @@ def _squared(x: Array) -> float:
 
 
 def certain_part(sums: Reals, squares: float, samples: int) -> float:
-    """Of sums [groups, k, k] off the diagonal, what is not chance, by their variance over samples;
-    `squares` as in MomentSums."""
+    """The shrinkage factor of the off-diagonal `sums` [groups, k, k], from their variance over
+    samples; `squares` as in MomentSums."""
     power = _beside(sums)
     if samples < 2 or power <= 0:
         return 0.0
@@ -340,7 +339,7 @@ def certain_part(sums: Reals, squares: float, samples: int) -> float:
 
 
 def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:
-    """Which outputs' columns to take of a sample."""
+    """The output positions to sample."""
     total = node.output.type.size // node.output.shape[-1]
     height = node.input(0).shape[-1] * int(np.prod(node.input(1).shape[1:-1]))
     wanted = max(1, -(-min(COLUMNS, VALUES // height) // samples))
@@ -349,14 +348,14 @@ def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=KNOWN)
 def _some(seed: int, total: int, wanted: int) -> NDArray[np.int64]:
-    """So many of `total` places, in order."""
+    """`wanted` of `total` positions, in order."""
     if wanted == total:
         return np.arange(total)
     return np.sort(np.random.default_rng(seed).choice(total, wanted, replace=False))
 
 
 def windows_of(node: Node) -> Windows:
-    """How the weights of a node, a Conv2d or FullyConnected, meet its input."""
+    """The input windows of a Conv2d or FullyConnected node."""
     x, output = node.input(0), node.output.shape
     if is_a(node, FullyConnected):
         rows = x.type.size // x.shape[-1]

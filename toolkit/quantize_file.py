@@ -1,4 +1,4 @@
-"""An ONNX file quantized to an .edge file: a list of steps over one request."""
+"""Quantizes an ONNX file to an .edge file: the steps of a request, in order."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def quantize(
 
 
 class _Run:
-    """One request on its way to a file; each step takes what those before have left."""
+    """The state of one request; each step uses the results of the steps before it."""
 
     path: Path
     graph: Graph
     done: QuantizedModel
     data: bytes
-    final: bytes  # with states that the session keeps
+    final: bytes  # with states kept by the session
     written: bytes
     explanation: Explanation
     quality: Quality
@@ -94,7 +94,7 @@ class _Run:
         self.coding = Coding(request.compress)
 
     def check_paths(self) -> None:
-        """Nothing is begun that cannot be written."""
+        """Check before any work that the outputs can be written."""
         request = self.request
         check_frames(request.stream, request.frames)
         given = request.calib, request.evaluation, request.like
@@ -136,7 +136,7 @@ class _Run:
             self.labels = known_labels(self.samples, self.graph, asked)
 
     def open_judge(self) -> None:
-        """Who judges by samples of their own, before any work."""
+        """Start the user's evaluation before any work."""
         if self.judging is not None:
             request = self.request
             self.judge, self.judged = self.judging.judge(
@@ -169,7 +169,7 @@ class _Run:
         self.provenance = provenance_of(request.model, self.samples.fingerprint(), options)
 
     def meet_budget(self) -> None:
-        """Precisions mixed; where that takes much, from a plain start as well."""
+        """Mix precisions; if that costs much, also try from a plain start."""
         request = self.request
         if self.budget is None:
             return
@@ -185,14 +185,15 @@ class _Run:
             self.done = smaller_of(self.done, self._mixed(plain, self.budget))
 
     def choose_rates(self) -> None:
-        """Weights as coarse as may be, for the code that they are to be stored in."""
+        """Search for coarser weights, for Huffman coding."""
         drop = None if self.judge is None else self.judge.drop
         self.done, self.rates = at_rates(
             self.request, self.done, self._packer(self.done), drop, self.devices, self.coding
         )
 
     def _mixed(self, done: QuantizedModel, budget: Budget) -> QuantizedModel:
-        """`done` with precisions mixed to meet `budget`; its `mixed` says what the judge said."""
+        """`done` with mixed precisions that meet `budget`; its `mixed` has the user's
+        evaluation."""
         request, judge, pack = self.request, self.judge, self._packer(done)
         drop, many = (None, 0) if judge is None else (judge.drop, judge.evaluation_set.samples)
 
@@ -215,7 +216,7 @@ class _Run:
         return replace(done, mixed=replace(done.mixed, judged=judge.judged(done.mixed.chosen.drop)))
 
     def _files(self, done: QuantizedModel) -> tuple[bytes, bytes]:
-        """The file of `done` as the search knows it, and as it is written; both stripped."""
+        """The file of `done` as the search evaluates it, and as written; both stripped."""
         graph, _ = done.plan.emit(done.ranges)
         pack = self._packer(done)
         data = strip(pack(graph))
@@ -223,16 +224,14 @@ class _Run:
 
     @property
     def on_low_accuracy(self) -> OnLowAccuracy:
-        """What is asked for, or fits what is asked for besides."""
+        """The requested action, or the default that suits the other options."""
         asked = self.request.on_low_accuracy
         as_asked = self.request.weights == W8A8 and not arrives_quantized(self.graph)
         return asked or ("promote" if as_asked else "warn")
 
     def keep_floor(self) -> None:
-        """Without a budget, precisions are mixed where it is below the floor.
-
-        Where that is not enough, it is tried from a plain start as well, as for a budget.
-        """
+        """Without a budget, mix precisions if accuracy is below the floor; if the result is still
+        broken, try from a plain start as well."""
         request, start = self.request, self.done
         if self.budget is not None or self.on_low_accuracy != "promote":
             return
@@ -247,7 +246,7 @@ class _Run:
                 self.done, self.promotion, self.quality = first
 
     def judge_quality(self) -> None:
-        """How good it is, with coarser weights once it is as good as it gets."""
+        """Evaluate the file; with `compress`, search for coarser weights first."""
         if self.budget is None:
             self.choose_rates()
         unknown = self.budget is not None or self.on_low_accuracy != "promote"
@@ -283,7 +282,7 @@ class _Run:
         self.stored = layers_stored(self.done, self.data, *how)
 
     def explain(self) -> None:
-        """What the file loses, attributed on some of the samples."""
+        """Attribute the error of the file to its operators, on some of the samples."""
         known, request = self.done.calibration, self.request
         show = request.progress
         forget_lasting()
@@ -322,7 +321,7 @@ class _Run:
         return verdict(self.quality, told, causes, self.promotion, how)
 
     def write(self) -> None:
-        """The report, if it is asked for, and the file."""
+        """Write the file, and the report if requested."""
         request = self.request
         if request.report is not None:
             from .report import report_page  # takes time and memory, which most need not
@@ -397,4 +396,4 @@ STEPS: tuple[Callable[[_Run], None], ...] = (
     _Run.explain,
     _Run.write,
 )
-"""The order of everything between an ONNX file and an .edge file."""
+"""The steps from an ONNX file to an .edge file, in order."""

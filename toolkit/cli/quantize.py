@@ -105,7 +105,7 @@ def _tell_storage(done: Quantized) -> None:
 
 
 def _tell_rates(rates: Rates) -> None:
-    """What coarser weights brought."""
+    """The results of weight compression."""
     rows = [
         (
             "->" if p == rates.after else "",

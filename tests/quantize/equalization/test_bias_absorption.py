@@ -133,7 +133,7 @@ def test_shifts_as_text():
 
 def test_shifts_of_another_model_are_refused(net):
     for wrong in ({"b": (0.0,) * 8}, {"a": (0.0,) * 7}, {"nothing": (0.0,)}):
-        with pytest.raises(ValueError, match="is no tensor of"):
+        with pytest.raises(ValueError, match="is not a tensor of"):
             absorbed(net, wrong)
 
 

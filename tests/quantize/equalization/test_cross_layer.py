@@ -244,7 +244,7 @@ def test_exponents_as_text():
 
 def test_exponents_of_another_model_are_refused(net):
     for wrong in ({"d": (0,) * 6}, {"a": (0,) * 7}, {"nothing": (0,)}):
-        with pytest.raises(ValueError, match="is no tensor of"):
+        with pytest.raises(ValueError, match="is not a tensor of"):
             equalized(net, wrong)
 
 
@@ -286,7 +286,7 @@ def test_a_float_model_of_other_channels_is_refused(tmp_path):
         node.output[:] = [n.replace("r0", "q0") for n in node.output]
         node.input[:] = [n.replace("r0", "q0") for n in node.input]
     onnx.save(other, tmp_path / "other.onnx")
-    with pytest.raises(UserError, match=r"'r0' is no tensor of 8 channels.*without layers"):
+    with pytest.raises(UserError, match=r"'r0' is not a tensor of 8 channels.*omit --layers"):
         pipeline.check(done.output, tmp_path / "other.onnx", calib, layers=True)
 
 

@@ -117,7 +117,9 @@ def absorbed(graph: Graph, shifts: Shifts) -> Graph:
     Raises ValueError for a name that is not a group, or a wrong number of channels.
     """
     copy = copy_graph(graph)
-    for group, c in groups_named(find_absorption_groups(copy), shifts, "with a bias to move"):
+    for group, c in groups_named(
+        find_absorption_groups(copy), shifts, "with a bias that can be moved"
+    ):
         _add_bias(group.makers[0], -c)
         for node in group.readers:
             weight = node.input(1).const

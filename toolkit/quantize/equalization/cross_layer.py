@@ -168,7 +168,9 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
     """
     copy = copy_graph(graph)
     factors = ChannelFactors(copy)
-    for group, exponent in groups_named(find_equalization_groups(copy), exponents, "to be scaled"):
+    for group, exponent in groups_named(
+        find_equalization_groups(copy), exponents, "that can be scaled"
+    ):
         s = np.exp2(exponent)
         for node in group.makers:
             if makes_by_constants(node):
@@ -192,7 +194,7 @@ def unscaled(graph: Graph, exponents: Exponents) -> set[str]:
     """Names of the tensors of `graph` whose values `equalized` leaves unchanged."""
     names = {v.name for v in graph.values()}
     groups = find_equalization_groups(graph)
-    for group, _ in groups_named(groups, exponents, "to be scaled"):
+    for group, _ in groups_named(groups, exponents, "that can be scaled"):
         names -= {v.name for v in (*group.tensors, *group.tensor_of)}
     return names
 

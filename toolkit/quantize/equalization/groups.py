@@ -89,7 +89,7 @@ def groups_named(
     for name, found in numbers.items():
         group = by_name.get(name)
         if group is None or group.channels != len(found):
-            raise ValueError(f"'{name}' is no tensor of {len(found)} channels {to_do}")
+            raise ValueError(f"'{name}' is not a tensor of {len(found)} channels {to_do}")
         yield group, np.array(found, np.float64)
 
 

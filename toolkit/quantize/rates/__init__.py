@@ -1,1 +1,1 @@
-"""How coarse the weights of each layer are for an entropy code: rate against noise."""
+"""Rate-distortion allocation: the weight step of each layer for an entropy code."""

@@ -1,8 +1,8 @@
-"""What each layer takes and loses at rates from fine to coarse.
+"""The size and noise of each layer's weights at rates from fine to coarse.
 
-Bytes and the noise at the layer's output are those of its weights solved at each rate, with inputs
-as the quantized model has them now. What that noise is at the model's outputs is measured at one
-rate of each kind, alone in the float model, and grows with it.
+The size, and the noise at the layer's output, come from solving its weights at each rate, with the
+inputs of the current quantized model. The noise at the model's outputs is measured at one rate of
+each kind, with only that layer's weights quantized, and scaled to the others.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ..weights.rate_distortion import Rate, coded_bytes
 Reals = NDArray[np.float64]
 
 LEVELS = tuple(float(v) for v in np.geomspace(113.0, 2.5, 12))
-"""Steps in the largest weight of a channel, or as many on average."""
+"""Number of steps in the largest weight of a channel (for kinds below 1: on average)."""
 MEASURED = 8
 """The level whose noise is measured at the model's outputs."""
 BETWEEN = (0.25, 0.5, 0.75)
-"""Of the way from a level to the next, by ratio: rates that are not solved but interpolated."""
+"""Geometric fractions between two levels at which rates are interpolated instead of solved."""
 KINDS = (0.0, 0.5, 1.0)
-"""How much the step of a channel goes by its largest weight: not at all, so that all outputs of a
-layer have the same noise; by its root; wholly, so that each has the same part of its range."""
+"""Exponents of a channel's largest weight in its step. 0: all outputs of a layer have equal noise;
+1: noise is proportional to the range of each channel; 0.5: in between."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A rate of one layer: its bytes, and its noise at the model's outputs as a part of the
+    """A rate of one layer: its size in bytes, and its noise at the model's outputs relative to the
     signal."""
 
     rate: Rate
@@ -48,13 +48,13 @@ class Entry:
 
 
 Layer = Sequence[Entry]
-"""The entries of a layer that no other beats, by growing noise."""
+"""The Pareto-optimal entries of a layer, by increasing noise."""
 
 
 def make_database(
     evaluator: Evaluator, wanted: Callable[[Node], bool], progress: Progress
 ) -> dict[str, Layer]:
-    """The entries of every layer that is `wanted`, by the tensor that it makes."""
+    """The entries of every `wanted` layer, by its output name."""
     done, few = evaluator.done, evaluator.few
     inputs = [k.inputs for k in done.calibration.kept]
     found: dict[str, Layer] = {}
@@ -80,7 +80,7 @@ def make_database(
 
 
 def _steps(node: NodeRates) -> Iterator[list[Reals]]:
-    """For each kind the steps of all channels by level."""
+    """For each kind, the steps of all channels at each level."""
     rows = np.abs(node.linear.rows)
     top = np.maximum(rows.max(axis=1), 1e-3 * rows.max())
     power = node.problem.power.repeat(len(top) // len(node.problem.power))
@@ -91,15 +91,15 @@ def _steps(node: NodeRates) -> Iterator[list[Reals]]:
 
 
 def _between(a: Entry, b: Entry, part: float) -> Entry:
-    """At `part` of the way from `a` to `b`: bytes fall with the logarithm of the step, to which
-    that of the noise is linear."""
+    """The entry at fraction `part` between `a` and `b`: size and log-noise are linear in the
+    logarithm of the step."""
     steps = a.rate.steps ** (1 - part) * b.rate.steps**part
     size = (1 - part) * a.size + part * b.size
     return Entry(Rate(steps), size, a.noise ** (1 - part) * b.noise**part)
 
 
 def _best(entries: list[Entry]) -> Layer:
-    """The lower convex hull of bytes over noise."""
+    """The lower convex hull of size over noise."""
     hull: list[Entry] = []
     for e in sorted(entries, key=lambda e: (e.noise, e.size)):
         if hull and e.size >= hull[-1].size:
@@ -111,30 +111,30 @@ def _best(entries: list[Entry]) -> Layer:
 
 
 def _slope(a: Entry, b: Entry) -> float:
-    """Bytes more for noise more: below 0."""
+    """The change of size per change of noise; negative."""
     return (b.size - a.size) / max(b.noise - a.noise, 1e-300)
 
 
 def finest(database: Mapping[str, Layer]) -> dict[str, Entry]:
-    """The entries with the least noise."""
+    """The entry of each layer with the least noise."""
     return {name: layer[0] for name, layer in database.items()}
 
 
 def noise_of(entries: Mapping[str, Entry]) -> float:
-    """At the model's outputs, as a part of the signal, about."""
+    """The approximate noise at the model's outputs, relative to the signal."""
     return sum(e.noise for e in entries.values())
 
 
 def bytes_of(entries: Mapping[str, Entry]) -> float:
-    """Of weights alone, about."""
+    """The approximate size of the weights."""
     return sum(e.size for e in entries.values())
 
 
 def choose(
     database: Mapping[str, Layer], noise: float = math.inf, size: float = 0.0
 ) -> dict[str, Entry]:
-    """The entries with the fewest bytes whose noise in all is at most `noise`, but no fewer than
-    the first that are at most `size`: by one price of bytes for all layers."""
+    """The smallest entries whose total noise is at most `noise`, but no coarser than the first that
+    fit in `size` bytes. One trade-off of size against noise applies to all layers."""
     at = dict.fromkeys(database, 0)
     total, left = noise_of(finest(database)), bytes_of(finest(database))
     steps = [

@@ -1,4 +1,4 @@
-"""What compression may lose where no budget says so, judged on samples held out."""
+"""Default accuracy limits of weight compression without a budget, on held-out samples."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..quality import GOOD_CHANGED
 from ..ranges.candidate_evaluation import CONSTANT, LEAST, energies
 
 CLASSES_DB, VALUES_DB = 24.0, 20.0
-"""SQNR of outputs that are compared as classes, and of others: of these, how they vary over the
-samples. The metric of an anomaly detector whose outputs vary by a tenth of what they are hangs on
-the difference alone."""
+"""Minimum SQNR of outputs that are compared as classes, and of other outputs. For the latter, the
+signal is the variation over the samples: the metric of an anomaly detector whose outputs vary by a
+tenth of their magnitude depends on the variation only."""
 EXPECTED = 0.0025
-"""The expected loss of right answers, as a share of them."""
+"""Maximum expected loss of correct predictions, as a fraction of all."""
 SPENT_DB = 1.0
-"""What may be lost where a limit above is missed already."""
+"""Maximum loss of SQNR if the file before compression already misses a limit above."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """SQNR in dB less what is asked for, of the worst output, and shares of answers."""
+    """Margin of the worst output's SQNR in dB over its limit, and fractions of predictions."""
 
     spare_db: float
     changed: float
@@ -49,7 +49,7 @@ class Loss:
         return Loss(spare, *shares)
 
     def within(self, before: Loss) -> bool:
-        """Whether it keeps the limits, or what `before` has of them."""
+        """Whether it meets the limits, or is no worse than `before` (for SQNR: by SPENT_DB)."""
         return (
             self.spare_db >= min(0.0, before.spare_db - SPENT_DB)
             and self.changed <= max(GOOD_CHANGED, before.changed)

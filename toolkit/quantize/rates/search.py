@@ -1,8 +1,8 @@
-"""Weights as coarse as what is asked for allows, or as fine as fits.
+"""Finds the coarsest weights within an accuracy limit, or the finest that fit a size limit.
 
-One number, the noise that all layers' weights may make, chooses the rate of every layer
-(database.py); it is bisected. Each trial rounds all weights for both halves of the samples, packs
-the file and runs it on the half that the weights are not rounded for.
+One number, the total noise of all weights, determines the rate of every layer (database.py); it is
+found by bisection. Each trial rounds all weights on each half of the samples, packs the file, and
+evaluates it on the other half.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from .database import Entry, Layer, bytes_of, choose, finest, make_database, noi
 from .guard import Loss
 
 COARSEST = 0.03
-"""Noise of weights at the outputs, as a part of the signal, that is tried at most."""
+"""The largest noise of weights at the outputs, relative to the signal, that is tried."""
 TRIES, SPREAD = 8, 4
-"""How many, and how many of them before any bisection."""
+"""Number of trials, and how many of them are evenly spaced before bisection starts."""
 AIM, NEAR = 0.998, 0.995
-"""Of a limit of bytes, what is aimed for, and what is near enough."""
+"""Fractions of a size limit: the target, and the size at which the search stops."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What coarser weights brought: files before and after, and those between that no other beats.
-    `layers` are those that are coarser; `layer_sqnr_db` is that of the outputs if only the weights
-    of one were, estimated, by what it makes."""
+    """The result of weight compression: the files before and after, and the Pareto-optimal ones
+    between. `layers` counts the layers with coarser weights. `layer_sqnr_db` is the estimated SQNR
+    of the outputs if only that layer's weights were coarser, by its output name."""
 
     before: Point
     after: Point
@@ -54,7 +54,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class _Trial:
-    """Weights at rates, judged on halves."""
+    """Weights at chosen rates, evaluated by halves."""
 
     done: Quantized
     evaluator: Evaluator
@@ -72,11 +72,11 @@ class _Trial:
 
 
 class RateSearch:
-    """For `done`, whose files `pack` makes: within `budget` or, without one, guard.py.
+    """Compresses the weights of `done` within `budget` or, without one, the limits of guard.py.
 
-    A budget of size alone asks for the finest weights that fit, one of accuracy for the coarsest
-    that keep it; one of the arena alone leaves it to guard.py. Weights of nodes that are `wanted`
-    are coarser. `drop` and `measure` as for fit_budget.
+    With a size limit only, the result has the finest weights that fit; with an accuracy limit, the
+    coarsest that meet it; with an arena limit only, guard.py applies. Only the weights of `wanted`
+    nodes change. `pack` builds a file; `drop` and `measure` as in fit_budget.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class RateSearch:
         self.before: Loss | None = None
 
     def run(self) -> tuple[Quantized, Rates | None]:
-        """The best that was found, and what it brought; as it was where nothing serves."""
+        """The best result and its figures; `done` and None if no trial qualifies."""
         done = self.done
         if len(done.calibration.kept) < 2:
             return done, None
@@ -123,8 +123,8 @@ class RateSearch:
         return final, Rates(before, after, known, len(alone), alone)
 
     def _by_noise(self, database: Mapping[str, Layer]) -> Iterator[_Trial]:
-        """Trials at even distances between the finest and the coarsest, for few samples may call
-        one of them worse than coarser ones; then by bisection from the coarsest good one on."""
+        """Evenly spaced trials between the finest and the coarsest (with few samples, a trial may
+        score worse than a coarser one), then bisection from the coarsest good one."""
         low = math.log(max(noise_of(finest(database)), LEAST))
         part = max(math.log(COARSEST) - low, 0.0) / (SPREAD + 1)
         at = low
@@ -138,8 +138,8 @@ class RateSearch:
         self.progress("trying rates", TRIES, TRIES)
 
     def _by_size(self, database: Mapping[str, Layer]) -> Iterator[_Trial]:
-        """Trials of the finest weights that fit the limit of bytes, with what the last one took
-        beside them."""
+        """Trials of the finest weights that fit the size limit, given the size of the rest of the
+        file in the last trial."""
         assert self.most_bytes is not None
         beside, known = 0.0, list[dict[str, Entry]]()
         for i in range(TRIES):
@@ -185,11 +185,11 @@ class RateSearch:
         return _Trial(done, evaluator, good, criteria.fits(base), layers)
 
     def _fits(self, done: Quantized) -> bool:
-        """Weights that are rounded for all samples take other bytes than those for half of them."""
+        """Whether the file still fits with weights rounded on all samples; its size may differ."""
         return self._judged(done, {}).fits
 
     def _final(self, best: _Trial) -> Quantized:
-        """With weights rounded for all samples."""
+        """The trial with weights rounded on all samples."""
         plan = self._rounded(best.done.plan, self.done.calibration.kept)
         graph, decisions = plan.emit(self.done.ranges)
         score = best.evaluator.score(best.evaluator.base)
@@ -203,6 +203,6 @@ class RateSearch:
         )
 
     def _reported(self, decisions: Sequence[Any]) -> list[Any]:
-        """What was said of the quantization before, and is not again."""
+        """Decisions of the quantization before that are not among `decisions`."""
         known = set(decisions)
         return [d for d in self.done.decisions if d not in known]

@@ -1,4 +1,4 @@
-"""The quantized graph itself, node by node."""
+"""Emits the quantized graph, node by node."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from .shared_scales import SharedScales
 from .table_accuracy import TableAccuracy
 
 ROOM_INT16 = 2.0
-"""Tensors may grow so much beyond what samples show; it takes a bit of 16."""
+"""Factor by which int16 ranges exceed the calibrated ones; it costs one of 16 bits."""
 
 Quants = dict[tuple[Value, DType], QuantParams]
-"""The quantization of a float tensor on int8, and on int16."""
+"""The quantization parameters of float tensors, as int8 and as int16."""
 
 
 Constants = Mapping[tuple[str, int], Array]
-"""By what the node makes that reads them, and as which input."""
+"""Constants by the output name of the node that reads them, and its input index."""
 
 
 class Emitter:
-    """Writes one quantized graph, with constants on the grids of those in `whole`. `refused` then
-    says which nodes cannot be what they are, why."""
+    """Emits one quantized graph, with constants on the grids of those in `whole`. Afterwards,
+    `refused` lists the nodes that have no form at their precision, and why."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Emitter:
         self.graph, self.groups, self.scales = graph, groups, sharing
         self.linear, self.tables, self.inside, self.once = linear, tables, inside, once
         self.made = Graph(empty_inputs=graph.empty_inputs, empty_outputs=graph.empty_outputs)
-        self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the one it is made in
+        self.forms: dict[Value, dict[DType, Value]] = {}  # the first is the computed one
         self.requantized: dict[str, Value] = {}
         self.decisions: list[Decision] = []
         self.refused: dict[tuple[Node, Precision], str] = {}
@@ -78,11 +78,11 @@ class Emitter:
         return self.made
 
     def _let_out(self, port: Port) -> Value:
-        """The value of an output, in the element type that was chosen for it."""
+        """The value of an output, in its chosen element type."""
         return self._made(port.value) if port.held is None else self._as(port.value, port.held)
 
     def _inputs(self) -> None:
-        """Graph inputs are integers when all that reads them is, of the widest type read."""
+        """Graph inputs are integers if all readers are, of the widest type read."""
         for port in self.graph.inputs:
             v = port.value
             read = {u.dtype or FLOAT for u in self.groups if v in u.node.dynamic_inputs}
@@ -99,7 +99,7 @@ class Emitter:
         return self.once(("value", v, name), (dtype, quant), lambda: Value(name, kind, None, quant))
 
     def _define(self, v: Value, dtype: DType) -> Value:
-        """What stands for `v` in the new graph, made as `dtype` if it is a float tensor."""
+        """The counterpart of `v` in the new graph, computed as `dtype` if `v` is float."""
         if v.dtype == FLOAT:
             made = self._value(v, dtype, v.name)
         else:
@@ -108,7 +108,7 @@ class Emitter:
         return made
 
     def _define_all(self, node: Node, dtype: DType) -> list[Value]:
-        """What `node` makes, as `dtype`; on its way to the grids that the model gives of others."""
+        """The outputs of `node` as `dtype`; raw if the model specifies another grid for them."""
         return [
             self._define(v, dtype)
             if v.quant is None or v.quant.dtype == dtype
@@ -124,13 +124,13 @@ class Emitter:
         return self.once(("value", v, name), (dtype, wide), lambda: Value(name, kind, None, wide))
 
     def _put_on_grids(self, node: Node, made: list[Value]) -> None:
-        """Convert what `_define_all` left raw."""
+        """Convert the outputs that `_define_all` left raw."""
         for v, raw in zip(node.outputs, made, strict=True):
             if v not in self.forms:
                 self._convert(raw, self._define(v, v.quant.dtype if v.quant else v.dtype))
 
     def _convert(self, x: Value, y: Value) -> Value:
-        """`y` holds what `x` does; both are integers, or one."""
+        """Convert `x` to `y`; at least one of them is an integer tensor."""
         node = self.once(("convert", y.name), (x, y), lambda: converted(x, y))
         self.made.nodes.append(node)
         return y
@@ -139,7 +139,7 @@ class Emitter:
         return next(iter(self.forms[v].values()))
 
     def _as(self, v: Value, dtype: DType) -> Value:
-        """`v` as `dtype`, converted if it is made in another."""
+        """`v` as `dtype`, converted if it is computed in another type."""
         forms = self.forms[v]
         if dtype not in forms:
             name = f"{v.name}.{'float' if dtype == FLOAT else dtype.name}"
@@ -205,7 +205,7 @@ class Emitter:
         inputs: list[Value | None],
         outputs: list[Value],
     ) -> tuple[Node, str | None]:
-        """The node of `group` on integers, and why it cannot be so if it cannot."""
+        """The integer node of `group`, and the reason if there is none."""
         node = group.node
         attrs = dict(node.attrs)
         if node in self.linear:
@@ -232,7 +232,7 @@ class Emitter:
         self._put_on_grids(group.node, [y])
 
     def _chain_node(self, group: QuantizableGroup, x: Value, y: Value) -> tuple[Node, str | None]:
-        """The table of a chain, and why it cannot be so if it cannot."""
+        """The table of a chain, and the reason if there is none."""
         assert group.chain is not None and x.quant is not None and y.quant is not None
         end, why = group.chain.end, None
         values = np.stack([make_table(f, x.quant, y.quant) for f in group.chain.functions])
@@ -246,7 +246,7 @@ class Emitter:
         return Node(Lut.name, [x, *operands], [y], {}, group.node.name), why
 
     def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
-        """Operand `i` of an integer node; weight and bias are left for `_linear`."""
+        """Operand `i` of an integer node; `_linear` adds weight and bias."""
         node, op = group.node, definition(group.node.op)
         if v is None or (v.const is not None and i in op.real_constants):
             return v
@@ -290,7 +290,7 @@ class Emitter:
         )
 
     def _told_apart(self, group: QuantizableGroup, low: float, high: float) -> Range:
-        """The part of a summand's range beyond which every sum saturates."""
+        """The range of an addend, limited to where the sum does not always saturate."""
         assert group.dtype is not None
         (x,), y = group.inputs, group.node.output
         x_low, x_high = given_range(self.quants[x, group.dtype])
@@ -302,7 +302,7 @@ class Emitter:
         assert group.dtype is not None
         x, out = self._as(v, group.dtype), group.node.output
         name = f"{v.name}.for.{out.name}"
-        if name in self.requantized:  # it is read twice
+        if name in self.requantized:  # read a second time
             return self.requantized[name]
         quant, kind = self.quants[out, group.dtype], TensorType(group.dtype, v.shape)
         y = self.once(("value", v, name), quant, lambda: Value(name, kind, None, quant))
@@ -312,7 +312,7 @@ class Emitter:
         return self._convert(x, y)
 
     def _linear(self, node: Node, inputs: list[Value | None], out: Value) -> dict[str, Any]:
-        """Put weight and bias among the inputs; returns what the attributes say of them."""
+        """Append weight and bias to the inputs; returns the attributes of their storage."""
         op, x = definition(node.op), inputs[0]
         assert op.weight is not None and x is not None and x.quant is not None
         assert out.quant is not None
@@ -327,7 +327,7 @@ class Emitter:
 def _float_node(
     node: Node, inputs: list[Value | None], outputs: list[Value]
 ) -> tuple[Node, str | None]:
-    """`node` in float32, and how it was made smaller if it was."""
+    """`node` in float32, and a note if its constants were made smaller."""
     smaller = definition(node.op).compacted(node)
     attrs = node.attrs if smaller is None else node.attrs | smaller[0]
     made = Node(node.op, inputs, outputs, dict(attrs), node.name)

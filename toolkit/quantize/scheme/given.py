@@ -1,7 +1,7 @@
-"""Quantizations that a model brings along: scales and zero points are kept as they are.
+"""Quantization parameters that a quantized ONNX model contains; they are kept unchanged.
 
-A FakeQuantize says on which grid its output is. What makes its input makes it on that grid, where
-nothing else reads the input; the value's `quant` is the mark of it.
+A FakeQuantize defines the grid of its output. If nothing else reads its input, the producer of the
+input computes on that grid directly, which is marked by the value's `quant`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Steps = NDArray[np.float64]
 
 
 def given_range(quant: QuantParams) -> Range:
-    """What the least and the largest integer stand for."""
+    """The real values of the smallest and the largest integer."""
     low, high = ((q - quant.zero_point) * quant.scalar for q in (quant.qmin, quant.qmax))
     return low, high
 
 
 def given_as(quant: QuantParams, dtype: DType) -> QuantParams:
-    """A given quantization where its tensor is read as `dtype`: as int16 it keeps the steps."""
+    """A given quantization, for reading the tensor as `dtype`: int16 keeps the step."""
     return quant if quant.dtype == dtype else QuantParams.int16(quant.scalar)
 
 
 def given_ranges(graph: Graph) -> dict[str, Range]:
-    """Ranges by name: of marked tensors and those that operators fix; none without marks."""
+    """Ranges of marked tensors, and of those with a fixed range; empty without marks."""
     if not is_given(graph):
         return {}
     fixed = {n.output.name: definition(n.op).fixed_output(n, INT8) for n in graph.nodes}
@@ -43,8 +43,8 @@ def given_ranges(graph: Graph) -> dict[str, Range]:
 
 
 def mark_given(graph: Graph) -> None:
-    """Mark the values that FakeQuantize nodes put on grids; nodes that say no more than a mark
-    are taken out."""
+    """Mark the values that FakeQuantize nodes put on grids, and remove nodes that their mark makes
+    redundant."""
     _absorb(graph)
     made_by = graph.producers()
     changed = True
@@ -81,7 +81,7 @@ def _absorb(graph: Graph) -> None:
 
 
 def _mark(x: Value, quant: QuantParams, maker: Node | None) -> None:
-    """Put `x` on the grid. Its ends clamp also where nothing is rounded: they stand for a ReLU."""
+    """Put `x` on the grid. Its ends also clamp float computation, as they may replace a ReLU."""
     x.quant = quant
     if maker is not None and maker.op in FUSING:
         (low, high), act = given_range(quant), Activation.of(maker)
@@ -102,7 +102,7 @@ def _takes(maker: Node | None, quant: QuantParams) -> bool:
 def _spread(
     node: Node, graph: Graph, made_by: dict[Value, Node], readers: dict[Value, list[Node]]
 ) -> bool:
-    """Let the marks of `node`'s input and output be each other's; whether one was new."""
+    """Copy marks between the input and output of `node`; whether one was new."""
     if not definition(node.op).selects or len(node.outputs) > 1 or node.output.dtype != np.float32:
         return False
     data, y = node.dynamic_inputs[:1] if is_a(node, Gather) else node.dynamic_inputs, node.output
@@ -126,12 +126,12 @@ def _spread(
 
 
 def is_given(graph: Graph) -> bool:
-    """Whether the model brought quantizations along."""
+    """Whether the model contains quantization parameters."""
     return any(v.quant is not None for v in graph.values() if v.const is None)
 
 
 def grid_quant(x: Array, dtype: DType) -> QuantParams | None:
-    """The quantization of a constant whose numbers are whole multiples of a step already."""
+    """The quantization of a constant whose values are already multiples of a step."""
     steps = grid_steps(x.reshape(1, -1), 255)
     if steps is None or not steps[0]:
         return None
@@ -142,16 +142,16 @@ def grid_quant(x: Array, dtype: DType) -> QuantParams | None:
 
 
 TOLERANCE = 1e-3
-"""Of a step: float32 holds 255 steps to 1e-5 of one."""
+"""In steps: float32 represents 255 steps to within 1e-5 of a step."""
 FEW = 8
-"""Numbers of a row that are tried first."""
+"""Number of values of a row that are tried first."""
 
 
 def grid_steps(rows: Array, most: int) -> Steps | None:
-    """The largest step of each row [n, k] of which all its numbers are whole multiples, up to
-    `most`; 0 for a row of zeros. None if a row has none.
+    """The largest step of each row [n, k] such that all values are integer multiples of it, up to
+    `most` times; 0 for a row of zeros. None if a row has no such step.
 
-    It is that of the integers that the row was dequantized from, times what they have in common.
+    It is the original scale of the dequantized row, times the common divisor of its integers.
     """
     real = np.asarray(rows, np.float64)
     top = np.abs(real).max(axis=1, initial=0.0)
@@ -168,7 +168,7 @@ def grid_steps(rows: Array, most: int) -> Steps | None:
         whole = np.rint(parts)
         fits = (np.abs(parts - whole) < TOLERANCE).all(axis=1)
         at, q = rest[hopeful][fits], whole[fits]
-        # The mean over the row is nearer to the scale than its largest number alone.
+        # The mean over the row estimates the scale better than its largest value alone.
         steps[at] = (real[at] * q).sum(axis=1) / (q * q).sum(axis=1)
         left[at] = False
     return None if left.any() else steps

@@ -16,14 +16,14 @@ from ...ops.matmul.mat_mul import MatMul
 from .qparams import activation_params, constant_q
 
 ALIKE = 1e-4
-"""Of the largest entry: sums that differ by less are one."""
+"""Sums that differ by less than this times the largest entry are equal."""
 FEWEST = 16
-"""Steps that a sum has, for lines to be rounded to it."""
+"""Minimum number of steps in a sum for sum-preserving rounding."""
 
 
 def line_axis(node: Node, v: Value) -> int | None:
-    """The axis of constant `v` along which its lines have one sum and meet another tensor; None if
-    there is none."""
+    """The axis of constant `v` along which it is multiplied and summed, if all lines along it have
+    equal sums; otherwise None."""
     if not is_a(node, MatMul) or v.const is None or v.const.ndim < 2:
         return None
     axis = -1 if v is node.inputs[0] or node.attrs.get("transpose_b") else -2
@@ -34,7 +34,7 @@ def line_axis(node: Node, v: Value) -> int | None:
 
 
 def dividing_params(x: Array, axis: int, dtype: DType) -> QuantParams:
-    """Parameters that cover `x`, whose step divides the sum of its lines."""
+    """Parameters that cover `x`, with a step that divides the sum of its lines."""
     low, high = float(x.min()), float(x.max())
     plain = activation_params(low, high, dtype)
     total = abs(float(x.sum(axis=axis, dtype=np.float64).mean()))
@@ -46,8 +46,8 @@ def dividing_params(x: Array, axis: int, dtype: DType) -> QuantParams:
 
 
 def rounded_lines(x: Array, axis: int, q: QuantParams) -> Array:
-    """`x` as q.dtype with the sum of each line kept: of the nearest integers those that were
-    nearest to the next go there. Zeros stay."""
+    """`x` as q.dtype with the sum of each line preserved: the entries closest to a tie are rounded
+    the other way. Zeros remain."""
     real = np.moveaxis(x.astype(np.float64) / q.scalar, axis, -1)
     near = np.moveaxis(constant_q(x, q), axis, -1).astype(np.int64) - q.zero_point
     lack = np.rint(real.sum(axis=-1)) - near.sum(axis=-1)

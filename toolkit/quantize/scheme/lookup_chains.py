@@ -1,10 +1,10 @@
-"""Elementwise functions of one tensor: on int8 each is one table of 256 entries.
+"""Chains of elementwise functions of one tensor: on int8, each becomes one table of 256 entries.
 
-Unary operators, binary operators with a constant scalar, and binary operators of two functions of
-the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)) compose to any length, and so does
-Where on a condition of that tensor alone (a softplus that is x beyond 20). So does a factor for
-each channel that is a power of two, as scaling channels leaves them (equalization/cross_layer.py):
-then there is a table for every class of channels that have all factors in common.
+A chain consists of any number of unary operators, binary operators with a constant scalar, binary
+operators of two functions of the same tensor (x * sigmoid(x), x * hardsigmoid(x), x + relu(x)), and
+Where with a condition on that tensor only (a softplus that is x above 20). It may also contain
+power-of-two factors per channel, as inserted by equalization/cross_layer.py; then there is one
+table for each class of channels with equal factors.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ CONDITIONS = {
 
 @dataclass(eq=False)
 class LookupChain:
-    """`end` as a function of the element of `root` at the same place.
+    """`end` as a function of the element of `root` at the same position.
 
-    functions  of each class of channels, in double precision; what IEEE makes infinite or NaN stays
-    index      the class of each channel (the last axis), None if there is but one
+    functions  one per class of channels, in double precision; infinities and NaN are kept
+    index      the class of each channel (the last axis), None if there is only one
     """
 
     root: Value
     end: Value
-    nodes: tuple[Node, ...]  # from root to end, in an order of execution
+    nodes: tuple[Node, ...]  # from root to end, in execution order
 
     @cached_property
     def index(self) -> NDArray[np.uint8] | None:
@@ -59,7 +59,7 @@ class LookupChain:
 
     @property
     def op(self) -> str:
-        """The operator that people know it by: the last but for factors by channel."""
+        """The operator shown to users: the last one that is not a factor per channel."""
         own = [n for n in self.nodes if _classes([n]) is None]
         return (own or self.nodes)[-1].op
 
@@ -80,7 +80,7 @@ class LookupChain:
 
 
 def _rounded(y: Reals, quant: QuantParams | None) -> Reals:
-    """`y` on the grid that the model gives the tensor, if it does."""
+    """`y` rounded to the grid that the model specifies for the tensor, if any."""
     if quant is None:
         return y
     q = np.clip(np.rint(y / quant.scalar) + quant.zero_point, quant.qmin, quant.qmax)
@@ -89,7 +89,7 @@ def _rounded(y: Reals, quant: QuantParams | None) -> Reals:
 
 
 def _classes(nodes: Iterable[Node]) -> NDArray[np.intp] | None:
-    """The class of each channel, by the factors of all nodes; None if there is but one."""
+    """The class of each channel, from the factors of all nodes; None if there is only one."""
     constants = [v.const for n in nodes for v in n.inputs if v is not None]
     factors = [c.ravel() for c in constants if c is not None and c.size > 1]
     if not factors:
@@ -99,7 +99,7 @@ def _classes(nodes: Iterable[Node]) -> NDArray[np.intp] | None:
 
 
 def _has_tables(nodes: Iterable[Node]) -> bool:
-    """Whether there are no more classes of channels than a Lut has tables for."""
+    """Whether a Lut supports that many classes of channels."""
     index = _classes(nodes)
     return index is None or int(index.max()) < MOST_TABLES
 
@@ -125,7 +125,7 @@ def _is_scalar(v: Value) -> bool:
 
 
 def _are_factors(v: Value, node: Node) -> bool:
-    """Whether a constant scales each channel of the node's output by a power of two."""
+    """Whether constant `v` scales each channel of the node's output by a power of two."""
     if v.const is None or not computes(node, BinaryFn.Mul) or v.shape != node.output.shape[-1:]:
         return False
     mantissa, _ = np.frexp(v.const)
@@ -133,7 +133,8 @@ def _are_factors(v: Value, node: Node) -> bool:
 
 
 def _elementwise(node: Node) -> bool:
-    """Whether a node maps one element to one element by its channel, constants aside."""
+    """Whether a node maps each element to one element, by a function that depends only on the
+    channel."""
     dynamic = node.dynamic_inputs
     if not dynamic or any(v.shape != node.output.shape for v in dynamic):
         return False
@@ -151,9 +152,9 @@ def _elementwise(node: Node) -> bool:
 
 
 def find_chains(graph: Graph) -> list[LookupChain]:
-    """The chains whose ends are read outside of them, in order of execution; as long as can be.
+    """The longest chains whose ends are read outside of them, in execution order.
 
-    Ends are numbers: a condition that is read outside is not of a chain.
+    Ends are numeric: a condition that is read outside is not part of a chain.
     """
     outside: set[Node] = set()
     while True:

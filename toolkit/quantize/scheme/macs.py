@@ -7,19 +7,19 @@ from ...numerics import FLOAT, HALF, INT16
 from ...ops import definition
 
 TYPE_WORK = {INT16: 2, FLOAT: 4, HALF: 4}
-"""Instructions of a multiply-accumulate against one of int8, about: loads are as wide as the type,
-and a small core multiplies two int8 or int16 at a time, but one float."""
+"""Approximate cost of a multiply-accumulate relative to int8: loads are as wide as the type, and a
+small core multiplies two int8 or int16 values per instruction, but one float."""
 
 
 def macs_of(graph: Graph) -> int:
-    """Multiply-accumulates of the nodes with weights, which outweigh all else."""
+    """Multiply-accumulates of the nodes with weights, which dominate."""
     return sum(definition(n.op).macs(n) for n in graph.nodes if definition(n.op).weight is not None)
 
 
 def work_of(graph: Graph) -> int:
-    """Instructions of a graph of any types, in those of an int8 multiply-accumulate, about.
+    """The approximate cost of a graph of any types, in int8 multiply-accumulates.
 
-    An element that a node without weights makes counts as one multiply-accumulate.
+    Each output element of a node without weights counts as one multiply-accumulate.
     """
     return sum(_work(node) for node in graph.nodes)
 

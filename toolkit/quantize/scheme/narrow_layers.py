@@ -16,15 +16,15 @@ from .plan import Plan
 from .quantizable_groups import can_be_narrow
 
 SMALLEST = 0.1
-"""The part of the file's weights that the smallest nodes, which keep 8 bits, hold at most."""
+"""Maximum fraction of the weights that belongs to the smallest nodes, which keep 8 bits."""
 GROUPS_FROM = 0.8
-"""The part of a tensor's channels that must vary for its readers' weights to have groups."""
+"""Minimum fraction of varying channels of a tensor for its readers' weights to have groups."""
 
 
 def choose_narrow_layers(plan: Plan, ranges: Ranges, bits: int) -> tuple[list[str], frozenset[str]]:
-    """What the nodes make that should have weights of `bits`, and what is made without groups.
+    """Outputs of the nodes that should have weights of `bits`, and of those without groups.
 
-    Groups keep constant channels in the file, which else are removed with what they feed.
+    Constant channels, and the weights that read them, are removed, except from weights with groups.
     """
     graph, _ = plan.emit(ranges)
     kept = {v.name: mask.mean() for v, mask in remove_constant_channels(graph).items()}
@@ -43,7 +43,7 @@ def choose_narrow_layers(plan: Plan, ranges: Ranges, bits: int) -> tuple[list[st
 def _without_the_smallest(
     names: list[str], whole: Mapping[str, int], left: Mapping[str, int]
 ) -> list[str]:
-    """By their `whole` weights, and as many as the weights `left` in the file allow."""
+    """The chosen nodes, by their number of weights in `whole` and `left` in the file."""
     found, spare = list(names), SMALLEST * sum(left.values())
     for name in sorted(names, key=lambda n: whole[n]):
         spare -= left[name]
@@ -54,14 +54,14 @@ def _without_the_smallest(
 
 
 def _weights(graph: Graph) -> dict[str, int]:
-    """How many weights there are, by what they make."""
+    """The number of weights of each node, by its output."""
     at = ((n, definition(n.op).any_weight) for n in graph.nodes)
     return {n.output.name: n.input(i).type.size for n, i in at if i is not None}
 
 
 def _first_or_depthwise(graph: Graph) -> set[Node]:
-    """The nodes with weights that fewer bits cost most and save least."""
-    before = {p.value for p in graph.inputs}  # and what is made of them without weights
+    """The first and depthwise layers, where fewer bits lose the most and save the least."""
+    before = {p.value for p in graph.inputs}  # and tensors computed from them without weights
     found: set[Node] = set()
     for node in graph.nodes:
         raw = all(v in before for v in node.dynamic_inputs)

@@ -27,7 +27,7 @@ WEIGHTS: Mapping[str, WeightFormat] = {
 Rounding = Literal["auto", "nearest", "gptq", "adaround"]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 METHODS: tuple[Rounding, ...] = ("gptq", "adaround")
-"""Those of them that fit the weights of each layer to samples; auto tries the first."""
+"""The methods that optimize the weights of each layer on samples; auto tries the first."""
 
 Effort = Literal["fast", "default", "best"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
@@ -35,7 +35,7 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
 RoundedWeights = Mapping[tuple[str, int], QuantizedWeights]
-"""By the tensor made with them, and their bits."""
+"""Weights by the output name of their node, and their bits."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ NAMED = 2
 
 
 def grouped(decisions: Iterable[Decision]) -> list[str]:
-    """The decisions in few lines: those alike together, some of them by name."""
+    """The decisions in a few lines: equal ones are combined, and some nodes named."""
     alike: dict[tuple[str, str], list[Decision]] = {}
     for d in decisions:
         alike.setdefault((d.what.split("'")[0].strip(), d.why), []).append(d)

@@ -59,8 +59,8 @@ class Plan:
         self._analyse()
 
     def mixed(self, options: Options) -> Plan:
-        """The plan of the same graph with these options, which differ in int16, precision,
-        weight_group, means and rounded alone."""
+        """The plan of the same graph with these options, which may differ only in `wide`,
+        `precision`, `weight_group`, `means` and `rounded`."""
         other = copy(self)
         other.options = options
         other.refused = dict(self.refused)
@@ -73,8 +73,8 @@ class Plan:
         return other
 
     def elsewhere(self, graph: Graph, smaller: bool = False) -> Plan:
-        """The plan of the float `graph`, this one's at other sizes: with its weights, and what it
-        refused. At a `smaller` size constants are on the grids that they have here."""
+        """The plan of the same model at other tensor sizes (the float `graph`), with these weights
+        and refusals. At a `smaller` size, constants keep their grids from this plan."""
         other = copy(self)
         other.whole = _constants(self.graph) if smaller else {}
         other.graph = prepare(graph)
@@ -95,7 +95,7 @@ class Plan:
         return other
 
     def _analyse(self) -> None:
-        self._params = Reuse()  # roundings of one plan differ in no range
+        self._params = Reuse()  # plans that differ only in rounding have equal ranges
         self.coarse = frozenset(unscaled(self.graph))
         self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
         held = {p.value: p.held for p in (*self.graph.inputs, *self.graph.outputs) if p.held}
@@ -108,12 +108,12 @@ class Plan:
                 self.readers.setdefault(v, []).append(u)
 
     def free_scale_groups(self) -> list[ScaleGroup]:
-        """The scale groups whose ranges matter."""
+        """The scale groups whose ranges can be chosen."""
         scale_groups = self.scales.groups
         return [s for s in scale_groups if s.dtype == INT8 and s.fixed is None and s.readers]
 
     def params(self, ranges: Ranges) -> Quants:
-        """The quantizations of every tensor."""
+        """The quantization parameters of every tensor."""
         found: Quants = {}
         clamps = {
             u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
@@ -137,8 +137,8 @@ class Plan:
         return found
 
     def _range_of(self, v: Value, known: Ranges, dtype: DType) -> Range:
-        """State is in the range of what it follows too; int16 has steps to spare for what other
-        samples drive further, and state may grow to."""
+        """The range of `v`. A state includes the range of the output that it follows. int16 ranges
+        are widened, as other samples, and states over time, may exceed the calibrated range."""
         low, high = known[v.name]
         follows = next((p.follows for p in self.graph.inputs if p.value is v), "")
         if follows:
@@ -152,8 +152,8 @@ class Plan:
         return low * ROOM_INT16, high * ROOM_INT16
 
     def _has_steps_to_spare(self, v: Value) -> bool:
-        """Whether the larger half of an int16 range may lie idle: not where features of very
-        different scales share it, nor in front of a table, whose entries lie all over it."""
+        """Whether an int16 range may be doubled: not if features of very different scales share it,
+        nor before a table, whose entries cover the whole range."""
         return (
             v.name not in self.fixed
             and v.name not in self.coarse
@@ -184,7 +184,7 @@ class Plan:
         return self._linears[node, form].with_rounded(rounded)
 
     def _given_steps(self, node: Node) -> Steps | None:
-        """Of weights that the model brought as integers."""
+        """The steps of weights that the model contains as integers."""
         weight = node.input(definition(node.op).weight or 0).const
         if not self.given or weight is None:
             return None
@@ -192,23 +192,23 @@ class Plan:
 
     @property
     def has_rounded(self) -> bool:
-        """Whether any weights are others than the nearest."""
+        """Whether any weights are not rounded to nearest."""
         held = {(node.output.name, linear.form.bits) for node, linear in self.linear.items()}
         return not held.isdisjoint(self.options.rounded)
 
     def with_rounded(self, rounded: RoundedWeights) -> Plan:
-        """The same plan with these Options.rounded."""
+        """The same plan with other `Options.rounded`."""
         other = copy(self)
         other.options = replace(self.options, rounded=rounded)
         other.linear = {u.node: other._linear(u) for u in self.groups if _has_weights(u)}
         return other
 
     def emit(self, ranges: Ranges, trial: bool = False) -> tuple[Graph, list[Decision]]:
-        """The quantized graph and what there is to say about it.
+        """The quantized graph, and the decisions.
 
-        That of a `trial` shares nodes with those of others, and is not to be changed.
-        A node whose integers would overflow, or whose table would be far off, is refused at its
-        precision: the plan changes then.
+        The graph of a `trial` shares nodes with other trials and must not be modified. A node whose
+        integers would overflow, or whose table would be inaccurate, is refused at its precision,
+        which changes the plan.
         """
         while True:
             emitter = Emitter(
@@ -245,20 +245,20 @@ def _has_weights(group: QuantizableGroup) -> bool:
 def quantize_graph(
     graph: Graph, ranges: Ranges, options: Options | None = None
 ) -> tuple[Graph, list[Decision]]:
-    """The int8 graph that `ranges` (real minimum, maximum by tensor name) give, and the decisions.
+    """The int8 graph for `ranges` (real minimum and maximum by tensor name), and the decisions.
 
-    `graph` is float32 and stays as it is; tensors of the result keep their names. A node without
-    int8 form, or without known ranges, stays float32 behind Quantize and Dequantize.
+    The float32 `graph` is not modified; tensors keep their names. A node without an int8 form, or
+    without known ranges, stays float32 between Dequantize and Quantize.
     """
     ranges = {k: (float(np.float32(a)), float(np.float32(b))) for k, (a, b) in ranges.items()}
     return Plan(graph, ranges, options or Options()).emit(ranges)
 
 
 def as_given(graph: Graph) -> tuple[Graph, list[Decision]]:
-    """The graph in integers as far as the model says on which grids its tensors are, and the
-    decisions; a graph that says nothing is left as it is.
+    """The integer graph of a model that contains quantization parameters, and the decisions; a
+    graph without any is returned unchanged.
 
-    Scales, zero points and weights stay what they are. What has no quantization stays float32.
+    Scales, zero points and weights are preserved. Nodes without quantization stay float32.
     """
     if not arrives_quantized(graph):
         return graph, []

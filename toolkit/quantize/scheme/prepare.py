@@ -1,4 +1,4 @@
-"""A float graph in the form that suits int8 best; the float results stay the same."""
+"""Rewrites a float graph for int8 without changing its float results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .wide_weights import split_wide_weights
 
 
 def prepare(graph: Graph) -> Graph:
-    """A copy in which an arg-max reads what its softmax reads, and values have the quantizations
-    that the model gives them."""
+    """A copy in which an arg-max reads the input of its softmax, and values are marked with the
+    quantization parameters that the model contains."""
     copy = copy_graph(graph)
     mark_given(copy)
     if is_given(copy):
@@ -26,7 +26,7 @@ def prepare(graph: Graph) -> Graph:
 
 
 def copy_graph(graph: Graph) -> Graph:
-    """A graph of its own that shares the constants."""
+    """A copy of the graph that shares the constants."""
     new: dict[Value, Value] = {}
 
     def value(v: Value) -> Value:

@@ -49,17 +49,17 @@ class QuantizableGroup:
 
     @property
     def dtype(self) -> DType | None:
-        """Of the activations."""
+        """The type of the activations."""
         return None if self.precision is None else self.precision.activations
 
     @property
     def weight_bits(self) -> int:
-        """0 of what has no integer weights."""
+        """Bits of the weights; 0 without integer weights."""
         return 0 if self.precision is None else self.precision.weight_bits
 
     @property
     def made_in(self) -> DType | None:
-        """As dtype; of a FakeQuantize that of its grid."""
+        """`dtype`, but for a FakeQuantize the type of its grid."""
         quant = given_quantization(self.node)
         return self.dtype if quant is None else quant.dtype
 
@@ -69,18 +69,18 @@ class QuantizableGroup:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The float nodes it stands for."""
+        """The float nodes of the group."""
         return self.chain.nodes if self.chain else (self.node,)
 
     @property
     def label(self) -> tuple[str, str]:
-        """(operator, name) that decisions tell it by."""
+        """(operator, name) as shown in decisions."""
         op = self.chain.op if self.chain else self.node.op
         return op, self.node.name or self.node.output.name
 
     @property
     def inputs(self) -> list[Value]:
-        """Dynamic inputs that are float in the float graph."""
+        """Non-constant inputs that are float in the float graph."""
         return [v for v in self.node.dynamic_inputs if v.dtype == FLOAT]
 
     @property
@@ -98,10 +98,10 @@ def find_quantizable_groups(
     options: Options,
     refused: Refused,
 ) -> list[QuantizableGroup]:
-    """The groups in order of execution, each with its precision.
+    """The groups in execution order, each with its precision.
 
-    `known` are the tensors whose ranges are known, and `refused` says why a node does not run at a
-    precision.
+    `known` are the tensors whose ranges are known; `refused` gives the reason why a node does not
+    run at a precision.
     """
     chains = {c.nodes[-1]: c for c in find_chains(graph)}
     inside = {n for c in chains.values() for n in c.nodes}
@@ -130,8 +130,8 @@ def find_quantizable_groups(
 
 
 def unscaled(graph: Graph) -> Iterator[str]:
-    """Inputs of the graph, moved or added to, up to a Mul that brings features of scales too
-    different for one int8 scale to one (MAX_SPREAD).
+    """Graph inputs with features of too different scales for one int8 scale (MAX_SPREAD), and the
+    tensors moved or added from them, up to the Mul that normalizes the features.
     """
     readers = graph.consumers()
     for port in graph.inputs:
@@ -152,14 +152,15 @@ def unscaled(graph: Graph) -> Iterator[str]:
 
 
 def _shares_of_gates(graph: Graph) -> Iterator[str]:
-    """What nodes read first that int8 does not do for: their weights are in front of them."""
+    """First inputs of nodes whose gates need more than int8; their weights are in the node
+    before."""
     for node in graph.nodes:
         if _is_wide(node):
             yield node.input(0).name
 
 
 def _wide_states(graph: Graph) -> Iterator[str]:
-    """Outputs that are the next state of such nodes."""
+    """Outputs of such nodes that are their next state."""
     readers, outputs = graph.consumers(), {p.name: p.value.name for p in graph.outputs}
     for port in graph.inputs:
         reached = [port.value] if port.follows else []
@@ -177,7 +178,7 @@ def _is_wide(node: Node) -> bool:
 
 
 def _wide(groups: list[QuantizableGroup], asked: Collection[str]) -> set[Value]:
-    """The tensors to be int16: those asked for, and those that share a quantization with them."""
+    """The int16 tensors: the requested ones, and those that share a quantization with them."""
     asked_for = (v for u in groups for v in u.inputs + u.outputs if v.name in asked)
     wide = {v for v in asked_for if v.quant is None or v.quant.dtype == INT16}
     moved = [u for u in groups if u.shared and len(u.inputs) == len(u.outputs) == 1]
@@ -203,7 +204,7 @@ def _wanted(group: QuantizableGroup, wide: set[Value], asked: Mapping[str, Preci
 def _possible(
     group: QuantizableGroup, wanted: Precision, known: Collection[str], refused: Refused
 ) -> tuple[Precision | None, str]:
-    """`wanted`, or what comes next to it, and why."""
+    """`wanted`, or the closest available precision, and the reason."""
     if not group.inputs and not group.outputs:
         return None, ""
     if wanted == FLOAT32:
@@ -219,7 +220,7 @@ def _possible(
     first = problem(group, wanted, refused)
     if first is None:
         return wanted, ""
-    if group.chain and wanted.activations != INT8:  # int8's steps are no finer than the table's
+    if group.chain and wanted.activations != INT8:  # int8 steps are no finer than the table's
         return FLOAT32, first
     why: str | None = first
     for other in wanted.next:
@@ -230,7 +231,7 @@ def _possible(
 
 
 def _picks_constants(group: QuantizableGroup) -> bool:
-    """Whether it moves real constants, as a Gather of rows of a table does."""
+    """Whether it moves real constants, such as a Gather of table rows."""
     return group.shared and any(v is not None and v.const is not None and v.dtype == FLOAT
                                for v in group.node.inputs)  # fmt: skip
 
@@ -243,7 +244,7 @@ def problem(group: QuantizableGroup, precision: Precision, refused: Refused) -> 
 
 
 def can_be_narrow(group: QuantizableGroup, bits: int, refused: Refused) -> bool:
-    """Whether weights of so many bits are a choice for an integer group."""
+    """Whether an integer group can have weights of `bits`."""
     if group.dtype not in INTEGERS or group.chain or definition(group.node.op).any_weight is None:
         return False
     return problem(group, Precision(group.dtype, bits), refused) is None
@@ -254,12 +255,12 @@ def _is_light(group: QuantizableGroup) -> bool:
 
 
 def _is_given(group: QuantizableGroup) -> bool:
-    """Whether the model itself says on which grids all of it is."""
+    """Whether the model specifies the quantization of all of its tensors."""
     return all(v.quant is not None for v in group.inputs + group.outputs)
 
 
 def _avoid_crossings(groups: list[QuantizableGroup], refused: Refused) -> None:
-    """Turn cheap groups int16 or float while that lowers the number of conversions."""
+    """Change cheap groups to int16 or float as long as that reduces the number of conversions."""
     made_by = {v: u for u in groups for v in u.outputs}
     readers: dict[Value, list[QuantizableGroup]] = {}
     for u in groups:

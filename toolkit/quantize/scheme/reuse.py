@@ -1,4 +1,4 @@
-"""Parts of quantized graphs that stay what they are while the ranges of others are tried."""
+"""A cache for parts of quantized graphs that do not change while other ranges are tried."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOST = 3
-"""Of what one owner had made, the latest that are kept."""
+"""Number of most recent results kept per owner."""
 
 
 class Reuse:
-    """What was made for each owner, by what it was made from."""
+    """Cached results of each owner, by their inputs."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, dict[Hashable, Any]] = {}
 
     def __call__(self, owner: Hashable, made_from: Hashable, make: Callable[[], T]) -> T:
-        """What was made for `owner` from the same, or else is by `make`."""
+        """The cached result of `owner` for `made_from`, or a new one from `make`."""
         known = self._known.setdefault(owner, {})
         if made_from in known:
-            known[made_from] = found = known.pop(made_from)  # the latest last
+            known[made_from] = found = known.pop(made_from)  # most recent last
             return found  # type: ignore[no-any-return]
         found = make()
         while len(known) >= MOST:
@@ -31,7 +31,7 @@ class Reuse:
 
 
 class Nothing(Reuse):
-    """Makes everything anew."""
+    """A cache that stores nothing."""
 
     def __call__(self, owner: Hashable, made_from: Hashable, make: Callable[[], T]) -> T:
         return make()

@@ -1,1 +1,1 @@
-"""Weights of one layer as integers: scales, rounding, bias correction. Knows no other layer."""
+"""Quantization of the weights of a single layer: scales, rounding, bias correction."""

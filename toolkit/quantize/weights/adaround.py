@@ -1,17 +1,19 @@
-"""Weights rounded up or down for what a node lets through its clamp.
+"""AdaRound: rounds weights up or down to minimize a node's output error after its clamp.
 
 AdaRound (Nagel et al. 2020, arXiv:2004.10568): each weight is a number between two neighbouring
-integers, learned by gradient descent (Adam) on the error behind the activation, while a regulariser
-drives it to one of the two. Then whole steps: in each row the one that serves most, while there is
-one. Both start from what the closed form found (gptq.py), which knows no activation, and the best
-of each row is kept: none is worse than at the start.
+integers, learned by gradient descent (Adam) on the error after the activation, while a regularizer
+drives it to one of the two. Then, in each row, single weights move by whole steps, the best move
+first, as long as the loss falls. Both methods start from the closed-form solution (gptq.py), which
+ignores the activation, and the best result of each row is kept, so no row gets worse.
 
-Where the clamp cuts off both the float model's output and the integers', there is no error. Where
-it cuts off one, what is left behind the clamp pulls: the gradient of a convex function.
+Where the clamp saturates both the float output and the quantized output, the error is 0. Where it
+saturates only one of them, the gradient is that of the convex surrogate: the residual after the
+clamp.
 
-Matrix products are of fixed-point numbers that float64 multiplies and adds exactly, in tiles so
-small that BLAS keeps them in one thread; all else is elementwise or a sum of fixed order. So the
-same input gives the same integers, whatever BLAS and however many rows are solved at a time.
+Matrix products use fixed-point numbers that float64 multiplies and adds exactly, in tiles small
+enough that BLAS uses a single thread; everything else is elementwise or a sum in a fixed order. So
+the same input gives the same integers, independent of the BLAS and of the number of rows solved
+together.
 """
 
 from __future__ import annotations
@@ -27,26 +29,26 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 
 STEPS = 400
-"""Of gradient descent."""
+"""Steps of gradient descent."""
 BATCH = 512
-"""Columns that a step of it looks at."""
+"""Columns per step."""
 RATE = 0.02
 REGULAR = 0.2
-"""What the regulariser weighs against the error of a weight that is rounded at random."""
+"""Weight of the regularizer, relative to the error of a weight that is rounded at random."""
 WARM = 0.2
-"""The part of the steps without it; after that its exponent falls from 20 to 2."""
+"""Fraction of the steps without regularizer; after that, its exponent falls from 20 to 2."""
 ZETA, GAMMA = 1.1, -0.1
 MOVES = 60
-"""Whole steps of a row at most."""
+"""Maximum number of whole-step moves per row."""
 
 EXACT = 2.0**52
-"""Integers that float64 adds and multiplies exactly, with a bit to spare."""
+"""Limit of integers that float64 adds and multiplies exactly, with one bit of margin."""
 FINEST = 2.0**16
-"""Of fixed points."""
+"""Maximum fixed-point resolution (parts per unit)."""
 ALONE = 1 << 18
 """Multiply-accumulates up to which OpenBLAS computes a product in one thread."""
 ROWS = 64
-"""Solved together at most."""
+"""Maximum number of rows solved together."""
 
 Found = tuple[Reals, Reals, Reals]
 """Integers [g, n, k], biases [g, n], and the loss of each row [g, n]."""
@@ -56,15 +58,15 @@ Found = tuple[Reals, Reals, Reals]
 class Problem:
     """Rows of weights, in units of their own accumulators (scale times input step).
 
-    q          [g, tiles, k, w]  integers that meet the weights; columns in tiles, in random order
-    counted    [g, tiles, 1, w]  1, or 0 for a column that only fills the last tile
+    q          [g, tiles, k, w]  integer inputs; columns in tiles, in random order
+    counted    [g, tiles, 1, w]  1, or 0 for a padding column of the last tile
     target     [g, tiles, n, w]  the float model's outputs
-    low, high  [g, 1, n, 1]      what outputs are clamped to
+    low, high  [g, 1, n, 1]      the clamp
     wanted     [g, n, k]         the float weights in steps
     factors    [g, n, k]         the steps in units of the scale
-    held       [g, 1, k]         what a weight's distance from `wanted` costs, in squared units
-    share      of the outputs' mean squared error in the loss
-    limit      of the integers
+    held       [g, 1, k]         the penalty on a weight's squared distance from `wanted`
+    share      the weight of the outputs' mean squared error in the loss
+    limit      the largest integer magnitude
     """
 
     q: Reals
@@ -89,7 +91,7 @@ class Problem:
         share: float,
         limit: int,
     ) -> Problem:
-        """From columns q [g, k, c] and target [g, n, c]; clamp, two of [g, n]; held [g, k]."""
+        """From columns q [g, k, c], target [g, n, c], clamp (two [g, n]) and held [g, k]."""
         (g, n, k), c = wanted.shape, q.shape[2]
         w = min(c, BATCH, max(8, ALONE // (min(n, ROWS) * k)))
         order = np.random.default_rng(0).permutation(c)
@@ -102,26 +104,26 @@ class Problem:
 
     @property
     def count(self) -> float:
-        """Of columns."""
+        """The number of columns."""
         return float(self.counted[0].sum())
 
     def outputs(self, z: Reals, bias: Reals) -> Reals:
-        """Before the clamp [g, tiles, n, w]."""
+        """The outputs before the clamp, [g, tiles, n, w]."""
         result: Reals = np.matmul((z * self.factors)[:, None], self.q) + bias[:, None, :, None]
         return result
 
     def residual(self, y: Reals) -> Reals:
-        """Of outputs before the clamp, behind it."""
+        """The error after the clamp, for outputs `y` before it."""
         result: Reals = (np.clip(y, self.low, self.high) - self.target) * self.counted
         return result
 
     def inside(self, y: Reals) -> Reals:
-        """1 where the clamp lets an output through."""
+        """1 where the clamp does not saturate."""
         result: Reals = ((y > self.low) & (y < self.high)) * self.counted
         return result
 
     def loss(self, z: Reals, y: Reals) -> Reals:
-        """Of each row [g, n] with integers `z` and outputs `y`."""
+        """The loss of each row [g, n], for integers `z` and outputs `y`."""
         r = self.residual(y)
         off = (z - self.wanted) * self.factors
         error = self.share * _sums(r * r) / self.count + (self.held * off * off).sum(axis=2)
@@ -129,13 +131,13 @@ class Problem:
         return result
 
     def slope(self, z: Reals, r: Reals, fine: float) -> Reals:
-        """Half the loss's derivative by `z` for the residual `r`, which is rounded to 1 / fine."""
+        """Half the derivative of the loss by `z`, with the residual `r` rounded to 1 / fine."""
         back = _against(np.rint(r * fine), self.q) / fine
         pulled = self.held * (z - self.wanted) * self.factors
         return (self.share * back / self.count + pulled) * self.factors
 
     def fixed_points(self) -> tuple[float, float]:
-        """Parts of a step, and of a unit, whose products with `q` float64 sums exactly."""
+        """Resolutions (per step, per unit) at which float64 sums products with `q` exactly."""
         tiles, k, w = self.q.shape[1:]
         peak = max(float(np.abs(self.q).max()), 1.0)
         most = float(self.factors.max()) * (self.limit + 1) * k
@@ -143,7 +145,7 @@ class Problem:
         return _fineness(peak * most), _fineness(peak * span * tiles * w)
 
     def parts(self) -> Iterator[tuple[slice, slice]]:
-        """Groups, and rows of them, that are solved together: by the shapes alone."""
+        """Slices of groups and rows that are solved together; they depend on the shapes only."""
         g, n, k = self.wanted.shape
         rows = int(np.clip(ALONE // (32 * k), 8, ROWS))
         groups = max(1, rows // n)
@@ -165,7 +167,7 @@ class Problem:
         )
 
     def at(self, tiles: NDArray[np.int64]) -> Problem:
-        """With these columns alone."""
+        """The problem on the columns of these tiles only."""
         return replace(
             self,
             q=self.q[:, tiles],
@@ -175,10 +177,11 @@ class Problem:
 
 
 def solve(problem: Problem, z: Reals, bias: Reals, aim: Reals) -> tuple[Reals, Reals]:
-    """Integers [g, n, k] and biases [g, n] whose loss is in no row larger than `z` and `bias` have.
+    """Integers [g, n, k] and biases [g, n]; in no row is the loss larger than that of `z` and
+    `bias`.
 
-    `aim` is what the closed form would have, were nothing rounded: AdaRound decides between `z` and
-    its neighbour on that side.
+    `aim` is the closed-form solution without rounding: AdaRound decides between `z` and its
+    neighbour on that side.
     """
     z, bias = z.copy(), bias.copy()
 
@@ -198,14 +201,14 @@ def _solve(p: Problem, z: Reals, bias: Reals, aim: Reals) -> tuple[Reals, Reals]
 
 
 def _better(one: Found, other: Found) -> Found:
-    """Of each row the one with less loss."""
+    """For each row the result with the smaller loss."""
     less = other[2] < one[2]
     z = np.where(less[:, :, None], other[0], one[0])
     return z, np.where(less, other[1], one[1]), np.minimum(one[2], other[2])
 
 
 def gradient_descent(p: Problem, z: Reals, bias: Reals, aim: Reals) -> tuple[Reals, Reals]:
-    """Integers by AdaRound, and biases that went along."""
+    """Integers by AdaRound, and the biases learned with them."""
     base = np.clip(np.where(aim < z, z - 1, z), -p.limit, p.limit - 1)
     v = _logit((np.clip(aim - base, 0.02, 0.98) - GAMMA) / (ZETA - GAMMA))
     power = _sums((p.q * p.q).swapaxes(2, 3)) / p.count
@@ -250,7 +253,7 @@ class Adam:
 
 
 def descend(p: Problem, z: Reals, bias: Reals) -> Found:
-    """Integers by whole steps of single weights, and biases for them."""
+    """Integers improved by whole-step moves of single weights, and their biases."""
     nothing = np.zeros_like(bias)
     bias = _centred(p, p.outputs(z, nothing), bias)
     y = p.outputs(z, bias)
@@ -282,7 +285,7 @@ def descend(p: Problem, z: Reals, bias: Reals) -> Found:
 
 
 def _centred(p: Problem, y: Reals, bias: Reals) -> Reals:
-    """Biases for outputs `y` without: from `bias` on, Newton's steps for the error, if it falls."""
+    """Biases for outputs `y` without bias: Newton steps from `bias`, kept if the error falls."""
     for _ in range(4):
         now = y + bias[:, None, :, None]
         r = p.residual(now)
@@ -293,7 +296,7 @@ def _centred(p: Problem, y: Reals, bias: Reals) -> Reals:
 
 
 def _tiled(columns: Reals, w: int) -> Reals:
-    """[g, m, c] as [g, tiles, m, w], filled up with zeros."""
+    """[g, m, c] as [g, tiles, m, w], padded with zeros."""
     g, m, c = columns.shape
     tiles = -(-c // w)
     filled = np.zeros((g, m, tiles * w))
@@ -310,18 +313,18 @@ def _against(r: Reals, q: Reals) -> Reals:
 
 
 def _sums(a: Reals) -> Reals:
-    """Over the columns of [g, tiles, n, w]."""
+    """Sums over the columns of [g, tiles, n, w]."""
     result: Reals = a.sum(axis=3).sum(axis=1)
     return result
 
 
 def _fineness(largest: float) -> float:
-    """A power of two, 1 at least: so many parts of sums up to `largest` are exact."""
+    """The finest resolution, a power of two >= 1, at which sums up to `largest` are exact."""
     return float(min(FINEST, max(1.0, 2.0 ** (np.frexp(EXACT / largest)[1] - 1))))
 
 
 def _exp(x: Reals) -> Reals:
-    """e^x for |x| up to some dozens, by products alone: CPUs differ in the last bit of theirs."""
+    """e^x for |x| below about 50, by products only: math libraries differ in the last bit."""
     u = x / 1024
     result = 1 + u * (1 + u / 2 * (1 + u / 3 * (1 + u / 4)))
     for _ in range(10):
@@ -335,7 +338,7 @@ def _sigmoid(v: Reals) -> Reals:
 
 
 def _logit(s: Reals) -> Reals:
-    """Where the sigmoid is `s`, by Newton's method."""
+    """The inverse of the sigmoid, by Newton's method."""
     v = np.zeros_like(s)
     for _ in range(12):
         now = _sigmoid(v)

@@ -1,16 +1,17 @@
-"""Weights rounded so that a node's output is off least, not each weight.
+"""GPTQ: rounds weights to minimize the error of a node's output instead of the error of each
+weight.
 
-For integers z in steps of `steps`, the rows v = z * steps of one group have the error
-v h v' - 2 v b' (plus what no rounding changes): h the second moment of the inputs, b the product of
-the wanted weights with the inputs' moments. Two methods, one after the other:
+For integers z in steps of `steps`, the rows v = z * steps of one group have the error v h v' - 2 v
+b' (plus a constant), where h is the second moment of the inputs and b the product of the float
+weights with the inputs' moments. Two methods run in sequence:
 
-- GPTQ (Frantar et al. 2022, arXiv:2210.17323): weight after weight, each rounded with the errors of
-  those before made up for by those to come. Written as Babai's nearest plane, which is the same
-  (arXiv:2507.18553) and needs no inverse.
-- Coordinate descent: each weight in turn to its best integer, until none moves.
+- GPTQ (Frantar et al. 2022, arXiv:2210.17323): weights are rounded one by one, and those that
+follow compensate the error of those before. Implemented as Babai's nearest-plane algorithm, which
+is equivalent (arXiv:2507.18553) and needs no matrix inverse. - Coordinate descent: each weight in
+turn takes its best integer, until none changes.
 
-Sums come in one order (runtime/linear_algebra.py), so the same input gives the same integers
-whatever BLAS and threads.
+Sums have a fixed order (runtime/linear_algebra.py), so the same input gives the same integers,
+independent of the BLAS and the number of threads.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ __all__ = ["best_factor", "cholesky", "descend", "error", "nearest_plane", "prod
 Reals = NDArray[np.float64]
 
 SWEEPS = 8
-"""Of coordinate descent at most."""
+"""Maximum number of sweeps of coordinate descent."""
 
 
 class Planes:
-    """The problem of b [g, n, k] and h [g, k, k], the inputs with most power first."""
+    """The problem given by b [g, n, k] and h [g, k, k], inputs sorted by power (descending)."""
 
     def __init__(self, b: Reals, h: Reals) -> None:
         self.order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
@@ -42,8 +43,8 @@ class Planes:
     def nearest(
         self, steps: Reals, limit: int, price: Reals | None = None, unit: Reals | None = None
     ) -> Reals:
-        """Integers in [-limit, limit] by GPTQ, for b / unit [g, n, 1]; `price`, of each integer
-        from -limit on, is added to the error."""
+        """Integers in [-limit, limit] by GPTQ, for b / unit [g, n, 1]. `price` is an additional
+        cost of each integer, from -limit on."""
         steps, y = np.take_along_axis(steps, self.order[:, None, :], 2), self.y
         z = linear_algebra.nearest_plane(
             y if unit is None else y / unit, self.r, steps, limit, price
@@ -54,12 +55,12 @@ class Planes:
 
 
 def nearest_plane(b: Reals, h: Reals, steps: Reals, limit: int) -> Reals:
-    """Integers in [-limit, limit] by GPTQ, the inputs with most power first."""
+    """Integers in [-limit, limit] by GPTQ, inputs with the largest power first."""
     return Planes(b, h).nearest(steps, limit)
 
 
 def unrounded(b: Reals, h: Reals, overwrite: bool = False) -> Reals:
-    """The real weights with the least error; `overwrite` uses h up."""
+    """The real-valued weights that minimize the error; `overwrite` allows overwriting h."""
     r = cholesky(h, overwrite)
     return divided_transposed(divided(b, r), r)
 
@@ -67,21 +68,21 @@ def unrounded(b: Reals, h: Reals, overwrite: bool = False) -> Reals:
 def descend(
     z: Reals, b: Reals, h: Reals, steps: Reals, limit: int, price: Reals | None = None
 ) -> Reals:
-    """`z` improved, in place, `price` as for nearest_plane; returns its products v h."""
+    """Improve `z` in place; `price` as in `Planes.nearest`. Returns the products v h."""
     gradient = product(z * steps, h) - b
     z[...], gradient = linear_algebra.descend(z, gradient, h, steps, limit, SWEEPS, price)
     return gradient + b
 
 
 def error(z: Reals, b: Reals, vh: Reals, steps: Reals) -> Reals:
-    """Of each row [g, n], up to what no rounding changes; `vh` as descend returns it."""
+    """The error of each row [g, n], up to a constant; `vh` as returned by `descend`."""
     v = z * steps
     result: Reals = (v * (vh - 2 * b)).sum(axis=2)
     return result
 
 
 def best_factor(z: Reals, b: Reals, vh: Reals, steps: Reals) -> Reals:
-    """What to multiply the steps of each row [g, n] by, for the least error with these integers."""
+    """The factor on the steps of each row [g, n] that minimizes the error of these integers."""
     v = z * steps
     top, bottom = (v * b).sum(axis=2), (v * vh).sum(axis=2)
     ratio = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), 1.0)

@@ -1,4 +1,4 @@
-"""Weights and biases of one node as integers."""
+"""Integer weights and biases of one node."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from .weight_quantizer import (
 Reals = NDArray[np.float64]
 
 BIAS_LIMIT = 2.0**28
-"""The largest bias in units of the accumulator: leaves room for the sum and the zero point."""
+"""The largest bias in accumulator units: leaves headroom for the sum and the zero point."""
 FINE = 256.0
-"""Units of the accumulator per output step for a channel whose weights are all zero."""
+"""Accumulator units per output step for a channel whose weights are all zero."""
 
 
 LEAST, MOST = 0.67, 1.11
-"""Parts of a kept scale that the scale of the largest weight may be now."""
+"""A kept scale is reused if the new max-abs scale is within these factors of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeptWeights:
-    """Scales [n] and integers [n, k] of a layer in an older file."""
+    """Scales [n] and integers [n, k] of a layer in the old file."""
 
     scales: Reals
     z: Reals
@@ -48,10 +48,10 @@ class KeptWeights:
 class LayerWeights:
     """The constants of a node with weights, quantized for any scales of its input and output.
 
-    Weights are the nearest unless others are given (with_rounded). Then, with `means` of its
-    input's channels, the mean error of the rounded weights is taken out of the bias. Weights that
-    are whole multiples of `steps` [n] already (0 for a channel of zeros) stay what they are. Scales
-    that are `kept` stay where they suit the weights as they are now.
+    Weights are rounded to nearest unless `with_rounded` provides others. If `means` of the input
+    channels are given, the mean error of the rounded weights is subtracted from the bias. Weights
+    that are already multiples of `steps` [n] (0 for a channel of zeros) are not changed. Scales in
+    `kept` (from an old file) are reused if they still fit the weights.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class LayerWeights:
 
     @property
     def rows(self) -> Reals:
-        """The weights as they were [n, k]; made anew, for they take twice the model's memory."""
+        """The float64 weights [n, k]; not cached, as they take twice the model's memory."""
         const = self.weight.const
         assert const is not None
         return const.reshape(len(const), -1).astype(np.float64)
@@ -111,9 +111,9 @@ class LayerWeights:
         return w, constant(q, name, QuantParams(tuple(map(float, unit)), 0, 0))
 
     def _on_table(self, found: QuantizedWeights, step: float) -> tuple[Reals, Reals]:
-        """(scales that tables hold exactly, the bias that goes with them).
+        """(scales that the requantization table represents exactly, the matching bias).
 
-        They are off those of `found` by 2^-20 at most: no weight is 1/8000 from where it was.
+        They differ from those of `found` by at most 2^-20, so no weight moves by 1/8000 of a step.
         """
         scales = fixed_point.of_bits(found.grid.scales * step, MULTIPLIER_BITS) / step
         if self.means is None:
@@ -123,7 +123,7 @@ class LayerWeights:
         return scales, found.bias - lost
 
     def attributes(self, x: QuantParams, y: QuantParams) -> dict[str, Any]:
-        """What the integer node's attributes say of the storage of its weights."""
+        """The attributes of the integer node that describe how its weights are stored."""
         if self.form.bits == 8:
             return {}
         grid = self.rounded(self.floor(x, y)).grid
@@ -131,33 +131,34 @@ class LayerWeights:
         return {"storage": Storage(codec, grid.form.group_size, grid.multipliers)}
 
     def floor(self, x: QuantParams, y: QuantParams) -> Reals:
-        """The least scales that keep the bias within int32, and are never 0.
+        """The smallest scales that keep the bias within int32; never 0.
 
-        A channel of zeros is its bias alone, which wants steps finer than the output's; a bias too
-        large for tiny weights makes their steps coarser, which the output cannot show.
+        The output of an all-zero channel is its bias, which needs steps finer than the output's. A
+        bias that is too large for tiny weights makes their steps coarser; the difference is below
+        the resolution of the output.
         """
         floor = np.where(self._empty, y.scalar / x.scalar / FINE, 0.0)
         return np.maximum(floor, np.abs(self.real_bias) / x.scalar / BIAS_LIMIT)
 
     def of(self, node: Node) -> LayerWeights:
-        """Those of the same node at other sizes."""
+        """The same weights for the node at other tensor sizes."""
         new = copy(self)
         new.node, new._copies = node, WeakValueDictionary()
         return new
 
     def with_means(self, means: Reals | None) -> LayerWeights:
-        """Those with a bias that is corrected by other means, or not at all."""
+        """A copy whose bias is corrected by other means, or not at all."""
         new = copy(self)
         new.means, new.given, new._nearest = means, None, None
         new._copies = WeakValueDictionary()
         return new
 
     def with_rounded(self, rounded: QuantizedWeights | None) -> LayerWeights:
-        """Itself with these weights; while it is in use, the same for the same weights: nodes are
-        made once of each (scheme/reuse.py)."""
+        """A copy with these weights. While a copy is in use, the same weights return it again, so
+        that each node is built once (scheme/reuse.py)."""
         if rounded is self.given:
             return self
-        known = self._copies.get(id(rounded))  # which a copy keeps alive
+        known = self._copies.get(id(rounded))  # the copy keeps `rounded` alive, so its id is unique
         if known is None:
             known = copy(self)
             known.given, known._copies = rounded, WeakValueDictionary()
@@ -165,7 +166,7 @@ class LayerWeights:
         return known
 
     def rounded(self, floor: Reals) -> QuantizedWeights:
-        """The weights given, where their scales are no less than `floor`, else the nearest."""
+        """The given weights if their scales are at least `floor`, otherwise the nearest ones."""
         if self.given is not None and np.all(self.given.grid.scales >= floor):
             return self.given
         if self.steps is not None:

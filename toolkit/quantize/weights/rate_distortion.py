@@ -1,12 +1,14 @@
-"""Weights rounded for what they make and for the bits that they take in an entropy code.
+"""Entropy-constrained rounding: minimizes output noise plus a price on the bits of the Huffman
+code.
 
-Where each integer costs the bits of its code, the rounding that minimizes noise + price * bits is
-that of gptq.py with a price on integers (entropy-constrained quantization: Chou, Lookabaugh and
-Gray 1989, doi:10.1109/29.17498; in video coding, Sullivan and Wiegand 1998, doi:10.1109/79.733497).
-Code lengths and integers follow one another: those of the last rounding price the next.
+The rounding that minimizes noise + price * bits is that of gptq.py with a price on each integer
+(entropy-constrained quantization: Chou, Lookabaugh and Gray 1989, doi:10.1109/29.17498; in video
+coding, Sullivan and Wiegand 1998, doi:10.1109/79.733497). Code lengths and integers are iterated:
+the code of the last rounding sets the prices of the next.
 
-The step of a channel says what its noise weighs: an even price is best for all channels where each
-step is inverse to the square root of that. So rows are solved in units of their steps.
+The step of a channel expresses the weight of its noise: one price is optimal for all channels if
+each step is inversely proportional to the square root of that weight. Rows are therefore solved in
+units of their steps.
 """
 
 from __future__ import annotations
@@ -24,37 +26,37 @@ Reals = NDArray[np.float64]
 
 LIMIT = 127
 PRICE = 0.14
-"""Of a bit, in squared steps at the geometric mean of the power that meets a weight. Where bits are
-many, half the step's noise for each bit, 2 ln 2 / 12 = 0.116, is what a finer step costs."""
+"""The price of a bit, in squared steps times the geometric mean of the input power. At high rates,
+a finer step reduces noise by 2 ln 2 / 12 = 0.116 squared steps per bit."""
 MULTIPLIER_BITS = 8
-"""Of the multipliers of such layers: their integers are few, and make up for 1 in 512."""
+"""Bits of the requantization multipliers of these layers; the integers compensate the error."""
 ROUNDS = 3
-"""Of roundings by the code of the one before."""
+"""Number of roundings, each priced by the code of the previous one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """How coarse the weights of a layer are: their steps, one an output channel [n]."""
+    """The weight steps of a layer, one per output channel [n]."""
 
     steps: Reals
 
 
 class RateProblem:
-    """The rows of one layer, for any rate: b, h as gptq.py has them."""
+    """The rows of one layer, for any rate; b and h as defined in gptq.py."""
 
     def __init__(self, b: Reals, h: Reals) -> None:
         diagonal = np.diagonal(gptq.cholesky(h), axis1=1, axis2=2)
         self.power: Reals = np.exp(2 * np.log(diagonal).mean(axis=1))
-        """The geometric mean of what meets a weight when those after it make up for it [g]."""
+        """The geometric mean of the conditional input power, given the inputs after it [g]."""
         g = self.power[:, None, None]
         self.b, self.h = b / g, h / g
         self.planes = gptq.Planes(self.b, self.h)
 
     def solve(self, rate: Rate, floor: Reals, ratio: float) -> tuple[Reals, Reals]:
-        """(integers [g, n, k], scales [g * n]) for the steps of `rate`, which are `floor` at least.
+        """(integers [g, n, k], scales [g * n]) for the steps of `rate`, at least `floor`.
 
-        Scales are adapted to the integers, which a price draws towards 0. `ratio` times them is
-        what the table of requantization holds, in MULTIPLIER_BITS.
+        Scales are adapted to the integers, which the price shrinks towards 0. The requantization
+        table stores `ratio` times the scales, in MULTIPLIER_BITS.
         """
         scales = np.maximum(rate.steps, floor)
         unit = scales.reshape(*self.b.shape[:2], 1)
@@ -70,15 +72,15 @@ class RateProblem:
         return z, fitted
 
     def noise(self, z: Reals, scales: Reals, wanted: Reals, steps: Reals) -> float:
-        """What rows are off their `wanted` weights [g, n, k], in units of `steps` [g * n], which
-        say what each row weighs."""
+        """The output noise of the difference from the `wanted` weights [g, n, k], in units of
+        `steps` [g * n], which weight the rows."""
         shape = (*z.shape[:2], 1)
         off = (z * scales.reshape(shape) - wanted) / steps.reshape(shape)
         return float((gptq.product(off, self.h) * off).sum())
 
 
 def _on_table(scales: Reals, floor: Reals, ratio: float) -> Reals:
-    """The nearest scales, no less than `floor`, that make multipliers of few bits."""
+    """The nearest scales, at least `floor`, whose multipliers have MULTIPLIER_BITS."""
     found: Reals = fixed_point.of_bits(scales * ratio, MULTIPLIER_BITS)
     more = fixed_point.of_bits(found * (1 + 2.0 ** (1 - MULTIPLIER_BITS)), MULTIPLIER_BITS)
     return np.where(found < floor * ratio, more, found) / ratio
@@ -89,6 +91,6 @@ def _price(z: Reals) -> Reals:
 
 
 def coded_bytes(z: Reals | NDArray[np.int8]) -> float:
-    """Of integers in their Huffman code, about."""
+    """The approximate size of the integers in their Huffman code."""
     w = z.astype(np.int8)
     return float(code_bits(w)[w.astype(np.int64) + LIMIT].sum() / 8)

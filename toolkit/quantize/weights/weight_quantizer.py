@@ -1,7 +1,7 @@
-"""The values that the weights of a node can have: integers in steps, a step a channel or a group.
+"""Quantization grids of weights: integers times a scale per output channel or per group.
 
-Symmetric and per output channel as in Krishnamoorthi 2018 (arXiv:1806.08342), in the narrow range
-[-127, 127] of 8 bits, [-7, 7] of 4.
+Symmetric and per output channel as in Krishnamoorthi 2018 (arXiv:1806.08342), in the narrow range:
+[-127, 127] for 8 bits, [-7, 7] for 4 bits.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ MAX_MULTIPLIER = 16
 
 @dataclass(frozen=True)
 class WeightFormat:
-    """How weights are held: in `bits`; below 8, every `group_size` in a row share a multiplier.
+    """The storage format of weights: `bits` and, below 8 bits, `group_size`, the number of
+    consecutive weights that share a multiplier.
 
-    A group of 0 is the whole row of an output channel, without one.
+    A group size of 0 means the whole row of an output channel, without a multiplier.
     """
 
     bits: int = 8
@@ -37,7 +38,7 @@ class WeightFormat:
 
 @dataclass(frozen=True, eq=False)
 class WeightQuantizer:
-    """Steps of weights [n, k]: scales [n], times multipliers [n, groups] if there are any."""
+    """The steps of weights [n, k]: scales [n], times multipliers [n, groups] if present."""
 
     form: WeightFormat
     k: int
@@ -46,7 +47,7 @@ class WeightQuantizer:
 
     @property
     def factors(self) -> NDArray[np.int64]:
-        """What each weight's integer is multiplied by [n, k]."""
+        """The multiplier of each weight's integer [n, k]."""
         if self.multipliers is None:
             return np.ones((len(self.scales), self.k), np.int64)
         return np.repeat(self.multipliers, self.form.group_size, axis=1)[:, : self.k].astype(
@@ -58,7 +59,7 @@ class WeightQuantizer:
         return self.scales[:, None] * self.factors
 
     def nearest(self, weight: Reals) -> NDArray[np.int8]:
-        """The integers closest to weights [n, k], half to even."""
+        """The integers nearest to weights [n, k], rounding half to even."""
         limit = self.form.limit
         result: NDArray[np.int8] = np.clip(np.rint(weight / self.steps), -limit, limit).astype(
             np.int8
@@ -66,7 +67,7 @@ class WeightQuantizer:
         return result
 
     def int8(self, z: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Integers [n, k] of the grid in units of the scales; `z` itself without multipliers."""
+        """Integers [n, k] of the grid in units of the scales (`z` itself without multipliers)."""
         if self.multipliers is None:
             return z
         result: NDArray[np.int8] = (z * self.factors).astype(np.int8)
@@ -75,7 +76,7 @@ class WeightQuantizer:
 
 @dataclass(frozen=True, eq=False)
 class QuantizedWeights:
-    """Weights as integers of `grid` [n, k], and the real bias that goes with them [n]."""
+    """Weights as integers of `grid` [n, k], and the matching real-valued bias [n]."""
 
     grid: WeightQuantizer
     z: NDArray[np.int8]
@@ -84,7 +85,7 @@ class QuantizedWeights:
 
 FRACTIONS = np.linspace(0.9, 1.1, 81)
 FRACTIONS_NARROW = np.linspace(0.3, 1.1, 81)
-"""Of the maximum, what is tried at 8 bits and at fewer."""
+"""Fractions of the maximum that are tried, at 8 bits and at fewer."""
 
 
 def channel_scales(
@@ -92,10 +93,10 @@ def channel_scales(
 ) -> NDArray[np.float64]:
     """Symmetric scale of each row (axis 0); 0 for a row of zeros.
 
-    The maximum makes `limit`, or with `search`, and always below 8 bits, the scale is the one whose
-    squared error of rounding and clipping is least, weighed by `importance` (alike by default). At
-    8 bits clipping itself never pays (6 % of the maximum are 8 steps), but the weights of a channel
-    may all lie close to multiples of one scale, above all when few.
+    The scale maps the maximum to `limit`; with `search`, and always below 8 bits, it minimizes the
+    squared error of rounding and clipping, weighted by `importance` (default: equal weights). At 8
+    bits, clipping itself never helps (6 % of the maximum are 8 steps), but the weights of a
+    channel, especially if few, may all be close to multiples of one scale.
     """
     rows = np.abs(weight.reshape(len(weight), -1).astype(np.float64))
     top: NDArray[np.float64] = rows.max(axis=1, initial=0.0) / limit
@@ -109,9 +110,10 @@ def channel_scales(
 def target_scales(
     weight: Reals, form: WeightFormat, search: bool, importance: Reals | None = None
 ) -> Reals:
-    """The scale of each row of weights [n, k], or each of its groups: [n, 1 or groups].
+    """The scale of each row of weights [n, k], or of each of its groups: [n, 1 or groups].
 
-    `importance` [n, k] weighs the squared errors that `search`, and any narrow form, keep small.
+    `importance` [n, k] weights the squared errors that `search`, and formats below 8 bits,
+    minimize.
     """
     n, k = weight.shape
     if not _grouped(form, k):
@@ -130,7 +132,7 @@ def _grouped(form: WeightFormat, k: int) -> bool:
 def make_weight_quantizer(
     wanted: Reals, form: WeightFormat, k: int, floor: Reals
 ) -> WeightQuantizer:
-    """The grid with the scales that are wanted, as far as none is smaller than `floor` [n]."""
+    """The grid with the wanted scales, raised to `floor` [n] where smaller."""
     if not _grouped(form, k):
         return WeightQuantizer(WeightFormat(form.bits), k, np.maximum(wanted[:, 0], floor))
     scales = np.maximum(wanted.max(axis=1) / MAX_MULTIPLIER, floor)
@@ -139,7 +141,7 @@ def make_weight_quantizer(
 
 
 def round_to_nearest(weight: Reals, form: WeightFormat) -> Reals:
-    """Weights [n, ...] as real numbers after plain rounding."""
+    """The dequantized weights [n, ...] after rounding to nearest."""
     rows = weight.reshape(len(weight), -1).astype(np.float64)
     k = rows.shape[1]
     grid = make_weight_quantizer(

@@ -52,9 +52,9 @@ def quantize(
 ) -> Quantized:
     """Quantize an ONNX `model` to int8, calibrated on `calib`; write `output` or MODEL.edge.
 
-    `options` are the other fields of QuantizeRequest. The same inputs give the same bytes. With a
-    budget, `mixed.met` of the result tells whether it is met; if not, the best file found is
-    written. Raises UserError or CalibrationError; then nothing is written.
+    `options` are the other fields of QuantizeRequest. The same inputs give the same bytes. If a
+    budget is not met (`mixed.met` of the result), the best file found is written. Raises UserError
+    or CalibrationError; then nothing is written.
     """
     run = _Run(QuantizeRequest(model, calib, output, **options))
     for step in STEPS:

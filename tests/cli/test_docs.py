@@ -92,8 +92,10 @@ def target_mistake(given):
 
 def options(command):
     found = {name for option in command.params for name in option.opts}
-    for sub in getattr(command, "commands", {}).values():
-        found |= options(sub)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found |= options(command.get_command(context, name))
     return found | {"--help", "--version"}
 
 

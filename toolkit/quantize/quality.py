@@ -39,8 +39,8 @@ overlap of 0.96 lost nothing by its labels."""
 def level_of(
     db: float | None, changed: float = 0.0, expected: float = 0.0, overlap: float = 1.0
 ) -> Level:
-    """The level of a model by the SQNR of its worst output (None: no output of floats), the share of
-    changed answers, the expected loss of right answers, and the overlap of its masks."""
+    """The level of a model by the SQNR of its worst output (None without float outputs), the share
+    of changed answers, the expected loss of right answers, and the overlap of its masks."""
     if expected > FLOOR_LOSS or overlap < FLOOR_OVERLAP or (db is not None and db < FLOOR_DB):
         return "broken"
     lost = max(expected / GOOD_LOSS, changed / GOOD_CHANGED)

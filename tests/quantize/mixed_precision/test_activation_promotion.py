@@ -9,7 +9,7 @@ from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.mixed_precision import accuracy_floor, activation_promotion
-from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import MODERATE, keep_floor
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import MODERATE, Growth, keep_floor
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 SIDE = 32
@@ -87,7 +87,7 @@ def test_where_int16_is_not_enough_nothing_is_promoted(g, monkeypatch):
 
 
 def test_nothing_is_promoted_beyond_the_limits(g, monkeypatch):
-    monkeypatch.setattr(accuracy_floor, "MODERATE", accuracy_floor.FREE)
+    monkeypatch.setattr(accuracy_floor, "MODERATE", Growth(0, 0, 0, 0, 0, 0))
     done = quantized(g)
     found, promotion, _ = keep_floor(done, pack, silent, rounding="nearest")
     assert found is done and promotion is None

@@ -172,7 +172,7 @@ class Precision(str):
 
     @property
     def label(self) -> str:
-        """What it is called to people, behind "made"."""
+        """The name shown to users, after "made"."""
         if self.activations == FLOAT:
             return f"in {self}"
         if self.activations != INT8:
@@ -180,15 +180,20 @@ class Precision(str):
         return str(self) if self.weight_bits == 8 else f"with {self.weight_bits}-bit weights"
 
     @property
+    def after_count(self) -> str:
+        """The name shown to users, after a number of operators."""
+        return f"in {self.label}" if self.label[0].isdigit() else self.label
+
+    @property
     def next(self) -> tuple[Precision, ...]:
-        """What comes next where a group cannot have it, before float32: first more bits for its
-        weights, then fewer for its activations."""
+        """The precisions to try before float32 if a group does not support this one: first more
+        bits for its weights, then fewer for its activations."""
         of_activations = dict.fromkeys((self.activations, INT8))
         of_weights = dict.fromkeys((self.weight_bits, 8))
         return tuple(PRECISIONS[Precision(*p)] for p in product(of_activations, of_weights))[1:]
 
     def has(self, part: Precision) -> bool:
-        """Whether it is `part`, or has what that has beyond int8: int16x4 has int16 and int4."""
+        """Whether it includes every deviation of `part` from int8: int16x4 has int16 and int4."""
         if part == W8A8:
             return self == part
         return part.activations in (INT8, self.activations) and part.weight_bits in (

@@ -30,7 +30,7 @@ def test_quantize_meets_a_budget(capsys, digits, tmp_path):
     )
     page = report.read_text()
     assert "at most 0.2 points lost, at least 50 dB: " in page and "top1 lost points" in page
-    assert "Judged by top1 on 900 samples: float " in page
+    assert "Metric: top1 on 900 samples: float " in page
 
 
 def test_a_budget_that_is_not_met_is_exit_status_3(capsys, digits, tmp_path):

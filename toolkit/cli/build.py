@@ -87,7 +87,7 @@ def build(
         return
     table(
         f"{done.output}: {done.target}",
-        ("what", ">bytes", ""),
+        ("section", ">bytes", ""),
         [(name, size, kib(size)) for name, size in done.size.items()],
     )
     start = f"Start with {'main.c' if 'main.c' in done.files else 'CMakeLists.txt'}."

@@ -74,8 +74,11 @@ def _tell(done: Quantized, model: Path) -> None:
         people.print(f"  {line}")
     if done.answers is not None:
         tell_answers(done.answers.top1, done.answers.mistakes, "top-1 of these samples")
-    for line in grouped(done.decisions):
+    lines = grouped(done.decisions)
+    for line in lines:
         people.print(f"  {line}", style="yellow" if "float" in line else None)
+    if any("made 16x" in line for line in lines):
+        people.print("  16x8: int16 activations, 8-bit weights (16x4: 4-bit)")
     for note in done.notes:
         people.print(f"note: {note}", style="yellow")
     command = ["edgekit", "check", done.output, "--float", str(model)]
@@ -160,10 +163,17 @@ def _tell_mixed(mixed: Mixed) -> None:
         people.print(f"metric: {judged}")
     if mixed.met:
         whose = "" if budget.targets or not budget.limits_size else " for the generic file"
-        people.print(f"Budget met{whose} ({mixed.limits}): {mixed.chosen.what}")
+        people.print(f"Budget met{whose} ({mixed.limits}): {_figures(mixed.chosen)}")
     else:
-        text = f"Budget NOT met ({mixed.limits}); best result: {mixed.chosen.what}"
+        text = f"Budget NOT met ({mixed.limits}); best result: {_figures(mixed.chosen)}"
         people.print(f"{text} ({_missed(mixed)})", style="red")
+
+
+def _figures(point: Point) -> str:
+    sqnr = (
+        "" if point.sqnr_db is None else f"SQNR {in_words(point.sqnr_db)} on calibration samples; "
+    )
+    return f"{sqnr}operators: {point.what}"
 
 
 def _tell_devices(done: Quantized) -> None:

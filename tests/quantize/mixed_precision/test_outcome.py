@@ -14,7 +14,7 @@ def test_nodes_of_one_step_are_told_by_what_each_is_made():
         made = dict(zip(change.nodes, (PRECISIONS[p] for p in precisions), strict=True))
         return decision_of(change, made, "why")
 
-    assert told("int16x4", "int16", "int16x4", "int16").what == "made 16x4, with 2 16x8, 1 other"
+    assert told("int16x4", "int16", "int16x4", "int16").what == "made 16x4, with 2 in 16x8, 1 other"
     assert told("int16", "int16", "int16", "float32").what == "made 16x8, with 2 others"
     assert told("int8", "int16", "float32", "int8").what == "made 16x8"
     assert told("int8", "int4", "float32", "int8") is None

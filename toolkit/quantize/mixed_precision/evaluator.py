@@ -304,7 +304,7 @@ def _in_words(plan: Plan) -> str:
     groups = [u for u in plan.groups if u.precision is not None]
     counts = {p: sum(u.precision == p for u in groups) for p in PRECISIONS.values()}
     parts = [
-        f"{'all' if counts[p] == len(groups) else counts[p]} {p.label}"
+        f"{'all' if counts[p] == len(groups) else counts[p]} {p.after_count}"
         for p in PRECISIONS.values()
         if counts[p] and p != W8A8
     ]

@@ -91,6 +91,8 @@ def decision_of(
     (op, first), (precision, *others) = nodes[0], [made.get(n, change.to) for n in nodes]
     counts = {p: others.count(p) for p in dict.fromkeys(others)}
     same = "other" if counts.get(precision) == 1 else "others"
-    listed = ", ".join(f"{n} {same if p == precision else p.label}" for p, n in counts.items())
+    listed = ", ".join(
+        f"{n} {same if p == precision else p.after_count}" for p, n in counts.items()
+    )
     what = f"made {precision.label}" + (f", with {listed}" if listed else "")
     return Decision(first, op, what, why)

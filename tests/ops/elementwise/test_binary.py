@@ -79,7 +79,7 @@ def test_integers_wrap(integers, op):
     integers.agree(integers.node(op, [x, y]), {x: limits[:, None], y: limits})
 
 
-@pytest.mark.parametrize("op", ["Clip", "Relu", "Neg", "Abs"])
+@pytest.mark.parametrize("op", ["Clip", "Relu", "Neg", "Abs", "Sign"])
 def test_functions_of_one_integer(run_onnx, op):
     x = np.arange(-9, 9, dtype=np.int32)
     limits = {"low": np.int32(-3), "high": np.int32(4)} if op == "Clip" else {}

@@ -26,7 +26,16 @@ def test_extrema_of_small_integers(run_onnx, op):
 
 
 @pytest.mark.parametrize(
-    "op", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare"]
+    "op",
+    [
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceL1",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSumSquare",
+    ],
 )
 def test_integers_are_exact(run_onnx, op):
     top, large = (2, 1) if op == "ReduceProd" else (9, 1 << 10)

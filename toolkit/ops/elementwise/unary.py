@@ -143,7 +143,7 @@ class Unary(OpDef):
     def from_onnx(self, b: Builder, node: OnnxNode) -> list[Value]:
         x = node.inputs[0]
         assert x is not None
-        if x.dtype == np.int32 and node.op in ("Clip", "Relu", "Neg", "Abs"):
+        if x.dtype == np.int32 and node.op in ("Clip", "Relu", "Neg", "Abs", "Sign"):
             return [_of_int32(b, x, node)]
         if x.dtype != np.float32:
             raise Unsupported(
@@ -196,8 +196,11 @@ class Unary(OpDef):
 
 
 def _of_int32(b: Builder, x: Value, node: OnnxNode) -> Value:
-    """Clip, Relu, Neg or Abs of int32 by functions of two."""
+    """Clip, Relu, Neg, Abs or Sign of int32 by functions of two."""
     zero = b.constant(np.array(0, np.int32))
+    if node.op == "Sign":
+        ones = (b.constant(np.array(one, np.int32)) for one in (1, -1))
+        return b.emit("Max", [b.emit("Min", [x, next(ones)]), next(ones)])
     if node.op == "Relu":
         return b.emit("Max", [x, zero])
     if node.op != "Clip":

@@ -12,6 +12,8 @@ from .._opdef import OnnxNode
 
 JOINED: dict[ReduceFn, Callable[[Term, Term], Term]] = {
     ReduceFn.Sum: Term.__add__,
+    ReduceFn.Mean: Term.__add__,
+    ReduceFn.L1: Term.__add__,
     ReduceFn.SumSquare: Term.__add__,
     ReduceFn.Prod: Term.__mul__,
     ReduceFn.Max: Term.at_least,
@@ -29,11 +31,12 @@ def is_int32(node: OnnxNode) -> bool:
 
 
 def reduced(x: Term, axes: Sequence[int], fn: ReduceFn) -> Term:
-    """int32 `x` with the axes reduced to one element each."""
-    x = x * x if fn == ReduceFn.SumSquare else x
+    """int32 `x` with the axes reduced to one element each; means are rounded towards 0."""
+    x = x * x if fn == ReduceFn.SumSquare else x.at_least(0 - x) if fn == ReduceFn.L1 else x
+    count = int(np.prod([x.shape[axis] for axis in axes]))
     for axis in axes:
         while (n := x.shape[axis]) > 1:
             half = n // 2
             y = JOINED[fn](x.part(axis, 0, half), x.part(axis, half, half))
             x = stacked([y, x.part(axis, n - 1)], axis) if n % 2 else y
-    return x
+    return x / count if fn == ReduceFn.Mean else x

@@ -32,8 +32,8 @@ _FLOAT_ONLY = {
 
 class Reduce(OpDef):
     """ONNX operator of the same name, all versions: float32; maxima and minima also of bool and
-    8-bit and 16-bit integers; sums, products and extrema of int32 and int64, modulo 2^32, by binary
-    operators.
+    8-bit and 16-bit integers; sums, means, products and extrema of int32 and int64, modulo 2^32, by
+    binary operators.
 
     attrs: axes (neighbours in order, from the front), keepdims; of a mean whose count varies with
     sizes also `most`, the largest count: its integer form divides by the count. ReduceSum also

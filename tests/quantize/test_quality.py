@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.answers import AnswerLoss
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import variations
+from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
 
 
 def level(changed, chance, samples, chosen=False, expected=0.001):
@@ -29,3 +32,12 @@ def test_answers_that_changed_are_allowed_as_far_as_chance_explains_one(
     changed, chance, samples, chosen, wanted
 ):
     assert level(changed, chance, samples, chosen) == wanted
+
+
+@pytest.mark.parametrize(("samples", "varies"), [(8, True), (7, False)])
+def test_few_numbers_are_judged_by_how_they_vary_from_eight_samples_on(samples, varies):
+    """Prices around 200,000 that differ by some thousands."""
+    prices = 2e5 + 5e3 * np.random.default_rng(0).normal(size=(samples, 1))
+    (found,) = variations([EvaluationPoint("price")], [list(prices)])
+    whole = float(np.sum(prices**2))
+    assert found == pytest.approx(samples * prices.var() if varies else whole)

@@ -32,7 +32,7 @@ FEW = slice(0, None, 4)
 """The samples that a trial runs on first."""
 FIRST = 4
 """How many of those it runs on at first."""
-FEW_NUMBERS, ENOUGH = 16, 16
+FEW_NUMBERS, ENOUGH = 16, 8
 """Maximum size of an output that is measured by its variation, and minimum number of samples."""
 CONSTANT = 1e-6
 """Variation relative to the signal below which an output counts as constant."""

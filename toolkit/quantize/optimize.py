@@ -27,7 +27,7 @@ from .reconstruction.layer_rounding import round_weights
 from .request import QuantizeOptions
 from .result import Quantized
 from .scheme.detection_head import detection_head
-from .scheme.front_end import feature_scaler, front_end
+from .scheme.front_end import bands, feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
 from .scheme.options import Options, Ranges, RoundedWeights
@@ -241,7 +241,11 @@ class _Quantization:
         self._consider_wider(detection_head(self.plan.graph))
         loss = Quality.of(self.score, self.trials.points).loss()
         if loss > FRONT_END_LOSS:
-            self._consider_wider(*front_end(self.plan.graph))
+            made, read = front_end(self.plan.graph)
+            self._consider_wider(made, read)
+            weighted = read & bands(self.plan.graph)
+            if weighted and Quality.of(self.score, self.trials.points).loss() > FRONT_END_LOSS:
+                self._consider_wider(made | weighted, read - weighted)
         if loss > 1.0:
             self._consider_wider(feature_scaler(self.plan.graph))
         self._consider(replace(self.options, means={}), NO_CORRECTION_GAIN_DB)

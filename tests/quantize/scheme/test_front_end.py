@@ -7,7 +7,7 @@ import pytest
 
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.quality import GOOD_DB
-from edgekit.toolkit.quantize.scheme.front_end import feature_scaler, front_end
+from edgekit.toolkit.quantize.scheme.front_end import bands, feature_scaler, front_end
 from edgekit.toolkit.quantize.scheme.quantizable_groups import unscaled
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -44,6 +44,36 @@ def test_functions_behind_much_of_the_work_are_no_front_end(g):
     a = g.conv(g.conv(g.input("x", 1, 8, 8, 4), 32), 32, name="a")
     assert front_end(behind(g, g.emit("Exp", a)))[0] == set()
     assert front_end(g.output(g.emit("Log", g.input("z", 1, 4))))[0] == set()
+
+
+def test_a_network_that_is_a_spectrum_alone_is_a_front_end(g):
+    """Filters, squares, bands, bounds from below and a logarithm; the weights are in front."""
+    x = g.input("x", 1, 8, 8, 4)
+    power = g.emit("Pow", g.conv(x, 9, name="filters"), g.const(2.0), name="power", **NONE)
+    bands = g.conv(power, 5, kernel=1, act_min=1e-9, name="bands")
+    made, read = front_end(g.output(g.emit("Log", bands, name="log")))
+    assert made == {"power", "log"} and read == {"x", "filters", "bands"}
+
+
+def test_bands_of_a_spectrum_are_float_where_that_gains(g):
+    """Sums of squares reach over as many powers of ten: the least become 0 in integers."""
+    x = g.input("x", 1, 8, 8, 4)
+    power = g.emit("Pow", g.conv(x, 9, name="filters"), g.const(2.0), name="power", **NONE)
+    weights = g.const(np.abs(g.rng.normal(size=(5, 9))))
+    kept = {"act_min": 1e-9, "act_max": np.inf}
+    shares = g.emit("FullyConnected", power, weights, None, name="bands", **kept)
+    graph = g.output(g.emit("Log", shares, name="log"))
+    assert bands(graph) == {"bands"}
+    sizes = np.float32(10) ** g.rng.uniform(-3, 0.5, (24, 1, 8, 8, 1))
+    inputs = (sizes * g.rng.normal(size=(24, 1, 8, 8, 4))).astype(np.float32)
+    done = quantize_model(graph, [{"x": x} for x in inputs], "minmax", rounding="nearest")
+    assert {"bands", "power", "log"} <= set(done.options.precision) and done.sqnr_db > GOOD_DB + 10
+
+
+def test_squares_of_features_are_no_front_end(g):
+    a = g.conv(g.input("x", 1, 8, 8, 4), 9, act_min=0.0, name="a")
+    power = g.emit("Mul", a, a, name="power", **NONE)
+    assert front_end(g.output(g.emit("Log", g.conv(power, 5), name="log")))[0] == set()
 
 
 def test_scales_of_channels_are_no_front_end(g):

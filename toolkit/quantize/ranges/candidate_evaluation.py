@@ -38,8 +38,9 @@ CONSTANT = 1e-6
 """Variation relative to the signal below which an output counts as constant."""
 NOTHING_DB = 1.0
 """SQNR of a useless output: all zeros have 0 dB."""
-LEAST = 1e-30
-"""Minimum noise (sum of squares), to avoid division by 0; float32 rounding makes more."""
+LEAST, MOST = 1e-30, 1e60
+"""Minimum noise (sum of squares), to avoid division by 0; float32 rounding makes more. Noise of
+outputs that are not finite, such as the logarithm of values rounded to 0."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,8 @@ class CandidateEvaluator:
             if point.tensor in got:
                 found = point.view(got[point.tensor], of_many=True)
                 error = found - np.stack([self.truth[p][i] for i in samples])
-                noise[p, places] = (error * error).reshape(len(error), -1).sum(axis=1)
+                square = (error * error).reshape(len(error), -1).sum(axis=1)
+                noise[p, places] = np.nan_to_num(square, nan=MOST, posinf=MOST)
 
     def _outputs(self, session: Session, samples: Sequence[int]) -> dict[str, Array]:
         """The outputs of a file on samples, by name, along a first axis."""

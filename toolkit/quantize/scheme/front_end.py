@@ -20,8 +20,8 @@ SPECTRAL = (
 )  # fmt: skip
 _SUMS = BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Max, ReduceFn.Sum
 PART = 0.1
-"""Maximum share of the multiply-accumulates before a front end (filters of a spectrum). No limit for
-powers of filtered inputs: such networks are mostly a spectrum."""
+"""Maximum share of the multiply-accumulates before a front end (filters of a spectrum). Powers of
+filtered inputs have no limit: such networks are mostly a spectrum."""
 
 
 def front_end(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:

@@ -154,7 +154,7 @@ class Quality:
             told.append(f"{self.answers.changed:.1%} of the answers changed")
         if self.overlap:
             told.append(f"masks overlap by {self.worst_overlap:.1%}")
-        return ", ".join(told) or "no output of floats to judge"
+        return ", ".join(told) or "no float output to evaluate"
 
     def to_json(self) -> dict[str, Any]:
         """As documented for --json."""
@@ -162,4 +162,4 @@ class Quality:
 
 
 def _softened(temperature: float | None) -> str:
-    return "" if temperature is None else f" (softmax at temperature {temperature:.3g})"
+    return "" if temperature is None else f" at softmax temperature {temperature:.3g}"

@@ -99,8 +99,9 @@ def find_evaluation_points(graph: Graph, inside: bool = True) -> list[Evaluation
     integers or bools hides most errors, so the floats that it is made from stand for it: of an
     ArgMax the softmax of what it compares. None where another output shows those already.
     An output that joins probabilities with other numbers (scores beside boxes) is judged by each of
-    them if what is `inside` the network can be seen: the larger numbers are nearly all of it. So is
-    one of what a ranking picks (selections.py): by all that is ranked, and all it picks from.
+    them if what is `inside` the network can be seen: the larger numbers are nearly all of it. For
+    an output that a ranking selects (selections.py), the ranked scores and the tensors it selects
+    from are evaluated.
     """
     made = _Made(graph, inside)
     whole = [p.value for p in graph.outputs if p.value.dtype != FLOAT]
@@ -135,7 +136,8 @@ class _Made:
         return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []
 
     def before_selection(self, v: Value) -> list[EvaluationPoint]:
-        """Of the floats that are ranked and picked from, for a tensor that hangs on it."""
+        """The points of the ranked floats and of those selected from, for a tensor selected by a
+        ranking."""
         if v not in self.behind:
             read = self.by[v].dynamic_inputs
             told = [self.points(x) if x.dtype == FLOAT else self.before_steps(x) for x in read]

@@ -1,7 +1,7 @@
-"""Outputs that follow an input, as a forecast follows the last values that it reads.
+"""Outputs that follow an input, as a forecast follows the most recent values of a series.
 
-Most of such an output is a level that the input shows anyway; what counts is the rest, of which
-SQNR sees little.
+Most of the energy of such an output is a level that the input already has. The difference from it
+matters, but it contributes little to the SQNR.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .calibration import KeptSample
 from .evaluation_points import EvaluationPoint
 
 MOST_NUMBERS = 1024
-"""Of an input and of an output: levels are those of series and tables, not of images."""
+"""Maximum size of inputs and outputs: series and tables, not images."""
 ENOUGH = 16
-"""Samples, to know what follows what; of fewer some always seem to."""
+"""Minimum number of samples; on fewer, unrelated outputs may seem to follow an input."""
 PART = 0.5
-"""Of an output's variation over the samples, that may be left of one that follows an input."""
+"""Maximum variation of the difference, relative to the variation of the output."""
 
 
 def follows_an_input(points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]) -> bool:
-    """Whether the numbers of an evaluated output, no softmax, vary less about numbers of an input
-    than about their means."""
+    """Whether the elements of an evaluated output other than a softmax vary less around elements of
+    an input than around their own means."""
     if len(kept) < ENOUGH:
         return False
     inputs = _rows([list(s.inputs.values()) for s in kept])
@@ -34,8 +34,8 @@ def follows_an_input(points: Sequence[EvaluationPoint], kept: Sequence[KeptSampl
 
 
 def _rows(arrays: list[list[NDArray[np.generic]]]) -> NDArray[np.float64] | None:
-    """[samples, numbers] of the floats of each sample, less their means; None where there are none,
-    or too many."""
+    """The floats of each sample minus their means, [samples, elements]; None if there are none or
+    too many."""
     floats = [[a.ravel() for a in some if a.dtype == FLOAT] for some in arrays]
     sizes = {sum(a.size for a in some) for some in floats}
     if len(sizes) > 1 or not 0 < max(sizes) <= MOST_NUMBERS:

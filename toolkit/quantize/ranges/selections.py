@@ -1,7 +1,7 @@
-"""Numbers that hang on which elements a ranking chose: the boxes that a detector keeps.
+"""Values selected by a ranking, such as the boxes that a detector keeps.
 
-Two candidates that change places exchange all their numbers, however alike their scores are. So
-such numbers do not show how far the floats that were ranked, and those that were picked, are off.
+Two candidates with similar scores may swap places, which exchanges all their values. Such values
+are no measure of the error of the ranked scores and of the values that were selected from.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _RANKS = (TopK, NonMaxSuppression, NonZero, ArgMax)
 
 
 def selected(graph: Graph) -> frozenset[Value]:
-    """The floats that are made of places which a ranking gives, with no weights behind it, where
-    floats that the network computes are picked at such places; else none: the votes of neighbours
-    are constants.
+    """The float tensors that depend on the indices of a ranking, without weights in between. Empty
+    if no computed floats are selected by such indices: the votes of nearest neighbours are
+    constants.
 
-    The values that TopK gives are not among them: sorted, they follow what they are sorted from.
-    Nor are peaks, where others become 0: that two of them are alike is an error.
+    Excluded are the values of TopK, which stay close to the sorted scores, and masked peaks, where
+    two equal neighbours are an error.
     """
     computed = {v for node in graph.nodes for v in node.outputs if v.dtype == FLOAT}
-    hanging: set[Value] = set()
+    dependent: set[Value] = set()
     picked = False
     for node in graph.nodes:
         if is_a(node, *_RANKS):
-            hanging.update(v for v in node.outputs if v.dtype != FLOAT)
-        if not definition(node.op).heavy and not hanging.isdisjoint(node.dynamic_inputs):
-            hanging.update(node.outputs)
+            dependent.update(v for v in node.outputs if v.dtype != FLOAT)
+        if not definition(node.op).heavy and not dependent.isdisjoint(node.dynamic_inputs):
+            dependent.update(node.outputs)
         if is_a(node, Gather):
-            picked |= node.input(1) in hanging and node.input(0) in computed
-    return frozenset(hanging & computed if picked else ())
+            picked |= node.input(1) in dependent and node.input(0) in computed
+    return frozenset(dependent & computed if picked else ())

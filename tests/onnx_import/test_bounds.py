@@ -84,7 +84,7 @@ def test_what_is_made_along_other_axes_is_as_long(name):
 def test_what_is_made_along_the_axis_in_use_is_noted(made):
     element = FLOAT if made.input[0] == "f" else INT64
     *_, notes = both([node("Cast", ["n"], ["f"], to=FLOAT), made], element)
-    assert len(notes) == 1 and "computes on the longest" in notes[0]
+    assert len(notes) == 1 and "computes on the maximum length" in notes[0]
 
 
 def test_a_size_of_tensors_is_that_of_the_longest_and_noted():

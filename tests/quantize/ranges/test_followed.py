@@ -27,6 +27,11 @@ CASES = {
     "a multiple": (lambda x, rng: 9 * x, False),
     "something else": (lambda x, rng: rng.normal(size=(1, 8)), False),
     "a constant": (lambda x, rng: np.ones((1, 8)), False),
+    "a cache": (lambda x, rng: x[:, 1:], False),
+    "a cache and something else": (
+        lambda x, rng: np.concatenate([x[:, 1:], rng.normal(size=(1, 1))], axis=1),
+        False,
+    ),
 }
 
 

@@ -22,6 +22,9 @@ ENOUGH = 16
 PART = 0.5
 """Maximum variation of the difference, relative to the variation of the output."""
 
+COPY = 1e-6
+"""Relative variation of the difference below which an element is a copy, as in a state's cache."""
+
 
 def follows_an_input(points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]) -> bool:
     """Whether the elements of an evaluated output other than a softmax vary less around elements of
@@ -48,4 +51,6 @@ def _rows(arrays: list[list[NDArray[np.generic]]]) -> NDArray[np.float64] | None
 def _follows(y: NDArray[np.float64], x: NDArray[np.float64]) -> bool:
     variation = np.square(y).sum(axis=0)
     about = variation[:, None] + np.square(x).sum(axis=0) - 2 * (y.T @ x)
-    return bool(variation.sum() > 0 and about.min(axis=1).sum() <= PART * variation.sum())
+    nearest = about.min(axis=1)
+    made = nearest > COPY * variation
+    return bool(made.any() and nearest[made].sum() <= PART * variation[made].sum())

@@ -188,7 +188,7 @@ def run(case, options):
 def cells(model, row):
     """One line of the table."""
     if "float" not in row:
-        return [model, row["case"], row["verdict"], "", "", "", row["why"][-70:]]
+        return [model, row["case"], row["verdict"], "", "", "", row["why"].split(": ", 2)[-1][:70]]
     done, verdict = row["promotion"], row["verdict"]
     cost = ""
     if done is not None:

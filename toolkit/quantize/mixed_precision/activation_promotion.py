@@ -74,6 +74,7 @@ def _by_worth(
     file, whole = evaluator.size(start.assignment).storage, evaluator.work(start.assignment)
 
     def added(change: PrecisionChange) -> float:
+        # A table counts at its input and at its output: half at each.
         parts = (work.get(n, 0) / whole + tables.get(n, 0) / 2 / file for n in change.tensors)
         return max(sum(parts), NOTHING)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from ...numerics import FLOAT32, INT16, W8A16, Precision
@@ -277,23 +278,20 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
     """`start` with tensors promoted to int16 from the outputs back, as long as this reduces
     doubtful answers within FREE limits. If the result is not good, float32 is tried too: int8
     weights can produce tied classes."""
-    start, before = (
-        _without_int8_tail(evaluator, start),
-        _doubt(evaluator.quality(start.assignment)),
-    )
+    start = _without_int8_tail(evaluator, start)
+    before = _doubt_of(evaluator, start)
     if before < LEAST_DOUBT:
         return start
     criteria, best, least = FloorCriteria(evaluator, FREE), start, before
     for kind in (W8A16, FLOAT32):
-        row = list[PrecisionChange](start.changes)
-        for change in output_changes(evaluator, kind)[:MOST_OUTPUT_STEPS]:
-            row.append(change)
-            tried = start.plus(row)
-            if not criteria.fits(tried):
-                break
-            now = _doubt(evaluator.quality(tried.assignment))
-            if now <= least - LEAST_DOUBT:
-                best, least = tried, now
+        changes = output_changes(evaluator, kind)[:MOST_OUTPUT_STEPS]
+        row = [start.plus(changes[:count]) for count in range(1, len(changes) + 1)]
+        # The most changes show whether any of them help: that takes one measurement.
+        if row and criteria.fits(row[0]) and _doubt_of(evaluator, row[-1]) <= least - LEAST_DOUBT:
+            for tried in takewhile(criteria.fits, row):
+                now = _doubt_of(evaluator, tried)
+                if now <= least - LEAST_DOUBT:
+                    best, least = tried, now
         if evaluator.quality(best.assignment).level == "good":
             break
     return best
@@ -307,18 +305,27 @@ def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configurat
     wide = any(group.dtype == INT16 for group in evaluator.plan(start.assignment).groups)
     if not wide and not follows_an_input(trials.points, trials.kept):
         return start
-    criteria, best, row = FloorCriteria(evaluator, FREE), start, list[PrecisionChange]()
-    for change in output_changes(evaluator)[:MOST_OUTPUT_STEPS]:
-        row.append(change)
-        tried = start.plus(row)
-        if criteria.fits(tried):
-            score, before = (evaluator.score(c.assignment) for c in (tried, best))
-            if (
-                score.surpasses(before, TAIL_GAIN_DB)
-                and score.mean_db > before.mean_db + TAIL_GAIN_DB
-            ):
-                best = tried
+    changes = output_changes(evaluator)[:MOST_OUTPUT_STEPS]
+    row = [start.plus(changes[:count]) for count in range(1, len(changes) + 1)]
+    # The most changes show whether any of them help: files are made only then.
+    if not row or not _halves_noise(evaluator, row[-1], start):
+        return start
+    criteria, best = FloorCriteria(evaluator, FREE), start
+    for tried in filter(criteria.fits, row):
+        if _halves_noise(evaluator, tried, best):
+            best = tried
     return best
+
+
+def _halves_noise(evaluator: Evaluator, tried: Configuration, best: Configuration) -> bool:
+    """Whether `tried` is better than `best` by TAIL_GAIN_DB."""
+    score, before = (evaluator.score(c.assignment) for c in (tried, best))
+    gains = score.surpasses(before, TAIL_GAIN_DB)
+    return gains and score.mean_db > before.mean_db + TAIL_GAIN_DB
+
+
+def _doubt_of(evaluator: Evaluator, configuration: Configuration) -> float:
+    return _doubt(evaluator.quality(configuration.assignment))
 
 
 def _doubt(quality: Quality) -> float:

@@ -49,7 +49,8 @@ Kept = Mapping[Value, NDArray[np.bool_]]
 class _Blob:
     """Constants, back to back; identical ones once."""
 
-    def __init__(self) -> None:
+    def __init__(self, tight: bool = True) -> None:
+        self.tight = tight
         self.data = bytearray()
         self._known: dict[tuple[int, int, int], int] = {}
 
@@ -81,7 +82,7 @@ class _Recorder(_Blob):
     """What an operator puts into `blob`: the contents, how they are aligned, and where they lie."""
 
     def __init__(self, blob: _Blob) -> None:
-        self.blob = blob
+        self.blob, self.tight = blob, blob.tight
         self.contents: list[tuple[bytes, int]] = []
         self.at: list[int] = []
 
@@ -282,7 +283,7 @@ def _plan(
     tries: int,
     lasting: bool = False,
 ) -> EdgeModel:
-    blob = _Blob()
+    blob = _Blob(tight=not lasting)
     lower = _Lowering(blob, lasting)
     flat = flattened(order)
     graph, order = flat.graph(graph), flat.order

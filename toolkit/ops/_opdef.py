@@ -121,7 +121,13 @@ class Builder(Protocol):
 
 
 class Blob(Protocol):
-    """Storage for the constants of `lower`. Identical arrays share their bytes."""
+    """Storage for the constants of `lower`. Identical arrays share their bytes.
+
+    tight  tables of requantization are stored in as few bits as possible; otherwise as kernels read
+           them, which is faster to write and to open
+    """
+
+    tight: bool
 
     def add(self, *arrays: Array, align: int = 4) -> int:
         """Append the arrays' bytes one after another, aligned; return the offset of the first. Use

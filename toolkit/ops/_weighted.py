@@ -102,6 +102,8 @@ def _add_table(
 ) -> dict[str, int | float]:
     """The fields that say where the table is, and how it is stored."""
     table = Table(r.bias.ravel(), r.multiplier.astype(np.int64), r.shift.astype(np.int64))
+    if not blob.tight:
+        return {"requant.table": blob.add(table.wide()), **WIDE}
     bits, fields = table.tight(element)
     return {"requant.table": blob.add(bits, align=1), **fields}
 

@@ -118,8 +118,9 @@ class Plan:
         clamps = {
             u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
         }
+        outputs = self.outputs
         narrow, wide = (
-            without_masks(self.groups, self.readers, self.outputs, r)
+            without_masks(self.groups, self.readers, outputs, r)
             for r in ({**ranges, **self.fixed}, self.wide)
         )
         for scale_group in self.scales.groups:
@@ -129,7 +130,8 @@ class Plan:
                 low, high = self._range_of(v, known, scale_group.dtype)
                 act = clamps.get(v, Activation())
                 low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
-                low, high = narrowed((low, high), v, self.readers.get(v, []), self.outputs, known)
+                readers = self.readers.get(v, [])
+                low, high = narrowed((low, high), v, readers, outputs, known, self._params)
                 total = (low, high) if total is None else widen(total, (low, high))
             assert total is not None
             quant = scale_group.fixed or activation_params(*total, scale_group.dtype)

@@ -20,6 +20,7 @@ from .lookup_chains import Function
 from .options import Range, Ranges
 from .qparams import LEVELS, width
 from .quantizable_groups import QuantizableGroup
+from .reuse import Reuse
 
 POINTS = 2049
 TOLERANCE = 0.25
@@ -30,16 +31,22 @@ RESOLVED = {**LEVELS, FLOAT: 1 << np.finfo(np.float32).nmant + 1}
 
 
 def narrowed(
-    r: Range, v: Value, readers: list[QuantizableGroup], outputs: set[Value], ranges: Ranges
+    r: Range,
+    v: Value,
+    readers: list[QuantizableGroup],
+    outputs: set[Value],
+    ranges: Ranges,
+    once: Reuse,
 ) -> Range:
-    """The range `r` of `v` without the ends that no reader tells apart, if only tables read it."""
+    """The range `r` of `v` without the ends that no reader tells apart, if only tables read it.
+    Most files that a search tries have the ranges of the one before: `once` keeps results."""
     if not readers or v in outputs or width(r) == 0:
         return r
     if any(u.chain is None or not u.integer for u in readers):
         return r
-    return varying(
-        r, [(f, _step(u, ranges)) for u in readers if u.chain for f in u.chain.functions]
-    )
+    tables = [(f, _step(u, ranges)) for u in readers if u.chain for f in u.chain.functions]
+    steps = tuple(step for _, step in tables)
+    return once(("narrowed", v), (r, steps), lambda: varying(r, tables))
 
 
 def _step(group: QuantizableGroup, ranges: Ranges) -> float:

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from edgekit.calibration import channel_extremes, channel_means
+from edgekit.calibration import channel_extremes, channel_means, median
 from edgekit.calibration.array_statistics import add_to_bins, extremes
 
 
@@ -51,3 +51,13 @@ def test_values_are_counted_in_their_bins(count, exponent):
     np.add.at(expected, np.array(index)[x != 0] - first, 1)
     assert add_to_bins(counts, first, exponent, x) == np.count_nonzero(x == 0)
     np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("shape", [1, 2, 3, 10, 101, (4, 5)])
+def test_medians_are_those_of_numpy(shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    assert median(x) == np.median(x)
+    x.flat[0] = np.inf
+    assert median(x) == np.median(x)
+    x.flat[-1] = np.nan
+    assert math.isnan(median(x))

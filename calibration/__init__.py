@@ -1,7 +1,7 @@
 """Arrays in, ranges out: samples to feed a model, and what its tensors were seen to hold."""
 
 from .array_shapes import array_shapes
-from .channels import channel_extremes, channel_means
+from .array_statistics import channel_extremes, channel_means, median
 from .conform import numbers_of
 from .dataset import Feed, Samples, SampleSource, open_samples
 from .errors import CalibrationError
@@ -55,6 +55,7 @@ __all__ = [
     "load_arrays",
     "load_labels",
     "load_others",
+    "median",
     "minmax",
     "moving_average",
     "mse",

@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
-from io import FileIO
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from tempfile import TemporaryFile
 from typing import Any, Generic, TypeVar
@@ -16,18 +15,49 @@ from .errors import CalibrationError
 
 LEAST_BYTES = 1 << 12
 # Mapping a part of a file into memory costs as much as copying so many bytes.
-_MAPPED_BYTES = 1 << 16
+_MAPPED_BYTES = 1 << 17
+# Files of former users, at most so many of so many bytes: to write over what is there takes half
+# as long as to make a file longer.
+_SPARE_FILES, _SPARE_BYTES = 4, 1 << 26
+_spare: list[int] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_spare.clear)  # they are the parent's
 
 K = TypeVar("K", bound=Hashable)
 _Filed = tuple[int, np.dtype[Any], tuple[int, ...]]
 """An array in a file: where it lies, what of, and its shape."""
 
 
+def _open() -> int:
+    """A file without a name."""
+    if _spare:
+        return _spare.pop()
+    with TemporaryFile(prefix="edgekit-", buffering=0) as file:
+        return os.dup(file.fileno())
+
+
+def _close(file: int) -> None:
+    if os.fstat(file).st_size > _SPARE_BYTES:
+        os.close(file)
+        return
+    _spare.append(file)
+    if len(_spare) > 1:
+        _spare.sort(key=lambda f: os.fstat(f).st_size)  # the largest serves first
+    if len(_spare) > _SPARE_FILES:
+        os.close(_spare.pop(0))
+
+
+class _Mapped(mmap):
+    """A part of a file, which no other may use as long as this is read."""
+
+    user: "ArrayFile"
+
+
 class ArrayFile:
     """A file without a name, made when the first array is written; it goes with its last user."""
 
     def __init__(self) -> None:
-        self._file: FileIO | None = None
+        self._file: int | None = None
         self._end = 0
 
     def write(self, array: NDArray[Any]) -> int:
@@ -42,11 +72,11 @@ class ArrayFile:
         rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         try:
             if self._file is None:
-                self._file = TemporaryFile(prefix="edgekit-", buffering=0)  # noqa: SIM115 - finalize
-                finalize(self, self._file.close)
+                self._file = _open()
+                finalize(self, _close, self._file)
             place = at
             while rest:
-                written = os.pwrite(self._file.fileno(), rest, place)
+                written = os.pwrite(self._file, rest, place)
                 rest, place = rest[written:], place + written
         except OSError as why:
             raise CalibrationError(
@@ -62,7 +92,8 @@ class ArrayFile:
         size = math.prod(shape) * dtype.itemsize
         if size < _MAPPED_BYTES:
             return self.copy(at, dtype, shape)
-        mapped = mmap(self._file.fileno(), size, access=ACCESS_READ, offset=at)
+        mapped = _Mapped(self._file, size, access=ACCESS_READ, offset=at)
+        mapped.user = self
         return np.frombuffer(mapped, dtype).reshape(shape)
 
     def copy(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -71,7 +102,7 @@ class ArrayFile:
         copied = np.empty(shape, dtype)
         rest = copied.reshape(-1).view(np.uint8).data
         while rest:
-            count = os.preadv(self._file.fileno(), [rest], at)
+            count = os.preadv(self._file, [rest], at)
             if not count:
                 raise CalibrationError("the temporary file of samples is truncated")
             rest, at = rest[count:], at + count
@@ -134,6 +165,9 @@ class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):
     def __getitem__(self, key: K) -> NDArray[Any]:
         known = self._known[key]
         return known if isinstance(known, np.ndarray) else self._file.read(*known)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known  # the default would read the array
 
     def __delitem__(self, key: K) -> None:
         self.nbytes -= _size(self._known.pop(key))

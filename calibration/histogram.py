@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from .array_statistics import add_to_bins
+
 # Bin widths are 2^exponent. Both 2^MIN_EXPONENT and its reciprocal are normal float32 numbers.
 MIN_EXPONENT = -126
-# Elements binned at a time: the temporaries stay in the second-level cache.
-_CHUNK = 1 << 16
 
 
 class Histogram:
@@ -53,27 +53,10 @@ class Histogram:
             _add_shifted(counts, first, self.counts, self.first, exponent - self.exponent)
             self.counts, self.first, self.exponent = counts, first, exponent
 
-    def add(self, values: NDArray[np.float32]) -> None:
-        """Count flat finite values, all of them within what `cover` was told."""
-        inverse = np.float32(math.ldexp(1.0, -self.exponent))
-        before = self._below_zero()
-        negatives = 0
-        for start in range(0, len(values), _CHUNK):
-            chunk = values[start : start + _CHUNK]
-            # Every step is exact: a power of two, then integers below 2^21.
-            scaled = chunk * inverse
-            if self.first < 0:
-                np.floor(scaled, out=scaled)
-                scaled -= np.float32(self.first)
-            self.counts += np.bincount(scaled.astype(np.intp), minlength=len(self.counts))
-            if self.first < 0:
-                negatives += int(np.count_nonzero(chunk < 0))
-        if self.first < 0:
-            # A tiny negative value times the inverse width may have rounded to -0, which put it
-            # in bin 0, one too high. Nothing else can go astray, so counting negatives mends it.
-            strays = negatives - (self._below_zero() - before)
-            self.counts[-self.first - 1] += strays
-            self.counts[-self.first] -= strays
+    def add(self, values: NDArray[np.float32]) -> int:
+        """Count finite values, all of them within what `cover` was told, but those that are exactly
+        0. Returns the number of those."""
+        return add_to_bins(self.counts, self.first, self.exponent, values)
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram of as many bins."""
@@ -81,9 +64,6 @@ class Histogram:
         _add_shifted(
             self.counts, self.first, other.counts, other.first, self.exponent - other.exponent
         )
-
-    def _below_zero(self) -> int:
-        return int(self.counts[: -self.first].sum()) if self.first < 0 else 0
 
     @staticmethod
     def _index(value: float, exponent: int) -> int:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .array_statistics import extremes
 from .errors import CalibrationError
 from .histogram import Histogram
 
@@ -62,27 +63,23 @@ class TensorStats:
         Raises CalibrationError for NaN or infinite values; the statistics are then unchanged.
         """
         with np.errstate(over="ignore"):  # too large for float32: reported as infinite below
-            array = np.asarray(x, np.float32)
+            array = np.ascontiguousarray(x, np.float32)
         if array.size == 0:
             return 0.0, 0.0
-        low, high = float(array.min()), float(array.max())
+        low, high = extremes(array)
         if not (math.isfinite(low) and math.isfinite(high)):
             raise CalibrationError(self._not_finite(array))
         if self.per_channel:
             self._update_channels(array)
-        flat = array.reshape(-1)
-        self.count += flat.size
+        self.count += array.size
         self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
         keep = self.momentum if self.updates else 0.0
         self.moving_minimum = keep * self.moving_minimum + (1 - keep) * low
         self.moving_maximum = keep * self.moving_maximum + (1 - keep) * high
         self.updates += 1
         if self._histogram is not None:
-            zeros = flat.size - int(np.count_nonzero(flat != 0))
-            self.zeros += zeros
             self._histogram.cover(low, high)
-            self._histogram.add(flat)
-            self._histogram.counts[-self._histogram.first] -= zeros
+            self.zeros += self._histogram.add(array)
         return low, high
 
     @property

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from .. import targets
 from ..targets import Target
-from .device.build import load_target, parts_of
-from .device.footprint import Footprint, footprint, planned
-from .device.op_counts import OpCounts
 from .errors import UserError
 from .format.reader import read
 from .format.strip import strip, stripped
@@ -19,6 +17,10 @@ from .quantize import Budget, Mixed
 from .quantize import Quantized as QuantizedModel
 from .quantize.budget import Sizes
 from .quantize.mixed_precision.evaluator import Measure, generic_sizes
+
+if TYPE_CHECKING:  # device/ takes time to import, and most quantize for no target
+    from .device.footprint import Footprint
+    from .device.op_counts import OpCounts
 
 _ROUNDS = 5
 """Searches, at most, until what one assumed of code and stack is what its file takes."""
@@ -48,6 +50,8 @@ class Need:
 
 def needs(data: bytes, budget: Budget) -> list[Need]:
     """What the generic file `data` takes on the targets that execute it, by their plans."""
+    from .device.footprint import planned
+
     by_plan: dict[str, list[Target]] = {}
     for target in map(targets.load, targets.names()):
         if target.emulator:  # others are this machine
@@ -93,6 +97,22 @@ class Decoding:
     more: dict[str, int]
 
 
+def _opened(names: Sequence[str]) -> list[Target]:
+    if not names:
+        return []
+    from .device.build import load_target
+
+    return [load_target(name) for name in names]
+
+
+def _counters(targets: Sequence[Target]) -> list[OpCounts]:
+    if not targets:
+        return []
+    from .device.op_counts import OpCounts
+
+    return [OpCounts(target) for target in targets]
+
+
 class Devices:
     """The targets that a model is quantized for, and the budget that holds on each of them.
 
@@ -108,7 +128,7 @@ class Devices:
         progress: Progress,
         counted: bool = False,
     ) -> None:
-        self.targets = [load_target(name) for name in names]
+        self.targets = _opened(names)
         self.progress = progress
         self.budget = replace(budget or Budget(), targets=tuple(t.name for t in self.targets))
         self._beside: dict[tuple[str, object], tuple[int, int]] = {}
@@ -122,11 +142,7 @@ class Devices:
         if not self.targets and limits != (None, None, None):
             raise UserError("limits on ram, flash and instructions require --target")
         limited = self.budget.max_instructions is not None
-        self.counts = [
-            OpCounts(target)
-            for target in (self.targets if limited or counted else ())
-            if limited or target.emulator
-        ]
+        self.counts = _counters([t for t in self.targets if limited or (counted and t.emulator)])
 
     def sizes(self, data: bytes) -> Sizes:
         """What the budget counts, of the target that takes most."""
@@ -152,6 +168,9 @@ class Devices:
         return found
 
     def _assumed(self, data: bytes, target: Target) -> Sizes:
+        from .device.build import parts_of
+        from .device.footprint import planned
+
         if self.budget.flash is None and self.budget.ram is None:
             return _counted(planned(data, target), self.budget)
         key = target.name, parts_of(read(data))
@@ -168,6 +187,9 @@ class Devices:
 
     def learn(self, searched: bytes, made: bytes) -> list[Need]:
         """What `made` takes, measured; `searched` is the file of which the search knew the size."""
+        from .device.build import parts_of
+        from .device.footprint import footprint, planned
+
         found = []
         for i, target in enumerate(self.targets):
             self.progress("measuring code and stack", i, len(self.targets))

@@ -73,6 +73,16 @@ void ek_descend_f64(double *z, double *gradient, const double *h, const double *
 void ek_least_error_f64(const double *rows, const double *counts, int32_t n, int32_t k, double limit,
                         const double *fractions, int32_t tried, double *scales);
 
+/* The least and the largest of x [count], of which there are some; NaN where x has any. */
+void ek_extremes_f32(const float *x, int64_t count, float *low, float *high);
+
+/* Count each x but 0 at counts[floor(x * inverse) - first], which must exist; inverse is a power of two. Returns the
+   number of zeros. */
+int64_t ek_histogram_f32(const float *x, int64_t count, float inverse, int32_t first, int64_t *counts);
+
+/* sums [channels] of x [rows, channels], or of their squares where power is 2, in the order of rows. */
+void ek_channel_sums_f32(const float *x, int64_t rows, int32_t channels, int32_t power, double *sums);
+
 /* `count` runs: each input of one lies behind that of the run before, from `from` on, and so do outputs from `to` on.
    The first status but EK_OK ends them. */
 ek_status ek_run_many(ek_session *session, uint32_t count, uint32_t inputs, const uint8_t *const *from,

@@ -4,7 +4,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from edgekit.calibration import ArrayFile, CalibrationError, FiledArrays, FiledRows
+from edgekit.calibration import ArrayFile, CalibrationError, FiledArrays, FiledRows, filed_arrays
 from edgekit.calibration.filed_arrays import LEAST_BYTES
 
 LARGE = np.arange(LEAST_BYTES, dtype=np.float32).reshape(16, -1)
@@ -42,6 +42,28 @@ def test_what_is_read_outlives_its_file():
     np.testing.assert_array_equal(found, LARGE)
 
 
+@pytest.mark.parametrize("size", [LEAST_BYTES, 1 << 20])
+def test_what_is_read_stays_when_its_file_serves_again(size):
+    array = np.arange(size)
+    arrays = FiledArrays(None, {"first": array})
+    found = arrays["first"]
+    del arrays
+    others = [FiledArrays(None, {"other": array + i}) for i in range(1, 6)]
+    np.testing.assert_array_equal(found, array)
+    for i, other in enumerate(others, 1):
+        np.testing.assert_array_equal(other["other"], array + i)
+    del found, other, others
+    assert 0 < len(filed_arrays._spare) <= 4
+    arrays = FiledArrays(None, {"second": array - 1})
+    np.testing.assert_array_equal(arrays["second"], array - 1)
+
+
+def test_a_lookup_reads_nothing(monkeypatch):
+    arrays = FiledArrays(None, {"large": LARGE})
+    monkeypatch.setattr(ArrayFile, "read", None)
+    assert "large" in arrays and "small" not in arrays
+
+
 def test_large_arrays_are_not_held_in_memory():
     tracemalloc.start()
     try:
@@ -56,6 +78,7 @@ def test_large_arrays_are_not_held_in_memory():
 
 def test_small_arrays_need_no_file_and_large_ones_name_the_remedy(monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    monkeypatch.setattr(filed_arrays, "_spare", [])
     arrays = FiledArrays(None, {"small": SMALL})
     with pytest.raises(CalibrationError, match="TMPDIR"):
         arrays["large"] = LARGE
@@ -75,5 +98,6 @@ def test_rows_are_read_in_other_parts_than_they_were_written(width):
 
 def test_rows_name_the_remedy_where_no_file_can_be_made(monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    monkeypatch.setattr(filed_arrays, "_spare", [])
     with pytest.raises(CalibrationError, match="TMPDIR"):
         FiledRows(len(LARGE)).write(0, LARGE)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...calibration import median
 from ..ir import Array, QuantParams
 from ..numerics import INT16
 from ..quantize.scheme.qparams import activation_params
@@ -326,7 +327,7 @@ def _folded(layer: Layer, everything: Rounding) -> Rounding:
 
 
 def _median(peaks: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    return float(np.median(peaks[peaks > 0])) if peaks.any() else 0.0
+    return median(peaks[peaks > 0]) if peaks.any() else 0.0
 
 
 def _with_range(everything: Rounding, name: str, quant: QuantParams) -> Rounding:

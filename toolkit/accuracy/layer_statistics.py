@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ...calibration import median
 from ..ir import Array, QuantParams, Shape
 
 BINS = 256
@@ -188,7 +189,7 @@ class LayerStatistics:
     def outlier_ratio(self) -> float:
         """The largest magnitude of a channel over that of the median one that is not 0."""
         peaks = self.channel_peaks[self.channel_peaks > 0]
-        return float(peaks.max() / np.median(peaks)) if len(peaks) > 1 else 1.0
+        return float(peaks.max()) / median(peaks) if len(peaks) > 1 else 1.0
 
     @property
     def suspicion(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 from importlib import import_module
 from io import StringIO
@@ -44,7 +45,7 @@ class _Commands(click.Group):
         # For a misspelt name click suggests one of self.commands: then all are needed.
         for name in [cmd_name] if cmd_name in _HOMES else _HOMES:
             if name not in self.commands:
-                self.add_command(getattr(import_module(f".{_HOMES[name]}", __package__), name))
+                self.add_command(_imported(name))
         return super().get_command(ctx, cmd_name)
 
     def make_context(self, *args: Any, **how: Any) -> click.Context:
@@ -54,6 +55,17 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with writing():
             return super().invoke(ctx)
+
+
+def _imported(name: str) -> click.Command:
+    """What is imported stays: the garbage collector need not look through it."""
+    gc.disable()
+    try:
+        command: click.Command = getattr(import_module(f".{_HOMES[name]}", __package__), name)
+    finally:
+        gc.freeze()
+        gc.enable()
+    return command
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

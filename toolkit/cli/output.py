@@ -16,6 +16,7 @@ from rich.console import Console
 
 from ..errors import UserError
 from ..progress import Progress as Show
+from ..progress import silent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -168,6 +169,10 @@ def progress(quiet: bool = False) -> Iterator[Show]:
 
     What code of the user's prints meanwhile goes to stderr: stdout is for --json.
     """
+    if quiet or not people.is_terminal:
+        with redirect_stdout(sys.stderr):
+            yield silent
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
@@ -178,7 +183,6 @@ def progress(quiet: bool = False) -> Iterator[Show]:
         TimeElapsedColumn(),
         console=people,
         transient=True,
-        disable=quiet or not people.is_terminal,
     )
     tasks: dict[str, Any] = {}
 

@@ -281,9 +281,10 @@ class Session:
 
     def _with_elements(self, feed: Feed | Array) -> Feed | Array:
         """The feed without the inputs that the runtime ignores, whose shapes hold no elements."""
-        if not isinstance(feed, Mapping) or not (
-            self.model.empty_inputs or any(isinstance(a, Mapping) for a in feed.values())
-        ):
+        if not isinstance(feed, Mapping):
+            return feed
+        feed = dict(feed)  # each array is read once where they lie in a file
+        if not self.model.empty_inputs and not any(isinstance(a, Mapping) for a in feed.values()):
             return feed
         for name, empty in self.model.empty_inputs.items():
             if name in feed and np.shape(feed[name]) != empty.shape:

@@ -68,12 +68,11 @@ def channel_ranges_of(
         size = found.setdefault(name, ChannelRanges(none, none, none))
         low, high = channel_extremes(rows)
         size.low, size.high = np.minimum(size.low, low), np.maximum(size.high, high)
-        x = rows.astype(np.float64)
-        size.power = size.power + channel_means(x * x)
-        for end, slope in tables.slopes(name, x):
+        size.power = size.power + channel_means(rows, power=2)
+        for end, slope in tables.slopes(name, rows):
             size.slopes[end] = size.slopes.get(end, 0.0) + slope
         if name in normalized:
-            variance = x.var(axis=1)
+            variance = rows.astype(np.float64).var(axis=1)
             alive = variance[variance > 0]
             size.inverse_variance += float((1 / alive).mean() if alive.size else 0)
 
@@ -105,12 +104,14 @@ class _Tables:
                 if _takes_back(chain, group):
                     self.chains.setdefault(group.tensor_of[chain.root].name, []).append(chain)
 
-    def slopes(self, name: str, x: Reals) -> Iterable[tuple[str, Reals]]:
+    def slopes(self, name: str, x: Array) -> Iterable[tuple[str, Reals]]:
         """The output name of each chain and its mean squared slope per channel. A chain after a
         pool is treated as if it read the pool's input."""
-        few = x[:: max(1, len(x) // SLOPES)]
+        if name not in self.chains:
+            return
+        few = x[:: max(1, len(x) // SLOPES)].astype(np.float64)
         h = 1e-4 * max(float(np.abs(few).max(initial=0.0)), 1e-30)
-        for chain in self.chains.get(name, ()):
+        for chain in self.chains[name]:
             with np.errstate(all="ignore"):  # functions may be undefined or unbounded
                 rise = _of_channels(chain, few + h) - _of_channels(chain, few - h)
             slope = np.nan_to_num(rise / (2 * h), posinf=0.0, neginf=0.0)

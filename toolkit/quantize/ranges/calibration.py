@@ -48,8 +48,13 @@ class KeptSample:
 
     @property
     def nbytes(self) -> int:
-        every = self.inputs, self.at_points, self.means
-        return sum(a.nbytes for arrays in every for a in arrays.values())
+        return sum(map(_nbytes, (self.inputs, self.at_points, self.means)))
+
+
+def _nbytes(arrays: Mapping[str, Array]) -> int:
+    if isinstance(arrays, FiledArrays):  # without reading them
+        return arrays.nbytes
+    return sum(a.nbytes for a in arrays.values())
 
 
 @dataclass(frozen=True)

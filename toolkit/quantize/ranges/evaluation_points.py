@@ -15,6 +15,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import median
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
 from ...ops import definition
@@ -71,11 +72,11 @@ class EvaluationPoint:
         for x in samples:
             best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
             first, second = np.moveaxis(best, self.axis, 0)
-            margins.append(float(np.median(first - second)))
+            margins.append(median(first - second))
             low, high = min(low, first.min() - REACH), max(high, first.max())
         lowest = float(low - ROOM * (high - low))
         limited = self if self.shared else replace(self, lowest=lowest)
-        temperature = max(1.0, float(np.median(margins)) / MARGIN)
+        temperature = max(1.0, median(margins) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ....calibration import median
 from ...build import open_once
 from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Port, Value
@@ -83,7 +84,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         if beside is not None and SMALLEST <= beside <= LARGEST:
             continue  # as the scaler expects them, however little they vary
         made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
-        ratio = float(np.median([_rms(m[0]) for m in made])) / _rms(bias)  # one may be an outlier
+        ratio = median([_rms(m[0]) for m in made]) / _rms(bias)  # one may be an outlier
         if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
             continue
         factor = 1 / STEP if ratio > 1 else STEP
@@ -115,7 +116,7 @@ def _beside_offset(layer: Graph, port: Port, inputs: Sequence[Array]) -> float |
     if 2 * known.sum() < known.size:
         return None
     middle = behind(np.stack(inputs).mean(axis=0, dtype=np.float64).astype(np.float32)) - at_zero
-    return float(np.median(np.abs(middle[known] / at_zero[known])))
+    return median(np.abs(middle[known] / at_zero[known]))
 
 
 def _rms(x: NDArray[np.floating]) -> float:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -187,6 +186,8 @@ def solve(problem: Problem, z: Reals, bias: Reals, aim: Reals) -> tuple[Reals, R
 
     def one(at: tuple[slice, slice]) -> None:
         z[at], bias[at] = _solve(problem.part(*at), z[at], bias[at], aim[at])
+
+    from concurrent.futures import ThreadPoolExecutor  # which imports logging, and few need
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(one, problem.parts()))

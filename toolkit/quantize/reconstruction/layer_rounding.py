@@ -15,7 +15,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Array, Node
+from ...ir import Array, Graph, Node
 from ...ops import is_a
 from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
@@ -134,12 +134,12 @@ class _Round:
         self.run = LayerExecutor([samples[i] for i in chosen])
         self.parts = max(2, PARTS * len(chosen) // len(samples))
         self.found: dict[tuple[str, int], QuantizedWeights] = {}
+        self._now: tuple[Plan, Graph] | None = None
 
     def observe(self, node: Node, floats: Callable[[float], FloatInputs]) -> _Seen | None:
         """The inputs of a node after the layers rounded so far; None if its weights are not
         changed."""
-        now = self.plan.with_rounded(self.found)
-        graph, _ = now.emit(self.ranges, trial=True)
+        now, graph = self._emitted()
         if node not in now.linear:
             return None
         made = next(n for n in graph.nodes if n.outputs and n.output.name == node.output.name)
@@ -169,6 +169,24 @@ class _Round:
             if self.through:
                 rounded = through_clamp(linear, rounded, seen.inputs, about, carried, seen.made)
         self.found[node.output.name, linear.form.bits] = rounded
+        self._replace(node, seen.made, rounded)
+
+    def _emitted(self) -> tuple[Plan, Graph]:
+        """The plan with the weights found so far, and its graph."""
+        if self._now is None:
+            plan = self.plan.with_rounded(self.found)
+            self._now = plan, plan.emit(self.ranges, trial=True)[0]
+        return self._now
+
+    def _replace(self, node: Node, made: Node, rounded: QuantizedWeights) -> None:
+        """Put the rounded weights of one node into the graph; if that changes the plan, or the plan
+        has changed before, the graph is emitted again."""
+        plan, graph = self._emitted()
+        found = plan.with_weights(node, made, rounded)
+        if found is None or plan.groups is not self.plan.groups:
+            self._now = None
+        else:
+            graph.nodes[graph.nodes.index(made)] = found
 
 
 @dataclass(frozen=True)

@@ -131,13 +131,20 @@ class FiledRows:
             self._rows = np.empty((self._count, *shape), dtype)
         self._rows[first : first + len(rows)] = rows
 
-    def read(self, first: int, stop: int) -> NDArray[Any]:
-        """Rows `first` to `stop` - 1, which have been written."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._type[0]
+
+    def read(self, first: int, stop: int, step: int = 1) -> NDArray[Any]:
+        """Every `step`-th row from `first` to `stop` - 1, which have been written."""
         dtype, shape = self._type
         if self._rows is not None:
-            return self._rows[first:stop]
+            return self._rows[first:stop:step]
         size = math.prod(shape) * dtype.itemsize
-        return self._file.copy(first * size, dtype, (stop - first, *shape))
+        if step == 1:
+            return self._file.copy(first * size, dtype, (stop - first, *shape))
+        rows = range(first, stop, step)
+        return np.stack([self._file.copy(i * size, dtype, shape) for i in rows])
 
 
 class FiledArrays(MutableMapping[K, NDArray[Any]], Generic[K]):

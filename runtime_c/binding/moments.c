@@ -10,111 +10,6 @@
 #define WIDE
 #endif
 
-/* What rounds a number of less than 2^51 to a whole one, half to even, by being added and taken away again. */
-static const double ROUNDING = 6755399441055744.0;
-
-static int32_t whole(double v)
-{
-    v = v < INT32_MAX ? v : INT32_MAX;
-    v = v > -INT32_MAX ? v : -INT32_MAX;
-    return (int32_t)(v + ROUNDING - ROUNDING);
-}
-
-WIDE static void wholes(const float *x, double step, size_t count, int32_t *out)
-{
-    if (step == 1.0) {
-        for (size_t i = 0; i < count; i++) out[i] = whole((double)x[i]);
-    } else {
-        for (size_t i = 0; i < count; i++) out[i] = whole((double)x[i] / step);
-    }
-}
-
-/* Groups at a time: what they are written to stays in the cache. */
-enum { GROUPS = 16 };
-
-/* NAME: the columns of `count` places, of numbers FROM as whole numbers TO, which VALUE makes of x[i]; `scale` is what
-   VALUE needs. Those of one place and some groups are each `pitch` after those of the group before. */
-#define DEFINE_COLUMNS(NAME, FROM, TO, SCALE, VALUE)                                                                   \
-    WIDE static void NAME##_of(const ek_windows *w, const FROM *x, SCALE scale, int32_t y, int32_t at, int32_t groups, \
-                               TO *out, size_t pitch)                                                                  \
-    {                                                                                                                  \
-        size_t depth = (size_t)(w->channels / w->groups);                                                              \
-        for (int32_t row = y; row < y + w->kernel_h * w->dilation_h; row += w->dilation_h) {                           \
-            for (int32_t column = at; column < at + w->kernel_w * w->dilation_w; column += w->dilation_w) {            \
-                int inside = row >= 0 && row < w->height && column >= 0 && column < w->width;                          \
-                const FROM *from = inside ? x + ((size_t)row * w->width + column) * w->channels : NULL;                \
-                for (int32_t g = 0; g < groups; g++) {                                                                 \
-                    TO *to = out + g * pitch;                                                                          \
-                    if (!inside) {                                                                                     \
-                        memset(to, 0, depth * sizeof *to);                                                             \
-                    } else if (depth == 1) {                                                                           \
-                        to[0] = VALUE(from[g]);                                                                        \
-                    } else {                                                                                           \
-                        for (size_t i = 0; i < depth; i++) to[i] = VALUE(from[g * depth + i]);                         \
-                    }                                                                                                  \
-                }                                                                                                      \
-                out += depth;                                                                                          \
-            }                                                                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-                                                                                                                       \
-    static void NAME(const ek_windows *w, const FROM *x, SCALE scale, const int32_t *places, int32_t count, TO *out)   \
-    {                                                                                                                  \
-        size_t image_size = (size_t)w->height * w->width * w->channels;                                                \
-        size_t k = (size_t)w->kernel_h * w->kernel_w * (w->channels / w->groups);                                      \
-        for (int32_t g = 0; g < w->groups; g += GROUPS) {                                                              \
-            int32_t groups = w->groups - g < GROUPS ? w->groups - g : GROUPS;                                          \
-            size_t first = (size_t)g * (w->channels / w->groups);                                                      \
-            for (int32_t i = 0; i < count; i++) {                                                                      \
-                int32_t line = places[i] / w->output_w;                                                                \
-                int32_t y = line % w->output_h * w->stride_h - w->top;                                                 \
-                int32_t at = places[i] % w->output_w * w->stride_w - w->left;                                          \
-                NAME##_of(w, x + line / w->output_h * image_size + first, scale, y, at, groups,                        \
-                          out + g * count * k + i * k, count * k);                                                     \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-
-#define STEPS(v) whole((double)(v) / scale)
-#define MOVED(v) (int16_t)((v) - scale)
-#define SAME(v)  ((void)scale, (v))
-
-DEFINE_COLUMNS(columns_f32, float, int32_t, double, STEPS)
-DEFINE_COLUMNS(columns_s32, int32_t, int32_t, int32_t, SAME)
-DEFINE_COLUMNS(columns_s16, int16_t, int16_t, int32_t, MOVED)
-DEFINE_COLUMNS(columns_s8, int8_t, int16_t, int32_t, MOVED)
-
-void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
-                    int32_t *known, int32_t images, int32_t *out)
-{
-    if (known == NULL) {
-        columns_f32(w, x, step, places, count, out);
-    } else {
-        wholes(x, step, (size_t)w->height * w->width * w->channels * images, known);
-        columns_s32(w, known, 0, places, count, out);
-    }
-}
-
-void ek_columns_s16(const ek_windows *w, const int16_t *x, int32_t zero, const int32_t *places, int32_t count,
-                    int16_t *out)
-{
-    columns_s16(w, x, zero, places, count, out);
-}
-
-void ek_columns_s8(const ek_windows *w, const int8_t *x, int32_t zero, const int32_t *places, int32_t count,
-                   int16_t *out)
-{
-    columns_s8(w, x, zero, places, count, out);
-}
-
-WIDE void ek_sums_s16(const int16_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out)
-{
-    memset(out, 0, (size_t)groups * k * sizeof *out);
-    for (int32_t g = 0; g < groups; g++, out += k)
-        for (int32_t r = 0; r < rows; r++, x += k)
-            for (int32_t i = 0; i < k; i++) out[i] += x[i];
-}
-
 WIDE int32_t ek_centred_s16(const int16_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed,
                             int16_t *out, int32_t pitch)
 {
@@ -185,8 +80,23 @@ __attribute__((target("avx2"))) static void block_avx2(const int16_t *a, const i
     }
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vnni"))) static void
-block_vnni(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int32_t *out)
+#define VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
+
+/* In each quarter, four sums: of that quarter of each of the four vectors. */
+VNNI static inline __m512i totals_of_four(const __m512i *v)
+{
+    __m512i a = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
+    __m512i b = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/* The sums of neighbouring quarters: of a, then of b. */
+VNNI static inline __m512i halves_added(__m512i a, __m512i b)
+{
+    return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+}
+
+VNNI static void block_vnni(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int32_t *out)
 {
     __m512i sums[SIDE][SIDE];
     for (int32_t j = 0; j < SIDE * SIDE; j++) sums[j / SIDE][j % SIDE] = _mm512_setzero_si512();
@@ -198,7 +108,10 @@ block_vnni(const int16_t *a, const int16_t *b, size_t pitch, int32_t length, int
             for (int32_t i = 0; i < SIDE; i++) sums[i][j] = _mm512_dpwssd_epi32(sums[i][j], x[i], w);
         }
     }
-    for (int32_t j = 0; j < SIDE * SIDE; j++) out[j] = _mm512_reduce_add_epi32(sums[j / SIDE][j % SIDE]);
+    __m512i rows[SIDE];
+    for (int32_t i = 0; i < SIDE; i++) rows[i] = totals_of_four(sums[i]);
+    __m512i low = halves_added(rows[0], rows[1]), high = halves_added(rows[2], rows[3]);
+    _mm512_storeu_si512(out, halves_added(low, high));
 }
 
 static block *best_block(void)
@@ -217,40 +130,139 @@ static block *best_block(void)
 /* Rows of b, and columns of all rows, that are taken at a time: those of b stay in the first-level cache. */
 enum { PANEL = 16, CHUNK = 1024 };
 
-/* Sums of the rows of a with b's rows [panel, end) over `length` columns, added to those that are wanted of out. */
-static void add_dots(block *part, const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t panel,
-                     int32_t pitch, int32_t length, int32_t same, int64_t *out)
-{
-    int32_t end = panel + PANEL < n ? panel + PANEL : n, sums[SIDE * SIDE];
-    for (int32_t i = 0; i < (same ? end : m); i += SIDE) {
-        for (int32_t j = panel; j < end; j += SIDE) {
-            if (same && j + SIDE <= i) continue;
-            part(a + (size_t)i * pitch, b + (size_t)j * pitch, (size_t)pitch, length, sums);
-            for (int32_t r = i; r < i + SIDE && r < m; r++)
-                for (int32_t c = j; c < j + SIDE && c < n; c++) out[(size_t)r * n + c] += sums[(r - i) * SIDE + c - j];
-        }
+/* The upper half of out [n, n] below the diagonal too, a block at a time. */
+#define DEFINE_MIRROR(NAME, SUM)                                        \
+    static void NAME(SUM *out, int32_t n)                               \
+    {                                                                   \
+        for (int32_t first = 0; first < n; first += STEP)               \
+            for (int32_t i = first; i < n; i++)                         \
+                for (int32_t j = first; j < first + STEP && j < i; j++) \
+                    out[(size_t)i * n + j] = out[(size_t)j * n + i];    \
     }
-}
+
+/* NAME: the sums of the rows of a with b's rows, over all columns, added to out [m, n]; if a is the `same`, on and
+   above the diagonal alone. */
+#define DEFINE_DOTS(NAME, SUM)                                                                                  \
+    static void NAME##_of(block *part, const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t panel, \
+                          int32_t pitch, int32_t length, int32_t same, SUM *out)                                \
+    {                                                                                                           \
+        int32_t end = panel + PANEL < n ? panel + PANEL : n, sums[SIDE * SIDE];                                 \
+        for (int32_t i = 0; i < (same ? end : m); i += SIDE) {                                                  \
+            for (int32_t j = panel; j < end; j += SIDE) {                                                       \
+                if (same && j + SIDE <= i) continue;                                                            \
+                part(a + (size_t)i * pitch, b + (size_t)j * pitch, (size_t)pitch, length, sums);                \
+                for (int32_t r = i; r < i + SIDE && r < m; r++)                                                 \
+                    for (int32_t c = j; c < j + SIDE && c < n; c++)                                             \
+                        out[(size_t)r * n + c] += sums[(r - i) * SIDE + c - j];                                 \
+            }                                                                                                   \
+        }                                                                                                       \
+    }                                                                                                           \
+                                                                                                                \
+    static void NAME(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most,     \
+                     int32_t same, SUM *out)                                                                    \
+    {                                                                                                           \
+        block *part = best_block();                                                                             \
+        int64_t whole_steps = INT32_MAX / (most > 0 ? most : 1) / STEP;                                         \
+        int32_t length = whole_steps * STEP > CHUNK ? CHUNK : (int32_t)whole_steps * STEP;                      \
+        if (length < STEP) {                                                                                    \
+            part = block_plain;                                                                                 \
+            length = 1;                                                                                         \
+        }                                                                                                       \
+        for (int32_t panel = 0; panel < n; panel += PANEL) {                                                    \
+            for (int32_t start = 0; start < pitch; start += length) {                                           \
+                int32_t left = pitch - start < length ? pitch - start : length;                                 \
+                NAME##_of(part, a + start, b + start, m, n, panel, pitch, left, same, out);                     \
+            }                                                                                                   \
+        }                                                                                                       \
+    }
+
+DEFINE_MIRROR(mirror_s64, int64_t)
+DEFINE_MIRROR(mirror_s32, int32_t)
+DEFINE_DOTS(add_dots_s64, int64_t)
+DEFINE_DOTS(add_dots_s32, int32_t)
 
 void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
                 int64_t *out)
 {
-    block *part = best_block();
-    int64_t whole_steps = INT32_MAX / (most > 0 ? most : 1) / STEP;
-    int32_t length = whole_steps * STEP > CHUNK ? CHUNK : (int32_t)whole_steps * STEP;
-    if (length < STEP) {
-        part = block_plain;
-        length = 1;
-    }
     memset(out, 0, (size_t)m * n * sizeof *out);
-    for (int32_t panel = 0; panel < n; panel += PANEL) {
-        for (int32_t start = 0; start < pitch; start += length) {
-            int32_t left = pitch - start < length ? pitch - start : length;
-            add_dots(part, a + start, b + start, m, n, panel, pitch, left, same, out);
-        }
+    add_dots_s64(a, b, m, n, pitch, most, same, out);
+    if (same) mirror_s64(out, m);
+}
+
+void ek_dot_s16_s32(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
+                    int32_t *out)
+{
+    memset(out, 0, (size_t)m * n * sizeof *out);
+    add_dots_s32(a, b, m, n, pitch, most, same, out);
+    if (same) mirror_s32(out, m);
+}
+
+/* NAME: the sum of VALUE of x [n], `step` apart, in the order of numpy.sum. */
+#define DEFINE_SUM(NAME, TYPE, VALUE)                                                                          \
+    static double NAME##_of_few(const TYPE *x, size_t step, size_t n)                                          \
+    {                                                                                                          \
+        double total = 0.0, sums[8];                                                                           \
+        size_t i = 0;                                                                                          \
+        if (n >= 8) {                                                                                          \
+            for (size_t j = 0; j < 8; j++) sums[j] = VALUE(x[j * step]);                                       \
+            for (i = 8; i + 8 <= n; i += 8)                                                                    \
+                for (size_t j = 0; j < 8; j++) sums[j] += VALUE(x[(i + j) * step]);                            \
+            total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])); \
+        }                                                                                                      \
+        for (; i < n; i++) total += VALUE(x[i * step]);                                                        \
+        return total;                                                                                          \
+    }                                                                                                          \
+                                                                                                               \
+    static double NAME(const TYPE *x, size_t step, size_t n)                                                   \
+    {                                                                                                          \
+        if (n <= 128) return NAME##_of_few(x, step, n);                                                        \
+        size_t half = n / 2 / 8 * 8;                                                                           \
+        return NAME(x, step, half) + NAME(x + half * step, step, n - half);                                    \
     }
-    for (int32_t i = 0; same && i < m; i++)
-        for (int32_t j = 0; j < i; j++) out[(size_t)i * n + j] = out[(size_t)j * n + i];
+
+#define SQUARE(v) ((double)(v) * (v))
+#define ITSELF(v) (v)
+DEFINE_SUM(squares_s32, int32_t, SQUARE)
+DEFINE_SUM(sum_f64, double, ITSELF)
+
+/* The sum of squares off the diagonals of m [groups, k, k]. */
+static double squares_beside(const int32_t *m, int32_t groups, int32_t k, double *diagonals)
+{
+    size_t size = (size_t)k * k;
+    for (int32_t g = 0; g < groups; g++) diagonals[g] = squares_s32(m + g * size, (size_t)k + 1, (size_t)k);
+    return squares_s32(m, 1, size * groups) - sum_f64(diagonals, 1, (size_t)groups);
+}
+
+int32_t ek_moments_s16(const int16_t *x, const int16_t *q, int32_t samples, size_t apart, int32_t groups, int32_t rows,
+                       int32_t k, const int32_t *x0, const int32_t *q0, int16_t *spare, int32_t pitch, int32_t *own,
+                       double *diagonals, int32_t *qq, int32_t *xq, double *squares)
+{
+    size_t size = (size_t)k * k, all = size * groups;
+    int16_t *xs = spare, *qs = spare + (size_t)(k + SIDE) * pitch;
+    int64_t bound = 0;
+    memset(spare, 0, (size_t)(k + SIDE) * 2 * pitch * sizeof *spare);
+    memset(qq, 0, all * sizeof *qq);
+    memset(xq, 0, all * sizeof *xq);
+    *squares = 0.0;
+    for (int32_t s = 0; s < samples; s++, x += apart, q += apart) {
+        int64_t most = 0;
+        memset(own, 0, all * sizeof *own);
+        for (int32_t g = 0; g < groups; g++) {
+            size_t at = (size_t)g * rows * k, to = g * size;
+            int64_t x_most = ek_centred_s16(x + at, x0 + (size_t)g * k, rows, k, 1, xs, pitch);
+            int64_t q_most = ek_centred_s16(q + at, q0 + (size_t)g * k, rows, k, 1, qs, pitch);
+            int64_t largest = x_most > q_most ? x_most : q_most;
+            most = largest * q_most > most ? largest * q_most : most;
+            if (largest > INT16_MAX || bound + most * rows > INT32_MAX) return 0;
+            add_dots_s32(qs, qs, k, k, pitch, q_most * q_most, 1, own + to);
+            add_dots_s32(xs, qs, k, k, pitch, x_most * q_most, 0, xq + to);
+            mirror_s32(own + to, k);
+        }
+        bound += most * rows;
+        *squares += squares_beside(own, groups, k, diagonals);
+        for (size_t i = 0; i < all; i++) qq[i] += own[i];
+    }
+    return 1;
 }
 
 enum { SMALL = 64, ROWS = 256 };

@@ -14,17 +14,21 @@ typedef struct {
     int32_t output_h, output_w;
 } ek_windows;
 
-/* out [groups, places, kernel_h * kernel_w * channels / groups]: round(x / step), half to even, of x [images, height,
-   width, channels] at the outputs numbered `places`; 0 beyond the borders. What does not fit int32 is INT32_MAX in
-   magnitude. `known` takes all of x in steps, each made once; NULL: only what is met. */
+/* out [samples, groups, count, kernel_h * kernel_w * channels / groups]: round(x / step), half to even, of x [samples,
+   images, height, width, channels] at the outputs of each sample numbered `places` [samples, count]; 0 beyond the
+   borders. What does not fit int32 is INT32_MAX in magnitude. `known` takes one sample of x in steps, each made once;
+   NULL: only what is met. */
 void ek_columns_f32(const ek_windows *w, const float *x, double step, const int32_t *places, int32_t count,
-                    int32_t *known, int32_t images, int32_t *out);
+                    int32_t samples, int32_t images, int32_t *known, int32_t *out);
 
 /* The same of x - zero, which must fit. */
 void ek_columns_s16(const ek_windows *w, const int16_t *x, int32_t zero, const int32_t *places, int32_t count,
-                    int16_t *out);
+                    int32_t samples, int32_t images, int16_t *out);
 void ek_columns_s8(const ek_windows *w, const int8_t *x, int32_t zero, const int32_t *places, int32_t count,
-                   int16_t *out);
+                   int32_t samples, int32_t images, int16_t *out);
+
+/* out = x [count] if that fits, in magnitude; else 0 is returned. */
+int32_t ek_narrowed_s16(const int32_t *x, size_t count, int16_t *out);
 
 /* out [groups, k]: the sums of x [groups, rows, k] over its rows. */
 void ek_sums_s16(const int16_t *x, int32_t groups, int32_t rows, int32_t k, int64_t *out);
@@ -38,6 +42,18 @@ int32_t ek_centred_s16(const int16_t *x, const int32_t *middle, int32_t rows, in
    is a multiple of 32; behind the last row of each there are 3 more to read. `same`: a is b, m is n. */
 void ek_dot_s16(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
                 int64_t *out);
+
+/* The same in int32, which must hold the sums. */
+void ek_dot_s16_s32(const int16_t *a, const int16_t *b, int32_t m, int32_t n, int32_t pitch, int64_t most, int32_t same,
+                    int32_t *out);
+
+/* qq, xq [groups, k, k]: (q - q0)' (q - q0) and (x - x0)' (q - q0), of x and q [samples, groups, rows, k], samples
+   `apart`; and the sum over samples of the squares that the former has of each off the diagonals, in the order of
+   numpy.sum. 0 is returned if int32 may not hold the sums, or int16 the differences. spare [2 * (k + 4), pitch], pitch
+   a multiple of 32 and at least `rows`, own [groups, k, k], and diagonals [groups] are for intermediate results. */
+int32_t ek_moments_s16(const int16_t *x, const int16_t *q, int32_t samples, size_t apart, int32_t groups, int32_t rows,
+                       int32_t k, const int32_t *x0, const int32_t *q0, int16_t *spare, int32_t pitch, int32_t *own,
+                       double *diagonals, int32_t *qq, int32_t *xq, double *squares);
 
 /* For k up to 64 and each of `groups`: qq [k, k] += (q - q0)' (q - q0), xq += (x - x0)' (q - q0), of x and q [rows, k];
    exact below 2^53. */

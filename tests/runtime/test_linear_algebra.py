@@ -46,10 +46,10 @@ def test_columns_are_rounded_windows_of_each_image(groups):
     wanted = windows.reshape(64, groups, 6 // groups, 3, 2).transpose(1, 0, 3, 4, 2)
     places = np.array([0, 5, 31, 32, 40, 63])
     for some in (places, np.arange(64)):  # of few each number is rounded where it is met
-        found = linear_algebra.columns(w, x, 0.01, some)
+        (found,) = linear_algebra.columns(w, x, 0.01, some[None])
         assert np.array_equal(found, wanted.reshape(groups, 64, -1)[:, some])
         totals = found.sum(axis=1, dtype=np.int64)
-        for wide in (found, found.astype(np.int16)):
+        for wide in (found, found.astype(np.int32)):
             assert np.array_equal(linear_algebra.sums(wide), totals)
 
 
@@ -60,11 +60,17 @@ def test_columns_of_integers_are_those_of_floats(kind, zero, groups):
     x = np.random.default_rng(5).integers(most.min, most.max + 1, (2, 9, 8, 6)).astype(kind)
     w = Windows((9, 8, 6), groups, (3, 2), (2, 1), (1, 3), (1, 2), (4, 8))
     for places in (np.array([0, 5, 31, 32, 63]), np.arange(64)):
-        found = linear_algebra.whole_columns(w, x, zero, places)
+        found = linear_algebra.whole_columns(w, x, zero, places[None])
         assert found.dtype == np.int16
-        assert np.array_equal(
-            found, linear_algebra.columns(w, x.astype(np.int32) - zero, 1.0, places)
-        )
+        real = x.astype(np.int32) - zero
+        assert np.array_equal(found, linear_algebra.columns(w, real, 1.0, places[None]))
+        own = np.stack([places % 32, 31 - places % 32])  # of each image, as of a sample
+        alone = [
+            linear_algebra.whole_columns(w, v[None], zero, at[None])
+            for v, at in zip(x, own, strict=True)
+        ]
+        assert np.array_equal(linear_algebra.whole_columns(w, x, zero, own), np.concatenate(alone))
+        assert np.array_equal(linear_algebra.columns(w, real, 1.0, own), np.concatenate(alone))
 
 
 def test_columns_of_many_channels_that_are_each_a_group():
@@ -74,7 +80,7 @@ def test_columns_of_many_channels_that_are_each_a_group():
     padded = np.pad(np.rint(x.astype(np.float64) / 0.5), ((0, 0), (1, 1), (1, 1), (0, 0)))
     wanted = sliding_window_view(padded[0], (3, 3), axis=(0, 1)).reshape(20, depth, 9)
     for places in (np.array([0, 7, 19]), np.arange(20)):
-        found = linear_algebra.columns(w, x, 0.5, places)
+        (found,) = linear_algebra.columns(w, x, 0.5, places[None])
         assert np.array_equal(found, wanted.swapaxes(0, 1)[:, places])
 
 
@@ -82,8 +88,38 @@ def test_columns_that_no_integer_holds_are_the_largest():
     alone = Windows((1, 1, 4), 1, (1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
     x = np.array([np.inf, -np.inf, 1e30, -1e30], np.float32).reshape(1, 1, 1, 4)
     most = np.iinfo(np.int32).max
-    found = linear_algebra.columns(alone, x, 1.0, np.array([0]))
+    found = linear_algebra.columns(alone, x, 1.0, np.array([[0]]))
     assert found.ravel().tolist() == [most, -most, most, -most]
+
+
+@pytest.mark.parametrize(
+    ("samples", "groups", "k", "rows"),
+    [(3, 5, 9, 37), (4, 2, 64, 300), (1, 1, 1, 513), (2, 1, 150, 40), (5, 300, 2, 3), (2, 3, 8, 1)],
+)
+def test_moments_of_samples_are_those_of_each(samples, groups, k, rows):
+    rng = np.random.default_rng(k)
+    x, q = (rng.integers(-m, m, (samples, groups, rows, k)).astype(np.int16) for m in (4000, 255))
+    middle = tuple(rng.integers(-50, 50, (groups, k)).astype(np.int32) for _ in range(2))
+    found = linear_algebra.moments(x, q, middle)
+    assert found is not None
+    x, q = (v.astype(np.int64) - m[:, None] for v, m in zip((x, q), middle, strict=True))
+    own = np.einsum("sgni,sgnj->sgij", q, q)
+    assert np.array_equal(found[0], own.sum(axis=0))
+    assert np.array_equal(found[1], np.einsum("sgni,sgnj->gij", x, q))
+    squares = 0.0
+    for m in own.astype(np.float64):
+        diagonal = np.ascontiguousarray(np.einsum("gii->gi", m))
+        squares += (m * m).sum() - (diagonal * diagonal).sum(axis=1).sum()
+    assert found[2] == squares
+
+
+def test_moments_that_are_too_large_are_not_summed_in_32_bits():
+    q = np.full((1, 1, 4, 2), 20_000, np.int16)
+    middle = np.zeros((1, 2), np.int32)
+    assert linear_algebra.moments(q, q, (middle, middle)) is not None
+    assert linear_algebra.moments(q, np.tile(q, (1, 1, 2, 1)), (middle, middle)) is None
+    assert linear_algebra.moments(q, q, (middle - 20_000, middle)) is None
+    assert linear_algebra.moments(q.astype(np.int32), q, (middle, middle)) is None
 
 
 @pytest.mark.parametrize(("groups", "k", "rows"), [(5, 9, 37), (2, 64, 300), (1, 1, 513)])

@@ -43,48 +43,88 @@ class Windows:
     output: tuple[int, ...]
 
 
-def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int64]) -> Whole:
-    """round(x / step), of x [n, height, width, channels], where outputs' `places` meet the weights:
-    [groups, places, k], 0 outside."""
-    real, at = np.ascontiguousarray(x, np.float32), places.astype(np.int32)
-    found: Whole = np.empty(_columns_shape(windows, places), np.int32)
-    pointers = _pointer("float", real), step, _pointer("int32_t", at)
-    images = x.size // prod(windows.shape)
-    known = _pointer("int32_t", np.empty(x.size, np.int32)) if x.size < found.size else ffi.NULL
-    given = (*pointers, len(at), known, images)
-    lib.ek_columns_f32(_fields(windows), *given, _pointer("int32_t", found))
-    return found
+def columns(windows: Windows, x: Array, step: float, places: NDArray[np.int32]) -> Whole:
+    """round(x / step) where outputs' `places` [samples, count] meet the weights: [samples, groups,
+    count, k], 0 outside, in int16 if that holds it; x [samples, ..., height, width, channels]."""
+    real, places = np.ascontiguousarray(x, np.float32), np.ascontiguousarray(places, np.int32)
+    wide: Whole = np.empty(_columns_shape(windows, places), np.int32)
+    size, count = x.size // len(places), places.shape[1]
+    each = size < wide.size // len(places)
+    known = _pointer("int32_t", np.empty(size, np.int32)) if each else ffi.NULL
+    given = _pointer("float", real), step, _pointer("int32_t", places), count, len(places)
+    lib.ek_columns_f32(
+        _fields(windows), *given, size // prod(windows.shape), known, _pointer("int32_t", wide)
+    )
+    found: Whole = np.empty(wide.shape, np.int16)
+    fits = lib.ek_narrowed_s16(_pointer("int32_t", wide), wide.size, _pointer("int16_t", found))
+    return found if fits else wide
 
 
-def whole_columns(windows: Windows, x: Array, zero: int, places: NDArray[np.int64]) -> Whole:
+def whole_columns(windows: Windows, x: Array, zero: int, places: NDArray[np.int32]) -> Whole:
     """The same of x - zero, in int16, which must hold that, of int8 and int16."""
-    x, at = np.ascontiguousarray(x), places.astype(np.int32)
+    x, places = np.ascontiguousarray(x), np.ascontiguousarray(places, np.int32)
     found: Whole = np.empty(_columns_shape(windows, places), np.int16)
     collect, kind = {1: (lib.ek_columns_s8, "int8_t"), 2: (lib.ek_columns_s16, "int16_t")}[
         x.itemsize
     ]
-    given = _pointer(kind, x), zero, _pointer("int32_t", at), len(at)
-    collect(_fields(windows), *given, _pointer("int16_t", found))
+    given = _pointer(kind, x), zero, _pointer("int32_t", places), places.shape[1], len(places)
+    images = x.size // len(places) // prod(windows.shape)
+    collect(_fields(windows), *given, images, _pointer("int16_t", found))
     return found
 
 
 def sums(x: Whole) -> NDArray[np.int64]:
-    """Of x [groups, n, k] over n, exactly: [groups, k]."""
-    found: NDArray[np.int64] = np.empty((x.shape[0], x.shape[2]), np.int64)
+    """Of x [..., n, k] over n, exactly: [..., k]."""
+    found: NDArray[np.int64] = np.empty((*x.shape[:-2], x.shape[-1]), np.int64)
     if x.dtype != np.int16:
-        return np.sum(x, axis=1, dtype=np.int64, out=found)
-    x = np.ascontiguousarray(x)
-    lib.ek_sums_s16(_pointer("int16_t", x), *x.shape, _pointer("int64_t", found))
+        return np.sum(x, axis=-2, dtype=np.int64, out=found)
+    x, sizes = np.ascontiguousarray(x), (prod(x.shape[:-2]), *x.shape[-2:])
+    lib.ek_sums_s16(_pointer("int16_t", x), *sizes, _pointer("int64_t", found))
     return found
 
 
-def _columns_shape(w: Windows, places: NDArray[np.int64]) -> tuple[int, int, int]:
-    return w.groups, len(places), w.shape[2] // w.groups * prod(w.kernel)
+def _columns_shape(w: Windows, places: NDArray[np.int32]) -> tuple[int, int, int, int]:
+    samples, count = places.shape
+    return samples, w.groups, count, w.shape[2] // w.groups * prod(w.kernel)
 
 
 def _fields(w: Windows) -> Any:
     numbers = [*w.shape, w.groups, *w.kernel, *w.stride, *w.dilation, *w.pads, *w.output]
     return ffi.new("ek_windows *", numbers)
+
+
+def moments(
+    x: Whole, q: Whole, middle: tuple[Whole, Whole]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], float] | None:
+    """(q - its middle)' (q - its middle) and (x - its middle)' (q - its middle) [g, k, k] of
+    samples x and q [samples, g, n, k] and middles [g, k], and the sum over samples of the squares
+    off the diagonals of the former; None if x or q is no int16, or sums may not fit int32."""
+    if x.dtype != np.int16 or q.dtype != np.int16:
+        return None
+    x, q = np.ascontiguousarray(x), np.ascontiguousarray(q)
+    x0, q0 = (np.ascontiguousarray(v, np.int32) for v in middle)
+    (samples, groups, rows, k), pitch = q.shape, _pitch(q.shape[2])
+    own, qq, xq = (np.empty((groups, k, k), np.int32) for _ in range(3))
+    spare, diagonals, squares = _lines(2 * (k + _SPARE + 1), pitch), np.empty(groups), np.empty(1)
+    fits = lib.ek_moments_s16(
+        _pointer("int16_t", x),
+        _pointer("int16_t", q),
+        samples,
+        groups * rows * k,
+        groups,
+        rows,
+        k,
+        _pointer("int32_t", x0),
+        _pointer("int32_t", q0),
+        _pointer("int16_t", spare),
+        pitch,
+        _pointer("int32_t", own),
+        _real(diagonals),
+        _pointer("int32_t", qq),
+        _pointer("int32_t", xq),
+        _real(squares),
+    )
+    return (qq, xq, float(squares[0])) if fits else None
 
 
 def add_small_moments(
@@ -131,15 +171,26 @@ def _digits(x: Whole, middle: Whole, transposed: bool) -> Digits:
 def _centred(x: Whole, middle: Whole, transposed: bool) -> tuple[NDArray[np.int16], int]:
     """x - middle and its largest magnitude; above _LARGEST, the former says nothing."""
     rows, length = x.shape[::-1] if transposed else x.shape
-    pitch = (-(-length // _STEP) | 1) * _STEP  # odd: rows in different sets of the cache
-    size, spare = (rows + _SPARE) * pitch, np.empty((rows + _SPARE) * pitch + _STEP, np.int16)
-    first = -spare.ctypes.data % (2 * _STEP) // 2  # loads of whole cache lines
-    out = spare[first : first + size].reshape(-1, pitch)
+    pitch = _pitch(length)
+    out = _lines(rows + _SPARE, pitch)
     out[rows:] = 0
     x, middle = np.ascontiguousarray(x), np.ascontiguousarray(middle, np.int32)
     pointers = _pointer("int16_t", x), _pointer("int32_t", middle)
     largest = lib.ek_centred_s16(*pointers, *x.shape, transposed, _pointer("int16_t", out), pitch)
     return out, int(largest)
+
+
+def _pitch(length: int) -> int:
+    """The least number of columns for so many: an odd number of steps, so that rows are in
+    different sets of the cache."""
+    return (-(-length // _STEP) | 1) * _STEP
+
+
+def _lines(rows: int, pitch: int) -> NDArray[np.int16]:
+    """[rows, pitch] where loads are of whole cache lines."""
+    spare = np.empty(rows * pitch + _STEP, np.int16)
+    first = -spare.ctypes.data % (2 * _STEP) // 2
+    return spare[first : first + rows * pitch].reshape(rows, pitch)
 
 
 def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgekit.calibration import FiledArrays
+from edgekit.calibration import FiledRows
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
@@ -21,6 +21,7 @@ from edgekit.toolkit.quantize.reconstruction.second_moments import (
     FINE,
     KEEP,
     PARTS,
+    FloatInputs,
     LayerInputs,
     moment_sums,
     observe_floats,
@@ -133,7 +134,7 @@ def test_columns_are_what_meets_the_weights(net):
             continue
         x, w = seen[node.input(0).name], node.input(1).const
         places = np.arange(node.output.type.size // len(w))
-        cols = columns(windows_of(node), x, 2.0**-16, places) * 2.0**-16
+        (cols,) = columns(windows_of(node), x, 2.0**-16, places[None]) * 2.0**-16
         y = cols @ w.reshape(len(cols), -1, cols.shape[2]).swapaxes(1, 2)
         y = y.swapaxes(0, 1).reshape(len(places), -1) + node.input(2).const
         y = np.clip(y, node.attrs["act_min"], node.attrs["act_max"])
@@ -166,10 +167,13 @@ def off(error, count=24, places=16, k=12, seed=3):
     return inputs_of([FINE * (v - error(rng, v)) for v in whole], whole)
 
 
-def inputs_of(*columns):
+def inputs_of(x, q):
     """What a node sees of these columns x and q, by sample."""
-    filed = (FiledArrays(arrays=dict(enumerate(of))) for of in columns)
-    return LayerInputs(*filed, [], 1.0, *([sums(v) for v in of] for of in columns))
+    x, q = np.stack(x), np.stack(q)
+    rows, places = (FiledRows(len(q)) for _ in range(2)), np.zeros((len(q), q.shape[2]), np.int32)
+    filed = [of for of, v in zip(rows, (x, q), strict=True) if of.write(0, v) is None]
+    floats = FloatInputs(filed[0], sums(x), places, [], 1.0)
+    return LayerInputs(floats, range(len(q)), filed[1], sums(q))
 
 
 def noisy(rng, v):
@@ -210,13 +214,15 @@ def test_what_is_carried_is_tried_on_each_part_about_the_means_of_the_rest(seed,
     agree on, weigh an input that has a mean and partly systematic errors."""
     seen = off(lambda rng, v: np.rint(0.1 * v) + rng.integers(-9, 10, size=v.shape), count,
                seed=seed)  # fmt: skip
-    seen = inputs_of([v + 7 * FINE for v in seen.x.values()], [v + 5 for v in seen.q.values()])
+    xs, qs = (of.read(0, count).astype(int) for of in (seen.floats.x, seen.q))
+    xs, qs = xs + 7 * FINE, qs + 5
+    seen = inputs_of(xs, qs)
     sums, step = list(moment_sums(seen, PARTS)), min(PARTS, count)
     w, gain, power = WEIGHTS[0, ::2], 0.0, 0.0
     for part in range(step):
         rest, mine = (
             [np.concatenate([of[i][0] / unit for i in range(count) if (i % step == part) is own])
-             for of, unit in ((seen.x, FINE), (seen.q, 1))]
+             for of, unit in ((xs, FINE), (qs, 1))]
             for own in (False, True)
         )  # fmt: skip
         x0, q0 = (v.mean(axis=0) for v in rest)

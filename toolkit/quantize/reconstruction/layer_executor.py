@@ -36,8 +36,8 @@ class LayerExecutor:
         self._held: dict[tuple[int, int], FiledRows] = {}
 
     def run_to(self, graph: Graph, node: Node, values: Sequence[Value]) -> Iterator[list[Array]]:
-        """For each sample the `values`, inputs or outputs of `node`, in the runtime's
-        representation.
+        """The `values`, inputs or outputs of `node`, of some samples after the other, stacked on a
+        first axis, in the runtime's representation.
 
         Calls must follow execution order. `graph` may differ from call to call if all nodes before
         the last requested one compute the same values; nodes whose types differ are run again.
@@ -57,7 +57,7 @@ class LayerExecutor:
         for some, made in run.each(self.samples):
             for v, rows in new.items():
                 rows.write(some.start, made[v])
-            yield from ([made[v][i] for v in values] for i in range(len(some)))
+            yield [made[v] for v in values]
         if further:
             self._before, self._held = before, {at[v]: rows for v, rows in further.items()}
 

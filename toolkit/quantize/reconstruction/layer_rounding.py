@@ -15,7 +15,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Array, Node
+from ...ir import Array, Graph, Node
 from ...ops import is_a
 from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
@@ -134,20 +134,20 @@ class _Round:
         self.run = LayerExecutor([samples[i] for i in chosen])
         self.parts = max(2, PARTS * len(chosen) // len(samples))
         self.found: dict[tuple[str, int], QuantizedWeights] = {}
+        self._graph: Graph | None = None
 
     def observe(self, node: Node, floats: Callable[[float], FloatInputs]) -> _Seen | None:
         """The inputs of a node after the layers rounded so far; None if its weights are not
         changed."""
-        now = self.plan.with_rounded(self.found)
-        graph, _ = now.emit(self.ranges, trial=True)
-        if node not in now.linear:
+        graph = self._emitted()
+        if node not in self.plan.linear:
             return None
         made = next(n for n in graph.nodes if n.outputs and n.output.name == node.output.name)
         x, y = made.input(0).quant, made.output.quant
         if x is None or y is None:
             return None
         inputs = observe_inputs(node, floats(x.scalar), graph, self.run, self.chosen)
-        linear = now.linear[node]
+        linear = self.plan.linear[node]
         return _Seen(inputs, linear, linear.floor(x, y), x.scalar / y.scalar, made)
 
     def round(self, node: Node, seen: _Seen) -> None:
@@ -169,6 +169,23 @@ class _Round:
             if self.through:
                 rounded = through_clamp(linear, rounded, seen.inputs, about, carried, seen.made)
         self.found[node.output.name, linear.form.bits] = rounded
+        self._replace(node, seen.made, rounded)
+
+    def _emitted(self) -> Graph:
+        """The graph with the weights found so far; nodes that it refuses stay so in `plan`."""
+        if self._graph is None:
+            self.plan = self.plan.with_rounded(self.found)
+            self._graph, _ = self.plan.emit(self.ranges, trial=True)
+        return self._graph
+
+    def _replace(self, node: Node, made: Node, rounded: QuantizedWeights) -> None:
+        """Put the rounded weights of one node into the graph, or emit it again if they are
+        refused."""
+        found, graph = self.plan.with_weights(node, made, rounded), self._emitted()
+        if found is None:
+            self._graph = None
+        else:
+            graph.nodes[graph.nodes.index(made)] = found
 
 
 @dataclass(frozen=True)

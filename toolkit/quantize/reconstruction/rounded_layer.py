@@ -122,7 +122,7 @@ def through_clamp(
     stays = (held(np.einsum("gii->gi", about.qq))[:, None] + alone) / step**2
     steps, factors = grid.steps.reshape(shape), grid.factors.reshape(shape).astype(np.float64)
     problem = adaround.Problem.of(
-        np.concatenate(list(inputs.q.values()), axis=1).swapaxes(1, 2).astype(np.float64),
+        inputs.all_q().swapaxes(1, 2).astype(np.float64),
         targets / unit[:, :, None],
         (low / unit, high / unit),
         linear.rows.reshape(shape) / steps,
@@ -151,11 +151,9 @@ def _targets(
     the quantized model's inputs, corrected for their mean error.
     """
     w = real_weights(linear, about)
-    wanted: Reals = np.concatenate(seen.outputs).T.reshape(*w.shape[:2], -1)
+    wanted: Reals = seen.outputs().T.reshape(*w.shape[:2], -1)
     if carried < 1:
-        inputs = (
-            np.concatenate(list(seen.q.values()), axis=1) * seen.step + (about.x - about.q)[:, None]
-        )
+        inputs = seen.all_q() * seen.step + (about.x - about.q)[:, None]
         plain = gptq.product(inputs, w.swapaxes(1, 2)).swapaxes(1, 2)
         plain += linear.real_bias.reshape(*w.shape[:2], 1)
         wanted = carried * wanted + (1 - carried) * np.clip(plain, *clamp)

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ....calibration import FiledArrays
+from ....calibration import FiledRows
 from ...ir import Array, Graph, Node
 from ...ops import is_a
 from ...ops.matmul.fully_connected import FullyConnected
@@ -29,7 +29,7 @@ VALUES = 1 << 23
 """Limits for one node: input columns, samples they are spread over, and values in them."""
 FEW = 2
 """If a sample has this factor fewer columns than inputs, squares are summed column by column."""
-KNOWN = 2 * SAMPLES
+KNOWN = 8
 """Size of the cache of sampled positions: many layers have outputs of the same size."""
 PARTS = 8
 """Number of parts of the samples for cross-validation."""
@@ -61,33 +61,50 @@ class SecondMoments:
 
 
 @dataclass(frozen=True)
-class LayerInputs:
-    """Input columns of a node's weights at some positions of each sample: integers
-    [groups, positions, k].
+class FloatInputs:
+    """Input columns of a node's weights in the float model, at some positions of each sample:
+    integers [samples, groups, positions, k] in steps / FINE, where `step` is that of the quantized
+    model's input.
 
-    q is the quantized model's input in steps, x the float model's input in steps / FINE. `outputs`
-    [positions, channels] are the float model's real outputs, if requested. `x_sums` and `q_sums`
-    [groups, k] are the sums of each sample.
+    `places` [samples, positions] are the positions in the node's output, and `outputs` its real
+    values there [positions, channels] by sample, if requested. `sums` [samples, groups, k] are over
+    positions.
     """
 
-    x: FiledArrays[int]
-    q: FiledArrays[int]
+    x: FiledRows
+    sums: Sums
+    places: NDArray[np.int32]
     outputs: list[Reals]
     step: float
-    x_sums: list[Sums]
-    q_sums: list[Sums]
 
 
 @dataclass(frozen=True)
-class FloatInputs:
-    """Input columns in the float model for each sample, as in LayerInputs, and the sampled `places`
-    (positions) of the node's output."""
+class LayerInputs:
+    """Input columns of a node's weights on the `chosen` samples of `floats`: q in the quantized
+    model, in steps."""
 
-    x: FiledArrays[int]
-    places: list[NDArray[np.int64]]
-    outputs: list[Reals]
-    step: float
-    x_sums: list[Sums]
+    floats: FloatInputs
+    chosen: range
+    q: FiledRows
+    sums: Sums
+
+    @property
+    def step(self) -> float:
+        return self.floats.step
+
+    @property
+    def positions(self) -> int:
+        """The number of columns per sample."""
+        return int(self.floats.places.shape[1])
+
+    def all_q(self) -> Whole:
+        """q of all samples [groups, columns, k]."""
+        q = self.q.read(0, len(self.chosen)).swapaxes(0, 1)
+        return q.reshape(len(q), -1, q.shape[3])
+
+    def outputs(self) -> Reals:
+        """The float model's outputs, if requested [columns, channels]."""
+        return np.concatenate([self.floats.outputs[i] for i in self.chosen])
 
 
 def spread_evenly(samples: Sequence[Mapping[str, Array]]) -> list[Mapping[str, Array]]:
@@ -101,36 +118,48 @@ def observe_floats(
 ) -> FloatInputs:
     """The inputs of `node`, a Conv2d or FullyConnected of `floats`, on all samples of `run`, and
     its `outputs` if requested; `step` is the step of the quantized model's input."""
-    seen, count = FloatInputs(FiledArrays(), [], [], step, []), len(run.samples)
-    wanted, windows = [node.input(0), *([node.output] if outputs else [])], windows_of(node)
-    for i, (x, *y) in enumerate(run.run_to(floats, node, wanted)):
-        places = _places(node, i, count)
-        seen.places.append(places)
-        found = _held(linear_algebra.columns(windows, x, step / FINE, places))
-        seen.x[i] = found
-        seen.x_sums.append(linear_algebra.sums(found))
-        rows = (v.reshape(-1, node.output.shape[-1])[places] for v in y)
-        seen.outputs.extend(v.astype(np.float64) for v in rows)
-    return seen
+    count, windows, channels = len(run.samples), windows_of(node), node.output.shape[-1]
+    wanted = [node.input(0), *([node.output] if outputs else [])]
+    places, x, sums, real = _places(node, count), FiledRows(count), list[Sums](), list[Reals]()
+    for held, *y in run.run_to(floats, node, wanted):
+        some = places[len(sums) : len(sums) + len(held)]
+        found = linear_algebra.columns(windows, held, step / FINE, some)
+        x = _written(x, len(sums), count, found)
+        sums.extend(linear_algebra.sums(found))
+        for v in y:
+            rows = v.reshape(len(v), -1, channels)
+            real.extend(row[at].astype(np.float64) for row, at in zip(rows, some, strict=True))
+    return FloatInputs(x, np.stack(sums), places, real, step)
 
 
 def observe_inputs(
-    node: Node, floats: FloatInputs, quantized: Graph, run: LayerExecutor, chosen: Sequence[int]
+    node: Node, floats: FloatInputs, quantized: Graph, run: LayerExecutor, chosen: range
 ) -> LayerInputs:
     """The inputs of `node` in both models. The samples of `run`, for `quantized`, are the `chosen`
     ones of the float model."""
     made = next(n for n in quantized.nodes if n.outputs and n.output.name == node.output.name)
     source, quant = made.input(0), made.input(0).quant
     assert quant is not None and quant.scalar == floats.step
-    sums, windows = [floats.x_sums[i] for i in chosen], windows_of(node)
-    seen = LayerInputs(floats.x.numbered(chosen), FiledArrays(), [], floats.step, sums, [])
-    for i, (held,) in zip(chosen, run.run_to(quantized, made, [source]), strict=True):
-        zero = quant.zero_point
-        found = linear_algebra.whole_columns(windows, held, zero, floats.places[i])
-        seen.q[len(seen.q)] = found
-        seen.q_sums.append(linear_algebra.sums(found))
-        seen.outputs.extend(floats.outputs[i : i + 1])
-    return seen
+    windows, zero = windows_of(node), quant.zero_point
+    places = floats.places[chosen.start : chosen.stop : chosen.step]
+    q, sums = FiledRows(len(chosen)), list[Sums]()
+    for (held,) in run.run_to(quantized, made, [source]):
+        some = places[len(sums) : len(sums) + len(held)]
+        found = linear_algebra.whole_columns(windows, held, zero, some)
+        q.write(len(sums), found)
+        sums.extend(linear_algebra.sums(found))
+    return LayerInputs(floats, chosen, q, np.stack(sums))
+
+
+def _written(rows: FiledRows, first: int, count: int, found: Whole) -> FiledRows:
+    """`rows`, of `count`, with `found` from `first` on, all of the wider of both types."""
+    if first and rows.dtype != found.dtype:
+        narrow, rows = rows, FiledRows(count)
+        for i in range(first):
+            rows.write(i, narrow.read(i, i + 1).astype(np.int32))
+        found = found.astype(np.int32)
+    rows.write(first, found)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -170,20 +199,13 @@ class MomentSums:
 def moment_sums(seen: LayerInputs, parts: int) -> Iterator[MomentSums]:
     """The sums of each of `parts` parts of the samples (sample i is in part i % parts), generated
     one by one, as each is large."""
-    sums = seen.x_sums, seen.q_sums
-    count = [seen.q.shape(i)[1] for i in seen.q]
-    x0, q0 = (
-        np.rint(np.mean([s / n for s, n in zip(of, count, strict=True)], axis=0)) for of in sums
-    )
-    parts = min(parts, len(count))
+    chosen = seen.chosen
+    sums = seen.floats.sums[chosen.start : chosen.stop : chosen.step], seen.sums
+    x0, q0 = (np.rint((of / seen.positions).mean(axis=0)) for of in sums)
+    parts = min(parts, len(chosen))
     for first in range(parts):
-        yield _sums_of(seen, (x0, q0), sums, range(first, len(count), parts))
-
-
-def _held(columns: Whole) -> Whole:
-    """The same values in half the memory if they fit, as they nearly always do."""
-    fits = max(columns.max(initial=0), -columns.min(initial=0)) < 1 << 15
-    return columns.astype(np.int16) if fits else columns
+        x, q = (of[first::parts].sum(axis=0) for of in sums)
+        yield _sums_of(seen, (x0, q0), (x, q), slice(first, None, parts))
 
 
 def _small(sums: Array) -> Array:
@@ -205,67 +227,64 @@ def total(moment_sums: Iterable[MomentSums]) -> MomentSums:
 
 
 def _sums_of(
-    seen: LayerInputs,
-    middle: tuple[Reals, Reals],
-    sums: tuple[Sequence[Sums], Sequence[Sums]],
-    chosen: range,
+    seen: LayerInputs, middle: tuple[Reals, Reals], sums: tuple[Sums, Sums], part: slice
 ) -> MomentSums:
-    """The sums over the `chosen` samples, relative to `middle`; `sums` are the column sums of each
-    sample."""
-    xs, qs = ([vs[i] for i in chosen] for vs in (seen.x, seen.q))
-    groups, _, k = qs[0].shape
-    if groups > 1 and k <= linear_algebra.SMALL:
-        qq, xq, squares = _sums_of_small(xs, qs, middle)
-    else:
-        *each, every = zip(
-            *(
-                _group_sums([x[g] for x in xs], [q[g] for q in qs], (middle[0][g], middle[1][g]))
-                for g in range(groups)
-            ),
-            strict=True,
-        )
-        qq, xq = (of[0][None] if groups == 1 else np.stack(of) for of in each)
-        squares = sum(every)
-    count = sum(v.shape[1] for v in qs)
-    x, q = (
-        np.sum([of[i] for i in chosen], axis=0).astype(np.float64) - count * m
-        for of, m in zip(sums, middle, strict=True)
-    )
+    """The sums over a part of the samples, whose columns add up to `sums`, relative to
+    `middle`."""
+    of_x, of_q = seen.chosen[part], range(len(seen.chosen))[part]
+    x = seen.floats.x.read(of_x.start, of_x.stop, of_x.step)
+    q = seen.q.read(of_q.start, of_q.stop, of_q.step)
+    qq, xq, squares = _products(x, q, (middle[0].astype(np.int32), middle[1].astype(np.int32)))
+    count = len(q) * seen.positions
+    about = [of.astype(np.float64) - count * m for of, m in zip(sums, middle, strict=True)]
     return MomentSums(
-        qq=_small(qq),
-        xq=_small(xq),
-        q=q,
-        x=x,
+        qq=qq,
+        xq=xq,
+        q=about[1],
+        x=about[0],
         squares=squares,
         columns=count,
-        samples=len(qs),
+        samples=len(q),
         middle=middle,
         step=seen.step,
     )
 
 
-def _sums_of_small(
-    xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
-) -> tuple[Reals, Reals, float]:
+def _products(x: Whole, q: Whole, middle: tuple[Whole, Whole]) -> tuple[Array, Array, float]:
+    """qq, xq and squares of samples x and q [samples, groups, positions, k]."""
+    _, groups, rows, k = q.shape
+    small = groups > 1 and k <= linear_algebra.SMALL
+    if small or (groups == 1 and rows * FEW >= k):
+        found = linear_algebra.moments(x, q, middle)
+        if found is not None:
+            return found
+    if small:
+        return _sums_of_small(x, q, middle)
+    *each, every = zip(
+        *(_group_sums(x[:, g], q[:, g], (middle[0][g], middle[1][g])) for g in range(groups)),
+        strict=True,
+    )
+    qq, xq = (of[0][None] if groups == 1 else np.stack(of) for of in each)
+    return qq, xq, sum(every)
+
+
+def _sums_of_small(xs: Whole, qs: Whole, middle: tuple[Whole, Whole]) -> tuple[Array, Array, float]:
     """qq, xq and squares of some samples, for many groups of few columns."""
-    groups, _, k = qs[0].shape
-    x0, q0 = (m.astype(np.int32) for m in middle)
+    _, groups, _, k = qs.shape
     qq, xq, squares = np.zeros((groups, k, k)), np.zeros((groups, k, k)), 0.0
     for x, q in zip(xs, qs, strict=True):
         own = np.zeros_like(qq)
-        linear_algebra.add_small_moments(x, q, (x0, q0), (own, xq))
+        linear_algebra.add_small_moments(x, q, middle, (own, xq))
         qq, squares = qq + own, squares + _beside(own)
-    return qq, xq, squares
+    return _small(qq), _small(xq), squares
 
 
-def _group_sums(
-    xs: Sequence[Whole], qs: Sequence[Whole], middle: tuple[Reals, Reals]
-) -> tuple[Array, Array, float]:
-    """qq, xq and squares of some samples, for one group."""
-    x0, q0 = (m.astype(np.int32) for m in middle)
-    x, q = (v[0] if len(v) == 1 else np.concatenate(v) for v in (xs, qs))
+def _group_sums(xs: Whole, qs: Whole, middle: tuple[Whole, Whole]) -> tuple[Array, Array, float]:
+    """qq, xq and squares of some samples [samples, positions, k], for one group."""
+    (x0, q0), k = middle, qs.shape[2]
+    x, q = (v.reshape(-1, k) for v in (xs, qs))
     xq = _small(linear_algebra.inner_products(x, q, (x0, q0)))
-    if any(len(v) * FEW < v.shape[1] for v in qs):
+    if qs.shape[1] * FEW < k:
         squares = sum(_few_squares(v, q0) for v in qs)
         return _small(linear_algebra.inner_products(q, q, (q0, q0))), xq, squares
     qq, squares = np.zeros(xq.shape, np.int64), 0.0
@@ -338,20 +357,21 @@ def certain_part(sums: Reals, squares: float, samples: int) -> float:
     return float(1 - np.clip(variance / power, 0, 1))
 
 
-def _places(node: Node, seed: int, samples: int) -> NDArray[np.int64]:
-    """The output positions to sample."""
+def _places(node: Node, samples: int) -> NDArray[np.int32]:
+    """The output positions of each sample that are observed [samples, positions]."""
     total = node.output.type.size // node.output.shape[-1]
     height = node.input(0).shape[-1] * int(np.prod(node.input(1).shape[1:-1]))
     wanted = max(1, -(-min(COLUMNS, VALUES // height) // samples))
-    return _some(seed, total, min(wanted, total))
+    return _some(samples, total, min(wanted, total))
 
 
 @lru_cache(maxsize=KNOWN)
-def _some(seed: int, total: int, wanted: int) -> NDArray[np.int64]:
-    """`wanted` of `total` positions, in order."""
+def _some(samples: int, total: int, wanted: int) -> NDArray[np.int32]:
+    """`wanted` of `total` positions for each sample, in order."""
     if wanted == total:
-        return np.arange(total)
-    return np.sort(np.random.default_rng(seed).choice(total, wanted, replace=False))
+        return np.tile(np.arange(total, dtype=np.int32), (samples, 1))
+    chosen = (np.random.default_rng(i).choice(total, wanted, replace=False) for i in range(samples))
+    return np.sort(np.stack(list(chosen)), axis=1).astype(np.int32)
 
 
 def windows_of(node: Node) -> Windows:

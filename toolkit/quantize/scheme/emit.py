@@ -209,7 +209,7 @@ class Emitter:
         node = group.node
         attrs = dict(node.attrs)
         if node in self.linear:
-            attrs |= self._linear(node, inputs, outputs[0])
+            attrs |= _add_weights(self.linear[node], inputs, outputs[0])
         elif group.weight_bits < 8:
             attrs["storage"] = Storage(WEIGHT_TYPES[group.weight_bits].codec)
         for attr, shown in definition(node.op).inside(node).items():
@@ -246,7 +246,7 @@ class Emitter:
         return Node(Lut.name, [x, *operands], [y], {}, group.node.name), why
 
     def _input(self, group: QuantizableGroup, i: int, v: Value | None) -> Value | None:
-        """Operand `i` of an integer node; `_linear` adds weight and bias."""
+        """Operand `i` of an integer node; `_add_weights` adds weight and bias."""
         node, op = group.node, definition(group.node.op)
         if v is None or (v.const is not None and i in op.real_constants):
             return v
@@ -311,17 +311,25 @@ class Emitter:
             self._decide(group, f"requantized input '{v.name}'", "it has finer steps elsewhere")
         return self._convert(x, y)
 
-    def _linear(self, node: Node, inputs: list[Value | None], out: Value) -> dict[str, Any]:
-        """Append weight and bias to the inputs; returns the attributes of their storage."""
-        op, x = definition(node.op), inputs[0]
-        assert op.weight is not None and x is not None and x.quant is not None
-        assert out.quant is not None
-        weight, bias = self.linear[node].quantize(x.quant, out.quant)
-        inputs[op.weight] = weight
-        if op.bias is not None:
-            inputs += [None] * (op.bias + 1 - len(inputs))
-            inputs[op.bias] = bias
-        return self.linear[node].attributes(x.quant, out.quant)
+
+def with_weights(made: Node, linear: LayerWeights) -> Node:
+    """The emitted integer node `made` with other weights."""
+    inputs = list(made.inputs)
+    attrs = made.attrs | _add_weights(linear, inputs, made.output)
+    return replace(made, inputs=inputs, attrs=attrs)
+
+
+def _add_weights(linear: LayerWeights, inputs: list[Value | None], out: Value) -> dict[str, Any]:
+    """Put weight and bias into the inputs; returns the attributes of their storage."""
+    op, x = definition(linear.node.op), inputs[0]
+    assert op.weight is not None and x is not None and x.quant is not None
+    assert out.quant is not None
+    weight, bias = linear.quantize(x.quant, out.quant)
+    inputs[op.weight] = weight
+    if op.bias is not None:
+        inputs += [None] * (op.bias + 1 - len(inputs))
+        inputs[op.bias] = bias
+    return linear.attributes(x.quant, out.quant)
 
 
 def _float_node(

@@ -14,9 +14,9 @@ from ...ops import definition
 from ...ops._opdef import Activation
 from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
-from ..weights.weight_quantizer import WeightFormat
+from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 from .detection_head import distances, joins_of_shares, joins_of_sizes
-from .emit import ROOM_INT16, Constants, Emitter, Quants
+from .emit import ROOM_INT16, Constants, Emitter, Quants, with_weights
 from .given import Steps, given_ranges, grid_steps, is_given
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
@@ -229,6 +229,11 @@ class Plan:
                 return graph, emitter.decisions
             self.refused.update(emitter.refused)
             self._analyse()
+
+    def with_weights(self, node: Node, made: Node, rounded: QuantizedWeights) -> Node | None:
+        """`made`, the emitted form of `node`, with these weights; None if `emit` refuses it."""
+        found = with_weights(made, self.linear[node].with_rounded(rounded))
+        return None if definition(node.op).accumulator_problem(found) else found
 
 
 def _constants(graph: Graph) -> Constants:

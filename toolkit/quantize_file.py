@@ -285,6 +285,7 @@ class _Run:
         """Attribute the error of the file to its operators, on some of the samples."""
         known, request = self.done.calibration, self.request
         show = request.progress
+        self.done.plan.forget_trials()
         forget_lasting()
         for each in (self.done.given, known):
             each.keep_extremes()

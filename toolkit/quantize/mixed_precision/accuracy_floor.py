@@ -14,6 +14,7 @@ from typing import Any
 
 from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
+from ...runtime import return_freed
 from ..budget import Budget
 from ..quality import Quality
 from ..ranges.followed import follows_an_input
@@ -191,6 +192,8 @@ def keep_floor(
     if not found.changes:
         return done, None, before
     criteria = FloorCriteria(evaluator, promoted.growth)
+    done.plan.forget_trials()
+    return_freed()
     whole = outcome(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
     after = evaluator.quality(found.assignment)
     after = replace(after, chosen=before.level == "usable" and before.changes_too_many)

@@ -30,6 +30,11 @@ class Reuse:
         return found
 
 
+    def clear(self) -> None:
+        """Drop all results."""
+        self._known.clear()
+
+
 class Nothing(Reuse):
     """A cache that stores nothing."""
 

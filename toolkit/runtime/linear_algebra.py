@@ -102,23 +102,27 @@ def add_small_moments(
 
 def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> NDArray[np.int64]:
     """(a - its middle)' (b - its middle) [k, l] of rows a [n, k] and b [n, l], exactly."""
-    same = a is b
-    left = _digits(a, middle[0], True)
-    right = left if same else _digits(b, middle[1], True)
-    if max(x for _, x in left) * max(y for _, y in right) > _LARGEST_SUMMED:
-        left = _digits(a, middle[0], True, _DIGIT // 2)
-        right = left if same else right
-    return _product(left, right, (a.shape[1], b.shape[1]), same)
+    same, right = a is b, None if a is b else _digits(b, middle[1], True)
+    left = _factor(a, middle[0], True, right)
+    return _product(left, right or left, (a.shape[1], b.shape[1]), same)
 
 
 def outer_products(a: Whole, middle: Whole) -> NDArray[np.int64]:
     """(a - its middle) (a - its middle)' [n, n] of rows a [n, k], exactly."""
-    rows = _digits(a, middle, False)
+    rows = _factor(a, middle, False)
     return _product(rows, rows, (len(a), len(a)), True)
 
 
 Digits = list[tuple[NDArray[np.int16], int]]
 """Parts of whole numbers that fit 16 bits, lowest first, and the largest magnitude of each."""
+
+
+def _factor(x: Whole, middle: Whole, transposed: bool, other: Digits | None = None) -> Digits:
+    """Digits of x - middle whose products with `other`, or each other, fit _LARGEST_SUMMED."""
+    found = _digits(x, middle, transposed)
+    if max(m for _, m in found) * max(m for _, m in other or found) <= _LARGEST_SUMMED:
+        return found
+    return _digits(x, middle, transposed, _DIGIT // 2)
 
 
 def _digits(x: Whole, middle: Whole, transposed: bool, largest: int = _LARGEST) -> Digits:

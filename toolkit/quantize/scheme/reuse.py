@@ -29,7 +29,6 @@ class Reuse:
         known[made_from] = found
         return found
 
-
     def clear(self) -> None:
         """Drop all results."""
         self._known.clear()

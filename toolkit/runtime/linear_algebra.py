@@ -130,7 +130,9 @@ def _digits(x: Whole, middle: Whole, transposed: bool, largest: int = _LARGEST) 
         found = _centred(x, middle, transposed)
         if found[1] <= largest:
             return [found]
-    rest, digits, none = x.astype(np.int64) - middle, Digits(), np.zeros_like(middle)
+    most = sum(max(int(v.max(initial=0)), -int(v.min(initial=0))) for v in (x, middle))
+    rest = np.subtract(x, middle, dtype=np.int32 if most < 1 << 30 else np.int64)
+    digits, none = Digits(), np.zeros_like(middle)
     while max(rest.max(initial=0), -rest.min(initial=0)) > largest:
         rest += _DIGIT // 2
         digit = (rest & (_DIGIT - 1)).astype(np.int16) - np.int16(_DIGIT // 2)
@@ -169,12 +171,14 @@ def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArra
                 same and x is y,
                 _pointer("int64_t", part),
             )
-            if same and j > i:
-                part = part + part.T
             if total is None:
                 total = part
             else:
-                total += part * _DIGIT ** (i + j)
+                part *= _DIGIT ** (i + j)
+                total += part
+                if same and j > i:
+                    total += part.T
+            del part  # free it: the next one is large
     assert total is not None
     return total
 

@@ -300,6 +300,10 @@ class _Quantization:
             self.plan, self.options, self.score = plan, plan.options, score
             self.ranges = ranges
 
+    def drop_histograms(self) -> None:
+        """Free the histograms, which only ranges need, except those of the given calibration."""
+        self.source.calibration.drop_histograms(self.given)
+
     def use_narrow_weights(self) -> None:
         """Use weights of fewer bits if requested, with the ranges found for 8 bits."""
         form = self.request.form
@@ -383,6 +387,7 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.choose_options,
     _Quantization.make_room,
     _Quantization.search_ranges,
+    _Quantization.drop_histograms,
     _Quantization.use_narrow_weights,
     _Quantization.round_weights,
     _Quantization.prefer_plain,

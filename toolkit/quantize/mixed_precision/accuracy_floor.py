@@ -120,6 +120,13 @@ class Promotion:
         return f"Promoted operators: {total}. Cost: {self.chosen.over(self.int8)}"
 
 
+def is_broken(promotion: Promotion | None, quality: Quality) -> bool:
+    """Whether the result of `keep_floor` is broken and was before. Only then are the histograms
+    left that another quantization needs."""
+    before = quality if promotion is None else promotion.before
+    return before.level == quality.level == "broken"
+
+
 class FloorCriteria(Criteria):
     """Good by quality.py, within `growth` of what the base of `evaluator` takes; `strict`: with few
     answers that differ, too.
@@ -180,13 +187,18 @@ def keep_floor(
 ) -> tuple[Quantized, Promotion | None, Quality]:
     """`done` or a promoted version of it, the promotion, and its quality.
 
-    If no mix within the limits is good, the best one is returned, unless `done` is as good. `fast`
+    If no mix within the limits is good, the best one is returned, unless `done` is as good. Unless
+    `done` is broken, its calibrations keep only extremes: no other one replaces it. `fast`
     leaves usable models as they are, and promotes the tensors of broken ones from the outputs back,
     without measuring each change.
     """
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
+    if before.level != "broken":
+        for calibration in (done.given, done.calibration):
+            calibration.keep_extremes()
+        return_freed()
     promoted = _promote(evaluator, start, rounding != "nearest", fast)
     found = promoted.configuration
     if not found.changes:

@@ -24,7 +24,9 @@ SMALL = 64
 """Columns that `add_small_moments` takes at most."""
 _STEP = 32
 _SPARE = 3
-"""Columns that rows are padded to whole numbers of, and rows behind the last that are read."""
+_ROWS = 128
+"""Columns that rows are padded to whole numbers of, rows behind the last that are read, and rows of
+which products of several digits are added at a time."""
 _BITS = 12
 _DIGIT = 1 << _BITS
 _LARGEST = 32767
@@ -156,31 +158,35 @@ def _centred(x: Whole, middle: Whole, transposed: bool) -> tuple[NDArray[np.int1
 
 
 def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
-    total: NDArray[np.int64] | None = None
-    for i, (x, x_most) in enumerate(a):
-        for j, (y, y_most) in enumerate(b):
-            if same and j < i:  # the transpose of an earlier product
-                continue
-            part: NDArray[np.int64] = np.empty(shape, np.int64)
-            lib.ek_dot_s16(
-                _pointer("int16_t", x),
-                _pointer("int16_t", y),
-                *shape,
-                x.shape[1],
-                x_most * y_most,
-                same and x is y,
-                _pointer("int64_t", part),
-            )
-            if total is None:
-                total = part
-            else:
+    if len(a) == len(b) == 1:
+        return _dots(a[0], b[0], shape, same)
+    total: NDArray[np.int64] = np.empty(shape, np.int64)
+    for first in range(0, shape[0], _ROWS):
+        last = min(first + _ROWS, shape[0])
+        start = first if same else 0
+        block: NDArray[np.int64] = np.zeros((last - first, shape[1] - start), np.int64)
+        for i, (x, x_most) in enumerate(a):
+            for j, (y, y_most) in enumerate(b):
+                part = _dots((x[first:], x_most), (y[start:], y_most), block.shape, False)
                 part *= _DIGIT ** (i + j)
-                total += part
-                if same and j > i:
-                    total += part.T
-            del part  # free it: the next one is large
-    assert total is not None
+                block += part
+        total[first:last, start:] = block
+        if same:
+            total[last:, first:last] = block[:, last - first :].T
     return total
+
+
+def _dots(
+    x: tuple[NDArray[np.int16], int],
+    y: tuple[NDArray[np.int16], int],
+    shape: tuple[int, ...],
+    same: bool,
+) -> NDArray[np.int64]:
+    """The products of the first rows of x and y, each with its largest magnitude."""
+    found: NDArray[np.int64] = np.empty(shape, np.int64)
+    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1], x[1] * y[1]
+    lib.ek_dot_s16(*given, same, _pointer("int64_t", found))
+    return found
 
 
 def product(a: Reals, m: Reals) -> Reals:

@@ -84,5 +84,4 @@ class FoldWeights:
 
     def _round(self, plan: Plan, samples: Sequence[KeptSample]) -> RoundedWeights:
         inputs = [s.inputs for s in samples]
-        plan.emit(self.done.ranges, trial=True)  # finds refused nodes once, not for every layer
         return round_weights(plan, self.done.ranges, inputs, self.progress, self.done.rounding)

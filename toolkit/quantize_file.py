@@ -32,7 +32,7 @@ from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
-from .quantize.mixed_precision.accuracy_floor import Promotion, keep_floor, quality_of
+from .quantize.mixed_precision.accuracy_floor import Promotion, is_broken, keep_floor, quality_of
 from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.option import recorded
@@ -236,7 +236,7 @@ class _Run:
         if self.budget is not None or self.on_low_accuracy != "promote":
             return
         self._promote(start)
-        if self.quality.level == "broken" and (start.exponents or start.options.rounded):
+        if is_broken(self.promotion, self.quality) and (start.exponents or start.options.rounded):
             first = self.done, self.promotion, self.quality
             plain = optimize(
                 self.graph, start.given, progress=request.progress, **request.numeric, plain=True
@@ -283,8 +283,8 @@ class _Run:
 
     def explain(self) -> None:
         """Attribute the error of the file to its operators, on some of the samples."""
-        known, request = self.done.calibration, self.request
-        show = request.progress
+        known, request, show = self.done.calibration, self.request, self.request.progress
+        self.done.plan.forget_trials()
         forget_lasting()
         for each in (self.done.given, known):
             each.keep_extremes()

@@ -75,3 +75,21 @@ def test_steps_that_stop_on_their_way_leave_the_session_in_order(session):
         ("r", False), ("s", False), ("t", False), ("y", True)
     ]  # fmt: skip
     np.testing.assert_allclose(session.run({"x": x})["y"], expected(x), atol=1e-5)
+
+
+def test_sets_of_operators_are_changed_together(session):
+    x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(SHAPE)
+    branches = Branches(session)
+    sets, seen = [["t", "r"], ["s"], ["y"]], []
+
+    def change(i, name, v):
+        seen.append((i, name))
+        return v * 2
+
+    found = dict(branches.run_sets({"x": x}, sets, change))
+    r = 2 * np.abs(x)
+    np.testing.assert_allclose(found[0]["y"], 2 * np.tanh(r + x) * r, atol=1e-5)
+    np.testing.assert_allclose(found[1]["y"], expected(x, "s"), atol=1e-5)
+    np.testing.assert_allclose(found[2]["y"], expected(x, "y"), atol=1e-5)
+    assert seen == [(0, "r"), (0, "t"), (1, "s"), (2, "y")]
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected(x), atol=1e-5)

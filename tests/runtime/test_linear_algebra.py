@@ -28,9 +28,12 @@ def test_inner_products_are_exact(rows, k, n, a_most, b_most):
     assert np.array_equal(linear_algebra.inner_products(a, b, middle), x.T @ y)
 
 
-@pytest.mark.parametrize("most", [255, 20_000, 1 << 20])
-def test_outer_products_are_exact_and_those_with_themselves(most):
-    a, middle = whole(70, 45, most), np.arange(45, dtype=np.int32)
+@pytest.mark.parametrize(
+    ("most", "dtype"),
+    [(255, np.int32), (20_000, np.int16), (32_760, np.int16), (1 << 20, np.int32)],
+)
+def test_outer_products_are_exact_and_those_with_themselves(most, dtype):
+    a, middle = whole(70, 45, most).astype(dtype), np.arange(45, dtype=np.int32)
     x = a.astype(np.int64) - middle
     assert np.array_equal(linear_algebra.outer_products(a, middle), x @ x.T)
     assert np.array_equal(linear_algebra.inner_products(a, a, (middle, middle)), x.T @ x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.held_out import held_out, unclipped
 from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
 from .ranges.room import find_room
+from .ranges.rounding_noise import Noise, Roundings, rounding_noise
 from .ranges.sample_outliers import without_outliers
 from .reconstruction.judged_by_halves import best_by_halves
 from .reconstruction.layer_rounding import round_weights
@@ -201,10 +202,14 @@ class _Quantization:
         few = self.trials.on(count)
         whole = Score(self.score.noise[:, self.trials.spread(count)], few.signal)
 
-        def part(rounding: Graph) -> float:
-            return whole.part(few.noise(rounding).sum(axis=1))
+        def causes(tests: Sequence[tuple[Roundings, Callable[[float], bool]]]) -> list[bool]:
+            def passes(i: int, noise: Noise) -> bool:
+                return tests[i][1](whole.part(noise.sum(axis=1)))
 
-        exponents = find_exponents(floats, inputs, part, self._forms())
+            noises = rounding_noise(floats, few, [r for r, _ in tests], passes)
+            return [passes(i, noise) for i, noise in enumerate(noises)]
+
+        exponents = find_exponents(floats, inputs, causes, self._forms())
         if not exponents:
             return None
         alike = equalized(floats, exponents)
@@ -295,6 +300,10 @@ class _Quantization:
             self.plan, self.options, self.score = plan, plan.options, score
             self.ranges = ranges
 
+    def drop_histograms(self) -> None:
+        """Free the histograms, which only ranges need, except those of the given calibration."""
+        self.source.calibration.drop_histograms(self.given)
+
     def use_narrow_weights(self) -> None:
         """Use weights of fewer bits if requested, with the ranges found for 8 bits."""
         form = self.request.form
@@ -378,6 +387,7 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.choose_options,
     _Quantization.make_room,
     _Quantization.search_ranges,
+    _Quantization.drop_histograms,
     _Quantization.use_narrow_weights,
     _Quantization.round_weights,
     _Quantization.prefer_plain,

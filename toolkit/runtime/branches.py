@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,15 +69,55 @@ class Branches:
             if other is not None:
                 yield name, self._changed(at, view, other, last)
 
-    def _changed(self, at: int, view: Array, other: Array, last: bool) -> dict[str, Array]:
-        """The outputs with `other` after operator `at`; the session is then as it was."""
-        session, parts = self.session, self._parts(at, view)
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each operator, by the name of its first output; none in a model with
+        branches or loops, where places do not say what runs."""
+        ops = self.session.op_outputs
+        fixed = len(self.session.model.always_run) == len(ops)
+        return {op.name: i for i, op in enumerate(ops)} if fixed else {}
+
+    def run_sets(
+        self,
+        feed: Feed,
+        sets: Sequence[Collection[str]],
+        change: Callable[[int, str, Array], Array],
+    ) -> Iterator[tuple[int, dict[str, Array]]]:
+        """The session's outputs with all operators of each set changed, and the number of the
+        set. The sets have names in `places`; `change` gets the number of the set as well."""
+        ordered = [sorted(self.places[name] for name in names) for names in sets]
+        names = list(self.places)
+        if not ordered:
+            return
+        final = max(places[0] for places in ordered)
+        for at, name, view, last in steps(self.session, feed):
+            for i, places in enumerate(ordered):
+                if places[0] == at:
+                    later = [(place, partial(change, i, names[place])) for place in places[1:]]
+                    yield i, self._changed(at, view, change(i, name, view), last, later)
+            if at == final:
+                break
+
+    def _changed(
+        self,
+        at: int,
+        view: Array,
+        other: Array,
+        last: bool,
+        later: Sequence[tuple[int, Callable[[Array], Array]]] = (),
+    ) -> dict[str, Array]:
+        """The outputs with `other` after operator `at`, and changes after `later` ones; the session
+        is then as it was."""
+        session, parts, left = self.session, self._parts(at, view), ffi.new("uint32_t *")
         before = [part.copy() for part in parts]
-        view.flags.writeable = True
-        view[...] = other
-        view.flags.writeable = False
+        _put(view, other)
+        for place, change in later:
+            session._must(lib.ek_step(session._session, place - at, left))
+            _, view = session._op_view(place)
+            _put(view, change(view))
+            at, last = place, left[0] == 0
         if not last:  # else it would begin anew
-            session._must(lib.ek_step(session._session, _ALL, ffi.new("uint32_t *")))
+            session._must(lib.ek_step(session._session, _ALL, left))
         found = {io.name: session._told(io, v) for io, v in session._pairs()}
         for part, held in zip(parts, before, strict=True):
             part[...] = held
@@ -89,3 +130,9 @@ class Branches:
         alive = [t for made, needed, t in self._lives if made <= at < needed]
         spans = dict.fromkeys((base + t.offset, base + t.offset + t.nbytes) for t in alive)
         return [memory[:_HEADER], *(memory[first:last] for first, last in spans)]
+
+
+def _put(view: Array, other: Array) -> None:
+    view.flags.writeable = True
+    view[...] = other
+    view.flags.writeable = False

@@ -24,9 +24,14 @@ SMALL = 64
 """Columns that `add_small_moments` takes at most."""
 _STEP = 32
 _SPARE = 3
-"""Columns that rows are padded to whole numbers of, and rows behind the last that are read."""
-_DIGIT = 4096
+_ROWS = 128
+"""Columns that rows are padded to whole numbers of, rows behind the last that are read, and rows of
+which products of several digits are added at a time."""
+_BITS = 12
+_DIGIT = 1 << _BITS
 _LARGEST = 32767
+_LARGEST_SUMMED = (2**31 - 1) // _STEP
+"""The largest product of which `_STEP` are summed in 32 bits, several times faster than one."""
 
 
 @dataclass(frozen=True)
@@ -139,15 +144,14 @@ def add_small_moments(
 
 def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> NDArray[np.int64]:
     """(a - its middle)' (b - its middle) [k, l] of rows a [n, k] and b [n, l], exactly."""
-    same = a is b
-    left = _digits(a, middle[0], True)
-    right = left if same else _digits(b, middle[1], True)
-    return _product(left, right, (a.shape[1], b.shape[1]), same)
+    same, right = a is b, None if a is b else _digits(b, middle[1], True)
+    left = _factor(a, middle[0], True, right)
+    return _product(left, right or left, (a.shape[1], b.shape[1]), same)
 
 
 def outer_products(a: Whole, middle: Whole) -> NDArray[np.int64]:
     """(a - its middle) (a - its middle)' [n, n] of rows a [n, k], exactly."""
-    rows = _digits(a, middle, False)
+    rows = _factor(a, middle, False)
     return _product(rows, rows, (len(a), len(a)), True)
 
 
@@ -155,16 +159,27 @@ Digits = list[tuple[NDArray[np.int16], int]]
 """Parts of whole numbers that fit 16 bits, lowest first, and the largest magnitude of each."""
 
 
-def _digits(x: Whole, middle: Whole, transposed: bool) -> Digits:
+def _factor(x: Whole, middle: Whole, transposed: bool, other: Digits | None = None) -> Digits:
+    """Digits of x - middle whose products with `other`, or each other, fit _LARGEST_SUMMED."""
+    found = _digits(x, middle, transposed)
+    if max(m for _, m in found) * max(m for _, m in other or found) <= _LARGEST_SUMMED:
+        return found
+    return _digits(x, middle, transposed, _DIGIT // 2)
+
+
+def _digits(x: Whole, middle: Whole, transposed: bool, largest: int = _LARGEST) -> Digits:
     if x.dtype == np.int16:
         found = _centred(x, middle, transposed)
-        if found[1] <= _LARGEST:
+        if found[1] <= largest:
             return [found]
-    rest, digits, none = x.astype(np.int64) - middle, Digits(), np.zeros_like(middle)
-    while np.abs(rest).max(initial=0) > _LARGEST:
-        digit = (rest + _DIGIT // 2) % _DIGIT - _DIGIT // 2
-        digits.append(_centred(digit.astype(np.int16), none, transposed))
-        rest = (rest - digit) // _DIGIT
+    most = sum(max(int(v.max(initial=0)), -int(v.min(initial=0))) for v in (x, middle))
+    rest = np.subtract(x, middle, dtype=np.int32 if most < 1 << 30 else np.int64)
+    digits, none = Digits(), np.zeros_like(middle)
+    while max(rest.max(initial=0), -rest.min(initial=0)) > largest:
+        rest += _DIGIT // 2
+        digit = (rest & (_DIGIT - 1)).astype(np.int16) - np.int16(_DIGIT // 2)
+        digits.append(_centred(digit, none, transposed))
+        rest >>= _BITS
     return [*digits, _centred(rest.astype(np.int16), none, transposed)]
 
 
@@ -194,25 +209,35 @@ def _lines(rows: int, pitch: int) -> NDArray[np.int16]:
 
 
 def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
-    total: NDArray[np.int64] | None = None
-    for i, (x, x_most) in enumerate(a):
-        for j, (y, y_most) in enumerate(b):
-            part: NDArray[np.int64] = np.empty(shape, np.int64)
-            lib.ek_dot_s16(
-                _pointer("int16_t", x),
-                _pointer("int16_t", y),
-                *shape,
-                x.shape[1],
-                x_most * y_most,
-                same and x is y,
-                _pointer("int64_t", part),
-            )
-            if total is None:
-                total = part
-            else:
-                total += part * _DIGIT ** (i + j)
-    assert total is not None
+    if len(a) == len(b) == 1:
+        return _dots(a[0], b[0], shape, same)
+    total: NDArray[np.int64] = np.empty(shape, np.int64)
+    for first in range(0, shape[0], _ROWS):
+        last = min(first + _ROWS, shape[0])
+        start = first if same else 0
+        block: NDArray[np.int64] = np.zeros((last - first, shape[1] - start), np.int64)
+        for i, (x, x_most) in enumerate(a):
+            for j, (y, y_most) in enumerate(b):
+                part = _dots((x[first:], x_most), (y[start:], y_most), block.shape, False)
+                part *= _DIGIT ** (i + j)
+                block += part
+        total[first:last, start:] = block
+        if same:
+            total[last:, first:last] = block[:, last - first :].T
     return total
+
+
+def _dots(
+    x: tuple[NDArray[np.int16], int],
+    y: tuple[NDArray[np.int16], int],
+    shape: tuple[int, ...],
+    same: bool,
+) -> NDArray[np.int64]:
+    """The products of the first rows of x and y, each with its largest magnitude."""
+    found: NDArray[np.int64] = np.empty(shape, np.int64)
+    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1], x[1] * y[1]
+    lib.ek_dot_s16(*given, same, _pointer("int64_t", found))
+    return found
 
 
 def product(a: Reals, m: Reals) -> Reals:

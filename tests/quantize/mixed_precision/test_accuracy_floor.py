@@ -61,6 +61,15 @@ def kept(done):
     return keep_floor(done, pack, silent, rounding="nearest")
 
 
+@pytest.mark.parametrize(("scale", "level"), [(0.1, "good"), (30.0, "broken")])
+def test_histograms_stay_only_for_another_start_of_a_broken_one(g, scale, level):
+    done = quantize_model(cancelling(g, scale), samples(1, 8, 8, 3), "percentile")
+    before = quality_of(done, pack, silent)
+    keep_floor(done, pack, silent)
+    assert before.level == level
+    assert all((s.bins > 0) == (level == "broken") for s in done.given.stats.values())
+
+
 def test_what_is_good_is_not_touched(g):
     x = g.input("x", 1, 8, 8, 3)
     done = fast(g.output(g.conv(x, 4)), samples(1, 8, 8, 3))

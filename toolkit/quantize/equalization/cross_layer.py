@@ -24,6 +24,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from zlib import compress, decompress
 
 import numpy as np
@@ -36,10 +37,10 @@ from ...ops.elementwise.lut import SIZES
 from ...ops.move.gather import Gather
 from ...ops.norm.layer_norm import LayerNorm, room_for_shifts
 from ...passes.affine import input_factors
+from ..ranges.rounding_noise import Roundings
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
 from ..scheme.shared_weights import sharing_weights
-from ..scheme.simulation import Simulation
 from ..weights.weight_quantizer import WeightFormat
 from .channel_factors import ChannelFactors
 from .channel_ranges import ChannelRanges, channel_ranges_of
@@ -55,6 +56,9 @@ from .noise_estimate import NoiseEstimate, noise_estimates, weight_of
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
 """log2(s) of each channel, by the name of the group (groups.py)."""
+Causes = Callable[[Sequence[tuple[Roundings, Callable[[float], bool]]]], list[bool]]
+"""Tests the fraction of the total output noise that each of some roundings causes. If a fraction
+passes its test, every larger one does."""
 
 LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -69,15 +73,15 @@ UNLIKELY = 0.1
 def find_exponents(
     graph: Graph,
     samples: Iterable[Mapping[str, Array]],
-    part: Callable[[Graph], float],
+    causes: Causes,
     forms: Mapping[str, WeightFormat] | None = None,
 ) -> Exponents:
     """The exponents of each group with the least estimated noise (noise_estimate.py). `forms` are
     the formats of weights that will not have 8 bits, by their node's output.
 
     Excluded are groups whose weights other layers share, as these would be stored several times;
-    groups that gain nothing; and groups that need tables, if the outputs gain little. `part` gives
-    the fraction of the total output noise that a graph with some rounded tensors causes.
+    groups that gain nothing; and groups that need tables, if the outputs gain little, which
+    `causes` measures.
     """
     shared = sharing_weights(graph)
     groups = [
@@ -92,18 +96,24 @@ def find_exponents(
     ]
     total = sum(o.before for o in candidates)
     whole = sum(weight_of(n).type.size for n in graph.nodes if has_weights(n))
-    found: dict[str, tuple[int, ...]] = {}
-    for o in candidates:
-        if not o.exponents.any():
-            continue
-        if o.group.needs_tables:
-            wanted = WORTH * o.bytes / max(whole, 1)
-            if o.before - o.after < UNLIKELY * wanted * total:
-                continue
-            if part(_rounded(graph, o.group, sizes)) * (1 - o.after / o.before) < wanted:
-                continue
-        found[o.group.name] = tuple(int(e) for e in o.exponents)
-    return found
+    chosen = [o for o in candidates if o.exponents.any()]
+    wanted = {o.group.name: WORTH * o.bytes / max(whole, 1) for o in chosen if o.group.needs_tables}
+
+    def is_worth(o: _Candidate, part: float) -> bool:
+        return part * (1 - o.after / o.before) >= wanted[o.group.name]
+
+    likely = [
+        o
+        for o in chosen
+        if o.group.name in wanted and o.before - o.after >= UNLIKELY * wanted[o.group.name] * total
+    ]
+    tests = causes([(_roundings(o.group, sizes), partial(is_worth, o)) for o in likely])
+    worth = {o.group.name for o, passed in zip(likely, tests, strict=True) if passed}
+    return {
+        o.group.name: tuple(int(e) for e in o.exponents)
+        for o in chosen
+        if o.group.name in worth or not o.group.needs_tables
+    }
 
 
 @dataclass(frozen=True)
@@ -129,13 +139,12 @@ class _Candidate:
         return SIZES[INT8] * len(np.unique(self.exponents)) + len(self.exponents)
 
 
-def _rounded(graph: Graph, group: EqualizationGroup, sizes: Mapping[str, ChannelRanges]) -> Graph:
-    """A float graph that rounds the tensors of a group to int8."""
-    quant = {
+def _roundings(group: EqualizationGroup, sizes: Mapping[str, ChannelRanges]) -> Roundings:
+    """The tensors of a group, rounded to int8."""
+    return {
         v.name: activation_params(float(sizes[v.name].low.min()), float(sizes[v.name].high.max()))
         for v in group.tensors
     }
-    return Simulation(graph, quant, {}).run()
 
 
 def _candidates(

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
+from ...runtime import return_freed
 from ..budget import Budget
 from ..quality import Quality
 from ..ranges.followed import follows_an_input
@@ -120,6 +121,13 @@ class Promotion:
         return f"Promoted operators: {total}. Cost: {self.chosen.over(self.int8)}"
 
 
+def is_broken(promotion: Promotion | None, quality: Quality) -> bool:
+    """Whether the result of `keep_floor` is broken and was before. Only then are the histograms
+    left that another quantization needs."""
+    before = quality if promotion is None else promotion.before
+    return before.level == quality.level == "broken"
+
+
 class FloorCriteria(Criteria):
     """Good by quality.py, within `growth` of what the base of `evaluator` takes; `strict`: with few
     answers that differ, too.
@@ -180,18 +188,25 @@ def keep_floor(
 ) -> tuple[Quantized, Promotion | None, Quality]:
     """`done` or a promoted version of it, the promotion, and its quality.
 
-    If no mix within the limits is good, the best one is returned, unless `done` is as good. `fast`
+    If no mix within the limits is good, the best one is returned, unless `done` is as good. Unless
+    `done` is broken, its calibrations keep only extremes: no other one replaces it. `fast`
     leaves usable models as they are, and promotes the tensors of broken ones from the outputs back,
     without measuring each change.
     """
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
+    if before.level != "broken":
+        for calibration in (done.given, done.calibration):
+            calibration.keep_extremes()
+        return_freed()
     promoted = _promote(evaluator, start, rounding != "nearest", fast)
     found = promoted.configuration
     if not found.changes:
         return done, None, before
     criteria = FloorCriteria(evaluator, promoted.growth)
+    done.plan.forget_trials()
+    return_freed()
     whole = outcome(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
     after = evaluator.quality(found.assignment)
     after = replace(after, chosen=before.level == "usable" and before.changes_too_many)

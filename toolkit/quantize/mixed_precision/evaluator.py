@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -205,13 +205,16 @@ class Evaluator:
         measurements; None: as many as the model's size allows."""
         whole = self.few.score(self.plan(start), self.done.ranges)
 
+        def prepare(some: Sequence[PrecisionChange]) -> None:
+            sets = [c.tensors if c.to == W8A16 else c.side_tensors for c in some]
+            self._contributions_of(start.weight_group).measure_tensors(sets)
+
         def alone(change: PrecisionChange) -> Gain:
             before, after = self.alone(change, start)
             return gain(change, whole.part(before - after))
 
-        return measure_gains(
-            changes, min(most or self.measurable, self.measurable), alone, self.progress
-        )
+        most = min(most or self.measurable, self.measurable)
+        return measure_gains(changes, most, alone, self.progress, prepare)
 
     def _contributions_of(self, group: int) -> NoiseContributions:
         """The contributions with this group size for 4-bit weights."""

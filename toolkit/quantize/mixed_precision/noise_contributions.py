@@ -16,6 +16,7 @@ from ...ir import Array, QuantParams, Value
 from ...numerics import INT8, Precision
 from ...ops import definition
 from ..ranges.candidate_evaluation import CandidateEvaluator
+from ..ranges.rounding_noise import rounding_noise
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from ..scheme.quantizable_groups import QuantizableGroup
@@ -42,13 +43,28 @@ class NoiseContributions:
         self.plan, self.weights, self.trials = plan, weights, trials
         self.quants = plan.params(ranges)
         self.made = {v.name: u for u in plan.groups for v in u.outputs}
+        self._known: dict[frozenset[str], Noise] = {}
 
     def of_tensors(self, names: Iterable[str]) -> Noise:
         """The noise of rounding these tensors to int8."""
+        rounded = self._rounded(names)
+        if (known := self._known.get(frozenset(rounded))) is not None:
+            return known
+        return self._noise(rounded, {})
+
+    def measure_tensors(self, sets: Iterable[Iterable[str]]) -> None:
+        """Measure sets of tensors for `of_tensors` together, which takes half as long."""
+        rounded = {frozenset(r): r for names in sets if (r := self._rounded(names))}
+        noises = rounding_noise(self.plan.graph, self.trials, list(rounded.values()))
+        self._known = {
+            names: noise.sum(axis=1) for names, noise in zip(rounded, noises, strict=True)
+        }
+
+    def _rounded(self, names: Iterable[str]) -> dict[str, QuantParams]:
+        """The int8 parameters of these tensors."""
         wanted = set(names) - {n for n, u in self.made.items() if u.shared}
         quants = self.quants.items()
-        rounded = {v.name: q for (v, dtype), q in quants if dtype == INT8 and v.name in wanted}
-        return self._noise(rounded, {})
+        return {v.name: q for (v, dtype), q in quants if dtype == INT8 and v.name in wanted}
 
     def of_weights(self, names: Iterable[str], precision: Precision) -> Noise:
         """The noise of the int8 or int4 weights of the nodes that compute these tensors."""

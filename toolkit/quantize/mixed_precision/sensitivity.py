@@ -27,8 +27,10 @@ def measure_gains(
     most: int,
     gain: Callable[[PrecisionChange], Gain],
     progress: Progress,
+    prepare: Callable[[Sequence[PrecisionChange]], None] = lambda _: None,
 ) -> dict[PrecisionChange, Gain]:
-    """The gain of each change, from about `most` measurements by `gain`.
+    """The gain of each change, from about `most` measurements by `gain`; `prepare` gets several
+    changes that are measured next.
 
     If there are more changes, adjacent ones are measured together, then the most valuable blocks in
     smaller parts. Changes that remain in one block share its gain equally, except for the arena,
@@ -39,6 +41,7 @@ def measure_gains(
     waiting, expected = _blocks(changes, size), min(len(changes), most)
     spent = 0
     while waiting:
+        prepare([merged(block) for block in waiting])
         for block in waiting:
             found[block] = gain(merged(block))
             spent += 1

@@ -109,6 +109,14 @@ class Calibration:
         for sample in self.kept:
             sample.means.clear()
 
+    def drop_histograms(self, besides: Calibration) -> None:
+        """Free the histograms of tensors whose statistics are not also those of another
+        calibration: tens of MiB."""
+        kept = {id(stats) for stats in besides.stats.values()}
+        for stats in self.stats.values():
+            if id(stats) not in kept:
+                stats.drop_histogram()
+
     def reach(self) -> dict[str, NDArray[np.float64]]:
         """The largest magnitude of a tensor on each sample."""
         return {n: np.abs(self._by_sample(n)).max(axis=1) for n in self.ends}

@@ -20,6 +20,7 @@ from ...ops import is_a
 from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
 from ...progress import Progress
+from ...runtime import return_freed
 from ..scheme.options import Ranges, RoundedWeights
 from ..scheme.plan import Plan
 from ..scheme.shared_weights import sharing_weights
@@ -47,6 +48,8 @@ Reals = NDArray[np.float64]
 WIDE = 512
 """From this number of weights per output channel on, a half of the samples is cross-validated on
 half as many parts, each with as many samples as a part of the whole set."""
+LARGE = 256
+"""From this number on, what other layers freed is returned to the system first."""
 WIDEST = 1536
 """Maximum number of weights per output channel: time grows with its cube and memory with its
 square, and the samples are too few to estimate the correlations of so many inputs."""
@@ -107,6 +110,8 @@ def _round_for(
     for i, node in enumerate(nodes):
         if progress:
             progress("rounding weights", i, len(nodes))
+        if plan.linear[node].shape[1] >= LARGE:
+            return_freed()
         floats = cache(partial(observe_floats, node, plan.graph, exact, through))
         for one in rounds:
             seen = one.observe(node, floats)

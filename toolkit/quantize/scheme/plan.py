@@ -205,6 +205,10 @@ class Plan:
         other.linear = {u.node: other._linear(u) for u in self.groups if _has_weights(u)}
         return other
 
+    def forget_trials(self) -> None:
+        """Drop the nodes cached for trials, of this plan and all mixed from it: tens of MiB."""
+        self._reuse.clear()
+
     def emit(self, ranges: Ranges, trial: bool = False) -> tuple[Graph, list[Decision]]:
         """The quantized graph, and the decisions.
 

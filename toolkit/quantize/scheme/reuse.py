@@ -29,6 +29,10 @@ class Reuse:
         known[made_from] = found
         return found
 
+    def clear(self) -> None:
+        """Drop all results."""
+        self._known.clear()
+
 
 class Nothing(Reuse):
     """A cache that stores nothing."""

@@ -1,0 +1,61 @@
+"""The noise at the evaluation points when some tensors of a float graph are rounded.
+
+The graph runs once on each sample; for each set of rounded tensors it runs again from the first of
+them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...build import open_once
+from ...ir import Array, Graph, QuantParams
+from ...numerics import FLOAT
+from ...runtime import return_freed
+from ...runtime.branches import Branches
+from ..scheme.simulation import Simulation
+from .candidate_evaluation import MOST, CandidateEvaluator
+from .evaluation_points import with_evaluation_points
+
+Noise = NDArray[np.float64]
+"""By evaluation point and sample."""
+Roundings = Mapping[str, QuantParams]
+"""Rounded tensors, by name."""
+
+
+def rounding_noise(
+    graph: Graph,
+    trials: CandidateEvaluator,
+    sets: Sequence[Roundings],
+    enough: Callable[[int, Noise], bool] = lambda _, __: False,
+) -> list[Noise]:
+    """The noise of each set of roundings. After each sample `enough` is called with the number of
+    the set and its noise so far, 0 on the other samples; if true, the set is not run on those."""
+    noise = [np.zeros((len(trials.points), len(trials.kept))) for _ in sets]
+    if not sets:
+        return noise
+    branches = Branches(open_once(with_evaluation_points(graph, trials.points)))
+    return_freed()
+    floats = {v.name for v in graph.values() if v.dtype == FLOAT}
+    rounded = [{n: q for n, q in s.items() if n in floats} for s in sets]
+    left = [i for i, s in enumerate(rounded) if s and s.keys() <= branches.places.keys()]
+    others = [i for i in range(len(sets)) if i not in left]
+    for k, sample in enumerate(trials.kept if left else []):
+        noise_of = trials.noise_on(k)
+
+        def change(i: int, name: str, x: Array, running: Sequence[int] = tuple(left)) -> Array:
+            quant = rounded[running[i]][name]
+            return quant.dequantize(quant.quantize(x))
+
+        for i, outputs in branches.run_sets(sample.inputs, [rounded[i] for i in left], change):
+            noise[left[i]][:, k] = np.nan_to_num(noise_of(outputs), nan=MOST, posinf=MOST)
+        left = [i for i in left if not enough(i, noise[i])]
+        if not left:
+            break
+    trials.count += len(sets) - len(others)
+    for i in others:  # inputs, tensors that are not computed, or within branches and loops
+        noise[i] = trials.measure(Simulation(graph, sets[i], {}).run()).noise
+    return noise

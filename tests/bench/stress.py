@@ -188,7 +188,8 @@ def run(case, options):
 def cells(model, row):
     """One line of the table."""
     if "float" not in row:
-        return [model, row["case"], row["verdict"], "", "", "", row["why"].split(": ", 2)[-1][:70]]
+        sentence = row["why"].split(": ", 2)[-1].partition(". ")[0]
+        return [model, row["case"], row["verdict"], "", "", "", sentence]
     done, verdict = row["promotion"], row["verdict"]
     cost = ""
     if done is not None:

@@ -12,7 +12,7 @@ quantizes with onnxruntime too, and says how far it is ahead, and whether by mor
 its figures are those that the collection holds (meta.json), and accuracy_peers.toml has those of
 others. --max-drop adds a setting of mixed precisions under that budget, judged on the same samples
 that are scored: what it shows is whether a mix exists, and what it costs, not what is lost on
-others. --markdown writes the tables into docs/benchmarks.md.
+others. --markdown writes the tables into docs/benchmarks.md: with MODELs only their rows.
 Models come from $EDGEKIT_MODELS. Nothing is kept between runs. Every command is printed.
 """
 
@@ -315,7 +315,7 @@ def main():
             rows.append(measure(Model(library, name, Path(folder)), settings, arguments.ort))
     text = markdown(rows, settings)
     if arguments.markdown:
-        write_part("accuracy.py", text)
+        write_part("accuracy.py", text, keys=1 if arguments.models else 0)
     print(json.dumps(rows, indent=2) if arguments.json else text)
 
 

@@ -2,13 +2,13 @@
 
     python tests/bench/stress.py [MODEL ...] [--cases a10,b1,f] [--markdown] [-- QUANTIZE OPTIONS]
 
-MODEL is a folder of the collection ($EDGEKIT_MODELS), or its short name; without any, kws and ic,
-and the models made here. Cases (stress_models.py makes the models):
+MODEL is a folder of the collection ($EDGEKIT_MODELS), or its short name, or "made" for the models
+made here; default: those of the table. Cases (stress_models.py makes the models):
 
     plain      as it is                                         every model
     a10, a100  one of its samples 10 or 100 times as large      every model
     b1 b4 b8   so many samples                                  every model
-    c          samples that the model puts into one class       classifiers
+    c          samples that the model puts into one class       classifiers, and detectors
     d+ d-      inputs times 255, or divided by 255              every model: to be refused
     e:norm     a standardization of each sample in front        every model
     e:mag      a magnitude (squares, Sqrt) in front             inputs that are not negative
@@ -21,6 +21,7 @@ and the models made here. Cases (stress_models.py makes the models):
 
 The metric is the collection's own where labels serve, else the share of answers that are the float
 model's. A row whose verdict is good although the metric lost more than 2 % is marked WRONG.
+--markdown writes the table into docs/benchmarks.md: with MODEL or --cases only their rows.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ REFUSED, MISSED = 2, 3
 CASES = (
     *("plain", "a10", "a100", "b1", "b4", "b8", "c", "d+", "d-", "e:norm", "e:mag", "e:log"),
     *("f", "g", "h", "i", "j"),
+)
+DEFAULT = (
+    *("kws", "ic", "sww", "wine_scaler_logreg", "mnist", "digits_mlp", "fsdd_gru_digits"),
+    *("ultraface", "made"),
 )
 SHOWN_DROP = 2.0
 """Percent of the metric that a good file may lose."""
@@ -111,11 +116,13 @@ def edge_answers(path, arrays, names):
 
 
 def classes_of(model, arrays):
-    """The class of each sample by the float model; None of a model without a softmax."""
+    """The class of each sample by the float model, -1 of one with several, as of a detector that
+    finds something; None of a model without a softmax."""
     if not any(n.op_type == "Softmax" for n in model.graph.node):
         return None
     answers = float_answers(model, arrays)[0]
-    return answers.reshape(len(answers), -1).argmax(1)
+    best = answers.reshape(len(answers), -1, answers.shape[-1]).argmax(-1)
+    return np.where((best == best[:, :1]).all(1), best[:, 0], -1)
 
 
 def cases_of(folder, wanted):
@@ -143,7 +150,7 @@ def cases_of(folder, wanted):
             yield Case(name, model, {n: a[: int(name[1:])] for n, a in calib.items()}, evaluation,
                        metric)  # fmt: skip
         elif name == "c" and (classes := classes_of(model, calib)) is not None:
-            most = classes == np.bincount(classes).argmax()
+            most = classes == np.bincount(classes[classes >= 0]).argmax()
             yield Case(name, model, {n: a[most] for n, a in calib.items()}, evaluation, metric)
         elif name[0] == "d":
             by = np.float32(255.0 if name == "d+" else 1 / 255)
@@ -188,7 +195,8 @@ def run(case, options):
 def cells(model, row):
     """One line of the table."""
     if "float" not in row:
-        return [model, row["case"], row["verdict"], "", "", "", row["why"].split(": ", 2)[-1][:70]]
+        sentence = row["why"].split(": ", 2)[-1].partition(". ")[0]
+        return [model, row["case"], row["verdict"], "", "", "", sentence]
     done, verdict = row["promotion"], row["verdict"]
     cost = ""
     if done is not None:
@@ -219,7 +227,7 @@ def main():
     given = parser.parse_args(own)
     wanted = given.cases.split(",") if given.cases else CASES
     lines = [["model", "case", "verdict", "dB", "float", "lost, %", "promoted, and its cost"]]
-    for name in given.models or ["kws", "ic", "made"]:
+    for name in given.models or DEFAULT:
         if name == "made":
             cases = (Case(c, *made, agreement) for c, made in stress_models.made_here(wanted))
         else:
@@ -230,7 +238,7 @@ def main():
     if given.markdown:
         table = [f"| {' | '.join(line)} |" for line in lines]
         table.insert(1, "| --- | --- | --- | ---: | ---: | ---: | --- |")
-        write_part("stress.py", "\n".join(table))
+        write_part("stress.py", "\n".join(table), keys=2 if given.models or given.cases else 0)
     return 0
 
 

@@ -237,7 +237,7 @@ def build_model(
     compact: bool = True,
     lasting: bool = False,
 ) -> EdgeModel:
-    """As build_file, before serialization; `lasting` as for open_once."""
+    """As build_file, before serialization; `lasting` as for open_once, with wide tables."""
     provenance, kept, graph = provenance or Provenance(), kept or {}, spelled_out(graph)
     orders = [list(graph.nodes)]
     if not compact:

@@ -116,28 +116,22 @@ def _tensors(tensors: list[TensorRecord]) -> tuple[bytes, bytes, list[int]]:
     """The sections tensors, types and dims."""
     dims = _Dims()
     types: dict[bytes, int] = {}
-    records = b""
+    known: dict[tuple[Shape, int, int], int] = {}  # few tensors are of a type of their own
+    records = bytearray()
     for t in tensors:
-        kind = pack(
-            "TensorType",
-            {
+        key = t.shape, t.dtype, t.place
+        if key not in known:
+            kind = {
                 "bytes": t.nbytes,
                 "dims": dims.index(t.shape),
                 "rank": len(t.shape),
                 "dtype": t.dtype,
                 "place": t.place,
-            },
-        )
-        records += pack(
-            "Tensor",
-            {
-                "offset": t.offset,
-                "scale": t.scale,
-                "zero_point": t.zero_point,
-                "type": types.setdefault(kind, len(types)),
-            },
-        )
-    return records, b"".join(types), dims.values
+            }
+            known[key] = types.setdefault(pack("TensorType", kind), len(types))
+        held = {"offset": t.offset, "scale": t.scale, "zero_point": t.zero_point}
+        records += pack("Tensor", held | {"type": known[key]})
+    return bytes(records), b"".join(types), dims.values
 
 
 def _places(section: Section, numbers: Sequence[int], begin: int = 0) -> list[Place]:

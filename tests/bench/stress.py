@@ -115,14 +115,20 @@ def edge_answers(path, arrays, names):
             for column in zip(*rows, strict=True)]  # fmt: skip
 
 
-def classes_of(model, arrays):
-    """The class of each sample by the float model, -1 of one with several, as of a detector that
-    finds something; None of a model without a softmax."""
+def of_one_class(model, arrays):
+    """Which samples the float model puts into the class that it puts most into; None of a model
+    that has no softmax, or no such samples. Where a sample has many rows, as of a detector, all
+    must have that class."""
     if not any(n.op_type == "Softmax" for n in model.graph.node):
         return None
-    answers = float_answers(model, arrays)[0]
-    best = answers.reshape(len(answers), -1, answers.shape[-1]).argmax(-1)
-    return np.where((best == best[:, :1]).all(1), best[:, 0], -1)
+    found = [a for a in float_answers(model, arrays) if a.dtype.kind == "f" and a.shape[-1] > 1]
+    if not found:
+        return None
+    best = found[0].reshape(len(found[0]), -1, found[0].shape[-1]).argmax(-1)
+    alike = (best == best[:, :1]).all(1)
+    if not alike.any():
+        return None
+    return alike & (best[:, 0] == np.bincount(best[alike, 0]).argmax())
 
 
 def cases_of(folder, wanted):
@@ -149,8 +155,7 @@ def cases_of(folder, wanted):
         elif name[0] == "b":
             yield Case(name, model, {n: a[: int(name[1:])] for n, a in calib.items()}, evaluation,
                        metric)  # fmt: skip
-        elif name == "c" and (classes := classes_of(model, calib)) is not None:
-            most = classes == np.bincount(classes[classes >= 0]).argmax()
+        elif name == "c" and (most := of_one_class(model, calib)) is not None:
             yield Case(name, model, {n: a[most] for n, a in calib.items()}, evaluation, metric)
         elif name[0] == "d":
             by = np.float32(255.0 if name == "d+" else 1 / 255)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edgekit.toolkit.accuracy.verdict import verdict
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.answers import AnswerLoss
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import variations
@@ -32,6 +33,21 @@ def test_answers_that_changed_are_allowed_as_far_as_chance_explains_one(
     changed, chance, samples, chosen, wanted
 ):
     assert level(changed, chance, samples, chosen) == wanted
+
+
+@pytest.mark.parametrize(
+    ("samples", "calibration", "wanted"),
+    [(3, True, "usable"), (4, True, "good"), (1, False, "good")],
+)
+def test_few_calibration_samples_do_not_show_that_a_model_is_good(samples, calibration, wanted):
+    found = Quality({"y": 45.0}, None, samples, held_out=samples > 1, calibration=calibration)
+    assert found.level == wanted and found.measured == "good"
+    named = verdict(found, "all", ["another"], None, "promote")[1:]
+    assert named == (
+        ["cause: 3 calibration samples say too little of other inputs; use about 100"]
+        if wanted == "usable"
+        else []
+    )
 
 
 @pytest.mark.parametrize(("samples", "varies"), [(8, True), (7, False)])

@@ -31,7 +31,8 @@ def verdict(
     """
     lines = [headline(quality.level, f"{quality.in_words()} on {judging}")]
     if quality.level != "good":
-        lines += [f"cause: {cause}" for cause in causes]
+        named = [_too_few(quality.samples)] if quality.measured == "good" else causes
+        lines += [f"cause: {cause}" for cause in named]
     if promotion is not None:
         before = promotion.before
         lines.append(f"{promotion}; int8 alone: {before.level}, {before.in_words()}")
@@ -47,6 +48,11 @@ def judged_on(samples: int, kept: int, held_out: bool) -> str:
     some = "" if kept == samples else f"{kept} of "
     several = "calibration sample" if samples == 1 else f"{samples} calibration samples"
     return f"{some}the {several}{how}"
+
+
+def _too_few(samples: int) -> str:
+    count = "one calibration sample says" if samples == 1 else f"{samples} calibration samples say"
+    return f"{count} too little of other inputs; use about 100"
 
 
 def _remedies(on_low_accuracy: OnLowAccuracy) -> str:

@@ -209,7 +209,7 @@ def keep_floor(
     return_freed()
     whole = outcome(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
     after = evaluator.quality(found.assignment)
-    after = replace(after, chosen=before.level == "usable" and before.changes_too_many)
+    after = replace(after, chosen=before.measured == "usable" and before.changes_too_many)
     nodes = dict[str, int]()
     assert whole.mixed is not None
     for precision in whole.mixed.nodes.values():
@@ -250,7 +250,7 @@ def _promote(
     """`start` with the changes that the floor asks for; none if it is good as it is."""
     found = _Promoted.of(_wide_outputs(evaluator, start), FREE, "improves accuracy at little cost")
     quality = evaluator.quality(found.configuration.assignment)
-    if quality.level == "good" or (fast and quality.level == "usable"):
+    if quality.measured == "good" or (fast and quality.measured == "usable"):
         return found
     small = macs_of(evaluator.done.floats) <= SMALL_WORK
     if quality.loss(small) > 1.0 or lacks_precision(quality):
@@ -263,7 +263,7 @@ def _promote(
         if good is not None:
             found = _Promoted.of(good, MODERATE, "int8 alone is not good", found)
             quality = evaluator.quality(good.assignment)
-    if quality.level == "good" or quality.loss(small) <= 1.0:
+    if quality.measured == "good" or quality.loss(small) <= 1.0:
         return found
     growth = REPAIR if quality.level == "broken" else found.growth
     criteria = FloorCriteria(evaluator, growth, strict=small)
@@ -280,7 +280,7 @@ def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | N
     whole = start.plus(evaluator.changes_to(FLOAT32))
     if not FloorCriteria(evaluator, FREE).within(whole.assignment):
         return None
-    return whole if evaluator.quality(whole.assignment).level == "good" else None
+    return whole if evaluator.quality(whole.assignment).measured == "good" else None
 
 
 def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
@@ -307,7 +307,7 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
                 now = _doubt_of(evaluator, tried)
                 if now <= least - LEAST_DOUBT:
                     best, least = tried, now
-        if evaluator.quality(best.assignment).level == "good":
+        if evaluator.quality(best.assignment).measured == "good":
             break
     return best
 

@@ -39,7 +39,7 @@ NOTHING = 1e-6
 def lacks_precision(quality: Quality) -> bool:
     """Whether a usable quantization has too many changed answers or too little mask overlap."""
     few = quality.worst_overlap < GOOD_OVERLAP or quality.changes_too_many
-    return quality.level == "usable" and few
+    return quality.measured == "usable" and few
 
 
 def promote_activations(
@@ -59,7 +59,7 @@ def _is_good(evaluator: Evaluator, configuration: Configuration) -> bool:
     """Whether it is good, with the margins for samples that choose precisions: changed answers
     count twice, masks overlap by OVERLAP_AIM."""
     quality = replace(evaluator.quality(configuration.assignment), chosen=True)
-    return quality.level == "good" and quality.worst_overlap >= OVERLAP_AIM
+    return quality.measured == "good" and quality.worst_overlap >= OVERLAP_AIM
 
 
 def _by_worth(

@@ -271,7 +271,8 @@ class Evaluator:
             unseen = not one and not fitted
             answers, overlap = self.answers.loss(rows), self.masks.overlap(areas)
             found = Quality.of(score, self.trials.points, answers, unseen, overlap)
-            found = replace(found, samples=1) if one else found
+            count = 1 if one else found.samples
+            found = replace(found, samples=count, calibration=True)
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..runtime_c._ffi import ffi, lib
 
+Reals = NDArray[np.float64]
+
 # Numbers in a row, of which numpy compares rows fast.
 _WIDE = 512
 
@@ -55,6 +57,30 @@ def channel_means(array: NDArray[np.float32], power: int = 1) -> NDArray[np.floa
     into = ffi.from_buffer("double[]", total)
     lib.ek_channel_sums_f32(_floats(rows), count, channels, power, into)
     return total / count
+
+
+def range_errors(
+    counts: Reals,
+    moments: Reals,
+    first: int,
+    width: float,
+    step: float,
+    levels: int,
+    most: float,
+) -> Reals:
+    """The summed squared error [levels] of values in bins of a `width`, the number `first` and
+    following, in multiples of `step`, for the zero points 0 to levels - 1; infinity where what is
+    clipped alone makes more than `most`.
+
+    `counts` [n] are taken as evenly spread within their bins; `moments` [3, n + 1] are sums of
+    their powers 0, 1 and 2 up to each edge.
+    """
+    errors, work = np.empty(levels), np.empty(5 * levels + 2 * (len(counts) + 1))
+    arrays = (ffi.from_buffer("double[]", v) for v in (counts, moments, work, errors))
+    given, sums, room, found = arrays
+    bins = len(counts), first, width, step, step**3 / width
+    lib.ek_range_errors_f64(given, sums, *bins, levels, most, room, found)
+    return errors
 
 
 def median(x: ArrayLike) -> float:

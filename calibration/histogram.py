@@ -43,6 +43,8 @@ class Histogram:
 
     def cover(self, low: float, high: float) -> None:
         """Grow, where needed, to cover low and high (float32 values)."""
+        if self.low <= low and high <= self.high:
+            return
         self.low, self.high = min(self.low, low), max(self.high, high)
         exponent = self.exponent
         while self._index(self.high, exponent) - self._index(self.low, exponent) >= self.bins:

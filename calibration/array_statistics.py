@@ -10,6 +10,8 @@ from ..runtime_c._ffi import ffi, lib
 
 Reals = NDArray[np.float64]
 
+SPARE: int = lib.EK_SPARE_BINS
+
 # Numbers in a row, of which numpy compares rows fast.
 _WIDE = 512
 
@@ -26,10 +28,11 @@ def add_to_bins(
     counts: NDArray[np.int64], first: int, exponent: int, values: NDArray[np.float32]
 ) -> int:
     """Count finite values other than 0 in bins [k * 2^exponent, (k + 1) * 2^exponent), k from
-    `first` on; all must lie in one of `counts`. Returns the number of zeros."""
-    inverse = 2.0**-exponent
+    `first` on; all must lie in one of `counts`, of which the last SPARE are none. Returns the
+    number of zeros."""
+    bins, inverse = len(counts) - SPARE, 2.0**-exponent
     into = ffi.from_buffer("int64_t[]", counts)
-    return int(lib.ek_histogram_f32(_floats(values), values.size, inverse, first, into))
+    return int(lib.ek_histogram_f32(_floats(values), values.size, inverse, first, bins, into))
 
 
 def channel_extremes(

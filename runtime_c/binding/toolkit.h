@@ -76,9 +76,10 @@ void ek_least_error_f64(const double *rows, const double *counts, int32_t n, int
 /* The least and the largest of x [count], of which there are some; NaN where x has any. */
 void ek_extremes_f32(const float *x, int64_t count, float *low, float *high);
 
-/* Count each x but 0 at counts[floor(x * inverse) - first], which must exist; inverse is a power of two. Returns the
-   number of zeros. */
-int64_t ek_histogram_f32(const float *x, int64_t count, float inverse, int32_t first, int64_t *counts);
+/* Count each x but 0 at counts[floor(x * inverse) - first], one of `bins`; inverse is a power of two. Behind these
+   there is room for EK_SPARE_BINS more. Returns the number of zeros. */
+#define EK_SPARE_BINS 8
+int64_t ek_histogram_f32(const float *x, int64_t count, float inverse, int32_t first, int32_t bins, int64_t *counts);
 
 /* sums [channels] of x [rows, channels], or of their squares where power is 2, in the order of rows. */
 void ek_channel_sums_f32(const float *x, int64_t rows, int32_t channels, int32_t power, double *sums);

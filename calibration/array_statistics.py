@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..runtime_c._ffi import ffi, lib
 
+Reals = NDArray[np.float64]
+
+SPARE: int = lib.EK_SPARE_BINS
+
 # Numbers in a row, of which numpy compares rows fast.
 _WIDE = 512
 
@@ -24,10 +28,11 @@ def add_to_bins(
     counts: NDArray[np.int64], first: int, exponent: int, values: NDArray[np.float32]
 ) -> int:
     """Count finite values other than 0 in bins [k * 2^exponent, (k + 1) * 2^exponent), k from
-    `first` on; all must lie in one of `counts`. Returns the number of zeros."""
-    inverse = 2.0**-exponent
+    `first` on; all must lie in one of `counts`, of which the last SPARE are none. Returns the
+    number of zeros."""
+    bins, inverse = len(counts) - SPARE, 2.0**-exponent
     into = ffi.from_buffer("int64_t[]", counts)
-    return int(lib.ek_histogram_f32(_floats(values), values.size, inverse, first, into))
+    return int(lib.ek_histogram_f32(_floats(values), values.size, inverse, first, bins, into))
 
 
 def channel_extremes(
@@ -55,6 +60,30 @@ def channel_means(array: NDArray[np.float32], power: int = 1) -> NDArray[np.floa
     into = ffi.from_buffer("double[]", total)
     lib.ek_channel_sums_f32(_floats(rows), count, channels, power, into)
     return total / count
+
+
+def range_errors(
+    counts: Reals,
+    moments: Reals,
+    first: int,
+    width: float,
+    step: float,
+    levels: int,
+    most: float,
+) -> Reals:
+    """The summed squared error [levels] of values in bins of a `width`, the number `first` and
+    following, in multiples of `step`, for the zero points 0 to levels - 1; infinity where what is
+    clipped alone makes more than `most`.
+
+    `counts` [n] are taken as evenly spread within their bins; `moments` [3, n + 1] are sums of
+    their powers 0, 1 and 2 up to each edge.
+    """
+    errors, work = np.empty(levels), np.empty(5 * levels + 2 * (len(counts) + 1))
+    arrays = (ffi.from_buffer("double[]", v) for v in (counts, moments, work, errors))
+    given, sums, room, found = arrays
+    bins = len(counts), first, width, step, step**3 / width
+    lib.ek_range_errors_f64(given, sums, *bins, levels, most, room, found)
+    return errors
 
 
 def median(x: ArrayLike) -> float:

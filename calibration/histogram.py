@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .array_statistics import add_to_bins
+from .array_statistics import SPARE, add_to_bins
 
 # Bin widths are 2^exponent. Both 2^MIN_EXPONENT and its reciprocal are normal float32 numbers.
 MIN_EXPONENT = -126
@@ -28,7 +28,11 @@ class Histogram:
         self.high = 0.0
         self.exponent = MIN_EXPONENT
         self.first = 0
-        self.counts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._counts: NDArray[np.int64] = np.zeros(1 + SPARE, np.int64)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return self._counts[:-SPARE]
 
     @property
     def width(self) -> float:
@@ -43,20 +47,22 @@ class Histogram:
 
     def cover(self, low: float, high: float) -> None:
         """Grow, where needed, to cover low and high (float32 values)."""
+        if self.low <= low and high <= self.high:
+            return
         self.low, self.high = min(self.low, low), max(self.high, high)
         exponent = self.exponent
         while self._index(self.high, exponent) - self._index(self.low, exponent) >= self.bins:
             exponent += 1
         first, last = self._index(self.low, exponent), self._index(self.high, exponent)
         if (exponent, first, last - first + 1) != (self.exponent, self.first, len(self.counts)):
-            counts = np.zeros(last - first + 1, np.int64)
+            counts = np.zeros(last - first + 1 + SPARE, np.int64)
             _add_shifted(counts, first, self.counts, self.first, exponent - self.exponent)
-            self.counts, self.first, self.exponent = counts, first, exponent
+            self._counts, self.first, self.exponent = counts, first, exponent
 
     def add(self, values: NDArray[np.float32]) -> int:
         """Count finite values, all of them within what `cover` was told, but those that are exactly
         0. Returns the number of those."""
-        return add_to_bins(self.counts, self.first, self.exponent, values)
+        return add_to_bins(self._counts, self.first, self.exponent, values)
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram of as many bins."""

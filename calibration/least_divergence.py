@@ -15,6 +15,8 @@ from .histogram import Histogram
 _Indices = NDArray[np.intp]
 _ROUNDS = 3
 _GRID = 25
+# Ranges at a time: temporary arrays of more are given back to the system each time.
+_PART = 64
 
 
 class Divergence:
@@ -77,7 +79,8 @@ def least_divergence_bins(histogram: Histogram, levels: int = 256) -> tuple[int,
         a, b = _nearest(starts, *span_a), _nearest(stops, *span_b)
         a, b = np.append(a, best[0]), np.append(b, best[1])
         pairs_a, pairs_b = (grid.ravel() for grid in np.meshgrid(a, b, indexing="ij"))
-        values = divergence.of(pairs_a, pairs_b)
+        parts = (slice(i, i + _PART) for i in range(0, len(pairs_a), _PART))
+        values = np.concatenate([divergence.of(pairs_a[p], pairs_b[p]) for p in parts])
         chosen = int(values.argmin())
         best = (int(pairs_a[chosen]), int(pairs_b[chosen]))
         span_a, span_b = _around(best[0], span_a), _around(best[1], span_b)

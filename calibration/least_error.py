@@ -8,6 +8,7 @@ quantization" (2015), and Nagel et al., "A white paper on neural network quantiz
 import numpy as np
 from numpy.typing import NDArray
 
+from .array_statistics import range_errors
 from .observers import TensorStats
 
 _F64 = NDArray[np.float64]
@@ -37,6 +38,7 @@ class ErrorModel:
         powers = np.stack([np.ones_like(middle), middle, middle**2 + self.width**2 / 12])
         self.moments = np.zeros((3, len(self.edges)))
         np.cumsum(self.counts * powers, axis=1, out=self.moments[:, 1:])
+        self.slack = _SLACK * self.moments[2, -1]
 
     def errors(self, step: float, most: float = np.inf) -> _F64:
         """The summed squared error [levels] for the zero points 0 to levels - 1; infinity where
@@ -45,58 +47,9 @@ class ErrorModel:
         Representable values are multiples of the step, so the rounding error up to a point does
         not depend on the zero point: one running sum serves them all.
         """
-        top = self.levels - 1
-        lattice = np.arange(-top, top + 1, dtype=np.float64) * np.float64(step)
-        at = np.clip(lattice, self.edges[0], self.edges[-1])
-        # Index i of the lattice is the value (i - top) * step; zero point z spans [-z, top - z].
-        low, high = slice(top, None, -1), slice(2 * top, top - 1, -1)
-        below, above = self._below(at[low], lattice[low]), self._above(at[high], lattice[high])
-        if float((below + above).min()) > most + _SLACK * self.moments[2, -1]:
-            return np.full(self.levels, np.inf)
-        rounding = self._rounding_below(at, step)
-        result: _F64 = rounding[high] - rounding[low] + below + above
-        return np.maximum(result, 0.0)
-
-    def _bin(self, at: _F64) -> NDArray[np.intp]:
-        index = np.floor(at / self.width).astype(np.intp) - self.first
-        return np.clip(index, 0, len(self.counts) - 1)
-
-    def _rounding_below(self, at: _F64, step: float) -> _F64:
-        """The squared rounding error of all values below each point, up to a constant."""
-        k = self._bin(at)
-        start, stop = int(k[0]), int(k[-1]) + 1
-        density = self.counts[start:stop] * (step**3 / self.width)
-        primitive = _rounding_primitive(self.edges[start : stop + 1] / step)
-        total = np.concatenate([[0.0], np.cumsum(density * np.diff(primitive))])
-        k -= start
-        result: _F64 = total[k] + density[k] * (_rounding_primitive(at / step) - primitive[k])
-        return result
-
-    def _below(self, at: _F64, to: _F64) -> _F64:
-        """The squared distances to points, not above zero, of all values below them."""
-        if not self.first:
-            return np.zeros_like(at)
-        k = self._bin(at)
-        left = at - self.edges[k]
-        m0, m1, m2 = self.moments[:, k]
-        found: _F64 = m2 - 2 * to * m1 + to * to * m0
-        return found + self.counts[k] / self.width * (left * left * left) / 3
-
-    def _above(self, at: _F64, to: _F64) -> _F64:
-        """The squared distances to points, not below zero, of all values above them."""
-        k = self._bin(at)
-        right = self.edges[k + 1] - at
-        m0, m1, m2 = self.moments[:, -1:] - self.moments[:, k + 1]
-        found: _F64 = m2 - 2 * to * m1 + to * to * m0
-        return found + self.counts[k] / self.width * (right * right * right) / 3
-
-
-def _rounding_primitive(u: _F64) -> _F64:
-    """The integral of (v - round(v))^2 over v from 0 to u."""
-    whole = np.rint(u)
-    apart = u - whole
-    result: _F64 = whole / 12 + apart * apart * apart / 3
-    return result
+        return range_errors(
+            self.counts, self.moments, self.first, self.width, step, self.levels, most + self.slack
+        )
 
 
 def quantization_error(stats: TensorStats, low: float, high: float, levels: int = 256) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -58,6 +57,8 @@ class Target:
 
 
 def _entries() -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    import tomllib  # takes time, and most files are made for no target
+
     for path in sorted(FOLDER.glob("*/target.toml")):
         facts = tomllib.loads(path.read_text())
         targets = facts.pop("target", {})

@@ -10,7 +10,7 @@
 #define WIDE
 #endif
 
-enum { PIECE = 512, LANES = 8, CHANNELS = 16 };
+enum { PIECE = 512, CHANNELS = 16 };
 
 /* Integers in the order of floats: -0 before 0, NaN beyond infinity on either side. */
 static int32_t key_of(float x)
@@ -40,31 +40,32 @@ WIDE void ek_extremes_f32(const float *x, int64_t count, float *low, float *high
     *high = of_key(most);
 }
 
-/* places = floor(x * inverse) - first; what is negative lies below 0 even where the product underflows. */
-WIDE static void places_of(const float *x, int32_t count, float inverse, int32_t first, int32_t *places)
+/* places = floor(x * inverse) - first; what is negative lies below 0 even where the product underflows. Zeros, which
+   are frequent, are dealt to some places from `bins` on: a count waits for the one before it at the same place. */
+WIDE static void places_of(const float *x, int32_t count, float inverse, int32_t first, int32_t bins, int32_t *places)
 {
     for (int32_t i = 0; i < count; i++) {
         float scaled = x[i] * inverse;
-        int32_t whole = (int32_t)scaled;
+        int32_t whole = (int32_t)scaled, zero = -(x[i] == 0);
         int32_t below = ((float)whole > scaled) | ((x[i] < 0) & (whole == 0));
-        places[i] = whole - below - first;
+        places[i] = ((whole - below - first) & ~zero) | ((bins + (i & (EK_SPARE_BINS - 1))) & zero);
     }
 }
 
-int64_t ek_histogram_f32(const float *x, int64_t count, float inverse, int32_t first, int64_t *counts)
+int64_t ek_histogram_f32(const float *x, int64_t count, float inverse, int32_t first, int32_t bins, int64_t *counts)
 {
     int32_t places[PIECE];
-    int64_t zeros[LANES] = { 0 }, sum = 0; /* zeros are frequent: a count waits for the one before it */
+    int64_t zeros = 0;
     for (int64_t at = 0; at < count; at += PIECE) {
         int32_t piece = count - at < PIECE ? (int32_t)(count - at) : PIECE;
-        places_of(x + at, piece, inverse, first, places);
-        for (int32_t i = 0; i < piece; i++) {
-            int64_t *const to[2] = { counts + places[i], zeros + i % LANES };
-            ++*to[x[at + i] == 0];
-        }
+        places_of(x + at, piece, inverse, first, bins, places);
+        for (int32_t i = 0; i < piece; i++) counts[places[i]]++;
     }
-    for (int32_t i = 0; i < LANES; i++) sum += zeros[i];
-    return sum;
+    for (int32_t i = 0; i < EK_SPARE_BINS; i++) {
+        zeros += counts[bins + i];
+        counts[bins + i] = 0;
+    }
+    return zeros;
 }
 
 /* Of `width` channels: a constant for whole tiles, whose sums then stay in registers. */

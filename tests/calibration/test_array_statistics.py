@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgekit.calibration import channel_extremes, channel_means, median
-from edgekit.calibration.array_statistics import add_to_bins, extremes
+from edgekit.calibration.array_statistics import SPARE, add_to_bins, extremes
 
 
 @pytest.mark.parametrize("count", [1, 2, 31, 63, 64, 65, 700])
@@ -46,7 +46,8 @@ def test_values_are_counted_in_their_bins(count, exponent):
     x[random.random(count) < 0.1] = -1e-45  # times 2^9, this rounds to nothing below 2^-9
     index = [math.floor(math.ldexp(v, -exponent)) for v in map(float, x)]
     first = min(0, *index)
-    counts = np.ones(max(0, *index) - first + 1, np.int64)
+    counts = np.ones(max(0, *index) - first + 1 + SPARE, np.int64)
+    counts[-SPARE:] = 0
     expected = counts.copy()
     np.add.at(expected, np.array(index)[x != 0] - first, 1)
     assert add_to_bins(counts, first, exponent, x) == np.count_nonzero(x == 0)

@@ -131,19 +131,20 @@ def test_mse_is_as_good_as_a_search_of_all_ranges_on_the_data(tensor):
 
 
 def test_mse_of_steps_that_clip_too_much_is_not_summed(tensor, monkeypatch):
-    every, some, summed = ErrorModel.errors, [], ErrorModel._rounding_below
+    every, summed = ErrorModel.errors, []
 
-    def counted(self, at, step):
-        some.append(step)
-        return summed(self, at, step)
+    def counted(self, step, most):
+        errors = every(self, step, most)
+        summed.append(np.isfinite(errors[0]))
+        return errors
 
     stats = _stats(tensor)
-    monkeypatch.setattr(ErrorModel, "_rounding_below", counted)
-    found = mse(stats)
-    steps = len(some)
-    monkeypatch.setattr(ErrorModel, "errors", lambda self, step, most: every(self, step))
+    monkeypatch.setattr(ErrorModel, "errors", counted)
+    found, steps = mse(stats), sum(summed)
+    summed.clear()
+    monkeypatch.setattr(ErrorModel, "errors", lambda self, step, _: counted(self, step, np.inf))
     assert found == mse(stats)
-    assert steps < 0.8 * (len(some) - steps) == 0.8 * 89
+    assert steps < 0.8 * sum(summed) == 0.8 * 89
 
 
 def test_mse_ends_are_multiples_of_its_step(tensor):

@@ -46,7 +46,7 @@ def spread(node, sizes):
 
 def state(stats):
     found, histogram = vars(stats).copy(), vars(stats.histogram).copy()
-    return found | histogram | {"_histogram": None, "counts": histogram["counts"].tolist()}
+    return found | histogram | {"_histogram": None, "_counts": histogram["_counts"].tolist()}
 
 
 def check_known_statistics(graph):

@@ -19,6 +19,8 @@ from ..ir import Array
 Reals = NDArray[np.float64]
 Whole = NDArray[np.signedinteger[Any]]
 """int32, or int16 that is made int32 a sample at a time."""
+Sums = NDArray[np.signedinteger[Any]]
+"""int32 where that surely holds them, else int64."""
 
 SMALL = 64
 """Columns that `add_small_moments` takes at most."""
@@ -27,6 +29,7 @@ _SPARE = 3
 """Columns that rows are padded to whole numbers of, and rows behind the last that are read."""
 _DIGIT = 4096
 _LARGEST = 32767
+_LARGEST_SUM = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -137,22 +140,24 @@ def add_small_moments(
     lib.ek_small_moments_s32(*wholes[:2], *q.shape, *wholes[2:], *sums)
 
 
-def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> NDArray[np.int64]:
+def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> Sums:
     """(a - its middle)' (b - its middle) [k, l] of rows a [n, k] and b [n, l], exactly."""
     same = a is b
     left = _digits(a, middle[0], True)
     right = left if same else _digits(b, middle[1], True)
-    return _product(left, right, (a.shape[1], b.shape[1]), same)
+    return _product(left, right, (a.shape[1], b.shape[1]), same, len(a))
 
 
-def outer_products(a: Whole, middle: Whole) -> NDArray[np.int64]:
+def outer_products(a: Whole, middle: Whole) -> Sums:
     """(a - its middle) (a - its middle)' [n, n] of rows a [n, k], exactly."""
     rows = _digits(a, middle, False)
-    return _product(rows, rows, (len(a), len(a)), True)
+    return _product(rows, rows, (len(a), len(a)), True, a.shape[1])
 
 
-Digits = list[tuple[NDArray[np.int16], int]]
-"""Parts of whole numbers that fit 16 bits, lowest first, and the largest magnitude of each."""
+Digit = tuple[NDArray[np.int16], int]
+"""Whole numbers that fit 16 bits, and the largest magnitude."""
+Digits = list[Digit]
+"""Parts of whole numbers, lowest first."""
 
 
 def _digits(x: Whole, middle: Whole, transposed: bool) -> Digits:
@@ -193,26 +198,27 @@ def _lines(rows: int, pitch: int) -> NDArray[np.int16]:
     return spare[first : first + rows * pitch].reshape(rows, pitch)
 
 
-def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
-    total: NDArray[np.int64] | None = None
-    for i, (x, x_most) in enumerate(a):
-        for j, (y, y_most) in enumerate(b):
-            part: NDArray[np.int64] = np.empty(shape, np.int64)
-            lib.ek_dot_s16(
-                _pointer("int16_t", x),
-                _pointer("int16_t", y),
-                *shape,
-                x.shape[1],
-                x_most * y_most,
-                same and x is y,
-                _pointer("int64_t", part),
-            )
+def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool, length: int) -> Sums:
+    if len(a) == len(b) == 1 and length * a[0][1] * b[0][1] <= _LARGEST_SUM:
+        return _dots(a[0], b[0], shape, same, np.empty(shape, np.int32))
+    total: Sums | None = None
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            part = _dots(x, y, shape, same and x is y, np.empty(shape, np.int64))
             if total is None:
                 total = part
             else:
                 total += part * _DIGIT ** (i + j)
     assert total is not None
     return total
+
+
+def _dots(x: Digit, y: Digit, shape: tuple[int, int], same: bool, out: Sums) -> Sums:
+    """The sums of products of the rows of x and y, in `out`."""
+    dot, kind = {4: (lib.ek_dot_s16_s32, "int32_t"), 8: (lib.ek_dot_s16, "int64_t")}[out.itemsize]
+    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1]
+    dot(*given, x[1] * y[1], same, _pointer(kind, out))
+    return out
 
 
 def product(a: Reals, m: Reals) -> Reals:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from .errors import CalibrationError
 
 LEAST_BYTES = 1 << 12
+LEAST_ROWS_BYTES = (
+    1 << 18
+)  # of all rows: few such arrays are held at a time, and they are read often
 # Mapping a part of a file into memory costs as much as copying so many bytes.
 _MAPPED_BYTES = 1 << 17
 # Files of former users, at most so many of so many bytes: to write over what is there takes half
@@ -124,7 +127,7 @@ class FiledRows:
         """Raises CalibrationError where there is no room."""
         self._type = dtype, shape = rows.dtype, rows.shape[1:]
         size = math.prod(shape) * dtype.itemsize
-        if size * self._count >= LEAST_BYTES:
+        if size * self._count >= LEAST_ROWS_BYTES:
             self._file.write_at(first * size, rows)
             return
         if self._rows is None:

@@ -10,33 +10,6 @@
 #define WIDE
 #endif
 
-WIDE int32_t ek_centred_s16(const int16_t *x, const int32_t *middle, int32_t rows, int32_t k, int32_t transposed,
-                            int16_t *out, int32_t pitch)
-{
-    enum { BLOCK = 32 };
-    int16_t block[BLOCK][BLOCK];
-    int32_t largest = 0;
-    memset(out, 0, (size_t)(transposed ? k : rows) * pitch * sizeof *out);
-    for (int32_t start = 0; start < rows; start += BLOCK) {
-        int32_t height = rows - start < BLOCK ? rows - start : BLOCK;
-        for (int32_t first = 0; first < k; first += BLOCK) {
-            int32_t width = k - first < BLOCK ? k - first : BLOCK;
-            for (int32_t i = 0; i < height; i++) {
-                const int16_t *row = x + (size_t)(start + i) * k + first;
-                int16_t *to = transposed ? block[i] : out + (size_t)(start + i) * pitch + first;
-                for (int32_t j = 0; j < width; j++) {
-                    int32_t v = row[j] - middle[first + j], magnitude = v < 0 ? -v : v;
-                    largest = magnitude > largest ? magnitude : largest;
-                    to[j] = (int16_t)v;
-                }
-            }
-            for (int32_t j = 0; transposed && j < width; j++)
-                for (int32_t i = 0; i < height; i++) out[(size_t)(first + j) * pitch + start + i] = block[i][j];
-        }
-    }
-    return largest;
-}
-
 enum { SIDE = 4, STEP = 32 };
 
 /* Sums of products of SIDE rows with SIDE others over `length` columns, whole steps: no sum leaves 32 bits. */

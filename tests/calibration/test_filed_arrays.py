@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from edgekit.calibration import ArrayFile, CalibrationError, FiledArrays, FiledRows, filed_arrays
-from edgekit.calibration.filed_arrays import LEAST_BYTES
+from edgekit.calibration.filed_arrays import LEAST_BYTES, LEAST_ROWS_BYTES
 
 LARGE = np.arange(LEAST_BYTES, dtype=np.float32).reshape(16, -1)
 SMALL = np.arange(6, dtype=np.int8).reshape(2, 3)
@@ -84,7 +84,7 @@ def test_small_arrays_need_no_file_and_large_ones_name_the_remedy(monkeypatch):
         arrays["large"] = LARGE
 
 
-@pytest.mark.parametrize("width", [3, LEAST_BYTES])
+@pytest.mark.parametrize("width", [3, LEAST_ROWS_BYTES])
 def test_rows_are_read_in_other_parts_than_they_were_written(width):
     whole = np.random.default_rng(0).integers(-128, 128, (11, width)).astype(np.int8)
     rows = FiledRows(len(whole))
@@ -94,10 +94,11 @@ def test_rows_are_read_in_other_parts_than_they_were_written(width):
         found = rows.read(first, stop)
         assert found.dtype == whole.dtype
         np.testing.assert_array_equal(found, whole[first:stop])
+    np.testing.assert_array_equal(rows.read(1, 9, 3), whole[1:9:3])
 
 
 def test_rows_name_the_remedy_where_no_file_can_be_made(monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     monkeypatch.setattr(filed_arrays, "_spare", [])
     with pytest.raises(CalibrationError, match="TMPDIR"):
-        FiledRows(len(LARGE)).write(0, LARGE)
+        FiledRows(LEAST_ROWS_BYTES).write(0, LARGE)

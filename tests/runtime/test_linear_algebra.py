@@ -116,12 +116,16 @@ def test_moments_of_samples_are_those_of_each(samples, groups, k, rows):
     assert found[2] == squares
 
 
-def test_moments_that_are_too_large_are_not_summed_in_32_bits():
-    q = np.full((1, 1, 4, 2), 20_000, np.int16)
-    middle = np.zeros((1, 2), np.int32)
+@pytest.mark.parametrize("k", [2, 16])
+def test_moments_that_are_too_large_are_not_summed_in_32_bits(k):
+    q = np.full((1, 1, 4, k), 20_000, np.int16)
+    middle = np.zeros((1, k), np.int32)
     assert linear_algebra.moments(q, q, (middle, middle)) is not None
     assert linear_algebra.moments(q, np.tile(q, (1, 1, 2, 1)), (middle, middle)) is None
-    assert linear_algebra.moments(q, q, (middle - 20_000, middle)) is None
+    small = np.full((1, 1, 16, k), 9, np.int16)
+    for far in (-32_765, 32_777, -65_000):
+        assert linear_algebra.moments(small, small, (middle + far, middle + 9)) is None
+        assert linear_algebra.moments(small, small, (middle, middle + far)) is None
     assert linear_algebra.moments(q.astype(np.int32), q, (middle, middle)) is None
 
 

@@ -19,6 +19,8 @@ from ..ir import Array
 Reals = NDArray[np.float64]
 Whole = NDArray[np.signedinteger[Any]]
 """int32, or int16 that is made int32 a sample at a time."""
+Sums = NDArray[np.signedinteger[Any]]
+"""int32 where that surely holds them, else int64."""
 
 SMALL = 64
 """Columns that `add_small_moments` takes at most."""
@@ -30,7 +32,8 @@ which products of several digits are added at a time."""
 _BITS = 12
 _DIGIT = 1 << _BITS
 _LARGEST = 32767
-_LARGEST_SUMMED = (2**31 - 1) // _STEP
+_LARGEST_SUM = (1 << 31) - 1
+_LARGEST_SUMMED = _LARGEST_SUM // _STEP
 """The largest product of which `_STEP` are summed in 32 bits, several times faster than one."""
 
 
@@ -142,21 +145,23 @@ def add_small_moments(
     lib.ek_small_moments_s32(*wholes[:2], *q.shape, *wholes[2:], *sums)
 
 
-def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> NDArray[np.int64]:
+def inner_products(a: Whole, b: Whole, middle: tuple[Whole, Whole]) -> Sums:
     """(a - its middle)' (b - its middle) [k, l] of rows a [n, k] and b [n, l], exactly."""
     same, right = a is b, None if a is b else _digits(b, middle[1], True)
     left = _factor(a, middle[0], True, right)
-    return _product(left, right or left, (a.shape[1], b.shape[1]), same)
+    return _product(left, right or left, (a.shape[1], b.shape[1]), same, len(a))
 
 
-def outer_products(a: Whole, middle: Whole) -> NDArray[np.int64]:
+def outer_products(a: Whole, middle: Whole) -> Sums:
     """(a - its middle) (a - its middle)' [n, n] of rows a [n, k], exactly."""
     rows = _factor(a, middle, False)
-    return _product(rows, rows, (len(a), len(a)), True)
+    return _product(rows, rows, (len(a), len(a)), True, a.shape[1])
 
 
-Digits = list[tuple[NDArray[np.int16], int]]
-"""Parts of whole numbers that fit 16 bits, lowest first, and the largest magnitude of each."""
+Digit = tuple[NDArray[np.int16], int]
+"""Whole numbers that fit 16 bits, and the largest magnitude."""
+Digits = list[Digit]
+"""Parts of whole numbers, lowest first."""
 
 
 def _factor(x: Whole, middle: Whole, transposed: bool, other: Digits | None = None) -> Digits:
@@ -173,7 +178,8 @@ def _digits(x: Whole, middle: Whole, transposed: bool, largest: int = _LARGEST) 
         if found[1] <= largest:
             return [found]
     most = sum(max(int(v.max(initial=0)), -int(v.min(initial=0))) for v in (x, middle))
-    rest = np.subtract(x, middle, dtype=np.int32 if most < 1 << 30 else np.int64)
+    kind = np.int32 if most < 1 << 30 else np.int64
+    rest = x.astype(kind) - middle.astype(kind)
     digits, none = Digits(), np.zeros_like(middle)
     while max(rest.max(initial=0), -rest.min(initial=0)) > largest:
         rest += _DIGIT // 2
@@ -208,9 +214,11 @@ def _lines(rows: int, pitch: int) -> NDArray[np.int16]:
     return spare[first : first + rows * pitch].reshape(rows, pitch)
 
 
-def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
+def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool, length: int) -> Sums:
     if len(a) == len(b) == 1:
-        return _dots(a[0], b[0], shape, same)
+        fits = length * a[0][1] * b[0][1] <= _LARGEST_SUM
+        out: Sums = np.empty(shape, np.int32) if fits else np.empty(shape, np.int64)
+        return _dots(a[0], b[0], shape, same, out)
     total: NDArray[np.int64] = np.empty(shape, np.int64)
     for first in range(0, shape[0], _ROWS):
         last = min(first + _ROWS, shape[0])
@@ -218,7 +226,8 @@ def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArra
         block: NDArray[np.int64] = np.zeros((last - first, shape[1] - start), np.int64)
         for i, (x, x_most) in enumerate(a):
             for j, (y, y_most) in enumerate(b):
-                part = _dots((x[first:], x_most), (y[start:], y_most), block.shape, False)
+                at, part = (x[first:], x_most), np.empty(block.shape, np.int64)
+                _dots(at, (y[start:], y_most), block.shape, False, part)
                 part *= _DIGIT ** (i + j)
                 block += part
         total[first:last, start:] = block
@@ -227,17 +236,12 @@ def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool) -> NDArra
     return total
 
 
-def _dots(
-    x: tuple[NDArray[np.int16], int],
-    y: tuple[NDArray[np.int16], int],
-    shape: tuple[int, ...],
-    same: bool,
-) -> NDArray[np.int64]:
-    """The products of the first rows of x and y, each with its largest magnitude."""
-    found: NDArray[np.int64] = np.empty(shape, np.int64)
-    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1], x[1] * y[1]
-    lib.ek_dot_s16(*given, same, _pointer("int64_t", found))
-    return found
+def _dots(x: Digit, y: Digit, shape: tuple[int, ...], same: bool, out: Sums) -> Sums:
+    """The sums of products of the first rows of x and y, in `out`."""
+    dot, kind = {4: (lib.ek_dot_s16_s32, "int32_t"), 8: (lib.ek_dot_s16, "int64_t")}[out.itemsize]
+    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1]
+    dot(*given, x[1] * y[1], same, _pointer(kind, out))
+    return out
 
 
 def product(a: Reals, m: Reals) -> Reals:

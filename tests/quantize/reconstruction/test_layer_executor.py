@@ -84,10 +84,10 @@ def ran(monkeypatch):
 
 @pytest.mark.parametrize("form", ["float", "int8", "int16"])
 @pytest.mark.parametrize("held", [layer_executor.HELD, 3000, 0])
-@pytest.mark.parametrize("filed", [filed_arrays.LEAST_BYTES, 1])
+@pytest.mark.parametrize("filed", [filed_arrays.LEAST_ROWS_BYTES, 1])
 def test_values_are_those_of_the_whole_graph(net, samples, monkeypatch, form, held, filed):
     monkeypatch.setattr(layer_executor, "HELD", held)
-    monkeypatch.setattr(filed_arrays, "LEAST_BYTES", filed)
+    monkeypatch.setattr(filed_arrays, "LEAST_ROWS_BYTES", filed)
     graph = net if form == "float" else quantized(net, *(["b", "sum"] if form == "int16" else []))
     run = LayerExecutor(samples)
     for node in convs(graph):

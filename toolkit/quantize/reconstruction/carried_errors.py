@@ -7,7 +7,7 @@ samples are never re-centred on other means; only their products with a few rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ Reals = NDArray[np.float64]
 
 TRIED = 64
 """The maximum number of weight rows per group used for cross-validation."""
+TOGETHER = 1 << 17
+"""Numbers in the matrices of parts that are left out at a time."""
 
 
 def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, MomentSums]:
@@ -37,7 +39,7 @@ def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, Momen
 
     def see(part: MomentSums) -> MomentSums:
         matrices[len(seen)] = part.qq
-        seen.append(_Part.of(part, real))
+        seen.append(_Part.of(part, _tried(real, part)))
         return part
 
     whole = total(map(see, parts))
@@ -51,19 +53,28 @@ def _carried(
     if len(parts) < 2:
         return 0.0
     every: Reals = np.sum([part.error for part in parts], axis=0)
-    gain = power = 0.0
-    for i, part in enumerate(parts):
-        h: Reals = np.subtract(whole.qq, matrices[i], dtype=np.float64)
-        rest, error = _Rest.of(h, whole, part), part.error
-        more = rest.more(w, every - error, h)
+    diagonal, gain, power = _diagonal(whole), 0.0, 0.0
+    many = max(1, TOGETHER // max(whole.qq.size, w.size))
+    for first in range(0, len(parts), many):
+        some = range(first, min(first + many, len(parts)))
+        qq = np.stack([matrices[i] for i in some]) if many > 1 else matrices[first][None]
+        those = _Parts.of([parts[i] for i in some])
+        h: Reals = np.subtract(whole.qq, qq, dtype=np.float64)
+        rest = _Rest.of(h, whole, diagonal, those)
+        more, error = rest.more(w, every - those.error, h), those.error
         del h  # free it before the next one is allocated
-        x, q = part.x / part.columns / FINE, part.q / part.columns
-        off = error / part.columns
+        columns = those.columns[:, None, None]
+        x, q = those.x / columns / FINE, those.q / columns
+        off = error / columns[..., None]
         off -= _outer(_rows(w, x - q), rest.q) + _outer(_rows(w, rest.off), q - rest.q)
-        gain += float((off * more).sum())
-        across = _rows(more, rest.q)
-        power += float((gptq.product(more, matrices[i]) * more).sum()) / part.columns
-        power -= float((_rows(more, q) * across + across * _rows(more, q - rest.q)).sum())
+        across, own = _rows(more, rest.q), _rows(more, q)
+        spread = (_product(more, qq) * more, own * across + across * _rows(more, q - rest.q))
+        for gained, square, mean, count in zip(
+            _totals(off * more), *map(_totals, spread), those.columns, strict=True
+        ):
+            gain += gained
+            power += square / count
+            power -= mean
     return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
 
 
@@ -88,48 +99,84 @@ class _Part:
     samples: int
 
     @staticmethod
-    def of(s: MomentSums, real: Reals) -> _Part:
+    def of(s: MomentSums, w: Reals) -> _Part:
         off: Reals = s.xq / FINE
         off -= s.qq
-        error = gptq.product(_tried(real, s), off)
+        error = gptq.product(w, off)
         return _Part(_diagonal(s), error, s.x, s.q, s.squares, s.columns, s.samples)
 
 
 @dataclass(frozen=True)
+class _Parts:
+    """Some parts, along a first axis."""
+
+    diagonal: Reals
+    error: Reals
+    x: Reals
+    q: Reals
+    squares: Reals
+    columns: NDArray[np.int64]
+    samples: NDArray[np.int64]
+
+    @staticmethod
+    def of(parts: Sequence[_Part]) -> _Parts:
+        names = [f.name for f in fields(_Parts)]
+        return _Parts(*(np.array([getattr(part, name) for part in parts]) for name in names))
+
+
+@dataclass(frozen=True)
 class _Rest:
-    """Statistics of all samples except one part: the means q [groups, k], the mean of x - q, and
-    the diagonal of x q' - q q' about the means. Off-diagonal entries are multiplied by
-    `certain`."""
+    """For each of some parts, statistics of all samples except it: the means q [parts, groups, k],
+    the mean of x - q, and the diagonal of x q' - q q' about the means. Off-diagonal entries are
+    multiplied by `certain` [parts]."""
 
     q: Reals
     off: Reals
     diagonal: Reals
-    certain: float
-    columns: int
+    certain: Reals
+    columns: NDArray[np.int64]
 
     @staticmethod
-    def of(h: Reals, whole: MomentSums, part: _Part) -> _Rest:
-        """`h`, the sums qq without the part, is overwritten by the quadratic form about the
-        means."""
-        squares, samples = whole.squares - part.squares, whole.samples - part.samples
-        certain, columns = certain_part(h, squares, samples), whole.columns - part.columns
-        x, q = ((a - b) / columns for a, b in ((whole.x, part.x), (whole.q, part.q)))
+    def of(h: Reals, whole: MomentSums, diagonal: Reals, parts: _Parts) -> _Rest:
+        """`h`, the sums qq without each part, are overwritten by the quadratic forms about the
+        means; `diagonal` is that of the sums xq of all."""
+        squares, samples = whole.squares - parts.squares, whole.samples - parts.samples
+        certain = np.array([certain_part(*of) for of in zip(h, squares, samples, strict=True)])
+        count = whole.columns - parts.columns
+        columns, factor = count[:, None, None], certain[:, None, None]
+        x, q = ((a - b) / columns for a, b in ((whole.x, parts.x), (whole.q, parts.q)))
         off = x / FINE - q
-        qq, xq = np.einsum("gii->gi", h) / columns, _diagonal(whole) - part.diagonal
-        diagonal = xq / columns / FINE - qq - off * q
-        h *= certain / columns
-        subtract_outer(h, certain * q, q)
+        qq, xq = np.einsum("pgii->pgi", h) / columns, diagonal - parts.diagonal
+        about = xq / columns / FINE - qq - off * q
+        h *= (factor / columns)[..., None]
+        flat = (-1, h.shape[-1])
+        subtract_outer(h.reshape(*flat, h.shape[-1]), (factor * q).reshape(flat), q.reshape(flat))
         qq -= q * q
-        np.einsum("gii->gi", h)[...] = qq + held(qq)[:, None]
-        return _Rest(q, off, diagonal, certain, columns)
+        np.einsum("pgii->pgi", h)[...] = qq + held(qq)[..., None]
+        return _Rest(q, off, about, certain, count)
 
     def more(self, w: Reals, errors: Reals, h: Reals) -> Reals:
-        """The correction to weights w [groups, rows, k]; `errors` are w times the sums of
+        """The corrections to weights w [groups, rows, k]; `errors` are w times the sums of
         x q' - q q'. Overwrites h."""
-        wanted = errors / self.columns - _outer(_rows(w, self.off), self.q)
-        wanted *= self.certain
-        wanted += (1 - self.certain) * w * self.diagonal[:, None, :]
-        return gptq.unrounded(wanted, h, overwrite=True)
+        certain = self.certain[:, None, None, None]
+        wanted = errors / self.columns[:, None, None, None] - _outer(_rows(w, self.off), self.q)
+        wanted *= certain
+        wanted += (1 - certain) * w * self.diagonal[:, :, None, :]
+        n, k = wanted.shape[2:]
+        found = gptq.unrounded(wanted.reshape(-1, n, k), h.reshape(-1, k, k), overwrite=True)
+        return found.reshape(wanted.shape)
+
+
+def _product(a: Reals, m: Array) -> Reals:
+    """a [parts, g, n, k] times m [parts, g, k, k]."""
+    n, k = a.shape[2:]
+    return gptq.product(a.reshape(-1, n, k), m.reshape(-1, k, k)).reshape(a.shape)
+
+
+def _totals(a: Reals) -> list[float]:
+    """The sum of each part."""
+    found: list[float] = a.reshape(len(a), -1).sum(axis=1).tolist()
+    return found
 
 
 def _diagonal(s: MomentSums) -> Reals:
@@ -137,10 +184,11 @@ def _diagonal(s: MomentSums) -> Reals:
 
 
 def _rows(w: Reals, v: Reals) -> Reals:
-    """w [g, n, k] times v [g, k]: [g, n]."""
-    result: Reals = (w * v[:, None, :]).sum(axis=2)
+    """w [..., g, n, k] times v [parts, g, k]: [parts, g, n]."""
+    result: Reals = (w * v[:, :, None, :]).sum(axis=3)
     return result
 
 
 def _outer(a: Reals, b: Reals) -> Reals:
-    return a[:, :, None] * b[:, None, :]
+    """a [parts, g, n] times b [parts, g, k]: [parts, g, n, k]."""
+    return a[..., None] * b[:, :, None, :]

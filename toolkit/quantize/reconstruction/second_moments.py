@@ -320,9 +320,9 @@ def second_moments(s: MomentSums) -> SecondMoments:
 
 
 def held(power: Reals) -> Reals:
-    """The damping of each group, given the mean squares of its inputs [groups, k]."""
-    mean = power.sum(axis=1) / power.shape[1]
-    result: Reals = KEEP * mean + 1e-6 * mean.max() + 1e-30
+    """The damping of each group, given the mean squares of its inputs [..., groups, k]."""
+    mean = power.sum(axis=-1) / power.shape[-1]
+    result: Reals = KEEP * mean + 1e-6 * mean.max(axis=-1, keepdims=True) + 1e-30
     return result
 
 

@@ -288,6 +288,7 @@ class _Run:
         forget_lasting()
         for each in (self.done.given, known):
             each.keep_extremes()
+        return_freed()
         labelled = self.graph, self.samples, self.labels
         self.answers = count_answers(request.model, *labelled, self.final, show)
         some = [k.inputs for k in watched(self.done.floats, known.kept)]

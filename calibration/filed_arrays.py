@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from .errors import CalibrationError
 
 LEAST_BYTES = 1 << 12
-LEAST_ROWS_BYTES = (
-    1 << 18
-)  # of all rows: few such arrays are held at a time, and they are read often
+# Of all rows: few such arrays are held at a time, and they are read often.
+LEAST_ROWS_BYTES = 1 << 18
 # Mapping a part of a file into memory costs as much as copying so many bytes.
 _MAPPED_BYTES = 1 << 17
 # Files of former users, at most so many of so many bytes: to write over what is there takes half
@@ -33,21 +32,18 @@ _Filed = tuple[int, np.dtype[Any], tuple[int, ...]]
 
 def _open() -> int:
     """A file without a name."""
-    if _spare:
+    try:
         return _spare.pop()
-    with TemporaryFile(prefix="edgekit-", buffering=0) as file:
-        return os.dup(file.fileno())
+    except IndexError:
+        with TemporaryFile(prefix="edgekit-", buffering=0) as file:
+            return os.dup(file.fileno())
 
 
 def _close(file: int) -> None:
-    if os.fstat(file).st_size > _SPARE_BYTES:
+    if len(_spare) < _SPARE_FILES and os.fstat(file).st_size <= _SPARE_BYTES:
+        _spare.append(file)
+    else:
         os.close(file)
-        return
-    _spare.append(file)
-    if len(_spare) > 1:
-        _spare.sort(key=lambda f: os.fstat(f).st_size)  # the largest serves first
-    if len(_spare) > _SPARE_FILES:
-        os.close(_spare.pop(0))
 
 
 class _Mapped(mmap):

@@ -1,23 +1,14 @@
 #include "toolkit.h"
+#include "wide.h"
 
 #include <stddef.h>
 #include <string.h>
-
-/* Each element is computed alone: the same whatever the width of vectors. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
-
-/* What rounds a number of less than 2^51 to a whole one, half to even, by being added and taken away again. */
-static const double ROUNDING = 6755399441055744.0;
 
 static int32_t whole(double v)
 {
     v = v < INT32_MAX ? v : INT32_MAX;
     v = v > -INT32_MAX ? v : -INT32_MAX;
-    return (int32_t)(v + ROUNDING - ROUNDING);
+    return (int32_t)ek_nearest(v);
 }
 
 WIDE static void wholes(const float *x, double step, size_t count, int32_t *out)

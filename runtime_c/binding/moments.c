@@ -1,14 +1,8 @@
 #include "toolkit.h"
+#include "wide.h"
 
 #include <stddef.h>
 #include <string.h>
-
-/* Each element is computed alone: the same whatever the width of vectors. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
 
 enum { SIDE = 4, STEP = 32 };
 

@@ -1,16 +1,12 @@
 #include "products.h"
 
 #include "toolkit.h"
+#include "wide.h"
 
 #include <string.h>
 
 /* Each element sees the same operations in the same order whatever the width of vectors: products are never
    contracted, and vectors hold elements that do not depend on each other. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
 
 /* Of a tile of sums, which stay in registers; how many products are added to each; of how many rows the factors stay in
    the cache; how many products are added at a time without tiles. */

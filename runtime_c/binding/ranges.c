@@ -1,17 +1,10 @@
 #include "toolkit.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stddef.h>
 
 /* Each element is computed alone, and sums come in order: the same whatever the width of vectors. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
-
-/* What rounds a number of less than 2^51 to a whole one, half to even, by being added and taken away again. */
-static const double ROUNDING = 6755399441055744.0;
 
 typedef struct {
     const double *counts, *moments;
@@ -22,7 +15,7 @@ typedef struct {
 /* The integral of (v - round(v))^2 over v from 0 to u. */
 static inline double primitive_of(double u)
 {
-    double whole = u + ROUNDING - ROUNDING, apart = u - whole;
+    double whole = ek_nearest(u), apart = u - whole;
     return whole / 12 + apart * apart * apart / 3;
 }
 

@@ -1,23 +1,16 @@
 #include "toolkit.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stddef.h>
 
 /* Sums come in LANES parts, the same whatever the width of vectors. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
 
 enum { LANES = 8 };
 
-/* What rounds a number of less than 2^51 to a whole one, half to even, by being added and taken away again. */
-static const double ROUNDING = 6755399441055744.0;
-
 static double squared_error(double v, double scale, double limit)
 {
-    double whole = v / scale + ROUNDING - ROUNDING;
+    double whole = ek_nearest(v / scale);
     whole = whole < limit ? whole : limit;
     double off = whole * scale - v;
     return off * off;

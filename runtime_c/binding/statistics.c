@@ -1,14 +1,10 @@
 #include "toolkit.h"
+#include "wide.h"
 
 #include <stddef.h>
 #include <string.h>
 
 /* Extremes and counts are the same in any order; sums come in the order of rows, whatever the width of vectors. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
 
 enum { PIECE = 512, CHANNELS = 16 };
 

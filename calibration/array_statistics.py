@@ -1,4 +1,4 @@
-"""Figures of arrays, the same on every machine: of float32 in C (runtime_c/binding/toolkit.h)."""
+"""Figures of arrays, the same on every machine, in C (runtime_c/binding/calibration.h)."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-#include "toolkit.h"
+#include "calibration.h"
 #include "wide.h"
 
 #include <stddef.h>

@@ -299,8 +299,7 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
         return start
     criteria, best, least = FloorCriteria(evaluator, FREE), start, before
     for kind in (W8A16, FLOAT32):
-        changes = output_changes(evaluator, kind)[:MOST_OUTPUT_STEPS]
-        row = [start.plus(changes[:count]) for count in range(1, len(changes) + 1)]
+        row = _output_row(evaluator, start, kind)
         # The most changes show whether any of them help: that takes one measurement.
         if row and criteria.fits(row[0]) and _doubt_of(evaluator, row[-1]) <= least - LEAST_DOUBT:
             for tried in takewhile(criteria.fits, row):
@@ -320,8 +319,7 @@ def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configurat
     wide = any(group.dtype == INT16 for group in evaluator.plan(start.assignment).groups)
     if not wide and not follows_an_input(trials.points, trials.kept):
         return start
-    changes = output_changes(evaluator)[:MOST_OUTPUT_STEPS]
-    row = [start.plus(changes[:count]) for count in range(1, len(changes) + 1)]
+    row = _output_row(evaluator, start)
     # The most changes show whether any of them help: files are made only then.
     if not row or not _halves_noise(evaluator, row[-1], start):
         return start
@@ -330,6 +328,14 @@ def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configurat
         if _halves_noise(evaluator, tried, best):
             best = tried
     return best
+
+
+def _output_row(
+    evaluator: Evaluator, start: Configuration, to: Precision = W8A16
+) -> list[Configuration]:
+    """`start` with the change nearest to the outputs, with the two nearest, and so on."""
+    changes = output_changes(evaluator, to)[:MOST_OUTPUT_STEPS]
+    return [start.plus(changes[:count]) for count in range(1, len(changes) + 1)]
 
 
 def _halves_noise(evaluator: Evaluator, tried: Configuration, best: Configuration) -> bool:

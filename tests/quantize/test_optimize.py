@@ -14,6 +14,7 @@ from edgekit.toolkit.quantize.optimize import _Quantization
 from edgekit.toolkit.quantize.ranges import room
 from edgekit.toolkit.quantize.ranges.calibration import KEPT_SAMPLES
 from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
+from edgekit.toolkit.quantize.ranges.range_search import PATIENCE, RangeSearch
 from edgekit.toolkit.quantize.request import QuantizeOptions
 from edgekit.toolkit.runtime import Session
 
@@ -75,6 +76,7 @@ def test_a_model_that_gives_only_the_class_is_tuned_by_its_scores(g):
 def test_progress_and_counts(net, monkeypatch):
     seen = []
     monkeypatch.setattr(room, "ROOMS", ())  # ranges with room are not searched
+    monkeypatch.setitem(quantize_model.__globals__, "SEARCHED_LOSS", 0.0)
     done = quantize_model(net, samples_for(1, 8, 8, 3), progress=lambda *step: seen.append(step))
     assert seen[0] == ("calibrating", 1, 24) and seen[23] == ("calibrating", 24, 24)
     assert done.samples == 24 and done.trials >= sum(s[0] == "searching ranges" for s in seen) > 5
@@ -167,3 +169,13 @@ def test_what_is_searched_for_gives_way_to_plain_ranges_unless_it_is_better(net)
     run.first = source, plan, wider, score
     run.prefer_plain()
     assert run.ranges == plain
+
+
+def test_a_good_model_is_searched_only_with_more_effort(net, monkeypatch):
+    descents = []
+    monkeypatch.setattr(room, "ROOMS", ())
+    monkeypatch.setattr(RangeSearch, "descend", lambda search: descents.append(search.patience))
+    assert quantize_model(net, samples_for(1, 8, 8, 3)).sqnr_db > 26
+    assert descents == []
+    quantize_model(net, samples_for(1, 8, 8, 3), effort="best")
+    assert descents == [4 * PATIENCE]

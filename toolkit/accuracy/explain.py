@@ -183,11 +183,11 @@ class _Explainer:
 
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, of too many the likeliest, and on how many samples."""
-        most = min(MOST_LAYERS, max(TRIED, int(ALONE_WORK / (2 * self._work))))
+        work = ALONE_WORK if self.every else PRINTED * ALONE_WORK
+        most = min(MOST_LAYERS, max(TRIED, int(work / (2 * self._work))))
         if len(names) > most:
             suspicion = self.activations.suspicions(names)
             names = sorted(names, key=lambda n: -suspicion[n])[:most]
-        work = ALONE_WORK if self.every else PRINTED * ALONE_WORK
         return names, self._samples_for(len(names), work, ALONE)
 
     def _measure(self, rounding: Rounding) -> Score:

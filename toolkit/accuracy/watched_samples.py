@@ -13,9 +13,10 @@ Sample = TypeVar("Sample")
 SAMPLES = 32
 """Samples, or batches as the model takes them, that are watched at most, spread evenly; also the
 most on which remedies are tried."""
-WATCHED_WORK, FEWEST = 1e9, 8
-"""Multiply-accumulates of one run on each of them together, where quantize explains what it made,
-and the samples that it takes of a large model nevertheless."""
+EXPLAINED, FEWEST = 16, 8
+"""Samples at most, and of a large model, on which quantize explains what it made."""
+WATCHED_WORK = 5e8
+"""Multiply-accumulates of one run on each of these together, if they are more than FEWEST."""
 ELEMENT_WORK = 20
 """What rounding one element of a tensor counts as, in multiply-accumulates."""
 
@@ -23,7 +24,7 @@ ELEMENT_WORK = 20
 def watched(graph: Graph, samples: Sequence[Sample]) -> list[Sample]:
     """The samples, spread evenly, that a quantization of the optimized float `graph` is explained
     on."""
-    most = min(SAMPLES, max(FEWEST, int(WATCHED_WORK / work_of(graph))))
+    most = min(EXPLAINED, max(FEWEST, int(WATCHED_WORK / work_of(graph))))
     return list(samples[:: -(-len(samples) // most)])
 
 

@@ -11,7 +11,7 @@ from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
 from ..runtime import return_freed
-from .equalization.bias_absorption import absorbed, find_shifts
+from .equalization.bias_absorption import absorbed, find_shifts, unshifted
 from .equalization.cross_layer import equalized, find_exponents, unscaled
 from .float_source import FloatSource
 from .like import Like
@@ -19,7 +19,7 @@ from .quality import Quality
 from .ranges.calibration import AnySize, Calibration, Sample, calibrate
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
 from .ranges.held_out import held_out, unclipped
-from .ranges.range_search import RangeSearch, fixed_ranges, trials_for
+from .ranges.range_search import RangeSearch, fixed_ranges
 from .ranges.room import find_room
 from .ranges.rounding_noise import Noise, Roundings, rounding_noise
 from .ranges.sample_outliers import without_outliers
@@ -44,6 +44,8 @@ FLOAT_HEAD_GAIN_DB = 3.0
 FRONT_END_LOSS = 0.3
 """Loss (Quality.loss) from which int16 and float32 are tried for a front end: 30 dB. Below that,
 the squares in int8 are most of the noise."""
+SEARCHED_LOSS = 0.5
+"""Loss from which ranges are searched tensor by tensor: 26 dB. Better models hardly gain by it."""
 
 
 def quantize_model(
@@ -167,26 +169,23 @@ class _Quantization:
         if not self.request.searches or self.has_room:
             self._consider(scaled, SCALES_GAIN_DB)
             return
-        macs, count = macs_of(self.source.floats), len(self.trials.kept)
-        budget = trials_for(macs, count, self.request.trials)
+        known, times = self.source.calibration, self.request.trials
+        macs = macs_of(self.source.floats)
         self._search = RangeSearch(
-            self.plan,
-            self.source.calibration,
-            self.trials,
-            budget,
-            self.score,
-            progress=self.progress,
+            self.plan, known, self.trials, self.score, macs, times, self.progress
         )
         self._search.choose_start([self.plan, self.source.plan(scaled)])
         self._adopt(self._search)
 
     def search_ranges(self) -> None:
-        """Search ranges tensor by tensor, from the result of `choose_start`."""
+        """Search ranges tensor by tensor, from the result of `choose_start`, unless it is good by
+        far and no more effort is requested."""
         if self._search is not None and not self.has_room:
-            self._search.plan, self._search.score = self.plan, self.score
-            self._search.ranges = self.ranges
-            self._search.descend()
-            self._adopt(self._search)
+            if self.request.trials > 1 or self._loss() > SEARCHED_LOSS:
+                self._search.plan, self._search.score = self.plan, self.score
+                self._search.ranges = self.ranges
+                self._search.descend()
+                self._adopt(self._search)
             known = self.source.calibration
             if wider := unclipped(self.plan, self.ranges, known, self.trials):
                 self.ranges, self.score = wider, self.trials.score(self.plan, wider)
@@ -233,8 +232,10 @@ class _Quantization:
         if not shifts:
             return None
         lower = absorbed(floats, shifts)
-        known = calibrate(lower, inputs, self.progress, histograms=self.request.histograms)
-        return self.source.changed(lower, known, self.source.exponents, shifts)
+        known = self.source.calibration.known(unshifted(floats, shifts))
+        histograms = self.request.histograms
+        found = calibrate(lower, inputs, self.progress, known=known, histograms=histograms)
+        return self.source.changed(lower, found, self.source.exponents, shifts)
 
     def _inputs(self) -> list[Sample]:
         return [s.inputs for s in self.source.calibration.kept]
@@ -244,12 +245,12 @@ class _Quantization:
         if self.kept:
             return
         self._consider_wider(detection_head(self.plan.graph))
-        loss = Quality.of(self.score, self.trials.points).loss()
+        loss = self._loss()
         if loss > FRONT_END_LOSS:
             made, read = front_end(self.plan.graph)
             self._consider_wider(made, read)
             weighted = read & bands(self.plan.graph)
-            if weighted and Quality.of(self.score, self.trials.points).loss() > FRONT_END_LOSS:
+            if weighted and self._loss() > FRONT_END_LOSS:
                 self._consider_wider(made | weighted, read - weighted)
         if loss > 1.0:
             self._consider_wider(feature_scaler(self.plan.graph))
@@ -271,6 +272,9 @@ class _Quantization:
         for options, margin in ((wide, WIDE_HEAD_GAIN_DB), (kept, FLOAT_HEAD_GAIN_DB)):
             for ranges in starts:
                 self._consider(options, margin, ranges)
+
+    def _loss(self) -> float:
+        return Quality.of(self.score, self.trials.points).loss()
 
     def _prefer(self, source: FloatSource | None, margin: float) -> None:
         """Use another float graph if the outputs gain, per sample and in total.

@@ -7,7 +7,7 @@ from edgekit.calibration import OBSERVERS
 from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, Score, calibrate
 from edgekit.toolkit.quantize.ranges.range_search import RangeSearch, fixed_ranges
 
-BUDGET = 60
+MACS = 10_000
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def search_of(graph, data):
     found = calibrate(graph, data)
     ranges = fixed_ranges(found, "minmax")
     plan, trials = Plan(graph, ranges, Options(means=found.means())), CandidateEvaluator(found)
-    return RangeSearch(plan, found, trials, BUDGET, trials.score(plan, ranges))
+    return RangeSearch(plan, found, trials, trials.score(plan, ranges), MACS)
 
 
 def clipped(search, factor):
@@ -67,6 +67,16 @@ def test_ranges_that_serve_all_samples_are_found(net):
     fresh = search_of(net, samples([1.0] * 32, seed=6)).trials
     wide = fresh.score(search.plan, fixed_ranges(search.calibration, "minmax"))
     assert fresh.score(search.plan, search.ranges).gain_db(wide) > 3
+
+
+def test_a_search_without_gains_ends(net, monkeypatch):
+    search, tried = search_of(net, samples([1.0] * 32)), []
+    monkeypatch.setattr(
+        search.trials, "challenge", lambda *given: tried.append(given[1]) or (None, False)
+    )
+    search.patience = 3
+    search.descend()
+    assert len(tried) == 3
 
 
 def test_the_start_is_minmax_unless_another_is_better_for_certain(net):

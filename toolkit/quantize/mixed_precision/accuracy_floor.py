@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import takewhile
 from typing import Any
 
 from ...numerics import FLOAT32, INT16, W8A16, Precision
@@ -152,9 +151,10 @@ class FloorCriteria(Criteria):
 
     def within(self, assignment: PrecisionAssignment) -> bool:
         """Whether it keeps every limit."""
+        if self.evaluator.work(assignment) > self.work:  # before a file is made
+            return False
         file, arena, _ = self.evaluator.size(assignment)
-        fits = file <= self.file and arena <= self.arena
-        return fits and self.evaluator.work(assignment) <= self.work
+        return file <= self.file and arena <= self.arena
 
     def loss(self, configuration: Configuration) -> float:
         self.remember(configuration)
@@ -300,12 +300,14 @@ def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
     criteria, best, least = FloorCriteria(evaluator, FREE), start, before
     for kind in (W8A16, FLOAT32):
         row = _output_row(evaluator, start, kind)
-        # The most changes show whether any of them help: that takes one measurement.
-        if row and criteria.fits(row[0]) and _doubt_of(evaluator, row[-1]) <= least - LEAST_DOUBT:
-            for tried in takewhile(criteria.fits, row):
-                now = _doubt_of(evaluator, tried)
-                if now <= least - LEAST_DOUBT:
-                    best, least = tried, now
+        # The most changes show how much there is to gain: that takes one measurement.
+        aim = _doubt_of(evaluator, row[-1]) if row and criteria.fits(row[0]) else least
+        for tried in row:
+            if least - aim < LEAST_DOUBT or not criteria.fits(tried):
+                break
+            now = _doubt_of(evaluator, tried)
+            if now <= least - LEAST_DOUBT:
+                best, least = tried, now
         if evaluator.quality(best.assignment).measured == "good":
             break
     return best

@@ -23,6 +23,8 @@ from .candidate_evaluation import SIGNIFICANCE, CandidateEvaluator, Score
 WORK = 3e11
 """Multiply-accumulates of a search."""
 MAX_TRIALS = 160
+PATIENCE = 50
+"""Trials in a row without a gain after which a search ends."""
 MARGIN_DB = 0.03
 """Smaller gains are ignored."""
 
@@ -39,31 +41,38 @@ def above(r: Range, lowest: float | None) -> Range:
     return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
 
 
-def trials_for(macs: int, samples: int, times: int = 1) -> int:
-    """The number of trials for a model of this size, `times` the default."""
-    return times * int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
+def _trials_for(macs: int, samples: int) -> int:
+    """The number of trials for a model of this size."""
+    return int(min(MAX_TRIALS, max(8, WORK / (max(macs, 1) * max(samples, 1)))))
 
 
 class RangeSearch:
-    """Coordinate descent over the ranges of groups of tensors, from a plan with min-max ranges."""
+    """Coordinate descent over the ranges of groups of tensors, from a plan with min-max ranges.
+
+    `macs` of the model limit the number of trials, `times` multiplies that and the patience.
+    """
 
     def __init__(
         self,
         plan: Plan,
         calibration: Calibration,
         trials: CandidateEvaluator,
-        budget: int,
         score: Score,
+        macs: int,
+        times: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        self.plan, self.trials, self.budget = plan, trials, budget
+        self.plan, self.trials = plan, trials
+        self.budget = times * _trials_for(macs, len(trials.kept))
+        self.patience = times * PATIENCE
         self.calibration, self.progress = calibration, progress
         self.ranges, self.score = fixed_ranges(calibration, "minmax"), score
         self._left = 0
 
     def choose_start(self, plans: Sequence[Plan]) -> None:
         """Choose another fixed observer, with one of these plans, if it is significantly better
-        than min-max, which is the safest for unseen samples.
+        than min-max, which is the safest for unseen samples. Only the first plan is tried with
+        every observer, the others with min-max and the best one: their weights differ.
 
         The best of n candidates needs a correspondingly higher significance (Bonferroni).
         """
@@ -71,27 +80,36 @@ class RangeSearch:
         normal = NormalDist()
         errors = -normal.inv_cdf(normal.cdf(-SIGNIFICANCE) / tries)
         certain: list[tuple[float, Plan, dict[str, Range], Score]] = []
-        starts = [fixed_ranges(self.calibration, name) for name in OBSERVERS]
+        starts = {name: fixed_ranges(self.calibration, name) for name in OBSERVERS}
         for plan in plans:
-            for ranges in starts:
+            gains: dict[str, float] = {}
+            for name, ranges in starts.items():
                 score = self.trials.contend(plan, ranges, first)
-                if score is not None and score.beats(first, 0.0, errors):
-                    certain.append((score.gain_db(first), plan, ranges, score))
+                if score is None:
+                    continue
+                gains[name] = score.gain_db(first)
+                if score.beats(first, 0.0, errors):
+                    certain.append((gains[name], plan, ranges, score))
+            if plan is plans[0]:
+                best = max(gains, key=lambda name: gains[name], default="minmax")
+                starts = {name: starts[name] for name in dict.fromkeys(("minmax", best))}
             self._report()
         if certain:
             _, self.plan, self.ranges, self.score = max(certain, key=lambda found: found[0])
 
     def descend(self) -> None:
-        """Go through the tensors once, the noisiest first, within the number of trials.
+        """Go through the tensors once, the noisiest first, within the number of trials and as long
+        as `patience` lasts.
 
         The error is convex in the ends of a range: clipping is a sum of squared distances, and
         rounding noise grows with the square of the width. Ranges beyond one that loses are skipped
         and count as tried. A second round was tried without significant gains.
         """
+        in_vain = 0
         for scale_group in self._by_noise():
             lost: list[dict[str, Range]] = []
             for ranges in self._alternatives(scale_group):
-                if self.trials.count + self._left >= self.budget:
+                if self.trials.count + self._left >= self.budget or in_vain >= self.patience:
                     return
                 now = {name: self.ranges[name] for name in ranges}
                 if any(_beyond(ranges, worse, now) for worse in lost):
@@ -99,8 +117,9 @@ class RangeSearch:
                     continue
                 tried = self.ranges | ranges
                 score, worse = self.trials.challenge(self.plan, tried, self.score, MARGIN_DB)
+                in_vain += 1
                 if score is not None:
-                    self.ranges, self.score, lost = tried, score, []
+                    self.ranges, self.score, lost, in_vain = tried, score, [], 0
                 elif worse:
                     lost.append(ranges)
                 self._report()

@@ -24,9 +24,12 @@ Reals = NDArray[np.float64]
 Sums = NDArray[np.int64]
 
 SAMPLES = 128
-COLUMNS = 8192
+COLUMNS, LEAST_COLUMNS = 8192, 2048
 VALUES = 1 << 23
-"""Limits for one node: input columns, samples they are spread over, and values in them."""
+"""Limits for one node: samples, input columns of all of them, and values in these."""
+TIMES = 16
+"""Columns observed for each weight of an output channel, between those limits: the moments of few
+inputs need few."""
 FEW = 2
 """If a sample has this factor fewer columns than inputs, squares are summed column by column."""
 KNOWN = 8
@@ -360,8 +363,10 @@ def certain_part(sums: Reals, squares: float, samples: int) -> float:
 def _places(node: Node, samples: int) -> NDArray[np.int32]:
     """The output positions of each sample that are observed [samples, positions]."""
     total = node.output.type.size // node.output.shape[-1]
-    height = node.input(0).shape[-1] * int(np.prod(node.input(1).shape[1:-1]))
-    wanted = max(1, -(-min(COLUMNS, VALUES // height) // samples))
+    kernel = node.input(1).shape[1:]
+    height = node.input(0).shape[-1] * int(np.prod(kernel[:-1]))
+    columns = min(max(TIMES * int(np.prod(kernel)), LEAST_COLUMNS), COLUMNS, VALUES // height)
+    wanted = max(1, -(-columns // samples))
     return _some(samples, total, min(wanted, total))
 
 

@@ -18,7 +18,7 @@ from .like import Like
 from .quality import Quality
 from .ranges.calibration import AnySize, Calibration, Sample, calibrate
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
-from .ranges.held_out import held_out, unclipped
+from .ranges.held_out import Candidate, surpasses_held_out, unclipped
 from .ranges.range_search import RangeSearch, fixed_ranges
 from .ranges.room import find_room
 from .ranges.rounding_noise import Noise, Roundings, rounding_noise
@@ -45,7 +45,7 @@ FRONT_END_LOSS = 0.3
 """Loss (Quality.loss) from which int16 and float32 are tried for a front end: 30 dB. Below that,
 the squares in int8 are most of the noise."""
 SEARCHED_LOSS = 0.5
-"""Loss from which ranges are searched tensor by tensor: 26 dB. Better models hardly gain by it."""
+"""Loss from which ranges are searched tensor by tensor: 26 dB."""
 
 
 def quantize_model(
@@ -178,16 +178,15 @@ class _Quantization:
         self._adopt(self._search)
 
     def search_ranges(self) -> None:
-        """Search ranges tensor by tensor, from the result of `choose_start`, unless it is good by
-        far and no more effort is requested."""
-        if self._search is not None and not self.has_room:
+        """Search ranges tensor by tensor, from the result of `choose_start`. Only with more effort
+        for good models: they hardly gain."""
+        search = self._search
+        if search is not None and not self.has_room:
             if self.request.trials > 1 or self._loss() > SEARCHED_LOSS:
-                self._search.plan, self._search.score = self.plan, self.score
-                self._search.ranges = self.ranges
-                self._search.descend()
-                self._adopt(self._search)
-            known = self.source.calibration
-            if wider := unclipped(self.plan, self.ranges, known, self.trials):
+                search.plan, search.ranges, search.score = self.plan, self.ranges, self.score
+                search.descend()
+                self._adopt(search)
+            if wider := unclipped(self.plan, self.ranges, self.source.calibration, self.trials):
                 self.ranges, self.score = wider, self.trials.score(self.plan, wider)
 
     def _adopt(self, search: RangeSearch) -> None:
@@ -354,8 +353,9 @@ class _Quantization:
         if not changed or not automatic or not score.noise.size:
             return
         halves = [self.plan.with_rounded(found) for found in self.by_halves] or [self.plan]
-        found = held_out(halves, self.ranges, self.source.calibration, self.trials)
-        if not found.surpasses(held_out([plan], ranges, source.calibration, self.trials), 0.0, 0.0):
+        found = Candidate(halves, self.ranges, self.source.calibration)
+        first = Candidate([plan], ranges, source.calibration)
+        if not surpasses_held_out(found, first, self.trials):
             self.source, self.plan, self.ranges, self.score = source, plan, dict(ranges), score
             self.options, self.by_halves = plan.options, []
 

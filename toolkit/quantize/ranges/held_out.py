@@ -7,8 +7,10 @@ the other half if weights are fitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..scheme.options import Range, Ranges
 from ..scheme.plan import Plan
@@ -89,6 +91,38 @@ def held_out_by(
         noise[:, at] = trials.noise(graph, at, also, see, lasting=True)
     trials.count = before + 1  # together they run each sample once
     return Score(noise, trials.signal, trials.variation)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A quantization for `surpasses_held_out`: `plans` as for held_out_by."""
+
+    plans: Sequence[Plan]
+    ranges: Ranges
+    calibration: Calibration
+
+    def noise(self, trials: CandidateEvaluator, fold: int, at: slice) -> NDArray[np.float64]:
+        """The noise on the samples at `at`, with ranges from the others."""
+        ranges = ranges_without(self.calibration, self.ranges, at)
+        graph, _ = self.plans[fold % len(self.plans)].emit(ranges, trial=True)
+        return trials.noise(graph, at, lasting=True)
+
+
+def surpasses_held_out(found: Candidate, other: Candidate, trials: CandidateEvaluator) -> bool:
+    """Whether `found` is better than `other` on held-out samples. If the first part of them shows
+    a significant difference, the others are not run."""
+    mine, others = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
+    before = trials.count
+    for fold, at in parts_of(len(trials.kept)):
+        mine.append(found.noise(trials, fold, at))
+        others.append(other.noise(trials, fold, at))
+        trials.count = before + 2  # together they run each sample once
+        if len(mine) == 1 and mine[0].shape[1] >= ENOUGH:
+            a, b = Score(mine[0], trials.signal), Score(others[0], trials.signal)
+            if a.surpasses(b, 0.0) or b.surpasses(a, 0.0):
+                return a.surpasses(b, 0.0)
+    a, b = (Score(np.concatenate(noise, axis=1), trials.signal) for noise in (mine, others))
+    return a.surpasses(b, 0.0, 0.0)
 
 
 def unclipped(

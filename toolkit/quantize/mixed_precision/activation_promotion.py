@@ -9,6 +9,7 @@ with all tensors on int16, the weights limit it, and nothing is promoted.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -51,15 +52,25 @@ def promote_activations(
     if not changes or not _is_good(evaluator, start.plus(changes)):
         return None
     order = _by_worth(evaluator, start, changes)
-    found = start.plus(order[: _fewest(evaluator, start, order)])
-    return found if criteria.fits(found) else None
+    count = _fewest(evaluator, start, order)
+    found = start.plus(order[:count])
+    if criteria.fits(found):
+        return found
+    # Weights are rounded anew for the result, which gains: the most that fits may do without margin.
+    most = bisect_left(
+        range(1, count), True, key=lambda n: not criteria.fits(start.plus(order[:n]))
+    )
+    found = start.plus(order[:most])
+    return found if most and _is_good(evaluator, found, GOOD_OVERLAP) else None
 
 
-def _is_good(evaluator: Evaluator, configuration: Configuration) -> bool:
+def _is_good(
+    evaluator: Evaluator, configuration: Configuration, overlap: float = OVERLAP_AIM
+) -> bool:
     """Whether it is good, with the margins for samples that choose precisions: changed answers
-    count twice, masks overlap by OVERLAP_AIM."""
+    count twice, and masks overlap by at least `overlap`."""
     quality = replace(evaluator.quality(configuration.assignment), chosen=True)
-    return quality.measured == "good" and quality.worst_overlap >= OVERLAP_AIM
+    return quality.measured == "good" and quality.worst_overlap >= overlap
 
 
 def _by_worth(

@@ -24,10 +24,10 @@ Reals = NDArray[np.float64]
 Sums = NDArray[np.int64]
 
 SAMPLES = 128
-COLUMNS, LEAST_COLUMNS = 8192, 2048
+COLUMNS, LEAST_COLUMNS = 8192, 4096
 VALUES = 1 << 23
 """Limits for one node: samples, input columns of all of them, and values in these."""
-TIMES = 16
+TIMES = 32
 """Columns observed for each weight of an output channel, between those limits: the moments of few
 inputs need few."""
 FEW = 2
@@ -372,12 +372,11 @@ def _places(node: Node, samples: int) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=KNOWN)
 def _some(samples: int, total: int, wanted: int) -> NDArray[np.int32]:
-    """`wanted` of `total` positions for each sample, in order: one at random from each of as many
-    equal parts."""
-    starts = np.arange(wanted + 1) * total // wanted
-    generators = (np.random.default_rng(i) for i in range(samples))
-    chosen = [generator.integers(starts[:-1], starts[1:]) for generator in generators]
-    return np.stack(chosen).astype(np.int32)
+    """`wanted` of `total` positions for each sample, in order."""
+    if wanted == total:
+        return np.tile(np.arange(total, dtype=np.int32), (samples, 1))
+    chosen = (np.random.default_rng(i).choice(total, wanted, replace=False) for i in range(samples))
+    return np.sort(np.stack(list(chosen)), axis=1).astype(np.int32)
 
 
 def windows_of(node: Node) -> Windows:

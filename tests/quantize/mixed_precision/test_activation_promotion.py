@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from edgekit.toolkit.build import build_file, open_once
@@ -97,3 +99,34 @@ def test_a_first_look_leaves_what_is_usable(g):
     done = quantized(g)
     found, promotion, _ = keep_floor(done, pack, silent, rounding="nearest", fast=True)
     assert found is done and promotion is None
+
+
+class Counted:
+    """A configuration that is a number of changes."""
+
+    def __init__(self, count=0):
+        self.count, self.changes = count, ()
+
+    def plus(self, changes):
+        return Counted(len(changes))
+
+
+def chosen_with(monkeypatch, with_margin, without, fits):
+    """How many of 32 changes are made if a mask is good from so many on, and fewer fit."""
+
+    def is_good(_, configuration, margin=True):
+        return configuration.count >= (with_margin if margin else without)
+
+    monkeypatch.setattr(activation_promotion, "_is_good", is_good)
+    monkeypatch.setattr(activation_promotion, "_by_worth", lambda *given: given[2])
+    evaluator = SimpleNamespace(changes_to=lambda _: list(range(32)), progress=silent)
+    criteria = SimpleNamespace(fits=lambda configuration: configuration.count <= fits)
+    found = activation_promotion.promote_activations(evaluator, criteria, Counted())
+    return None if found is None else found.count
+
+
+def test_the_most_that_fit_may_do_without_the_margin(monkeypatch):
+    assert chosen_with(monkeypatch, with_margin=20, without=18, fits=32) in (20, 21)
+    assert chosen_with(monkeypatch, with_margin=24, without=18, fits=19) == 19
+    assert chosen_with(monkeypatch, with_margin=24, without=18, fits=17) is None
+    assert chosen_with(monkeypatch, with_margin=24, without=0, fits=0) is None

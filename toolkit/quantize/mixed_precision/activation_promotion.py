@@ -56,21 +56,24 @@ def promote_activations(
     found = start.plus(order[:count])
     if criteria.fits(found):
         return found
-    # Weights are rounded anew for the result, which gains: the most that fits may do without margin.
-    most = bisect_left(
-        range(1, count), True, key=lambda n: not criteria.fits(start.plus(order[:n]))
-    )
+    # The most that fits may do without the margin: its weights are rounded anew, which gains.
+    most = _most(criteria, start, order[:count])
     found = start.plus(order[:most])
-    return found if most and _is_good(evaluator, found, GOOD_OVERLAP) else None
+    return found if most and _is_good(evaluator, found, margin=False) else None
 
 
-def _is_good(
-    evaluator: Evaluator, configuration: Configuration, overlap: float = OVERLAP_AIM
-) -> bool:
-    """Whether it is good, with the margins for samples that choose precisions: changed answers
-    count twice, and masks overlap by at least `overlap`."""
+def _most(criteria: Criteria, start: Configuration, order: Sequence[PrecisionChange]) -> int:
+    """Length of the longest prefix of `order` within the limits, by bisection; all exceed them."""
+    lengths = range(1, len(order))
+    return bisect_left(lengths, True, key=lambda n: not criteria.fits(start.plus(order[:n])))
+
+
+def _is_good(evaluator: Evaluator, configuration: Configuration, margin: bool = True) -> bool:
+    """Whether it is good, by figures for samples that choose precisions: changed answers count
+    twice and, with a `margin`, masks overlap by OVERLAP_AIM."""
     quality = replace(evaluator.quality(configuration.assignment), chosen=True)
-    return quality.measured == "good" and quality.worst_overlap >= overlap
+    aim = OVERLAP_AIM if margin else GOOD_OVERLAP
+    return quality.measured == "good" and quality.worst_overlap >= aim
 
 
 def _by_worth(

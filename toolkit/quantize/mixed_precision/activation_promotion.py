@@ -24,7 +24,7 @@ from .evaluator import Evaluator
 from .precision_change import Configuration, PrecisionChange
 from .sensitivity import Gain
 
-OVERLAP_AIM = 1 - 0.9 * (1 - GOOD_OVERLAP)
+OVERLAP_AIM = 1 - 0.8 * (1 - GOOD_OVERLAP)
 """Overlap on the samples that choose the tensors; on other samples it is slightly lower."""
 MEASURED = 1 / 4
 """Measurements to rank the tensors, as a share of those of a search with a budget."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +110,20 @@ def _add_table(
     return {"requant.table": blob.add(bits, align=1), **fields}
 
 
+Proof = tuple[list[object], Requantization | Requantization16]
+
+_proofs: WeakKeyDictionary[Node, Proof] = WeakKeyDictionary()
+"""Tables of nodes whose accumulators are proved, until they are lowered: most nodes are proved and
+lowered once. With each what it was made from."""
+
+
+def _proved_from(node: Node) -> list[object]:
+    """What `WeightedOp._proved` reads of a node and its operands, which passes may replace."""
+    operands = [v for v in (*node.inputs, node.output) if v is not None]
+    parts = [part for v in operands for part in (v.type, v.quant, v.const)]
+    return [node.op, *node.attrs.values(), *parts]
+
+
 def ratios(node: Node) -> NDArray[np.float64]:
     """input scale * weight scale / output scale of each output channel."""
     x, w, y = node.input(0).quant, node.input(1).quant, node.output.quant
@@ -170,6 +186,10 @@ class WeightedOp(OpDef):
         return w.sum(1), np.abs(w).sum(1)
 
     def requantization(self, node: Node) -> Requantization | Requantization16:
+        return self._requantization(node, None)
+
+    def _requantization(self, node: Node, sums: Ints | None) -> Requantization | Requantization16:
+        """`sums` are the first of `folding_sums`, if they are known."""
         x, y = node.input(0).quant, node.output.quant
         assert x is not None and y is not None
         qmin, qmax = Activation.of(node).q_range(y)
@@ -178,7 +198,8 @@ class WeightedOp(OpDef):
             bias = np.broadcast_to(np.asarray(_bias(node), np.int64), m16.shape)
             return Requantization16(bias, m16, shift16, qmin, qmax)
         multiplier, shift = fixed_point.multipliers(ratios(node))
-        folded = _bias(node) - x.zero_point * self.folding_sums(node)[0]
+        sums = self.folding_sums(node)[0] if sums is None else sums
+        folded = _bias(node) - x.zero_point * sums
         return Requantization(folded, multiplier, shift, y.zero_point, qmin, qmax)
 
     def integer(self, node: Node, inputs: list[Array | None]) -> list[Array]:
@@ -189,7 +210,7 @@ class WeightedOp(OpDef):
     def accumulator_problem(self, node: Node) -> str | None:
         """Why this integer node's numbers leave the arithmetic; None if no input can make them."""
         try:
-            self._proved(node)
+            _proofs[node] = _proved_from(node), self._proved(node)
         except ValueError as why:
             return str(why)
         return None
@@ -203,9 +224,14 @@ class WeightedOp(OpDef):
         accumulator wraps and may give the opposite: so the node is refused. In int16 it must stay
         below 2^39, so that its product with the multiplier fits 64 bits.
         """
-        table = self.requantization(node)
+        if known := _proofs.pop(node, None):
+            now = _proved_from(node)
+            if len(now) == len(known[0]) and all(map(is_, now, known[0])):
+                return known[1]
+        sums, sizes = self.folding_sums(node)
+        table = self._requantization(node, sums)
         reach = -int(np.iinfo(node.input(0).dtype).min)
-        largest = np.abs(table.bias) + reach * self.folding_sums(node)[1]
+        largest = np.abs(table.bias) + reach * sizes
         largest = largest.reshape(-1, len(table.shift)).max(axis=0)
         beyond = np.flatnonzero(largest >= table.limits)
         if not len(beyond):

@@ -15,14 +15,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Node
+from ...ir import Array, Node
 from ...ops import is_a
 from ...ops.conv.conv_transpose2d import ConvTranspose2d
 
 Reals = NDArray[np.float64]
 
 
-def mean_output(node: Node, weight: Reals, means: Reals) -> Reals:
+def mean_output(node: Node, weight: Array, means: Reals) -> Reals:
     """The mean of each output channel of `node` if its weights were `weight` [n, ..., c].
 
     `means` [input channels] are over samples and positions.

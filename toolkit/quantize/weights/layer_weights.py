@@ -87,6 +87,7 @@ class LayerWeights:
         self.steps = steps
         self.given: QuantizedWeights | None = None
         self._nearest: QuantizedWeights | None = None
+        self._sums: tuple[QuantizedWeights, Reals] | None = None
         self._copies = WeakValueDictionary[int, LayerWeights]()
 
     @property
@@ -100,7 +101,7 @@ class LayerWeights:
         """int8 weight and int32 bias for these input and output quantizations."""
         found = self.rounded(self.floor(x, y))
         scales, bias = self._on_table(found, x.scalar / y.scalar)
-        per_channel = QuantParams(tuple(map(float, scales)), 0, 0, -127, 127)
+        per_channel = QuantParams(tuple(scales.tolist()), 0, 0, -127, 127)
         weight = found.grid.int8(found.z).reshape(self.weight.shape)
         w = constant(weight, self.weight.name, per_channel)
         if self.bias is None and not bias.any():
@@ -108,7 +109,7 @@ class LayerWeights:
         unit = scales * x.scalar
         name = f"{self.weight.name}.bias" if self.bias is None else self.bias.name
         q = np.rint(bias / unit).astype(np.int32)
-        return w, constant(q, name, QuantParams(tuple(map(float, unit)), 0, 0))
+        return w, constant(q, name, QuantParams(tuple(unit.tolist()), 0, 0))
 
     def _on_table(self, found: QuantizedWeights, step: float) -> tuple[Reals, Reals]:
         """(scales that the requantization table represents exactly, the matching bias).
@@ -118,9 +119,16 @@ class LayerWeights:
         scales = fixed_point.of_bits(found.grid.scales * step, MULTIPLIER_BITS) / step
         if self.means is None:
             return scales, found.bias
-        moved = found.z * found.grid.factors * (scales - found.grid.scales)[:, None]
-        lost = mean_output(self.node, moved.reshape(self.weight.shape), self.means)
+        lost = self._mean_sums(found, self.means) * (scales - found.grid.scales)
         return scales, found.bias - lost
+
+    def _mean_sums(self, found: QuantizedWeights, means: Reals) -> Reals:
+        """The mean output of each channel [n] for the integers of `found`. Most quantizations of a
+        layer have the integers of the one before."""
+        if self._sums is None or self._sums[0] is not found:
+            z = found.grid.int8(found.z).reshape(self.weight.shape)
+            self._sums = found, mean_output(self.node, z, means)
+        return self._sums[1]
 
     def attributes(self, x: QuantParams, y: QuantParams) -> dict[str, Any]:
         """The attributes of the integer node that describe how its weights are stored."""
@@ -149,7 +157,7 @@ class LayerWeights:
     def with_means(self, means: Reals | None) -> LayerWeights:
         """A copy whose bias is corrected by other means, or not at all."""
         new = copy(self)
-        new.means, new.given, new._nearest = means, None, None
+        new.means, new.given, new._nearest, new._sums = means, None, None, None
         new._copies = WeakValueDictionary()
         return new
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +12,6 @@ from numpy.typing import NDArray
 from .errors import CustomOperatorError, UserError
 from .format.describe import macs
 from .format.model import (
-    ABSENT,
-    DTYPE_OF,
     EdgeModel,
     IoRecord,
     Memory,
@@ -23,161 +19,21 @@ from .format.model import (
     Provenance,
     Start,
     StateRecord,
-    TensorRecord,
-    is_variant,
 )
-from .format.schema import FORMS, VARIANT, Place
-from .format.structs import pack
+from .format.schema import Place
 from .format.writer import write
-from .ir import Array, Graph, Node, Port, Value
-from .ops import definition
-from .ops._opdef import Lowered
+from .ir import Graph, Node, Port, Value
+from .lowering.frames import forget_frames, trial_file
+from .lowering.nodes import Blob, Lowering, Tensors
 from .ops.convert.fake_quantize import spelled_out
 from .plan import ARENA_ALIGN, TRIES, Buffer, placed, schedule
-from .plan.buffers import assign, runs_nothing
+from .plan.buffers import assign
 from .plan.regions import flattened
 from .plan.stores import with_stores
-from .runtime import Model, OpForm, Session, return_freed, scratch_bytes
+from .runtime import Model, Session, return_freed
 from .state import real_zero
 
-MAX_RANK = 8
-"""Dimensions of a tensor that the runtime opens."""
-
 Kept = Mapping[Value, NDArray[np.bool_]]
-
-
-class _Blob:
-    """Constants, back to back; identical ones once."""
-
-    def __init__(self, tight: bool = True) -> None:
-        self.tight = tight
-        self.data = bytearray()
-        self._known: dict[tuple[int, int, int], int] = {}
-
-    def add(self, *arrays: Array, align: int = 4) -> int:
-        return self.put(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), align)
-
-    def put(self, content: bytes, align: int) -> int:
-        """Where `content` lies."""
-        key = hash(content), len(content), align
-        at = self._known.get(key)
-        if at is None or not self._holds(content, at):
-            self.data += bytes(-len(self.data) % align)
-            at = self._known[key] = len(self.data)
-            self.data += content
-        return at
-
-    def _holds(self, content: bytes, at: int) -> bool:
-        with memoryview(self.data) as data, data[at : at + len(content)] as there:
-            return there == content
-
-
-class _Offset(int):
-    """Where in a file a content lies that a node has there."""
-
-    content: int
-
-
-class _Recorder(_Blob):
-    """What an operator puts into `blob`: the contents, how they are aligned, and where they lie."""
-
-    def __init__(self, blob: _Blob) -> None:
-        self.blob, self.tight = blob, blob.tight
-        self.contents: list[tuple[bytes, int]] = []
-        self.at: list[int] = []
-
-    def put(self, content: bytes, align: int) -> int:
-        at = _Offset(self.blob.put(content, align))
-        at.content = len(self.contents)
-        self.contents.append((content, align))
-        self.at.append(at)
-        return at
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A node lowered: its scratch, what it put into a file, and where."""
-
-    lowered: Lowered
-    scratch: int
-    contents: list[tuple[bytes, int]]
-    at: list[int]
-
-    def put(self, blob: _Blob) -> Lowered:
-        """The same in another file."""
-        at = [blob.put(*content) for content in self.contents]
-        if at == self.at:
-            return self.lowered
-        params = self.lowered.params.items()
-        return replace(
-            self.lowered,
-            params={k: at[v.content] if isinstance(v, _Offset) else v for k, v in params},
-        )
-
-
-class _Lowering:
-    """Lowers nodes; those that last only once, while they live."""
-
-    known: ClassVar[WeakKeyDictionary[Node, _Known]] = WeakKeyDictionary()
-
-    def __init__(self, blob: _Blob, lasting: bool) -> None:
-        self.blob, self.lasting = blob, lasting
-
-    def __call__(self, node: Node) -> _Step:
-        if not self.lasting:
-            return _Step(node, *_lowered(node, self.blob))
-        if known := self.known.get(node):
-            return _Step(node, known.put(self.blob), known.scratch)
-        seen = _Recorder(self.blob)
-        lowered, scratch = _lowered(node, seen)
-        told = {v.content for v in lowered.params.values() if isinstance(v, _Offset)}
-        assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
-        self.known[node] = _Known(lowered, scratch, seen.contents, seen.at)
-        return _Step(node, lowered, scratch)
-
-
-def _lowered(node: Node, blob: _Blob) -> tuple[Lowered, int]:
-    lowered = definition(node.op).lower(node, blob)
-    return lowered, scratch_bytes(None, _form(node, lowered))
-
-
-class _Tensors:
-    """The index of a value's record, made when first asked for; computed ones are at `places`."""
-
-    def __init__(self, blob: _Blob, places: Mapping[Value, tuple[Place, int]]) -> None:
-        self.records: list[TensorRecord] = []
-        self._blob, self._places = blob, places
-        self.known: dict[Value, int] = {}
-
-    def __call__(self, value: Value | None) -> int:
-        if value is None:
-            return ABSENT
-        if value not in self.known:
-            self.known[value] = len(self.records)
-            self.records.append(self._record(value))
-        return self.known[value]
-
-    def _record(self, value: Value) -> TensorRecord:
-        if value.const is None:
-            where, offset = self._places[value]
-        else:
-            where, offset = Place.Blob, self._blob.add(value.const, align=ARENA_ALIGN)
-        if len(value.shape) > MAX_RANK:
-            raise ValueError(
-                f"tensor '{value.name}' {list(value.shape)} has {len(value.shape)} dimensions; at "
-                f"most {MAX_RANK} are supported: merge some with Reshape"
-            )
-        quant = None if value.dtype.kind == "f" else value.quant
-        scale = 0.0 if quant is None else float(np.float32(quant.scalar))
-        zero = 0 if quant is None else quant.zero_point
-        return TensorRecord(value.shape, DTYPE_OF[value.dtype], where, offset, scale, zero)
-
-
-@dataclass(frozen=True)
-class _Step:
-    node: Node
-    lowered: Lowered
-    scratch: int
 
 
 def build_file(
@@ -193,12 +49,12 @@ def build_file(
     first that serves: for files that run once and go. Raises UserError for a model too large for
     the format.
     """
-    return _file(lambda: build_model(graph, provenance, kept, compact=compact), True)
+    return _fitting(lambda: write(build_model(graph, provenance, kept, compact=compact)))
 
 
-def _file(model: Callable[[], EdgeModel], checked: bool) -> bytes:
+def _fitting(made: Callable[[], bytes]) -> bytes:
     try:
-        return write(model(), checked)
+        return made()
     except ValueError as why:
         raise UserError(f"the model does not fit the .edge format: {why}") from why
 
@@ -217,7 +73,10 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
     """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
     too, and never change."""
     made = partial(build_model, graph, compact=False, lasting=lasting)
-    model = Model(_file(made, False), checksum=False)
+    model = Model(
+        _fitting(lambda: trial_file(graph, made) if lasting else write(made(), False)),
+        checksum=False,
+    )
     if not lasting:  # what made the file goes before the session's memory comes
         del graph, made
         return_freed()
@@ -226,7 +85,8 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
 
 def forget_lasting() -> None:
     """Let go of what lasting nodes are in files: as many bytes as their constants, and more."""
-    _Lowering.known.clear()
+    Lowering.known.clear()
+    forget_frames()
 
 
 def build_model(
@@ -249,12 +109,12 @@ def build_model(
     return min(models, key=lambda m: m.memory.arena_bytes)
 
 
-def _io(port: Port, index: _Tensors) -> IoRecord:
+def _io(port: Port, index: Tensors) -> IoRecord:
     record = IoRecord(port.name, index(port.value), port.onnx_dtype, port.shape, port.labels)
     return replace(record, axes=port.axes)
 
 
-def _outputs(ports: Sequence[Port], index: _Tensors) -> list[IoRecord]:
+def _outputs(ports: Sequence[Port], index: Tensors) -> list[IoRecord]:
     places = {port.name: i for i, port in enumerate(ports, 1)}
     return [
         replace(
@@ -266,15 +126,6 @@ def _outputs(ports: Sequence[Port], index: _Tensors) -> list[IoRecord]:
     ]
 
 
-def _form(node: Node, lowered: Lowered) -> OpForm:
-    variant = is_variant(lowered.kind, lowered.params, DTYPE_OF[node.output.dtype])
-    v = node.output if variant else next(iter(lowered.operands), None)
-    typed = v is not None and (lowered.kind, False, None) not in FORMS
-    element = DTYPE_OF[v.dtype] if v is not None and typed else None
-    params = pack(lowered.kind.name, lowered.params)
-    return OpForm(lowered.kind + VARIANT * variant, element, params)
-
-
 def _plan(
     graph: Graph,
     order: list[Node],
@@ -283,19 +134,15 @@ def _plan(
     tries: int,
     lasting: bool = False,
 ) -> EdgeModel:
-    blob = _Blob(tight=not lasting)
-    lower = _Lowering(blob, lasting)
+    blob = Blob(tight=not lasting)
     flat = flattened(order)
     graph, order = flat.graph(graph), flat.order
-    steps: dict[int, _Step] = {}
-    for at, node in enumerate(order, 1):
-        if not runs_nothing(node):
-            steps[at] = lower(node)
+    steps = Lowering(blob, lasting).steps(order)
 
     buffers, buffer_of = assign(graph, order, flat.home)
     held, persistent = _persistent(graph, buffers, buffer_of)
     buffers = [Buffer(0, 0, 0) if i in held else b for i, b in enumerate(buffers)]
-    index = _Tensors(
+    index = Tensors(
         blob,
         {
             v: (Place.Persistent, held[i]) if i in held else (Place.Arena, 0)
@@ -306,7 +153,7 @@ def _plan(
     ops = [
         OpRecord(
             step.lowered.kind,
-            step.node.output.name,
+            "" if lasting else step.node.output.name,
             tuple(index(v) for v in step.lowered.operands),
             tuple(index(v) for v in step.node.outputs),
             dict(step.lowered.params),
@@ -340,7 +187,7 @@ def _plan(
         if step.node.output in kept
     }
     model = EdgeModel(
-        index.records,
+        index.records(),
         ops,
         inputs,
         outputs,

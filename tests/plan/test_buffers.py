@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgekit.toolkit.build import _Blob, build_model
+from edgekit.toolkit.build import build_model
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.format.schema import Place
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ir import Graph, Node, Port, QuantParams, TensorType, Value
+from edgekit.toolkit.lowering.nodes import Blob
 from edgekit.toolkit.ops import definition
 from edgekit.toolkit.plan.buffers import assign
 from edgekit.toolkit.plan.memory import place
@@ -251,7 +252,7 @@ def in_numpy(graph, feed):
 
 
 def test_constants_lie_once_for_each_alignment():
-    blob = _Blob()
+    blob = Blob()
     odd = blob.add(np.arange(5, dtype=np.int8), align=1)
     content = np.arange(4, dtype=np.int32)
     loose = blob.add(content, align=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
 
@@ -55,6 +56,17 @@ Piece = tuple[bytes, tuple[tuple[int, Expression], ...]]
 """Fields as they lie in the program, and which of them vary."""
 
 
+@dataclass(frozen=True)
+class Written:
+    """An operator as it lies in a program, but for where the fields lie that operators share, which
+    come between `head` and `own`."""
+
+    head: bytes
+    shared: Piece
+    own: Piece
+    has_shared: bool
+
+
 def encode(
     ops: Sequence[OpRecord], tensors: Sequence[TensorRecord]
 ) -> tuple[bytes, list[int], Places]:
@@ -62,7 +74,18 @@ def encode(
 
     Raises ValueError if it is too long.
     """
-    written = [_parameters(op, tensors) for op in ops]
+    return assembled([written(op, tensors) for op in ops])
+
+
+def written(op: OpRecord, tensors: Sequence[TensorRecord]) -> Written:
+    """The parts of an operator."""
+    flags, shared, own = _parameters(op, tensors)
+    head = _head(op, op.number(tensors), flags)
+    return Written(head, shared, own, op.kind.name in SHARED)
+
+
+def assembled(ops: Sequence[Written]) -> tuple[bytes, list[int], Places]:
+    """As `encode`."""
     program = bytearray()
     places: Places = []
 
@@ -72,20 +95,20 @@ def encode(
         program += piece[0]
 
     at: dict[Piece, int] = {}  # what operators share
-    for _, shared, _ in written:
-        if shared not in at:
-            at[shared] = len(program)
-            put(shared)
+    for op in ops:
+        if op.shared not in at:
+            at[op.shared] = len(program)
+            put(op.shared)
     begins = []
-    for op, (flags, shared, own) in zip(ops, written, strict=True):
+    for op in ops:
         program += bytes(-len(program) % WORD)
         begins.append(len(program) // WORD)
         if begins[-1] > _MOST_WORDS:
             raise ValueError(f"operators of more than {_MOST_WORDS * WORD} bytes")
-        program += _head(op, op.number(tensors), flags) + (
-            varint(at[shared]) if op.kind.name in SHARED else b""
-        )
-        put(own)
+        program += op.head
+        if op.has_shared:
+            program += varint(at[op.shared])
+        put(op.own)
     return bytes(program), begins, places
 
 

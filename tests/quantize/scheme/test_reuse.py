@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgekit.toolkit import build
 from edgekit.toolkit.build import build_file, build_model, forget_lasting, open_once
 from edgekit.toolkit.format.writer import write
 from edgekit.toolkit.ir import Graph, Port
+from edgekit.toolkit.lowering import nodes
 from edgekit.toolkit.quantize.scheme.options import Options
 from edgekit.toolkit.quantize.scheme.plan import Plan
 from edgekit.toolkit.quantize.scheme.reuse import MOST, Nothing, Reuse
@@ -96,8 +96,8 @@ def test_a_node_lowered_once_is_the_same_elsewhere_in_a_file(plan):
 def test_nodes_are_lowered_anew_once_they_are_forgotten(plan, monkeypatch):
     graph, _ = plan.emit(varied(plan), trial=True)
     files, lowered = [], []
-    lower = build._lowered
-    monkeypatch.setattr(build, "_lowered", lambda *a: lowered.append(a) or lower(*a))
+    lower = nodes._lowered
+    monkeypatch.setattr(nodes, "_lowered", lambda *a: lowered.append(a) or lower(*a))
     for _ in range(2):
         files += [write(build_model(graph, compact=False, lasting=True)) for _ in range(2)]
         forget_lasting()
@@ -112,6 +112,16 @@ def test_sessions_of_graphs_that_share_nodes_run_their_own(plan):
     assert all(
         np.array_equal(open_once(g).run(x)["y"], y) for g, y in zip(graphs, made[:3], strict=True)
     )
+
+
+def test_a_node_changed_since_it_was_proved_is_lowered_as_it_is_now(plan):
+    graph, _ = plan.emit(varied(plan))  # which proves its nodes
+    node = next(n for n in graph.nodes if n.output.name == "b")
+    node.attrs["act_max"] = 1.0
+    bias = node.input(2)
+    bias.const = bias.const + 5
+    copied = [replace(n) for n in graph.nodes]  # which nobody proved
+    assert build_file(graph) == build_file(replace(graph, nodes=copied))
 
 
 def test_the_latest_few_of_an_owner_are_kept():

@@ -1,0 +1,1 @@
+"""From nodes to the operators, tensors and constants of a file."""

@@ -48,5 +48,6 @@ def decode(data: bytes) -> list[str]:
 
 def _alike(a: bytes, b: bytes) -> int:
     """In how many first bytes, of those that a byte can count."""
-    pairs = enumerate(zip(a[:_MOST], b, strict=False))
-    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b), _MOST))
+    n = min(len(a), len(b), _MOST)
+    differing = int.from_bytes(a[:n], "big") ^ int.from_bytes(b[:n], "big")
+    return n - (differing.bit_length() + 7) // 8

@@ -72,7 +72,8 @@ def empty_ports(data: bytes) -> tuple[list[IoRecord], list[IoRecord]]:
 def port_axes(data: bytes) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """The `axes` of the inputs and of the outputs of a file that has been opened."""
     reader = _Reader(data)
-    return [io.axes for io in reader._ios("inputs")], [io.axes for io in reader._ios("outputs")]
+    inputs, outputs = reader._tables("inputs"), reader._tables("outputs")
+    return [reader._axes(t) for t in inputs], [reader._axes(t) for t in outputs]
 
 
 def varying(data: bytes) -> tuple[tuple[Symbol, ...], list[tuple[int, int, int]]]:
@@ -97,7 +98,10 @@ def provenance(data: bytes) -> Provenance:
 def counted_outputs(data: bytes) -> dict[str, tuple[str, int]]:
     """Output -> the one that says how many of its indices are in use, and along which axis; of a
     file that has been opened."""
-    ios = _Reader(data)._ios("outputs")
+    reader = _Reader(data)
+    if not any(reader._counted(t, "counted_by", 2) for t in reader._tables("outputs")):
+        return {}  # as of most files
+    ios = reader._ios("outputs")
     return {
         io.name: (ios[io.counted_by - 1].name, io.counted_axis)
         for io in ios
@@ -252,11 +256,7 @@ class _Reader:
 
     def _io(self, t: Table, section: int, begin: int) -> IoRecord:
         sizes = np.frombuffer(self._bytes(t, "Io", "shape", 4), "<u4")
-        held = tuple(self._dims(sizes, section, begin))
-        there = t.field(SLOTS["Io"]["axes"])
-        axes = tuple(self._bytes(t, "Io", "axes", 1)) if there else ()
-        if axes and sorted(axes) != list(range(len(held))):
-            raise ValueError(f"axes {list(axes)} of an input or output of rank {len(held)}")
+        held, axes = tuple(self._dims(sizes, section, begin)), self._axes(t)
         return IoRecord(
             self._string(t, "Io", "name"),
             self._scalar(t, "Io", "tensor"),
@@ -267,6 +267,15 @@ class _Reader:
             self._counted(t, "counted_axis", 1),
             axes,
         )
+
+    def _axes(self, io: Table) -> tuple[int, ...]:
+        if not io.field(SLOTS["Io"]["axes"]):
+            return ()
+        axes = tuple(self._bytes(io, "Io", "axes", 1))
+        _, rank = self._vector(io, "Io", "shape")
+        if axes and sorted(axes) != list(range(rank)):
+            raise ValueError(f"axes {list(axes)} of an input or output of rank {rank}")
+        return axes
 
     def _counted(self, io: Table, field: str, size: int) -> int:
         there = io.field(SLOTS["Io"][field])

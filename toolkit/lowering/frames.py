@@ -171,5 +171,5 @@ class _Records(Sequence[TensorRecord]):
     def __getitem__(self, i: int | slice) -> TensorRecord | Sequence[TensorRecord]:
         if isinstance(i, slice):
             return [self[k] for k in range(len(self))[i]]
-        scale, zero = stored_quant(self._values[i])
-        return replace(self._records[i], scale=scale, zero_point=zero)
+        t, quant = self._records[i], stored_quant(self._values[i])
+        return TensorRecord(t.shape, t.dtype, t.place, t.offset, *quant)

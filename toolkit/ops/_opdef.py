@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -337,9 +338,9 @@ class Activation:
         """(qmin, qmax) of the clamp in the output's quantization."""
 
         def to_q(real: float, otherwise: int) -> int:
-            if not np.isfinite(real):
+            if not math.isfinite(real):
                 return otherwise
-            return int(np.clip(round(real / q.scalar) + q.zero_point, q.qmin, q.qmax))
+            return max(q.qmin, min(round(real / q.scalar) + q.zero_point, q.qmax))
 
         return to_q(self.low, q.qmin), to_q(self.high, q.qmax)
 

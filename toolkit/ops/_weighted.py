@@ -182,8 +182,9 @@ class WeightedOp(OpDef):
 
     def folding_sums(self, node: Node) -> tuple[Ints, Ints]:
         """(sum(w), sum(|w|)) of each accumulator's weights; the last axis is n."""
-        w = weights_of(node).astype(np.int64).reshape(node.input(1).shape[0], -1)
-        return w.sum(1), np.abs(w).sum(1)
+        w = weights_of(node).reshape(node.input(1).shape[0], -1)
+        total = w.sum(1, dtype=np.int64)
+        return total, 2 * np.maximum(w, 0).sum(1, dtype=np.int64) - total
 
     def requantization(self, node: Node) -> Requantization | Requantization16:
         return self._requantization(node, None)

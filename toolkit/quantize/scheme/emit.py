@@ -18,7 +18,7 @@ from ...ops.convert.quantize import converted
 from ...ops.elementwise.lut import Lut, make_table
 from ...weight_codecs import Storage
 from ..weights.layer_weights import LayerWeights
-from .given import given_range, grid_quant, is_given
+from .given import given_range, grid_quant
 from .line_sums import dividing_params, line_axis, rounded_lines
 from .options import Decision, Range
 from .qparams import activation_params, constant_q
@@ -39,8 +39,9 @@ Constants = Mapping[tuple[str, int], Array]
 
 
 class Emitter:
-    """Emits one quantized graph, with constants on the grids of those in `whole`. Afterwards,
-    `refused` lists the nodes that have no form at their precision, and why."""
+    """Emits one quantized graph, with constants on the grids of those in `whole`; a `given` graph
+    contains quantization parameters. Afterwards, `refused` lists the nodes that have no form at
+    their precision, and why."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Emitter:
         tables: TableAccuracy,
         inside: Mapping[str, Range],
         once: Reuse,
+        given: bool,
         whole: Constants | None = None,
     ) -> None:
         self.whole = whole or {}
@@ -62,7 +64,7 @@ class Emitter:
         self.decisions: list[Decision] = []
         self.refused: dict[tuple[Node, Precision], str] = {}
         self.quants: Quants = {}
-        self.given = is_given(graph)
+        self.given = given
 
     def run(self, quants: Quants) -> Graph:
         self.quants = quants

@@ -23,7 +23,7 @@ from .prepare import prepare
 from .qparams import activation_params, widen
 from .quantizable_groups import QuantizableGroup, find_quantizable_groups, unscaled
 from .reuse import Nothing, Reuse
-from .saturation import narrowed, without_masks
+from .saturation import masked_sums, narrowed, without_masks
 from .shared_scales import ScaleGroup, SharedScales, share_scales
 from .table_accuracy import TableAccuracy
 
@@ -106,6 +106,17 @@ class Plan:
         for u in self.groups:
             for v in u.inputs:
                 self.readers.setdefault(v, []).append(u)
+        self._clamps = {
+            u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
+        }
+        self._followed = self._followed_outputs()
+        self._sums = masked_sums(self.groups, self.readers, outputs)
+        self._wide = without_masks(self._sums, self.readers, outputs, self.wide)
+
+    def _followed_outputs(self) -> dict[Value, str]:
+        """The names of the outputs that states follow."""
+        outputs = {p.name: p.value.name for p in self.graph.outputs}
+        return {p.value: outputs[p.follows] for p in self.graph.inputs if p.follows}
 
     def free_scale_groups(self) -> list[ScaleGroup]:
         """The scale groups whose ranges can be chosen."""
@@ -115,21 +126,15 @@ class Plan:
     def params(self, ranges: Ranges) -> Quants:
         """The quantization parameters of every tensor."""
         found: Quants = {}
-        clamps = {
-            u.node.output: Activation.of(u.node) for u in self.groups if u.integer and not u.chain
-        }
         outputs = self.outputs
-        narrow, wide = (
-            without_masks(self.groups, self.readers, outputs, r)
-            for r in ({**ranges, **self.fixed}, self.wide)
-        )
+        narrow = without_masks(self._sums, self.readers, outputs, {**ranges, **self.fixed})
         for scale_group in self.scales.groups:
             total: Range | None = None
-            known = wide if scale_group.dtype == INT16 else narrow
+            known = self._wide if scale_group.dtype == INT16 else narrow
             for v in scale_group.readers or scale_group.members:
                 low, high = self._range_of(v, known, scale_group.dtype)
-                act = clamps.get(v, Activation())
-                low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
+                if act := self._clamps.get(v):
+                    low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
                 readers = self.readers.get(v, [])
                 low, high = narrowed((low, high), v, readers, outputs, known, self._params)
                 total = (low, high) if total is None else widen(total, (low, high))
@@ -142,12 +147,10 @@ class Plan:
         """The range of `v`. A state includes the range of the output that it follows. int16 ranges
         are widened, as other samples, and states over time, may exceed the calibrated range."""
         low, high = known[v.name]
-        follows = next((p.follows for p in self.graph.inputs if p.value is v), "")
-        if follows:
-            (output,) = (p.value.name for p in self.graph.outputs if p.name == follows)
+        output = self._followed.get(v)
+        if output is not None:
             low, high = widen((low, high), known.get(output, (low, high)))
-        spare = bool(follows) or self._has_steps_to_spare(v)
-        if dtype != INT16 or not spare:
+        if dtype != INT16 or not (output is not None or self._has_steps_to_spare(v)):
             return low, high
         outlying = self.options.outlying.get(v.name, (0.0, 0.0))
         low, high = widen((low, high), outlying)
@@ -225,6 +228,7 @@ class Plan:
                 self.tables,
                 self.wide,
                 self._reuse if trial else Nothing(),
+                self.given,
                 self.whole,
             )
             params = partial(self.params, ranges)

@@ -7,6 +7,7 @@ tensor, its range is reduced to where at least one of them varies.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -74,8 +75,38 @@ def _varying(r: Range, function: Function, step: float) -> Range | None:
     return min(low, high), max(low, high)  # where all that it varies is hardly more, they overlap
 
 
-def without_masks(
+@dataclass(frozen=True)
+class MaskedSum:
+    """An addition whose sum only softmaxes read: the sum in all its shapes, and the steps of what
+    the finest softmax gives."""
+
+    group: QuantizableGroup
+    shapes: list[Value]
+    steps: int
+
+
+def masked_sums(
     groups: list[QuantizableGroup],
+    readers: Mapping[Value, list[QuantizableGroup]],
+    outputs: set[Value],
+) -> list[MaskedSum]:
+    """The sums that may be of x + mask, whatever the ranges are."""
+    found = []
+    for group in groups:
+        if not computes(group.node, BinaryFn.Add) or group.chain:
+            continue
+        shapes, softmaxes = _reshaped(group.node.output, readers)
+        if not softmaxes or not outputs.isdisjoint(shapes):
+            continue
+        if any(not makes_shares(u.node) or u.dtype is None for u in softmaxes):
+            continue
+        steps = max(RESOLVED[u.dtype] for u in softmaxes if u.dtype is not None)
+        found.append(MaskedSum(group, shapes, steps))
+    return found
+
+
+def without_masks(
+    sums: list[MaskedSum],
     readers: Mapping[Value, list[QuantizableGroup]],
     outputs: set[Value],
     ranges: Ranges,
@@ -88,23 +119,15 @@ def without_masks(
     """
     limits: dict[Value, float] = {}
     wanted: dict[Value, dict[QuantizableGroup, float]] = {}
-    for group in groups:
-        sum_ = group.node.output
-        if not computes(group.node, BinaryFn.Add) or group.chain:
-            continue
-        seen, softmaxes = _reshaped(sum_, readers)
-        if not softmaxes or not outputs.isdisjoint(seen):
-            continue
-        if any(not makes_shares(u.node) or u.dtype is None for u in softmaxes):
-            continue
-        for x, mask in (group.node.inputs, group.node.inputs[::-1]):
+    for each in sums:
+        inputs = each.group.node.inputs
+        for x, mask in (inputs, inputs[::-1]):
             if x is None or mask is None or x.const is not None or not _masks(mask, ranges):
                 continue
-            steps = max(RESOLVED[u.dtype] for u in softmaxes if u.dtype is not None)
-            low = ranges[x.name][0] - float(np.log(2 * steps))
-            limits.update(dict.fromkeys(seen, low))
+            low = ranges[x.name][0] - float(np.log(2 * each.steps))
+            limits.update(dict.fromkeys(each.shapes, low))
             if mask.const is None:
-                wanted.setdefault(mask, {})[group] = low - ranges[x.name][1]
+                wanted.setdefault(mask, {})[each.group] = low - ranges[x.name][1]
             break
     for mask, found in wanted.items():
         if mask not in outputs and all(u in found for u in readers.get(mask, [])):

@@ -22,7 +22,7 @@ from ...ops import computes, definition, is_a
 from ...ops._opdef import Activation
 from ...ops.elementwise.binary import FUNCTIONS
 from ...ops.elementwise.compare import FUNCTIONS as COMPARISONS
-from ...ops.elementwise.lut import MOST_TABLES
+from ...ops.elementwise.lut import MOST_TABLES, Lut
 from ...ops.elementwise.where import Where
 
 Reals = NDArray[np.float64]
@@ -56,6 +56,11 @@ class LookupChain:
             return [partial(self._of, 0)]
         _, channels = np.unique(self.index, return_index=True)
         return [partial(self._of, int(c)) for c in channels]
+
+    @cached_property
+    def node(self) -> Node:
+        """The table, whose operands are not made yet."""
+        return Node(Lut.name, [self.root], [self.end], {}, self.nodes[-1].name)
 
     @property
     def op(self) -> str:

@@ -18,6 +18,7 @@ from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 from .detection_head import distances, joins_of_shares, joins_of_sizes
 from .emit import ROOM_INT16, Constants, Emitter, Quants, with_weights
 from .given import Steps, given_ranges, grid_steps, is_given
+from .lookup_chains import find_chains
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
 from .qparams import activation_params, widen
@@ -55,7 +56,8 @@ class Plan:
         self.whole: Constants = {}
         self.tables = TableAccuracy(seen or ranges)
         self._linears: dict[tuple[Node, WeightFormat], LayerWeights] = {}
-        self._reuse = Reuse()
+        self._reuse, self._narrowed = Reuse(), Reuse()
+        self._chains = find_chains(self.graph)
         self._analyse()
 
     def mixed(self, options: Options) -> Plan:
@@ -79,7 +81,8 @@ class Plan:
         other.whole = _constants(self.graph) if smaller else {}
         other.graph = prepare(graph)
         nodes = {n.output.name: n for n in other.graph.nodes}
-        other._reuse = Reuse()
+        other._reuse, other._narrowed = Reuse(), Reuse()
+        other._chains = find_chains(other.graph)
         other.fixed = given_ranges(other.graph)
         other.refused = {
             (nodes[name], precision): why
@@ -97,7 +100,9 @@ class Plan:
     def _analyse(self) -> None:
         self._params = Reuse()  # plans that differ only in rounding have equal ranges
         self.coarse = frozenset(unscaled(self.graph))
-        self.groups = find_quantizable_groups(self.graph, self.wide, self.options, self.refused)
+        self.groups = find_quantizable_groups(
+            self.graph, self._chains, self.wide, self.options, self.refused
+        )
         held = {p.value: p.held for p in (*self.graph.inputs, *self.graph.outputs) if p.held}
         outputs = self.graph.output_values()
         self.scales: SharedScales = share_scales(self.groups, outputs, self.wide, held)
@@ -136,7 +141,7 @@ class Plan:
                 if act := self._clamps.get(v):
                     low, high = max(low, min(act.low, 0.0)), min(high, max(act.high, 0.0))
                 readers = self.readers.get(v, [])
-                low, high = narrowed((low, high), v, readers, outputs, known, self._params)
+                low, high = narrowed((low, high), v, readers, outputs, known, self._narrowed)
                 total = (low, high) if total is None else widen(total, (low, high))
             assert total is not None
             quant = scale_group.fixed or activation_params(*total, scale_group.dtype)

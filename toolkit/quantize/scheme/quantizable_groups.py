@@ -27,9 +27,8 @@ from ...numerics import (
 )
 from ...ops import computes, definition
 from ...ops.convert.fake_quantize import given_quantization
-from ...ops.elementwise.lut import Lut
 from ...passes.fusion.fold_affine_forward import MAX_SPREAD
-from .lookup_chains import LookupChain, find_chains
+from .lookup_chains import LookupChain
 from .options import Options
 
 Refused = Mapping[tuple[Node, Precision], str]
@@ -94,23 +93,22 @@ class QuantizableGroup:
 
 def find_quantizable_groups(
     graph: Graph,
+    found: list[LookupChain],
     known: Collection[str],
     options: Options,
     refused: Refused,
 ) -> list[QuantizableGroup]:
     """The groups in execution order, each with its precision.
 
-    `known` are the tensors whose ranges are known; `refused` gives the reason why a node does not
-    run at a precision.
+    `found` are the graph's chains; `known` are the tensors whose ranges are known; `refused` gives
+    the reason why a node does not run at a precision.
     """
-    chains = {c.nodes[-1]: c for c in find_chains(graph)}
+    chains = {c.nodes[-1]: c for c in found}
     inside = {n for c in chains.values() for n in c.nodes}
     groups: list[QuantizableGroup] = []
     for node in graph.nodes:
         if node in chains:
-            chain = chains[node]
-            table = Node(Lut.name, [chain.root], [chain.end], {}, node.name)
-            groups.append(QuantizableGroup(table, chain))
+            groups.append(QuantizableGroup(chains[node].node, chains[node]))
         elif node not in inside:
             groups.append(QuantizableGroup(node))
     given = {v.name for v in graph.values() if v.quant is not None and v.quant.dtype == INT16}

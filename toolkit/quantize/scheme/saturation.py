@@ -45,9 +45,12 @@ def narrowed(
         return r
     if any(u.chain is None or not u.integer for u in readers):
         return r
-    tables = [(f, _step(u, ranges)) for u in readers if u.chain for f in u.chain.functions]
-    steps = tuple(step for _, step in tables)
-    return once(("narrowed", v), (r, steps), lambda: varying(r, tables))
+    tables = [(u.chain, _step(u, ranges)) for u in readers if u.chain]
+
+    def found() -> Range:
+        return varying(r, [(f, step) for chain, step in tables for f in chain.functions])
+
+    return once(("narrowed", v), (r, *tables), found)
 
 
 def _step(group: QuantizableGroup, ranges: Ranges) -> float:

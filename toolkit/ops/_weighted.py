@@ -287,7 +287,7 @@ def add_weights(
 def file_weights(node: Node) -> Array:
     """The weights in the element type that the file holds: int8, or that of float nodes."""
     dtype = node.input(0).dtype
-    return weights_of(node).astype(dtype if dtype.kind == "f" else "i1")
+    return weights_of(node).astype(dtype if dtype.kind == "f" else "i1", copy=False)
 
 
 def _float_tail(node: Node, blob: Blob) -> dict[str, int | float]:

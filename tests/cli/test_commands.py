@@ -36,7 +36,7 @@ def test_quantize_writes_a_file_a_report_and_json(capsys, digits, tmp_path):
     assert all(set(n) == {"int8"} for n in told["ops"].values())
     (note,) = told["notes"]
     assert note.startswith("batch dimension 'N' fixed to 1")
-    assert told["explanation"]["samples"] == 32
+    assert told["explanation"]["samples"] == 16
     page = report.read_text()
     assert "Where the accuracy goes" in page and "weights only" in page
     assert "probabilities" in page and "<svg" in page and "http" not in page
@@ -237,7 +237,7 @@ def test_the_samples_that_the_sqnr_is_of_are_told(
     assert told["held_out"] == held_out
     verdict, _, file = run(capsys, *words).err.splitlines()[:3]
     assert verdict.endswith(f" on 192 of the 384 calibration samples{judged})")
-    assert file.startswith("Written file on 32 of these samples: ") and file.count(" dB") == 3
+    assert file.startswith("Written file on 16 of these samples: ") and file.count(" dB") == 3
 
 
 def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tmp_path):

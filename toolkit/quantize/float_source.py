@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from ..ir import Graph
+from ..progress import Progress
 from .equalization.bias_absorption import Shifts
 from .equalization.cross_layer import Exponents
-from .ranges.calibration import Calibration
+from .ranges.calibration import Calibration, calibrate
 from .ranges.range_search import fixed_ranges
 from .scheme.options import Options, Range
 from .scheme.plan import Plan
@@ -32,10 +34,20 @@ class FloatSource:
         return FloatSource(floats, calibration, exponents, shifts, wide)
 
     def changed(
-        self, floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
+        self,
+        floats: Graph,
+        same: Set[str],
+        exponents: Exponents,
+        shifts: Shifts,
+        progress: Progress | None,
+        histograms: bool,
     ) -> FloatSource:
-        """The source with scaled or shifted channels. Tensors with unchanged ranges keep their
-        ranges on outliers."""
+        """The source with scaled or shifted channels, calibrated on the kept samples. Statistics of
+        the tensors `same`, whose values do not change, are kept; so are the ranges on outliers of
+        tensors with unchanged ranges."""
+        inputs = [s.inputs for s in self.calibration.kept]
+        known = self.calibration.known(same)
+        calibration = calibrate(floats, inputs, progress, known=known, histograms=histograms)
         now = FloatSource.of(floats, calibration, exponents, shifts)
         for name, reach in self.calibration.outlying.items():
             if now.wide.get(name) == self.wide.get(name):

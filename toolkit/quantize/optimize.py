@@ -11,8 +11,9 @@ from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
 from ..runtime import return_freed
-from .equalization.bias_absorption import absorbed, find_shifts, unshifted
-from .equalization.cross_layer import equalized, find_exponents, unscaled
+from .equalization.bias_absorption import absorbed, find_absorption_groups, find_shifts
+from .equalization.cross_layer import equalized, find_exponents
+from .equalization.groups import find_equalization_groups, names_outside
 from .float_source import FloatSource
 from .like import Like
 from .quality import Quality
@@ -210,11 +211,10 @@ class _Quantization:
         exponents = find_exponents(floats, inputs, causes, self._forms())
         if not exponents:
             return None
-        alike = equalized(floats, exponents)
-        known = self.source.calibration.known(unscaled(floats, exponents))
+        same = names_outside(floats, find_equalization_groups(floats), exponents)
         histograms = self.request.histograms
-        found = calibrate(alike, inputs, self.progress, known=known, histograms=histograms)
-        return self.source.changed(alike, found, exponents, {})
+        alike = equalized(floats, exponents)
+        return self.source.changed(alike, same, exponents, {}, self.progress, histograms)
 
     def _forms(self) -> dict[str, WeightFormat]:
         """The formats of weights with fewer than 8 bits, by the node's output."""
@@ -226,15 +226,14 @@ class _Quantization:
 
     def _absorbed(self) -> FloatSource | None:
         """The source with biases moved past ReLUs; None if no range becomes narrower."""
-        floats, inputs = self.source.floats, self._inputs()
-        shifts = find_shifts(floats, inputs)
+        floats = self.source.floats
+        shifts = find_shifts(floats, self._inputs())
         if not shifts:
             return None
+        same = names_outside(floats, find_absorption_groups(floats), shifts)
+        exponents, histograms = self.source.exponents, self.request.histograms
         lower = absorbed(floats, shifts)
-        known = self.source.calibration.known(unshifted(floats, shifts))
-        histograms = self.request.histograms
-        found = calibrate(lower, inputs, self.progress, known=known, histograms=histograms)
-        return self.source.changed(lower, found, self.source.exponents, shifts)
+        return self.source.changed(lower, same, exponents, shifts, self.progress, histograms)
 
     def _inputs(self) -> list[Sample]:
         return [s.inputs for s in self.source.calibration.kept]

@@ -89,6 +89,16 @@ def test_float_outputs_stay_and_tensors_are_lowered(net):
         assert np.allclose(plain["a"] - np.float32(shifts["a"]), low["a"], atol=2e-5)
 
 
+def test_tensors_outside_the_groups_keep_their_values(net):
+    given = samples(1, 8, 8, 3)
+    shifts = find_shifts(net, given)
+    same = groups.names_outside(net, find_absorption_groups(net), shifts)
+    assert {"x", "b", "c", "y"} <= same and not same & {"a", "m"}
+    plain, low = seen(net, given[0]), seen(absorbed(net, shifts), given[0])
+    for name in same & plain.keys():
+        assert np.allclose(plain[name], low[name], atol=2e-5), name
+
+
 def test_a_channel_that_the_clamp_cut_is_left(g):
     x = g.input("x", 1, 4, 4, 3)
     a = g.conv(x, 2, name="a", act_min=0.0, act_max=6.0)

@@ -17,9 +17,8 @@ from edgekit.toolkit.quantize.equalization.cross_layer import (
     find_exponents,
     from_text,
     to_text,
-    unscaled,
 )
-from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups
+from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups, names_outside
 from edgekit.toolkit.quantize.weights.weight_quantizer import WeightFormat
 from edgekit.toolkit.runtime import Session
 
@@ -54,7 +53,7 @@ def check_known_statistics(graph):
     inputs = samples(1, 8, 8, 3)
     before = calibrate(graph, inputs)
     exponents = find_exponents(graph, inputs, all_of_it)
-    known = before.known(unscaled(graph, exponents))
+    known = before.known(names_outside(graph, find_equalization_groups(graph), exponents))
     assert exponents and known.stats and len(known.stats) < len(before.stats)
     alike = equalized(graph, exponents)
     anew, reused = calibrate(alike, inputs), calibrate(alike, inputs, known=known)

@@ -9,7 +9,13 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, calibrate
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.optimize import quantize_model
-from edgekit.toolkit.quantize.ranges.held_out import held_out, parts_of, ranges_without
+from edgekit.toolkit.quantize.ranges.held_out import (
+    Candidate,
+    held_out,
+    parts_of,
+    ranges_without,
+    surpasses_held_out,
+)
 
 OPEN = {"act_min": -np.inf, "act_max": np.inf}
 
@@ -77,3 +83,24 @@ def test_the_quality_of_a_quantization_is_by_samples_that_did_not_make_it(net):
     one = quantize_model(net, samples(1, 0), "minmax", rounding="nearest")
     alone = quality_of(one, pack, silent)
     assert not alone.held_out and alone.worst[1] > 35 and alone.level == "usable"
+
+
+@pytest.mark.parametrize(("factor", "count"), [(4.0, 32), (0.25, 32), (1.0, 32), (4.0, 16)])
+def test_a_clear_difference_on_a_part_decides(net, factor, count, monkeypatch):
+    """Ranges of four times the width lose on every sample, a quarter of it clips every sample."""
+    found = calibrate(net, samples(count, 0))
+    trials, seen = CandidateEvaluator(found), found.without(slice(0, 0))
+    plan, run = Plan(net, seen, Options(means=found.means())), []
+    other = {name: (factor * low, factor * high) for name, (low, high) in seen.items()}
+    scores = [held_out([plan], r, found, trials) for r in (seen, other)]
+    noise, before = CandidateEvaluator.noise, trials.count
+    monkeypatch.setattr(
+        CandidateEvaluator, "noise", lambda *a, **k: run.append(a[2]) or noise(*a, **k)
+    )
+    pair = [Candidate([plan], r, found) for r in (seen, other)]
+    for (a, b), (x, y) in ((pair, scores), (pair[::-1], scores[::-1])):
+        run.clear()
+        assert surpasses_held_out(a, b, trials) == x.surpasses(y, 0.0, 0.0)
+        decided = factor != 1.0 and count == 32  # parts of 4 samples are too small
+        assert len(run) == (2 if decided else 2 * 4)
+    assert trials.count == before + 4

@@ -128,15 +128,6 @@ def absorbed(graph: Graph, shifts: Shifts) -> Graph:
     return copy
 
 
-def unshifted(graph: Graph, shifts: Shifts) -> set[str]:
-    """Names of the tensors of `graph` that `absorbed` leaves unchanged up to float32 rounding."""
-    names = {v.name for v in graph.values()}
-    groups = find_absorption_groups(graph)
-    for group, _ in groups_named(groups, shifts, "with a bias that can be moved"):
-        names -= {v.name for v in (*group.tensors, *group.tensor_of)}
-    return names
-
-
 def from_text(text: str) -> Shifts:
     """The shifts from the text of `to_text` (cross_layer.py). Raises ValueError if invalid."""
     return numbers_from_text(text, "the shifts of an absorption")

@@ -199,15 +199,6 @@ def equalized(graph: Graph, exponents: Exponents) -> Graph:
     return copy
 
 
-def unscaled(graph: Graph, exponents: Exponents) -> set[str]:
-    """Names of the tensors of `graph` whose values `equalized` leaves unchanged."""
-    names = {v.name for v in graph.values()}
-    groups = find_equalization_groups(graph)
-    for group, _ in groups_named(groups, exponents, "that can be scaled"):
-        names -= {v.name for v in (*group.tensors, *group.tensor_of)}
-    return names
-
-
 def _scale_rows(node: Node, s: Reals) -> None:
     op = definition(node.op)
     if is_a(node, LayerNorm):

@@ -93,6 +93,18 @@ def groups_named(
         yield group, np.array(found, np.float64)
 
 
+def names_outside(
+    graph: Graph, groups: Iterable[EqualizationGroup], numbers: Mapping[str, Sequence[float]]
+) -> set[str]:
+    """Names of the tensors of `graph` that are not in one of the `groups` named in `numbers`: their
+    values do not change with those of the group."""
+    names = {v.name for v in graph.values()}
+    for group in groups:
+        if group.name in numbers:
+            names -= {v.name for v in (*group.tensors, *group.tensor_of)}
+    return names
+
+
 def observe_channels(
     graph: Graph,
     names: set[str],

@@ -2,7 +2,8 @@
 
 Changed answers and shifted mask borders result from the noise of many tensors together. Tensors are
 ranked by the noise that each removes from the outputs relative to the instructions and bytes that
-it adds; bisection finds the shortest prefix of this order that is good. If the model is not good
+it adds; bisection finds the shortest prefix of this order that is good with a margin. If that
+exceeds the limits, the longest prefix within them is used if it is good. If the model is not good
 with all tensors on int16, the weights limit it, and nothing is promoted.
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,10 +68,7 @@ def held_out(
     see: See | None = None,
 ) -> Score:
     """The score of `ranges` on held-out samples; other arguments as for held_out_by."""
-
-    def without(places: slice) -> Ranges:
-        return ranges_without(calibration, ranges, places)
-
+    without = partial(ranges_without, calibration, ranges)
     return held_out_by(plans, without, trials, also, see)
 
 
@@ -84,13 +82,27 @@ def held_out_by(
     """The score of each part of the samples with the ranges `without` it. `plans` has one plan, or
     one for each fold. `see` is called with each sample's place and its values at the points of
     `trials` and `also`."""
-    count, before = len(trials.kept), trials.count
-    noise = np.zeros((len(trials.points), count))
-    for fold, at in parts_of(count):
-        graph, _ = plans[fold % len(plans)].emit(without(at), trial=True)
-        noise[:, at] = trials.noise(graph, at, also, see, lasting=True)
-    trials.count = before + 1  # together they run each sample once
+    noise = np.zeros((len(trials.points), len(trials.kept)))
+    for at, part in _noise_by_part(plans, without, trials, also, see):
+        noise[:, at] = part
     return Score(noise, trials.signal, trials.variation)
+
+
+def _noise_by_part(
+    plans: Sequence[Plan],
+    without: Callable[[slice], Ranges],
+    trials: CandidateEvaluator,
+    also: Sequence[EvaluationPoint] = (),
+    see: See | None = None,
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Places and noise of each part of the samples, as for held_out_by. All parts together count as
+    one trial: they run each sample once."""
+    trials.count += 1
+    for fold, at in parts_of(len(trials.kept)):
+        graph, _ = plans[fold % len(plans)].emit(without(at), trial=True)
+        noise = trials.noise(graph, at, also, see, lasting=True)
+        trials.count -= 1
+        yield at, noise
 
 
 @dataclass(frozen=True)
@@ -101,28 +113,27 @@ class Candidate:
     ranges: Ranges
     calibration: Calibration
 
-    def noise(self, trials: CandidateEvaluator, fold: int, at: slice) -> NDArray[np.float64]:
-        """The noise on the samples at `at`, with ranges from the others."""
-        ranges = ranges_without(self.calibration, self.ranges, at)
-        graph, _ = self.plans[fold % len(self.plans)].emit(ranges, trial=True)
-        return trials.noise(graph, at, lasting=True)
+    def noise(self, trials: CandidateEvaluator) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Places and noise of each part of the samples, with ranges from the others."""
+        without = partial(ranges_without, self.calibration, self.ranges)
+        return _noise_by_part(self.plans, without, trials)
 
 
 def surpasses_held_out(found: Candidate, other: Candidate, trials: CandidateEvaluator) -> bool:
     """Whether `found` is better than `other` on held-out samples. If the first part of them shows
     a significant difference, the others are not run."""
     mine, others = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
-    before = trials.count
-    for fold, at in parts_of(len(trials.kept)):
-        mine.append(found.noise(trials, fold, at))
-        others.append(other.noise(trials, fold, at))
-        trials.count = before + 2  # together they run each sample once
-        if len(mine) == 1 and mine[0].shape[1] >= ENOUGH:
-            a, b = Score(mine[0], trials.signal), Score(others[0], trials.signal)
-            if a.surpasses(b, 0.0) or b.surpasses(a, 0.0):
-                return a.surpasses(b, 0.0)
-    a, b = (Score(np.concatenate(noise, axis=1), trials.signal) for noise in (mine, others))
-    return a.surpasses(b, 0.0, 0.0)
+    for (_, a), (_, b) in zip(found.noise(trials), other.noise(trials), strict=True):
+        mine.append(a)
+        others.append(b)
+        if len(mine) == 1 and a.shape[1] >= ENOUGH:
+            first, second = Score(a, trials.signal), Score(b, trials.signal)
+            if first.surpasses(second, 0.0):
+                return True
+            if second.surpasses(first, 0.0):
+                return False
+    whole, rest = (Score(np.concatenate(n, axis=1), trials.signal) for n in (mine, others))
+    return whole.surpasses(rest, 0.0, 0.0)
 
 
 def unclipped(

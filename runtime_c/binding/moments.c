@@ -1,6 +1,7 @@
 #include "toolkit.h"
 #include "wide.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -200,6 +201,27 @@ static double squares_beside(const int32_t *m, int32_t groups, int32_t k, double
     return squares_s32(m, 1, size * groups) - sum_f64(diagonals, 1, (size_t)groups);
 }
 
+/* The largest sum of squares of one of the lines x [k, pitch]. */
+WIDE static int64_t largest_power(const int16_t *x, int32_t k, int32_t pitch)
+{
+    int64_t largest = 0;
+    for (int32_t i = 0; i < k; i++, x += pitch) {
+        int64_t sum = 0;
+        for (int32_t c = 0; c < pitch; c++) sum += (int32_t)x[c] * x[c];
+        largest = sum > largest ? sum : largest;
+    }
+    return largest;
+}
+
+/* The largest magnitude of the sum of products of one of the lines x [k, pitch] with one of q, by Cauchy and Schwarz;
+   sums of a part of the products are within it too. */
+static int64_t largest_sum(const int16_t *x, const int16_t *q, int32_t k, int32_t pitch)
+{
+    double x_power = (double)largest_power(x, k, pitch), q_power = (double)largest_power(q, k, pitch);
+    double power = x_power > q_power ? x_power : q_power;
+    return (int64_t)sqrt(power * q_power) + 1;
+}
+
 int32_t ek_moments_s16(const int16_t *x, const int16_t *q, int32_t samples, size_t apart, int32_t groups, int32_t rows,
                        int32_t k, const int32_t *x0, const int32_t *q0, int16_t *spare, int32_t pitch, int32_t *own,
                        double *diagonals, int32_t *qq, int32_t *xq, double *squares)
@@ -212,20 +234,23 @@ int32_t ek_moments_s16(const int16_t *x, const int16_t *q, int32_t samples, size
     memset(xq, 0, all * sizeof *xq);
     *squares = 0.0;
     for (int32_t s = 0; s < samples; s++, x += apart, q += apart) {
-        int64_t most = 0;
+        int64_t most = 0; /* of a sum of one sample */
         memset(own, 0, all * sizeof *own);
         for (int32_t g = 0; g < groups; g++) {
             size_t at = (size_t)g * rows * k, to = g * size;
             int64_t x_most = ek_centred_s16(x + at, x0 + (size_t)g * k, rows, k, 1, xs, pitch);
             int64_t q_most = ek_centred_s16(q + at, q0 + (size_t)g * k, rows, k, 1, qs, pitch);
             int64_t largest = x_most > q_most ? x_most : q_most;
-            most = largest * q_most > most ? largest * q_most : most;
-            if (largest > INT16_MAX || bound + most * rows > INT32_MAX) return 0;
+            int64_t sum = largest * q_most * rows;
+            if (largest > INT16_MAX) return 0;
+            if (bound + sum > INT32_MAX) sum = largest_sum(xs, qs, k, pitch);
+            most = sum > most ? sum : most;
+            if (bound + most > INT32_MAX) return 0;
             add_dots_s32(qs, qs, k, k, pitch, q_most * q_most, 1, own + to);
             add_dots_s32(xs, qs, k, k, pitch, x_most * q_most, 0, xq + to);
             mirror_s32(own + to, k);
         }
-        bound += most * rows;
+        bound += most;
         *squares += squares_beside(own, groups, k, diagonals);
         for (size_t i = 0; i < all; i++) qq[i] += own[i];
     }

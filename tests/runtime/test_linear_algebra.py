@@ -116,6 +116,19 @@ def test_moments_of_samples_are_those_of_each(samples, groups, k, rows):
     assert found[2] == squares
 
 
+@pytest.mark.parametrize("k", [3, 40])
+def test_moments_of_a_few_large_values_are_summed_in_32_bits(k):
+    """The largest product times the number of products exceeds int32; the sums do not."""
+    rng = np.random.default_rng(k)
+    x, q = (rng.integers(-m, m, (3, 2, 341, k)).astype(np.int16) for m in (800, 50))
+    x[:, :, 7], q[:, :, 7] = 8000, -511
+    none = np.zeros((2, k), np.int32)
+    found = linear_algebra.moments(x, q, (none, none))
+    assert found is not None and np.iinfo(np.int32).max < 8000 * 511 * 341 * 3
+    for sums, (a, b) in zip(found[:2], ((q, q), (x, q)), strict=True):
+        assert np.array_equal(sums, np.einsum("sgni,sgnj->gij", a, b, dtype=np.int64))
+
+
 @pytest.mark.parametrize("k", [2, 16])
 def test_moments_that_are_too_large_are_not_summed_in_32_bits(k):
     q = np.full((1, 1, 4, k), 20_000, np.int16)

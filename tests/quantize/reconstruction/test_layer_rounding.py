@@ -12,24 +12,28 @@ from edgekit.calibration import FiledRows
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.numerics import INT8, INT16
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_model
 from edgekit.toolkit.quantize.reconstruction.carried_errors import carried_part
 from edgekit.toolkit.quantize.reconstruction.judged_by_halves import best_by_halves
 from edgekit.toolkit.quantize.reconstruction.layer_executor import LayerExecutor
 from edgekit.toolkit.quantize.reconstruction.layer_rounding import round_by_halves, round_weights
-from edgekit.toolkit.quantize.reconstruction.second_moments import (
+from edgekit.toolkit.quantize.reconstruction.observed_inputs import (
     FINE,
-    KEEP,
-    PARTS,
     FloatInputs,
     LayerInputs,
-    moment_sums,
     observe_floats,
     observe_inputs,
-    second_moments,
     spread_evenly,
-    total,
+    unit_of,
     windows_of,
+)
+from edgekit.toolkit.quantize.reconstruction.second_moments import (
+    KEEP,
+    PARTS,
+    moment_sums,
+    second_moments,
+    total,
 )
 from edgekit.toolkit.quantize.scheme.options import METHODS
 from edgekit.toolkit.quantize.weights import gptq
@@ -141,18 +145,24 @@ def test_columns_are_what_meets_the_weights(net):
         assert np.allclose(y, seen[node.output.name].reshape(len(places), -1), atol=1e-4)
 
 
-def test_moments_are_those_of_both_models(net):
+@pytest.mark.parametrize("wide", [False, True])
+def test_moments_are_those_of_both_models(net, wide):
     calibration = calibrate(net, samples(1, 8, 8, 8))
     done = optimize(net, calibration, "minmax", rounding="nearest")
-    node = next(n for n in done.plan.graph.nodes if n.output.name == "c")
+    plan = done.plan
+    if wide:
+        plan = plan.mixed(replace(done.options, wide=frozenset(done.ranges)))
+    graph, _ = plan.emit(done.ranges)
+    node = next(n for n in plan.graph.nodes if n.output.name == "c")
     feeds = [s.inputs for s in calibration.kept]
-    step = next(n for n in done.graph.nodes if n.output.name == "c").input(0).quant.scalar
-    floats = observe_floats(node, done.plan.graph, LayerExecutor(feeds), False, step)
+    source = next(n for n in graph.nodes if n.output.name == "c").input(0)
+    assert source.dtype == (INT16 if wide else INT8)
+    floats = observe_floats(node, plan.graph, LayerExecutor(feeds), False, unit_of(source))
     some = range(0, len(feeds), 2)
     run = LayerExecutor([feeds[i] for i in some])
-    found = second_moments(
-        total(moment_sums(observe_inputs(node, floats, done.graph, run, some), PARTS))
-    )
+    inputs = observe_inputs(node, floats, graph, run, some)
+    assert all(v.read(0, 1).dtype == np.int16 for v in (inputs.q, floats.x))
+    found = second_moments(total(moment_sums(inputs, PARTS)))
     assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
     for i in range(2):
         assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9

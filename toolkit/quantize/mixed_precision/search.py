@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from ...numerics import FLOAT32, W8A8, W8A16
 from ...progress import Progress
-from ..reconstruction.second_moments import SAMPLES
+from ..reconstruction.observed_inputs import SAMPLES
 from ..scheme.macs import macs_of
 from .criteria import Criteria
 from .evaluator import Evaluator

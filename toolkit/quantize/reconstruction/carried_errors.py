@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ....calibration import FiledArrays
 from ...ir import Array
 from ..weights import gptq
-from .second_moments import FINE, MomentSums, certain_part, held, subtract_outer, total
+from .observed_inputs import FINE
+from .second_moments import MomentSums, certain_part, held, subtract_outer, total
 
 Reals = NDArray[np.float64]
 

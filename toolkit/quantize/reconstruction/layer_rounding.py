@@ -29,19 +29,16 @@ from ..weights.rate_distortion import Rate, RateProblem
 from ..weights.weight_quantizer import QuantizedWeights, WeightQuantizer
 from .carried_errors import carried_part
 from .layer_executor import LayerExecutor
-from .rounded_layer import quadratic_form, real_weights, round_layer, through_clamp, with_bias
-from .second_moments import (
-    PARTS,
+from .observed_inputs import (
     FloatInputs,
     LayerInputs,
-    SecondMoments,
-    moment_sums,
     observe_floats,
     observe_inputs,
-    second_moments,
     spread_evenly,
-    total,
+    unit_of,
 )
+from .rounded_layer import quadratic_form, real_weights, round_layer, through_clamp, with_bias
+from .second_moments import PARTS, SecondMoments, moment_sums, second_moments, total
 
 Reals = NDArray[np.float64]
 
@@ -151,7 +148,7 @@ class _Round:
         x, y = made.input(0).quant, made.output.quant
         if x is None or y is None:
             return None
-        inputs = observe_inputs(node, floats(x.scalar), graph, self.run, self.chosen)
+        inputs = observe_inputs(node, floats(unit_of(made.input(0))), graph, self.run, self.chosen)
         linear = self.plan.linear[node]
         return _Seen(inputs, linear, linear.floor(x, y), x.scalar / y.scalar, made)
 

@@ -17,7 +17,8 @@ from ..weights.weight_quantizer import (
     make_weight_quantizer,
     target_scales,
 )
-from .second_moments import LayerInputs, MomentSums, SecondMoments, held
+from .observed_inputs import LayerInputs
+from .second_moments import MomentSums, SecondMoments, held
 
 Reals = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ class Quantized:
     fitted weights, one of METHODS.
 
     `held_out`: `score` is cross-validated, each half (ranges/calibration.py) of the kept samples
-    with weights rounded for the other half; `by_halves` are these weights of the int8 quantization.
+    with weights rounded for the other half; `by_halves` are these weights.
     `outliers` are samples that differ from all others.
     """
 

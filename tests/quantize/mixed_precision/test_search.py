@@ -266,7 +266,7 @@ def test_weights_are_rounded_for_the_mix_rather_than_float(net):
     assert not done.options.rounded
     wide = fitted(done, judge.drop, max_drop=0.0044)
     assert set(wide.mixed.nodes.values()) == {"int16"} and not wide.options.rounded
-    budget = Budget(max_drop=0.0036)
+    budget = Budget(max_drop=0.0038)
     plain, found, flattered = (
         fit_budget(done, budget, pack, judge.drop, **more)
         for more in ({"rounding": "nearest"}, {}, {"unseen": False})

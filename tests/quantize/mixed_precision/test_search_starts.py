@@ -12,6 +12,7 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
 from edgekit.toolkit.quantize.mixed_precision import cross_validation
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.mixed_precision.cross_validation import FoldWeights
 from edgekit.toolkit.quantize.mixed_precision.fit import is_oversized, smaller_of
 from edgekit.toolkit.quantize.mixed_precision.precision_change import PrecisionAssignment
@@ -124,6 +125,16 @@ def test_a_budget_has_the_weights_of_the_halves(net, monkeypatch):
     assert found.held_out and found.sqnr_db == done.sqnr_db
 
 
+def test_a_mix_is_judged_with_the_weights_that_were_rounded_for_it(net):
+    samples = noisy_samples(12)
+    done = quantize_model(net, samples, "minmax")
+    found = fitted(done, min_sqnr=done.sqnr_db + 10)
+    assert found.mixed.met and found.held_out and found.by_halves != done.by_halves
+    others = replace(found, by_halves=done.by_halves)
+    own, int8 = (quality_of(each, pack, silent).worst[1] for each in (found, others))
+    assert own > int8 + 1 and own == pytest.approx(found.sqnr_db, abs=1.5)
+
+
 def test_where_nothing_fits_weights_are_those_for_all_samples(net):
     done = quantize_model(net, noisy_samples(12), "minmax")
     found = fitted(done, max_arena=1)
@@ -154,5 +165,5 @@ def test_steps_that_rounding_for_the_mix_makes_needless_go(net, monkeypatch):
         return rest
 
     monkeypatch.setattr(PrecisionSearch, "prune", counted)
-    assert fitted(done, min_sqnr=37.0).mixed.met
+    assert fitted(done, min_sqnr=36.5).mixed.met
     assert len(spared) == 2 and spared[1] > 0

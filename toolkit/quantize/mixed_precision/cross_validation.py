@@ -64,6 +64,12 @@ class FoldWeights:
             plan = plan.with_rounded(self._again(plan, self.done.calibration.kept))
         return plan
 
+    def by_halves(self, assignment: PrecisionAssignment) -> list[RoundedWeights]:
+        """The weights with which each half is evaluated; none if they do not differ."""
+        if not self.differ(self.plan(assignment)):
+            return []
+        return [self.plan(assignment, i).options.rounded for i in range(len(self.folds))]
+
     def differ(self, plan: Plan) -> bool:
         """Whether `plan`, of an assignment, has weights that differ between folds."""
         return len(self.folds) > 1 and plan.has_rounded

@@ -13,6 +13,7 @@ from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
 from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
 from ..quantize.ranges.candidate_evaluation import Score, energies, variations
+from ..quantize.ranges.detections import Detections
 from ..quantize.ranges.evaluation_points import EvaluationPoint, with_evaluation_points
 from ..quantize.ranges.masks import Masks
 from ..runtime import Session
@@ -32,7 +33,7 @@ class QualityMeter:
         names = set() if session is None else {out.name for out in session.op_outputs}
         self.points = find_evaluation_points(prepared, inside=any(names))
         self._prepared = prepared
-        makers = {t: made for t, made, _ in Answers(prepared, self.points, []).compared}
+        makers = {of.tensor: of.made for of in Answers(prepared, self.points, []).compared}
         self._instead = {t: made for t, made in makers.items() if made != t}
         self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._ports = {p.name: p.value.name for p in prepared.outputs}
@@ -90,11 +91,20 @@ class QualityMeter:
                 noise[k, i] = np.sum(error * error)
         score = Score(noise, energies(truth), variations(points, truth))
         answers = Answers(self._prepared, self.points, kept)
-        masks = Masks(self._prepared, {p.tensor for p in points if p.axis is None}, kept)
+        plain = {p.tensor for p in points if p.axis is None}
+        masks = Masks(self._prepared, plain, kept)
+        detections = Detections(self._prepared, plain - set(masks.tensors), kept)
         rows = [answers.row(s.at_points, _got(s)) for s in kept]
         areas = [masks.row(s.at_points, _got(s)) for s in kept]
-        lost, overlap = answers.loss(np.array(rows)), masks.overlap(np.array(areas))
-        found = Quality.of(score, points, lost, held_out=True, overlap=overlap)
+        detected = [detections.row(s.at_points, _got(s)) for s in kept]
+        found = Quality.of(
+            score,
+            points,
+            answers.loss(np.array(rows)),
+            held_out=True,
+            overlap=masks.overlap(np.array(areas)),
+            detections=detections.kept(np.array(detected)),
+        )
         return replace(found, samples=found.samples * batch)
 
     def _view(self, point: EvaluationPoint, sample: KeptSample) -> Array:

@@ -34,20 +34,22 @@ GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
 """The expected loss of right answers, as a share of them."""
 GOOD_CHANGED = 0.02
 """The share of answers that may be others than the float model's."""
-GOOD_OVERLAP, FLOOR_OVERLAP = 0.99, 0.9
-"""Mean intersection over union of masks with the float model's. A real segmentation model with an
-overlap of 0.96 lost nothing by its labels."""
+GOOD_KEPT, FLOOR_KEPT = 0.99, 0.9
+"""Mean intersection over union of masks with the float model's, and F1 score of detections relative
+to that of the float model's. A real segmentation model with an overlap of 0.96 lost nothing by its
+labels."""
 
 
 def level_of(
-    db: float | None, changed: float = 0.0, expected: float = 0.0, overlap: float = 1.0
+    db: float | None, changed: float = 0.0, expected: float = 0.0, kept: float = 1.0
 ) -> Level:
     """The level of a model by the SQNR of its worst output (None without float outputs), the share
-    of changed answers, the expected loss of right answers, and the overlap of its masks."""
-    if expected > FLOOR_LOSS or overlap < FLOOR_OVERLAP or (db is not None and db < FLOOR_DB):
+    of changed answers, the expected loss of right answers, and the least of Quality.overlap and
+    detections."""
+    if expected > FLOOR_LOSS or kept < FLOOR_KEPT or (db is not None and db < FLOOR_DB):
         return "broken"
     lost = max(expected / GOOD_LOSS, changed / GOOD_CHANGED)
-    if lost > 1.0 or overlap < GOOD_OVERLAP or (db is not None and db < GOOD_DB):
+    if lost > 1.0 or kept < GOOD_KEPT or (db is not None and db < GOOD_DB):
         return "usable"
     return "good"
 
@@ -60,8 +62,9 @@ class Quality:
     evaluation_points.py); for outputs of few numbers, of their variation over the samples.
     `temperature`: of the softmax with that SQNR, if it is not 1. `answers`: for models that compare
     classes. `overlap`: mean intersection over union of masks with the float model's, by output
-    (ranges/masks.py). `held_out`: ranges and weights come from other samples. `chosen`: precisions
-    were chosen to reduce changed answers on these samples.
+    (ranges/masks.py). `detections`: the expected F1 score relative to the float model's, by tensor
+    (ranges/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
+    precisions were chosen to reduce changed answers on these samples.
     """
 
     sqnr_db: dict[str, float]
@@ -71,6 +74,7 @@ class Quality:
     chosen: bool = False
     temperature: dict[str, float] = field(default_factory=dict)
     overlap: dict[str, float] = field(default_factory=dict)
+    detections: dict[str, float] = field(default_factory=dict)
     calibration: bool = False
 
     @staticmethod
@@ -80,6 +84,7 @@ class Quality:
         answers: AnswerLoss | None = None,
         held_out: bool = False,
         overlap: Mapping[str, float] | None = None,
+        detections: Mapping[str, float] | None = None,
     ) -> Quality:
         levels: dict[str, tuple[float, float]] = {}
         signals = score.signal if score.variation is None else score.variation
@@ -97,6 +102,7 @@ class Quality:
             held_out,
             temperature={name: round(t, 2) for name, (_, t) in known.items() if t != 1.0},
             overlap={name: round(part, 4) for name, part in (overlap or {}).items()},
+            detections={name: round(part, 4) for name, part in (detections or {}).items()},
         )
 
     @property
@@ -105,9 +111,9 @@ class Quality:
         return min(self.sqnr_db.items(), key=lambda item: item[1], default=None)
 
     @property
-    def worst_overlap(self) -> float:
-        """The least overlap of the masks; 1 without masks."""
-        return min(self.overlap.values(), default=1.0)
+    def least_kept(self) -> float:
+        """The least overlap of masks or relative score of detections; 1 without either."""
+        return min((*self.overlap.values(), *self.detections.values()), default=1.0)
 
     @property
     def level(self) -> Level:
@@ -120,7 +126,7 @@ class Quality:
         """The level by the figures alone, however few the samples."""
         expected = self.answers.expected if self.answers else 0.0
         db = self.worst[1] if self.worst else None
-        return level_of(db, self._changed, expected, self.worst_overlap)
+        return level_of(db, self._changed, expected, self.least_kept)
 
     @property
     def changes_too_many(self) -> bool:
@@ -142,10 +148,10 @@ class Quality:
 
     def loss(self, strict: bool = False) -> float:
         """The largest of the noise amplitude, the expected loss of answers and, if `strict`, the
-        share of changed answers, relative to what a good quantization may lose; and the lack of
-        mask overlap, relative to what a usable one may lose."""
+        share of changed answers, relative to what a good quantization may lose; and what masks and
+        detections lack, relative to what a usable one may lose."""
         lack = 0.0 if self.worst is None else 10 ** ((GOOD_DB - self.worst[1]) / 20)
-        lack = max(lack, (1 - self.worst_overlap) / (1 - FLOOR_OVERLAP))
+        lack = max(lack, (1 - self.least_kept) / (1 - FLOOR_KEPT))
         if self.answers is None:
             return lack
         changed = self._changed / GOOD_CHANGED if strict else 0.0
@@ -162,7 +168,9 @@ class Quality:
         if self.answers is not None:
             told.append(f"{self.answers.changed:.1%} of the answers changed")
         if self.overlap:
-            told.append(f"masks overlap by {self.worst_overlap:.1%}")
+            told.append(f"masks overlap by {min(self.overlap.values()):.1%}")
+        if self.detections:
+            told.append(f"detections keep {min(self.detections.values()):.1%} of their F1 score")
         return ", ".join(told) or "no float output to evaluate"
 
     def to_json(self) -> dict[str, Any]:

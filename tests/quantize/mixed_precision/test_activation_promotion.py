@@ -69,7 +69,7 @@ def test_few_tensors_on_int16_make_masks_good_on_other_samples_too(g):
     done = quantized(g)
     found, promotion, quality = keep_floor(done, pack, silent, rounding="nearest")
     assert promotion is not None and promotion.before.level == "usable"
-    assert promotion.before.worst_overlap < 0.99 and quality.level == "good"
+    assert promotion.before.least_kept < 0.99 and quality.level == "good"
     assert promotion.limits == MODERATE.in_words()
     others = smooth(16, 6)
     before, after = (overlap(d.graph, d.floats, others) for d in (done, found))
@@ -82,7 +82,7 @@ def test_few_tensors_on_int16_make_masks_good_on_other_samples_too(g):
 
 
 def test_where_int16_is_not_enough_nothing_is_promoted(g, monkeypatch):
-    monkeypatch.setattr(activation_promotion, "OVERLAP_AIM", 1.1)
+    monkeypatch.setattr(activation_promotion, "KEPT_AIM", 1.1)
     done = quantized(g)
     found, promotion, quality = keep_floor(done, pack, silent, rounding="nearest")
     assert found is done and promotion is None and quality.level == "usable"

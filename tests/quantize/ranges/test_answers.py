@@ -43,7 +43,7 @@ def compared(net):
 def test_logits_without_a_softmax_name_classes(g):
     net = g.output(linear(g, g.input("x", 1, 8), 5, 3.0, "logits"))
     found = compared(net)
-    assert found.compared == [("logits", "logits", 1)]
+    assert [(c.tensor, c.made, c.axis) for c in found.compared] == [("logits", "logits", 1)]
     ranges = {"x": (-3.0, 3.0), "logits": (-100.0, 100.0)}
     rows = measured(found, quantize_graph(net, ranges)[0])
     truth = np.concatenate([s.at_points["logits"] for s in found.kept])
@@ -68,6 +68,27 @@ def test_other_vectors_name_none(g, count, scale, offset):
     assert compared(g.output(linear(g, x, count, scale, "y", offset))).compared == []
 
 
+@pytest.mark.parametrize(("scale", "counted"), [(3.0, True), (0.05, False)])
+def test_a_sigmoid_answers_yes_or_no_if_it_is_certain(g, scale, counted):
+    z = linear(g, g.input("x", 1, 8), 1, scale, "z")
+    net = g.output(g.emit("Sigmoid", z, name="y"))
+    found = compared(net)
+    assert [c.tensor for c in found.compared] == (["y"] if counted else [])
+    if not counted:
+        return
+    ranges = {"x": (-3.0, 3.0), "z": (-200.0, 200.0)}
+    graph = quantize_graph(net, ranges)[0]
+    loss = found.loss(measured(found, graph))
+    session = open_once(with_evaluation_points(graph, found.points))
+    truth = np.array([s.at_points["y"].item() for s in found.kept])
+    got = np.array([session.run(s.inputs)["y"].item() for s in found.kept])
+    other = (truth > 0.5) != (got > 0.5)
+    tied = ~other & (got == 0.5)
+    assert loss.changed == pytest.approx(other.mean()) and 0 < other.mean() < 0.5
+    assert loss.tied == pytest.approx(tied.mean()) and tied.any()
+    assert loss.expected == pytest.approx((other * np.abs(2 * truth - 1)).mean(), abs=1e-3)
+
+
 def test_what_no_weights_make_names_none(g):
     x = linear(g, g.input("x", 1, 8), 5, 3.0, "before")
     assert compared(g.output(g.emit("Tanh", x, name="y"))).compared == []
@@ -79,7 +100,7 @@ def test_a_logarithm_of_probabilities_names_classes_too(g):
     known = calibrate(net, feeds())
     assert {(p.tensor, p.axis, p.lowest) for p in known.points} == {("z", 1, -np.inf)}
     found = Answers(net, known.points, known.kept)
-    assert found.compared == [("z", "y", 1)]
+    assert [(c.tensor, c.made, c.axis) for c in found.compared] == [("z", "y", 1)]
     coarse = quantize_graph(net, {"x": (-3.0, 3.0), "z": (-9.0, 9.0)})[0]
     loss = found.loss(measured(found, coarse))
     assert loss.changed > 0 and loss.in_doubt > 0.2

@@ -18,15 +18,16 @@ from ...ir import Graph
 from ...numerics import INT8, INT16, W8A16
 from ...ops import is_a
 from ...ops.elementwise.lut import SIZES, Lut
-from ..quality import GOOD_OVERLAP, Quality
+from ..quality import GOOD_KEPT, Quality
 from ..scheme.macs import work_by_tensor
 from .criteria import Criteria
 from .evaluator import Evaluator
 from .precision_change import Configuration, PrecisionChange
 from .sensitivity import Gain
 
-OVERLAP_AIM = 1 - 0.8 * (1 - GOOD_OVERLAP)
-"""Overlap on the samples that choose the tensors; on other samples it is slightly lower."""
+KEPT_AIM = 1 - 0.8 * (1 - GOOD_KEPT)
+"""What masks and detections keep on the samples that choose the tensors; on others it is slightly
+less."""
 MEASURED = 1 / 4
 """Measurements to rank the tensors, as a share of those of a search with a budget."""
 RESOLUTION = 1 / 16
@@ -39,8 +40,9 @@ NOTHING = 1e-6
 
 
 def lacks_precision(quality: Quality) -> bool:
-    """Whether a usable quantization has too many changed answers or too little mask overlap."""
-    few = quality.worst_overlap < GOOD_OVERLAP or quality.changes_too_many
+    """Whether a usable quantization has too many changed answers, or too different masks or
+    detections."""
+    few = quality.least_kept < GOOD_KEPT or quality.changes_too_many
     return quality.measured == "usable" and few
 
 
@@ -71,10 +73,10 @@ def _most(criteria: Criteria, start: Configuration, order: Sequence[PrecisionCha
 
 def _is_good(evaluator: Evaluator, configuration: Configuration, margin: bool = True) -> bool:
     """Whether it is good, by figures for samples that choose precisions: changed answers count
-    twice and, with a `margin`, masks overlap by OVERLAP_AIM."""
+    twice and, with a `margin`, masks and detections reach KEPT_AIM."""
     quality = replace(evaluator.quality(configuration.assignment), chosen=True)
-    aim = OVERLAP_AIM if margin else GOOD_OVERLAP
-    return quality.measured == "good" and quality.worst_overlap >= aim
+    aim = KEPT_AIM if margin else GOOD_KEPT
+    return quality.measured == "good" and quality.least_kept >= aim
 
 
 def _by_worth(

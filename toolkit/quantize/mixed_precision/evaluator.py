@@ -16,6 +16,7 @@ from ..budget import Point, Sizes
 from ..quality import Quality
 from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
+from ..ranges.detections import Detections
 from ..ranges.diagnostics import alike
 from ..ranges.held_out import held_out
 from ..ranges.masks import Masks
@@ -75,6 +76,8 @@ class Evaluator:
         self.answers = Answers(done.plan.graph, self.trials.points, self.trials.kept)
         plain = {p.tensor for p in self.trials.points if p.axis is None}
         self.masks = Masks(done.plan.graph, plain, self.trials.kept)
+        others = plain - set(self.masks.tensors)
+        self.detections = Detections(done.plan.graph, others, self.trials.kept)
         self._qualities: dict[PrecisionAssignment, Quality] = {}
         self._works: dict[PrecisionAssignment, int] = {}
         self._known: dict[bytes, float] = {}
@@ -252,10 +255,12 @@ class Evaluator:
             kept = self.trials.kept
             rows = np.zeros((len(kept), FIGURES))
             areas = np.zeros((len(kept), len(self.masks.tensors), 2, 2))
+            detected = np.zeros((len(kept), len(self.detections.tensors), 2, 3))
 
             def see(i: int, got: Mapping[str, Array]) -> None:
                 rows[i] = self.answers.row(kept[i].at_points, got)
                 areas[i] = self.masks.row(kept[i].at_points, got)
+                detected[i] = self.detections.row(kept[i].at_points, got)
 
             plans = [self.weights.plan(assignment, i) for i in range(len(self.weights.folds))]
             score = held_out(
@@ -263,14 +268,20 @@ class Evaluator:
                 self.done.ranges,
                 self.done.calibration,
                 self.trials,
-                [*self.answers.points, *self.masks.points],
+                [*self.answers.points, *self.masks.points, *self.detections.points],
                 see,
             )
             fitted = plans[0].has_rounded and len(plans) == 1
             one = alike([k.inputs for k in kept])  # counts as one sample
             unseen = not one and not fitted
-            answers, overlap = self.answers.loss(rows), self.masks.overlap(areas)
-            found = Quality.of(score, self.trials.points, answers, unseen, overlap)
+            found = Quality.of(
+                score,
+                self.trials.points,
+                self.answers.loss(rows),
+                unseen,
+                self.masks.overlap(areas),
+                self.detections.kept(detected),
+            )
             count = 1 if one else found.samples
             found = replace(found, samples=count, calibration=True)
             self._qualities[assignment] = found

@@ -1,8 +1,9 @@
 """Which class a quantized model answers, against the float model: no labels are needed.
 
 SQNR does not see that two classes have become equal, nor that an error of 30 dB decides between
-two that are as likely. Counted where a softmax or an arg-max compares classes, and where an output
-looks like the logits of a classifier, as PyTorch models have them.
+two that are as likely. Counted where a softmax or an arg-max compares classes, where an output
+looks like the logits of a classifier, as PyTorch models have them, and where a sigmoid decides
+between yes and no.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...format.schema import BinaryFn, ReduceFn
-from ...ir import Array, Graph
+from ...format.schema import BinaryFn, ReduceFn, UnaryFn
+from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
 from .calibration import KeptSample
@@ -27,6 +28,8 @@ FIGURES = 5
 """Of a sample: `Answers.row` has them."""
 _LAST = (BinaryFn.Add, ReduceFn.Mean)
 """What makes logits, beside sums of products."""
+SUREST = 1 - 1e-7
+"""Probabilities of yes or no are at most this: their logits are finite."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,24 @@ class AnswerLoss:
         return self.changed + self.tied
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """A tensor whose largest number along `axis` is the answer, or for `yes_no` the probability of
+    yes. Of a quantized model `made` is compared."""
+
+    tensor: str
+    made: str
+    axis: int
+    yes_no: bool = False
+
+    def logits(self, x: Array) -> Array:
+        """What is compared along the axis."""
+        if not self.yes_no:
+            return x
+        yes = np.clip(x.astype(np.float64).ravel(), 1 - SUREST, SUREST)
+        return np.stack([np.zeros_like(yes), np.log(yes) - np.log1p(-yes)], axis=-1)
+
+
 class Answers:
     """The classes that `graph`, a float graph as a Plan prepares it, tells apart on `kept`."""
 
@@ -60,19 +81,19 @@ class Answers:
         self.kept = kept
         softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if compares_classes(n)}
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
-        self.compared = [(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
+        self.compared = [_Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor for p in points if p.axis is None and p.tensor not in axes}
-        self.compared += [(t, t, axis) for t, axis in _logits(graph, plain, kept)]
-        self.points = [EvaluationPoint(n) for t, made, _ in self.compared for n in (t, made)]
+        self.compared += _outputs(graph, plain, kept)
+        self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 
     def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
         """[FIGURES] of one sample: changed, tied and expected of what a model has `got`, by tensor,
         and the lead of the best class and the error of that, NaN if not one row is compared."""
-        rows = [_row(truth[t], got.get(made, got.get(t)), axis) for t, made, axis in self.compared]
+        rows = [_row(c, truth[c.tensor], got.get(c.made, got.get(c.tensor))) for c in self.compared]
         figures = np.mean(rows, axis=0) if rows else np.zeros(3)
         lead = (np.nan, np.nan)
-        if len(self.compared) == 1 and (t := self.compared[0][0]) in got:
-            lead = _lead(truth[t], got[t], self.compared[0][2])
+        if len(self.compared) == 1 and (c := self.compared[0]).tensor in got:
+            lead = _lead(c.logits(truth[c.tensor]), c.logits(got[c.tensor]), c.axis)
         return np.concatenate([figures, lead])
 
     def loss(self, rows: NDArray[np.float64]) -> AnswerLoss | None:
@@ -87,29 +108,41 @@ class Answers:
         return AnswerLoss(changed, tied, expected, chance)
 
 
-def _logits(
+def _outputs(
     graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]
-) -> Iterator[tuple[str, int]]:
-    """(tensor, axis) of the outputs that look like logits.
+) -> Iterator[_Compared]:
+    """The outputs that look like logits, or like the probability of yes.
 
-    They are vectors that weights make, half of whose numbers are the largest on some sample, and
-    whose softmax is on average nearer to certainty than to chance.
+    Logits are vectors that weights make, half of whose numbers are the largest on some sample. The
+    probability of yes is a number that a sigmoid makes. The answers are on average nearer to
+    certainty than to chance.
     """
     made_by = graph.producers()
     for v in dict.fromkeys(p.value for p in graph.outputs):
-        count = v.type.size
-        if v.name not in tensors or count < 2 or max(v.shape) != count or not kept:
+        if v.name not in tensors or max(v.shape, default=1) != v.type.size or not kept:
             continue
-        node = made_by[v]
-        while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
-            node = made_by[node.input(0)]
-        if not definition(node.op).heavy and not computes(node, *_LAST):
+        found = _kind_of(v, made_by)
+        if found is None:
             continue
-        rows = np.stack([s.at_points[v.name].ravel() for s in kept]).astype(np.float64)
+        rows = np.stack([found.logits(s.at_points[v.name]).ravel() for s in kept])
+        count = rows.shape[1]
         seen = len(set(rows.argmax(axis=1).tolist()))
-        certain = float(shares(rows, 1).max(axis=1).mean())
+        certain = float(shares(rows.astype(np.float64), 1).max(axis=1).mean())
         if seen >= SEEN * min(count, len(rows)) and seen > 1 and certain >= (1 + 1 / count) / 2:
-            yield v.name, v.shape.index(count)
+            yield found
+
+
+def _kind_of(v: Value, made_by: Mapping[Value, Node]) -> _Compared | None:
+    """What the vector `v` is by the operator that makes it."""
+    count, node = v.type.size, made_by[v]
+    while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
+        node = made_by[node.input(0)]
+    if count == 1:
+        yes_no = computes(node, UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
+        return _Compared(v.name, v.name, -1, yes_no=True) if yes_no else None
+    if not definition(node.op).heavy and not computes(node, *_LAST):
+        return None
+    return _Compared(v.name, v.name, v.shape.index(count))
 
 
 def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
@@ -121,12 +154,12 @@ def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
     return float(real[best] - real[second]), float(error[best] - error[second])
 
 
-def _row(logits: Array, got: Array | None, axis: int) -> tuple[float, float, float]:
+def _row(of: _Compared, real: Array, got: Array | None) -> tuple[float, float, float]:
     """(changed, tied, expected) of one sample; `got` are what the quantized model compares."""
     if got is None:
         return 0.0, 0.0, 0.0
-    likely = shares(logits, axis)
-    found = got.reshape(likely.shape)
+    axis, likely = of.axis, shares(of.logits(real), of.axis)
+    found = of.logits(got).reshape(likely.shape)
     best, now = (np.expand_dims(a.argmax(axis=axis), axis) for a in (likely, found))
     same = best == now
     tied = (found == found.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True) > 1

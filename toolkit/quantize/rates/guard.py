@@ -33,7 +33,7 @@ class Loss:
     def of(evaluator: Evaluator) -> Loss:
         score, base = evaluator.score(evaluator.base), evaluator.base
         trials, spare = evaluator.trials, float("inf")
-        classes = {tensor for tensor, _, _ in evaluator.answers.compared}
+        classes = {of.tensor for of in evaluator.answers.compared}
         for point, truth, noise in zip(trials.points, trials.truth, score.noise, strict=True):
             if point.votes:
                 continue

@@ -1,0 +1,65 @@
+"""How much of its detections a quantized model keeps; no labels are needed.
+
+Tags, notes or the scores of boxes are many probabilities, most of them near 0: SQNR and changed
+answers say little about the few that exceed a threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...format.schema import UnaryFn
+from ...ir import Array, Graph
+from ...ops import computes, definition
+from .calibration import KeptSample
+from .evaluation_points import EvaluationPoint
+from .masks import THRESHOLD
+
+LEAST_DETECTIONS = 50
+"""Least number of detections on all samples: fewer say little."""
+
+
+class Detections:
+    """The tensors of `graph` among `tensors` that contain detections: probabilities computed by a
+    sigmoid, some of them above THRESHOLD on the samples `kept`."""
+
+    def __init__(self, graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> None:
+        made = {v.name for n in graph.nodes if computes(n, UnaryFn.Sigmoid) for v in n.outputs}
+        for node in graph.nodes:
+            if definition(node.op).shared and len(node.inputs) == 1 and node.input(0).name in made:
+                made.add(node.output.name)
+        sizes = {v.name: v.type.size for v in graph.values()}
+        self.tensors = [
+            name
+            for name in sorted(made & set(tensors))
+            if sizes[name] > 1
+            and sum(np.count_nonzero(s.at_points[name] > THRESHOLD) for s in kept)
+            >= LEAST_DETECTIONS
+        ]
+        self.points = [EvaluationPoint(name) for name in self.tensors]
+
+    def row(self, truth: Mapping[str, Array], got: Mapping[str, Array]) -> NDArray[np.float64]:
+        """[tensors, 2, 3] of one sample, of the float model and of the other: the sum of the float
+        model's probabilities of what it detects, the number of detections, and the sum of all
+        probabilities."""
+        found = np.zeros((len(self.tensors), 2, 3))
+        for of, name in zip(found, self.tensors, strict=True):
+            likely = truth[name].ravel().astype(np.float64)
+            for sums, x in zip(of, (truth[name], got.get(name, truth[name])), strict=True):
+                detected = x.ravel() > THRESHOLD
+                sums[:] = likely[detected].sum(), np.count_nonzero(detected), likely.sum()
+        return found
+
+    def kept(self, rows: NDArray[np.float64]) -> dict[str, float]:
+        """The expected F1 score relative to the float model's, by tensor, over the `rows` of all
+        samples: that on labels which are as likely as the float model says. A detection lost or
+        gained near the threshold changes it little."""
+        totals = rows.sum(axis=0)
+        scores = 2 * totals[..., 0] / np.maximum(totals[..., 1] + totals[..., 2], 1e-30)
+        return {
+            name: float(min(got / real, 1.0))
+            for name, (real, got) in zip(self.tensors, scores, strict=True)
+        }

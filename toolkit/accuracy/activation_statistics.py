@@ -178,8 +178,9 @@ class ActivationStatistics:
             points = self._points_of_file(sample)
             for p, point in enumerate(self.trials.points):
                 if point.tensor in points:
-                    seen = self.trials.truth[p][i]
-                    error = point.view(points[point.tensor].reshape(seen.shape)) - seen
+                    shape = sample.at_points[point.tensor].shape
+                    got = point.view(points[point.tensor].reshape(shape))
+                    error = got - self.trials.truth[p][i]
                     noise[p, i] = np.sum(error * error)
         return Score(noise, self.trials.signal)
 

@@ -29,6 +29,7 @@ from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
 from edgekit.toolkit.quantize.mixed_precision.search import FIRST_LOOK, PrecisionSearch
 from edgekit.toolkit.quantize.quality import FLOOR_DB, GOOD_DB
 from edgekit.toolkit.quantize.ranges.held_out import held_out
+from edgekit.toolkit.runtime import Session
 
 FLOOR = "edgekit.toolkit.quantize.mixed_precision.accuracy_floor"
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -253,3 +254,17 @@ def test_a_usable_one_gets_what_costs_next_to_nothing(g, monkeypatch):
     assert quality.level == "good" and promotion.limits == free.in_words()
     extra = promotion.chosen.work - promotion.int8.work
     assert 0 < extra <= free.least_work
+
+
+def test_a_small_number_beside_a_large_one_is_kept(g):
+    """An angle of int8 steps for a distance has few values."""
+    x = g.input("x", 1, 12)
+    w = g.rng.normal(size=(4, 12)) * np.array([[0.1], [0.1], [0.1], [30.0]])
+    net = g.output(g.emit("FullyConnected", x, g.const(w), None, name="pose", **NONE))
+    done = fast(net, samples(1, 12, count=40))
+    promoted, promotion, quality = keep_floor(done, pack, silent)
+    assert promotion.before.level == "broken" and quality.level == "good"
+    floats, edge, feeds = Session(build_file(net)), Session(pack(promoted.graph)), samples(1, 12)
+    truth, got = (np.concatenate([s.run(f)["pose"] for f in feeds]) for s in (floats, edge))
+    error, varied = np.square(got - truth).sum(axis=0), np.square(truth - truth.mean(axis=0))
+    assert (error < 0.01 * varied.sum(axis=0)).all()

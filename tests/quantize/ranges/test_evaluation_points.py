@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.special import softmax
 
 from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import Score, variations
 from edgekit.toolkit.quantize.ranges.evaluation_points import (
     EvaluationPoint,
     find_evaluation_points,
@@ -192,3 +193,35 @@ def test_samples_of_less_confidence_are_not_clipped():
 def test_doubtful_samples_are_not_softened():
     (point,) = EvaluationPoint("z", 1).fitted([np.array([[0.3, 0.1]]), np.array([[0.0, 0.5]])])
     assert point.temperature == 1.0
+
+
+def rows(*scales, count=20, offset=0.0):
+    rng = np.random.default_rng(3)
+    return [rng.normal(size=(1, len(scales))) * scales + offset for _ in range(count)]
+
+
+def test_numbers_of_unlike_magnitudes_are_evaluated_each():
+    point = EvaluationPoint("y")
+    points = point.fitted(rows(0.3, 0.0, 30.0))
+    assert [p.number for p in points] == [0, 2]  # the other one is constant
+    many = np.arange(12.0).reshape(4, 1, 3)
+    assert points[1].view(many, of_many=True).tolist() == [[2.0], [5.0], [8.0], [11.0]]
+    assert points[1].view(many[0]).tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("scales", "count"), [((1.0, 3.0), 20), ((1.0, 30.0), 5), ((1.0, 30.0) * 9, 20)]
+)
+def test_numbers_of_like_magnitude_few_samples_and_many_numbers_are_evaluated_together(
+    scales, count
+):
+    assert EvaluationPoint("y").fitted(rows(*scales, count=count)) == [EvaluationPoint("y")]
+
+
+@pytest.mark.parametrize(("offset", "of_variation"), [(1013.0, True), (5.0, False)])
+def test_an_output_that_hardly_varies_is_measured_by_its_variation(offset, of_variation):
+    x = rows(*[8.0] * 24, count=200, offset=offset)
+    (found,) = variations([EvaluationPoint("y")], [x])
+    energy = sum(np.square(v).sum() for v in x)
+    wanted = 200 * 24 * 64 if of_variation else energy
+    assert found == pytest.approx(wanted, rel=0.1)

@@ -119,6 +119,16 @@ def test_few_samples_that_make_most_of_the_noise_do_not_decide():
     assert two.gain_db(one) < 0 and not two.beats(one, 0.0)
 
 
+def test_no_gain_makes_up_for_a_loss_at_an_output_that_is_too_noisy():
+    signal, noise = np.array([1e3, 1e3]), np.full((2, 16), 1.0)
+    champion = Score(noise, signal, signal)  # 18 dB at both outputs
+    better, worse = noise * [[0.1], [0.98]], noise * [[0.1], [1.1]]
+    assert Score(better, signal, signal).beats(champion, 0.0)
+    assert not Score(worse, signal, signal).beats(champion, 0.0)
+    fine = Score(noise / 10, signal, signal)
+    assert Score(worse / 10, signal, signal).beats(fine, 0.0)  # 27.6 dB is enough
+
+
 def test_the_best_start_is_taken_of_those_that_are_better_for_certain(net, monkeypatch):
     search = search_of(net, samples([1.0] * 16))
     first, parts = search.score, dict(zip(OBSERVERS, [1.5, 0.6, 0.1, 0.3, 0.8], strict=True))

@@ -82,7 +82,7 @@ class Answers:
         softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if compares_classes(n)}
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [_Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
-        plain = {p.tensor for p in points if p.axis is None and p.tensor not in axes}
+        plain = {p.tensor for p in points if p.axis is None and p.number is None} - axes.keys()
         self.compared += _outputs(graph, plain, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
 

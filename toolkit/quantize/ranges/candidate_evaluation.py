@@ -11,14 +11,20 @@ from numpy.typing import NDArray
 
 from ....calibration import FiledArrays
 from ...build import open_once
-from ...decibels import ratio_db
+from ...decibels import EXACT_DB, ratio_db
 from ...ir import Array, Graph
 from ...runtime import Session
 from ...runtime.many_runs import can_run_many, run_many, together
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .evaluation_points import EvaluationPoint, with_evaluation_points
+from .evaluation_points import (
+    CONSTANT,
+    ENOUGH,
+    FEW_NUMBERS,
+    EvaluationPoint,
+    with_evaluation_points,
+)
 
 SIGNIFICANCE = 2.0
 """A gain counts if it exceeds this many standard errors."""
@@ -32,10 +38,12 @@ FEW = slice(0, None, 4)
 """The samples that a trial runs on first."""
 FIRST = 4
 """How many of those it runs on at first."""
-FEW_NUMBERS, ENOUGH = 16, 8
-"""Maximum size of an output that is measured by its variation, and minimum number of samples."""
-CONSTANT = 1e-6
-"""Variation relative to the signal below which an output counts as constant."""
+ENOUGH_DB, WORST_LOSS_DB = 20.0, 0.25
+"""Below this SQNR the worst output may lose at most so much for gains at other outputs: the verdict
+is by the worst one."""
+OFFSET, MOST_NUMBERS = 0.01, 4096
+"""Variation relative to the signal up to which an output of more than FEW_NUMBERS, and no more than
+the second number, is measured by it: pressures around 1,013 that vary by 8."""
 NOTHING_DB = 1.0
 """SQNR of a useless output: all zeros have 0 dB."""
 LEAST, MOST = 1e-30, 1e60
@@ -103,9 +111,19 @@ class Score:
 
     def beats(self, other: Score, margin_db: float, errors: float = SIGNIFICANCE) -> bool:
         """Whether it is better by `margin_db` in total, and significantly; False without samples or
-        evaluation points. A result worse than all zeros is not improved by clipping everything."""
+        evaluation points. A result worse than all zeros is not improved by clipping everything, and
+        no gain makes up for a loss at an output that is too noisy already."""
         least = max(other.mean_db + margin_db, NOTHING_DB)
-        return self.surpasses(other, 0.0, errors) and self.mean_db > least
+        if not self.surpasses(other, 0.0, errors) or self.mean_db <= least:
+            return False
+        return self._worst_db >= min(other._worst_db - WORST_LOSS_DB, ENOUGH_DB)
+
+    @property
+    def _worst_db(self) -> float:
+        """The SQNR of the worst evaluation point, as for the verdict."""
+        signals = self.signal if self.variation is None else self.variation
+        pairs = zip(signals, self.noise.sum(axis=1), strict=True)
+        return min((ratio_db(float(s), float(n)) for s, n in pairs if s > 0), default=EXACT_DB)
 
 
 See = Callable[[int, Mapping[str, Array]], None]
@@ -302,17 +320,19 @@ def energies(views: Views) -> NDArray[np.float64]:
 
 
 def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.float64]:
-    """The same, but for outputs of few numbers minus the mean of each number over the samples.
+    """The same, but for outputs of few numbers, and for others that hardly vary, minus the mean of
+    each number over the samples.
 
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
     20,000 has 20 dB and is useless.
     """
     found = energies(views)
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
-        few = len(rows) >= ENOUGH and next(iter(rows)).size <= FEW_NUMBERS
-        if point.axis is None and few:
-            x = np.stack([row.ravel() for row in rows])
-            varied = float(np.sum(np.square(x - x.mean(axis=0))))
-            if varied > CONSTANT * found[i]:
+        size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
+        if point.axis is None and 0 < size <= MOST_NUMBERS:
+            mean = sum(row.ravel() for row in rows) / len(rows)
+            varied = sum(float(np.sum(np.square(row.ravel() - mean))) for row in rows)
+            most = 1.0 if size <= FEW_NUMBERS else OFFSET
+            if CONSTANT * found[i] < varied <= most * found[i]:
                 found[i] = varied
     return found

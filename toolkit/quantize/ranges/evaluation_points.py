@@ -31,6 +31,13 @@ ROOM = 0.5
 """Of what is kept of a softmax's input, for samples that calibration does not see."""
 FEW_SHARES, MANY_NUMBERS = 4, 512
 """Along an axis this short numpy's reductions of many numbers take longer than those of parts."""
+FEW_NUMBERS, ENOUGH = 16, 8
+"""Maximum size of an output that is measured by its variation, and minimum number of samples."""
+CONSTANT = 1e-6
+"""Variation relative to the signal below which an output counts as constant."""
+UNLIKE = 4.0
+"""Ratio of the standard deviations of an output's numbers from which each is evaluated alone:
+angles beside distances."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 
@@ -41,7 +48,7 @@ class EvaluationPoint:
 
     `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
     something else reads the tensor too. `votes` are made of comparisons: what counts of them is
-    the class alone.
+    the class alone. `number`: only this number of the tensor counts.
     """
 
     tensor: str
@@ -50,10 +57,14 @@ class EvaluationPoint:
     lowest: float = -np.inf
     shared: bool = False
     votes: bool = False
+    number: int | None = None
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
         y = x.astype(np.float64)
+        if self.number is not None:
+            rows = y.reshape(*y.shape[: 1 if of_many else 0], -1)
+            return rows[..., [self.number]]
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
@@ -61,13 +72,15 @@ class EvaluationPoint:
 
     def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
-        samples.
+        samples; of few numbers of unlike magnitudes, each of those that vary.
 
         A class counts within REACH of the best one. Other samples may have a best one that is lower
         than any here: what is kept reaches below that by ROOM of itself.
         """
-        if self.axis is None or self.votes:
+        if self.votes:
             return [self]
+        if self.axis is None:
+            return [replace(self, number=i) for i in _unlike(samples)] or [self]
         margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
             best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
@@ -78,6 +91,22 @@ class EvaluationPoint:
         limited = self if self.shared else replace(self, lowest=lowest)
         temperature = max(1.0, median(margins) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
+
+
+def _unlike(samples: Iterable[Array]) -> list[int]:
+    """The numbers of a small tensor that vary over the samples, if their magnitudes are unlike."""
+    rows = list[Array]()
+    for sample in samples:
+        if not 1 < sample.size <= FEW_NUMBERS:
+            return []
+        rows.append(sample.ravel())
+    if len(rows) < ENOUGH:
+        return []
+    x = np.stack(rows).astype(np.float64)
+    power = x.var(axis=0)
+    varied = np.flatnonzero(power > CONSTANT * np.square(x).mean(axis=0))
+    few = not len(varied) or power[varied].max() <= UNLIKE**2 * power[varied].min()
+    return [] if few else varied.tolist()
 
 
 def shares(logits: Array, axis: int) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -97,6 +98,26 @@ def constant(array: Array, name: str, quant: QuantParams | None = None) -> Value
     """A constant value; the array is made contiguous and must not be changed afterwards."""
     array = np.ascontiguousarray(array).reshape(np.shape(array))
     return Value(name, TensorType(array.dtype, array.shape), array, quant)
+
+
+SHARED_BYTES = 1 << 12
+"""Bytes from which identical constants share one array."""
+
+
+class SharedArrays:
+    """Large constants of a graph, identical ones once: each step of an unrolled recurrence has its
+    weights."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, tuple[int, ...], bytes], Array] = {}
+
+    def __call__(self, array: Array) -> Array:
+        """The first array that is the same as this one."""
+        if array.nbytes < SHARED_BYTES or array.dtype.hasobject:
+            return array
+        array = np.ascontiguousarray(array)
+        key = array.dtype.str, array.shape, sha256(array.data).digest()
+        return self._known.setdefault(key, array)
 
 
 @dataclass(eq=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
@@ -22,15 +22,20 @@ from ..runtime import OpForm, scratch_bytes
 
 MAX_RANK = 8
 """Dimensions of a tensor that the runtime opens."""
+LARGE = 1 << 12
+"""Bytes from which a content that several lasting nodes have, as in an unrolled recurrence, is held
+once."""
 
 
 class Blob:
-    """Constants, back to back; identical ones once if it is `tight`."""
+    """Constants, back to back; identical ones once if it is `tight`, else large ones that are the
+    same object."""
 
     def __init__(self, tight: bool = True) -> None:
         self.tight = tight
         self.data = bytearray()
         self._known: dict[tuple[int, int, int], int] = {}
+        self._same: dict[tuple[int, int], tuple[int, bytes]] = {}
 
     def add(self, *arrays: Array, align: int = 4) -> int:
         return self.put(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), align)
@@ -38,7 +43,12 @@ class Blob:
     def put(self, content: bytes, align: int) -> int:
         """Where `content` lies."""
         if not self.tight:
-            return self._append(content, align)
+            if len(content) < LARGE:
+                return self._append(content, align)
+            same = id(content), align
+            if same not in self._same:
+                self._same[same] = self._append(content, align), content
+            return self._same[same][0]
         key = hash(content), len(content), align
         at = self._known.get(key)
         if at is None or not self._holds(content, at):
@@ -64,12 +74,13 @@ class _Offset(int):
 class _Recorder(Blob):
     """What an operator puts into `blob`: the contents, how they are aligned, and where they lie."""
 
-    def __init__(self, blob: Blob) -> None:
-        self.blob, self.tight = blob, blob.tight
+    def __init__(self, blob: Blob, held: Callable[[bytes], bytes]) -> None:
+        self.blob, self.tight, self.held = blob, blob.tight, held
         self.contents: list[tuple[bytes, int]] = []
         self.at: list[int] = []
 
     def put(self, content: bytes, align: int) -> int:
+        content = self.held(content)
         at = _Offset(self.blob.put(content, align))
         at.content = len(self.contents)
         self.contents.append((content, align))
@@ -115,6 +126,8 @@ class Lowering:
     """Lowers nodes; those that last only once, while they live."""
 
     known: ClassVar[WeakKeyDictionary[Node, Known]] = WeakKeyDictionary()
+    holders: ClassVar[WeakValueDictionary[tuple[int, int], Known]] = WeakValueDictionary()
+    """Of large contents, by hash and size."""
 
     def __init__(self, blob: Blob, lasting: bool) -> None:
         self.blob, self.lasting = blob, lasting
@@ -129,12 +142,23 @@ class Lowering:
         if known := self.known.get(node):
             at, lowered = known.put(self.blob)
             return Step(node, lowered, known.scratch, at, known)
-        seen = _Recorder(self.blob)
+        seen = _Recorder(self.blob, self._held)
         lowered, scratch = _lowered(node, seen)
         told = {v.content for v in lowered.params.values() if isinstance(v, _Offset)}
         assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
         known = self.known[node] = Known(lowered, scratch, seen.contents, seen.at)
+        for content, _ in seen.contents:
+            if len(content) >= LARGE:
+                self.holders.setdefault((hash(content), len(content)), known)
         return Step(node, lowered, scratch, seen.at, known)
+
+    def _held(self, content: bytes) -> bytes:
+        """The same content of another lasting node, if there is one."""
+        if len(content) < LARGE:
+            return content
+        holder = self.holders.get((hash(content), len(content)))
+        others = (other for other, _ in (holder.contents if holder else ()))
+        return next((other for other in others if other == content), content)
 
 
 def _lowered(node: Node, blob: Blob) -> tuple[Lowered, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Array, Graph, Names, Node, Value, constant
+from ..ir import Array, Graph, Names, Node, SharedArrays, Value, constant
 from ..numerics import WIDE
 from ..ops import definition
 from ..ops._opdef import Unsupported
@@ -25,6 +25,7 @@ class GraphBuilder:
         self._labels: dict[Value, tuple[str, ...]] = {}
         self._rounded: dict[Value, int] = {}
         self.bounds: dict[Value, tuple[Value, int]] = {}
+        self._shared = SharedArrays()
 
     def emit(self, op: str, inputs: Sequence[Value | None], name: str = "", **attrs: Any) -> Value:
         """Append a node with one output. Constants get the runtime's element types."""
@@ -54,7 +55,8 @@ class GraphBuilder:
         return node.outputs
 
     def constant(self, array: Array, name: str = "") -> Value:
-        return constant(np.asarray(array), self.unique(name or f"{self.scope}.const"))
+        found = self._shared(np.asarray(array))
+        return constant(found, self.unique(name or f"{self.scope}.const"))
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         perm = tuple(int(p) for p in perm)

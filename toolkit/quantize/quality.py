@@ -166,7 +166,8 @@ class Quality:
             soft = self.temperature.get(name)
             told.append(f"SQNR {in_words(db)}{_softened(soft)}{several}")
         if self.answers is not None:
-            told.append(f"{self.answers.changed:.1%} of the answers changed")
+            twice = ", counted twice" if self.chosen and self.answers.changed else ""
+            told.append(f"{self.answers.changed:.1%} of the answers changed{twice}")
         if self.overlap:
             told.append(f"masks overlap by {min(self.overlap.values()):.1%}")
         if self.detections:

@@ -156,3 +156,18 @@ def test_features_far_below_what_a_scaler_subtracts(g, selected):
     found = wrong_scale(net, [{"x": r / 255} for r in rows])
     assert found.plain and found.ratio < 0.01
     assert "0.0039 times what the scaler in front of 'y' subtracts" in str(found)
+
+
+@pytest.mark.parametrize("lost", [0.1, 0.0])
+def test_a_scale_at_which_a_classifier_knows_nothing_is_not_the_right_one(g, monkeypatch, lost):
+    """Trained on pixels from 0 to 255; biases began at 0."""
+    monkeypatch.setattr("edgekit.toolkit.quantize.ranges.input_scale.LOST", lost)
+    x = g.input("x", 1, 8, 8, 3)
+    w, b = 0.02 * g.rng.normal(size=(16, 192)), 0.001 * g.rng.normal(size=16)
+    flat = g.emit("Reshape", x, shape=(1, 192))
+    a = g.emit(
+        "FullyConnected", flat, g.const(w), g.const(b), name="a", act_min=0.0, act_max=np.inf
+    )
+    z = g.emit("FullyConnected", a, g.const(0.1 * g.rng.normal(size=(10, 16))), None, **NONE)
+    net = g.output(g.emit("Softmax", z, axis=1, name="y"))
+    assert (wrong_scale(net, pixels()) is None) == (lost > 0)

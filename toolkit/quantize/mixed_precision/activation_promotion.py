@@ -18,7 +18,7 @@ from ...ir import Graph
 from ...numerics import INT8, INT16, W8A16
 from ...ops import is_a
 from ...ops.elementwise.lut import SIZES, Lut
-from ..quality import GOOD_KEPT, Quality
+from ..quality import GOOD_DB, GOOD_KEPT, Quality
 from ..scheme.macs import work_by_tensor
 from .criteria import Criteria
 from .evaluator import Evaluator
@@ -40,9 +40,10 @@ NOTHING = 1e-6
 
 
 def lacks_precision(quality: Quality) -> bool:
-    """Whether a usable quantization has too many changed answers, or too different masks or
-    detections."""
-    few = quality.least_kept < GOOD_KEPT or quality.changes_too_many
+    """Whether a usable quantization has too noisy outputs, too many changed answers, or too
+    different masks or detections."""
+    noisy = quality.worst is not None and quality.worst[1] < GOOD_DB
+    few = noisy or quality.least_kept < GOOD_KEPT or quality.changes_too_many
     return quality.measured == "usable" and few
 
 

@@ -33,6 +33,9 @@ SMALL_VALUES = 32.0
 without fault, as those are that training began at 0, or that a centred input leaves."""
 ALIKE = 0.9
 """Correlation of answers over the samples, above which the scale does not matter."""
+LOST = 0.1
+"""What is left of the confidence of a classifier on another scale, below which that is the wrong
+one."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,17 @@ def _bare(node: Node, bias: int | None) -> Node:
     return Node(node.op, inputs, [node.output], attrs, node.name)
 
 
+def _confidence(rows: NDArray[np.float64]) -> float:
+    """By how much the best of n classes exceeds 1 / n on average; 0 if these are no probabilities
+    of classes."""
+    if rows.shape[1] < 2 or rows.min() < 0 or np.abs(rows.sum(axis=1) - 1).max() > 1e-3:
+        return 0.0
+    return float(rows.max(axis=1).mean() - 1 / rows.shape[1])
+
+
 def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, factor: float) -> bool:
-    """Whether the outputs vary over the samples as they do with the input times `factor`."""
+    """Whether the outputs vary over the samples as they do with the input times `factor`, or say
+    nothing then."""
     session = open_once(graph)
 
     def answers(by: float) -> NDArray[np.float64]:
@@ -188,10 +200,12 @@ def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, fac
             scaled = np.asarray(s[port.name] * np.float32(by), np.float32)
             got = session.run({**s, port.name: scaled})
             rows.append(np.concatenate([a.astype(np.float64).reshape(-1) for a in got.values()]))
-        found = np.stack(rows)
-        return np.asarray(found - found.mean(axis=0))
+        return np.stack(rows)
 
     a, b = answers(1.0), answers(factor)
+    if len(graph.outputs) == 1 and _confidence(b) < LOST * _confidence(a):
+        return True
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     if not b.any():  # one sample, or all alike: that says nothing
         return True
     power = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...format.schema import BinaryFn
-from ...ir import Array, Graph, Node, QuantParams, TensorType, Value, constant
+from ...ir import (
+    Array,
+    Graph,
+    Node,
+    QuantParams,
+    SharedArrays,
+    TensorType,
+    Value,
+    constant,
+)
 from ...numerics import FLOAT
 from ...ops.convert.quantize import converted
 from .prepare import copy_graph
@@ -40,12 +49,14 @@ class Simulation:
         self._inserted: dict[str, Value] = {}
 
     def run(self) -> Graph:
+        shared = SharedArrays()
         for port in self.graph.inputs:
             self._round(port.value)
         for node in self.graph.nodes:
             name = node.output.name
             inputs = [v if v is None else self.read(node, v) for v in node.inputs]
-            node.inputs = swapped(inputs, self.constants.get(name, {}))
+            others = self.constants.get(name, {})
+            node.inputs = swapped(inputs, {i: shared(array) for i, array in others.items()})
             self.nodes.append(node)
             for v in node.outputs:
                 self._round(v)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from edgekit.toolkit.quantize.ranges.answers import Compared
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
 from edgekit.toolkit.quantize.rates.guard import CLASSES_DB, VALUES_DB, Loss
 
@@ -18,7 +19,7 @@ def test_logits_are_classes_though_no_softmax_follows(compared):
         base=None,
         score=lambda _: SimpleNamespace(noise=noise),
         trials=SimpleNamespace(points=[EvaluationPoint("y")], truth=[dict(enumerate(truth))]),
-        answers=SimpleNamespace(compared=[("y", "y", 0)] if compared else []),
+        answers=SimpleNamespace(compared=[Compared("y", "y", 0)] if compared else []),
         quality=lambda _: SimpleNamespace(answers=None),
     )
     spare = Loss.of(evaluator).spare_db

@@ -55,7 +55,7 @@ class AnswerLoss:
 
 
 @dataclass(frozen=True)
-class _Compared:
+class Compared:
     """A tensor whose largest number along `axis` is the answer, or for `yes_no` the probability of
     yes. Of a quantized model `made` is compared."""
 
@@ -81,7 +81,7 @@ class Answers:
         self.kept = kept
         softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if compares_classes(n)}
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
-        self.compared = [_Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
+        self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor for p in points if p.axis is None and p.number is None} - axes.keys()
         self.compared += _outputs(graph, plain, kept)
         self.points = [EvaluationPoint(n) for c in self.compared for n in (c.tensor, c.made)]
@@ -110,7 +110,7 @@ class Answers:
 
 def _outputs(
     graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]
-) -> Iterator[_Compared]:
+) -> Iterator[Compared]:
     """The outputs that look like logits, or like the probability of yes.
 
     Logits are vectors that weights make, half of whose numbers are the largest on some sample. The
@@ -132,17 +132,17 @@ def _outputs(
             yield found
 
 
-def _kind_of(v: Value, made_by: Mapping[Value, Node]) -> _Compared | None:
+def _kind_of(v: Value, made_by: Mapping[Value, Node]) -> Compared | None:
     """What the vector `v` is by the operator that makes it."""
     count, node = v.type.size, made_by[v]
     while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
         node = made_by[node.input(0)]
     if count == 1:
         yes_no = computes(node, UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
-        return _Compared(v.name, v.name, -1, yes_no=True) if yes_no else None
+        return Compared(v.name, v.name, -1, yes_no=True) if yes_no else None
     if not definition(node.op).heavy and not computes(node, *_LAST):
         return None
-    return _Compared(v.name, v.name, v.shape.index(count))
+    return Compared(v.name, v.name, v.shape.index(count))
 
 
 def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
@@ -154,7 +154,7 @@ def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
     return float(real[best] - real[second]), float(error[best] - error[second])
 
 
-def _row(of: _Compared, real: Array, got: Array | None) -> tuple[float, float, float]:
+def _row(of: Compared, real: Array, got: Array | None) -> tuple[float, float, float]:
     """(changed, tied, expected) of one sample; `got` are what the quantized model compares."""
     if got is None:
         return 0.0, 0.0, 0.0

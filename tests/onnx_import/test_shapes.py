@@ -108,6 +108,13 @@ def test_what_is_open_comes_from_arrays_of_samples(image, arrays):
     assert any("has the shape of the samples: 1,3,8,9" in note for note in graph.notes)
 
 
+def test_frames_come_from_arrays_of_sequences(image):
+    """The first axis is no batch: each sample has 50 frames."""
+    graph = load(image("frames", "bands"), {}, {"image": (20, 50, 24)})
+    assert graph.inputs[0].shape == (50, 24) and "'frames' fixed to 50" in graph.notes[0]
+    assert load(image("N", 24), {}, {"image": (20, 50, 24)}).inputs[0].shape == (1, 24)
+
+
 @pytest.mark.parametrize("arrays", [{}, {"x": (9, 3, 8, 8)}, {"image": (9, 8, 8, 3)}, {"": ()}])
 def test_arrays_that_do_not_fit_say_nothing(image, arrays):
     with pytest.raises(UserError, match="--shape image=1,3,H,W"):

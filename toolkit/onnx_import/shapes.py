@@ -26,7 +26,7 @@ def fix_input_shapes(
     one without a name. The model's notes say so.
     `symbolic` are sizes of symbolic dimensions by name.
     A symbol bound by one given shape holds for all inputs; one that is only ever a first axis else
-    becomes 1, which the model's notes say.
+    becomes 1, which the model's notes say, or with other open axes what samples have there.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
     """
     label = model.label
@@ -41,9 +41,13 @@ def fix_input_shapes(
     for name, info in inputs.items():
         batch = _dims(info)[0].dim_param if _dims(info) else ""
         if batch and batch not in inner and batch not in symbols:
-            symbols[batch] = 1
+            array = _array_of(name, arrays or {}, len(inputs) == 1)
+            others = _known_dims(info, {**symbols, batch: 1}) or []
+            stacked = None in others and len(array) == len(others) + 1
+            symbols[batch] = max(array[1], 1) if stacked else 1
             model.notes.append(
-                f"batch dimension '{batch}' fixed to 1 (to change: --shape {name}=...)"
+                f"batch dimension '{batch}' fixed to {symbols[batch]} (to change: --shape "
+                f"{name}=...)"
             )
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
@@ -111,6 +115,11 @@ def _known_dims(info: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> list[i
     return known
 
 
+def _array_of(name: str, arrays: Mapping[str, Sequence[int]], alone: bool) -> tuple[int, ...]:
+    """The shape of an input's array of samples; () without one."""
+    return tuple(arrays.get(name) or (arrays.get("", ()) if alone else ()))
+
+
 def _of_samples(
     name: str,
     known: list[int | None],
@@ -119,7 +128,7 @@ def _of_samples(
     notes: list[str],
 ) -> list[int | None]:
     """`known` with what arrays of samples say of the rest; as it is if they do not fit."""
-    array = tuple(arrays.get(name) or (arrays.get("", ()) if alone else ()))
+    array = _array_of(name, arrays, alone)
     row = array[1:] if len(array) == len(known) + 1 else (known[0] or 1, *array[1:])
     if not array or len(row) != len(known) or min(row) < 1:
         return known

@@ -209,6 +209,21 @@ def test_numbers_of_unlike_magnitudes_are_evaluated_each():
     assert points[1].view(many[0]).tolist() == [2.0]
 
 
+@pytest.mark.parametrize("along", [1, 3])
+def test_channels_of_unlike_magnitudes_are_evaluated_each(along):
+    rng = np.random.default_rng(3)
+    maps = rng.normal(size=(20, 1, 12, 12, 2)) * (1.0, 50.0)
+    maps = np.moveaxis(maps, 4, along + 1)
+    points = EvaluationPoint("y").fitted(iter(maps))
+    assert [(p.number, p.along) for p in points] == [(0, along), (1, along)]
+    wanted = maps.take([1], along + 1)
+    assert np.array_equal(points[1].view(maps, of_many=True), wanted)
+    assert np.array_equal(points[1].view(maps[3]), wanted[3])
+    alike = [x / x.std(axis=tuple({0, 1, 2, 3} - {along}), keepdims=True) for x in maps]
+    assert EvaluationPoint("y").fitted(alike) == [EvaluationPoint("y")]
+    assert EvaluationPoint("y").fitted(maps[:5]) == [EvaluationPoint("y")]
+
+
 @pytest.mark.parametrize(
     ("scales", "count"), [((1.0, 3.0), 20), ((1.0, 30.0), 5), ((1.0, 30.0) * 9, 20)]
 )

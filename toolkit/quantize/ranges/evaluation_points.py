@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,10 @@ FEW_NUMBERS, ENOUGH = 16, 8
 CONSTANT = 1e-6
 """Variation relative to the signal below which an output counts as constant."""
 UNLIKE = 4.0
-"""Ratio of the standard deviations of an output's numbers from which each is evaluated alone:
-angles beside distances."""
+"""Ratio of the standard deviations of an output's numbers or channels from which each is evaluated
+alone: angles beside distances."""
+MAPS = 16
+"""Samples by which channels are compared."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 
@@ -48,7 +51,8 @@ class EvaluationPoint:
 
     `lowest`: below it values make no difference to a softmax. None is set if `shared`, when
     something else reads the tensor too. `votes` are made of comparisons: what counts of them is
-    the class alone. `number`: only this number of the tensor counts.
+    the class alone. `number`: only this number of the tensor counts, or with `along` this channel
+    of that axis.
     """
 
     tensor: str
@@ -58,10 +62,13 @@ class EvaluationPoint:
     shared: bool = False
     votes: bool = False
     number: int | None = None
+    along: int | None = None
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
         y = x.astype(np.float64)
+        if self.number is not None and self.along is not None:
+            return y.take([self.number], self.along + 1 if of_many else self.along)
         if self.number is not None:
             rows = y.reshape(*y.shape[: 1 if of_many else 0], -1)
             return rows[..., [self.number]]
@@ -72,7 +79,7 @@ class EvaluationPoint:
 
     def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
-        samples; of few numbers of unlike magnitudes, each of those that vary.
+        samples; of few numbers or channels of unlike magnitudes, each of those that vary.
 
         A class counts within REACH of the best one. Other samples may have a best one that is lower
         than any here: what is kept reaches below that by ROOM of itself.
@@ -80,7 +87,8 @@ class EvaluationPoint:
         if self.votes:
             return [self]
         if self.axis is None:
-            return [replace(self, number=i) for i in _unlike(samples)] or [self]
+            found, along = _unlike(samples)
+            return [replace(self, number=i, along=along) for i in found] or [self]
         margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
             best = np.sort(x.astype(np.float64), axis=self.axis).take([-1, -2], self.axis)
@@ -93,16 +101,27 @@ class EvaluationPoint:
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
 
-def _unlike(samples: Iterable[Array]) -> list[int]:
-    """The numbers of a small tensor that vary over the samples, if their magnitudes are unlike."""
-    rows = list[Array]()
-    for sample in samples:
-        if not 1 < sample.size <= FEW_NUMBERS:
-            return []
-        rows.append(sample.ravel())
-    if len(rows) < ENOUGH:
-        return []
-    x = np.stack(rows).astype(np.float64)
+def _unlike(samples: Iterable[Array]) -> tuple[list[int], int | None]:
+    """The numbers of a small tensor, or the channels of a larger one and their axis, that vary over
+    the samples, if their magnitudes are unlike; else none."""
+    samples = iter(samples)
+    first = next(samples, np.empty(0))
+    if first.size <= FEW_NUMBERS:
+        rows = [x.ravel() for x in (first, *samples)]
+        return (_varied(np.stack(rows)) if len(rows) >= ENOUGH else []), None
+    axes = (1, first.ndim - 1) if first.ndim > 2 else ()
+    maps = [first, *islice(samples, MAPS - 1)]
+    for axis in axes if len(maps) >= ENOUGH else ():
+        if 1 < first.shape[axis] <= FEW_NUMBERS:
+            by_channel = [np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) for x in maps]
+            if found := _varied(np.concatenate(by_channel)):
+                return found, axis
+    return [], None
+
+
+def _varied(rows: Array) -> list[int]:
+    """The columns that vary, if their magnitudes are unlike."""
+    x = rows.astype(np.float64)
     power = x.var(axis=0)
     varied = np.flatnonzero(power > CONSTANT * np.square(x).mean(axis=0))
     few = not len(varied) or power[varied].max() <= UNLIKE**2 * power[varied].min()

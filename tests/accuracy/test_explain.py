@@ -10,7 +10,8 @@ import pytest
 from edgekit.toolkit.accuracy import causes, explain
 from edgekit.toolkit.accuracy.activation_statistics import ActivationStatistics
 from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
-from edgekit.toolkit.accuracy.formatting import costs
+from edgekit.toolkit.accuracy.explanation import Explanation
+from edgekit.toolkit.accuracy.formatting import costs, parts
 from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
 from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
@@ -54,6 +55,15 @@ def test_words_say_how_16_bits_are_had_where_they_help_and_only_there():
     assert "16-bit" in told.worst()[0].advice and "--min-sqnr" in costs(told)[-1]
     calm = replace(told, layers=[replace(c, advice="") for c in told.layers], worst_int16_db=None)
     assert len(costs(calm)) == len(calm.worst())
+
+
+@pytest.mark.parametrize(("weights", "compensate"), [(25.0, False), (20.0, True)])
+def test_words_say_that_weights_compensate_where_a_part_is_noisier_than_the_whole(
+    weights, compensate
+):
+    words = parts(Explanation(8, 8, 8, 24.0, weights, 26.0, []))
+    assert words.startswith(f"weights only {weights} dB, activations only 26.0 dB")
+    assert ("compensate" in words) == compensate
 
 
 def test_the_gain_promised_for_equalizing_is_there():

@@ -5,6 +5,9 @@ from __future__ import annotations
 from ..decibels import in_words
 from .explanation import Explanation, LayerCost
 
+COMPENSATED_DB = 0.5
+"""Difference from which a part of the quantization is clearly noisier than all of it."""
+
 
 def summary(e: Explanation) -> list[str]:
     """What it costs and which layers above all, the costliest first."""
@@ -17,10 +20,10 @@ def summary(e: Explanation) -> list[str]:
 
 def parts(e: Explanation) -> str:
     """What each half of the quantization leaves, on the samples of the explanation."""
-    return (
-        f"weights only {in_words(e.weights_only_db)}, "
-        f"activations only {in_words(e.activations_only_db)}"
-    )
+    weights, activations = e.weights_only_db, e.activations_only_db
+    told = f"weights only {in_words(weights)}, activations only {in_words(activations)}"
+    less = min(weights, activations) < e.sqnr_db - COMPENSATED_DB
+    return f"{told} (weights compensate for errors of activations)" if less else told
 
 
 def costs(e: Explanation) -> list[str]:

@@ -233,6 +233,16 @@ def test_numbers_of_like_magnitude_few_samples_and_many_numbers_are_evaluated_to
     assert EvaluationPoint("y").fitted(rows(*scales, count=count)) == [EvaluationPoint("y")]
 
 
+def test_outputs_of_several_sizes_are_evaluated_whole():
+    few = [np.ones((1, 2 + i % 2)) * i for i in range(20)]
+    many = [1013.0 + np.random.default_rng(i).normal(size=(1, 30 + i % 2, 3)) for i in range(20)]
+    for samples in few, many:
+        (point,) = EvaluationPoint("y").fitted(samples)
+        assert point == EvaluationPoint("y")
+        (found,) = variations([point], [samples])
+        assert found == pytest.approx(sum(np.square(x).sum() for x in samples))
+
+
 @pytest.mark.parametrize(("offset", "of_variation"), [(1013.0, True), (5.0, False)])
 def test_an_output_that_hardly_varies_is_measured_by_its_variation(offset, of_variation):
     x = rows(*[8.0] * 24, count=200, offset=offset)

@@ -108,12 +108,14 @@ def _unlike(samples: Iterable[Array]) -> tuple[list[int], int | None]:
     first = next(samples, np.empty(0))
     if first.size <= FEW_NUMBERS:
         rows = [x.ravel() for x in (first, *samples)]
-        return (_varied(np.stack(rows)) if len(rows) >= ENOUGH else []), None
+        enough = len(rows) >= ENOUGH and len({len(row) for row in rows}) == 1
+        return (_varied(np.stack(rows)) if enough else []), None
     axes = (1, first.ndim - 1) if first.ndim > 2 else ()
     maps = [first, *islice(samples, MAPS - 1)]
     for axis in axes if len(maps) >= ENOUGH else ():
-        if 1 < first.shape[axis] <= FEW_NUMBERS:
-            by_channel = [np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) for x in maps]
+        count = first.shape[axis]
+        if 1 < count <= FEW_NUMBERS and all(x.shape[axis] == count for x in maps):
+            by_channel = [np.moveaxis(x, axis, -1).reshape(-1, count) for x in maps]
             if found := _varied(np.concatenate(by_channel)):
                 return found, axis
     return [], None

@@ -203,7 +203,8 @@ END = {"g": of_three_sizes, "j": with_near_classes}
 
 def made_here(wanted):
     """(case, (model, calibration, evaluation arrays)) of the models that need no collection."""
-    for name, maker in (("h", table), ("i", one_kernel), ("j", classifier)):
+    makers = {"h": table, "i": one_kernel, "j": classifier, "k": pose, "l": pressures}
+    for name, maker in makers.items():
         if name in wanted:
             yield name, maker(np.random.default_rng(5))
 
@@ -260,6 +261,31 @@ def classifier(rng, classes=10):
     constants = {"w": np.concatenate([w, w + 0.01 * rng.normal(size=w.shape)], 1)}
     nodes = [("MatMul", ["x", "w"], "l", {}), ("Softmax", ["l"], "p", {"axis": 1})]
     return model_of(nodes, constants, (16,), 2 * classes, "p"), *halves(x)
+
+
+def pose(rng, hidden=32):
+    """Three angles beside a distance, in one output."""
+    return regressor(rng, hidden, np.array([0.3, 0.3, 0.3, 300.0]), 0.0)
+
+
+def pressures(rng, hidden=32):
+    """Twenty-four pressures in hPa."""
+    return regressor(rng, hidden, np.full(24, 6.0), 1013.0)
+
+
+def regressor(rng, hidden, sizes, offset, features=12):
+    """Numbers of these standard deviations around an offset."""
+    x = rng.normal(size=(1200, features))
+    constants = {
+        "w": rng.normal(size=(features, hidden)) / np.sqrt(features), "b": np.zeros(hidden),
+        "v": rng.normal(size=(hidden, len(sizes))) / np.sqrt(hidden / 3) * sizes,
+        "c": np.full(len(sizes), offset),
+    }  # fmt: skip
+    nodes = [
+        ("Gemm", ["x", "w", "b"], "a", {}), ("Relu", ["a"], "r", {}),
+        ("Gemm", ["r", "v", "c"], "y", {}),
+    ]  # fmt: skip
+    return model_of(nodes, constants, (features,), len(sizes), "y"), *halves(x)
 
 
 def halves(x):

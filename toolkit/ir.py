@@ -116,7 +116,7 @@ class SharedArrays:
         if array.nbytes < SHARED_BYTES or array.dtype.hasobject:
             return array
         array = np.ascontiguousarray(array)
-        key = array.dtype.str, array.shape, sha256(array.data).digest()
+        key = array.dtype.str, array.shape, sha256(array.reshape(-1).view(np.uint8).data).digest()
         return self._known.setdefault(key, array)
 
 

@@ -57,13 +57,11 @@ def test_words_say_how_16_bits_are_had_where_they_help_and_only_there():
     assert len(costs(calm)) == len(calm.worst())
 
 
-@pytest.mark.parametrize(("weights", "compensate"), [(25.0, False), (20.0, True)])
-def test_words_say_that_weights_compensate_where_a_part_is_noisier_than_the_whole(
-    weights, compensate
-):
+@pytest.mark.parametrize(("weights", "cancel"), [(25.0, False), (20.0, True)])
+def test_words_say_that_errors_cancel_where_a_part_is_noisier_than_the_whole(weights, cancel):
     words = parts(Explanation(8, 8, 8, 24.0, weights, 26.0, []))
     assert words.startswith(f"weights only {weights} dB, activations only 26.0 dB")
-    assert ("compensate" in words) == compensate
+    assert ("cancel" in words) == cancel
 
 
 def test_the_gain_promised_for_equalizing_is_there():

@@ -115,6 +115,14 @@ def test_frames_come_from_arrays_of_sequences(image):
     assert load(image("N", 24), {}, {"image": (20, 50, 24)}).inputs[0].shape == (1, 24)
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_stacked_samples_of_any_input_tell_the_size_of_a_shared_axis(two, first):
+    shapes = {first: ("N", 4), "ab".replace(first, ""): ("N", "T")}
+    arrays = dict.fromkeys("ab", (100, 3, 4))
+    graph = load(two(shapes["a"], shapes["b"]), {}, arrays)
+    assert [p.shape for p in graph.inputs] == [(3, 4), (3, 4)]
+
+
 @pytest.mark.parametrize("arrays", [{}, {"x": (9, 3, 8, 8)}, {"image": (9, 8, 8, 3)}, {"": ()}])
 def test_arrays_that_do_not_fit_say_nothing(image, arrays):
     with pytest.raises(UserError, match="--shape image=1,3,H,W"):

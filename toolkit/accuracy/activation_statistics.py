@@ -182,7 +182,7 @@ class ActivationStatistics:
                     got = point.view(points[point.tensor].reshape(shape))
                     error = got - self.trials.truth[p][i]
                     noise[p, i] = np.sum(error * error)
-        return Score(noise, self.trials.signal)
+        return Score(noise, self.trials.signal, self.trials.variation)
 
     def _points_of_file(self, sample: KeptSample) -> dict[str, Array]:
         """The file's tensors at evaluation points; those that lost channels only as outputs."""

@@ -197,7 +197,8 @@ class _Explainer:
         """The file's own score, on the samples that remedies are tried on."""
         places = {id(k): i for i, k in enumerate(self.activations.trials.kept)}
         at = [places[id(k)] for k in self.trials.kept]
-        return Score(self.activations.scores["file"].noise[:, at], self.trials.signal)
+        noise = self.activations.scores["file"].noise[:, at]
+        return Score(noise, self.trials.signal, self.trials.variation)
 
     def _gain(self, score: Score, base: Score) -> float | None:
         """dB that the outputs gain by what was tried, None if that may be chance.

@@ -23,7 +23,7 @@ def parts(e: Explanation) -> str:
     weights, activations = e.weights_only_db, e.activations_only_db
     told = f"weights only {in_words(weights)}, activations only {in_words(activations)}"
     less = min(weights, activations) < e.sqnr_db - COMPENSATED_DB
-    return f"{told} (weights compensate for errors of activations)" if less else told
+    return f"{told} (their errors partly cancel)" if less else told
 
 
 def costs(e: Explanation) -> list[str]:

@@ -90,7 +90,7 @@ class QualityMeter:
                 error = self._view(p, s).reshape(truth[k][i].shape) - truth[k][i]
                 noise[k, i] = np.sum(error * error)
         score = Score(noise, energies(truth), variations(points, truth))
-        answers = Answers(self._prepared, self.points, kept)
+        answers = Answers(self._prepared, points, kept)
         plain = {p.tensor for p in points if p.axis is None}
         masks = Masks(self._prepared, plain, kept)
         detections = Detections(self._prepared, plain - set(masks.tensors), kept)

@@ -26,7 +26,8 @@ def fix_input_shapes(
     one without a name. The model's notes say so.
     `symbolic` are sizes of symbolic dimensions by name.
     A symbol bound by one given shape holds for all inputs; one that is only ever a first axis else
-    becomes 1, which the model's notes say, or with other open axes what samples have there.
+    becomes 1, or, if other axes of its input are open too, the size in the samples; the model's
+    notes say so.
     Raises UserError naming each input that needs a --shape, and the --shape to add.
     """
     label = model.label
@@ -38,17 +39,22 @@ def fix_input_shapes(
             if dim.dim_param:
                 symbols.setdefault(dim.dim_param, int(value))
     inner = {d.dim_param for info in inputs.values() for d in _dims(info)[1:]}
+    batches: dict[str, list[str]] = {}
     for name, info in inputs.items():
         batch = _dims(info)[0].dim_param if _dims(info) else ""
         if batch and batch not in inner and batch not in symbols:
+            batches.setdefault(batch, []).append(name)
+    for batch, names in batches.items():
+        size = 1
+        for name in names:
             array = _array_of(name, arrays or {}, len(inputs) == 1)
-            others = _known_dims(info, {**symbols, batch: 1}) or []
-            stacked = None in others and len(array) == len(others) + 1
-            symbols[batch] = max(array[1], 1) if stacked else 1
-            model.notes.append(
-                f"batch dimension '{batch}' fixed to {symbols[batch]} (to change: --shape "
-                f"{name}=...)"
-            )
+            others = _known_dims(inputs[name], {**symbols, batch: 1}) or []
+            if None in others and len(array) == len(others) + 1:
+                size = max(size, array[1])
+        symbols[batch] = size
+        model.notes.append(
+            f"batch dimension '{batch}' fixed to {size} (to change: --shape {names[0]}=...)"
+        )
     shapes: dict[str, Shape] = {}
     missing: list[str] = []
     for name, info in inputs.items():

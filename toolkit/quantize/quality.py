@@ -166,7 +166,9 @@ class Quality:
             soft = self.temperature.get(name)
             told.append(f"SQNR {in_words(db)}{_softened(soft)}{several}")
         if self.answers is not None:
-            twice = ", counted twice" if self.chosen and self.answers.changed else ""
+            twice = ""
+            if self.chosen and self.answers.changed:
+                twice = " (counted twice: these samples chose the precisions)"
             told.append(f"{self.answers.changed:.1%} of the answers changed{twice}")
         if self.overlap:
             told.append(f"masks overlap by {min(self.overlap.values()):.1%}")

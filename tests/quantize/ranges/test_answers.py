@@ -89,6 +89,20 @@ def test_a_sigmoid_answers_yes_or_no_if_it_is_certain(g, scale, counted):
     assert loss.expected == pytest.approx((other * np.abs(2 * truth - 1)).mean(), abs=1e-3)
 
 
+def test_steps_of_certain_answers_put_no_others_in_doubt(g):
+    """An int8 sigmoid is 0 or 255 / 256 at its ends, far from the float model's logits."""
+    net = prepare(g.output(g.emit("Sigmoid", g.input("x", 1, 1), name="y")))
+    rng = np.random.default_rng(1)
+    known = calibrate(
+        net, [{"x": np.full((1, 1), 8 * rng.normal(), np.float32)} for _ in range(200)]
+    )
+    found = Answers(net, known.points, known.kept)
+    truth = [s.at_points for s in found.kept]
+    coarse = [{"y": np.minimum(np.rint(t["y"] * 256), 255) / 256} for t in truth]
+    loss = found.loss(np.stack([found.row(t, q) for t, q in zip(truth, coarse, strict=True)]))
+    assert loss.changed == 0 and loss.chance < 0.02
+
+
 def test_what_no_weights_make_names_none(g):
     x = linear(g, g.input("x", 1, 8), 5, 3.0, "before")
     assert compared(g.output(g.emit("Tanh", x, name="y"))).compared == []

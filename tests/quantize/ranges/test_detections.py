@@ -40,6 +40,12 @@ def test_few_of_them_and_other_numbers_are_none(g, offset, fn):
     assert found(g.output(scores(g, offset, fn))).tensors == []
 
 
+def test_an_image_has_no_detections(g):
+    x = g.input("x", 1, PLACES)
+    net = g.output(g.emit("Sigmoid", g.emit("Mul", x, g.const([0.3]), **NONE), name="image"))
+    assert found(net).tensors == []
+
+
 def test_the_figure_is_the_f1_score_on_labels_as_likely_as_the_float_model_says(g):
     detections, rng = found(g.output(scores(g))), np.random.default_rng(1)
     likely = rng.random((4, PLACES)) ** 3

@@ -10,8 +10,9 @@ import pytest
 
 from edgekit.calibration import FiledRows
 from edgekit.toolkit import pipeline
-from edgekit.toolkit.build import build_file
+from edgekit.toolkit.build import build_file, open_once
 from edgekit.toolkit.errors import UserError
+from edgekit.toolkit.ir import Graph, Port
 from edgekit.toolkit.numerics import INT8, INT16
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_model
 from edgekit.toolkit.quantize.reconstruction.carried_errors import carried_part
@@ -163,6 +164,10 @@ def test_moments_are_those_of_both_models(net, wide):
     inputs = observe_inputs(node, floats, graph, run, some)
     assert all(v.read(0, 1).dtype == np.int16 for v in (inputs.q, floats.x))
     found = second_moments(total(moment_sums(inputs, PARTS)))
+    seen = open_once(Graph(graph.nodes, graph.inputs, [Port("b", source, 1, source.shape)]))
+    means = [seen.run(feeds[i])["b"].mean(axis=(0, 1, 2), dtype=np.float64) for i in some]
+    exact = 1e-3 * source.quant.scalar
+    assert np.allclose(found.q.ravel(), np.mean(means, axis=0), rtol=0, atol=exact)
     assert found.q.shape == (2, 8) and found.qq.shape == (2, 8, 8)
     for i in range(2):
         assert np.linalg.eigvalsh(found.qq[i]).min() > -1e-9

@@ -59,7 +59,7 @@ def outcome(
         score=score,
         plan=plan,
         mixed=mixed,
-        by_halves=evaluator.weights.by_halves(assignment),
+        by_halves=done.by_halves if assignment == base else evaluator.weights.by_halves(assignment),
         held_out=held_out,
     )
 

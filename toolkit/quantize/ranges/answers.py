@@ -28,8 +28,8 @@ FIGURES = 5
 """Of a sample: `Answers.row` has them."""
 _LAST = (BinaryFn.Add, ReduceFn.Mean)
 """What makes logits, beside sums of products."""
-SUREST = 1 - 1e-7
-"""Probabilities of yes or no are at most this: their logits are finite."""
+SUREST = 1 - 2.0**-9
+"""Probabilities of yes or no count as at most this: int8 has steps of 2**-8."""
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class Score:
 
     @property
     def _worst_db(self) -> float:
-        """The SQNR of the worst evaluation point, as for the verdict."""
+        """The SQNR of the worst evaluation point."""
         signals = self.signal if self.variation is None else self.variation
         pairs = zip(signals, self.noise.sum(axis=1), strict=True)
         return min((ratio_db(float(s), float(n)) for s, n in pairs if s > 0), default=EXACT_DB)

@@ -16,7 +16,7 @@ from ...ir import Array, Graph
 from ...ops import computes, definition
 from .calibration import KeptSample
 from .evaluation_points import EvaluationPoint
-from .masks import THRESHOLD
+from .masks import CERTAIN, LEAST_CERTAIN, THRESHOLD
 
 LEAST_DETECTIONS = 50
 """Least number of detections on all samples: fewer say little."""
@@ -24,10 +24,12 @@ LEAST_DETECTIONS = 50
 
 class Detections:
     """The tensors of `graph` among `tensors` that contain detections: probabilities computed by a
-    sigmoid, some of them above THRESHOLD on the samples `kept`."""
+    sigmoid, most of them close to 0 or 1 (images have fewer), and some above THRESHOLD on the
+    samples `kept`."""
 
     def __init__(self, graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> None:
-        made = {v.name for n in graph.nodes if computes(n, UnaryFn.Sigmoid) for v in n.outputs}
+        fns = UnaryFn.Sigmoid, UnaryFn.HardSigmoid
+        made = {v.name for n in graph.nodes if computes(n, *fns) for v in n.outputs}
         for node in graph.nodes:
             if definition(node.op).shared and len(node.inputs) == 1 and node.input(0).name in made:
                 made.add(node.output.name)
@@ -35,9 +37,7 @@ class Detections:
         self.tensors = [
             name
             for name in sorted(made & set(tensors))
-            if sizes[name] > 1
-            and sum(np.count_nonzero(s.at_points[name] > THRESHOLD) for s in kept)
-            >= LEAST_DETECTIONS
+            if sizes[name] > 1 and _detects([s.at_points[name] for s in kept])
         ]
         self.points = [EvaluationPoint(name) for name in self.tensors]
 
@@ -47,7 +47,7 @@ class Detections:
         probabilities."""
         found = np.zeros((len(self.tensors), 2, 3))
         for of, name in zip(found, self.tensors, strict=True):
-            likely = truth[name].ravel().astype(np.float64)
+            likely = np.nan_to_num(truth[name].ravel().astype(np.float64))
             for sums, x in zip(of, (truth[name], got.get(name, truth[name])), strict=True):
                 detected = x.ravel() > THRESHOLD
                 sums[:] = likely[detected].sum(), np.count_nonzero(detected), likely.sum()
@@ -63,3 +63,9 @@ class Detections:
             name: float(min(got / real, 1.0))
             for name, (real, got) in zip(self.tensors, scores, strict=True)
         }
+
+
+def _detects(samples: Sequence[Array]) -> bool:
+    certain = [np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in samples]
+    count = sum(np.count_nonzero(x > THRESHOLD) for x in samples)
+    return bool(count >= LEAST_DETECTIONS and np.mean(certain) >= LEAST_CERTAIN)

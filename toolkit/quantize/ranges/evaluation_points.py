@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,6 @@ CONSTANT = 1e-6
 UNLIKE = 4.0
 """Ratio of the standard deviations of an output's numbers or channels from which each is evaluated
 alone: angles beside distances."""
-MAPS = 16
-"""Samples by which channels are compared."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 
@@ -66,12 +64,11 @@ class EvaluationPoint:
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
-        y = x.astype(np.float64)
         if self.number is not None and self.along is not None:
-            return y.take([self.number], self.along + 1 if of_many else self.along)
-        if self.number is not None:
-            rows = y.reshape(*y.shape[: 1 if of_many else 0], -1)
-            return rows[..., [self.number]]
+            x = x.take([self.number], self.along + 1 if of_many else self.along)
+        elif self.number is not None:
+            x = x.reshape(*x.shape[: 1 if of_many else 0], -1)[..., [self.number]]
+        y = x.astype(np.float64)
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
@@ -79,7 +76,7 @@ class EvaluationPoint:
 
     def fitted(self, samples: Iterable[Array]) -> list[EvaluationPoint]:
         """Itself; of a softmax, with its lowest value, and once more at a temperature, by these
-        samples; of few numbers or channels of unlike magnitudes, each of those that vary.
+        samples; of few numbers or channels of unlike magnitudes, each of them.
 
         A class counts within REACH of the best one. Other samples may have a best one that is lower
         than any here: what is kept reaches below that by ROOM of itself.
@@ -101,33 +98,50 @@ class EvaluationPoint:
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
 
-def _unlike(samples: Iterable[Array]) -> tuple[list[int], int | None]:
-    """The numbers of a small tensor, or the channels of a larger one and their axis, that vary over
-    the samples, if their magnitudes are unlike; else none."""
+def _unlike(samples: Iterable[Array]) -> tuple[range, int | None]:
+    """The numbers of a small tensor, or the channels of a larger one and their axis, if the
+    magnitudes by which they vary over the samples are unlike; else none."""
     samples = iter(samples)
     first = next(samples, np.empty(0))
-    if first.size <= FEW_NUMBERS:
-        rows = [x.ravel() for x in (first, *samples)]
-        enough = len(rows) >= ENOUGH and len({len(row) for row in rows}) == 1
-        return (_varied(np.stack(rows)) if enough else []), None
-    axes = (1, first.ndim - 1) if first.ndim > 2 else ()
-    maps = [first, *islice(samples, MAPS - 1)]
-    for axis in axes if len(maps) >= ENOUGH else ():
-        count = first.shape[axis]
-        if 1 < count <= FEW_NUMBERS and all(x.shape[axis] == count for x in maps):
-            by_channel = [np.moveaxis(x, axis, -1).reshape(-1, count) for x in maps]
-            if found := _varied(np.concatenate(by_channel)):
-                return found, axis
-    return [], None
+    axes: list[int | None] = [None] if 1 < first.size <= FEW_NUMBERS else []
+    if first.size > FEW_NUMBERS and first.ndim > 2:
+        axes += [a for a in (1, first.ndim - 1) if 1 < first.shape[a] <= FEW_NUMBERS]
+    counts = [first.size if axis is None else first.shape[axis] for axis in axes]
+    spreads = [_Spread(count) for count in counts]
+    for x in chain([first], samples) if axes else ():
+        for axis, spread in zip(axes, spreads, strict=True):
+            if x.ndim != first.ndim or spread.count != (x.size if axis is None else x.shape[axis]):
+                return range(0), None  # of several sizes
+            rows = x.reshape(1, -1) if axis is None else np.moveaxis(x, axis, -1)
+            spread.add(rows.reshape(-1, spread.count).astype(np.float64))
+    for axis, spread in zip(axes, spreads, strict=True):
+        if spread.samples >= ENOUGH and spread.unlike():
+            return range(spread.count), axis
+    return range(0), None
 
 
-def _varied(rows: Array) -> list[int]:
-    """The columns that vary, if their magnitudes are unlike."""
-    x = rows.astype(np.float64)
-    power = x.var(axis=0)
-    varied = np.flatnonzero(power > CONSTANT * np.square(x).mean(axis=0))
-    few = not len(varied) or power[varied].max() <= UNLIKE**2 * power[varied].min()
-    return [] if few else varied.tolist()
+class _Spread:
+    """How much the columns of rows vary that come one sample after another."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.samples, self.rows = count, 0, 0
+        self.offset = np.zeros(count)
+        self.sums, self.squares, self.energy = (np.zeros(count) for _ in range(3))
+
+    def add(self, rows: NDArray[np.float64]) -> None:
+        if not self.samples:
+            self.offset = rows.mean(axis=0)
+        self.samples, self.rows = self.samples + 1, self.rows + len(rows)
+        self.energy += np.square(rows).sum(axis=0)
+        rows = rows - self.offset
+        self.sums += rows.sum(axis=0)
+        self.squares += np.square(rows).sum(axis=0)
+
+    def unlike(self) -> bool:
+        """Whether the deviations of those that vary are."""
+        varied = self.squares - self.sums**2 / self.rows
+        varied = varied[varied > CONSTANT * self.energy]
+        return len(varied) > 0 and bool(varied.max() > UNLIKE**2 * varied.min())
 
 
 def shares(logits: Array, axis: int) -> NDArray[np.float64]:

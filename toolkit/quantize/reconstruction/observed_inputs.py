@@ -59,12 +59,14 @@ class FloatInputs:
 @dataclass(frozen=True)
 class LayerInputs:
     """Input columns of a node's weights on the `chosen` samples of `floats`: q in the quantized
-    model, in steps."""
+    model, in units of `floats.step`. `rest` [samples, groups, k] is what the `sums` of q rounded to
+    these units lack; None if nothing."""
 
     floats: FloatInputs
     chosen: range
     q: FiledRows
     sums: Sums
+    rest: Reals | None = None
 
     @property
     def step(self) -> float:
@@ -126,15 +128,17 @@ def observe_inputs(
     assert quant is not None and unit_of(source) == floats.step
     windows, zero = windows_of(node), quant.zero_point
     places = floats.places[chosen.start : chosen.stop : chosen.step]
-    q, sums = FiledRows(len(chosen)), list[Sums]()
+    q, sums, rest = FiledRows(len(chosen)), list[Sums](), list[Reals]()
     for (held,) in run.run_to(quantized, made, [source]):
         some = places[len(sums) : len(sums) + len(held)]
         found = linear_algebra.whole_columns(windows, held, zero, some)
         if source.dtype == INT16:
+            exact = linear_algebra.sums(found) / (1 << COARSE)
             found = _coarse(found)
+            rest.extend(exact - linear_algebra.sums(found))
         q.write(len(sums), found)
         sums.extend(linear_algebra.sums(found))
-    return LayerInputs(floats, chosen, q, np.stack(sums))
+    return LayerInputs(floats, chosen, q, np.stack(sums), np.stack(rest) if rest else None)
 
 
 def _coarse(steps: Whole) -> Whole:

@@ -63,6 +63,8 @@ class MomentSums:
     samples: int
     middle: tuple[Reals, Reals]
     step: float
+    rest: Reals | float = 0.0
+    """What q lacks, as LayerInputs.rest."""
 
     def own(self) -> MomentSums:
         """A copy with its own float64 matrices."""
@@ -79,6 +81,7 @@ class MomentSums:
             squares=self.squares + other.squares,
             columns=self.columns + other.columns,
             samples=self.samples + other.samples,
+            rest=self.rest + other.rest,
         )
 
 
@@ -133,6 +136,7 @@ def _sums_of(
         samples=len(q),
         middle=middle,
         step=seen.step,
+        rest=0.0 if seen.rest is None else seen.rest[part].sum(axis=0),
     )
 
 
@@ -192,6 +196,9 @@ def second_moments(s: MomentSums) -> SecondMoments:
     """The moments of `s`, computed in its matrices, which must be `own`."""
     x, q = s.x / s.columns, s.q / s.columns
     qq, xq = s.qq, s.xq
+    if isinstance(s.rest, np.ndarray):  # less the noise of rounding q to units (Sheppard 1897)
+        diagonal = np.einsum("gii->gi", qq)
+        np.maximum(diagonal - s.columns / 12, 0.0, out=diagonal)
     certain = certain_part(qq, s.squares, s.samples)
     for moments, mean, unit in ((qq, q, s.step**2), (xq, x, s.step**2 / FINE)):
         moments /= s.columns
@@ -201,6 +208,7 @@ def second_moments(s: MomentSums) -> SecondMoments:
         kept = diagonal.copy()
         moments *= certain  # in place: they are large
         diagonal[...] = kept
+    q = q + s.rest / s.columns
     x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
     return SecondMoments(qq, xq, q, x, certain)
 

@@ -21,8 +21,10 @@ OF_DIGITS = (
 
 
 def fitted(onnx, samples, out, names, **limits):
-    budget = edgekit.Budget(**limits) if limits else None
-    return edgekit.quantize(onnx, samples, out, observer="minmax", targets=names, budget=budget)
+    how = {"observer": "minmax", "targets": names}
+    if limits:
+        return edgekit.quantize(onnx, samples, out, budget=edgekit.Budget(**limits), **how)
+    return edgekit.quantize(onnx, samples, out, on_low_accuracy="warn", **how)  # as with a budget
 
 
 def on_the_device(path, name, folder):

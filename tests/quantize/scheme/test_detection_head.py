@@ -48,15 +48,18 @@ def test_a_product_of_shares_and_constants_belongs_to_the_tail(g):
     assert detection_head(g.output(expected)) == {"shares", expected.name}
 
 
-def test_a_tail_runs_on_int16_where_that_gains(g):
-    """Sizes are exponentials of raw values, far smaller than the positions beside them."""
+@pytest.mark.parametrize(("scale", "wide"), [(0.1, True), (0.001, False)])
+def test_a_tail_runs_on_int16_where_that_gains(g, scale, wide):
+    """Sizes are exponentials of raw values, smaller than the positions beside them; the smallest
+    would have few steps of int16 for both."""
     raw = g.conv(g.input("x", 1, 4, 4, 2), 4)
-    size = g.emit("Mul", g.emit("Exp", raw), g.const([0.001, 0.002, 0.001, 0.003]), name="size")
+    sizes = scale * np.array([1, 2, 1, 3])
+    size = g.emit("Mul", g.emit("Exp", raw), g.const(sizes), name="size")
     graph = g.output(g.emit("Concat", size, g.emit("Mul", raw, g.const([3, 5, 7, 9])), axis=3))
     rng = np.random.default_rng(0)
     samples = [{"x": rng.normal(size=(1, 4, 4, 2)).astype(np.float32)} for _ in range(8)]
     done = quantize_model(graph, samples, "minmax")
-    assert "size" in done.options.wide and not done.options.precision
+    assert ("size" in done.options.wide) == wide and not done.options.precision
     plain, _ = quantize_graph(done.floats, done.ranges)
     assert np.dtype(np.int16) not in {v.dtype for v in plain.values()}
 

@@ -101,7 +101,7 @@ def constant(array: Array, name: str, quant: QuantParams | None = None) -> Value
 
 
 SHARED_BYTES = 1 << 12
-"""Bytes from which identical constants share one array."""
+"""Bytes from which identical constants are held once."""
 
 
 class SharedArrays:

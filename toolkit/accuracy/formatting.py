@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..decibels import in_words
 from .explanation import Explanation, LayerCost
 
-COMPENSATED_DB = 0.5
+CANCELLED_DB = 0.5
 """Difference from which a part of the quantization is clearly noisier than all of it."""
 
 
@@ -22,7 +22,7 @@ def parts(e: Explanation) -> str:
     """What each half of the quantization leaves, on the samples of the explanation."""
     weights, activations = e.weights_only_db, e.activations_only_db
     told = f"weights only {in_words(weights)}, activations only {in_words(activations)}"
-    less = min(weights, activations) < e.sqnr_db - COMPENSATED_DB
+    less = min(weights, activations) < e.sqnr_db - CANCELLED_DB
     return f"{told} (their errors partly cancel)" if less else told
 
 

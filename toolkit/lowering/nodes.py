@@ -13,7 +13,7 @@ from ..format.model import ABSENT, DTYPE_OF, TensorRecord, is_variant
 from ..format.program import Written
 from ..format.schema import FORMS, VARIANT, Place
 from ..format.structs import pack
-from ..ir import Array, Node, Value
+from ..ir import SHARED_BYTES, Array, Node, Value
 from ..ops import definition
 from ..ops._opdef import Lowered
 from ..plan import ARENA_ALIGN
@@ -22,9 +22,6 @@ from ..runtime import OpForm, scratch_bytes
 
 MAX_RANK = 8
 """Dimensions of a tensor that the runtime opens."""
-LARGE = 1 << 12
-"""Bytes from which a content that several lasting nodes have, as in an unrolled recurrence, is held
-once."""
 
 
 class Blob:
@@ -43,7 +40,7 @@ class Blob:
     def put(self, content: bytes, align: int) -> int:
         """Where `content` lies."""
         if not self.tight:
-            if len(content) < LARGE:
+            if len(content) < SHARED_BYTES:
                 return self._append(content, align)
             same = id(content), align
             if same not in self._same:
@@ -148,13 +145,13 @@ class Lowering:
         assert len(told) == len(seen.contents), f"{node.op} moves where its constants lie"
         known = self.known[node] = Known(lowered, scratch, seen.contents, seen.at)
         for content, _ in seen.contents:
-            if len(content) >= LARGE:
+            if len(content) >= SHARED_BYTES:
                 self.holders.setdefault((hash(content), len(content)), known)
         return Step(node, lowered, scratch, seen.at, known)
 
     def _held(self, content: bytes) -> bytes:
         """The same content of another lasting node, if there is one."""
-        if len(content) < LARGE:
+        if len(content) < SHARED_BYTES:
             return content
         holder = self.holders.get((hash(content), len(content)))
         others = (other for other, _ in (holder.contents if holder else ()))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..decibels import in_words, ratio_db
 from .ranges.answers import AnswerLoss
-from .ranges.candidate_evaluation import Score
+from .ranges.candidate_evaluation import ENOUGH_DB, Score
 from .ranges.evaluation_points import EvaluationPoint
 
 Level = Literal["good", "usable", "broken"]
@@ -21,7 +21,7 @@ OnLowAccuracy = Literal["promote", "warn", "fail"]
 ON_LOW_ACCURACY: tuple[OnLowAccuracy, ...] = get_args(OnLowAccuracy)
 """What is done below the floor: precisions are mixed, it is only said, or the command fails."""
 
-GOOD_DB = 20.0
+GOOD_DB = ENOUGH_DB
 """SQNR that every output of a good quantization has: an error of a tenth. With as much the metric
 of no real model that was tried lost 2 %."""
 FLOOR_DB = 15.0

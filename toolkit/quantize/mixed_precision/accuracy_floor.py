@@ -1,9 +1,9 @@
 """The accuracy floor: promotes parts of a model to int16 or float32 where int8 is not good enough.
 
 A good quantization (quality.py) stays as it is. First the tensors closest to the outputs are tried
-on int16, within FREE limits. A usable model with too many changed answers, or masks or detections
-that differ too much, gets as few int16 tensors as make it good, within MODERATE limits, or none. A
-broken model gets the cheapest mix that is good within REPAIR limits.
+on int16, within FREE limits. A usable model with too noisy outputs, too many changed answers, or
+masks or detections that differ too much, gets as few int16 tensors as make it good, within MODERATE
+limits, or none. A broken model gets the cheapest mix that is good within REPAIR limits.
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...format.schema import BinaryFn, ReduceFn, UnaryFn
+from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint, shares
+from .evaluation_points import EvaluationPoint, maker_of, shares
+from .masks import PROBABILITY
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
@@ -134,11 +135,11 @@ def _outputs(
 
 def _kind_of(v: Value, made_by: Mapping[Value, Node]) -> Compared | None:
     """What the vector `v` is by the operator that makes it."""
-    count, node = v.type.size, made_by[v]
-    while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
-        node = made_by[node.input(0)]
+    count, node = v.type.size, maker_of(v, made_by)
+    if node is None:
+        return None
     if count == 1:
-        yes_no = computes(node, UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
+        yes_no = computes(node, *PROBABILITY)
         return Compared(v.name, v.name, -1, yes_no=True) if yes_no else None
     if not definition(node.op).heavy and not computes(node, *_LAST):
         return None

@@ -11,12 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...format.schema import UnaryFn
 from ...ir import Array, Graph
-from ...ops import computes, definition
+from ...ops import computes
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint
-from .masks import CERTAIN, LEAST_CERTAIN, THRESHOLD
+from .evaluation_points import EvaluationPoint, maker_of
+from .masks import PROBABILITY, THRESHOLD, are_certain
 
 LEAST_DETECTIONS = 50
 """Least number of detections on all samples: fewer say little."""
@@ -28,16 +27,14 @@ class Detections:
     samples `kept`."""
 
     def __init__(self, graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -> None:
-        fns = UnaryFn.Sigmoid, UnaryFn.HardSigmoid
-        made = {v.name for n in graph.nodes if computes(n, *fns) for v in n.outputs}
-        for node in graph.nodes:
-            if definition(node.op).shared and len(node.inputs) == 1 and node.input(0).name in made:
-                made.add(node.output.name)
-        sizes = {v.name: v.type.size for v in graph.values()}
+        made_by = graph.producers()
+        makers = {v.name: maker_of(v, made_by) for v in made_by if v.type.size > 1}
         self.tensors = [
             name
-            for name in sorted(made & set(tensors))
-            if sizes[name] > 1 and _detects([s.at_points[name] for s in kept])
+            for name in sorted(tensors)
+            if (maker := makers.get(name)) is not None
+            and computes(maker, *PROBABILITY)
+            and _detects([s.at_points[name] for s in kept])
         ]
         self.points = [EvaluationPoint(name) for name in self.tensors]
 
@@ -66,6 +63,5 @@ class Detections:
 
 
 def _detects(samples: Sequence[Array]) -> bool:
-    certain = [np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in samples]
     count = sum(np.count_nonzero(x > THRESHOLD) for x in samples)
-    return bool(count >= LEAST_DETECTIONS and np.mean(certain) >= LEAST_CERTAIN)
+    return bool(count >= LEAST_DETECTIONS) and are_certain(samples)

@@ -8,7 +8,7 @@ sample is in some doubt, every sample has its say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
@@ -176,6 +176,13 @@ def find_evaluation_points(graph: Graph, inside: bool = True) -> list[Evaluation
     return list(dict.fromkeys(found))
 
 
+def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
+    """What computes `v`, before operators that only move it; None of an input."""
+    while (node := made_by.get(v)) and definition(node.op).shared and len(node.inputs) == 1:
+        v = node.input(0)
+    return node
+
+
 class _Made:
     """Where tensors of a graph come from."""
 
@@ -190,10 +197,7 @@ class _Made:
         """Of a tensor of floats; none of one that is given or constant, or of another type."""
         if v in self.selected and (ranked := self.before_selection(v)):
             return ranked
-        source = v
-        while (n := self.by.get(source)) and definition(n.op).shared and len(n.inputs) == 1:
-            source = n.input(0)
-        node = self.by.get(source)
+        node = maker_of(v, self.by)
         if node in self.joins:
             return [p for x in node.dynamic_inputs for p in self.points(x)]
         if node is not None and compares_classes(node) and node.input(0) in self.by:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from ...format.schema import UnaryFn
 from ...ir import Array, Graph
-from ...ops import computes, definition
+from ...ops import computes
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint
+from .evaluation_points import EvaluationPoint, maker_of
 
+PROBABILITY = UnaryFn.Sigmoid, UnaryFn.HardSigmoid
+"""What computes probabilities of yes."""
 THRESHOLD = 0.5
 LEAST_SIDE = 32
 """Least height and width of a mask."""
@@ -61,13 +63,16 @@ def _masks(graph: Graph, tensors: Collection[str], kept: Sequence[KeptSample]) -
         one = len(sides) == 2 and sides[0] >= LEAST_SIDE and sides[0] * sides[1] == v.type.size
         if v.name not in tensors or not one or not kept:
             continue
-        node = made_by[v]
-        while definition(node.op).shared and len(node.inputs) == 1 and node.input(0) in made_by:
-            node = made_by[node.input(0)]
-        if not computes(node, UnaryFn.Sigmoid, UnaryFn.HardSigmoid):
+        node = maker_of(v, made_by)
+        if node is None or not computes(node, *PROBABILITY):
             continue
         maps = [s.at_points[v.name] for s in kept]
         inside = float(np.mean([np.mean(x > THRESHOLD) for x in maps]))
-        certain = float(np.mean([np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in maps]))
-        if LEAST_SHARE <= inside <= 1 - LEAST_SHARE and certain >= LEAST_CERTAIN:
+        if LEAST_SHARE <= inside <= 1 - LEAST_SHARE and are_certain(maps):
             yield v.name
+
+
+def are_certain(samples: Sequence[Array]) -> bool:
+    """Whether most probabilities are close to 0 or 1."""
+    parts = [np.mean(np.abs(x - 0.5) >= 0.5 - CERTAIN) for x in samples]
+    return float(np.mean(parts)) >= LEAST_CERTAIN

@@ -132,12 +132,13 @@ def observe_inputs(
     for (held,) in run.run_to(quantized, made, [source]):
         some = places[len(sums) : len(sums) + len(held)]
         found = linear_algebra.whole_columns(windows, held, zero, some)
+        own = linear_algebra.sums(found)
         if source.dtype == INT16:
-            exact = linear_algebra.sums(found) / (1 << COARSE)
-            found = _coarse(found)
-            rest.extend(exact - linear_algebra.sums(found))
+            found, exact = _coarse(found), own / (1 << COARSE)
+            own = linear_algebra.sums(found)
+            rest.extend(exact - own)
         q.write(len(sums), found)
-        sums.extend(linear_algebra.sums(found))
+        sums.extend(own)
     return LayerInputs(floats, chosen, q, np.stack(sums), np.stack(rest) if rest else None)
 
 

@@ -91,19 +91,19 @@ def test_it_holds_the_files_of_edgekit_and_no_second_ones(installed):
 
 
 IMPORTS = """
-import sys, time
+import sys
 import numpy
-start = time.process_time()
+before = set(sys.modules)
 import edgekit_runtime
-print(time.process_time() - start, *sorted(sys.modules))
+print(*sorted(sys.modules.keys() - before))
 """
 
 
-def test_it_imports_fast_and_all_of_its_modules_import(installed):
+def test_it_imports_little_and_all_of_its_modules_import(installed):
     bare, _ = installed
-    found = [run(bare, IMPORTS).split() for _ in range(3)]
-    assert min(float(words[0]) for words in found) < 0.1
-    assert not {"onnx", "scipy", "flatbuffers", "ml_dtypes", "PIL"} & set(found[0])
+    loaded = run(bare, IMPORTS).split()
+    assert len(loaded) < 130, loaded  # it had 105
+    assert not {"onnx", "scipy", "flatbuffers", "ml_dtypes", "PIL", "asyncio"} & set(loaded)
     package = bare / "edgekit_runtime"
     names = [m.name for m in pkgutil.walk_packages([str(package)], "edgekit_runtime.")]
     below = [str(p.relative_to(bare).with_suffix("")) for p in package.rglob("*.py")]

@@ -145,9 +145,10 @@ class FloorCriteria(Criteria):
         super().__init__(Budget(), evaluator)
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
-        evaluator = self.evaluator
-        no_larger = evaluator.size(assignment).storage <= evaluator.size(evaluator.base).storage
-        return (no_larger and evaluator.is_float(assignment)) or self.within(assignment)
+        if not self.evaluator.is_float(assignment):
+            return self.within(assignment)
+        whole, base = (self.evaluator.size(a).storage for a in (assignment, self.evaluator.base))
+        return whole <= base or self.within(assignment)
 
     def within(self, assignment: PrecisionAssignment) -> bool:
         """Whether it keeps every limit."""

@@ -28,16 +28,20 @@ class FoldWeights:
         self.narrow: dict[int, list[RoundedWeights]] = {}
         self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.folds]]
         self.as_done: list[RoundedWeights] = [done.options.rounded for _ in self.folds]
+        self._last: tuple[tuple[PrecisionAssignment, int], Plan] | None = None
         if len(self.folds) > 1 and done.options.rounded:
             known = done.by_halves or (self._again(done.plan, half) for half, _ in self.folds)
             self.as_done = list(known)
 
     def plan(self, assignment: PrecisionAssignment, fold: int = 0) -> Plan:
         """The plan of an assignment with weights rounded for this fold."""
-        group = assignment.weight_group
-        some = self.narrow[group][fold] if group in self.narrow else {}
-        rounded = {**self.as_done[fold], **some, **self.mixes[assignment.weights][fold]}
-        return self.done.plan.mixed(replace(assignment.apply(self.done.options), rounded=rounded))
+        if self._last is None or self._last[0] != (assignment, fold):
+            group = assignment.weight_group
+            some = self.narrow[group][fold] if group in self.narrow else {}
+            rounded = {**self.as_done[fold], **some, **self.mixes[assignment.weights][fold]}
+            options = replace(assignment.apply(self.done.options), rounded=rounded)
+            self._last = (assignment, fold), self.done.plan.mixed(options)
+        return self._last[1]
 
     def keep_narrow(self, assignment: PrecisionAssignment) -> None:
         """Use the 4-bit weights rounded for this assignment in all assignments with its
@@ -46,10 +50,12 @@ class FoldWeights:
         self.narrow[assignment.weight_group] = [
             {k: r for k, r in f.items() if k[1] == 4} for f in found
         ]
+        self._last = None
 
     def forget_narrow(self, group: int) -> None:
         """Round 4-bit weights of this group size to nearest again."""
         del self.narrow[group]
+        self._last = None
 
     def add(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
         """The assignment with weights rounded for itself: those that are fitted, or with `anew` all

@@ -51,6 +51,7 @@ class _Sets:
 
     def __init__(self, values: Iterable[Value]) -> None:
         self.parent = {v: v for v in values}
+        self.members = {v: [v] for v in self.parent}
 
     def find(self, v: Value) -> Value:
         while self.parent[v] is not v:
@@ -58,7 +59,10 @@ class _Sets:
         return v
 
     def union(self, a: Value, b: Value) -> None:
-        self.parent[self.find(b)] = self.find(a)
+        top, other = self.find(a), self.find(b)
+        if top is not other:
+            self.parent[other] = top
+            self.members[top] += self.members.pop(other)
 
 
 def share_scales(
@@ -96,6 +100,11 @@ class _Solver:
         self.fixed: dict[Value, QuantParams] = {}
         self.requantized: set[Edge] = set()
         self.outside = outputs | {v for u in groups if u.dtype != dtype for v in u.inputs}
+        self.readers: dict[Value, list[Edge]] = {v: [] for v in self.values}
+        for u in self.groups:
+            for i, x in enumerate(u.node.inputs):
+                if x is not None and x in self.readers:
+                    self.readers[x].append((u, i))
 
     def solve(self) -> SharedScales:
         for u in self.groups:
@@ -159,40 +168,35 @@ class _Solver:
         part = SHARE_RATIO[self.dtype] * width(both)
         return all(width(r) >= part for r in (mine, its) if r is not None)
 
-    def reads(self, skip: QuantizableGroup | None = None) -> set[Value]:
-        """Values read by something that is not one set with its output."""
-        found = self.outside & set(self.values)
-        for u in self.groups:
-            if u is skip:
-                continue
-            for i, v in enumerate(u.node.inputs):
-                if v not in self.sets.parent or v is None:
-                    continue
-                one_set = (
-                    u.shared and u.outputs and self.sets.find(v) is self.sets.find(u.outputs[0])
-                )
-                if not one_set or (u, i) in self.requantized:
-                    found.add(v)
-        return found
+    def is_read(self, v: Value, without: QuantizableGroup | None = None) -> bool:
+        """Whether something reads `v` that is not one set with its output."""
+        if v in self.outside:
+            return True
+        top = self.sets.find(v)
+        return any(
+            (u, i) in self.requantized
+            or not (u.shared and u.outputs and self.sets.find(u.outputs[0]) is top)
+            for u, i in self.readers[v]
+            if u is not without
+        )
 
     def range_of(self, v: Value, without: QuantizableGroup | None = None) -> Range | None:
         """The range that the set of `v` needs; None if nothing else reads it."""
-        top, total = self.sets.find(v), None
-        for r in self.reads(skip=without):
-            if self.sets.find(r) is top:
+        total: Range | None = None
+        for r in self.sets.members[self.sets.find(v)]:
+            if self.is_read(r, without):
                 mine = self.ranges[r.name]
                 total = mine if total is None else widen(total, mine)
         return total
 
     def result(self) -> SharedScales:
         scale_groups: dict[Value, ScaleGroup] = {}
-        reads = self.reads()
         for v in self.values:
             top = self.sets.find(v)
             scale_group = scale_groups.setdefault(
                 top, ScaleGroup(self.dtype, fixed=self.fixed.get(top))
             )
             scale_group.members.append(v)
-            if v in reads:
+            if self.is_read(v):
                 scale_group.readers.append(v)
         return SharedScales(list(scale_groups.values()), self.requantized)

@@ -48,6 +48,8 @@ class NoiseContributions:
     def of_tensors(self, names: Iterable[str]) -> Noise:
         """The noise of rounding these tensors to int8."""
         rounded = self._rounded(names)
+        if not rounded:
+            return np.zeros(len(self.trials.points))
         if (known := self._known.get(frozenset(rounded))) is not None:
             return known
         return self._noise(rounded, {})

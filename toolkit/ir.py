@@ -7,7 +7,7 @@ inputs. `toolkit/ops` says what each operator's attributes and inputs mean.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import prod
 from typing import Any
@@ -247,6 +247,23 @@ class Graph:
                 needs = [made_by[v] for v in node.inputs if v is not None and v in made_by]
                 stack += [(n, False) for n in reversed(needs) if id(n) not in done]
         self.nodes = order
+
+    def unshared(self) -> Graph:
+        """The same with its own nodes, ports and values; constants and states are shared."""
+        own: dict[Value, Value] = {v: replace(v) for v in self.values() if v.const is None}
+
+        def copied(values: Iterable[Value | None]) -> list[Any]:
+            return [v if v is None else own.get(v, v) for v in values]
+
+        nodes = [
+            Node(n.op, copied(n.inputs), copied(n.outputs), dict(n.attrs), n.name)
+            for n in self.nodes
+        ]
+        inputs, outputs = (
+            [replace(p, value=own.get(p.value, p.value)) for p in ports]
+            for ports in (self.inputs, self.outputs)
+        )
+        return replace(self, nodes=nodes, inputs=inputs, outputs=outputs)
 
     def __str__(self) -> str:
         return "\n".join(repr(n) for n in self.nodes)

@@ -98,6 +98,15 @@ def test_no_output_bit_changes_and_work_is_saved(seed, tmp_path):
     assert remove_constant_channels(graph) == {}
 
 
+def test_a_graph_stays_as_it_is_where_its_copy_loses_channels(tmp_path):
+    graph = quantized(0, tmp_path)
+    before, text = build_file(graph), str(graph)
+    copy = graph.unshared()
+    assert build_file(copy) == before
+    assert remove_constant_channels(copy) and str(copy) != text
+    assert str(graph) == text and build_file(graph) == before
+
+
 @pytest.mark.parametrize("int16", [("",), ("depthwise",), ("first", "pointwise")])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_output_bit_changes_on_int16_and_between(seed, int16, tmp_path):

@@ -230,14 +230,25 @@ def _weighted(node: Node, op: WeightedOp, x: Interval) -> Interval:
     low, high = x.low - quant.zero_point, x.high - quant.zero_point
     if any(node.attrs.get("pads", ())):
         low, high = np.minimum(low, 0), np.maximum(high, 0)
-    weights = w.astype(np.int64)
+    # A sum is least where positive weights meet the lowest inputs, negative ones the highest.
+    positive, every = _of_kernel(np.maximum(w, 0)), _of_kernel(w)
+    ends = np.stack([low, high]).astype(np.float64)  # sums are below 2^53, and exact
     if _keeps_channels(node):
-        low, high = (end.reshape(-1, 1, 1, 1) for end in (low, high))
-    ends = (weights * low, weights * high)
-    least = np.minimum(*ends).reshape(len(w), -1).sum(1)
-    most = np.maximum(*ends).reshape(len(w), -1).sum(1)
+        above, all_ends = (of * ends.T for of in (positive, every))
+    else:
+        above, all_ends = (of @ ends.T for of in (positive, every))
+    below = all_ends - above
+    least, most = ((above + below[:, ::-1]).T).astype(np.int64)
     table = op.requantization(node)
-    bias = table.bias + quant.zero_point * op.folding_sums(node)[0]  # unfolded again
+    sums = every.sum(axis=1).astype(np.int64)
+    bias = table.bias + quant.zero_point * sums  # unfolded again
     return Interval(
         table.apply(least + bias).astype(np.int64), table.apply(most + bias).astype(np.int64)
     )
+
+
+def _of_kernel(w: Array) -> NDArray[np.float64]:
+    """The sums of weights [n, ..., channels] over a kernel [n, channels]."""
+    rows = w.reshape(len(w), -1, w.shape[-1])
+    summed = rows[:, 0] if rows.shape[1] == 1 else rows.sum(axis=1, dtype=np.int32)
+    return summed.astype(np.float64)

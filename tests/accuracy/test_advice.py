@@ -46,7 +46,7 @@ def test_16_bits_together_are_of_the_layers_on_8_bits():
     quantized, _ = quantize_graph(graph, ranges)
     told = replace(explain(build_file(quantized), graph, samples), worst_int16_db=9.0)
     first, second, third = told.worst()
-    how = "To allow int16 and float32 layers, use quantize --min-sqnr or --max-drop"
+    how = "For more int16 and float32 layers, use quantize --min-sqnr or --max-drop"
     assert f"16-bit activations for these 3 together: +9.0 dB. {how}" in costs(told)
 
     def line(*wide):

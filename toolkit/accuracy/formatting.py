@@ -31,7 +31,7 @@ def costs(e: Explanation) -> list[str]:
     lines = [sentence(c) for c in e.worst()]
     narrow = [f"'{c.name}'" for c in e.worst_narrow()]
     advice = " ".join(c.advice for c in e.worst())
-    how = "To allow int16 and float32 layers, use quantize --min-sqnr or --max-drop"
+    how = "For more int16 and float32 layers, use quantize --min-sqnr or --max-drop"
     if e.worst_int16_db is not None and len(narrow) > 1:
         these = f"these {len(narrow)}" if len(narrow) == len(lines) else " and ".join(narrow)
         gained = f"{e.worst_int16_db:+.1f} dB"

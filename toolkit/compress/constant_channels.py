@@ -232,13 +232,11 @@ def _weighted(node: Node, op: WeightedOp, x: Interval) -> Interval:
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     # A sum is least where positive weights meet the lowest inputs, negative ones the highest.
     positive, every = _of_kernel(np.maximum(w, 0)), _of_kernel(w)
-    ends = np.stack([low, high]).astype(np.float64)  # sums are below 2^53, and exact
-    if _keeps_channels(node):
-        above, all_ends = (of * ends.T for of in (positive, every))
-    else:
-        above, all_ends = (of @ ends.T for of in (positive, every))
-    below = all_ends - above
-    least, most = ((above + below[:, ::-1]).T).astype(np.int64)
+    ends = np.stack([low, high], axis=1).astype(np.float64)  # sums are below 2^53, and exact
+    times = np.multiply if _keeps_channels(node) else np.matmul
+    above = times(positive, ends)
+    below = times(every - positive, ends)
+    least, most = (above + below[:, ::-1]).T.astype(np.int64)
     table = op.requantization(node)
     sums = every.sum(axis=1).astype(np.int64)
     bias = table.bias + quant.zero_point * sums  # unfolded again

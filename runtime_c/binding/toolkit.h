@@ -64,8 +64,8 @@ void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, in
 void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out);
 
 /* For each of `groups`: upper triangular r [k, k] with r' r = h, in place of h; what is below the diagonal becomes 0.
-   Updates come in the order of rows. */
-void ek_cholesky_f64(double *h, int32_t groups, int32_t k);
+   Updates come in the order of rows. Returns whether each h is positive definite. */
+int32_t ek_cholesky_f64(double *h, int32_t groups, int32_t k);
 
 /* For each of `groups`: y r^-1, in place of y [n, k]. */
 void ek_divide_f64(double *y, const double *r, int32_t groups, int32_t n, int32_t k);

@@ -66,9 +66,23 @@ static void cholesky(double *h, int32_t k)
     }
 }
 
-void ek_cholesky_f64(double *h, int32_t groups, int32_t k)
+/* Whether all roots on the diagonal of r are positive: those of negative numbers are not. */
+static int32_t is_factor(const double *r, int32_t k)
 {
-    for (int32_t g = 0; g < groups; g++) cholesky(h + (size_t)g * k * k, k);
+    int32_t positive = 1;
+    for (int32_t i = 0; i < k; i++) positive &= r[(size_t)i * k + i] > 0;
+    return positive;
+}
+
+int32_t ek_cholesky_f64(double *h, int32_t groups, int32_t k)
+{
+    int32_t found = 1;
+    for (int32_t g = 0; g < groups; g++) {
+        double *one = h + (size_t)g * k * k;
+        cholesky(one, k);
+        found &= is_factor(one, k);
+    }
+    return found;
 }
 
 /* Columns [from, to) of y reduced by its columns [start, end), which are divided. */

@@ -185,6 +185,13 @@ def test_the_triangular_factor_has_the_bits_of_updates_in_order(k, rows):
     assert np.allclose(found.swapaxes(1, 2) @ found, h)
 
 
+@pytest.mark.parametrize("last", [0.5, 1.0, np.nan])
+def test_a_matrix_that_is_not_positive_definite_is_refused(last):
+    h = np.stack([np.eye(3), [[1.0, 0, 1], [0, 1, 0], [1, 0, last]]])
+    with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+        linear_algebra.cholesky(h)
+
+
 @pytest.mark.parametrize(("k", "rows"), SYSTEMS)
 def test_divisions_have_the_bits_of_updates_in_order(k, rows):
     h, b = system(k, rows)

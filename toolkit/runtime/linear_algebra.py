@@ -253,10 +253,11 @@ def product(a: Reals, m: Reals) -> Reals:
 
 
 def cholesky(h: Reals, overwrite: bool = False) -> Reals:
-    """Upper triangular r with r' r = h [g, k, k], which must be positive definite; `overwrite`: in
-    place of h where that is contiguous."""
+    """Upper triangular r with r' r = h [g, k, k]; `overwrite`: in place of h where that is
+    contiguous. Raises LinAlgError if an h is not positive definite."""
     found: Reals = _reals(h) if overwrite else np.array(h, np.float64, order="C")
-    lib.ek_cholesky_f64(_real(found), *h.shape[:2])
+    if not lib.ek_cholesky_f64(_real(found), *h.shape[:2]):
+        raise np.linalg.LinAlgError("a matrix is not positive definite")
     return found
 
 

@@ -32,6 +32,7 @@ from edgekit.toolkit.quantize.reconstruction.observed_inputs import (
 from edgekit.toolkit.quantize.reconstruction.second_moments import (
     KEEP,
     PARTS,
+    held,
     moment_sums,
     second_moments,
     total,
@@ -205,6 +206,21 @@ def test_moments_of_int16_columns_are_those_of_int32(groups):
     for one, other in zip(*sums, strict=True):
         assert np.array_equal(one.qq, other.qq) and np.array_equal(one.xq, other.xq)
         assert np.array_equal(one.x, other.x) and one.squares == other.squares
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.6, 1.0, 3.0])
+def test_the_noise_of_coarse_units_leaves_moments_positive_definite(spread):
+    rng = np.random.default_rng(8)
+    wide = [rng.normal(scale=spread, size=(2, 40, 1)) + rng.normal(scale=0.05, size=(2, 40, 9))
+            for _ in range(6)]  # fmt: skip
+    q = [np.rint(v).astype(np.int32) for v in wide]
+    seen = inputs_of([FINE * v for v in q], q)
+    rest = np.stack([(a - b).sum(axis=1) for a, b in zip(wide, q, strict=True)])
+    found = second_moments(total(moment_sums(replace(seen, rest=rest), 3)))
+    damped = found.qq + held(np.diagonal(found.qq, axis1=1, axis2=2))[:, None, None] * np.eye(9)
+    assert np.linalg.eigvalsh(damped).min() > 0
+    power = np.mean([v.var(axis=1) for v in wide])
+    assert spread < 1 or np.isclose(np.einsum("gii->", found.qq) / 18, power, rtol=0.1)
 
 
 WEIGHTS = np.random.default_rng(4).normal(size=(1, 100, 12))

@@ -196,21 +196,31 @@ def second_moments(s: MomentSums) -> SecondMoments:
     """The moments of `s`, computed in its matrices, which must be `own`."""
     x, q = s.x / s.columns, s.q / s.columns
     qq, xq = s.qq, s.xq
-    if isinstance(s.rest, np.ndarray):  # less the noise of rounding q to units (Sheppard 1897)
-        diagonal = np.einsum("gii->gi", qq)
-        np.maximum(diagonal - s.columns / 12, 0.0, out=diagonal)
     certain = certain_part(qq, s.squares, s.samples)
     for moments, mean, unit in ((qq, q, s.step**2), (xq, x, s.step**2 / FINE)):
         moments /= s.columns
         subtract_outer(moments, mean, q)
-        moments *= unit
         diagonal = np.einsum("gii->gi", moments)
+        if moments is qq and isinstance(s.rest, np.ndarray):
+            np.maximum(diagonal - _unit_noise(diagonal), 0.0, out=diagonal)
+        moments *= unit
         kept = diagonal.copy()
         moments *= certain  # in place: they are large
         diagonal[...] = kept
     q = q + s.rest / s.columns
     x, q = (x + s.middle[0]) * s.step / FINE, (q + s.middle[1]) * s.step
     return SecondMoments(qq, xq, q, x, certain)
+
+
+def _unit_noise(power: Reals) -> Reals:
+    """The noise of rounding inputs of mean squares `power` [groups, k] to units, [groups, 1].
+
+    A twelfth (Sheppard 1897, doi:10.1112/plms/s1-29.1.353), if the values span several units. The
+    noise of smaller ones is correlated, and not on the diagonal alone: what is removed there stays
+    below the damping by `held`, so the damped moments are positive definite.
+    """
+    most: Reals = KEEP / (1 + KEEP) * power.mean(axis=1, keepdims=True)
+    return np.minimum(1 / 12, most)
 
 
 def held(power: Reals) -> Reals:

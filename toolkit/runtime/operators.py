@@ -63,6 +63,11 @@ def registered(name: str) -> Registered | None:
     return _registered.get(name)
 
 
+def any_registered() -> bool:
+    """Whether the runtime has any."""
+    return bool(_registered)
+
+
 def keep_fault(fault: BaseException) -> None:
     """Keep what an operator raised, which cannot pass through C, for the caller of the runtime."""
     _here.fault = fault

@@ -5,6 +5,7 @@ import pytest
 
 from edgekit.toolkit.quantize.weights import adaround, gptq
 from edgekit.toolkit.quantize.weights.adaround import Problem
+from edgekit.toolkit.runtime import cores
 
 
 def problem(groups=1, rows=12, k=24, columns=900, low=0.0, high=1e9, limit=7, seed=0):
@@ -88,7 +89,7 @@ def test_rows_do_not_depend_on_what_is_solved_beside_them(monkeypatch):
     p, bias = problem(rows=20, k=30)
     z, bias, aim = closed_form(p, bias)
     whole = adaround.solve(p, z, bias, aim)
-    monkeypatch.setattr(adaround.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(cores, "cores", lambda: 1)
     again = adaround.solve(p, z, bias, aim)
     assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
     at = (slice(0, 1), slice(4, 9))

@@ -14,7 +14,7 @@ from ...build import open_once
 from ...decibels import EXACT_DB, ratio_db
 from ...ir import Array, Graph
 from ...runtime import Session
-from ...runtime.many_runs import can_run_many, run_many, together
+from ...runtime.many_runs import run_many
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
@@ -265,10 +265,9 @@ class CandidateEvaluator:
     ) -> NDArray[np.float64]:
         samples = range(len(self.kept))[at]
         noise = np.zeros((len(self.points), len(samples)))
-        many = together(session)
-        for first in range(0, len(samples), many):
-            places = slice(first, first + many)
-            got = self._outputs(session, samples[places])
+        first = 0
+        for got in run_many(session, (self._feed(session, i) for i in samples)):
+            places = slice(first, first := first + len(next(iter(got.values()))))
             self._add(noise, places, samples[places], got)
             for k, i in enumerate(samples[places] if see is not None else ()):
                 assert see is not None
@@ -289,15 +288,6 @@ class CandidateEvaluator:
                 error = found - np.stack([self.truth[p][i] for i in samples])
                 square = (error * error).reshape(len(error), -1).sum(axis=1)
                 noise[p, places] = np.nan_to_num(square, nan=MOST, posinf=MOST)
-
-    def _outputs(self, session: Session, samples: Sequence[int]) -> dict[str, Array]:
-        """The outputs of a file on samples, by name, along a first axis."""
-        feeds = [self._feed(session, i) for i in samples]
-        if can_run_many(session):
-            return run_many(session, [np.stack(arrays) for arrays in zip(*feeds, strict=True)])
-        names = [io.name for io in session.inputs]
-        found = [session.run(dict(zip(names, feed, strict=True))) for feed in feeds]
-        return {name: np.stack([each[name] for each in found]) for name in found[0]}
 
     def _feed(self, session: Session, i: int) -> list[Array]:
         """Quantized inputs of sample `i`; most trials quantize them in the same way."""

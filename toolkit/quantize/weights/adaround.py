@@ -18,12 +18,13 @@ together.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ...runtime.cores import on_cores
 
 Reals = NDArray[np.float64]
 
@@ -187,10 +188,7 @@ def solve(problem: Problem, z: Reals, bias: Reals, aim: Reals) -> tuple[Reals, R
     def one(at: tuple[slice, slice]) -> None:
         z[at], bias[at] = _solve(problem.part(*at), z[at], bias[at], aim[at])
 
-    from concurrent.futures import ThreadPoolExecutor  # which imports logging, and few need
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, problem.parts()))
+    on_cores(one, problem.parts())
     return z, bias
 
 

@@ -211,6 +211,23 @@ def test_a_rounding_bias_is_named():
     assert worst.local_weights_db < worst.local_activations_db
 
 
+def test_a_bias_that_makes_up_for_clipping_is_no_rounding_bias():
+    net = Net()
+    net.first_bias += 1.0
+    graph, ranges = net.graph(), net.seen()
+    top = 0.4 * ranges["a"][1]
+    ranges["a"] = (ranges["a"][0], top)
+    a = np.concatenate([s["x"] for s in net.samples]) @ net.first.T + net.first_bias
+    lost = (a - np.minimum(a, top)).mean(axis=0)
+    made = net.graph()
+    made.nodes[1].inputs[2] = constant((net.second @ lost).astype(np.float32), "b.b")
+    quantized, _ = quantize_graph(made, ranges)
+    told = explain(build_file(quantized), graph, net.samples, unseen=False)
+    worst = told.worst()[0]
+    assert (worst.name, worst.cause) == ("a", "clipped range") and worst.share > 0.9
+    assert told.weights_only_db > 35 and "rounding bias" not in {c.cause for c in told.layers}
+
+
 def test_a_range_taken_over_from_a_concat_is_named():
     rng = np.random.default_rng(4)
     x = Value("x", TensorType(FLOAT, (1, 16)))

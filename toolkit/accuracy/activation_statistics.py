@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...calibration import ArrayFile, FiledArrays
+from ...calibration import ArrayFile, FiledArrays, channel_means
 from ..build import open_once
 from ..ir import Array, Graph, Shape
 from ..progress import Progress
@@ -21,13 +23,14 @@ from ..quantize import (
     find_evaluation_points,
     with_evaluation_points,
 )
+from ..quantize.ranges.calibration import read_by_weights, views
 from ..runtime import Session, return_freed
 from .evaluation_set import batch_of
 from .layer_statistics import LayerStatistics
 from .metrics import energy
 from .rounding_simulation import Rounding, simulated, sources, with_weighted_copies
 from .side_by_side import SideBySideRunner
-from .simulated_model import SimulatedModel, base_of
+from .simulated_model import SimulatedModel, base_of, own_biases
 from .softmax_resolution import ReferenceTensors
 
 SUSPECTING = 2
@@ -42,6 +45,8 @@ class ActivationStatistics:
     noise       likewise, by "file", "weights" and "activations": of every tensor's error in the
                 file, and with only weights or activations rounded
     all         what the file rounds
+    apart       the same for roundings by themselves: with biases for the weights alone where the
+                file's make up for the errors of inputs
     scores      at the evaluation points, likewise by "file", "weights" and "activations"
     """
 
@@ -53,7 +58,8 @@ class ActivationStatistics:
         progress: Progress | None = None,
     ) -> None:
         self.simulated_model, self.all = simulated_model, sources(simulated_model)
-        self.trials = CandidateEvaluator(_with_points(simulated_model.graph, inputs))
+        calibration = _with_points(simulated_model.graph, inputs)
+        self.trials = CandidateEvaluator(calibration)
         shapes = _shapes(simulated_model)
         known = {n: shapes.get(n) or shapes.get(base_of(n)) for n in simulated_model.quant}
         self.batch = batch_of(simulated_model.graph)
@@ -71,14 +77,19 @@ class ActivationStatistics:
         for point in self.trials.points:
             at = simulated_model.source(by_name[point.tensor]).name
             self._points_at.setdefault(at, set()).add(point.tensor)
+        self.scores = {"file": self._score_of_file()}
+        self.apart = self._apart(own_biases(simulated_model, calibration.means()))
         self._partly = {
-            "weights": simulated(simulated_model, Rounding(self.all.weights)),
-            "activations": simulated(simulated_model, Rounding(tensors=self.all.tensors)),
+            "weights": simulated(simulated_model, self.apart.only(self.all.weights, {})),
+            "activations": simulated(simulated_model, self.all.only({}, self.all.tensors)),
         }
-        self.scores = {
-            "file": self._score_of_file(),
-            **{which: self.trials.measure(graph) for which, graph in self._partly.items()},
-        }
+        self.scores |= {which: self.trials.measure(graph) for which, graph in self._partly.items()}
+
+    def _apart(self, biases: Mapping[str, Mapping[int, Array]]) -> Rounding:
+        """If the network is better with these biases, the file's have an error of their own."""
+        apart = replace(self.all, constants=biases)
+        score = self.trials.measure(simulated(self.simulated_model, apart))
+        return self.all if score.beats(self.scores["file"], 0.0) else apart
 
     def watch(self, names: Collection[str]) -> None:
         """Take the statistics of these tensors; not twice of one."""
@@ -98,7 +109,7 @@ class ActivationStatistics:
     ) -> None:
         """Tensors are held until what the file's weights make of them is there as well; those that
         softmaxes read, until the sample's end."""
-        graph = with_weighted_copies(self.simulated_model, statistics)
+        graph = with_weighted_copies(self.simulated_model, self.apart, statistics)
         made = {v.name for n in graph.nodes for v in n.outputs}
         resolution, held = self._side_by_side.resolution, dict(statistics)
         wanted, complete = set(resolution.needs), dict[str, dict[str, LayerStatistics]]()
@@ -118,7 +129,9 @@ class ActivationStatistics:
     @np.errstate(invalid="ignore")
     def watch_all(self) -> None:
         """Take the statistics of all, and what has come together at every tensor."""
-        session = open_once(with_weighted_copies(self.simulated_model, self.statistics))
+        copies = with_weighted_copies(self.simulated_model, self.apart, self.statistics)
+        session = open_once(copies)
+        del copies
         partly = {which: open_once(graph) for which, graph in self._partly.items()}
         for sample in self._samples():
             found = self._floats(session, sample)
@@ -224,15 +237,25 @@ def _shapes(simulated_model: SimulatedModel) -> dict[str, Shape]:
 
 
 def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibration:
-    """The samples with what the float graph has at its evaluation points."""
+    """The samples with what the float graph has at its evaluation points, and the channel means of
+    what its weights read."""
     points = find_evaluation_points(graph)
     session = open_once(with_evaluation_points(graph, points)) if points else None
+    weighed = views(graph, read_by_weights(graph))
     kept, file = list[KeptSample](), ArrayFile()
     for sample in inputs:
-        at_points = FiledArrays(file, {} if session is None else session.run(sample))
+        means = dict[str, NDArray[np.float64]]()
+
+        def see(_: int, name: str, x: Array, means: dict[str, NDArray[np.float64]] = means) -> None:
+            for reader, shape in weighed.get(name, ()):
+                means[reader] = channel_means(x.reshape(shape))
+
+        for port in graph.inputs:
+            see(0, port.value.name, np.asarray(sample[port.name]))
+        at_points = FiledArrays(file, {} if session is None else session.run_layers(sample, see))
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
-        kept.append(KeptSample(sample, at_points))
+        kept.append(KeptSample(sample, at_points, means))
     fitted: list[EvaluationPoint] = []
     for p in points:
         fitted += p.fitted(s.at_points[p.tensor] for s in kept)

@@ -42,8 +42,7 @@ def scores_alone(
         done(i + 1)
     found = {n: Score(noise[n], trials.signal, trials.variation) for n in names}
     for name in missed:  # within branches and loops
-        only = Rounding(everything.weights & {name}, everything.tensors & {name})
-        found[name] = trials.measure(simulated(model, only))
+        found[name] = trials.measure(simulated(model, everything.only({name}, {name})))
     return found
 
 

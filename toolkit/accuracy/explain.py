@@ -103,10 +103,10 @@ class _Explainer:
         every: bool,
         progress: Progress | None,
     ) -> None:
-        self.activations, self.all, self.every = activations, activations.all, every
-        self.simulated_model = activations.simulated_model
+        self.all, self.apart = activations.all, activations.apart
+        self.simulated_model, self.every = activations.simulated_model, every
         self.layers, self.progress = Layers(activations, unseen), progress
-        self.trials = activations.trials
+        self.activations, self.trials = activations, activations.trials
         self.types = {o.name: o for o in self.simulated_model.model.ops}
         self.sums = SumGroups(self.simulated_model)
         self.finer: dict[tuple[str, ...], float | None] = {}
@@ -216,7 +216,7 @@ class _Explainer:
             if self.progress:
                 self.progress("one layer at a time", count, len(self.trials.kept))
 
-        self.alone = scores_alone(self.simulated_model, self.all, names, self.trials, done)
+        self.alone = scores_alone(self.simulated_model, self.apart, names, self.trials, done)
 
     def _try(self, names: list[str], base: Score) -> dict[str, _Found]:
         found: dict[str, _Found] = {}
@@ -288,7 +288,7 @@ class _Explainer:
         statistics = layer.statistics
         share = statistics.clipping_samples / max(statistics.samples, 1)
         beyond = min(share * self.activations.batch, 1.0) * len(self.trials.kept)
-        alone = Rounding(self.all.weights & {layer.name}, self.all.tensors & {layer.name})
+        alone = self.apart.only({layer.name}, {layer.name})
         score = self.known.get(layer.name) or self._measure(alone)
         best, least = None, (1 - MUCH) * _cost(score)
         for (cause, rounding), gain in zip(remedies(layer, alone), gains, strict=True):
@@ -303,8 +303,8 @@ class _Explainer:
         """Whichever costs the outputs more when it alone is rounded, and the gain without it."""
         name, f = layer.name, layer.statistics
         if layer.constants and DOUBT * f.weights > f.rounding:
-            weights = self._measure(Rounding(weights=self.all.weights & {name}))
-            steps = self._measure(Rounding(tensors=self.all.tensors & {name}))
+            weights = self._measure(self.apart.only({name}, {}))
+            steps = self._measure(self.all.only({}, {name}))
             if _cost(weights) > _cost(steps):
                 gain = self._gain(self._measure(self.all.without({name}, {})), base)
                 cause = coarse_weights(layer.rounding)

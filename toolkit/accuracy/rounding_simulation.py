@@ -31,6 +31,14 @@ class Rounding:
     factors: Mapping[str, Array] = field(default_factory=dict)
     constants: Mapping[str, Mapping[int, Array]] = field(default_factory=dict)
 
+    def only(self, weights: Collection[str], tensors: Collection[str]) -> Rounding:
+        """The same, but all else stays float."""
+        return replace(
+            self,
+            weights=self.weights & frozenset(weights),
+            tensors=self.tensors & frozenset(tensors),
+        )
+
     def without(self, weights: Collection[str], tensors: Collection[str]) -> Rounding:
         """The same, but these stay float."""
         return replace(
@@ -54,14 +62,16 @@ def simulated(simulated_model: SimulatedModel, rounding: Rounding) -> Graph:
     return _Simulation(simulated_model, rounding).run()
 
 
-def with_weighted_copies(simulated_model: SimulatedModel, names: Collection[str]) -> Graph:
+def with_weighted_copies(
+    simulated_model: SimulatedModel, everything: Rounding, names: Collection[str]
+) -> Graph:
     """The float graph, and beside each node with weights that makes one of these tensors another
-    with the file's: both read the float input. The second's output is called "X.w"."""
+    with those of `everything`: both read the float input. The second's output is called "X.w"."""
     graph = copy_graph(simulated_model.graph)
     for node in list(graph.nodes):
         name = node.output.name
         if name in names and simulated_model.constants.get(name):
-            inputs = swapped(node.inputs, simulated_model.constants[name])
+            inputs = swapped(node.inputs, _constants(simulated_model, everything, name))
             y = Value(f"{name}.w", node.output.type)
             graph.nodes.insert(
                 graph.nodes.index(node) + 1, Node(node.op, inputs, [y], dict(node.attrs), y.name)
@@ -82,14 +92,15 @@ def with_each_alone(
     return _EachAlone(simulated_model, everything, names).run()
 
 
+def _constants(model: SimulatedModel, rounding: Rounding, name: str) -> dict[int, Array]:
+    return {**model.constants[name], **rounding.constants.get(name, {})}
+
+
 class _Simulation(Simulation):
     def __init__(self, simulated_model: SimulatedModel, rounding: Rounding) -> None:
         self.simulated_model = simulated_model
         quant = {n: rounding.quant.get(n) or simulated_model.quant[n] for n in rounding.tensors}
-        mine = rounding.constants
-        constants = {
-            n: {**simulated_model.constants[n], **mine.get(n, {})} for n in rounding.weights
-        }
+        constants = {n: _constants(simulated_model, rounding, n) for n in rounding.weights}
         super().__init__(simulated_model.graph, quant, constants, rounding.factors)
 
     def read(self, node: Node, v: Value) -> Value:
@@ -137,7 +148,8 @@ class _EachAlone(_Copies):
 
     def _with_own_weights(self, node: Node, name: str, called: str) -> Value:
         """What the node that was last added makes by the file's weights."""
-        inputs = swapped(node.inputs, self.simulated_model.constants[name])
+        constants = _constants(self.simulated_model, self.everything, name)
+        inputs = swapped(node.inputs, constants)
         y = Value(called, node.output.type)
         self.nodes.append(Node(node.op, inputs, [y], dict(node.attrs), y.name))
         return y

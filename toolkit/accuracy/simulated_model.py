@@ -6,6 +6,7 @@ back.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
 from ..quantize import prepare
+from ..quantize.weights.bias_correction import mean_output
 from .side_by_side import kept_channels
 from .softmax_resolution import source_of
 
@@ -118,6 +120,31 @@ def simulated_model_of(model: EdgeModel, graph: Graph) -> SimulatedModel:
         if op_of is not None and op_of.name not in simulated_model.floats:
             simulated_model.constants[op_of.name] = _constants(simulated_model, node, op_of)
     return simulated_model
+
+
+def own_biases(
+    model: SimulatedModel, means: Mapping[str, NDArray[np.float64]]
+) -> dict[str, dict[int, Array]]:
+    """By the output of a node with weights, its bias (operand 2) corrected for the mean error of
+    the file's weights alone; `means` are those of the channels of its float input, by its name.
+
+    The file's biases also make up for the mean errors of a layer's inputs (of harmless clipping,
+    for example): with these its weights alone, on float inputs, have an error that the file has
+    not.
+    """
+    found: dict[str, dict[int, Array]] = {}
+    for node in model.graph.nodes:
+        held = model.constants.get(node.output.name, {})
+        if definition(node.op).weight is None or not {1, 2} <= held.keys():
+            continue
+        weight, given = node.input(1).const, node.inputs[2] if len(node.inputs) > 2 else None
+        if weight is None or node.input(0).name not in means:
+            continue
+        bias = 0.0 if given is None or given.const is None else given.const.astype(np.float64)
+        lost = held[1].astype(np.float64) - weight
+        own = bias - mean_output(node, lost, means[node.input(0).name])
+        found[node.output.name] = {2: own.astype(np.float32)}
+    return found
 
 
 def base_of(name: str) -> str:

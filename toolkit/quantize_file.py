@@ -10,7 +10,7 @@ from typing import Any
 
 from ..calibration import ImageOptions, SampleSource, array_shapes, open_samples
 from .accuracy import Explanation, Judge, batch_of, explain, watched
-from .accuracy.formatting import sentence
+from .accuracy.formatting import main_cause
 from .accuracy.verdict import judged_on, verdict
 from .build import Kept, forget_lasting, prove
 from .compress import Coding, remove_constant_channels
@@ -315,7 +315,7 @@ class _Run:
         return self.done.held_out if self.done.plan.has_rounded else None
 
     def verdict(self) -> list[str]:
-        causes = self.suspects or [sentence(c) for c in self.explanation.worst()[:1]]
+        causes = self.suspects or main_cause(self.explanation)
         how = None if self.budget is not None else self.on_low_accuracy
         done, n = self.done, self.batch
         told = judged_on(done.samples * n, len(done.calibration.kept) * n, self.quality.held_out)

@@ -11,7 +11,7 @@ from edgekit.toolkit.accuracy import causes, explain
 from edgekit.toolkit.accuracy.activation_statistics import ActivationStatistics
 from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_channels
 from edgekit.toolkit.accuracy.explanation import Explanation
-from edgekit.toolkit.accuracy.formatting import costs, parts
+from edgekit.toolkit.accuracy.formatting import costs, main_cause, parts
 from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
 from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
@@ -62,6 +62,16 @@ def test_words_say_that_errors_cancel_where_a_part_is_noisier_than_the_whole(wei
     words = parts(Explanation(8, 8, 8, 24.0, weights, 26.0, []))
     assert words.startswith(f"weights only {weights} dB, activations only 26.0 dB")
     assert ("cancel" in words) == cancel
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.5, True), (0.04, False), (0.001, None)])
+def test_a_layer_is_the_cause_if_it_makes_much_of_the_error(share, named):
+    told = Net().explained()
+    worst = replace(told.worst()[0], share=share)
+    found = main_cause(replace(told, layers=[worst]))
+    assert bool(found) == (named is not None)
+    if found:
+        assert f"'{worst.name}'" in found[0] and found[0].startswith("no single") == (not named)
 
 
 def test_the_gain_promised_for_equalizing_is_there():

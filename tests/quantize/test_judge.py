@@ -9,6 +9,7 @@ import pytest
 
 import edgekit
 from edgekit.toolkit.accuracy import Judge, make_meter, open_metric
+from edgekit.toolkit.accuracy.evaluation_set import batch_of
 from edgekit.toolkit.errors import UserError
 
 RNG = np.random.default_rng(3)
@@ -99,6 +100,12 @@ def test_a_model_without_a_batch_axis_takes_one_sample(g):
     judge = Judge(graph, samples, others={"y": np.arange(4)}, metric=open_metric("top1", "y"))
     assert judge.judged(0.0).samples == 4
     assert judge.references[graph.outputs[0].name].shape == (4, 15)
+
+
+def test_a_hidden_state_has_no_samples_on_its_first_axis(g):
+    x, h = g.input("x", 1, 6), g.input("h", 2, 1, 3)
+    net = g.output(g.emit("FullyConnected", x, g.const(RNG.normal(size=(3, 6)))), h)
+    assert batch_of(net) == 1
 
 
 def test_top1_of_a_map_is_refused_when_judging_and_when_comparing(g):

@@ -29,12 +29,13 @@ def make_keeper(graph: Graph) -> Keeper:
 
 
 def batch_of(graph: Graph) -> int:
-    """Samples that the graph takes at a time: the first axis that inputs and an output share.
+    """Samples that the graph takes at a time: the first axis that all inputs and an output share.
 
-    1 where they share none: a model of [16000] or [40, 3] takes one sample without a batch axis.
+    1 where they share none: a model of [16000] or [40, 3] takes one sample without a batch axis,
+    and so does one of [1, 40] with a hidden state of [2, 1, 64].
     """
     given = (p for p in graph.inputs if not p.follows)
-    firsts = {p.shape[0] for p in given if len(p.shape) > 1} - {1}
+    firsts = {p.shape[0] for p in given if len(p.shape) > 1}
     if len(firsts) != 1:
         return 1
     (batch,) = firsts

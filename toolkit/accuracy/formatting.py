@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..decibels import in_words
 from .explanation import Explanation, LayerCost
 
+MAIN = 0.1
+"""A layer with less of the error than this is no cause of all of it."""
 CANCELLED_DB = 0.5
 """Difference from which a part of the quantization is clearly noisier than all of it."""
 
@@ -39,6 +41,19 @@ def costs(e: Explanation) -> list[str]:
     elif e.worst_int16_db is not None or "16-bit" in advice or "float" in advice:
         lines.append(how)
     return lines
+
+
+def main_cause(e: Explanation) -> list[str]:
+    """The costliest layer, or that none was found that costs much."""
+    if not (worst := e.worst(1)):
+        return []
+    share = worst[0].share or 0.0
+    if share >= MAIN:
+        return [sentence(worst[0])]
+    most = f"{worst[0].operator} '{worst[0].name}'"
+    return [
+        f"no single layer: {most} makes {share:.0%} of the error, every other one measured less"
+    ]
 
 
 def sentence(cost: LayerCost) -> str:

@@ -237,7 +237,8 @@ def test_the_samples_that_the_sqnr_is_of_are_told(
     assert told["held_out"] == held_out
     verdict, _, file = run(capsys, *words).err.splitlines()[:3]
     assert verdict.endswith(f" on 192 of the 384 calibration samples{judged})")
-    assert file.startswith("Written file on 16 of these samples: ") and file.count(" dB") == 3
+    assert file.startswith("Mean SQNR of outputs on 16 of these samples: written file ")
+    assert file.count(" dB") == 3
 
 
 def test_samples_are_counted_and_not_the_batches_they_come_in(capsys, digits, tmp_path):

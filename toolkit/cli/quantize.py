@@ -69,7 +69,8 @@ def _tell(done: Quantized, model: Path) -> None:
         _tell_rates(done.rates)
     told = done.explanation
     some = "" if told.samples == done.kept_samples else f"{told.samples} of "
-    people.print(f"Written file on {some}these samples: {in_words(told.sqnr_db)}; {parts(told)}")
+    file = f"written file {in_words(told.sqnr_db)}"
+    people.print(f"Mean SQNR of outputs on {some}these samples: {file}; {parts(told)}")
     for line in costs(told):
         people.print(f"  {line}")
     if done.answers is not None:

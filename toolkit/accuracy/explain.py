@@ -184,7 +184,7 @@ class _Explainer:
     def _affordable(self, names: list[str]) -> tuple[list[str], int]:
         """Which layers to run alone, of too many the likeliest, and on how many samples."""
         work = ALONE_WORK if self.every else PRINTED * ALONE_WORK
-        most = min(MOST_LAYERS, max(TRIED, int(2 * work / self._work)))
+        most = min(MOST_LAYERS, max(TRIED, int(work / self._work)))
         if len(names) > most:
             suspicion = self.activations.suspicions(names)
             names = sorted(names, key=lambda n: -suspicion[n])[:most]

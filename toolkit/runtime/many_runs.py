@@ -21,9 +21,9 @@ from .session import Session
 
 TOGETHER_BYTES = 1 << 22
 """Of inputs and outputs of runs that are given together, eight a number."""
-CALL_BYTES = 1 << 23
+CALL_BYTES = 1 << 22
 """Of inputs and outputs in memory for runs in one call, as the runtime holds them."""
-COPIES_BYTES = 1 << 24
+COPIES_BYTES = 1 << 23
 """Memory for the copies of a session that run on other cores."""
 LEAST_SECONDS = 4e-3
 """Of work that is given to other cores."""

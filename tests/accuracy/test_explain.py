@@ -13,6 +13,7 @@ from edgekit.toolkit.accuracy.causes import Layer, coarse_steps, narrow, uneven_
 from edgekit.toolkit.accuracy.explanation import Explanation
 from edgekit.toolkit.accuracy.formatting import costs, main_cause, parts
 from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
+from edgekit.toolkit.accuracy.rounding_simulation import Rounding
 from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
@@ -236,6 +237,17 @@ def test_a_bias_that_makes_up_for_clipping_is_no_rounding_bias():
     worst = told.worst()[0]
     assert (worst.name, worst.cause) == ("a", "clipped range") and worst.share > 0.9
     assert told.weights_only_db > 35 and "rounding bias" not in {c.cause for c in told.layers}
+
+
+def test_a_rounding_bias_is_taken_from_the_bias_that_the_network_has():
+    statistics = LayerStatistics(QuantParams((1 / 127,), 0), (4, 2))
+    x = np.random.default_rng(2).uniform(-1, 1, (4, 2)).astype(np.float32)
+    statistics.add(x, x + np.float32(0.25))
+    layer = Layer("a", statistics, {1: np.eye(2), 2: np.zeros(2)}, {})
+    for constants, bias in (({}, 0.0), ({"a": {2: np.full(2, 3.0)}}, 3.0)):
+        tried = causes.remedies(layer, Rounding(frozenset("a"), constants=constants))
+        mended = next(r for cause, r in tried if cause.name == "rounding bias").constants["a"]
+        assert np.allclose(mended[2], bias - 0.25) and np.array_equal(mended[1], np.eye(2))
 
 
 def test_a_range_taken_over_from_a_concat_is_named():

@@ -129,9 +129,8 @@ class ActivationStatistics:
     @np.errstate(invalid="ignore")
     def watch_all(self) -> None:
         """Take the statistics of all, and what has come together at every tensor."""
-        copies = with_weighted_copies(self.simulated_model, self.apart, self.statistics)
-        session = open_once(copies)
-        del copies
+        model = self.simulated_model
+        session = open_once(with_weighted_copies(model, self.apart, self.statistics))
         partly = {which: open_once(graph) for which, graph in self._partly.items()}
         for sample in self._samples():
             found = self._floats(session, sample)
@@ -251,7 +250,8 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
                 means[reader] = channel_means(x.reshape(shape))
 
         for port in graph.inputs:
-            see(0, port.value.name, np.asarray(sample[port.name]))
+            if port.value.name in weighed:  # each is read where it lies in a file
+                see(0, port.value.name, np.asarray(sample[port.name]))
         at_points = FiledArrays(file, {} if session is None else session.run_layers(sample, see))
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}

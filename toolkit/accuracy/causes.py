@@ -90,7 +90,8 @@ def remedies(layer: Layer, everything: Rounding) -> Iterator[tuple[Cause, Roundi
         yield clipped(layer), _with_range(everything, name, wide)
     shifted = f.bias_share * f.weights
     if 2 in layer.constants and f.bias_share > 0.1 and DOUBT * shifted > f.rounding:
-        mended = {**layer.constants, 2: (layer.constants[2] - f.bias).astype(np.float32)}
+        held = {**layer.constants, **everything.constants.get(name, {})}
+        mended = {**held, 2: (held[2] - f.bias).astype(np.float32)}
         constants = {**everything.constants, name: mended}
         yield rounding_bias(f), replace(everything, constants=constants)
     if f.range_use < NARROW_USE or f.core_use < NARROW_USE:

@@ -388,7 +388,8 @@ class _Explainer:
 
 
 def _cost(score: Score) -> float:
-    """Noise over signal, averaged over the evaluation points that have any signal."""
+    """Noise over signal, averaged over the evaluation points that have any: what adds up over
+    layers."""
     heard = score.signal > 0
     if not heard.any():
         return float(score.noise.sum())

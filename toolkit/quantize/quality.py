@@ -5,6 +5,7 @@ docs/quantization.md has what these figures were on real models beside what thei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
@@ -124,9 +125,14 @@ class Quality:
     @property
     def measured(self) -> Level:
         """The level by the figures alone, however few the samples."""
+        return self.level_with(1.0)
+
+    def level_with(self, part: float) -> Level:
+        """The level, were errors and losses this part of what they are."""
         expected = self.answers.expected if self.answers else 0.0
-        db = self.worst[1] if self.worst else None
-        return level_of(db, self._changed, expected, self.least_kept)
+        db = self.worst[1] - 20 * math.log10(part) if self.worst else None
+        kept = 1 - part * (1 - self.least_kept)
+        return level_of(db, part * self._changed, part * expected, kept)
 
     @property
     def changes_too_many(self) -> bool:

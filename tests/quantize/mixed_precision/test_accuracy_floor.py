@@ -22,10 +22,10 @@ from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
     FREE,
     REPAIR,
     TAIL_GAIN_DB,
-    Growth,
     keep_floor,
     quality_of,
 )
+from edgekit.toolkit.quantize.mixed_precision.floor_criteria import Growth
 from edgekit.toolkit.quantize.mixed_precision.search import FIRST_LOOK, PrecisionSearch
 from edgekit.toolkit.quantize.quality import FLOOR_DB, GOOD_DB
 from edgekit.toolkit.quantize.ranges.held_out import held_out
@@ -176,6 +176,34 @@ def test_what_cannot_be_mended_within_the_limits_stays_below(g, monkeypatch):
     monkeypatch.setattr(f"{FLOOR}.REPAIR", Growth(0.0, 0.0, 0.0, 0, 0, 0))
     _, promotion, quality = kept(fast(cancelling(g, 30.0), samples(1, 8, 8, 3)))
     assert promotion is None and quality.level == "broken"
+
+
+def cancelling_weights(g):
+    """The difference of two sums that are almost the same: 8 bits are too few for the weights."""
+    x = g.input("x", 1, 32)
+    rows = g.rng.normal(size=(8, 32))
+    near = rows + 0.01 * g.rng.normal(size=rows.shape)
+    sums = [
+        g.emit("FullyConnected", x, g.const(w), None, name=name, **NONE)
+        for name, w in (("one", rows), ("other", near))
+    ]
+    return g.output(g.emit("Sub", *sums, name="y", **NONE))
+
+
+def test_weights_that_are_too_coarse_need_no_search_if_there_is_no_room_for_float32(g, monkeypatch):
+    monkeypatch.setattr(PrecisionSearch, "run", None)
+    monkeypatch.setattr(f"{FLOOR}.REPAIR", replace(REPAIR, least_work=0))
+    found, promotion, quality = keep_floor(
+        fast(cancelling_weights(g), samples(1, 32)), pack, silent
+    )
+    assert quality.level == "broken" and set(promotion.nodes) == {"int16"}
+    assert quality.loss() < promotion.before.loss()
+    assert {n.output.dtype.name for n in found.graph.nodes} == {"int16"}
+
+
+def test_weights_that_are_too_coarse_are_float32_if_there_is_room(g):
+    _, promotion, quality = kept(fast(cancelling_weights(g), samples(1, 32)))
+    assert quality.level == "good" and promotion.nodes["float32"]
 
 
 def classifier(g, gap):

@@ -11,7 +11,8 @@ from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.mixed_precision import accuracy_floor, activation_promotion
-from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import MODERATE, Growth, keep_floor
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import MODERATE, keep_floor
+from edgekit.toolkit.quantize.mixed_precision.floor_criteria import Growth
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 SIDE = 32

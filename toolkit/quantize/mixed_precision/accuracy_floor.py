@@ -3,7 +3,8 @@
 A good quantization (quality.py) stays as it is. First the tensors closest to the outputs are tried
 on int16, within FREE limits. A usable model with too noisy outputs, too many changed answers, or
 masks or detections that differ too much, gets as few int16 tensors as make it good, within MODERATE
-limits, or none. A broken model gets the cheapest mix that is good within REPAIR limits.
+limits, or none. A broken model gets the cheapest mix that is good within REPAIR limits, or the
+closest one; without a search if the 8-bit weights alone break it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Any
 from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
 from ...runtime import return_freed
-from ..budget import Budget
 from ..quality import Quality
 from ..ranges.followed import follows_an_input
 from ..result import Quantized
-from ..scheme.macs import macs_of
+from ..scheme.macs import macs_of, work_by_tensor
 from .activation_promotion import lacks_precision, promote_activations
-from .criteria import Criteria
 from .evaluator import Evaluator, Pack
+from .floor_criteria import FloorCriteria, Growth
 from .outcome import outcome
-from .precision_change import Configuration, PrecisionAssignment, PrecisionChange
+from .precision_change import Configuration, PrecisionChange
 from .search import PrecisionSearch
+from .tuning import EXPECTED_AFTER_ROUNDING
 
 MOST_OUTPUT_STEPS = 5
 """Number of changes from the outputs back that are tried without a search."""
@@ -37,33 +38,6 @@ FEW_IN_DOUBT = 2.5
 """With fewer doubtful samples than this their share is estimated (AnswerLoss.chance)."""
 SMALL_WORK = 1_000_000
 """MACs up to which a model is searched until few answers change: that takes a second."""
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Limits on what promotion may add to int8: shares of its bytes, arena and work, and amounts
-    that are always allowed."""
-
-    file: float
-    arena: float
-    work: float
-    least_bytes: int
-    least_arena: int
-    least_work: int
-
-    def limits(self, file: int, arena: int, work: int) -> tuple[int, int, int]:
-        return (
-            file + max(int(self.file * file), self.least_bytes),
-            arena + max(int(self.arena * arena), self.least_arena),
-            work + max(int(self.work * work), self.least_work),
-        )
-
-    def in_words(self) -> str:
-        return (
-            f"file +{self.file:.0%} or {self.least_bytes:,} bytes, "
-            f"arena +{self.arena:.0%} or {self.least_arena:,} bytes, "
-            f"instructions +{self.work:.0%} or {self.least_work:,}"
-        )
 
 
 FREE = Growth(0.02, 0.0, 0.02, 1 << 10, 512, 20_000)
@@ -125,45 +99,6 @@ def is_broken(promotion: Promotion | None, quality: Quality) -> bool:
     left that another quantization needs."""
     before = quality if promotion is None else promotion.before
     return before.level == quality.level == "broken"
-
-
-class FloorCriteria(Criteria):
-    """Good by quality.py, within `growth` of what the base of `evaluator` takes; `strict`: with few
-    answers that differ, too.
-
-    A whole float file that is no larger than int8's may take the arena and time that it does: it is
-    exact. A larger one may where it keeps the limits, as other mixes do.
-    """
-
-    def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
-        self.strict = strict
-        base = evaluator.base
-        size = evaluator.size(base)
-        self.file, self.arena, self.work = growth.limits(
-            size.storage, size.memory, evaluator.work(base)
-        )
-        super().__init__(Budget(), evaluator)
-
-    def _fits(self, assignment: PrecisionAssignment) -> bool:
-        if not self.evaluator.is_float(assignment):
-            return self.within(assignment)
-        whole, base = (self.evaluator.size(a).storage for a in (assignment, self.evaluator.base))
-        return whole <= base or self.within(assignment)
-
-    def within(self, assignment: PrecisionAssignment) -> bool:
-        """Whether it keeps every limit."""
-        if self.evaluator.work(assignment) > self.work:  # before a file is made
-            return False
-        file, arena, _ = self.evaluator.size(assignment)
-        return file <= self.file and arena <= self.arena
-
-    def loss(self, configuration: Configuration) -> float:
-        self.remember(configuration)
-        return self.evaluator.quality(configuration.assignment).loss(self.strict)
-
-    def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:
-        quality = self.evaluator.quality(assignment)
-        return quality.loss(self.strict), -self.evaluator.score(assignment).mean_db
 
 
 def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
@@ -238,11 +173,16 @@ class _Promoted:
 
     @staticmethod
     def of(
-        found: Configuration, growth: Growth, reason: str, before: _Promoted | None = None
+        found: Configuration,
+        growth: Growth,
+        reason: str,
+        before: _Promoted | None = None,
+        *,
+        as_done: bool = False,
     ) -> _Promoted:
         known = {} if before is None else before.reasons
         reasons = dict.fromkeys(found.changes, reason) | dict(known)
-        return _Promoted(found, growth, reasons, growth == FREE)
+        return _Promoted(found, growth, reasons, as_done or growth == FREE)
 
 
 def _promote(
@@ -268,6 +208,10 @@ def _promote(
         return found
     growth = REPAIR if quality.level == "broken" else found.growth
     criteria = FloorCriteria(evaluator, growth, strict=small)
+    if growth == REPAIR and not fast:
+        wide = _limited_by_weights(evaluator, criteria, start)
+        if wide is not None:
+            return _Promoted.of(wide, growth, "closest to the float model", as_done=True)
     criteria.remember(found.configuration)
     search = PrecisionSearch(evaluator, criteria, 0, rounds_nearest, evaluator.progress)
     orders = [output_changes(evaluator, kind) for kind in (W8A16, FLOAT32)] if fast else []
@@ -282,6 +226,24 @@ def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | N
     if not FloorCriteria(evaluator, FREE).within(whole.assignment):
         return None
     return whole if evaluator.quality(whole.assignment).measured == "good" else None
+
+
+def _limited_by_weights(
+    evaluator: Evaluator, criteria: FloorCriteria, start: Configuration
+) -> Configuration | None:
+    """All tensors on int16, if weights of 8 bits alone break the model, also if rounded for that,
+    and the limits leave no room for float32. A search of many minutes would find little more."""
+    wide = start.plus(evaluator.changes_to(W8A16))
+    if not criteria.fits(wide):
+        return None
+    if evaluator.quality(wide.assignment).level_with(EXPECTED_AFTER_ROUNDING) != "broken":
+        return None
+    floats = evaluator.changes_to(FLOAT32)
+    graph, _ = evaluator.plan(start.assignment).emit(evaluator.done.ranges, trial=True)
+    work = work_by_tensor(graph)
+    least = min(floats, key=lambda c: sum(work.get(name, 0) for name in c.tensors))
+    mixes = wide.plus([least]), start.plus(floats)
+    return None if any(criteria.fits(mix) for mix in mixes) else wide
 
 
 def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:

@@ -1,0 +1,76 @@
+"""The accuracy floor as limits on a configuration: how good it must be, and what it may add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..budget import Budget
+from .criteria import Criteria
+from .evaluator import Evaluator
+from .precision_change import Configuration, PrecisionAssignment
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Limits on what promotion may add to int8: shares of its bytes, arena and work, and amounts
+    that are always allowed."""
+
+    file: float
+    arena: float
+    work: float
+    least_bytes: int
+    least_arena: int
+    least_work: int
+
+    def limits(self, file: int, arena: int, work: int) -> tuple[int, int, int]:
+        return (
+            file + max(int(self.file * file), self.least_bytes),
+            arena + max(int(self.arena * arena), self.least_arena),
+            work + max(int(self.work * work), self.least_work),
+        )
+
+    def in_words(self) -> str:
+        return (
+            f"file +{self.file:.0%} or {self.least_bytes:,} bytes, "
+            f"arena +{self.arena:.0%} or {self.least_arena:,} bytes, "
+            f"instructions +{self.work:.0%} or {self.least_work:,}"
+        )
+
+
+class FloorCriteria(Criteria):
+    """Good by quality.py, within `growth` of what the base of `evaluator` takes; `strict`: with few
+    answers that differ, too.
+
+    A whole float file that is no larger than int8's may take the arena and time that it does: it is
+    exact. A larger one may where it keeps the limits, as other mixes do.
+    """
+
+    def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
+        self.strict = strict
+        base = evaluator.base
+        size = evaluator.size(base)
+        self.file, self.arena, self.work = growth.limits(
+            size.storage, size.memory, evaluator.work(base)
+        )
+        super().__init__(Budget(), evaluator)
+
+    def _fits(self, assignment: PrecisionAssignment) -> bool:
+        if not self.evaluator.is_float(assignment):
+            return self.within(assignment)
+        whole, base = (self.evaluator.size(a).storage for a in (assignment, self.evaluator.base))
+        return whole <= base or self.within(assignment)
+
+    def within(self, assignment: PrecisionAssignment) -> bool:
+        """Whether it keeps every limit."""
+        if self.evaluator.work(assignment) > self.work:  # before a file is made
+            return False
+        file, arena, _ = self.evaluator.size(assignment)
+        return file <= self.file and arena <= self.arena
+
+    def loss(self, configuration: Configuration) -> float:
+        self.remember(configuration)
+        return self.evaluator.quality(configuration.assignment).loss(self.strict)
+
+    def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:
+        quality = self.evaluator.quality(assignment)
+        return quality.loss(self.strict), -self.evaluator.score(assignment).mean_db

@@ -20,6 +20,7 @@ made here; default: those of the table. Cases (stress_models.py makes the models
     j          each class beside one closer than a step         classifiers, and one made here
     k          angles of 0.3 beside a distance of 300           made here
     l          24 numbers around 1,013 that vary by 6           made here
+    m          yes or no for one class, samples of no alone     classifiers
 
 The metric is the collection's own where labels serve, else the share of answers that are the float
 model's, or of k and l the R2 of the worst number. A row whose verdict is good although the metric
@@ -53,7 +54,7 @@ import edgekit
 REFUSED, MISSED = 2, 3
 CASES = (
     *("plain", "a10", "a100", "b1", "b4", "b8", "c", "d+", "d-", "e:norm", "e:mag", "e:log"),
-    *("f", "g", "h", "i", "j", "k", "l"),
+    *("f", "g", "h", "i", "j", "k", "l", "m"),
 )
 DEFAULT = (
     *("kws", "ic", "sww", "wine_scaler_logreg", "mnist", "digits_mlp", "fsdd_gru_digits"),
@@ -79,6 +80,11 @@ def agreement(reference, answers):
     """The share of rows whose largest value is the float model's, in percent."""
     a, b = (x[0].reshape(len(x[0]), -1) for x in (reference, answers))
     return 100 * float(np.mean(a.argmax(1) == b.argmax(1)))
+
+
+def decided(reference, answers):
+    """The share of probabilities on the float model's side of a half, in percent."""
+    return 100 * float(np.mean((reference[0] > 0.5) == (answers[0] > 0.5)))
 
 
 def explained(reference, answers):
@@ -175,6 +181,12 @@ def cases_of(folder, wanted):
             by = np.float32(255.0 if name == "d+" else 1 / 255)
             scaled = [{n: a * by for n, a in x.items()} for x in (calib, evaluation)]
             yield Case(name, model, *scaled, metric)
+        elif name == "m":
+            made = stress_models.changed(name, model, calib, evaluation)
+            if made is not None:
+                no = float_answers(made[0], calib)[0].ravel() < 0.5
+                samples = {n: a[no] for n, a in calib.items()}
+                yield Case(name, made[0], samples, evaluation, decided)
         elif name[:2] in ("e:", "f", "g", "j"):
             made = stress_models.changed(name, model, calib, evaluation)
             if made is not None:

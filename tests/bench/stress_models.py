@@ -17,7 +17,7 @@ def changed(name, model, calib, evaluation):
         return None
     if name == "f":
         return (made, calib, evaluation) if scale_a_channel(made.graph) else None
-    if name in "gj":
+    if name in "gjm":
         return (made, calib, evaluation) if END[name](made.graph) else None
     arrays = [x[model.graph.input[0].name] for x in (calib, evaluation)]
     raw = FRONT[name](made.graph, *arrays)
@@ -197,8 +197,23 @@ def near(graph, logits, classes, gap):
     ]
 
 
+def of_one_answer(graph):
+    """The probability of the first class, by a sigmoid of how far it leads the mean of others."""
+    found = last_logits(graph)
+    if found is None:
+        return False
+    logits, classes = found
+    lead = np.full((classes, 1), -1 / (classes - 1))
+    lead[0] = 1
+    nodes = ("MatMul", [logits, constant(graph, "lead", lead)]), ("Sigmoid", ["answer.logit"])
+    for (op, read), name in zip(nodes, ("answer.logit", "answer"), strict=True):
+        graph.node.append(helper.make_node(op, read, [name]))
+    graph.output.append(helper.make_tensor_value_info("answer", TensorProto.FLOAT, [1, 1]))
+    return True
+
+
 FRONT = {"e:norm": standardized, "e:mag": magnitude, "e:log": logarithm}
-END = {"g": of_three_sizes, "j": with_near_classes}
+END = {"g": of_three_sizes, "j": with_near_classes, "m": of_one_answer}
 
 
 def made_here(wanted):

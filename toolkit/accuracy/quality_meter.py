@@ -79,6 +79,8 @@ class QualityMeter:
         some = kept[0].at_points
         points: list[EvaluationPoint] = []
         for p in self.points:
+            if p.logit is not None and GOT + p.logit not in some:
+                p = replace(p, logit=None)
             if GOT + p.tensor in some:
                 points += p.fitted([s.at_points[p.tensor] for s in kept])
             elif GOT + self._instead.get(p.tensor, "") in some:

@@ -31,8 +31,7 @@ def verdict(
     """
     lines = [headline(quality.level, f"{quality.in_words()} on {judging}")]
     if quality.level != "good":
-        named = [_too_few(quality.samples)] if quality.measured == "good" else causes
-        lines += [f"cause: {cause}" for cause in named]
+        lines += [f"cause: {cause}" for cause in _doubts(quality) or causes]
     if promotion is not None:
         before = promotion.before
         lines.append(f"{promotion}; int8 alone: {before.level}, {before.in_words()}")
@@ -48,6 +47,14 @@ def judged_on(samples: int, kept: int, held_out: bool) -> str:
     some = "" if kept == samples else f"{kept} of "
     several = "calibration sample" if samples == 1 else f"{samples} calibration samples"
     return f"{some}the {several}{how}"
+
+
+def _doubts(quality: Quality) -> list[str]:
+    """Why samples on which a file is good say too little of others."""
+    if quality.measured != "good":
+        return []
+    few = [_too_few(quality.samples)] if quality.few else []
+    return few + [of.in_words() for of in quality.one_sided]
 
 
 def _too_few(samples: int) -> str:

@@ -16,6 +16,7 @@ from ..decibels import in_words, ratio_db
 from .ranges.answers import AnswerLoss
 from .ranges.candidate_evaluation import ENOUGH_DB, Score
 from .ranges.evaluation_points import EvaluationPoint
+from .ranges.one_sided import OneSided
 
 Level = Literal["good", "usable", "broken"]
 OnLowAccuracy = Literal["promote", "warn", "fail"]
@@ -65,7 +66,8 @@ class Quality:
     classes. `overlap`: mean intersection over union of masks with the float model's, by output
     (ranges/masks.py). `detections`: the expected F1 score relative to the float model's, by tensor
     (ranges/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
-    precisions were chosen to reduce changed answers on these samples.
+    precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
+    these samples show one answer only.
     """
 
     sqnr_db: dict[str, float]
@@ -77,6 +79,7 @@ class Quality:
     overlap: dict[str, float] = field(default_factory=dict)
     detections: dict[str, float] = field(default_factory=dict)
     calibration: bool = False
+    one_sided: tuple[OneSided, ...] = ()
 
     @staticmethod
     def of(
@@ -94,7 +97,8 @@ class Quality:
                 continue
             db = ratio_db(float(signal), float(noise.sum())) if signal or noise.any() else np.inf
             found = levels.get(point.tensor, (np.inf, 1.0))
-            levels[point.tensor] = min(found, (db, point.temperature))
+            softened = point.temperature if point.axis is not None else 1.0
+            levels[point.tensor] = min(found, (db, softened))
         known = {name: level for name, level in levels.items() if np.isfinite(level[0])}
         return Quality(
             {name: round(db, 2) for name, (db, _) in known.items()},
@@ -118,9 +122,15 @@ class Quality:
 
     @property
     def level(self) -> Level:
-        """Fewer than FEWEST calibration samples say too little of others: usable at best."""
-        few = self.calibration and self.samples < FEWEST
-        return "usable" if self.measured == "good" and few else self.measured
+        """Fewer than FEWEST calibration samples, or such as show one answer only, say too little of
+        others: usable at best."""
+        doubtful = self.few or bool(self.one_sided)
+        return "usable" if self.measured == "good" and doubtful else self.measured
+
+    @property
+    def few(self) -> bool:
+        """Whether there are fewer than FEWEST calibration samples."""
+        return self.calibration and self.samples < FEWEST
 
     @property
     def measured(self) -> Level:

@@ -284,7 +284,8 @@ class Evaluator:
                 self.detections.kept(detected),
             )
             count = 1 if one else found.samples
-            found = replace(found, samples=count, calibration=True)
+            sides = tuple(self.done.calibration.one_sided)
+            found = replace(found, samples=count, calibration=True, one_sided=sides)
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

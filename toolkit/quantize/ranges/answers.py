@@ -18,9 +18,9 @@ from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
+from ..scheme.detection_head import PROBABILITY
 from .calibration import KeptSample
 from .evaluation_points import EvaluationPoint, maker_of, shares
-from .masks import PROBABILITY
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,9 @@ from ...progress import Progress
 from ...runtime import Session
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
+from ..scheme.qparams import widen
 from .evaluation_points import EvaluationPoint, find_evaluation_points
+from .one_sided import OneSided, one_sided
 
 Sample = Mapping[str, Array]
 """Inputs by ONNX name, in ONNX shape."""
@@ -79,7 +82,8 @@ def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
 class Calibration:
     """Statistics by tensor name, and every `step`-th sample. `ends` are the smallest and largest
     value of a tensor on each sample, alternating. `outlying` are ranges on outlier samples, which
-    the statistics exclude."""
+    the statistics exclude. `one_sided` are outputs of which the samples show one answer only, and
+    `least` the ranges that the other one needs."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
@@ -88,6 +92,8 @@ class Calibration:
     step: int = 1
     ends: dict[str, array[float]] = field(default_factory=dict, repr=False)
     outlying: dict[str, Range] = field(default_factory=dict, repr=False)
+    one_sided: list[OneSided] = field(default_factory=list)
+    least: dict[str, Range] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)
 
     def observed(self, observer: str, tensor: str) -> Range:
@@ -154,7 +160,15 @@ class Calibration:
             return Known()
         return Known(self.stats, self.ends).only(names)
 
-    def lowest(self) -> dict[str, float]:
+    def bounded(self, tensor: str, r: Range) -> Range:
+        """A range of a tensor without values that have no effect on its readers, and with those
+        that the samples lack."""
+        if tensor in self._lowest:
+            r = max(r[0], min(self._lowest[tensor], 0.0)), r[1]
+        return widen(r, self.least[tensor]) if tensor in self.least else r
+
+    @cached_property
+    def _lowest(self) -> dict[str, float]:
         """Values below which differences in a tensor have no effect on its readers."""
         return {p.tensor: p.lowest for p in self.points if np.isfinite(p.lowest)}
 
@@ -294,7 +308,10 @@ def calibrate(
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
-    return Calibration(stats, keeper.kept, points, count, keeper.step, seen)
+    sides, least = one_sided(graph, stats, [s.at_points for s in keeper.kept])
+    return Calibration(
+        stats, keeper.kept, points, count, keeper.step, seen, one_sided=sides, least=least
+    )
 
 
 def _watch(

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ...ir import Array, Graph
 from ...ops import computes
+from ..scheme.detection_head import PROBABILITY
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint, maker_of
-from .masks import PROBABILITY, THRESHOLD, are_certain
+from .evaluation_points import THRESHOLD, EvaluationPoint, maker_of
+from .masks import are_certain
 
 LEAST_DETECTIONS = 50
 """Least number of detections on all samples: fewer say little."""

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....calibration import median
+from ...format.schema import UnaryFn
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
-from ...ops import definition
+from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ..scheme.detection_head import joining_shares
@@ -27,7 +28,8 @@ from .selections import selected
 from .votes import are_votes
 
 REACH = float(np.log(512))
-"""Below the best class by this, softmax gives less than half a step of its int8 output."""
+"""Below the best class by this, softmax gives less than half a step of its int8 output; so does the
+sigmoid of a logit below -REACH."""
 ROOM = 0.5
 """Of what is kept of a softmax's input, for samples that calibration does not see."""
 FEW_SHARES, MANY_NUMBERS = 4, 512
@@ -41,6 +43,10 @@ UNLIKE = 4.0
 alone: angles beside distances."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
+THRESHOLD = 0.5
+"""The probability from which the answer is yes."""
+LEAST_CERTAIN = 0.75
+"""Mean probability of certain answers: half-way from chance to certainty."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,10 @@ class EvaluationPoint:
     something else reads the tensor too. `votes` are made of comparisons: what counts of them is
     the class alone. `number`: only this number of the tensor counts, or with `along` this channel
     of that axis.
+
+    `logit`: of a probability of yes or no, the tensor that counts instead if the samples show one
+    answer only: such probabilities differ by less than a step of int8. `yes_no`: that tensor; what
+    counts is its sigmoid at `temperature`, within REACH.
     """
 
     tensor: str
@@ -61,6 +71,8 @@ class EvaluationPoint:
     votes: bool = False
     number: int | None = None
     along: int | None = None
+    logit: str | None = None
+    yes_no: bool = False
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
@@ -69,6 +81,9 @@ class EvaluationPoint:
         elif self.number is not None:
             x = x.reshape(*x.shape[: 1 if of_many else 0], -1)[..., [self.number]]
         y = x.astype(np.float64)
+        if self.yes_no:
+            likely: NDArray[np.float64] = 1 / (1 + np.exp(-_limited(y) / self.temperature))
+            return likely
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
@@ -83,6 +98,8 @@ class EvaluationPoint:
         """
         if self.votes:
             return [self]
+        if self.yes_no or self.logit is not None:
+            return self._fitted_answer(list(samples))
         if self.axis is None:
             found, along = _unlike(samples)
             return [replace(self, number=i, along=along) for i in found] or [self]
@@ -96,6 +113,29 @@ class EvaluationPoint:
         limited = self if self.shared else replace(self, lowest=lowest)
         temperature = max(1.0, median(margins) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
+
+    def _fitted_answer(self, samples: Sequence[Array]) -> list[EvaluationPoint]:
+        """Either the probability or its logit is evaluated."""
+        seen = [self.view(x) for x in samples]
+        if self.yes_no != shows_one_answer(seen):
+            return []
+        if not self.yes_no:
+            return [replace(self, logit=None)]
+        far = median(np.abs([_limited(x.ravel()) for x in samples]))
+        return [replace(self, temperature=max(1.0, far / MARGIN))]
+
+
+def _limited(logits: Array) -> Array:
+    """Logits of probabilities that int8 tells from 0 and 1."""
+    return np.clip(logits, -REACH, REACH)
+
+
+def shows_one_answer(samples: Sequence[Array]) -> bool:
+    """Whether probabilities of yes are all on one side of THRESHOLD, and on average certain: other
+    numbers that a sigmoid limits, such as coordinates, are less so."""
+    apart = [x - THRESHOLD for x in samples]
+    one = all((x < 0).all() for x in apart) or all((x > 0).all() for x in apart)
+    return one and float(np.mean([np.abs(x).mean() for x in apart])) >= LEAST_CERTAIN - THRESHOLD
 
 
 def _unlike(samples: Iterable[Array]) -> tuple[range, int | None]:
@@ -188,6 +228,7 @@ class _Made:
 
     def __init__(self, graph: Graph, inside: bool) -> None:
         self.by, self.readers = graph.producers(), graph.consumers()
+        self.inside = inside
         self.joins = set(joining_shares(graph)) if inside else set()
         self.selected = selected(graph) if inside else frozenset[Value]()
         self.behind = dict[Value, list[EvaluationPoint]]()
@@ -202,7 +243,14 @@ class _Made:
             return [p for x in node.dynamic_inputs for p in self.points(x)]
         if node is not None and compares_classes(node) and node.input(0) in self.by:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
-        return [EvaluationPoint(v.name)] if v.dtype == FLOAT and v in self.by else []
+        if v.dtype != FLOAT or v not in self.by:
+            return []
+        if self.inside and v.type.size == 1 and node is not None:
+            logit = node.inputs[0]
+            if computes(node, UnaryFn.Sigmoid) and logit in self.by and logit is not None:
+                yes_no = EvaluationPoint(logit.name, yes_no=True)
+                return [EvaluationPoint(v.name, logit=logit.name), yes_no]
+        return [EvaluationPoint(v.name)]
 
     def before_selection(self, v: Value) -> list[EvaluationPoint]:
         """The points of the ranked floats and of those selected from, for a tensor selected by a

@@ -19,7 +19,7 @@ from ..scheme.qparams import widen
 from .calibration import Calibration
 from .candidate_evaluation import CandidateEvaluator, Score, See
 from .evaluation_points import EvaluationPoint
-from .range_search import above, fixed_ranges
+from .range_search import fixed_ranges
 
 PARTS = 4
 ENOUGH = 2 * PARTS
@@ -38,14 +38,13 @@ def parts_of(count: int) -> Iterator[tuple[int, slice]]:
 def ranges_without(calibration: Calibration, ranges: Ranges, places: slice) -> dict[str, Range]:
     """`ranges` without the kept samples at `places`: ends beyond min-max are scaled by the same
     factor from the min-max of the other samples; other ends are limited to that min-max."""
-    lowest = calibration.lowest()
     seen, others = calibration.without(slice(0, 0)), calibration.without(places)
     found = dict(ranges)
     for name in ranges.keys() & seen.keys():
         ends = zip(
             ranges[name],
-            above(seen[name], lowest.get(name)),
-            above(others[name], lowest.get(name)),
+            calibration.bounded(name, seen[name]),
+            calibration.bounded(name, others[name]),
             strict=True,
         )
         low, high = (_without(*end) for end in ends)

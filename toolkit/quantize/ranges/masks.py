@@ -10,15 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...format.schema import UnaryFn
 from ...ir import Array, Graph
 from ...ops import computes
+from ..scheme.detection_head import PROBABILITY
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint, maker_of
+from .evaluation_points import THRESHOLD, EvaluationPoint, maker_of
 
-PROBABILITY = UnaryFn.Sigmoid, UnaryFn.HardSigmoid
-"""What computes probabilities of yes."""
-THRESHOLD = 0.5
 LEAST_SIDE = 32
 """Least height and width of a mask."""
 LEAST_SHARE = 0.005

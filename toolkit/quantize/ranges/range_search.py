@@ -30,15 +30,9 @@ MARGIN_DB = 0.03
 
 
 def fixed_ranges(calibration: Calibration, observer: str) -> dict[str, Range]:
-    """Every tensor's range by one observer, without values that have no effect on its readers."""
-    lowest = calibration.lowest()
-    found = {n: calibration.observed(observer, n) for n, s in calibration.stats.items() if s.count}
-    return {name: above(r, lowest.get(name)) for name, r in found.items()}
-
-
-def above(r: Range, lowest: float | None) -> Range:
-    """A range without values below `lowest`, which have no effect on the readers."""
-    return r if lowest is None else (max(r[0], min(lowest, 0.0)), r[1])
+    """Every tensor's range by one observer, as `bounded`."""
+    names = [n for n, s in calibration.stats.items() if s.count]
+    return {n: calibration.bounded(n, calibration.observed(observer, n)) for n in names}
 
 
 def _trials_for(macs: int, samples: int) -> int:
@@ -145,11 +139,10 @@ class RangeSearch:
 
     def _alternatives(self, scale_group: ScaleGroup) -> list[dict[str, Range]]:
         """Candidate ranges of a group, with one rule for all of its tensors, the nearest first."""
-        lowest = self.calibration.lowest()
         by_rule: dict[str, dict[str, Range]] = {}
         for v in scale_group.readers:
             for rule, found in self.calibration.candidates(v.name):
-                by_rule.setdefault(rule, {})[v.name] = above(found, lowest.get(v.name))
+                by_rule.setdefault(rule, {})[v.name] = self.calibration.bounded(v.name, found)
         now = {v.name: self.ranges[v.name] for v in scale_group.readers}
         options = [_scaled(now, factor) for factor in (0.94, 1.06)]
         options += [now | ranges for ranges in by_rule.values()]

@@ -18,7 +18,6 @@ from ..scheme.plan import Plan
 from .calibration import Calibration
 from .candidate_evaluation import CandidateEvaluator, Score
 from .held_out import held_out, held_out_by
-from .range_search import above
 
 TOP, FEWEST = 8, 2
 """The tail of a tensor: the eighth of the samples with the largest values, at least two."""
@@ -40,14 +39,14 @@ class Room:
 
     def ranges(self, calibration: Calibration, places: slice = slice(0, 0)) -> dict[str, Range]:
         """The ranges without the kept samples at `places`."""
-        lowest, found = calibration.lowest(), calibration.without(places)
+        found = calibration.without(places)
         rows = calibration.ends_without(places) if self.tail else {}
         for name, (low, high) in found.items():
             if name in rows:
                 most = MOST * (high - low)
                 low -= min(most, self.tail * _excess(-rows[name][:, 0])) if low else 0.0
                 high += min(most, self.tail * _excess(rows[name][:, 1])) if high else 0.0
-            found[name] = above((low * self.times, high * self.times), lowest.get(name))
+            found[name] = calibration.bounded(name, (low * self.times, high * self.times))
         return found
 
 

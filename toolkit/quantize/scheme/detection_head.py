@@ -29,7 +29,8 @@ MOST_COMPARED, REDUCED = 1024, 8
 """Maximum size of an input that is compared with its reconstruction, and the minimum factor by
 which the comparison is reduced."""
 
-_SHARES = (UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
+PROBABILITY = (UnaryFn.Sigmoid, UnaryFn.HardSigmoid)
+"""What computes probabilities of yes."""
 _DECODING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div, BinaryFn.Pow)
 
 
@@ -122,7 +123,7 @@ def joining_shares(graph: Graph) -> list[Node]:
         read = node.dynamic_inputs
         moves, whole = definition(node.op).shared, shares.issuperset(read)
         kept = whole and (moves or computes(node, BinaryFn.Mul))
-        if kept or makes_shares(node) or computes(node, *_SHARES):
+        if kept or makes_shares(node) or computes(node, *PROBABILITY):
             shares.update(node.outputs)
         elif moves and not (shares | joined).isdisjoint(read):
             joined.update(node.outputs)

@@ -1,0 +1,102 @@
+"""A detector calibrated on samples without a detection still detects, and is not called good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy.quality_meter import QualityMeter
+from edgekit.toolkit.accuracy.verdict import verdict
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.progress import silent
+from edgekit.toolkit.quantize import calibrate, prepare, quantize_model
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
+from edgekit.toolkit.quantize.ranges.evaluation_points import REACH, EvaluationPoint
+from edgekit.toolkit.quantize.ranges.one_sided import OneSided
+from edgekit.toolkit.runtime import Session
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+CENTRE = {"no": (-0.6, 0.6), "yes": (0.6, -0.6), "middle": (-0.14, 0.14)}
+
+
+def detector(g, count=1, moved=False):
+    """The first number less the second as the logit, times 2.5; of `count` the others are 0. Both
+    answers need the same range of inputs. `moved`: behind a Reshape."""
+    x = g.input("x", 1, 2)
+    w, b = g.const(np.eye(count, 1) * [[2.5, -2.5]]), g.const(np.zeros(count))
+    logit = g.emit("FullyConnected", x, w, b, name="logit", **NONE)
+    p = g.emit("Sigmoid", logit, name="p")
+    return g.output(g.emit("Reshape", p, shape=(count,), name="flat") if moved else p)
+
+
+def feeds(answer, count=40):
+    spread = np.abs(CENTRE[answer]) / 4
+    x = CENTRE[answer] + spread * np.random.default_rng(3).uniform(-1, 1, size=(count, 1, 2))
+    return [{"x": v.astype(np.float32)} for v in x]
+
+
+def pack(graph):
+    return build_file(graph)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize(("seen", "missing"), [("no", "yes"), ("yes", "no")])
+def test_the_answer_that_no_sample_shows_is_given(g, seen, missing, moved):
+    net = detector(g, moved=moved)
+    done = quantize_model(net, feeds(seen), "minmax", rounding="nearest")
+    assert [of.below for of in done.calibration.one_sided] == [seen == "no"]
+    session = Session(pack(done.graph))
+    (name,) = (port.name for port in net.outputs)
+    for answer in seen, missing:
+        p = np.array([session.run(f)[name].item() for f in feeds(answer, 8)])
+        assert (np.abs(p - (answer == "yes")) < 0.2).all()
+
+
+def test_the_verdict_says_that_the_other_answer_is_not_judged(g):
+    done = quantize_model(detector(g), feeds("no"), "minmax", rounding="nearest")
+    found = replace(quality_of(done, pack, silent), sqnr_db={"logit": 30.0})
+    assert found.measured == "good" and found.level == "usable"
+    assert found.one_sided == (OneSided("p", below=True),)
+    first, cause = verdict(found, "the 40 samples", ["another"], None, "promote")
+    assert first.startswith("usable") and "no calibration sample gives 'p' a probability" in cause
+    assert replace(found, one_sided=()).level == "good"
+
+
+def test_both_answers_are_judged_by_their_probability(g):
+    known = calibrate(prepare(detector(g)), feeds("no") + feeds("yes"))
+    assert not known.one_sided and not known.least
+    assert known.points == [EvaluationPoint("p")]
+
+
+def test_one_answer_is_judged_by_its_softened_logit(g):
+    known = calibrate(prepare(detector(g)), feeds("no"))
+    (point,) = known.points
+    assert point.tensor == "logit" and point.yes_no and 1.3 < point.temperature < 1.7
+    seen = [point.view(s.at_points["logit"]).item() for s in known.kept]
+    assert 0.05 < min(seen) < max(seen) < 0.25
+    assert known.least == {"p": (0.0, 1.0), "logit": (0.0, REACH)}
+
+
+def test_numbers_that_a_sigmoid_limits_are_no_answers(g):
+    """Coordinates around a third."""
+    known = calibrate(prepare(detector(g)), feeds("middle"))
+    assert 0.2 < known.stats["p"].minimum < known.stats["p"].maximum < 0.45
+    assert not known.one_sided and known.points == [EvaluationPoint("p")]
+
+
+def test_several_labels_of_which_one_is_seen_are_not_one_sided(g):
+    """The second logit is always 0."""
+    known = calibrate(prepare(detector(g, count=2)), feeds("no"))
+    assert not known.one_sided
+
+
+def test_check_judges_one_answer_as_quantize_does(g):
+    net = detector(g)
+    done = quantize_model(net, feeds("no"), "minmax", rounding="nearest")
+    session = Session(pack(done.graph))
+    meter = QualityMeter(net, session)
+    for feed in feeds("no", 30):
+        meter.add(feed, session.run(feed))
+    assert meter.quality().measured == "good"

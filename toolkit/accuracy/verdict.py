@@ -31,7 +31,8 @@ def verdict(
     """
     lines = [headline(quality.level, f"{quality.in_words()} on {judging}")]
     if quality.level != "good":
-        lines += [f"cause: {cause}" for cause in _doubts(quality) or causes]
+        own = [] if quality.measured == "good" else causes
+        lines += [f"cause: {cause}" for cause in [*_doubts(quality), *own]]
     if promotion is not None:
         before = promotion.before
         lines.append(f"{promotion}; int8 alone: {before.level}, {before.in_words()}")
@@ -50,10 +51,8 @@ def judged_on(samples: int, kept: int, held_out: bool) -> str:
 
 
 def _doubts(quality: Quality) -> list[str]:
-    """Why samples on which a file is good say too little of others."""
-    if quality.measured != "good":
-        return []
-    few = [_too_few(quality.samples)] if quality.few else []
+    """Why the samples say too little of others."""
+    few = [_too_few(quality.samples)] if quality.few and quality.measured == "good" else []
     return few + [of.in_words() for of in quality.one_sided]
 
 

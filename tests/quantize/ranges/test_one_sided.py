@@ -100,3 +100,31 @@ def test_check_judges_one_answer_as_quantize_does(g):
     for feed in feeds("no", 30):
         meter.add(feed, session.run(feed))
     assert meter.quality().measured == "good"
+
+
+def scores(g, offset, joined):
+    """Scores of 36 places, the first channel and an offset; `joined` with boxes in one output."""
+    x = g.input("x", 1, 6, 6, 3)
+    w = np.array([0.5, 0.0, 0.0]).reshape(1, 1, 1, 3)
+    how = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "pads": (0, 0, 0, 0), **NONE}
+    logit = g.emit("Conv2d", x, g.const(w), g.const([offset]), name="logit", **how)
+    p = g.emit("Sigmoid", logit, name="scores")
+    both = g.emit("Concat", p, g.conv(x, 4, name="boxes"), axis=3, name="all") if joined else p
+    return g.output(both)
+
+
+def images(count=20):
+    x = np.random.default_rng(4).uniform(-1, 1, size=(count, 1, 6, 6, 3))
+    return [{"x": v.astype(np.float32)} for v in x]
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize(("offset", "missing"), [(-5.0, True), (-2.0, False), (0.0, False)])
+def test_scores_of_images_without_a_detection_keep_room_for_one(g, offset, missing, joined):
+    """Those with a mean of 0.12 may be disparities."""
+    net = scores(g, offset, joined)
+    known = calibrate(prepare(net), images())
+    assert known.one_sided == [OneSided(net.outputs[0].name, below=True)] * missing
+    done = quantize_model(net, images(), "minmax", rounding="nearest")
+    highest = done.ranges["logit"][1]
+    assert highest == REACH if missing else highest < 1.0

@@ -6,15 +6,21 @@ spoken word with that range never detects the word, and no figure of these sampl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ....calibration import TensorStats
-from ...ir import Array, Graph
+from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.options import Range
-from .evaluation_points import REACH, THRESHOLD, maker_of, shows_one_answer
+from .evaluation_points import REACH, THRESHOLD, shows_one_answer
+
+EMPTY = 0.05
+"""Maximum mean of a map of probabilities without detections. Other maps that a sigmoid limits, such
+as disparities, have more."""
 
 
 @dataclass(frozen=True)
@@ -35,37 +41,79 @@ class OneSided:
 def one_sided(
     graph: Graph, stats: Mapping[str, TensorStats], samples: Sequence[Mapping[str, Array]]
 ) -> tuple[list[OneSided], dict[str, Range]]:
-    """The vectors of probabilities among the outputs with one answer only by the `stats` of all
-    tensors, and by tensor name the ranges that they and their logits need for the other one.
+    """The outputs of which the samples show one answer only, and by tensor name the ranges that
+    their probabilities and logits need for the other one.
 
-    `samples` are values of the outputs.
+    `stats` are of all samples, `samples` what some have at the evaluation points. Of a vector of
+    probabilities either answer may be missing; of a map, also one that is joined with other
+    tensors, yes: no sample has a detection.
     """
     made_by = graph.producers()
     found, least = list[OneSided](), dict[str, Range]()
     for port in graph.outputs:
         v = port.value
-        node = maker_of(v, made_by)
-        vector = max(v.shape, default=1) == v.type.size
-        if node is None or not vector or not computes(node, *PROBABILITY):
+        parts = [_Part.of(*part, v, stats, samples) for part in _probabilities(v, made_by)]
+        sides = {part.below for part in parts}
+        if len(sides) != 1 or None in sides:
             continue
-        seen = stats.get(node.output.name)
-        if seen is None or not seen.count or not samples:
-            continue
-        below = seen.maximum < THRESHOLD
-        if not below and seen.minimum <= THRESHOLD:
-            continue
-        if not shows_one_answer([x[v.name] for x in samples]):
-            continue
+        below = sides == {True}
         found.append(OneSided(port.name, below))
-        while v is not node.output:
-            least[v.name] = 0.0, 1.0
-            v = made_by[v].input(0)
-        least[v.name] = 0.0, 1.0
-        logit = node.input(0)
-        least[logit.name] = (0.0, REACH) if below else (-REACH, 0.0)
-        while (maker := made_by.get(logit)) and definition(maker.op).shared:
-            if len(maker.inputs) > 1:
-                break
-            logit = maker.input(0)
-            least[logit.name] = least[node.input(0).name]
+        logit = (0.0, REACH) if below else (-REACH, 0.0)
+        for part in parts:
+            least |= dict.fromkeys(part.moved, (0.0, 1.0))
+            least |= dict.fromkeys(_unmoved(part.node.input(0), made_by), logit)
     return found, least
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A node that computes probabilities of an output, the names of their tensors, and whether all
+    are below THRESHOLD; None if both answers occur, or these are no answers."""
+
+    node: Node
+    moved: list[str]
+    below: bool | None
+
+    @staticmethod
+    def of(
+        node: Node,
+        moved: list[str],
+        output: Value,
+        stats: Mapping[str, TensorStats],
+        samples: Sequence[Mapping[str, Array]],
+    ) -> _Part:
+        every = stats.get(moved[0])
+        if every is None or every.minimum <= THRESHOLD <= every.maximum:
+            return _Part(node, moved, None)
+        name = next((n for n in moved if samples and n in samples[0]), None)
+        seen = [] if name is None else [s[name] for s in samples]
+        if not seen or not shows_one_answer(seen):
+            return _Part(node, moved, None)
+        below = bool(seen[0].flat[0] < THRESHOLD)
+        vector = max(output.shape, default=1) == output.type.size
+        empty = below and float(np.mean([x.mean() for x in seen])) <= EMPTY
+        return _Part(node, moved, below if vector or empty else None)
+
+
+def _probabilities(
+    v: Value, made_by: Mapping[Value, Node], moved: tuple[str, ...] = ()
+) -> Iterator[tuple[Node, list[str]]]:
+    """The nodes that compute probabilities in `v`, and the names of the tensors that have them, the
+    nearest first."""
+    node = made_by.get(v)
+    if node is None:
+        return
+    if computes(node, *PROBABILITY):
+        yield node, [v.name, *moved]
+    elif definition(node.op).shared:
+        for x in node.dynamic_inputs:
+            yield from _probabilities(x, made_by, (v.name, *moved))
+
+
+def _unmoved(v: Value, made_by: Mapping[Value, Node]) -> list[str]:
+    """The names of `v` and of the tensors that are moved, but not joined, into it."""
+    found = [v.name]
+    while (node := made_by.get(v)) and definition(node.op).shared and len(node.inputs) == 1:
+        v = node.input(0)
+        found.append(v.name)
+    return found

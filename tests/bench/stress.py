@@ -114,9 +114,11 @@ def float_answers(model, arrays):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    shapes = {
-        i.name: [d if isinstance(d, int) else 1 for d in i.shape] for i in session.get_inputs()
-    }
+    shapes = {}
+    for i in session.get_inputs():
+        sizes = [d if isinstance(d, int) else 1 for d in i.shape]
+        one = arrays[i.name].shape[1:]  # its dimensions may vary
+        shapes[i.name] = sizes if np.prod(sizes) == np.prod(one) else [1, *one]
     rows = []
     for i in range(len(next(iter(arrays.values())))):
         feed = {n: np.asarray(arrays[n][i]).reshape(s) for n, s in shapes.items()}

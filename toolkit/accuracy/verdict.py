@@ -53,7 +53,7 @@ def judged_on(samples: int, kept: int, held_out: bool) -> str:
 def _doubts(quality: Quality) -> list[str]:
     """Why the samples say too little of others."""
     few = [_too_few(quality.samples)] if quality.few and quality.measured == "good" else []
-    return few + [of.in_words() for of in quality.one_sided]
+    return few or [of.in_words() for of in quality.one_sided]
 
 
 def _too_few(samples: int) -> str:

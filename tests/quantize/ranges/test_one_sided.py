@@ -14,7 +14,7 @@ from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import calibrate, prepare, quantize_model
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.ranges.evaluation_points import REACH, EvaluationPoint
-from edgekit.toolkit.quantize.ranges.one_sided import OneSided
+from edgekit.toolkit.quantize.ranges.one_sided import ABOVE, BELOW, OneSided
 from edgekit.toolkit.runtime import Session
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -46,7 +46,7 @@ def pack(graph):
 def test_the_answer_that_no_sample_shows_is_given(g, seen, missing, moved):
     net = detector(g, moved=moved)
     done = quantize_model(net, feeds(seen), "minmax", rounding="nearest")
-    assert [of.below for of in done.calibration.one_sided] == [seen == "no"]
+    assert [of.answer for of in done.calibration.one_sided] == [BELOW if seen == "no" else ABOVE]
     session = Session(pack(done.graph))
     (name,) = (port.name for port in net.outputs)
     for answer in seen, missing:
@@ -58,9 +58,12 @@ def test_the_verdict_says_that_the_other_answer_is_not_judged(g):
     done = quantize_model(detector(g), feeds("no"), "minmax", rounding="nearest")
     found = replace(quality_of(done, pack, silent), sqnr_db={"logit": 30.0})
     assert found.measured == "good" and found.level == "usable"
-    assert found.one_sided == (OneSided("p", below=True),)
+    assert found.one_sided == (OneSided("p", BELOW),)
     first, cause = verdict(found, "the 40 samples", ["another"], None, "promote")
-    assert first.startswith("usable") and "no calibration sample gives 'p' a probability" in cause
+    assert (
+        first.startswith("usable")
+        and "all calibration samples have probabilities below 0.5 at 'p'" in cause
+    )
     assert replace(found, one_sided=()).level == "good"
 
 
@@ -124,7 +127,17 @@ def test_scores_of_images_without_a_detection_keep_room_for_one(g, offset, missi
     """Those with a mean of 0.12 may be disparities."""
     net = scores(g, offset, joined)
     known = calibrate(prepare(net), images())
-    assert known.one_sided == [OneSided(net.outputs[0].name, below=True)] * missing
+    assert known.one_sided == [OneSided(net.outputs[0].name, BELOW)] * missing
     done = quantize_model(net, images(), "minmax", rounding="nearest")
     highest = done.ranges["logit"][1]
     assert highest == REACH if missing else highest < 1.0
+
+
+@pytest.mark.parametrize(("answers", "alone"), [(("no",), True), (("no", "yes"), False)])
+def test_samples_of_one_class_of_a_softmax_are_named(g, answers, alone):
+    x = g.input("x", 1, 2)
+    logits = g.emit("FullyConnected", x, g.const(5 * np.eye(2)), None, name="logits", **NONE)
+    net = g.output(g.emit("Softmax", logits, axis=1, name="p"))
+    known = calibrate(prepare(net), [feed for answer in answers for feed in feeds(answer)])
+    assert known.one_sided == [OneSided("p", "class 1 alone")] * alone
+    assert not known.least

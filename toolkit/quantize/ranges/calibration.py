@@ -31,7 +31,7 @@ from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
 from .evaluation_points import EvaluationPoint, find_evaluation_points
-from .one_sided import OneSided, one_sided
+from .one_sided import OneSided, one_class, one_sided
 
 Sample = Mapping[str, Array]
 """Inputs by ONNX name, in ONNX shape."""
@@ -308,7 +308,9 @@ def calibrate(
     _copy_aliases(graph, stats)
     points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
-    sides, least = one_sided(graph, stats, [s.at_points for s in keeper.kept])
+    values = [s.at_points for s in keeper.kept]
+    sides, least = one_sided(graph, stats, values)
+    sides += one_class(graph, points, values)
     return Calibration(
         stats, keeper.kept, points, count, keeper.step, seen, one_sided=sides, least=least
     )

@@ -1,7 +1,8 @@
-"""Outputs with probabilities of yes or no, of which the calibration samples show one answer only.
+"""Outputs of which the calibration samples show one answer only: yes or no, or one of the classes.
 
-The range of a logit that is calibrated on noise alone ends where the noise ends. A detector of a
-spoken word with that range never detects the word, and no figure of these samples shows it.
+No figure of these samples shows what becomes of other answers. The range of a logit that is
+calibrated on noise alone ends where the noise ends: a detector of a spoken word with that range
+never detects the word.
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ import numpy as np
 from ....calibration import TensorStats
 from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
+from ...ops.norm.softmax import compares_classes
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.options import Range
-from .evaluation_points import REACH, THRESHOLD, shows_one_answer
+from .evaluation_points import (
+    REACH,
+    THRESHOLD,
+    EvaluationPoint,
+    maker_of,
+    shows_one_answer,
+)
 
 EMPTY = 0.05
 """Maximum mean of a map of probabilities without detections. Other maps that a sigmoid limits, such
@@ -25,17 +33,40 @@ as disparities, have more."""
 
 @dataclass(frozen=True)
 class OneSided:
-    """A graph output whose probabilities are all `below` THRESHOLD, or all above."""
+    """A graph output, or the tensor that it is computed from, and the only answer: a class, or
+    probabilities below or above THRESHOLD."""
 
     output: str
-    below: bool
+    answer: str
 
     def in_words(self) -> str:
-        other = "above" if self.below else "below"
         return (
-            f"no calibration sample gives '{self.output}' a probability {other} {THRESHOLD:g}; "
-            "such samples are not judged, and their ranges are a guess: add some"
+            f"all calibration samples have {self.answer} at '{self.output}'; samples with another "
+            "answer are not judged, and may exceed the ranges: add some"
         )
+
+
+BELOW, ABOVE = (f"probabilities {side} {THRESHOLD:g}" for side in ("below", "above"))
+
+
+def one_class(
+    graph: Graph, points: Sequence[EvaluationPoint], samples: Sequence[Mapping[str, Array]]
+) -> list[OneSided]:
+    """The tensors at which classes are compared, `points`, with the same class in all rows of
+    several samples; by the name of the graph output that is their softmax."""
+    names = {}
+    made_by = graph.producers()
+    for port in graph.outputs:
+        node = maker_of(port.value, made_by)
+        if node is not None and compares_classes(node):
+            names[node.input(0).name] = port.name
+    axes = {p.tensor: p.axis for p in points if p.axis is not None}
+    found: list[OneSided] = []
+    for name, axis in axes.items():
+        classes = {int(c) for s in samples for c in np.unique(s[name].argmax(axis=axis))}
+        if len(classes) == 1 and len(samples) > 1:
+            found.append(OneSided(names.get(name, name), f"class {classes.pop()} alone"))
+    return found
 
 
 def one_sided(
@@ -57,7 +88,7 @@ def one_sided(
         if len(sides) != 1 or None in sides:
             continue
         below = sides == {True}
-        found.append(OneSided(port.name, below))
+        found.append(OneSided(port.name, BELOW if below else ABOVE))
         logit = (0.0, REACH) if below else (-REACH, 0.0)
         for part in parts:
             least |= dict.fromkeys(part.moved, (0.0, 1.0))

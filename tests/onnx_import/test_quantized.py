@@ -6,13 +6,16 @@ operator in float between the two.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
+import edgekit
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.describe import op_counts
@@ -246,3 +249,31 @@ def test_weights_of_a_quantized_model_are_not_rounded_to_four_bits() -> None:
     graph = load(m.model(y).SerializeToString(), finite=True)
     with pytest.raises(UserError, match="already quantized"):
         quantize_model(graph, [image(1, 8)], weights="int4")
+
+
+@pytest.mark.parametrize(
+    ("op", "size", "on_a_grid"),
+    [
+        *(("Softmax", 10, False), ("Softmax", 10, True)),
+        *(("Sigmoid", 1, False), ("Sigmoid", 1, True), ("ArgMax", 10, False)),
+    ],
+)
+def test_answers_behind_a_given_grid_are_judged(
+    tmp_path: Path, op: str, size: int, on_a_grid: bool
+) -> None:
+    """A softmax, sigmoid or arg-max that reads a DequantizeLinear, by `quantize` and `check`."""
+    m = Maker(17)
+    w = m.weights((size, 12), np.float32(0.02), 0, np.int8)
+    x = m.qdq(m.input(1, 12), 0.03, 0, np.int8)
+    z = m.qdq(m.node("Gemm", x, w, transB=1), 0.1, 0, np.int8)
+    y = m.node(op, z, **({} if op == "Sigmoid" else {"axis": 1}))
+    if on_a_grid:
+        y = m.node("Reshape", m.qdq(y, 1 / 256, -128, np.int8), m.const([size], np.int64))
+    onnx_file, edge_file = tmp_path / "m.onnx", tmp_path / "m.edge"
+    dtype = TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT
+    onnx.save(m.model(y, dtype=dtype), onnx_file)
+    samples = {"x0": RNG.normal(size=(40, 1, 12)).astype(np.float32)}
+    done = edgekit.quantize(onnx_file, samples, edge_file)
+    assert done.quality.level == "good" and (done.quality.answers or done.quality.sqnr_db)
+    seen = edgekit.check(edge_file, onnx_file, samples).quality
+    assert seen.level == "good" and (seen.answers or seen.sqnr_db)

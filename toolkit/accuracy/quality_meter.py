@@ -9,6 +9,8 @@ import numpy as np
 
 from ..build import open_once
 from ..ir import Array, Graph, QuantParams
+from ..ops import is_a, is_view
+from ..ops.convert.fake_quantize import FakeQuantize
 from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
 from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
@@ -34,7 +36,8 @@ class QualityMeter:
         self.points = find_evaluation_points(prepared, inside=any(names))
         self._prepared = prepared
         makers = {of.tensor: of.made for of in Answers(prepared, self.points, []).compared}
-        self._instead = {t: made for t, made in makers.items() if made != t}
+        outputs = _outputs_of(prepared)
+        self._instead = {t: outputs.get(made, made) for t, made in makers.items() if made != t}
         self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._ports = {p.name: p.value.name for p in prepared.outputs}
         self._session = session
@@ -115,6 +118,17 @@ class QualityMeter:
             x = at[GOT + point.tensor]
             return point.view(x.reshape(at[point.tensor].shape))
         return at[GOT + self._instead[point.tensor]].astype(np.float64)
+
+
+def _outputs_of(graph: Graph) -> dict[str, str]:
+    """The graph outputs that have the numbers of another tensor in their order, by its name."""
+    made_by, found = graph.producers(), dict[str, str]()
+    for port in graph.outputs:
+        v = port.value
+        while (node := made_by.get(v)) and (is_view(node) or is_a(node, FakeQuantize)):
+            v = node.input(0)
+            found[v.name] = port.value.name
+    return found
 
 
 def _got(sample: KeptSample) -> dict[str, Array]:

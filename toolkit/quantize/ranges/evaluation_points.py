@@ -20,7 +20,8 @@ from ....calibration import median
 from ...format.schema import UnaryFn
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
-from ...ops import computes, definition
+from ...ops import computes, definition, is_a
+from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ..scheme.detection_head import joining_shares
@@ -245,12 +246,25 @@ class _Made:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         if v.dtype != FLOAT or v not in self.by:
             return []
-        if self.inside and v.type.size == 1 and node is not None:
-            logit = node.inputs[0]
-            if computes(node, UnaryFn.Sigmoid) and logit in self.by and logit is not None:
-                yes_no = EvaluationPoint(logit.name, yes_no=True)
-                return [EvaluationPoint(v.name, logit=logit.name), yes_no]
-        return [EvaluationPoint(v.name)]
+        z = self._logit(v, node) if self.inside and node is not None else None
+        if z is not None:
+            logit = self._kept(z).name
+            yes_no = EvaluationPoint(logit, yes_no=True)
+            return [EvaluationPoint(self._kept(v).name, logit=logit), yes_no]
+        return [EvaluationPoint(self._kept(v).name)]
+
+    def _logit(self, v: Value, node: Node) -> Value | None:
+        """Of a single probability the tensor whose sigmoid it is."""
+        z = node.inputs[0] if v.type.size == 1 and computes(node, UnaryFn.Sigmoid) else None
+        return z if z in self.by else None
+
+    def _kept(self, v: Value) -> Value:
+        """What a quantized graph has of `v` under its name: of a FakeQuantize inside the network
+        the input, whose maker computes it on the grid."""
+        node = self.by.get(v)
+        if node is None or not is_a(node, FakeQuantize) or v in self.outputs:
+            return v
+        return node.input(0) if node.input(0) in self.by else v
 
     def before_selection(self, v: Value) -> list[EvaluationPoint]:
         """The points of the ranked floats and of those selected from, for a tensor selected by a
@@ -280,7 +294,7 @@ class _Made:
 
     def _compared(self, x: Value, reader: Node, votes: bool) -> list[EvaluationPoint]:
         found = self.points(x)
-        if reader.op == ARG_MAX.name and found == [EvaluationPoint(x.name)]:
+        if reader.op == ARG_MAX.name and found == [EvaluationPoint(self._kept(x).name)]:
             found = self._softmax_of(x, reader.attrs["axis"], reader)
             return [replace(p, votes=True) for p in found] if votes else found
         return [] if votes else found
@@ -288,7 +302,8 @@ class _Made:
     def _softmax_of(self, x: Value, axis: int, reader: Node) -> list[EvaluationPoint]:
         others = x in self.outputs or any(r is not reader for r in self.readers[x])
         shared = others or not (makes_shares(reader) or reader.op == ARG_MAX.name)
-        return [EvaluationPoint(x.name, axis, shared=shared)] if x.shape[axis] > 1 else []
+        name = self._kept(x).name
+        return [EvaluationPoint(name, axis, shared=shared)] if x.shape[axis] > 1 else []
 
 
 def with_evaluation_points(graph: Graph, points: Sequence[EvaluationPoint]) -> Graph:

@@ -17,10 +17,10 @@ from ..progress import Progress
 from ..quantize import (
     Calibration,
     CandidateEvaluator,
-    EvaluationPoint,
     KeptSample,
     Score,
     find_evaluation_points,
+    fitted,
     with_evaluation_points,
 )
 from ..quantize.ranges.calibration import read_by_weights, views
@@ -256,7 +256,4 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
         kept.append(KeptSample(sample, at_points, means))
-    fitted: list[EvaluationPoint] = []
-    for p in points:
-        fitted += p.fitted(s.at_points[p.tensor] for s in kept)
-    return Calibration({}, kept, fitted, len(kept))
+    return Calibration({}, kept, fitted(points, [s.at_points for s in kept]), len(kept))

@@ -16,7 +16,7 @@ from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
 from ..quantize.ranges.candidate_evaluation import Score, energies, variations
 from ..quantize.ranges.detections import Detections
-from ..quantize.ranges.evaluation_points import EvaluationPoint, with_evaluation_points
+from ..quantize.ranges.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
 from ..quantize.ranges.masks import Masks
 from ..runtime import Session
 
@@ -41,7 +41,8 @@ class QualityMeter:
         self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._ports = {p.name: p.value.name for p in prepared.outputs}
         self._session = session
-        self._inside = ({p.tensor for p in self.points} - set(self._ports.values())) & names
+        tensors = {name for p in self.points for name in p.tensors}
+        self._inside = (tensors - set(self._ports.values())) & names
         self._keeper = Keeper()
 
     def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None:
@@ -85,7 +86,7 @@ class QualityMeter:
             if p.logit is not None and GOT + p.logit not in some:
                 p = replace(p, logit=None)
             if GOT + p.tensor in some:
-                points += p.fitted([s.at_points[p.tensor] for s in kept])
+                points += fitted([p], [s.at_points for s in kept])
             elif GOT + self._instead.get(p.tensor, "") in some:
                 points.append(p)
         truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]

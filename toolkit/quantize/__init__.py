@@ -8,6 +8,7 @@ from .ranges.candidate_evaluation import CandidateEvaluator, Score
 from .ranges.evaluation_points import (
     EvaluationPoint,
     find_evaluation_points,
+    fitted,
     with_evaluation_points,
 )
 from .result import Quantized
@@ -53,6 +54,7 @@ __all__ = [
     "calibrate",
     "find_evaluation_points",
     "fit_budget",
+    "fitted",
     "grouped",
     "macs_of",
     "optimize",

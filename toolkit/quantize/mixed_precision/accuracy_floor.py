@@ -238,12 +238,12 @@ def _limited_by_weights(
         return None
     if evaluator.quality(wide.assignment).level_with(EXPECTED_AFTER_ROUNDING) != "broken":
         return None
-    floats = evaluator.changes_to(FLOAT32)
     graph, _ = evaluator.plan(start.assignment).emit(evaluator.done.ranges, trial=True)
     work = work_by_tensor(graph)
-    least = min(floats, key=lambda c: sum(work.get(name, 0) for name in c.tensors))
-    mixes = wide.plus([least]), start.plus(floats)
-    return None if any(criteria.fits(mix) for mix in mixes) else wide
+    floats = evaluator.changes_to(FLOAT32)
+    floats.sort(key=lambda c: sum(work.get(name, 0) for name in c.tensors))
+    mixes = wide.plus(floats[:1]), start.plus(floats)
+    return None if floats and any(criteria.fits(mix) for mix in mixes) else wide
 
 
 def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:

@@ -30,7 +30,7 @@ from ...runtime import Session
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
-from .evaluation_points import EvaluationPoint, find_evaluation_points
+from .evaluation_points import EvaluationPoint, find_evaluation_points, fitted
 from .one_sided import OneSided, one_class, one_sided
 
 Sample = Mapping[str, Array]
@@ -255,7 +255,7 @@ def calibrate(
     bins = DEFAULT_BINS if histograms else 0
     stats = {name: TensorStats(bins, name=name) for name in sorted(names - known.stats.keys())}
     points = find_evaluation_points(graph)
-    at_points = {p.tensor for p in points}
+    at_points = {name for p in points for name in p.tensors}
     weighed = views(graph, read_by_weights(graph))
     evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
     total = _length(samples)
@@ -306,9 +306,9 @@ def calibrate(
         stats[name] = TensorStats(bins, name=name)
     stats = dict(sorted((stats | known.stats).items()))
     _copy_aliases(graph, stats)
-    points = [q for p in points for q in p.fitted(s.at_points[p.tensor] for s in keeper.kept)]
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
     values = [s.at_points for s in keeper.kept]
+    points = fitted(points, values)
     sides, least = one_sided(graph, stats, values)
     sides += one_class(graph, points, values)
     return Calibration(

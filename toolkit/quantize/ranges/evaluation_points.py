@@ -60,8 +60,8 @@ class EvaluationPoint:
     of that axis.
 
     `logit`: of a probability of yes or no, the tensor that counts instead if the samples show one
-    answer only: such probabilities differ by less than a step of int8. `yes_no`: that tensor; what
-    counts is its sigmoid at `temperature`, within REACH.
+    answer only (`fitted`): such probabilities differ by less than a step of int8. `yes_no`: this is
+    such a tensor; what counts is its sigmoid at `temperature`, within REACH.
     """
 
     tensor: str
@@ -74,6 +74,11 @@ class EvaluationPoint:
     along: int | None = None
     logit: str | None = None
     yes_no: bool = False
+
+    @property
+    def tensors(self) -> list[str]:
+        """The tensors to observe."""
+        return [name for name in (self.tensor, self.logit) if name is not None]
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
@@ -99,8 +104,9 @@ class EvaluationPoint:
         """
         if self.votes:
             return [self]
-        if self.yes_no or self.logit is not None:
-            return self._fitted_answer(list(samples))
+        if self.yes_no:
+            far = median(np.abs([_limited(x.ravel()) for x in samples]))
+            return [replace(self, temperature=max(1.0, far / MARGIN))]
         if self.axis is None:
             found, along = _unlike(samples)
             return [replace(self, number=i, along=along) for i in found] or [self]
@@ -115,15 +121,18 @@ class EvaluationPoint:
         temperature = max(1.0, median(margins) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
 
-    def _fitted_answer(self, samples: Sequence[Array]) -> list[EvaluationPoint]:
-        """Either the probability or its logit is evaluated."""
-        seen = [self.view(x) for x in samples]
-        if self.yes_no != shows_one_answer(seen):
-            return []
-        if not self.yes_no:
-            return [replace(self, logit=None)]
-        far = median(np.abs([_limited(x.ravel()) for x in samples]))
-        return [replace(self, temperature=max(1.0, far / MARGIN))]
+
+def fitted(
+    points: Sequence[EvaluationPoint], samples: Sequence[Mapping[str, Array]]
+) -> list[EvaluationPoint]:
+    """The points fitted to the values of samples. A probability of which they show one answer only
+    is replaced by its logit, if they have that."""
+    found: list[EvaluationPoint] = []
+    for p in points:
+        one = p.logit in samples[0] and shows_one_answer([s[p.tensor] for s in samples])
+        at = EvaluationPoint(p.logit, yes_no=True) if one and p.logit else replace(p, logit=None)
+        found += at.fitted(s[at.tensor] for s in samples)
+    return found
 
 
 def _limited(logits: Array) -> Array:
@@ -246,17 +255,14 @@ class _Made:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         if v.dtype != FLOAT or v not in self.by:
             return []
-        z = self._logit(v, node) if self.inside and node is not None else None
-        if z is not None:
-            logit = self._kept(z).name
-            yes_no = EvaluationPoint(logit, yes_no=True)
-            return [EvaluationPoint(self._kept(v).name, logit=logit), yes_no]
-        return [EvaluationPoint(self._kept(v).name)]
+        return [EvaluationPoint(self._kept(v).name, logit=self._logit_of(v, node))]
 
-    def _logit(self, v: Value, node: Node) -> Value | None:
-        """Of a single probability the tensor whose sigmoid it is."""
-        z = node.inputs[0] if v.type.size == 1 and computes(node, UnaryFn.Sigmoid) else None
-        return z if z in self.by else None
+    def _logit_of(self, v: Value, node: Node | None) -> str | None:
+        """Of a single probability the tensor whose sigmoid it is, which `node` reads."""
+        if not self.inside or v.type.size > 1 or node is None:
+            return None
+        z = node.inputs[0] if computes(node, UnaryFn.Sigmoid) else None
+        return self._kept(z).name if z is not None and z in self.by else None
 
     def _kept(self, v: Value) -> Value:
         """What a quantized graph has of `v` under its name: of a FakeQuantize inside the network
@@ -294,7 +300,7 @@ class _Made:
 
     def _compared(self, x: Value, reader: Node, votes: bool) -> list[EvaluationPoint]:
         found = self.points(x)
-        if reader.op == ARG_MAX.name and found == [EvaluationPoint(self._kept(x).name)]:
+        if reader.op == ARG_MAX.name and [p.tensor for p in found] == [self._kept(x).name]:
             found = self._softmax_of(x, reader.attrs["axis"], reader)
             return [replace(p, votes=True) for p in found] if votes else found
         return [] if votes else found
@@ -310,6 +316,6 @@ def with_evaluation_points(graph: Graph, points: Sequence[EvaluationPoint]) -> G
     """`graph` whose outputs are the evaluated tensors, by their names; those it lacks are left
     out."""
     by_name: dict[str, Value] = {v.name: v for n in graph.nodes for v in n.outputs}
-    tensors = dict.fromkeys(p.tensor for p in points)
+    tensors = dict.fromkeys(name for p in points for name in p.tensors)
     found = [by_name[name] for name in tensors if name in by_name]
     return Graph(graph.nodes, graph.inputs, [Port(v.name, v, 1, v.shape) for v in found])

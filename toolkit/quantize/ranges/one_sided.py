@@ -63,7 +63,11 @@ def one_class(
     axes = {p.tensor: p.axis for p in points if p.axis is not None}
     found: list[OneSided] = []
     for name, axis in axes.items():
-        classes = {int(c) for s in samples for c in np.unique(s[name].argmax(axis=axis))}
+        classes = set[int]()
+        for s in samples:
+            classes |= set(np.unique(s[name].argmax(axis=axis)).tolist())
+            if len(classes) > 1:
+                break
         if len(classes) == 1 and len(samples) > 1:
             found.append(OneSided(names.get(name, name), f"class {classes.pop()} alone"))
     return found

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..build import open_once
 from ..ir import Array, Graph, QuantParams
+from ..numerics import FLOAT
 from ..ops import is_a, is_view
-from ..ops.convert.fake_quantize import FakeQuantize
+from ..ops.convert.fake_quantize import FakeQuantize, arrives_quantized
 from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
 from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
@@ -31,15 +32,20 @@ class QualityMeter:
     """
 
     def __init__(self, graph: Graph, session: Session | None) -> None:
-        prepared = prepare(graph)
+        # A model that arrives quantized is compared with, on its grids.
+        prepared = graph if arrives_quantized(graph) else prepare(graph)
         names = set() if session is None else {out.name for out in session.op_outputs}
         self.points = find_evaluation_points(prepared, inside=any(names))
         self._prepared = prepared
         makers = {of.tensor: of.made for of in Answers(prepared, self.points, []).compared}
         outputs = _outputs_of(prepared)
         self._instead = {t: outputs.get(made, made) for t, made in makers.items() if made != t}
-        self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._ports = {p.name: p.value.name for p in prepared.outputs}
+        self._plain = [
+            EvaluationPoint(p.value.name) for p in prepared.outputs if p.value.dtype == FLOAT
+        ]
+        every = [*self.points, *self._plain]
+        self._floats = open_once(with_evaluation_points(prepared, every))
         self._session = session
         tensors = {name for p in self.points for name in p.tensors}
         self._inside = (tensors - set(self._ports.values())) & names
@@ -89,6 +95,8 @@ class QualityMeter:
                 points += fitted([p], [s.at_points for s in kept])
             elif GOT + self._instead.get(p.tensor, "") in some:
                 points.append(p)
+        if not points:  # the file does not show the tensors inside
+            points = [p for p in self._plain if p.tensor in some and GOT + p.tensor in some]
         truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]
         noise = np.zeros((len(points), len(kept)))
         for k, p in enumerate(points):

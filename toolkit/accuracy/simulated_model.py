@@ -20,7 +20,7 @@ from ..ir import Array, Graph, Node, QuantParams, Value
 from ..numerics import INTEGERS
 from ..ops import definition
 from ..ops._weighted import WeightedOp
-from ..quantize import prepare
+from ..quantize import prepared_floats
 from ..quantize.weights.bias_correction import mean_output
 from .side_by_side import kept_channels
 from .softmax_resolution import source_of
@@ -100,7 +100,7 @@ def simulated_model_of(model: EdgeModel, graph: Graph) -> SimulatedModel:
             f"the file is packed for {model.target}, and its weights cannot be read back; use the "
             "generic file that edgekit quantize wrote"
         )
-    simulated_model = SimulatedModel(prepare(graph), model)
+    simulated_model = SimulatedModel(prepared_floats(graph), model)
     tensors = model.tensors
     values = {p.name: p.value for p in simulated_model.graph.inputs}
     for io in model.inputs:

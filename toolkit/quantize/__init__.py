@@ -25,7 +25,7 @@ from .scheme.options import (
     grouped,
 )
 from .scheme.plan import Plan, as_given, quantize_graph
-from .scheme.prepare import prepare
+from .scheme.prepare import prepare, prepared_floats
 
 __all__ = [
     "EFFORTS",
@@ -60,6 +60,7 @@ __all__ = [
     "optimize",
     "parse_drop",
     "prepare",
+    "prepared_floats",
     "quantize_graph",
     "quantize_model",
     "watched",

@@ -20,7 +20,7 @@ from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
 from ..scheme.detection_head import PROBABILITY
 from .calibration import KeptSample
-from .evaluation_points import EvaluationPoint, maker_of, shares
+from .evaluation_points import EvaluationPoint, maker_of, on_grid, shares
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
@@ -80,7 +80,12 @@ class Answers:
         self, graph: Graph, points: Sequence[EvaluationPoint], kept: Sequence[KeptSample]
     ) -> None:
         self.kept = kept
-        softmaxes = {n.input(0).name: n.output.name for n in graph.nodes if compares_classes(n)}
+        made_by = graph.producers()
+        softmaxes = {
+            on_grid(n.input(0), made_by).name: n.output.name
+            for n in graph.nodes
+            if compares_classes(n)
+        }
         axes = {p.tensor: p.axis for p in points if p.axis is not None}
         self.compared = [Compared(t, softmaxes.get(t, t), axis) for t, axis in axes.items()]
         plain = {p.tensor for p in points if p.axis is None and p.number is None} - axes.keys()

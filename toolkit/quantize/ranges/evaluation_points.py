@@ -227,10 +227,23 @@ def find_evaluation_points(graph: Graph, inside: bool = True) -> list[Evaluation
 
 
 def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
-    """What computes `v`, before operators that only move it; None of an input."""
-    while (node := made_by.get(v)) and definition(node.op).shared and len(node.inputs) == 1:
+    """What computes `v`, before operators that only move it or put it on a grid; None of an
+    input."""
+    while (node := made_by.get(v)) and len(node.inputs) == 1:
+        if not definition(node.op).shared and not is_a(node, FakeQuantize):
+            break
         v = node.input(0)
     return node
+
+
+def on_grid(v: Value, made_by: Mapping[Value, Node]) -> Value:
+    """What a quantized graph has of a tensor inside the network under its name: of a FakeQuantize
+    the input, whose maker computes it on the grid, unless that is one, too (given.py)."""
+    node = made_by.get(v)
+    if node is None or not is_a(node, FakeQuantize):
+        return v
+    maker = made_by.get(node.input(0))
+    return v if maker is None or is_a(maker, FakeQuantize) else node.input(0)
 
 
 class _Made:
@@ -265,12 +278,7 @@ class _Made:
         return self._kept(z).name if z is not None and z in self.by else None
 
     def _kept(self, v: Value) -> Value:
-        """What a quantized graph has of `v` under its name: of a FakeQuantize inside the network
-        the input, whose maker computes it on the grid."""
-        node = self.by.get(v)
-        if node is None or not is_a(node, FakeQuantize) or v in self.outputs:
-            return v
-        return node.input(0) if node.input(0) in self.by else v
+        return v if v in self.outputs else on_grid(v, self.by)
 
     def before_selection(self, v: Value) -> list[EvaluationPoint]:
         """The points of the ranked floats and of those selected from, for a tensor selected by a

@@ -25,14 +25,19 @@ def prepare(graph: Graph) -> Graph:
     return copy
 
 
-def copy_graph(graph: Graph) -> Graph:
-    """A copy of the graph that shares the constants."""
+def prepared_floats(graph: Graph) -> Graph:
+    """As `prepare`, to run in float32: without the marks, which operators take for integers."""
+    return copy_graph(prepare(graph), marks=False)
+
+
+def copy_graph(graph: Graph, marks: bool = True) -> Graph:
+    """A copy of the graph that shares the constants, with or without quantization parameters."""
     new: dict[Value, Value] = {}
 
     def value(v: Value) -> Value:
         if v.const is not None:
             return v
-        return new.setdefault(v, Value(v.name, v.type, None, v.quant))
+        return new.setdefault(v, Value(v.name, v.type, None, v.quant if marks else None))
 
     inputs = [replace(p, value=value(p.value)) for p in graph.inputs]
     nodes = [

@@ -92,6 +92,22 @@ def test_a_file_without_names_is_judged_by_its_outputs(file):
     assert abs(a.worst[1] - b.worst[1]) < 6
 
 
+def test_a_softmax_that_no_output_shows_in_its_order_is_judged_as_it_comes_out():
+    """Probabilities [1, 4] leave as [4, 1], from a file without names."""
+    graph = classifier()
+    z = graph.outputs[0].value
+    turned = Value("turned", TensorType(FLOAT, (4, 1)))
+    graph.nodes.append(Node("Transpose", [z], [turned], {"perm": (1, 0)}, "turned"))
+    graph.outputs = [Port("turned", turned, 1, turned.shape)]
+    ranges = {"x": (-2.0, 2.0), "y": (-40.0, 40.0), "z": (0.0, 1.0), "turned": (0.0, 1.0)}
+    bare = Session(strip(build_file(quantize_graph(graph, ranges)[0])))
+    found = quality(bare, graph, bare)
+    rows = np.stack([bare.run(s)["turned"].ravel() for s in SAMPLES])
+    truth = np.stack([softmax((s["x"] @ WEIGHT.T).ravel()) for s in SAMPLES])
+    around = np.square(truth - truth.mean(axis=0)).sum() / np.square(rows - truth).sum()
+    assert found.sqnr_db == {"turned": pytest.approx(10 * np.log10(around), abs=0.05)}
+
+
 def test_few_numbers_are_judged_by_how_they_vary():
     """2000 and a little: an error of a tenth of the little is one of the output."""
     graph = classifier()

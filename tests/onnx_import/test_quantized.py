@@ -295,5 +295,5 @@ def test_a_quantized_model_is_explained_and_compared_on_its_grids(tmp_path: Path
     done = edgekit.quantize(onnx_file, samples, edge_file)
     assert done.explanation is not None and done.explanation.layers
     seen = edgekit.check(edge_file, onnx_file, samples).quality
-    # Only rounding to the given grids may differ; without them the float model is 30 dB away.
+    # Against the network without its grids, `check` measures 33 and 36 dB.
     assert min(*seen.sqnr_db.values(), *done.quality.sqnr_db.values()) > 40

@@ -32,7 +32,7 @@ class QualityMeter:
     """
 
     def __init__(self, graph: Graph, session: Session | None) -> None:
-        # A model that arrives quantized is compared with, on its grids.
+        # A model that arrives quantized is the reference as it is, with its grids.
         prepared = graph if arrives_quantized(graph) else prepare(graph)
         names = set() if session is None else {out.name for out in session.op_outputs}
         self.points = find_evaluation_points(prepared, inside=any(names))
@@ -41,14 +41,14 @@ class QualityMeter:
         outputs = _outputs_of(prepared)
         self._instead = {t: outputs.get(made, made) for t, made in makers.items() if made != t}
         self._ports = {p.name: p.value.name for p in prepared.outputs}
-        self._plain = [
-            EvaluationPoint(p.value.name) for p in prepared.outputs if p.value.dtype == FLOAT
-        ]
-        every = [*self.points, *self._plain]
-        self._floats = open_once(with_evaluation_points(prepared, every))
         self._session = session
-        tensors = {name for p in self.points for name in p.tensors}
-        self._inside = (tensors - set(self._ports.values())) & names
+        tensors, outside = {t for p in self.points for t in p.tensors}, set(self._ports.values())
+        self._inside = (tensors - outside) & names
+        seen = outside | self._inside
+        if not any({p.tensor, self._instead.get(p.tensor)} & seen for p in self.points):
+            floats = (p.value for p in prepared.outputs if p.value.dtype == FLOAT)
+            self.points = [EvaluationPoint(v.name) for v in floats if v in prepared.producers()]
+        self._floats = open_once(with_evaluation_points(prepared, self.points))
         self._keeper = Keeper()
 
     def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None:
@@ -95,8 +95,6 @@ class QualityMeter:
                 points += fitted([p], [s.at_points for s in kept])
             elif GOT + self._instead.get(p.tensor, "") in some:
                 points.append(p)
-        if not points:  # the file does not show the tensors inside
-            points = [p for p in self._plain if p.tensor in some and GOT + p.tensor in some]
         truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]
         noise = np.zeros((len(points), len(kept)))
         for k, p in enumerate(points):

@@ -129,8 +129,9 @@ def fitted(
     is replaced by its logit, if they have that."""
     found: list[EvaluationPoint] = []
     for p in points:
-        one = p.logit in samples[0] and shows_one_answer([s[p.tensor] for s in samples])
-        at = EvaluationPoint(p.logit, yes_no=True) if one and p.logit else replace(p, logit=None)
+        at, logit = replace(p, logit=None), p.logit if p.logit in samples[0] else None
+        if logit is not None and shows_one_answer([s[p.tensor] for s in samples]):
+            at = EvaluationPoint(logit, yes_no=True)
         found += at.fitted(s[at.tensor] for s in samples)
     return found
 
@@ -229,11 +230,18 @@ def find_evaluation_points(graph: Graph, inside: bool = True) -> list[Evaluation
 def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
     """What computes `v`, before operators that only move it or put it on a grid; None of an
     input."""
+    return made_by.get(moved_from(v, made_by)[-1])
+
+
+def moved_from(v: Value, made_by: Mapping[Value, Node]) -> list[Value]:
+    """`v`, and one after the other the tensors that are moved or put on a grid to become it."""
+    found = [v]
     while (node := made_by.get(v)) and len(node.inputs) == 1:
         if not definition(node.op).shared and not is_a(node, FakeQuantize):
             break
         v = node.input(0)
-    return node
+        found.append(v)
+    return found
 
 
 def on_grid(v: Value, made_by: Mapping[Value, Node]) -> Value:

@@ -23,6 +23,8 @@ from .evaluation_points import (
     THRESHOLD,
     EvaluationPoint,
     maker_of,
+    moved_from,
+    on_grid,
     shows_one_answer,
 )
 
@@ -59,7 +61,7 @@ def one_class(
     for port in graph.outputs:
         node = maker_of(port.value, made_by)
         if node is not None and compares_classes(node):
-            names[node.input(0).name] = port.name
+            names[on_grid(node.input(0), made_by).name] = port.name
     axes = {p.tensor: p.axis for p in points if p.axis is not None}
     found: list[OneSided] = []
     for name, axis in axes.items():
@@ -96,7 +98,8 @@ def one_sided(
         logit = (0.0, REACH) if below else (-REACH, 0.0)
         for part in parts:
             least |= dict.fromkeys(part.moved, (0.0, 1.0))
-            least |= dict.fromkeys(_unmoved(part.node.input(0), made_by), logit)
+            read = moved_from(part.node.input(0), made_by)
+            least |= dict.fromkeys([x.name for x in read], logit)
     return found, least
 
 
@@ -143,12 +146,3 @@ def _probabilities(
     elif definition(node.op).shared:
         for x in node.dynamic_inputs:
             yield from _probabilities(x, made_by, (v.name, *moved))
-
-
-def _unmoved(v: Value, made_by: Mapping[Value, Node]) -> list[str]:
-    """The names of `v` and of the tensors that are moved, but not joined, into it."""
-    found = [v.name]
-    while (node := made_by.get(v)) and definition(node.op).shared and len(node.inputs) == 1:
-        v = node.input(0)
-        found.append(v.name)
-    return found

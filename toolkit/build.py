@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,9 @@ from .runtime import Model, Session, return_freed
 from .state import real_zero
 
 Kept = Mapping[Value, NDArray[np.bool_]]
+
+_lasting = Lock()
+"""Of what is known of lasting nodes, for threads."""
 
 
 def build_file(
@@ -73,10 +77,10 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
     """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
     too, and never change."""
     made = partial(build_model, graph, compact=False, lasting=lasting)
-    model = Model(
-        _fitting(lambda: trial_file(graph, made) if lasting else write(made(), False)),
-        checksum=False,
-    )
+    with _lasting:
+        data = _fitting(lambda: trial_file(graph, made) if lasting else write(made(), False))
+    model = Model(data, checksum=False)
+    del data
     if not lasting:  # what made the file goes before the session's memory comes
         del graph, made
         return_freed()

@@ -10,3 +10,10 @@ void ek_return_freed(void)
     (void)malloc_trim(0);
 #endif
 }
+
+void ek_share_heap(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_ARENA_MAX, 1);
+#endif
+}

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
-from edgekit.toolkit.runtime import linear_algebra
+from edgekit.toolkit.runtime import cores, linear_algebra
 from edgekit.toolkit.runtime.linear_algebra import Windows
+
+
+@pytest.fixture(autouse=True, params=["alone", "in threads"])
+def threads(request, monkeypatch):
+    """Whether rows are shared among threads, which some functions do where there are many."""
+    if request.param == "in threads":
+        monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+        for name in ("_SHARED", "_SHARED_REALS"):
+            monkeypatch.setattr(linear_algebra, name, 0)
+        monkeypatch.setattr(linear_algebra, "_ROWS", 32)
 
 
 def whole(rows, k, most, seed=0):

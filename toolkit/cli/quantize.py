@@ -17,6 +17,7 @@ from ..quantize.budget import Point
 from ..quantize.rates.search import Rates
 from ..quantize_request import QuantizeRequest
 from ..quantize_result import Quantized
+from ..runtime import share_heap
 from .declared import declared, in_groups
 from .options import image_options, json_option, model_argument, op_option
 from .output import kib, people, print_json, progress, table
@@ -40,6 +41,7 @@ def quantize(model: Path, as_json: bool, **options: Any) -> None:
     layers are promoted to int16 or float32 if int8 alone is broken. Exit status 3: the file is
     written, but misses the budget or is still broken.
     """
+    share_heap()
     with progress() as show:
         given = in_groups(QuantizeRequest, options)
         done = quantize_file.quantize(model, progress=show, every_layer=as_json, **given)

@@ -1,6 +1,6 @@
 """The C runtime inside this process. The only folder that imports cffi."""
 
-from .heap import return_freed
+from .heap import return_freed, share_heap
 from .kernels import OpForm, Planner, kernel_tables, scratch_bytes
 from .model import IoInfo, Model, OpOutput
 from .session import MAX_MEMORY, Session
@@ -16,4 +16,5 @@ __all__ = [
     "kernel_tables",
     "return_freed",
     "scratch_bytes",
+    "share_heap",
 ]

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
 
+_here = threading.local()
+
 
 def cores() -> int:
-    """The number of cores that this process may use."""
+    """The number of cores that this thread may use: one in what others work beside."""
+    if getattr(_here, "beside_others", False):
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def on_cores(work: Callable[[T], None], items: Iterable[T]) -> None:
-    """Call `work` with each item, as many at a time as there are cores. Raises what the first item
-    that fails raises."""
+def on_cores(work: Callable[[T], object], items: Iterable[T], most: int | None = None) -> None:
+    """Call `work` with each item, as many at a time as there are cores, `most` at most. Raises what
+    the first item that fails raises."""
+    many = cores() if most is None else min(cores(), most)
+    if many < 2:
+        for item in items:
+            work(item)
+        return
     from concurrent.futures import ThreadPoolExecutor  # which imports logging, and few need
 
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(many, initializer=_share) as pool:
         list(pool.map(work, items))
+
+
+def _share() -> None:
+    _here.beside_others = True

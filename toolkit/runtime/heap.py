@@ -13,3 +13,12 @@ def return_freed() -> None:
     next comes from the system anew.
     """
     lib.ek_return_freed()
+
+
+def share_heap() -> None:
+    """Let the threads that start from now on use the process's heap.
+
+    glibc gives each of them one, and each keeps what was needed at most. For a process that is ours
+    alone: many small arrays at a time would wait for each other.
+    """
+    lib.ek_share_heap()

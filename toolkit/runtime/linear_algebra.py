@@ -6,6 +6,7 @@ input gives the same bits on every machine, whatever BLAS and threads it has.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...runtime_c._ffi import ffi, lib
 from ..ir import Array
+from .cores import cores, on_cores
 
 Reals = NDArray[np.float64]
 Whole = NDArray[np.signedinteger[Any]]
@@ -29,6 +31,8 @@ _SPARE = 3
 _ROWS = 128
 """Columns that rows are padded to whole numbers of, rows behind the last that are read, and rows of
 which products of several digits are added at a time."""
+_SHARED, _SHARED_REALS = 1 << 27, 1 << 24
+"""Products of whole numbers, and of others, from which on all cores share them."""
 _BITS = 12
 _DIGIT = 1 << _BITS
 _LARGEST = 32767
@@ -239,8 +243,27 @@ def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool, length: i
 def _dots(x: Digit, y: Digit, shape: tuple[int, ...], same: bool, out: Sums) -> Sums:
     """The sums of products of the first rows of x and y, in `out`."""
     dot, kind = {4: (lib.ek_dot_s16_s32, "int32_t"), 8: (lib.ek_dot_s16, "int64_t")}[out.itemsize]
-    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1]
-    dot(*given, x[1] * y[1], same, _pointer(kind, out))
+    pitch, largest = x[0].shape[1], x[1] * y[1]
+
+    def some(first: int, last: int, start: int, same: bool, to: Sums) -> None:
+        given = _pointer("int16_t", x[0][first:]), _pointer("int16_t", y[0][start:])
+        sizes = last - first, shape[1] - start, pitch
+        dot(*given, *sizes, largest, same, _pointer(kind, to))
+
+    def rows(first: int) -> None:
+        last = min(first + _ROWS, shape[0])
+        if not same:
+            some(first, last, 0, False, out[first:last])
+            return
+        block: Sums = np.empty((last - first, shape[1] - first), out.dtype)
+        some(first, last, first, False, block)
+        out[first:last, first:] = block
+        out[last:, first:last] = block[:, last - first :].T
+
+    if cores() > 1 and prod(shape) * pitch >= _SHARED:
+        on_cores(rows, range(0, shape[0], _ROWS))
+    else:
+        some(0, shape[0], 0, same, out)
     return out
 
 
@@ -248,8 +271,22 @@ def product(a: Reals, m: Reals) -> Reals:
     """a [g, n, k] @ m [g, k, l], summed in order."""
     a, m = _reals(a), _reals(m)
     found: Reals = np.empty((*a.shape[:2], m.shape[2]))
-    lib.ek_product_f64(_real(a), _real(m), *a.shape, m.shape[2], _real(found))
+
+    def some(g: slice, n: slice) -> None:
+        rows = a[g, n]
+        lib.ek_product_f64(_real(rows), _real(m[g]), *rows.shape, m.shape[2], _real(found[g, n]))
+
+    _share_rows(some, a.shape, m.shape[2])
     return found
+
+
+def _share_rows(work: Callable[[slice, slice], None], shape: tuple[int, ...], each: int) -> None:
+    """Call `work` with groups and rows of numbers [g, n, k], each of which takes so many products:
+    on all cores if they are many. Rows do not depend on each other."""
+    every, count = slice(None), shape[1] if shape[0] == 1 else shape[0]
+    size = -(-count // cores()) if prod(shape) * each >= _SHARED_REALS else count
+    some = [slice(first, first + size) for first in range(0, count, max(size, 1))]
+    on_cores(lambda at: work(every, at) if shape[0] == 1 else work(at, every), some, len(some))
 
 
 def cholesky(h: Reals, overwrite: bool = False) -> Reals:
@@ -263,15 +300,22 @@ def cholesky(h: Reals, overwrite: bool = False) -> Reals:
 
 def divided(b: Reals, r: Reals) -> Reals:
     """b [g, n, k] r^-1, r upper triangular [g, k, k]."""
-    found, r = np.array(b, np.float64, order="C"), _reals(r)
-    lib.ek_divide_f64(_real(found), _real(r), *b.shape)
-    return found
+    return _solved(lib.ek_divide_f64, b, r)
 
 
 def divided_transposed(b: Reals, r: Reals) -> Reals:
     """b [g, n, k] r'^-1, r upper triangular [g, k, k]."""
+    return _solved(lib.ek_divide_transposed_f64, b, r)
+
+
+def _solved(divide: Callable[..., None], b: Reals, r: Reals) -> Reals:
     found, r = np.array(b, np.float64, order="C"), _reals(r)
-    lib.ek_divide_transposed_f64(_real(found), _real(r), *b.shape)
+
+    def some(g: slice, n: slice) -> None:
+        rows = found[g, n]
+        divide(_real(rows), _real(r[g]), *rows.shape)
+
+    _share_rows(some, b.shape, b.shape[2])
     return found
 
 
@@ -283,9 +327,13 @@ def nearest_plane(
     y, r, steps = np.array(y, np.float64, order="C"), _reals(r), _reals(steps)
     found: Reals = np.empty_like(y)
     costs, middle = _price(price, limit)
-    for one, upper, unit, z in zip(y, r, steps, found, strict=True):
-        pointers = _real(one), _real(upper), _real(unit)
-        lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, _real(z))
+
+    def some(g: slice, n: slice) -> None:
+        for one, upper, unit, z in zip(y[g, n], r[g], steps[g, n], found[g, n], strict=True):
+            pointers = _real(one), _real(upper), _real(unit)
+            lib.ek_nearest_plane_f64(*pointers, *one.shape, limit, middle, _real(z))
+
+    _share_rows(some, y.shape, y.shape[2])
     del costs
     return found
 
@@ -304,9 +352,13 @@ def descend(
     z, gradient = (np.array(v, np.float64, order="C") for v in (z, gradient))
     h, steps = _reals(h), _reals(steps)
     costs, middle = _price(price, limit)
-    for one, g, curve, unit in zip(z, gradient, h, steps, strict=True):
-        pointers = (_real(v) for v in (one, g, curve, unit))
-        lib.ek_descend_f64(*pointers, *one.shape, limit, middle, sweeps)
+
+    def some(g: slice, n: slice) -> None:
+        for one, slope, curve, unit in zip(z[g, n], gradient[g, n], h[g], steps[g, n], strict=True):
+            pointers = (_real(v) for v in (one, slope, curve, unit))
+            lib.ek_descend_f64(*pointers, *one.shape, limit, middle, sweeps)
+
+    _share_rows(some, z.shape, z.shape[2])
     del costs
     return z, gradient
 

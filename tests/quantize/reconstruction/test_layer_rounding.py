@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -37,7 +35,6 @@ from edgekit.toolkit.quantize.reconstruction.second_moments import (
     second_moments,
     total,
 )
-from edgekit.toolkit.quantize.scheme.options import METHODS
 from edgekit.toolkit.quantize.weights import gptq
 from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.runtime.linear_algebra import columns, sums
@@ -332,34 +329,6 @@ def test_halves_are_rounded_by_their_own_samples(net, monkeypatch, limit):
         for key, rounded in found.items():  # of some other places of each sample
             z, own = (r.z.astype(int) for r in (rounded, alone[key]))
             assert np.mean(z != own) < 0.3 and np.abs(z - own).max() <= 3
-
-
-PROGRAM = """
-import hashlib, sys
-from edgekit.toolkit import pipeline
-for rounding in sys.argv[4:]:
-    pipeline.quantize(sys.argv[1], sys.argv[2], sys.argv[3], weights="int4", rounding=rounding,
-        limit=16)
-    print(rounding, hashlib.sha256(open(sys.argv[3], "rb").read()).hexdigest())
-"""
-
-
-def test_the_same_bytes_whatever_the_threads(digits, tmp_path):
-    told = set()
-    for threads in ("1", "2", "5"):
-        env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
-        words = [sys.executable, "-c", PROGRAM, digits / "digits.onnx", digits / "calib.npz"]
-        done = subprocess.run(
-            [*map(str, words), str(tmp_path / "d.edge"), *METHODS],
-            env=env,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        lines = done.stdout.splitlines()[-len(METHODS) :]
-        assert [line.split()[0] for line in lines] == list(METHODS)
-        told.add(tuple(lines))
-    assert len(told) == 1
 
 
 @pytest.mark.parametrize("rounding", ["auto", "gptq", "adaround"])

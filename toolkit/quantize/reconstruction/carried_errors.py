@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ....calibration import FiledArrays
 from ...ir import Array
+from ...runtime.cores import on_cores
 from ..weights import gptq
 from .observed_inputs import FINE
 from .second_moments import MomentSums, certain_part, held, subtract_outer, total
@@ -23,7 +24,9 @@ Reals = NDArray[np.float64]
 TRIED = 64
 """The maximum number of weight rows per group used for cross-validation."""
 TOGETHER = 1 << 17
-"""Numbers in the matrices of parts that are left out at a time."""
+"""Numbers in the matrices of parts that are left out together."""
+BESIDE = 1 << 23
+"""Bytes of those that other threads leave out, beyond the first two."""
 
 
 def carried_part(real: Reals, parts: Iterable[MomentSums]) -> tuple[float, MomentSums]:
@@ -56,7 +59,9 @@ def _carried(
     every: Reals = np.sum([part.error for part in parts], axis=0)
     diagonal, gain, power = _diagonal(whole), 0.0, 0.0
     many = max(1, TOGETHER // max(whole.qq.size, w.size))
-    for first in range(0, len(parts), many):
+    found = dict[int, tuple[list[float], ...]]()
+
+    def leave_out(first: int) -> None:
         some = range(first, min(first + many, len(parts)))
         qq = np.stack([matrices[i] for i in some]) if many > 1 else matrices[first][None]
         those = _Parts.of([parts[i] for i in some])
@@ -70,11 +75,15 @@ def _carried(
         off -= _outer(_rows(w, x - q), rest.q) + _outer(_rows(w, rest.off), q - rest.q)
         across, own = _rows(more, rest.q), _rows(more, q)
         spread = (_product(more, qq) * more, own * across + across * _rows(more, q - rest.q))
-        for gained, square, mean, count in zip(
-            _totals(off * more), *map(_totals, spread), those.columns, strict=True
-        ):
+        found[first] = (_totals(off * more), *map(_totals, spread))
+
+    # Two at a time take no more memory than the solution that follows.
+    firsts = range(0, len(parts), many)
+    on_cores(leave_out, firsts, 2 + BESIDE // (12 * many * whole.qq.size))
+    for first in firsts:
+        for gained, square, mean, part in zip(*found[first], parts[first:], strict=False):
             gain += gained
-            power += square / count
+            power += square / part.columns
             power -= mean
     return float(np.rint(64 * min(max(gain / power, 0.0), 1.0)) / 64) if power > 0 else 0.0
 

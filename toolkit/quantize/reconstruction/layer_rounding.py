@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
 from ...progress import Progress
 from ...runtime import return_freed
+from ...runtime.cores import on_cores
+from ...runtime.operators import any_registered
+from ..ranges.calibration import Sample
 from ..scheme.options import Ranges, RoundedWeights
 from ..scheme.plan import Plan
 from ..scheme.shared_weights import sharing_weights
@@ -50,6 +53,12 @@ LARGE = 256
 WIDEST = 1536
 """Maximum number of weights per output channel: time grows with its cube and memory with its
 square, and the samples are too few to estimate the correlations of so many inputs."""
+MATRICES = 5
+"""Matrices of as many columns that are held at a time to round a layer."""
+BESIDE = 1 << 24
+"""Bytes that threads beside the first may take, or as many as the model's constants."""
+SHARED = 1 << 14
+"""Numbers of a layer's moments from which on threads share what is to be done."""
 
 
 def round_weights(
@@ -101,24 +110,57 @@ def _round_for(
     method: str,
 ) -> list[RoundedWeights]:
     """`round_weights` on each subset of the samples in `chosen`, in one pass over the nodes."""
-    through, exact = method == "adaround", LayerExecutor(samples)
+    through, nodes = method == "adaround", rounded_nodes(plan)
     rounds = [_Round(plan, ranges, some, samples, through) for some in chosen]
-    nodes = rounded_nodes(plan)
+    floats = _Floats(plan.graph, samples, through)
+    beside = max(BESIDE, sum(v.const.nbytes for v in plan.graph.values() if v.const is not None))
     for i, node in enumerate(nodes):
         if progress:
             progress("rounding weights", i, len(nodes))
-        if plan.linear[node].shape[1] >= LARGE:
+        k = plan.linear[node].shape[1]
+        if k >= LARGE:
             return_freed()
-        floats = cache(partial(observe_floats, node, plan.graph, exact, through))
-        for one in rounds:
-            seen = one.observe(node, floats)
-            if one is rounds[-1]:
-                floats.cache_clear()
-            if seen is not None:
-                one.round(node, seen)
+        # In order: plans share what is refused.
+        made = [(one, found) for one in rounds if (found := one.made(node)) is not None]
+        tasks: list[Callable[[], object]] = [
+            partial(one.round, node, found, floats.of(node, found)) for one, found in made
+        ]
+        many = 1 if through else _threads(node, k, beside)
+        for after in nodes[i + 1 : i + 2] if many > 1 else []:
+            if (later := rounds[0].made(after)) is not None:
+                tasks.insert(1, partial(floats.of, after, later))
+        on_cores(lambda task: task(), tasks, many)
+        floats.forget(node)
     if progress:
         progress("rounding weights", len(nodes), len(nodes))
     return [one.found for one in rounds]
+
+
+def _threads(node: Node, k: int, beside: int) -> int:
+    """How many threads may round the node for several subsets of the samples: one where there is
+    so little to compute that they would wait for each other's Python."""
+    if any_registered():  # operators that may not be thread-safe
+        return 1
+    numbers = int(node.attrs.get("groups", 1)) * k * k
+    return 1 + beside // (MATRICES * 8 * numbers) if numbers >= SHARED else 1
+
+
+class _Floats:
+    """What is observed in the float model `graph`, until it is forgotten."""
+
+    def __init__(self, graph: Graph, samples: Sequence[Sample], outputs: bool) -> None:
+        self._graph, self._run, self._outputs = graph, LayerExecutor(samples), outputs
+        self._known: dict[tuple[Node, float], FloatInputs] = {}
+
+    def of(self, node: Node, made: Node) -> FloatInputs:
+        """The inputs of the node, which is `made` in a quantized model."""
+        key = node, unit_of(made.input(0))
+        if key not in self._known:
+            self._known[key] = observe_floats(node, self._graph, self._run, self._outputs, key[1])
+        return self._known[key]
+
+    def forget(self, node: Node) -> None:
+        self._known = {key: held for key, held in self._known.items() if key[0] is not node}
 
 
 class _Round:
@@ -138,22 +180,25 @@ class _Round:
         self.found: dict[tuple[str, int], QuantizedWeights] = {}
         self._graph: Graph | None = None
 
-    def observe(self, node: Node, floats: Callable[[float], FloatInputs]) -> _Seen | None:
-        """The inputs of a node after the layers rounded so far; None if its weights are not
-        changed."""
+    def made(self, node: Node) -> Node | None:
+        """A node after the layers rounded so far; None if its weights are not changed."""
         graph = self._emitted()
         if node not in self.plan.linear:
             return None
         made = next(n for n in graph.nodes if n.outputs and n.output.name == node.output.name)
+        return None if made.input(0).quant is None or made.output.quant is None else made
+
+    def observe(self, node: Node, made: Node, floats: FloatInputs) -> _Seen:
+        """The inputs of the node, which is `made` now."""
         x, y = made.input(0).quant, made.output.quant
-        if x is None or y is None:
-            return None
-        inputs = observe_inputs(node, floats(unit_of(made.input(0))), graph, self.run, self.chosen)
+        assert x is not None and y is not None
+        inputs = observe_inputs(node, floats, self._emitted(), self.run, self.chosen)
         linear = self.plan.linear[node]
         return _Seen(inputs, linear, linear.floor(x, y), x.scalar / y.scalar, made)
 
-    def round(self, node: Node, seen: _Seen) -> None:
-        """Round a node's weights."""
+    def round(self, node: Node, made: Node, floats: FloatInputs) -> None:
+        """Round the weights of the node, which is `made` now. Rounds may do so in threads."""
+        seen = self.observe(node, made, floats)
         linear = seen.linear
         wide = linear.shape[1] > WIDE
         parts = moment_sums(seen.inputs, self.parts if wide else PARTS)
@@ -243,13 +288,15 @@ def nodes_at_rates(
     """The `wanted` nodes among `rounded_nodes` that have 8-bit weights, in the current graph of
     `plan`."""
     few = spread_evenly(samples)
-    exact, one = LayerExecutor(few), _Round(plan, ranges, range(len(few)), few, False)
+    floats, one = _Floats(plan.graph, few, False), _Round(plan, ranges, range(len(few)), few, False)
     nodes = [n for n in rounded_nodes(plan) if wanted(n)]
     for i, node in enumerate(nodes):
         progress("measuring rates", i, len(nodes))
-        seen = one.observe(node, partial(observe_floats, node, plan.graph, exact, False))
-        if seen is None or seen.linear.form.bits < 8:
+        made = one.made(node)
+        if made is None or one.plan.linear[node].form.bits < 8:
             continue
+        seen = one.observe(node, made, floats.of(node, made))
+        floats.forget(node)
         about = second_moments(total(moment_sums(seen.inputs, PARTS)))
         problem = RateProblem(*quadratic_form(seen.linear, about, 0.0))
         yield NodeRates(node, seen.linear, seen.floor, seen.ratio, about, problem)

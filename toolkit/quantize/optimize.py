@@ -288,7 +288,7 @@ class _Quantization:
         score = self.trials.contend(plan, ranges, self.score)
         if score is None or score.mean_db <= self.score.mean_db:
             return
-        if score.surpasses(self.score, margin, HELD_OUT):
+        if score.surpasses(self.score, margin, HELD_OUT, weights=self.trials.certainty):
             self.source, self.ranges = source, ranges
             self.plan, self.options, self.score = plan, plan.options, score
 

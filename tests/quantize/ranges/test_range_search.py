@@ -5,6 +5,7 @@ import pytest
 
 from edgekit.calibration import OBSERVERS
 from edgekit.toolkit.quantize import CandidateEvaluator, Options, Plan, Score, calibrate
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import HELD_OUT
 from edgekit.toolkit.quantize.ranges.range_search import RangeSearch, fixed_ranges
 
 MACS = 10_000
@@ -117,6 +118,26 @@ def test_few_samples_that_make_most_of_the_noise_do_not_decide():
     one, two = Score(base, signal), Score(other, signal)
     assert two.mean_db > one.mean_db + 2
     assert two.gain_db(one) < 0 and not two.beats(one, 0.0)
+
+
+def test_outputs_of_few_numbers_have_little_say_in_a_comparison(g):
+    """The errors of a single number vary by chance; those of many show a gain that all have."""
+    x, geometry = g.input("x", 1, 6, 6, 4), {"kernel": (6, 6), "stride": (6, 6)}
+    geometry |= {"dilation": (1, 1), "out_hw": (1, 1), "pads": (0, 0, 0, 0)}
+    one = g.emit("MaxPool2d", g.conv(x, 1), name="one", **geometry)
+    calibration = calibrate(g.output(g.conv(x, 4, name="many"), one), samples([1.0] * 32))
+    trials = CandidateEvaluator(calibration)
+    sizes = {p.tensor: v[0].size for p, v in zip(trials.points, trials.truth, strict=True)}
+    assert sizes == {"many": 144, "one": 1}
+    rng, gain = np.random.default_rng(0), {"many": 0.5, "one": 0.0}
+    first, second = (
+        np.stack([rng.chisquare(n, 32) / 10 ** (better * gain[t] / 10) for t, n in sizes.items()])
+        for better in (0, 1)
+    )
+    before, after = (Score(noise, np.full(2, 1e4)) for noise in (first, second))
+    assert not after.surpasses(before, 0.25, HELD_OUT)
+    assert after.surpasses(before, 0.25, HELD_OUT, weights=trials.certainty)
+    assert not before.surpasses(after, 0.0, HELD_OUT, weights=trials.certainty)
 
 
 def test_no_gain_makes_up_for_a_loss_at_an_output_that_is_too_noisy():

@@ -34,6 +34,8 @@ HELD_OUT = 1.0
 """The same on samples that were not used to find the candidate."""
 FLOOR = 0.1
 """Minimum noise of a sample, relative to the mean noise: ratios of smaller noise are random."""
+CHANCE = 19.0
+"""Numbers of an evaluation point whose gain on a sample varies as much by chance as samples do."""
 FEW = slice(0, None, 4)
 """The samples that a trial runs on first."""
 FIRST = 4
@@ -75,15 +77,18 @@ class Score:
         whole = np.maximum(self.noise.sum(axis=1), LEAST)
         return float(np.mean(noise / whole)) if len(whole) else 0.0
 
-    def gains(self, other: Score) -> NDArray[np.float64]:
-        """Gain of each sample over `other` in dB, averaged over the evaluation points.
+    def gains(
+        self, other: Score, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Gain of each sample over `other` in dB, averaged over the evaluation points, with these
+        `weights` if given.
 
         Ratios are computed per sample: in a sum of noises, the few samples with a low softmax
         confidence would dominate.
         """
         floor = np.maximum(FLOOR * other.noise.mean(axis=1, keepdims=True), LEAST)
         ratios = (other.noise + floor) / (self.noise + floor)
-        found: NDArray[np.float64] = 10 * np.log10(ratios).mean(axis=0)
+        found: NDArray[np.float64] = 10 * np.average(np.log10(ratios), axis=0, weights=weights)
         return found
 
     def gain_db(self, other: Score) -> float:
@@ -96,14 +101,15 @@ class Score:
         margin_db: float,
         errors: float = SIGNIFICANCE,
         at: slice = slice(None),
+        weights: NDArray[np.float64] | None = None,
     ) -> bool:
         """Whether the mean gain exceeds `margin_db` and `errors` of its standard errors.
 
         With few samples some candidates gain by chance, so the gain must be large relative to its
         spread over the samples. On samples that were not used to find the candidate, one standard
-        error (HELD_OUT) is enough. `at` selects the samples.
+        error (HELD_OUT) is enough. `at` selects the samples, `weights` is as for `gains`.
         """
-        gains = self.gains(other)[at]
+        gains = self.gains(other, weights)[at]
         if not gains.size or not other.noise.size:
             return False
         error = float(gains.std() / np.sqrt(max(len(gains) - 1, 1)))
@@ -149,6 +155,15 @@ class CandidateEvaluator:
         views = [truth.values() for truth in self.truth]
         self.signal, self.variation = energies(views), variations(self.points, views)
         self._raw: tuple[object, FiledArrays[tuple[int, int]]] = (None, FiledArrays())
+
+    @property
+    def certainty(self) -> NDArray[np.float64]:
+        """Weights of the evaluation points for `Score.gains`. Of few numbers the ratio of two
+        errors is mostly chance: it varies by 75 / n dB^2 for n numbers (twice the variance of the
+        logarithm of a chi-square variable), beside 2 dB between samples."""
+        sizes = np.array([views[0].size for views in self.truth], np.float64)
+        found: NDArray[np.float64] = sizes / (sizes + CHANCE)
+        return found
 
     def on(self, count: int) -> CandidateEvaluator:
         """The same on `count` evenly spread samples."""

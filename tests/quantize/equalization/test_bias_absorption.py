@@ -13,6 +13,7 @@ from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import calibrate
 from edgekit.toolkit.quantize.equalization import cross_layer, groups
 from edgekit.toolkit.quantize.equalization.bias_absorption import (
+    LEAST,
     absorbed,
     find_absorption_groups,
     find_shifts,
@@ -114,6 +115,15 @@ def test_nothing_runs_where_there_is_no_site(g, monkeypatch):
     graph = g.output(g.conv(g.conv(x, 4, name="a", **CLAMP), 2, name="y"))
     monkeypatch.setattr(groups, "open_once", None)
     assert find_shifts(graph, samples(1, 4, 4, 3)) == {}
+
+
+def test_a_few_samples_show_that_nothing_can_be_lowered(net, monkeypatch):
+    ran, steps = [], groups.steps
+    monkeypatch.setattr(groups, "steps", lambda session, x: ran.append(x) or steps(session, x))
+    assert find_shifts(net, samples(1, 8, 8, 3)) and len(ran) == 24
+    ran.clear()
+    lifted(next(n for n in net.nodes if n.output.name == "a"), -LIFT)
+    assert not find_shifts(net, samples(1, 8, 8, 3)) and len(ran) == LEAST
 
 
 @pytest.mark.parametrize("observer", ["auto", "minmax"])

@@ -41,6 +41,8 @@ Shifts = Mapping[str, tuple[float, ...]]
 
 NARROWER = 0.98
 """A shift is tried only if it narrows the range to this fraction or less."""
+LEAST = 4
+"""Samples that show whether a shift may narrow a range."""
 
 
 @dataclass
@@ -75,14 +77,14 @@ def _linear(node: Node) -> bool:
 def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
     """The shift of each channel, for the groups whose range it narrows."""
     groups = find_absorption_groups(graph)
-    ends = _channel_extremes(graph, {s.name for s in groups}, samples)
-    found: dict[str, tuple[float, ...]] = {}
-    for group in groups:
-        name = group.name
-        shift = _shift(ends[name], float(group.makers[0].attrs.get("act_max", np.inf)))
-        if shift.any():
-            found[name] = tuple(float(c) for c in shift.astype(np.float32))
-    return found
+    clamps = {s.name: float(s.makers[0].attrs.get("act_max", np.inf)) for s in groups}
+    ends = _channel_extremes(graph, clamps, samples)
+    shifts = {name: _shift(ends[name], clamps[name]) for name in clamps if name in ends}
+    return {
+        name: tuple(float(c) for c in shift.astype(np.float32))
+        for name, shift in shifts.items()
+        if shift.any()
+    }
 
 
 def _shift(ends: ChannelExtremes, clamp: float) -> Reals:
@@ -97,14 +99,21 @@ def _shift(ends: ChannelExtremes, clamp: float) -> Reals:
 
 
 def _channel_extremes(
-    graph: Graph, names: set[str], samples: Iterable[Mapping[str, Array]]
+    graph: Graph, clamps: Mapping[str, float], samples: Iterable[Mapping[str, Array]]
 ) -> dict[str, ChannelExtremes]:
-    ends: dict[str, ChannelExtremes] = {}
+    """The extremes of each tensor with a clamp, without those whose range no shift narrows on the
+    first LEAST samples."""
+    ends, names = dict[str, ChannelExtremes](), set(clamps)
+    left = dict.fromkeys(names, LEAST)
 
     def see(name: str, rows: Array) -> None:
         low, high = (x.astype(np.float64) for x in channel_extremes(rows))
         known = ends.setdefault(name, ChannelExtremes(low, high))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
+        left[name] -= 1
+        if left[name] == 0 and not _shift(known, clamps[name]).any():
+            names.remove(name)
+            del ends[name]
 
     observe_channels(graph, names, samples, see)
     return ends

@@ -14,6 +14,7 @@ from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition, is_a, is_view
 from ...ops.move.gather import Gather
 from ...ops.norm.layer_norm import LayerNorm
+from ...runtime.branches import steps
 from ..scheme.lookup_chains import find_chains
 
 Reals = NDArray[np.float64]
@@ -114,18 +115,22 @@ def observe_channels(
     """Call `see` with each named tensor of each sample, as [positions, channels]; returns the
     number of samples.
 
-    The array is valid only during the call. Without names, nothing runs.
+    The array is valid only during the call. `see` may remove names that it needs no more; without
+    names, nothing runs.
     """
     if not names:
         return 0
     session, count = open_once(graph), 0
-
-    def look(_: int, name: str, array: Array) -> None:
-        if name in names:
-            see(name, array.reshape(-1, array.shape[-1]))
-
     for sample in samples:
-        session.run_layers(sample, look)
+        left = set(names)
+        if not left:
+            break
+        for _, name, array, _ in steps(session, sample):
+            if name in left:
+                see(name, array.reshape(-1, array.shape[-1]))
+                left.remove(name)
+                if not left:
+                    break
         count += 1
     return count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import Lock
+from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,8 @@ from .state import real_zero
 
 Kept = Mapping[Value, NDArray[np.bool_]]
 
-_lasting = Lock()
-"""Of what is known of lasting nodes, for threads."""
+_writing = RLock()
+"""One thread at a time writes a file: all share what is known of lasting nodes."""
 
 
 def build_file(
@@ -77,7 +77,7 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
     """A session of `graph` for a few runs, opened fast; `lasting` nodes are those of other graphs
     too, and never change."""
     made = partial(build_model, graph, compact=False, lasting=lasting)
-    with _lasting:
+    with _writing:
         data = _fitting(lambda: trial_file(graph, made) if lasting else write(made(), False))
     model = Model(data, checksum=False)
     del data

@@ -25,7 +25,7 @@ CALL_BYTES = 1 << 22
 """Of inputs and outputs in memory for runs in one call, as the runtime holds them."""
 COPIES_BYTES = 1 << 23
 """Memory for the copies of a session that run on other cores."""
-LEAST_SECONDS = 4e-3
+LEAST_SECONDS = 2e-2
 """Of work that is given to other cores."""
 BLOCKS = 4
 """Parts of the work for each core: one that is busy with other work does fewer of them."""

@@ -57,7 +57,7 @@ MATRICES = 5
 """Matrices of as many columns that are held at a time to round a layer."""
 BESIDE = 1 << 24
 """Bytes that threads beside the first may take, or as many as the model's constants."""
-SHARED = 1 << 14
+SHARED = 1 << 17
 """Numbers of a layer's moments from which on threads share what is to be done."""
 
 

@@ -131,6 +131,7 @@ def test_it_is_taken_where_the_outputs_gain(net, observer, monkeypatch):
     calibration, fresh = calibrate(net, samples(1, 8, 8, 3)), samples(1, 8, 8, 3, seed=8)
     done = optimize(net, calibration, observer, rounding="nearest")
     assert done.shifts and done.floats is not net
+    assert not optimize(net, calibration, observer, effort="fast").shifts
     module = importlib.import_module("edgekit.toolkit.quantize.optimize")
     monkeypatch.setattr(module, "find_shifts", lambda *_: {})
     without = optimize(net, calibration, observer, rounding="nearest")

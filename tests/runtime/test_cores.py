@@ -30,15 +30,24 @@ def test_as_many_at_a_time_as_are_asked_for(three_cores, most):
 
 
 def test_work_in_a_thread_stays_there(three_cores):
-    inner = []
+    every = []
 
     def work(_):
+        inner = []
         assert cores.cores() == 1
         on_cores(lambda _: inner.append(threading.get_ident()), range(4))
-        assert set(inner[-4:]) == {threading.get_ident()}
+        assert set(inner) == {threading.get_ident()}
+        every.extend(inner)
 
-    on_cores(work, [0])
-    assert cores.cores() == 3 and len(inner) == 4
+    on_cores(work, range(2))
+    assert cores.cores() == 3 and len(every) == 8
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_single_item_needs_no_thread(three_cores, count):
+    seen = []
+    on_cores(lambda _: seen.append(threading.get_ident()), range(count))
+    assert seen == [threading.get_ident()] * count
 
 
 def test_the_first_failure_is_raised(three_cores):

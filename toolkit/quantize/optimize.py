@@ -135,8 +135,8 @@ class _Quantization:
             self._prefer(self._equalized(), EQUALIZE_GAIN_DB)
 
     def absorb_biases(self) -> None:
-        """Absorb biases if the outputs gain, which few models do."""
-        if self._tells_channels and self.request.effort != "fast":
+        """Absorb biases if the outputs gain."""
+        if self.request.absorbs and self._tells_channels:
             self._prefer(self._absorbed(), ABSORB_GAIN_DB)
 
     @property

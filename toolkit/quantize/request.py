@@ -53,8 +53,8 @@ class NumericOptions:
         default="default",
         metadata=option(
             "Search effort. fast: min-max ranges and nearest weights, evaluated on at most 32 "
-            "samples, layers not explained. best: four times as many ranges tried, adaround as "
-            "well as gptq.",
+            "samples, no bias absorption, layers not explained. best: four times as many ranges "
+            "tried, adaround as well as gptq.",
             choices=EFFORTS,
             recorded="changed",
         ),
@@ -74,7 +74,8 @@ class QuantizeOptions(NumericOptions):
     """The options for each step of a quantization.
 
     Effort "fast" does not search: `auto` means min-max ranges and nearest 8-bit weights, evaluated
-    on fewer samples. "best" searches longer and tries every rounding method for `auto`.
+    on fewer samples; biases are not absorbed. "best" searches longer and tries every rounding
+    method for `auto`.
 
     `plain`: for a configuration that is mostly int16. There is no equalization, which int16 does
     not need, and `auto` keeps the nearest 8-bit weights, because fitted weights also compensate for
@@ -102,6 +103,11 @@ class QuantizeOptions(NumericOptions):
     def searches(self) -> bool:
         """Whether ranges are searched tensor by tensor."""
         return self.observer == "auto" and self.effort != "fast"
+
+    @property
+    def absorbs(self) -> bool:
+        """Whether biases may be absorbed: few samples do not show the minima of channels."""
+        return self.effort != "fast"
 
     @property
     def first_observer(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,11 +21,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def on_cores(work: Callable[[T], object], items: Iterable[T], most: int | None = None) -> None:
+def on_cores(work: Callable[[T], object], items: Sequence[T], most: int | None = None) -> None:
     """Call `work` with each item, as many at a time as there are cores, `most` at most. Raises what
     the first item that fails raises."""
-    many = cores() if most is None else min(cores(), most)
-    if many < 2:
+    many = len(items) if most is None else min(len(items), most)
+    if many < 2 or (many := min(many, cores())) < 2:
         for item in items:
             work(item)
         return

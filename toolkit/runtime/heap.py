@@ -18,7 +18,7 @@ def return_freed() -> None:
 def share_heap() -> None:
     """Let the threads that start from now on use the process's heap.
 
-    glibc gives each of them one, and each keeps what was needed at most. For a process that is ours
-    alone: many small arrays at a time would wait for each other.
+    glibc gives each thread a heap of its own, which keeps the most memory that it needed. Only for
+    a process of our own: threads that share a heap wait for each other to allocate small arrays.
     """
     lib.ek_share_heap()

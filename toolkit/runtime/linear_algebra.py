@@ -219,51 +219,36 @@ def _lines(rows: int, pitch: int) -> NDArray[np.int16]:
 
 
 def _product(a: Digits, b: Digits, shape: tuple[int, int], same: bool, length: int) -> Sums:
-    if len(a) == len(b) == 1:
-        fits = length * a[0][1] * b[0][1] <= _LARGEST_SUM
-        out: Sums = np.empty(shape, np.int32) if fits else np.empty(shape, np.int64)
+    single = len(a) == len(b) == 1
+    fits = single and length * a[0][1] * b[0][1] <= _LARGEST_SUM
+    out: Sums = np.empty(shape, np.int32) if fits else np.empty(shape, np.int64)
+    shared = prod(shape) * length >= _SHARED and cores() > 1
+    if single and not shared:
         return _dots(a[0], b[0], shape, same, out)
-    total: NDArray[np.int64] = np.empty(shape, np.int64)
-    for first in range(0, shape[0], _ROWS):
+
+    def rows(first: int) -> None:
         last = min(first + _ROWS, shape[0])
         start = first if same else 0
-        block: NDArray[np.int64] = np.zeros((last - first, shape[1] - start), np.int64)
+        block: Sums = np.zeros((last - first, shape[1] - start), out.dtype)
         for i, (x, x_most) in enumerate(a):
             for j, (y, y_most) in enumerate(b):
-                at, part = (x[first:], x_most), np.empty(block.shape, np.int64)
+                at, part = (x[first:], x_most), np.empty_like(block)
                 _dots(at, (y[start:], y_most), block.shape, False, part)
                 part *= _DIGIT ** (i + j)
                 block += part
-        total[first:last, start:] = block
+        out[first:last, start:] = block
         if same:
-            total[last:, first:last] = block[:, last - first :].T
-    return total
+            out[last:, first:last] = block[:, last - first :].T
+
+    on_cores(rows, range(0, shape[0], _ROWS), None if shared else 1)
+    return out
 
 
 def _dots(x: Digit, y: Digit, shape: tuple[int, ...], same: bool, out: Sums) -> Sums:
     """The sums of products of the first rows of x and y, in `out`."""
     dot, kind = {4: (lib.ek_dot_s16_s32, "int32_t"), 8: (lib.ek_dot_s16, "int64_t")}[out.itemsize]
-    pitch, largest = x[0].shape[1], x[1] * y[1]
-
-    def some(first: int, last: int, start: int, same: bool, to: Sums) -> None:
-        given = _pointer("int16_t", x[0][first:]), _pointer("int16_t", y[0][start:])
-        sizes = last - first, shape[1] - start, pitch
-        dot(*given, *sizes, largest, same, _pointer(kind, to))
-
-    def rows(first: int) -> None:
-        last = min(first + _ROWS, shape[0])
-        if not same:
-            some(first, last, 0, False, out[first:last])
-            return
-        block: Sums = np.empty((last - first, shape[1] - first), out.dtype)
-        some(first, last, first, False, block)
-        out[first:last, first:] = block
-        out[last:, first:last] = block[:, last - first :].T
-
-    if cores() > 1 and prod(shape) * pitch >= _SHARED:
-        on_cores(rows, range(0, shape[0], _ROWS))
-    else:
-        some(0, shape[0], 0, same, out)
+    given = _pointer("int16_t", x[0]), _pointer("int16_t", y[0]), *shape, x[0].shape[1]
+    dot(*given, x[1] * y[1], same, _pointer(kind, out))
     return out
 
 
@@ -283,10 +268,14 @@ def product(a: Reals, m: Reals) -> Reals:
 def _share_rows(work: Callable[[slice, slice], None], shape: tuple[int, ...], each: int) -> None:
     """Call `work` with groups and rows of numbers [g, n, k], each of which takes so many products:
     on all cores if they are many. Rows do not depend on each other."""
-    every, count = slice(None), shape[1] if shape[0] == 1 else shape[0]
-    size = -(-count // cores()) if prod(shape) * each >= _SHARED_REALS else count
-    some = [slice(first, first + size) for first in range(0, count, max(size, 1))]
-    on_cores(lambda at: work(every, at) if shape[0] == 1 else work(at, every), some, len(some))
+    every, alone = slice(None), shape[0] == 1
+    if prod(shape) * each <= _SHARED_REALS:
+        work(every, every)
+        return
+    count = shape[1] if alone else shape[0]
+    size = -(-count // cores())
+    some = [slice(first, first + size) for first in range(0, count, size)]
+    on_cores(lambda at: work(every, at) if alone else work(at, every), some)
 
 
 def cholesky(h: Reals, overwrite: bool = False) -> Reals:

@@ -158,9 +158,9 @@ class CandidateEvaluator:
 
     @property
     def certainty(self) -> NDArray[np.float64]:
-        """Weights of the evaluation points for `Score.gains`. Of few numbers the ratio of two
-        errors is mostly chance: it varies by 75 / n dB^2 for n numbers (twice the variance of the
-        logarithm of a chi-square variable), beside 2 dB between samples."""
+        """Weights of the evaluation points for `Score.gains`: the ratio of two errors of few
+        numbers is mostly chance. Its variance is 75 / n dB^2 for n numbers (twice that of the
+        logarithm of a chi-square variable), beside 4 dB^2 between samples."""
         sizes = np.array([views[0].size for views in self.truth], np.float64)
         found: NDArray[np.float64] = sizes / (sizes + CHANCE)
         return found

@@ -77,9 +77,10 @@ def _carried(
         spread = (_product(more, qq) * more, own * across + across * _rows(more, q - rest.q))
         found[first] = (_totals(off * more), *map(_totals, spread))
 
-    # Two at a time take no more memory than the solution that follows.
+    # Two large ones at a time take no more memory than the solution that follows. Small ones would
+    # wait for each other's Python.
     firsts = range(0, len(parts), many)
-    on_cores(leave_out, firsts, 2 + BESIDE // (12 * many * whole.qq.size))
+    on_cores(leave_out, firsts, 2 + BESIDE // (12 * whole.qq.size) if many == 1 else 1)
     for first in firsts:
         for gained, square, mean, part in zip(*found[first], parts[first:], strict=False):
             gain += gained

@@ -39,6 +39,7 @@ from .observed_inputs import (
     observe_inputs,
     spread_evenly,
     unit_of,
+    windows_of,
 )
 from .rounded_layer import quadratic_form, real_weights, round_layer, through_clamp, with_bias
 from .second_moments import PARTS, SecondMoments, moment_sums, second_moments, total
@@ -141,7 +142,7 @@ def _threads(node: Node, k: int, beside: int) -> int:
     so little to compute that they would wait for each other's Python."""
     if any_registered():  # operators that may not be thread-safe
         return 1
-    numbers = int(node.attrs.get("groups", 1)) * k * k
+    numbers = windows_of(node).groups * k * k
     return 1 + beside // (MATRICES * 8 * numbers) if numbers >= SHARED else 1
 
 
@@ -194,7 +195,7 @@ class _Round:
         assert x is not None and y is not None
         inputs = observe_inputs(node, floats, self._emitted(), self.run, self.chosen)
         linear = self.plan.linear[node]
-        return _Seen(inputs, linear, linear.floor(x, y), x.scalar / y.scalar, made)
+        return _Seen(inputs, linear, linear.floor(x, y), x.scalar / y.scalar)
 
     def round(self, node: Node, made: Node, floats: FloatInputs) -> None:
         """Round the weights of the node, which is `made` now. Rounds may do so in threads."""
@@ -214,9 +215,9 @@ class _Round:
         else:
             rounded = round_layer(linear, seen.floor, about, carried)
             if self.through:
-                rounded = through_clamp(linear, rounded, seen.inputs, about, carried, seen.made)
+                rounded = through_clamp(linear, rounded, seen.inputs, about, carried, made)
         self.found[node.output.name, linear.form.bits] = rounded
-        self._replace(node, seen.made, rounded)
+        self._replace(node, made, rounded)
 
     def _emitted(self) -> Graph:
         """The graph with the weights found so far; nodes that it refuses stay so in `plan`."""
@@ -238,13 +239,12 @@ class _Round:
 @dataclass(frozen=True)
 class _Seen:
     """The inputs of a node with weights `linear`. Weight scales are at least `floor`, and are
-    multiplied by `ratio` in the requantization table; `made` is the integer node."""
+    multiplied by `ratio` in the requantization table."""
 
     inputs: LayerInputs
     linear: LayerWeights
     floor: Reals
     ratio: float
-    made: Node
 
 
 def rounded_nodes(plan: Plan) -> list[Node]:

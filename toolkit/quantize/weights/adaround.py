@@ -188,7 +188,7 @@ def solve(problem: Problem, z: Reals, bias: Reals, aim: Reals) -> tuple[Reals, R
     def one(at: tuple[slice, slice]) -> None:
         z[at], bias[at] = _solve(problem.part(*at), z[at], bias[at], aim[at])
 
-    on_cores(one, problem.parts())
+    on_cores(one, list(problem.parts()))
     return z, bias
 
 

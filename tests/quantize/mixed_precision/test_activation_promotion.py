@@ -121,7 +121,10 @@ def chosen_with(monkeypatch, with_margin, without, fits):
     monkeypatch.setattr(activation_promotion, "_is_good", is_good)
     monkeypatch.setattr(activation_promotion, "_by_worth", lambda *given: given[2])
     evaluator = SimpleNamespace(changes_to=lambda _: list(range(32)), progress=silent)
-    criteria = SimpleNamespace(fits=lambda configuration: configuration.count <= fits)
+    criteria = SimpleNamespace(
+        fits=lambda configuration: configuration.count <= fits,
+        affords=lambda configuration: configuration.count <= fits + 3,
+    )
     found = activation_promotion.promote_activations(evaluator, criteria, Counted())
     return None if found is None else found.count
 

@@ -2,8 +2,8 @@
 
 Changed answers and shifted mask borders result from the noise of many tensors together. Tensors are
 ranked by the noise that each removes from the outputs relative to the instructions and bytes that
-it adds; bisection finds the shortest prefix of this order that is good with a margin. If that
-exceeds the limits, the longest prefix within them is used if it is good. If the model is not good
+it adds; bisection finds the shortest prefix of this order that is good with a margin, within the
+limits. If none is, the longest prefix within them is used if it is good. If the model is not good
 with all tensors on int16, the weights limit it, and nothing is promoted.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...ir import Graph
@@ -20,8 +20,8 @@ from ...ops import is_a
 from ...ops.elementwise.lut import SIZES, Lut
 from ..quality import GOOD_DB, GOOD_KEPT, Quality
 from ..scheme.macs import work_by_tensor
-from .criteria import Criteria
 from .evaluator import Evaluator
+from .floor_criteria import FloorCriteria
 from .precision_change import Configuration, PrecisionChange
 from .sensitivity import Gain
 
@@ -48,7 +48,7 @@ def lacks_precision(quality: Quality) -> bool:
 
 
 def promote_activations(
-    evaluator: Evaluator, criteria: Criteria, start: Configuration
+    evaluator: Evaluator, criteria: FloorCriteria, start: Configuration
 ) -> Configuration | None:
     """`start` with as few int16 tensors as make it good; None if that is not possible within the
     limits of `criteria`."""
@@ -56,20 +56,25 @@ def promote_activations(
     if not changes or not _is_good(evaluator, start.plus(changes)):
         return None
     order = _by_worth(evaluator, start, changes)
-    count = _fewest(evaluator, start, order)
-    found = start.plus(order[:count])
-    if criteria.fits(found):
-        return found
-    # The most that fits may do without the margin: its weights are rounded anew, which gains.
-    most = _most(criteria, start, order[:count])
+    most = _most(criteria, start, order)
     found = start.plus(order[:most])
+    if most == len(order) or _is_good(evaluator, found):
+        return start.plus(order[: _fewest(evaluator, start, order, most)])
+    # The most that fits may do without the margin: its weights are rounded anew, which gains.
     return found if most and _is_good(evaluator, found, margin=False) else None
 
 
-def _most(criteria: Criteria, start: Configuration, order: Sequence[PrecisionChange]) -> int:
-    """Length of the longest prefix of `order` within the limits, by bisection; all exceed them."""
-    lengths = range(1, len(order))
-    return bisect_left(lengths, True, key=lambda n: not criteria.fits(start.plus(order[:n])))
+def _most(criteria: FloorCriteria, start: Configuration, order: Sequence[PrecisionChange]) -> int:
+    """Length of the longest prefix of `order` within the limits, by bisection: of the instructions,
+    then of the file and arena, which take a file to measure."""
+
+    def longest(keeps: Callable[[Configuration], bool], most: int) -> int:
+        if keeps(start.plus(order[:most])):
+            return most
+        lengths = range(1, most)
+        return bisect_left(lengths, True, key=lambda n: not keeps(start.plus(order[:n])))
+
+    return longest(criteria.fits, longest(criteria.affords, len(order)))
 
 
 def _is_good(evaluator: Evaluator, configuration: Configuration, margin: bool = True) -> bool:
@@ -110,14 +115,17 @@ def _table_bytes(graph: Graph) -> dict[str, int]:
     return found
 
 
-def _fewest(evaluator: Evaluator, start: Configuration, order: Sequence[PrecisionChange]) -> int:
-    """Length of the shortest prefix of `order` that is good, by bisection."""
+def _fewest(
+    evaluator: Evaluator, start: Configuration, order: Sequence[PrecisionChange], most: int
+) -> int:
+    """Length of the shortest prefix of `order` that is good, by bisection; that of length `most`
+    is good."""
     low, high = 0, len(order)
     while high - low > max(RESOLUTION * len(order), 1):
         middle = (low + high) // 2
-        if _is_good(evaluator, start.plus(order[:middle])):
+        if middle >= most or _is_good(evaluator, start.plus(order[:middle])):
             high = middle
         else:
             low = middle
         evaluator.progress("promoting tensors", len(order) - (high - low), len(order))
-    return high
+    return min(high, most)

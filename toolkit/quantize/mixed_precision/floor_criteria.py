@@ -60,6 +60,10 @@ class FloorCriteria(Criteria):
         whole, base = (self.evaluator.size(a).storage for a in (assignment, self.evaluator.base))
         return whole <= base or self.within(assignment)
 
+    def affords(self, configuration: Configuration) -> bool:
+        """Whether it keeps the limit on instructions, which takes no file to measure."""
+        return self.evaluator.work(configuration.assignment) <= self.work
+
     def within(self, assignment: PrecisionAssignment) -> bool:
         """Whether it keeps every limit."""
         if self.evaluator.work(assignment) > self.work:  # before a file is made

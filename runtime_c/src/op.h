@@ -20,6 +20,14 @@
 /* The element type of kinds that move bytes of any. */
 #define EK_DTYPE_ANY 0xffu
 
+/* Before a loop that may write its input in place, but no element that it reads later: it is vectorized in place too.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#define EK_ELEMENTWISE _Pragma("GCC ivdep")
+#else
+#define EK_ELEMENTWISE
+#endif
+
 /* An operator's `pack` and `pack_room`, which firmware that runs files packed beforehand has no use for. */
 #ifdef EK_NO_PACKERS
 #define EK_OP_PACK(function)          NULL

@@ -239,5 +239,5 @@ double seconds_per_call(void (*fn)(void *), void *context)
 void bench_line(const char *slot, const char *shape, const char *table, double work, double ref, double opt,
                 const char *unit)
 {
-    printf("  %-14s %-24s %-15s %9.2f %s  x %.1f\n", slot, shape, table, work / opt * 1e-9, unit, ref / opt);
+    printf("  %-15s %-24s %-15s %9.2f %s  x %.1f\n", slot, shape, table, work / opt * 1e-9, unit, ref / opt);
 }

@@ -20,6 +20,7 @@ void bench_gemm(const ek_kernels *ref, const ek_kernels *opt);
 void bench_depthwise(const ek_kernels *ref, const ek_kernels *opt);
 void bench_s16(const ek_kernels *ref, const ek_kernels *opt);
 void bench_elementwise(const ek_kernels *ref, const ek_kernels *opt);
+void bench_elementwise_s16(const ek_kernels *ref, const ek_kernels *opt);
 void bench_quantize_f32(const ek_kernels *ref, const ek_kernels *opt);
 void bench_pool(const ek_kernels *ref, const ek_kernels *opt);
 

@@ -21,8 +21,8 @@ static const struct check {
     EK_KERNELS(EK_NOTHING, EK_CHECKED, EK_CHECKED, EK_NOTHING)
 };
 
-static const bench_fn benches[] = { bench_gemm,        bench_depthwise, bench_s16,
-                                    bench_elementwise, bench_pool,      bench_quantize_f32 };
+static const bench_fn benches[] = { bench_gemm, bench_depthwise,   bench_s16, bench_elementwise, bench_elementwise_s16,
+                                    bench_pool, bench_quantize_f32 };
 
 static const char *running_table = "", *running_kernel = "";
 

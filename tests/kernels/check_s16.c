@@ -1,9 +1,9 @@
-/* gemm_s16, mat_mul_s16, depthwise_s16, add_s16 and lut_s16: every size and tail, sums beyond 32 bits, every shift. */
+/* gemm_s16, row_w4_s16, mat_mul_s16 and depthwise_s16: every size and tail, sums beyond 32 bits, every shift. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
+#include "check_s16.h"
 
 enum { TAPS = 280 };
 
@@ -41,34 +41,6 @@ static table table_make(uint32_t n, int64_t reach)
 static void table_free(table t)
 {
     block_free(t.bias), block_free(t.multiplier), block_free(t.shift);
-}
-
-static void fill_s16(int16_t *p, size_t count)
-{
-    const uint32_t kind = rnd() % 5;
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t v = rnd();
-        p[i] = kind == 0   ? INT16_MIN
-               : kind == 1 ? INT16_MAX
-               : kind == 2 ? (v & 256 ? INT16_MIN : INT16_MAX)
-                           : (int16_t)(v >> 8);
-    }
-}
-
-static block inputs(size_t count)
-{
-    block b = block_make(count * 2, 2);
-    fill_s16(b.data, count);
-    return b;
-}
-
-static bool differs(const output *want, const output *got, const char *slot, const ek_kernels *opt, uint32_t trial,
-                    const char *sizes)
-{
-    ptrdiff_t where;
-    if (output_equal(want, got, &where)) return false;
-    printf("%s of %s differs in trial %" PRIu32 ": %s, at byte %ld\n", slot, opt->name, trial, sizes, (long)where);
-    return true;
 }
 
 static bool packs_in_16s(ek_packed_fn *packed, const char *slot, const ek_kernels *opt)
@@ -251,74 +223,6 @@ bool check_depthwise_s16(const ek_kernels *ref, const ek_kernels *opt)
     for (uint32_t t = 0; t < check_trials; t++)
         if (!try_depthwise(ref, opt, t)) return false;
     return true;
-}
-
-/* Multipliers within 2^23, together too, and shifts by which results are around the range of int16. */
-static ek_add_s16 add_make(void)
-{
-    const int32_t limit = 1 << 23, ma = rnd_between(-limit, limit), room = limit - (ma < 0 ? -ma : ma);
-    const int32_t a = rnd_between(-32768, 32767), b = rnd_between(-32768, 32767), bits = rnd_between(0, 23);
-    return (ek_add_s16){ .a_multiplier = ma / (1 << bits),
-                         .b_multiplier = (rnd() & 1 ? room : rnd_between(-room, room)) / (1 << bits),
-                         .shift = rnd() & 3 ? rnd_between(23 - bits < 1 ? 1 : 23 - bits, 25) : rnd_between(1, 40),
-                         .qmin = rnd() & 1 ? INT16_MIN
-                                 : a < b   ? a
-                                           : b,
-                         .qmax = a < b ? b : a };
-}
-
-static bool try_add(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
-{
-    const uint32_t count = rnd() & 1 ? 1 + trial % 300 : 1 + rnd() % 80, b_step = rnd() & 1, in_place = rnd() % 3;
-    block a = inputs(count), b = inputs(b_step ? count : 1);
-    const ek_add_s16 p = add_make();
-    output outs[2] = { output_make(count * 2, 2), output_make(count * 2, 2) };
-    const ek_kernels *tables[2] = { ref, opt };
-    for (int i = 0; i < 2; i++) {
-        int16_t *const out = (int16_t *)outs[i].data;
-        const int16_t *x = a.data, *y = b.data;
-        if (in_place == 1) x = memcpy(out, x, count * 2);
-        if (in_place == 2 && b_step) y = memcpy(out, y, count * 2);
-        tables[i]->add_s16(out, x, y, b_step, count, &p);
-    }
-    char sizes[80];
-    snprintf(sizes, sizeof sizes, "count %" PRIu32 " b_step %" PRIu32 " in place %" PRIu32, count, b_step, in_place);
-    const bool same = !differs(&outs[0], &outs[1], "add_s16", opt, trial, sizes);
-    output_free(outs[0]), output_free(outs[1]);
-    block_free(a), block_free(b);
-    return same;
-}
-
-bool check_add_s16(const ek_kernels *ref, const ek_kernels *opt)
-{
-    if (opt->add_s16 == ref->add_s16) return true;
-    for (uint32_t t = 0; t < check_trials; t++)
-        if (!try_add(ref, opt, t)) return false;
-    return true;
-}
-
-static bool try_lut(const ek_kernels *ref, const ek_kernels *opt, uint32_t trial)
-{
-    const uint32_t count = rnd() & 1 ? 1 + trial % 300 : 1 + rnd() % 80, in_place = rnd() & 1;
-    block in = inputs(count), points = inputs(513);
-    output outs[2] = { output_make(count * 2, 2), output_make(count * 2, 2) };
-    const ek_kernels *tables[2] = { ref, opt };
-    for (int i = 0; i < 2; i++) {
-        int16_t *const out = (int16_t *)outs[i].data;
-        tables[i]->lut_s16(out, in_place ? memcpy(out, in.data, count * 2) : in.data, count, points.data);
-    }
-    const bool same = !differs(&outs[0], &outs[1], "lut_s16", opt, trial, in_place ? "in place" : "apart");
-    output_free(outs[0]), output_free(outs[1]);
-    block_free(in), block_free(points);
-    return same;
-}
-
-bool check_lut_s16(const ek_kernels *ref, const ek_kernels *opt)
-{
-    if (opt->lut_s16 == ref->lut_s16) return true;
-    bool same = true;
-    for (uint32_t t = 0; t < check_trials && same; t++) same = try_lut(ref, opt, t);
-    return same;
 }
 
 typedef struct bench_state {

@@ -15,7 +15,8 @@ CORES = ("cortex_m0plus", "cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
 KERNELS = (
     *("gemm_s8", "unpack_gemm_w4", "row_w4", "vecmat_s8", "gemm_s16", "row_w4_s16"),
     *("depthwise_s8", "depthwise_s16", "add_s8", "add_s16", "mul_s8", "lut_s8", "sum_s8", "max_s8"),
-    *("copy", "lut_s16", "channel_lut_s8", "prelu_s8", "quantize_f32_s8", "quantize_f32_s16"),
+    *("copy", "mul_s16", "lut_s16", "channel_lut_s8", "channel_lut_s16", "prelu_s8"),
+    *("quantize_f32_s8", "quantize_f32_s16"),
 )
 NEEDED = {
     "cmake": "cmake",

@@ -29,8 +29,12 @@
     .depthwise_f32 = ek_avx2_depthwise_f32,     \
     .add_s8 = ek_avx2_add_s8,                   \
     .mul_s8 = ek_avx2_mul_s8,                   \
+    .add_s16 = ek_avx2_add_s16,                 \
+    .mul_s16 = ek_avx2_mul_s16,                 \
     .lut_s8 = ek_avx2_lut_s8,                   \
+    .lut_s16 = ek_avx2_lut_s16,                 \
     .channel_lut_s8 = ek_avx2_channel_lut_s8,   \
+    .channel_lut_s16 = ek_avx2_channel_lut_s16, \
     .prelu_s8 = ek_avx2_prelu_s8,               \
     .sum_s8 = ek_avx2_sum_s8,                   \
     .max_s8 = ek_avx2_max_s8,                   \

@@ -61,7 +61,7 @@ def test_int16_is_dequantized(integers, quant):
     np.testing.assert_allclose(got, q * quant.scalar, rtol=1e-6)
 
 
-@pytest.mark.parametrize("ratio", [1e-6, 0.003, 0.25, 0.7, 1.0, 1.0001, 1.5, 100.0, 3e6])
+@pytest.mark.parametrize("ratio", [1e-7, 1e-6, 0.003, 0.25, 0.7, 1.0, 1.0001, 1.5, 100, 700, 3e6])
 @pytest.mark.parametrize(("from_zero", "to_zero"), [(0, 0), (-128, 127), (127, -128), (31, 5)])
 def test_requantization_rounds_half_up_once(integers, ratio, from_zero, to_zero):
     """Between int8 and int16 both ways, and of int16, against exact arithmetic."""

@@ -19,14 +19,30 @@ static ek_status requantize_check(const ek_node *n)
     return ranges && fits && ek_is_ratio16(p->multiplier, p->shift) ? EK_OK : EK_ERR_CORRUPT;
 }
 
-#define REQUANTIZE(name, from, to)                                                               \
-    static void name(to *out, const from *in, const ek_fmt_requantize *p)                        \
-    {                                                                                            \
-        const ek_fmt_requantize r = *p;                                                          \
-        for (size_t i = 0; i < r.count; i++) {                                                   \
-            const int32_t q = ek_scale16(in[i] - r.input_zero, r.multiplier, (uint32_t)r.shift); \
-            out[i] = (to)ek_clamp(q + r.output_zero, r.qmin, r.qmax);                            \
-        }                                                                                        \
+/* For shifts within these, 32 bits suffice: the multiplier is 2^12 times one part plus another, and the products of the
+ * second lose 12 bits that are shifted out anyway. */
+enum { SPLIT = 12, LEAST_SHIFT = SPLIT + 1, MOST_SHIFT = SPLIT + 30 };
+
+#define REQUANTIZE(name, from, to)                                                           \
+    static void name(to *out, const from *in, const ek_fmt_requantize *p)                    \
+    {                                                                                        \
+        const ek_fmt_requantize r = *p;                                                      \
+        const int16_t zero = (int16_t)r.input_zero, high = (int16_t)(r.multiplier >> SPLIT); \
+        const int16_t low = (int16_t)(r.multiplier & ((1 << SPLIT) - 1));                    \
+        if (r.shift < LEAST_SHIFT || r.shift > MOST_SHIFT) {                                 \
+            for (size_t i = 0; i < r.count; i++) {                                           \
+                const int32_t q = ek_scale16(in[i] - zero, r.multiplier, (uint32_t)r.shift); \
+                out[i] = (to)ek_clamp(q + r.output_zero, r.qmin, r.qmax);                    \
+            }                                                                                \
+            return;                                                                          \
+        }                                                                                    \
+        const int32_t right = r.shift - SPLIT, half = 1 << (right - 1);                      \
+        EK_ELEMENTWISE                                                                       \
+        for (size_t i = 0; i < r.count; i++) {                                               \
+            const int16_t d = (int16_t)(in[i] - zero);                                       \
+            const int32_t q = (d * high + ((d * low) >> SPLIT) + half) >> right;             \
+            out[i] = (to)ek_clamp(q + r.output_zero, r.qmin, r.qmax);                        \
+        }                                                                                    \
     }
 
 REQUANTIZE(s8_s16, int8_t, int16_t)

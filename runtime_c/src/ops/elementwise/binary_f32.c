@@ -18,18 +18,21 @@ typedef void row_fn(float *out, const float *a, const float *b, const ek_fmt_bin
         const size_t count = p->shape.dims[3];                                           \
         const float lo = ek_f32(p->qmin), hi = ek_f32(p->qmax);                          \
         if (p->shape.a[3] && p->shape.b[3]) {                                            \
+            EK_ELEMENTWISE                                                               \
             for (size_t i = 0; i < count; i++) {                                         \
                 const float x = a[i], y = b[i];                                          \
                 out[i] = ek_clamp_f32(expression, lo, hi);                               \
             }                                                                            \
         } else if (p->shape.a[3]) {                                                      \
             const float y = b[0];                                                        \
+            EK_ELEMENTWISE                                                               \
             for (size_t i = 0; i < count; i++) {                                         \
                 const float x = a[i];                                                    \
                 out[i] = ek_clamp_f32(expression, lo, hi);                               \
             }                                                                            \
         } else {                                                                         \
             const float x = a[0];                                                        \
+            EK_ELEMENTWISE                                                               \
             for (size_t i = 0; i < count; i++) {                                         \
                 const float y = b[i];                                                    \
                 out[i] = ek_clamp_f32(expression, lo, hi);                               \

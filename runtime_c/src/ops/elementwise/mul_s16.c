@@ -4,8 +4,9 @@
 
 #define ELEMENT int16_t
 #define PARAMS  ek_fmt_mul
+#define TERMS   ek_mul_s16
 #define EK_BODY mul_s16
-#include "broadcast_run.h"
+#include "broadcast_kernel.h"
 
 static ek_status mul_s16_check(const ek_node *n)
 {
@@ -17,13 +18,16 @@ static ek_status mul_s16_check(const ek_node *n)
                : EK_ERR_CORRUPT;
 }
 
-static void mul_s16_row(int16_t *out, const int16_t *a, const int16_t *b, const ek_fmt_mul *p)
+static ek_mul_s16 mul_s16_terms_of(const ek_fmt_mul *p, bool swap)
 {
-    const size_t count = p->shape.dims[3], a_step = p->shape.a[3], b_step = p->shape.b[3];
-    const int32_t multiplier = p->multiplier, qmin = p->qmin, qmax = p->qmax;
-    const uint32_t shift = (uint32_t)p->shift;
-    for (size_t i = 0; i < count; i++)
-        out[i] = ek_requantize16(a[i * a_step] * b[i * b_step], multiplier, shift, qmin, qmax);
+    (void)swap;
+    return (ek_mul_s16){ p->multiplier, (uint32_t)p->shift, p->qmin, p->qmax };
+}
+
+static void mul_s16_row(const ek_kernels *kernels, int16_t *out, const int16_t *a, const int16_t *b, size_t b_step,
+                        size_t count, const ek_mul_s16 *t)
+{
+    kernels->mul_s16(out, a, b, b_step, count, t);
 }
 
 const ek_op ek_op_mul_s16 = { .inputs_min = 2,

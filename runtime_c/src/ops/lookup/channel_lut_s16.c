@@ -11,12 +11,8 @@ static ek_status channel_lut_s16_check(const ek_node *n)
 static ek_status channel_lut_s16_run(const ek_node *n)
 {
     const ek_fmt_channel_lut *p = n->params;
-    const int16_t *tables = ek_blob(n, p->table), *in = ek_in(n, 0);
-    const uint8_t *index = ek_blob(n, p->index);
-    int16_t *out = ek_out(n, 0);
-    const size_t rows = p->rows, channels = p->channels;
-    for (size_t r = 0; r < rows; r++, out += channels, in += channels)
-        for (size_t c = 0; c < channels; c++) out[c] = lut_s16(tables + (size_t)index[c] * LUT_S16_POINTS, in[c]);
+    const ek_channel_lut_s16 lut = { p->channels, p->tables, ek_blob(n, p->index), ek_blob(n, p->table) };
+    n->kernels->channel_lut_s16(ek_out(n, 0), ek_in(n, 0), p->rows, &lut);
     return EK_OK;
 }
 

@@ -146,12 +146,14 @@ class _Run:
     def quantize(self) -> None:
         request = self.request
         like, said = kept_scales(request.like)
+        self.keeps_floor = self.budget is None and self.on_low_accuracy == "promote"
         self.done = quantize_model(
             self.graph,
             self.samples,
             progress=request.progress,
             like=like,
             of_any_size=self.model.of_any_size(),
+            promotes=self.keeps_floor,
             **request.numeric,
         )
         options: dict[str, Any] = {
@@ -170,7 +172,6 @@ class _Run:
 
     def meet_budget(self) -> None:
         """Mix precisions; if that costs much, also try from a plain start."""
-        request = self.request
         if self.budget is None:
             return
         if self.judging is not None and self.judge is None:
@@ -179,10 +180,11 @@ class _Run:
         start = self.done
         self.done = self._mixed(start, self.budget)
         if is_oversized(start, self.done):
-            plain = optimize(
-                self.graph, start.given, progress=request.progress, **request.numeric, plain=True
-            )
-            self.done = smaller_of(self.done, self._mixed(plain, self.budget))
+            self.done = smaller_of(self.done, self._mixed(self._plain(start), self.budget))
+
+    def _plain(self, start: QuantizedModel) -> QuantizedModel:
+        how: dict[str, Any] = {"progress": self.request.progress, **self.request.numeric}
+        return optimize(self.graph, start.given, **how, plain=True)
 
     def choose_rates(self) -> None:
         """Search for coarser weights, for Huffman coding."""
@@ -232,16 +234,13 @@ class _Run:
     def keep_floor(self) -> None:
         """Without a budget, mix precisions if accuracy is below the floor; if the result is still
         broken, try from a plain start as well."""
-        request, start = self.request, self.done
-        if self.budget is not None or self.on_low_accuracy != "promote":
+        start = self.done
+        if not self.keeps_floor:
             return
         self._promote(start)
-        if is_broken(self.promotion, self.quality) and (start.exponents or start.options.rounded):
+        if is_broken(self.promotion, self.quality) and not start.is_plain:
             first = self.done, self.promotion, self.quality
-            plain = optimize(
-                self.graph, start.given, progress=request.progress, **request.numeric, plain=True
-            )
-            self._promote(plain)
+            self._promote(self._plain(start))
             if self.quality.loss() >= first[2].loss():
                 self.done, self.promotion, self.quality = first
 
@@ -249,14 +248,13 @@ class _Run:
         """Evaluate the file; with `compress`, search for coarser weights first."""
         if self.budget is None:
             self.choose_rates()
-        unknown = self.budget is not None or self.on_low_accuracy != "promote"
-        if unknown or self.rates is not None:
+        if not self.keeps_floor or self.rates is not None:
             self.quality = quality_of(self.done, self._packer(self.done), self.request.progress)
 
     def _promote(self, start: QuantizedModel) -> None:
-        request, how = self.request, (self._packer(start), self.request.progress)
-        fast, rounding = request.effort == "fast", request.mixed_rounding
-        found = keep_floor(start, *how, rounding=rounding, fast=fast)
+        how = start, self._packer(start), self.request.progress
+        fast, rounding = self.request.effort == "fast", self.request.mixed_rounding
+        found = keep_floor(*how, rounding=rounding, fast=fast)
         self.done, self.promotion, self.quality = found
 
     def _packer(self, done: QuantizedModel, kept: Kept | None = None) -> Callable[[Graph], bytes]:

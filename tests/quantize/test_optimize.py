@@ -53,6 +53,17 @@ def test_the_same_samples_give_the_same_bytes(net):
     assert once == again
 
 
+def test_weights_that_are_rounded_later_are_the_same(net):
+    calib = samples_for(1, 8, 8, 3)
+    calib[7]["x"] *= np.float32(100)
+    later = quantize_model(net, calib, promotes=True)
+    assert later.finish is not None and not later.options.rounded
+    assert later.finished().outliers == later.outliers != []
+    once = quantize_model(net, calib)
+    assert once.finish is None and once.options.rounded and once.finished() is once
+    assert build_file(later.finished().graph) == build_file(once.graph)
+
+
 def test_a_model_that_gives_only_the_class_is_tuned_by_its_scores(g):
     x = g.conv(g.input("x", 1, 8, 8, 3), 8, act_min=0.0)
     flat = g.emit("Reshape", g.conv(x, 2, kernel=1), shape=(1, 128))

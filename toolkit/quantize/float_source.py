@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from ..ir import Graph
 from ..progress import Progress
-from .equalization.bias_absorption import Shifts
+from .equalization.bias_absorption import Shifts, absorbed, find_absorption_groups, find_shifts
 from .equalization.cross_layer import Exponents
+from .equalization.groups import names_outside
 from .ranges.calibration import Calibration, calibrate
 from .ranges.range_search import fixed_ranges
 from .scheme.options import Options, Range
@@ -32,6 +33,15 @@ class FloatSource:
     ) -> FloatSource:
         wide = fixed_ranges(calibration, "minmax")
         return FloatSource(floats, calibration, exponents, shifts, wide)
+
+    def absorbed(self, progress: Progress | None, histograms: bool) -> FloatSource | None:
+        """The source with biases moved past ReLUs; None if no range becomes narrower."""
+        shifts = find_shifts(self.floats, [s.inputs for s in self.calibration.kept])
+        if not shifts:
+            return None
+        same = names_outside(self.floats, find_absorption_groups(self.floats), shifts)
+        lower = absorbed(self.floats, shifts)
+        return self.changed(lower, same, self.exponents, shifts, progress, histograms)
 
     def changed(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..ir import Graph
@@ -11,7 +12,6 @@ from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
 from ..runtime import return_freed
-from .equalization.bias_absorption import absorbed, find_absorption_groups, find_shifts
 from .equalization.cross_layer import equalized, find_exponents
 from .equalization.groups import find_equalization_groups, names_outside
 from .float_source import FloatSource
@@ -82,7 +82,15 @@ def _run(
     request: QuantizeOptions, graph: Graph, calibration: Calibration, progress: Progress | None
 ) -> Quantized:
     run = _Quantization(request, graph, calibration, progress)
-    for step in STEPS if request.like is None else STEPS_LIKE:
+    if request.like is not None:
+        return _after(run, STEPS_LIKE)
+    if request.waits and not run.kept:
+        return replace(_after(run, STEPS), finish=partial(_after, run, ROUNDING))
+    return _after(run, STEPS + ROUNDING)
+
+
+def _after(run: _Quantization, steps: Sequence[Callable[[_Quantization], None]]) -> Quantized:
+    for step in steps:
         return_freed()
         step(run)
     return run.result()
@@ -137,7 +145,8 @@ class _Quantization:
     def absorb_biases(self) -> None:
         """Absorb biases if the outputs gain."""
         if self.request.absorbs and self._tells_channels:
-            self._prefer(self._absorbed(), ABSORB_GAIN_DB)
+            histograms = self.request.histograms
+            self._prefer(self.source.absorbed(self.progress, histograms), ABSORB_GAIN_DB)
 
     @property
     def _tells_channels(self) -> bool:
@@ -223,17 +232,6 @@ class _Quantization:
             return {}
         nodes, ungrouped = choose_narrow_layers(self.plan, self.ranges, form.bits)
         return {n: replace(form, group_size=0) if n in ungrouped else form for n in nodes}
-
-    def _absorbed(self) -> FloatSource | None:
-        """The source with biases moved past ReLUs; None if no range becomes narrower."""
-        floats = self.source.floats
-        shifts = find_shifts(floats, self._inputs())
-        if not shifts:
-            return None
-        same = names_outside(floats, find_absorption_groups(floats), shifts)
-        exponents, histograms = self.source.exponents, self.request.histograms
-        lower = absorbed(floats, shifts)
-        return self.source.changed(lower, same, exponents, shifts, self.progress, histograms)
 
     def _inputs(self) -> list[Sample]:
         return [s.inputs for s in self.source.calibration.kept]
@@ -392,8 +390,8 @@ STEPS: tuple[Callable[[_Quantization], None], ...] = (
     _Quantization.search_ranges,
     _Quantization.drop_histograms,
     _Quantization.use_narrow_weights,
-    _Quantization.round_weights,
-    _Quantization.prefer_plain,
 )
-STEPS_LIKE = _Quantization.keep_scales, *STEPS[-3:-1]
-"""The steps of a quantization, and of one that keeps the scales of an older file."""
+ROUNDING = _Quantization.round_weights, _Quantization.prefer_plain
+STEPS_LIKE = _Quantization.keep_scales, _Quantization.use_narrow_weights, ROUNDING[0]
+"""The steps of a quantization before and after its weights are rounded, and those of one that keeps
+the scales of an older file."""

@@ -82,9 +82,13 @@ class QuantizeOptions(NumericOptions):
     errors of int8 activations. With 4-bit weights all weights are fitted.
 
     `like`: ranges and scales of an older file, and its integers where possible.
+
+    `promotes`: `keep_floor` follows, which may promote tensors before weights are rounded: then
+    rounding waits (Quantized.finish), unless several methods are compared.
     """
 
     plain: bool = False
+    promotes: bool = False
     like: Like | None = None
 
     def check_given(self) -> None:
@@ -148,3 +152,9 @@ class QuantizeOptions(NumericOptions):
         if plain and self.rounding == "auto" and self.form.bits == 8:
             return False
         return self.rounding != "nearest"
+
+    @property
+    def waits(self) -> bool:
+        """Whether weights are rounded only once it is known that no tensors are promoted before."""
+        automatic = self.rounding == "auto" and len(self.methods) == 1 and self.form.bits == 8
+        return self.promotes and self.may_round and automatic

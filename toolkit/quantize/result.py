@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from ..ir import Graph
 from .budget import Mixed
@@ -28,7 +28,8 @@ class Quantized:
 
     `held_out`: `score` is cross-validated, each half (ranges/calibration.py) of the kept samples
     with weights rounded for the other half; `by_halves` are these weights.
-    `outliers` are samples that differ from all others.
+    `outliers` are samples that differ from all others. `finish`, if weights are not rounded yet,
+    gives the quantization with rounded weights.
     """
 
     graph: Graph
@@ -50,8 +51,18 @@ class Quantized:
     by_halves: Sequence[RoundedWeights] = ()
     held_out: bool = False
     outliers: Sequence[SampleOutlier] = ()
+    finish: Callable[[], Quantized] | None = None
 
     @property
     def sqnr_db(self) -> float:
         """The mean SQNR over the evaluation points."""
         return self.score.mean_db
+
+    def finished(self) -> Quantized:
+        """With rounded weights, if they are not rounded yet."""
+        return self if self.finish is None else replace(self.finish(), outliers=self.outliers)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the channels and weights are as a plain start leaves them (QuantizeOptions)."""
+        return not (self.exponents or self.finish or self.options.rounded)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import onnx
 import pytest
@@ -10,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import constant
-from edgekit.toolkit.quantize import calibrate
+from edgekit.toolkit.quantize import calibrate, float_source
 from edgekit.toolkit.quantize.equalization import cross_layer, groups
 from edgekit.toolkit.quantize.equalization.bias_absorption import (
     LEAST,
@@ -132,8 +130,7 @@ def test_it_is_taken_where_the_outputs_gain(net, observer, monkeypatch):
     done = optimize(net, calibration, observer, rounding="nearest")
     assert done.shifts and done.floats is not net
     assert not optimize(net, calibration, observer, effort="fast").shifts
-    module = importlib.import_module("edgekit.toolkit.quantize.optimize")
-    monkeypatch.setattr(module, "find_shifts", lambda *_: {})
+    monkeypatch.setattr(float_source, "find_shifts", lambda *_: {})
     without = optimize(net, calibration, observer, rounding="nearest")
     assert not without.shifts
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from edgekit.toolkit.build import build_file, open_once
 from edgekit.toolkit.compress import remove_constant_channels
@@ -13,6 +15,7 @@ from edgekit.toolkit.quantize import quantize_model
 from edgekit.toolkit.quantize.mixed_precision import accuracy_floor, activation_promotion
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import MODERATE, keep_floor
 from edgekit.toolkit.quantize.mixed_precision.floor_criteria import Growth
+from edgekit.toolkit.quantize.reconstruction.layer_rounding import round_weights
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
 SIDE = 32
@@ -56,6 +59,13 @@ def quantized(g, offset=20.0):
     return quantize_model(segmenter(g, offset), smooth(24, 5), "minmax", rounding="nearest")
 
 
+def waiting(g):
+    """A quantization whose weights are not rounded yet."""
+    done = quantize_model(segmenter(g, 20.0), smooth(24, 5), "minmax", promotes=True)
+    assert done.finish is not None and not done.options.rounded
+    return done
+
+
 def overlap(graph, floats, samples):
     """Mean intersection over union of both sides, computed apart from masks.py."""
     sessions = open_once(graph), open_once(floats)
@@ -80,6 +90,42 @@ def test_few_tensors_on_int16_make_masks_good_on_other_samples_too(g):
     )
     chosen = promotion.chosen
     assert (chosen.file_bytes, chosen.arena_bytes, chosen.work) <= limits
+
+
+def rounds_for_int8():
+    raise AssertionError
+
+
+def test_weights_are_rounded_once_for_the_promoted_tensors(g):
+    """Where rounding alone would leave the masks as they are."""
+    done = replace(waiting(g), finish=rounds_for_int8)
+    found, promotion, quality = keep_floor(done, pack, silent)
+    assert promotion is not None and quality.level == "good" and quality.held_out
+    assert found.finish is None and found.held_out and len(found.by_halves) == 2
+    samples = [kept.inputs for kept in done.calibration.kept]
+    again = round_weights(found.plan.with_rounded({}), found.ranges, samples)
+    rounded = found.options.rounded
+    assert rounded.keys() == again.keys() != set()
+    assert all(np.array_equal(again[key].z, rounded[key].z) for key in again)
+    assert overlap(found.graph, found.floats, smooth(16, 6)) >= 0.99
+
+
+def test_weights_are_rounded_for_int8_where_that_may_do(g, monkeypatch):
+    monkeypatch.setattr(accuracy_floor, "_after_rounding", lambda *_: 0.1)
+    found, promotion, _ = keep_floor(waiting(g), pack, silent)
+    done = quantize_model(segmenter(type(g)(), 20.0), smooth(24, 5), "minmax")
+    assert done.finish is None
+    other, its, _ = keep_floor(done, pack, silent)
+    assert pack(found.graph) == pack(other.graph)
+    assert promotion == its
+
+
+@pytest.mark.parametrize(
+    ("int8", "weights", "part"), [(20.0, 20.0, 0.6), (20.0, 50.0, 1.0), (20.0, 23.01, 0.825)]
+)
+def test_rounding_leaves_the_error_of_activations(int8, weights, part):
+    both = (SimpleNamespace(worst=("y", db)) for db in (int8, weights))
+    assert accuracy_floor._after_rounding(*both) == pytest.approx(part, abs=0.001)
 
 
 def test_where_int16_is_not_enough_nothing_is_promoted(g, monkeypatch):

@@ -9,6 +9,7 @@ closest one; without a search if the 8-bit weights alone break it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
 from ...runtime import return_freed
-from ..quality import Quality
+from ..quality import GOOD_KEPT, Quality
 from ..ranges.followed import follows_an_input
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_by_tensor
@@ -129,17 +130,37 @@ def keep_floor(
     leaves usable models as they are, and promotes the tensors of broken ones from the outputs back,
     without measuring each change.
     """
+    if done.finish is not None:
+        evaluator = Evaluator(done, pack, None, True, progress)
+        evaluator.know(evaluator.base, done.score)
+        first = _before_rounding(evaluator)
+        if first is not None:
+            return _finished(evaluator, first)
+        done = done.finished()
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
     if before.level != "broken":
-        for calibration in (done.given, done.calibration):
-            calibration.keep_extremes()
-        return_freed()
+        _keep_extremes(done)
     promoted = _promote(evaluator, start, rounding != "nearest", fast)
-    found = promoted.configuration
-    if not found.changes:
+    if not promoted.configuration.changes:
         return done, None, before
+    return _finished(evaluator, promoted)
+
+
+def _keep_extremes(done: Quantized) -> None:
+    for calibration in (done.given, done.calibration):
+        calibration.keep_extremes()
+    return_freed()
+
+
+def _finished(
+    evaluator: Evaluator, promoted: _Promoted
+) -> tuple[Quantized, Promotion | None, Quality]:
+    """The result of keep_floor."""
+    done, found = evaluator.done, promoted.configuration
+    start = Configuration(evaluator.base)
+    before = evaluator.quality(start.assignment)
     criteria = FloorCriteria(evaluator, promoted.growth)
     done.plan.forget_trials()
     return_freed()
@@ -158,7 +179,7 @@ def keep_floor(
         nodes,
         promoted.growth.in_words(),
     )
-    return replace(whole, mixed=None), promotion, after
+    return replace(whole, mixed=None, finish=None), promotion, after
 
 
 @dataclass(frozen=True)
@@ -183,6 +204,40 @@ class _Promoted:
         known = {} if before is None else before.reasons
         reasons = dict.fromkeys(found.changes, reason) | dict(known)
         return _Promoted(found, growth, reasons, as_done or growth == FREE)
+
+
+def _before_rounding(evaluator: Evaluator) -> _Promoted | None:
+    """Tensors promoted before weights are rounded, and weights rounded for them: where masks or
+    detections differ too much, and would with rounded weights. None if that is not so, or if
+    promotion does not make it good."""
+    if not evaluator.masks.tensors and not evaluator.detections.tensors:
+        return None
+    start = Configuration(evaluator.base)
+    quality = evaluator.quality(start.assignment)
+    if quality.measured != "usable" or quality.least_kept >= GOOD_KEPT:
+        return None
+    wide = evaluator.quality(start.plus(evaluator.changes_to(W8A16)).assignment)
+    if quality.level_with(_after_rounding(quality, wide)) == "good":
+        return None
+    found = _wide_outputs(evaluator, start)
+    outputs = _Promoted.of(found, FREE, "improves accuracy at little cost")
+    good = promote_activations(evaluator, FloorCriteria(evaluator, MODERATE), found)
+    if good is None:
+        return None
+    _keep_extremes(evaluator.done)
+    promoted = _Promoted.of(good, MODERATE, "int8 alone is not good", outputs)
+    rounded = evaluator.rounded_first(good)
+    is_good = evaluator.quality(rounded.assignment).measured == "good"
+    return replace(promoted, configuration=rounded) if is_good else promoted
+
+
+def _after_rounding(int8: Quality, wide: Quality) -> float:
+    """The part of the error of int8 that rounding weights is expected to leave, given the error of
+    int8 weights alone (`wide`)."""
+    if int8.worst is None or wide.worst is None:
+        return EXPECTED_AFTER_ROUNDING
+    of_weights = min(10 ** ((int8.worst[1] - wide.worst[1]) / 10), 1.0)
+    return math.sqrt(1 - (1 - EXPECTED_AFTER_ROUNDING**2) * of_weights)
 
 
 def _promote(

@@ -28,7 +28,7 @@ from .sensitivity import Gain
 KEPT_AIM = 1 - 0.8 * (1 - GOOD_KEPT)
 """What masks and detections keep on the samples that choose the tensors; on others it is slightly
 less."""
-MEASURED = 1 / 4
+MEASURED = 1 / 8
 """Measurements to rank the tensors, as a share of those of a search with a budget."""
 RESOLUTION = 1 / 16
 """Precision of the bisection, as a share of all changes."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...progress import Progress
 from ..ranges.calibration import KeptSample, two_folds
+from ..reconstruction.judged_by_halves import JudgedByHalves
 from ..reconstruction.layer_rounding import round_weights
 from ..result import Quantized
 from ..scheme.options import RoundedWeights
@@ -27,6 +28,7 @@ class FoldWeights:
         self.folds = two_folds(kept) if held_out and len(kept) > 1 else [(kept, slice(None))]
         self.narrow: dict[int, list[RoundedWeights]] = {}
         self.mixes: list[list[RoundedWeights]] = [[{} for _ in self.folds]]
+        self.wholes: dict[int, RoundedWeights] = {}
         self.as_done: list[RoundedWeights] = [done.options.rounded for _ in self.folds]
         self._last: tuple[tuple[PrecisionAssignment, int], Plan] | None = None
         if len(self.folds) > 1 and done.options.rounded:
@@ -63,9 +65,17 @@ class FoldWeights:
         self.mixes.append(self._anew(assignment, anew))
         return replace(assignment, weights=len(self.mixes) - 1)
 
+    def keep(self, assignment: PrecisionAssignment, found: JudgedByHalves) -> PrecisionAssignment:
+        """The assignment with the weights `found` for it."""
+        self.mixes.append(found.halves)
+        self.wholes[len(self.mixes) - 1] = found.whole
+        return replace(assignment, weights=len(self.mixes) - 1)
+
     def final(self, assignment: PrecisionAssignment) -> Plan:
         """The plan of an assignment with weights rounded for all samples."""
         plan = self.plan(assignment)
+        if assignment.weights in self.wholes:
+            return plan.with_rounded(self.wholes[assignment.weights])
         if len(self.folds) > 1 and plan.options.rounded:
             plan = plan.with_rounded(self._again(plan, self.done.calibration.kept))
         return plan

@@ -20,6 +20,7 @@ from ..ranges.detections import Detections
 from ..ranges.diagnostics import alike
 from ..ranges.held_out import held_out
 from ..ranges.masks import Masks
+from ..reconstruction.judged_by_halves import best_by_halves
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_of
 from ..scheme.plan import Plan
@@ -136,6 +137,19 @@ class Evaluator:
             return found
         at = self.rounded_for(before, anew)
         self._rounded |= {(before, anew), (at, False), (at, anew)}
+        return replace(found, base=replace(found.base, weights=at.weights))
+
+    def rounded_first(self, found: Configuration) -> Configuration:
+        """The configuration with weights rounded for it as for int8 (best_by_halves), where those
+        of int8 were not."""
+        assignment, done = found.assignment, self.done
+        nearest = self.trials, self.score(assignment)
+        how = self.plan(assignment), done.ranges, done.calibration, nearest, [done.rounding]
+        best = best_by_halves(*how, self.progress)
+        if best is None:
+            return found
+        at = self.weights.keep(assignment, best)
+        self.know(at, best.score)
         return replace(found, base=replace(found.base, weights=at.weights))
 
     def final(self, assignment: PrecisionAssignment, as_done: bool = False) -> Plan:

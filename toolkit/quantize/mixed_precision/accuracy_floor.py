@@ -3,7 +3,8 @@
 A good quantization (quality.py) stays as it is. First the tensors closest to the outputs are tried
 on int16, within FREE limits. A usable model with too noisy outputs, too many changed answers, or
 masks or detections that differ too much, gets as few int16 tensors as make it good, within MODERATE
-limits, or none. A broken model gets the cheapest mix that is good within REPAIR limits, or the
+limits, or none; masks and detections do before weights are rounded, if rounding them would not be
+enough. A broken model gets the cheapest mix that is good within REPAIR limits, or the
 closest one; without a search if the 8-bit weights alone break it.
 """
 
@@ -125,6 +126,7 @@ def keep_floor(
 ) -> tuple[Quantized, Promotion | None, Quality]:
     """`done` or a promoted version of it, the promotion, and its quality.
 
+    If weights are not rounded yet (Quantized.finish), they are, for int8 or for promoted tensors.
     If no mix within the limits is good, the best one is returned, unless `done` is as good. Unless
     `done` is broken, its calibrations keep only extremes: no other one replaces it. `fast`
     leaves usable models as they are, and promotes the tensors of broken ones from the outputs back,

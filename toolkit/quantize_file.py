@@ -32,9 +32,10 @@ from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
-from .quantize.mixed_precision.accuracy_floor import Promotion, is_broken, keep_floor, quality_of
+from .quantize.mixed_precision.accuracy_floor import is_broken, keep_floor, quality_of
 from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
+from .quantize.mixed_precision.promotion import Promotion
 from .quantize.option import recorded
 from .quantize.quality import OnLowAccuracy, Quality
 from .quantize.ranges.diagnostics import calibration_warnings

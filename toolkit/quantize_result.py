@@ -10,7 +10,7 @@ from .compress import StoredLayer
 from .evaluation.answers import Answers
 from .needs import Need
 from .quantize import Decision, Mixed
-from .quantize.mixed_precision.accuracy_floor import Promotion
+from .quantize.mixed_precision.promotion import Promotion
 from .quantize.quality import OnLowAccuracy, Quality
 from .quantize.rates.search import Rates
 

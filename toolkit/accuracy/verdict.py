@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..quantize.mixed_precision.accuracy_floor import REPAIR, Promotion
+from ..quantize.mixed_precision.accuracy_floor import REPAIR
+from ..quantize.mixed_precision.promotion import Promotion
 from ..quantize.quality import Level, OnLowAccuracy, Quality
 
 MEANING: dict[Level, str] = {

@@ -3,17 +3,16 @@
 A good quantization (quality.py) stays as it is. First the tensors closest to the outputs are tried
 on int16, within FREE limits. A usable model with too noisy outputs, too many changed answers, or
 masks or detections that differ too much, gets as few int16 tensors as make it good, within MODERATE
-limits, or none; masks and detections do before weights are rounded, if rounding them would not be
-enough. A broken model gets the cheapest mix that is good within REPAIR limits, or the
-closest one; without a search if the 8-bit weights alone break it.
+limits, or none: for masks and detections before weights are rounded, if rounding would not be
+enough. A broken model gets the cheapest mix that is good within REPAIR limits, or the closest one;
+without a search if the 8-bit weights alone break it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ...numerics import FLOAT32, INT16, W8A16, Precision
 from ...progress import Progress
@@ -27,6 +26,7 @@ from .evaluator import Evaluator, Pack
 from .floor_criteria import FloorCriteria, Growth
 from .outcome import outcome
 from .precision_change import Configuration, PrecisionChange
+from .promotion import Cost, Promotion
 from .search import PrecisionSearch
 from .tuning import EXPECTED_AFTER_ROUNDING
 
@@ -48,52 +48,8 @@ REPAIR = Growth(0.5, 1.0, 1.0, 4 << 10, 4 << 10, 1_000_000)
 """Limits for any model that is not good, for a usable one that becomes good, for a broken one."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Bytes of file and arena, and instructions in those of an int8 multiply-accumulate."""
-
-    file_bytes: int
-    arena_bytes: int
-    work: int
-
-    def over(self, other: Cost) -> str:
-        """What this takes more than `other`, in words."""
-        return (
-            f"file {self.file_bytes - other.file_bytes:+,} bytes "
-            f"({_percent(self.file_bytes, other.file_bytes)}), "
-            f"arena {self.arena_bytes - other.arena_bytes:+,} bytes "
-            f"({_percent(self.arena_bytes, other.arena_bytes)}), "
-            f"instructions about {_percent(self.work, other.work)}"
-        )
-
-
-def _percent(now: int, before: int) -> str:
-    return f"{100 * (now - before) / max(before, 1):+.1f} %"
-
-
-@dataclass(frozen=True)
-class Promotion:
-    """A promotion from int8: the quality before and after, and the cost.
-
-    `nodes` is the number of operators by precision other than int8; `limits` describes the limits
-    on the cost.
-    """
-
-    before: Quality
-    after: Quality
-    int8: Cost
-    chosen: Cost
-    nodes: dict[str, int]
-    limits: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As documented for --json."""
-        qualities = {"before": self.before.to_json(), "after": self.after.to_json()}
-        return asdict(self) | qualities
-
-    def __str__(self) -> str:
-        total = ", ".join(f"{n} to {precision}" for precision, n in self.nodes.items())
-        return f"Promoted operators: {total}. Cost: {self.chosen.over(self.int8)}"
+_Found = tuple[Quantized, Promotion | None, Quality]
+"""The result of `keep_floor`."""
 
 
 def is_broken(promotion: Promotion | None, quality: Quality) -> bool:
@@ -123,7 +79,7 @@ def keep_floor(
     *,
     rounding: str = "auto",
     fast: bool = False,
-) -> tuple[Quantized, Promotion | None, Quality]:
+) -> _Found:
     """`done` or a promoted version of it, the promotion, and its quality.
 
     If weights are not rounded yet (Quantized.finish), they are, for int8 or for promoted tensors.
@@ -133,11 +89,9 @@ def keep_floor(
     without measuring each change.
     """
     if done.finish is not None:
-        evaluator = Evaluator(done, pack, None, True, progress)
-        evaluator.know(evaluator.base, done.score)
-        first = _before_rounding(evaluator)
-        if first is not None:
-            return _finished(evaluator, first)
+        found = _before_rounding(done, pack, progress)
+        if found is not None:
+            return found
         done = done.finished()
     evaluator = _evaluator(done, pack, progress)
     start = Configuration(evaluator.base)
@@ -156,9 +110,7 @@ def _keep_extremes(done: Quantized) -> None:
     return_freed()
 
 
-def _finished(
-    evaluator: Evaluator, promoted: _Promoted
-) -> tuple[Quantized, Promotion | None, Quality]:
+def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
     """The result of keep_floor."""
     done, found = evaluator.done, promoted.configuration
     start = Configuration(evaluator.base)
@@ -208,7 +160,15 @@ class _Promoted:
         return _Promoted(found, growth, reasons, as_done or growth == FREE)
 
 
-def _before_rounding(evaluator: Evaluator) -> _Promoted | None:
+def _before_rounding(done: Quantized, pack: Pack, progress: Progress) -> _Found | None:
+    """The result of keep_floor, if tensors are promoted before weights are rounded."""
+    evaluator = Evaluator(done, pack, None, True, progress)
+    evaluator.know(evaluator.base, done.score)
+    promoted = _promoted_first(evaluator)
+    return None if promoted is None else _finished(evaluator, promoted)
+
+
+def _promoted_first(evaluator: Evaluator) -> _Promoted | None:
     """Tensors promoted before weights are rounded, and weights rounded for them: where masks or
     detections differ too much, and would with rounded weights. None if that is not so, or if
     promotion does not make it good."""

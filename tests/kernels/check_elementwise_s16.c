@@ -3,33 +3,35 @@
 
 #include "check_s16.h"
 
+static void range(int32_t *qmin, int32_t *qmax)
+{
+    const int32_t a = rnd_between(-32768, 32767), b = rnd_between(-32768, 32767);
+    *qmin = rnd() & 1 ? INT16_MIN : a < b ? a : b;
+    *qmax = a < b ? b : a;
+}
+
 /* Multipliers within 2^23, together too, and shifts by which results are around the range of int16. */
 static ek_add_s16 add_make(void)
 {
     const int32_t limit = 1 << 23, ma = rnd_between(-limit, limit), room = limit - (ma < 0 ? -ma : ma);
-    const int32_t a = rnd_between(-32768, 32767), b = rnd_between(-32768, 32767), bits = rnd_between(0, 23);
-    return (ek_add_s16){ .a_multiplier = ma / (1 << bits),
-                         .b_multiplier = (rnd() & 1 ? room : rnd_between(-room, room)) / (1 << bits),
-                         .shift = rnd() & 3 ? rnd_between(23 - bits < 1 ? 1 : 23 - bits, 25) : rnd_between(1, 40),
-                         .qmin = rnd() & 1 ? INT16_MIN
-                                 : a < b   ? a
-                                           : b,
-                         .qmax = a < b ? b : a };
+    const int32_t bits = rnd_between(0, 23);
+    ek_add_s16 p = { .a_multiplier = ma / (1 << bits),
+                     .b_multiplier = (rnd() & 1 ? room : rnd_between(-room, room)) / (1 << bits),
+                     .shift = rnd() & 3 ? rnd_between(23 - bits < 1 ? 1 : 23 - bits, 25) : rnd_between(1, 40) };
+    range(&p.qmin, &p.qmax);
+    return p;
 }
 
 /* Products of two int16 that come to results around the range of int16, and any shift. */
 static ek_mul_s16 mul_make(void)
 {
-    const int32_t a = rnd_between(-32768, 32767), b = rnd_between(-32768, 32767);
     const uint32_t pick = rnd() % 8;
-    return (ek_mul_s16){ .multiplier = pick == 0   ? 1 << 22
-                                       : pick == 1 ? (1 << 23) - 1
-                                                   : rnd_between(1 << 22, (1 << 23) - 1),
-                         .shift = (uint32_t)(rnd() & 3 ? rnd_between(30, 40) : rnd_between(1, 62)),
-                         .qmin = rnd() & 1 ? INT16_MIN
-                                 : a < b   ? a
-                                           : b,
-                         .qmax = a < b ? b : a };
+    ek_mul_s16 p = { .multiplier = pick == 0   ? 1 << 22
+                                   : pick == 1 ? (1 << 23) - 1
+                                               : rnd_between(1 << 22, (1 << 23) - 1),
+                     .shift = (uint32_t)(rnd() & 3 ? rnd_between(30, 40) : rnd_between(1, 62)) };
+    range(&p.qmin, &p.qmax);
+    return p;
 }
 
 typedef struct terms {

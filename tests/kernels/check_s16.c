@@ -1,6 +1,4 @@
 /* gemm_s16, row_w4_s16, mat_mul_s16 and depthwise_s16: every size and tail, sums beyond 32 bits, every shift. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "check_s16.h"

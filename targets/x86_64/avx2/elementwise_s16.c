@@ -7,14 +7,6 @@
 
 enum { BLOCK = 16, HALF = BLOCK / 2, SPLIT = 12 };
 
-EK_INLINE __m256i load_some16(const int16_t *p, size_t n)
-{
-    int16_t all[BLOCK] = { 0 };
-    if (n >= BLOCK) return _mm256_loadu_si256((const __m256i *)p);
-    memcpy(all, p, n * sizeof *p);
-    return _mm256_loadu_si256((const __m256i *)all);
-}
-
 /* b, or b[0] throughout; that is read before out, which may be b, is written. */
 typedef struct operand {
     const int16_t *b;
@@ -29,7 +21,7 @@ static operand operand_of(const int16_t *b, size_t step, size_t count)
 
 EK_INLINE __m256i load_b(const operand *x, size_t at, size_t n)
 {
-    return x->step ? load_some16(x->b + at, n) : x->value;
+    return x->step ? ek_load_some16(x->b + at, n) : x->value;
 }
 
 EK_INLINE void store_clamped(int16_t *out, __m256i low, __m256i high, __m256i qmin, __m256i qmax, size_t n)
@@ -65,7 +57,7 @@ void ek_avx2_add_s16(int16_t *out, const int16_t *a, const int16_t *b, size_t b_
     const __m256i qmin = _mm256_set1_epi16((int16_t)p->qmin), qmax = _mm256_set1_epi16((int16_t)p->qmax);
     const __m128i right = _mm_cvtsi32_si128(p->shift - SPLIT);
     for (size_t at = 0; at < count; at += BLOCK) {
-        const __m256i va = load_some16(a + at, count - at), vb = load_b(&x, at, count - at);
+        const __m256i va = ek_load_some16(a + at, count - at), vb = load_b(&x, at, count - at);
         const __m256i r0 = add8(_mm256_unpacklo_epi16(va, vb), high, low, half, right);
         const __m256i r1 = add8(_mm256_unpackhi_epi16(va, vb), high, low, half, right);
         store_clamped(out + at, r0, r1, qmin, qmax, count - at);
@@ -79,7 +71,7 @@ void ek_avx2_mul_s16(int16_t *out, const int16_t *a, const int16_t *b, size_t b_
     const ek_wide8 c = ek_wide8_from(_mm256_setzero_si256(), multiplier, shift);
     const ek_limits16 limits = { _mm256_set1_epi64x(p->qmin), _mm256_set1_epi64x(p->qmax) };
     for (size_t at = 0; at < count; at += BLOCK) {
-        const __m256i va = load_some16(a + at, count - at), vb = load_b(&x, at, count - at);
+        const __m256i va = ek_load_some16(a + at, count - at), vb = load_b(&x, at, count - at);
         const __m256i low = _mm256_mullo_epi16(va, vb), high = _mm256_mulhi_epi16(va, vb);
         const __m256i r0 = ek_scale16_sums(_mm256_unpacklo_epi16(low, high), &c, &limits);
         const __m256i r1 = ek_scale16_sums(_mm256_unpackhi_epi16(low, high), &c, &limits);
@@ -123,7 +115,7 @@ void ek_avx2_lut_s16(int16_t *out, const int16_t *in, size_t count, const int16_
     const __m256i zero = _mm256_setzero_si256();
     const size_t whole = count / BLOCK * BLOCK;
     for (size_t at = 0; at < whole; at += BLOCK)
-        _mm256_storeu_si256((__m256i *)(out + at), look_up(load_some16(in + at, BLOCK), table, zero, zero));
+        _mm256_storeu_si256((__m256i *)(out + at), look_up(ek_load_some16(in + at, BLOCK), table, zero, zero));
     ek_lut_s16_ref(out + whole, in + whole, count - whole, table);
 }
 
@@ -142,7 +134,7 @@ void ek_avx2_channel_lut_s16(int16_t *out, const int16_t *in, size_t rows, const
             const __m256i index = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(p->index + c)));
             const __m256i low = starts_of(_mm256_unpacklo_epi16(index, zero));
             const __m256i high = starts_of(_mm256_unpackhi_epi16(index, zero));
-            const __m256i v = load_some16(in + c, BLOCK);
+            const __m256i v = ek_load_some16(in + c, BLOCK);
             _mm256_storeu_si256((__m256i *)(out + c), look_up(v, p->tables, low, high));
         }
         for (size_t c = whole; c < channels; c++)

@@ -2,21 +2,13 @@
  * which wraps to what no other sum is. Less 1 every sum fits, and the ones are added again at the end. */
 #include "fixed_point.h"
 #include "kernels.h"
-#include "requant.h"
+#include "requant16.h"
 
 enum { COLUMNS = 4, STEP = 16 };
 
 typedef struct sums {
     __m256i high[COLUMNS], low[COLUMNS]; /* of the halves of each sum of two products */
 } sums;
-
-EK_INLINE __m256i load(const int16_t *p, size_t count)
-{
-    int16_t all[STEP] = { 0 };
-    if (count >= STEP) return _mm256_loadu_si256((const __m256i *)p);
-    memcpy(all, p, count * sizeof *p);
-    return _mm256_loadu_si256((const __m256i *)all);
-}
 
 EK_INLINE int64_t add_all(__m256i high, __m256i low, uint32_t k)
 {
@@ -36,10 +28,10 @@ EK_INLINE void columns(int16_t *out, const int16_t *a, const int16_t *b, const e
 #pragma GCC unroll 4
     for (int c = 0; c < C; c++) s.high[c] = s.low[c] = _mm256_setzero_si256();
     for (uint32_t i = 0; i < m->k; i += STEP) {
-        const __m256i x = load(a + i, m->k - i);
+        const __m256i x = ek_load_some16(a + i, m->k - i);
 #pragma GCC unroll 4
         for (int c = 0; c < C; c++) {
-            const __m256i y = load(b + (size_t)c * m->k + i, m->k - i);
+            const __m256i y = ek_load_some16(b + (size_t)c * m->k + i, m->k - i);
             const __m256i v = _mm256_sub_epi32(_mm256_madd_epi16(x, y), one);
             s.high[c] = _mm256_add_epi32(s.high[c], _mm256_srai_epi32(v, 16));
             s.low[c] = _mm256_add_epi32(s.low[c], _mm256_and_si256(v, mask));

@@ -111,6 +111,15 @@ EK_INLINE ek_wide8 ek_wide8_pick(const ek_table16 *t, int i, int j)
                          _mm256_cvtepu8_epi32(_mm_set_epi32(0, 0, high, low)));
 }
 
+/* The first 16 of n elements, 0 behind them. */
+EK_INLINE __m256i ek_load_some16(const int16_t *p, size_t n)
+{
+    int16_t all[16] = { 0 };
+    if (n >= 16) return _mm256_loadu_si256((const __m256i *)p);
+    memcpy(all, p, n * sizeof *p);
+    return _mm256_loadu_si256((const __m256i *)all);
+}
+
 EK_INLINE void ek_store_some16(int16_t *out, __m256i v, size_t n)
 {
     int16_t all[16];

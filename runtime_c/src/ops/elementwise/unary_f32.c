@@ -61,7 +61,7 @@ UNARY(gelu_tanh, 0.5f * x * (1.0f + tanhf(SQRT_TWO_BY_PI * (x + 0.044715f * x * 
 UNARY(mish, tanhf(log1p_exp(x)) * x)
 UNARY(thresholded_relu, x > alpha ? x : 0.0f)
 
-/* Compilers that know the bounds multiply by them in branches, which take five times as long. */
+/* Compilers that know the bounds multiply by them in branches, which takes longer. */
 static void hard_swish(float *out, const float *in, size_t count, float alpha, float beta)
 {
     const volatile float zero = 0.0f, one = 1.0f;

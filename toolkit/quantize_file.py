@@ -239,7 +239,7 @@ class _Run:
         if not self.keeps_floor:
             return
         self._promote(start)
-        if is_broken(self.promotion, self.quality) and not start.is_plain:
+        if is_broken(self.promotion, self.quality) and not start.finished().is_plain:
             first = self.done, self.promotion, self.quality
             self._promote(self._plain(start))
             if self.quality.loss() >= first[2].loss():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from ..ir import Graph
@@ -85,7 +85,7 @@ def _run(
     if request.like is not None:
         return _after(run, STEPS_LIKE)
     if request.waits and not run.kept:
-        return replace(_after(run, STEPS), finish=partial(_after, run, ROUNDING))
+        return replace(_after(run, STEPS), finish=cache(partial(_after, run, ROUNDING)))
     return _after(run, STEPS + ROUNDING)
 
 

@@ -83,8 +83,8 @@ class QuantizeOptions(NumericOptions):
 
     `like`: ranges and scales of an older file, and its integers where possible.
 
-    `promotes`: `keep_floor` follows, which may promote tensors before weights are rounded: then
-    rounding waits (Quantized.finish), unless several methods are compared.
+    `promotes`: `keep_floor` follows, which may promote tensors before weights are rounded: then the
+    rounding of 8-bit weights waits (Quantized.finish), if `rounding` is `auto` and has one method.
     """
 
     plain: bool = False

@@ -65,4 +65,4 @@ class Quantized:
     @property
     def is_plain(self) -> bool:
         """Whether the channels and weights are as a plain start leaves them (QuantizeOptions)."""
-        return not (self.exponents or self.finish or self.options.rounded)
+        return not (self.exponents or self.options.rounded)

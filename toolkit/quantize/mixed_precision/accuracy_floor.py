@@ -181,14 +181,11 @@ def _promoted_first(evaluator: Evaluator) -> _Promoted | None:
     wide = evaluator.quality(start.plus(evaluator.changes_to(W8A16)).assignment)
     if quality.level_with(_after_rounding(quality, wide)) == "good":
         return None
-    found = _wide_outputs(evaluator, start)
-    outputs = _Promoted.of(found, FREE, "improves accuracy at little cost")
-    good = promote_activations(evaluator, FloorCriteria(evaluator, MODERATE), found)
-    if good is None:
+    promoted = _with_activations(evaluator, _with_outputs(evaluator, start))
+    if promoted is None:
         return None
     _keep_extremes(evaluator.done)
-    promoted = _Promoted.of(good, MODERATE, "int8 alone is not good", outputs)
-    rounded = evaluator.rounded_first(good)
+    rounded = evaluator.rounded_first(promoted.configuration)
     is_good = evaluator.quality(rounded.assignment).measured == "good"
     return replace(promoted, configuration=rounded) if is_good else promoted
 
@@ -206,7 +203,7 @@ def _promote(
     evaluator: Evaluator, start: Configuration, rounds_nearest: bool, fast: bool
 ) -> _Promoted:
     """`start` with the changes that the floor asks for; none if it is good as it is."""
-    found = _Promoted.of(_wide_outputs(evaluator, start), FREE, "improves accuracy at little cost")
+    found = _with_outputs(evaluator, start)
     quality = evaluator.quality(found.configuration.assignment)
     if quality.measured == "good" or (fast and quality.measured == "usable"):
         return found
@@ -216,11 +213,9 @@ def _promote(
         if floats is not None:
             return _Promoted.of(floats, FREE, "float32 costs little more than int8")
     if lacks_precision(quality):
-        criteria = FloorCriteria(evaluator, MODERATE)
-        good = promote_activations(evaluator, criteria, found.configuration)
+        good = _with_activations(evaluator, found)
         if good is not None:
-            found = _Promoted.of(good, MODERATE, "int8 alone is not good", found)
-            quality = evaluator.quality(good.assignment)
+            found, quality = good, evaluator.quality(good.configuration.assignment)
     if quality.measured == "good" or quality.loss(small) <= 1.0:
         return found
     growth = REPAIR if quality.level == "broken" else found.growth
@@ -234,6 +229,17 @@ def _promote(
     orders = [output_changes(evaluator, kind) for kind in (W8A16, FLOAT32)] if fast else []
     best = search.first_look(orders) if fast else search.run()
     return _Promoted(best, growth, {**found.reasons, **search.reasons}, as_done=False)
+
+
+def _with_outputs(evaluator: Evaluator, start: Configuration) -> _Promoted:
+    found = _wide_outputs(evaluator, start)
+    return _Promoted.of(found, FREE, "improves accuracy at little cost")
+
+
+def _with_activations(evaluator: Evaluator, found: _Promoted) -> _Promoted | None:
+    criteria = FloorCriteria(evaluator, MODERATE)
+    good = promote_activations(evaluator, criteria, found.configuration)
+    return None if good is None else _Promoted.of(good, MODERATE, "int8 alone is not good", found)
 
 
 def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | None:

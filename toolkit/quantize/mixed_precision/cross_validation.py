@@ -45,6 +45,12 @@ class FoldWeights:
             self._last = (assignment, fold), self.done.plan.mixed(options)
         return self._last[1]
 
+    def plans(self, assignment: PrecisionAssignment) -> list[Plan]:
+        """The plan of each fold; one if their weights do not differ."""
+        first = self.plan(assignment)
+        others = range(1, len(self.folds)) if self.differ(first) else ()
+        return [first, *(self.plan(assignment, fold) for fold in others)]
+
     def keep_narrow(self, assignment: PrecisionAssignment) -> None:
         """Use the 4-bit weights rounded for this assignment in all assignments with its
         `weight_group`."""
@@ -62,13 +68,18 @@ class FoldWeights:
     def add(self, assignment: PrecisionAssignment, anew: bool) -> PrecisionAssignment:
         """The assignment with weights rounded for itself: those that are fitted, or with `anew` all
         of them."""
-        self.mixes.append(self._anew(assignment, anew))
-        return replace(assignment, weights=len(self.mixes) - 1)
+        return self._added(assignment, self._anew(assignment, anew))
 
     def keep(self, assignment: PrecisionAssignment, found: JudgedByHalves) -> PrecisionAssignment:
         """The assignment with the weights `found` for it."""
-        self.mixes.append(found.halves)
-        self.wholes[len(self.mixes) - 1] = found.whole
+        at = self._added(assignment, found.halves)
+        self.wholes[at.weights] = found.whole
+        return at
+
+    def _added(
+        self, assignment: PrecisionAssignment, found: list[RoundedWeights]
+    ) -> PrecisionAssignment:
+        self.mixes.append(found)
         return replace(assignment, weights=len(self.mixes) - 1)
 
     def final(self, assignment: PrecisionAssignment) -> Plan:
@@ -82,9 +93,8 @@ class FoldWeights:
 
     def by_halves(self, assignment: PrecisionAssignment) -> list[RoundedWeights]:
         """The weights with which each half is evaluated; none if they do not differ."""
-        if not self.differ(self.plan(assignment)):
-            return []
-        return [self.plan(assignment, i).options.rounded for i in range(len(self.folds))]
+        plans = self.plans(assignment)
+        return [plan.options.rounded for plan in plans] if len(plans) > 1 else []
 
     def differ(self, plan: Plan) -> bool:
         """Whether `plan`, of an assignment, has weights that differ between folds."""

@@ -137,7 +137,7 @@ class Evaluator:
             return found
         at = self.rounded_for(before, anew)
         self._rounded |= {(before, anew), (at, False), (at, anew)}
-        return replace(found, base=replace(found.base, weights=at.weights))
+        return found.with_weights_of(at)
 
     def rounded_first(self, found: Configuration) -> Configuration:
         """The configuration with weights rounded for it as for int8 (best_by_halves), where those
@@ -150,7 +150,7 @@ class Evaluator:
             return found
         at = self.weights.keep(assignment, best)
         self.know(at, best.score)
-        return replace(found, base=replace(found.base, weights=at.weights))
+        return found.with_weights_of(at)
 
     def final(self, assignment: PrecisionAssignment, as_done: bool = False) -> Plan:
         """The plan of an assignment with weights rounded for all samples; `as_done`: those of
@@ -277,7 +277,7 @@ class Evaluator:
                 areas[i] = self.masks.row(kept[i].at_points, got)
                 detected[i] = self.detections.row(kept[i].at_points, got)
 
-            plans = [self.weights.plan(assignment, i) for i in range(len(self.weights.folds))]
+            plans = self.weights.plans(assignment)
             score = held_out(
                 plans,
                 self.done.ranges,

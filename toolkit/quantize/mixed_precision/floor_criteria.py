@@ -62,11 +62,14 @@ class FloorCriteria(Criteria):
 
     def affords(self, configuration: Configuration) -> bool:
         """Whether it keeps the limit on instructions, which takes no file to measure."""
-        return self.evaluator.work(configuration.assignment) <= self.work
+        return self._affords(configuration.assignment)
+
+    def _affords(self, assignment: PrecisionAssignment) -> bool:
+        return self.evaluator.work(assignment) <= self.work
 
     def within(self, assignment: PrecisionAssignment) -> bool:
         """Whether it keeps every limit."""
-        if self.evaluator.work(assignment) > self.work:  # before a file is made
+        if not self._affords(assignment):  # before a file is made
             return False
         file, arena, _ = self.evaluator.size(assignment)
         return file <= self.file and arena <= self.arena

@@ -92,6 +92,9 @@ class Configuration:
     def plus(self, changes: Iterable[PrecisionChange]) -> Configuration:
         return replace(self, changes=(*self.changes, *changes))
 
+    def with_weights_of(self, other: PrecisionAssignment) -> Configuration:
+        return replace(self, base=replace(self.base, weights=other.weights))
+
 
 def find_changes(plan: Plan) -> list[PrecisionChange]:
     """All single changes from a plan that is mostly int8, by kind, in order of execution."""

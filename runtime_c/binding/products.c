@@ -10,7 +10,12 @@
 
 /* Of a tile of sums, which stay in registers; how many products are added to each; of how many rows the factors stay in
    the cache; how many products are added at a time without tiles. */
-enum { ROWS = 4, COLUMNS = 16, DEPTH = 64, MANY = 64, FEW = 8 };
+enum { ROWS = 4, COLUMNS = 16, DEPTH = 64, MANY = 64, BROAD = 256, FEW = 8 };
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
 
 /* sums [ROWS, COLUMNS], rows `pitch` apart, += f' [depth, ROWS] m [depth, COLUMNS]. */
 WIDE static void add_tile(double *restrict sums, ptrdiff_t pitch, const double *restrict f, const double *restrict m,
@@ -54,38 +59,41 @@ static void add_part(double *out, ptrdiff_t pitch, int32_t n, int32_t width, con
 static void pack_factors(ek_view factors, double sign, int32_t n, int32_t depth, double *packed)
 {
     for (int32_t i = 0; i < n; i += ROWS, packed += depth * ROWS) {
-        for (int32_t r = 0; r < ROWS; r++) {
-            const double *from = factors.first + (i + r) * factors.row;
-            for (int32_t p = 0; p < depth; p++)
-                packed[p * ROWS + r] = i + r < n ? sign * from[p * factors.column] : 0.0;
-        }
+        const double *from = factors.first + i * factors.row;
+        int32_t rows = n - i < ROWS ? n - i : ROWS;
+        for (int32_t p = 0; p < depth; p++, from += factors.column)
+            for (int32_t r = 0; r < ROWS; r++) packed[p * ROWS + r] = r < rows ? sign * from[r * factors.row] : 0.0;
     }
 }
 
-/* packed [depth, COLUMNS] = m [depth, width], 0 behind. */
+/* packed [width / COLUMNS, depth, COLUMNS] = m [depth, width], 0 behind; in the order in which m lies in memory. */
 static void pack_columns(ek_view m, int32_t width, int32_t depth, double *packed)
 {
     if (m.column == 1) {
         for (int32_t p = 0; p < depth; p++, packed += COLUMNS) {
-            memcpy(packed, m.first + p * m.row, (size_t)width * sizeof *packed);
-            for (int32_t j = width; j < COLUMNS; j++) packed[j] = 0.0;
+            const double *from = m.first + p * m.row;
+            double *to = packed;
+            int32_t j = 0;
+            for (; j + COLUMNS <= width; j += COLUMNS, to += depth * COLUMNS)
+                memcpy(to, from + j, COLUMNS * sizeof *to);
+            for (int32_t i = 0; j < width && i < COLUMNS; i++) to[i] = j + i < width ? from[j + i] : 0.0;
         }
     } else {
-        for (int32_t j = 0; j < COLUMNS; j++) {
-            const double *from = m.first + j * m.column;
-            for (int32_t p = 0; p < depth; p++) packed[p * COLUMNS + j] = j < width ? from[p * m.row] : 0.0;
+        for (int32_t j = 0; j < width; j += COLUMNS, packed += depth * COLUMNS) {
+            for (int32_t i = 0; i < COLUMNS; i++) {
+                const double *from = m.first + (j + i) * m.column;
+                for (int32_t p = 0; p < depth; p++) packed[p * COLUMNS + i] = j + i < width ? from[p * m.row] : 0.0;
+            }
         }
     }
 }
 
-static void add_panel(double *out, ptrdiff_t pitch, int32_t n, int32_t width, ek_view factors, double sign, ek_view m,
+/* out [n, width], rows `pitch` apart, += f' x: what was packed. */
+static void add_panel(double *out, ptrdiff_t pitch, int32_t n, int32_t width, const double *f, const double *x,
                       int32_t depth)
 {
-    double f[MANY * DEPTH], x[DEPTH * COLUMNS];
-    pack_factors(factors, sign, n, depth, f);
-    for (int32_t j = 0; j < width; j += COLUMNS, m.first += COLUMNS * m.column) {
+    for (int32_t j = 0; j < width; j += COLUMNS, x += depth * COLUMNS) {
         int32_t columns = width - j < COLUMNS ? width - j : COLUMNS;
-        pack_columns(m, columns, depth, x);
         for (int32_t i = 0; i < n; i += ROWS) {
             double *sums = out + i * pitch + j;
             if (n - i >= ROWS && columns == COLUMNS)
@@ -134,21 +142,34 @@ static void add_unpacked(double *out, ptrdiff_t pitch, int32_t n, int32_t width,
     }
 }
 
+/* As ek_add_products. */
+static void add_packed(double *out, ptrdiff_t pitch, int32_t n, int32_t width, ek_view factors, double sign, ek_view m,
+                       int32_t depth)
+{
+    double f[MANY * DEPTH], x[DEPTH * BROAD];
+    for (int32_t p = 0; p < depth; p += DEPTH) {
+        int32_t deep = least(DEPTH, depth - p);
+        for (int32_t j = 0; j < width; j += BROAD) {
+            int32_t broad = least(BROAD, width - j);
+            ek_view those = { m.first + p * m.row + j * m.column, m.row, m.column };
+            pack_columns(those, broad, deep, x);
+            for (int32_t i = 0; i < n; i += MANY) {
+                int32_t many = least(MANY, n - i);
+                ek_view some = { factors.first + i * factors.row + p * factors.column, factors.row, factors.column };
+                pack_factors(some, sign, many, deep, f);
+                add_panel(out + i * pitch + j, pitch, many, broad, f, x, deep);
+            }
+        }
+    }
+}
+
 void ek_add_products(double *out, ptrdiff_t pitch, int32_t n, int32_t width, ek_view factors, double sign, ek_view m,
                      int32_t depth)
 {
-    if (m.column == 1 && (n < ROWS || width < COLUMNS || depth <= FEW)) {
+    if (m.column == 1 && (n < ROWS || width < COLUMNS || depth <= FEW))
         add_unpacked(out, pitch, n, width, factors, sign, m, depth);
-        return;
-    }
-    for (int32_t p = 0; p < depth; p += DEPTH) {
-        for (int32_t i = 0; i < n; i += MANY) {
-            ek_view some = { factors.first + i * factors.row + p * factors.column, factors.row, factors.column };
-            ek_view those = { m.first + p * m.row, m.row, m.column };
-            add_panel(out + i * pitch, pitch, n - i < MANY ? n - i : MANY, width, some, sign, those,
-                      depth - p < DEPTH ? depth - p : DEPTH);
-        }
-    }
+    else
+        add_packed(out, pitch, n, width, factors, sign, m, depth);
 }
 
 void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out)

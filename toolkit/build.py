@@ -31,7 +31,7 @@ from .plan import ARENA_ALIGN, TRIES, Buffer, placed, schedule
 from .plan.buffers import assign
 from .plan.regions import flattened
 from .plan.stores import with_stores
-from .runtime import Model, Session, return_freed
+from .runtime import Model, Session
 from .state import real_zero
 
 Kept = Mapping[Value, NDArray[np.bool_]]
@@ -83,7 +83,6 @@ def open_once(graph: Graph, lasting: bool = False) -> Session:
     del data
     if not lasting:  # what made the file goes before the session's memory comes
         del graph, made
-        return_freed()
     return Session(model, max_memory=None, numbers=True)
 
 

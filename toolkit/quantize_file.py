@@ -59,7 +59,6 @@ def quantize(
     """
     run = _Run(QuantizeRequest(model, calib, output, **options))
     for step in STEPS:
-        return_freed()
         step(run)
     return run.result()
 

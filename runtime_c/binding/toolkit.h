@@ -97,7 +97,8 @@ ek_status ek_run_many(ek_session *session, uint32_t count, uint32_t inputs, cons
 /* Give memory that this process has freed back to the system, where its C library keeps it (glibc). */
 void ek_return_freed(void);
 
-/* Threads that start from now on allocate what they need where the others do, and give it back there (glibc). */
+/* Threads that start from now on allocate what they need where the others do. Arrays of up to 32 MiB come from there
+   too, and what is freed stays for others (glibc). */
 void ek_share_heap(void);
 /* [/cdef] */
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import traceback
 from importlib import import_module
 from io import StringIO
@@ -58,7 +59,9 @@ class _Commands(click.Group):
 
 
 def _imported(name: str) -> click.Command:
-    """What is imported stays: the garbage collector need not look through it."""
+    """What is imported stays: the garbage collector need not look through it. NumPy's threads would
+    spin: its products are small, or ours run in threads."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     try:
         command: click.Command = getattr(import_module(f".{_HOMES[name]}", __package__), name)

@@ -11,7 +11,6 @@ from ..ir import Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
-from ..runtime import return_freed
 from .equalization.cross_layer import equalized, find_exponents
 from .equalization.groups import find_equalization_groups, names_outside
 from .float_source import FloatSource
@@ -91,7 +90,6 @@ def _run(
 
 def _after(run: _Quantization, steps: Sequence[Callable[[_Quantization], None]]) -> Quantized:
     for step in steps:
-        return_freed()
         step(run)
     return run.result()
 

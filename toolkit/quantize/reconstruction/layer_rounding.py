@@ -20,7 +20,6 @@ from ...ops import is_a
 from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
 from ...progress import Progress
-from ...runtime import return_freed
 from ...runtime.cores import on_cores
 from ...runtime.operators import any_registered
 from ..ranges.calibration import Sample
@@ -49,8 +48,6 @@ Reals = NDArray[np.float64]
 WIDE = 512
 """From this number of weights per output channel on, a half of the samples is cross-validated on
 half as many parts, each with as many samples as a part of the whole set."""
-LARGE = 256
-"""From this number on, what other layers freed is returned to the system first."""
 WIDEST = 1536
 """Maximum number of weights per output channel: time grows with its cube and memory with its
 square, and the samples are too few to estimate the correlations of so many inputs."""
@@ -119,8 +116,6 @@ def _round_for(
         if progress:
             progress("rounding weights", i, len(nodes))
         k = plan.linear[node].shape[1]
-        if k >= LARGE:
-            return_freed()
         # In order: plans share what is refused.
         made = [(one, found) for one in rounds if (found := one.made(node)) is not None]
         tasks: list[Callable[[], object]] = [

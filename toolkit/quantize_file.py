@@ -32,7 +32,7 @@ from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
-from .quantize.mixed_precision.accuracy_floor import is_broken, keep_floor, quality_of
+from .quantize.mixed_precision.accuracy_floor import keep_floor, other_ranges_may_help, quality_of
 from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.mixed_precision.promotion import Promotion
@@ -238,7 +238,7 @@ class _Run:
         if not self.keeps_floor:
             return
         self._promote(start)
-        if is_broken(self.promotion, self.quality) and not start.finished().is_plain:
+        if other_ranges_may_help(self.promotion, self.quality) and not start.finished().is_plain:
             first = self.done, self.promotion, self.quality
             self._promote(self._plain(start))
             if self.quality.loss() >= first[2].loss():

@@ -23,6 +23,7 @@ from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
     REPAIR,
     TAIL_GAIN_DB,
     keep_floor,
+    other_ranges_may_help,
     quality_of,
 )
 from edgekit.toolkit.quantize.mixed_precision.floor_criteria import Growth
@@ -199,6 +200,20 @@ def test_weights_that_are_too_coarse_need_no_search_if_there_is_no_room_for_floa
     assert quality.level == "broken" and set(promotion.nodes) == {"int16"}
     assert quality.loss() < promotion.before.loss()
     assert {n.output.dtype.name for n in found.graph.nodes} == {"int16"}
+
+
+def test_weights_that_are_too_coarse_are_rounded_once_for_int16(g, monkeypatch):
+    monkeypatch.setattr(f"{FLOOR}.REPAIR", replace(REPAIR, least_work=0))
+    graph, mix = cancelling_weights(g), g.rng.normal(size=(4, 32)).astype(np.float32)
+    correlated = [{"x": few["x"] @ mix} for few in samples(1, 4, count=64)]
+    near, _, nearest = kept(fast(graph, correlated))
+    done = quantize_model(graph, correlated, "minmax", promotes=True)
+    never = replace(done, finish=lambda: pytest.fail("rounded for int8"))
+    found, promotion, quality = keep_floor(never, pack, silent)
+    assert promotion.weights_alone and not other_ranges_may_help(promotion, quality)
+    assert {n.output.dtype.name for n in found.graph.nodes} == {"int16"}
+    assert found.options.rounded and not near.options.rounded
+    assert quality.loss() < nearest.loss()
 
 
 def test_weights_that_are_too_coarse_are_float32_if_there_is_room(g):

@@ -52,11 +52,12 @@ _Found = tuple[Quantized, Promotion | None, Quality]
 """The result of `keep_floor`."""
 
 
-def is_broken(promotion: Promotion | None, quality: Quality) -> bool:
-    """Whether the result of `keep_floor` is broken and was before. Only then are the histograms
-    left that another quantization needs."""
-    before = quality if promotion is None else promotion.before
-    return before.level == quality.level == "broken"
+def other_ranges_may_help(promotion: Promotion | None, quality: Quality) -> bool:
+    """Whether the result of `keep_floor` is broken and was before, and other ranges may help. Only
+    then are the histograms left that another quantization needs."""
+    if promotion is None:
+        return quality.level == "broken"
+    return promotion.before.level == quality.level == "broken" and not promotion.weights_alone
 
 
 def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
@@ -132,6 +133,7 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
         _cost(evaluator, found),
         nodes,
         promoted.growth.in_words(),
+        promoted.weights_alone,
     )
     return replace(whole, mixed=None, finish=None), promotion, after
 
@@ -139,12 +141,13 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
 @dataclass(frozen=True)
 class _Promoted:
     """A configuration, the limits that it keeps, and the reason of each change. With `as_done`
-    weights stay rounded as for int8."""
+    weights stay rounded as for int8; `weights_alone` is as in Promotion."""
 
     configuration: Configuration
     growth: Growth
     reasons: Mapping[PrecisionChange, str]
     as_done: bool
+    weights_alone: bool = False
 
     @staticmethod
     def of(
@@ -164,8 +167,23 @@ def _before_rounding(done: Quantized, pack: Pack, progress: Progress) -> _Found 
     """The result of keep_floor, if tensors are promoted before weights are rounded."""
     evaluator = Evaluator(done, pack, None, True, progress)
     evaluator.know(evaluator.base, done.score)
-    promoted = _promoted_first(evaluator)
+    promoted = _wide_first(evaluator) or _promoted_first(evaluator)
     return None if promoted is None else _finished(evaluator, promoted)
+
+
+def _wide_first(evaluator: Evaluator) -> _Promoted | None:
+    """All tensors on int16, and weights rounded for them, if weights of 8 bits alone break the
+    model: fitted to int8 tensors they would also make up for errors that int16 does not have."""
+    start = Configuration(evaluator.base)
+    if evaluator.quality(start.assignment).level != "broken":
+        return None
+    wide = _limited_by_weights(evaluator, FloorCriteria(evaluator, REPAIR), start)
+    if wide is None:
+        return None
+    _keep_extremes(evaluator.done)
+    rounded = evaluator.rounded_first(wide)
+    promoted = _Promoted.of(rounded, REPAIR, "closest to the float model")
+    return replace(promoted, weights_alone=True)
 
 
 def _promoted_first(evaluator: Evaluator) -> _Promoted | None:

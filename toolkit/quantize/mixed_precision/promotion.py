@@ -36,7 +36,8 @@ class Promotion:
     """A promotion from int8: the quality before and after, and the cost.
 
     `nodes` is the number of operators by precision other than int8; `limits` describes the limits
-    on the cost.
+    on the cost. `weights_alone`: 8-bit weights alone break the model, so all tensors are int16, and
+    weights were rounded for them.
     """
 
     before: Quality
@@ -45,6 +46,7 @@ class Promotion:
     chosen: Cost
     nodes: dict[str, int]
     limits: str
+    weights_alone: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As documented for --json."""

@@ -180,3 +180,33 @@ void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n,
         ek_add_products(out + (size_t)g * n * l, l, n, l, factors, 1.0, rows, k);
     }
 }
+
+/* to [depth, BROAD] = unit m - less [depth, width] of rows `pitch` apart. */
+WIDE static void read_wholes(const int32_t *restrict m, const int32_t *restrict less, double unit, int32_t pitch,
+                             int32_t width, int32_t depth, double *restrict to)
+{
+    for (int32_t p = 0; p < depth; p++, m += pitch, to += BROAD) {
+        for (int32_t j = 0; j < width; j++) to[j] = unit * m[j];
+        if (!less) continue;
+        for (int32_t j = 0; j < width; j++) to[j] -= less[j];
+        less += pitch;
+    }
+}
+
+void ek_product_s32(const double *a, const int32_t *m, const int32_t *less, double unit, int32_t groups, int32_t n,
+                    int32_t k, int32_t l, double *out)
+{
+    double some[DEPTH * BROAD];
+    memset(out, 0, (size_t)groups * n * l * sizeof *out);
+    for (int32_t g = 0; g < groups; g++, a += (size_t)n * k, out += (size_t)n * l) {
+        for (int32_t p = 0; p < k; p += DEPTH) {
+            for (int32_t j = 0; j < l; j += BROAD) {
+                size_t at = ((size_t)g * k + p) * l + j;
+                int32_t depth = least(DEPTH, k - p), width = least(BROAD, l - j);
+                read_wholes(m + at, less ? less + at : NULL, unit, l, width, depth, some);
+                ek_view factors = { a + p, k, 1 }, rows = { some, BROAD, 1 };
+                ek_add_products(out + j, l, n, width, factors, 1.0, rows, depth);
+            }
+        }
+    }
+}

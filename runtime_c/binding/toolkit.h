@@ -63,6 +63,10 @@ void ek_small_moments_s32(const int32_t *x, const int32_t *q, int32_t groups, in
 /* For each of `groups`: out [n, l] = a [n, k] m [k, l], summed in order of k. */
 void ek_product_f64(const double *a, const double *m, int32_t groups, int32_t n, int32_t k, int32_t l, double *out);
 
+/* The same of (unit m - less) [k, l], without `less` if that is NULL. */
+void ek_product_s32(const double *a, const int32_t *m, const int32_t *less, double unit, int32_t groups, int32_t n,
+                    int32_t k, int32_t l, double *out);
+
 /* For each of `groups`: upper triangular r [k, k] with r' r = h, in place of h; what is below the diagonal becomes 0.
    Updates come in the order of rows. Returns whether each h is positive definite. */
 int32_t ek_cholesky_f64(double *h, int32_t groups, int32_t k);

@@ -182,6 +182,18 @@ def test_a_product_has_the_bits_of_sums_in_order(k, rows):
     assert np.array_equal(linear_algebra.product(a, m), total)
 
 
+@pytest.mark.parametrize(("k", "rows"), [*SYSTEMS, (300, 70)])
+def test_a_product_with_whole_numbers_is_that_with_the_same_reals(k, rows):
+    rng = np.random.default_rng(k)
+    a = rng.normal(size=(2, rows, k))
+    m, less = rng.integers(-(1 << 31), 1 << 31, (2, 2, k, k), np.int32)
+    reals = m.astype(np.float64)
+    assert np.array_equal(linear_algebra.product(a, m), linear_algebra.product(a, reals))
+    off = linear_algebra.product(a, reals / 16 - less)
+    assert np.array_equal(linear_algebra.product(a, m, less, 1 / 16), off)
+    assert np.array_equal(linear_algebra.product(a, reals, less, 1 / 16), off)
+
+
 @pytest.mark.parametrize(("k", "rows"), SYSTEMS)
 def test_the_triangular_factor_has_the_bits_of_updates_in_order(k, rows):
     h, _ = system(k, rows)

@@ -111,9 +111,7 @@ class _Part:
 
     @staticmethod
     def of(s: MomentSums, w: Reals) -> _Part:
-        off: Reals = s.xq / FINE
-        off -= s.qq
-        error = gptq.product(w, off)
+        error = gptq.product(w, s.xq, s.qq, 1 / FINE)
         return _Part(_diagonal(s), error, s.x, s.q, s.squares, s.columns, s.samples)
 
 

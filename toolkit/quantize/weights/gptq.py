@@ -35,8 +35,8 @@ class Planes:
 
     def __init__(self, b: Reals, h: Reals) -> None:
         self.order = np.argsort(np.diagonal(h, axis1=1, axis2=2), axis=1, kind="stable")
-        group = np.arange(len(h))[:, None]
-        sorted_h = h[group[:, :, None], self.order[:, :, None], self.order[:, None, :]]
+        each = zip(h, self.order, strict=True)
+        sorted_h = np.stack([one.take(order, 0).take(order, 1) for one, order in each])
         self.r = cholesky(sorted_h, overwrite=True)
         self.y = divided(np.take_along_axis(b, self.order[:, None, :], 2), self.r)
 

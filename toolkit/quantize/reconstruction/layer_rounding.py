@@ -47,7 +47,8 @@ Reals = NDArray[np.float64]
 
 WIDE = 512
 """From this number of weights per output channel on, a half of the samples is cross-validated on
-half as many parts, each with as many samples as a part of the whole set."""
+half as many parts, each with as many samples as a part of the whole set. From twice this number on
+the whole set has half as many parts, too: time grows with the cube."""
 WIDEST = 1536
 """Maximum number of weights per output channel: time grows with its cube and memory with its
 square, and the samples are too few to estimate the correlations of so many inputs."""
@@ -196,8 +197,9 @@ class _Round:
         """Round the weights of the node, which is `made` now. Rounds may do so in threads."""
         seen = self.observe(node, made, floats)
         linear = seen.linear
-        wide = linear.shape[1] > WIDE
-        parts = moment_sums(seen.inputs, self.parts if wide else PARTS)
+        k = linear.shape[1]
+        few = self.parts if k <= 2 * WIDE else PARTS // 2
+        parts = moment_sums(seen.inputs, PARTS if k <= WIDE else few)
         carried, whole = carried_part(linear.rows, parts)
         about = second_moments(whole)
         del whole

@@ -8,14 +8,9 @@
 /* Each element sees the same operations in the same order whatever the width of vectors: products are never
    contracted, and vectors hold elements that do not depend on each other. */
 
-/* Of a tile of sums, which stay in registers; how many products are added to each; of how many rows the factors stay in
-   the cache; how many products are added at a time without tiles. */
+/* Of a tile of sums, which stay in registers; how many products are added to each; of how many rows the factors, and of
+   how many columns the others stay in the cache; how many products are added at a time without tiles. */
 enum { ROWS = 4, COLUMNS = 16, DEPTH = 64, MANY = 64, BROAD = 256, FEW = 8 };
-
-static int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
 
 /* sums [ROWS, COLUMNS], rows `pitch` apart, += f' [depth, ROWS] m [depth, COLUMNS]. */
 WIDE static void add_tile(double *restrict sums, ptrdiff_t pitch, const double *restrict f, const double *restrict m,
@@ -60,7 +55,7 @@ static void pack_factors(ek_view factors, double sign, int32_t n, int32_t depth,
 {
     for (int32_t i = 0; i < n; i += ROWS, packed += depth * ROWS) {
         const double *from = factors.first + i * factors.row;
-        int32_t rows = n - i < ROWS ? n - i : ROWS;
+        int32_t rows = ek_least(ROWS, n - i);
         for (int32_t p = 0; p < depth; p++, from += factors.column)
             for (int32_t r = 0; r < ROWS; r++) packed[p * ROWS + r] = r < rows ? sign * from[r * factors.row] : 0.0;
     }
@@ -93,13 +88,13 @@ static void add_panel(double *out, ptrdiff_t pitch, int32_t n, int32_t width, co
                       int32_t depth)
 {
     for (int32_t j = 0; j < width; j += COLUMNS, x += depth * COLUMNS) {
-        int32_t columns = width - j < COLUMNS ? width - j : COLUMNS;
+        int32_t columns = ek_least(COLUMNS, width - j);
         for (int32_t i = 0; i < n; i += ROWS) {
             double *sums = out + i * pitch + j;
             if (n - i >= ROWS && columns == COLUMNS)
                 add_tile(sums, pitch, f + (size_t)i * depth, x, depth);
             else
-                add_part(sums, pitch, n - i < ROWS ? n - i : ROWS, columns, f + (size_t)i * depth, x, depth);
+                add_part(sums, pitch, ek_least(ROWS, n - i), columns, f + (size_t)i * depth, x, depth);
         }
     }
 }
@@ -148,13 +143,13 @@ static void add_packed(double *out, ptrdiff_t pitch, int32_t n, int32_t width, e
 {
     double f[MANY * DEPTH], x[DEPTH * BROAD];
     for (int32_t p = 0; p < depth; p += DEPTH) {
-        int32_t deep = least(DEPTH, depth - p);
+        int32_t deep = ek_least(DEPTH, depth - p);
         for (int32_t j = 0; j < width; j += BROAD) {
-            int32_t broad = least(BROAD, width - j);
+            int32_t broad = ek_least(BROAD, width - j);
             ek_view those = { m.first + p * m.row + j * m.column, m.row, m.column };
             pack_columns(those, broad, deep, x);
             for (int32_t i = 0; i < n; i += MANY) {
-                int32_t many = least(MANY, n - i);
+                int32_t many = ek_least(MANY, n - i);
                 ek_view some = { factors.first + i * factors.row + p * factors.column, factors.row, factors.column };
                 pack_factors(some, sign, many, deep, f);
                 add_panel(out + i * pitch + j, pitch, many, broad, f, x, deep);
@@ -202,7 +197,7 @@ void ek_product_s32(const double *a, const int32_t *m, const int32_t *less, doub
         for (int32_t p = 0; p < k; p += DEPTH) {
             for (int32_t j = 0; j < l; j += BROAD) {
                 size_t at = ((size_t)g * k + p) * l + j;
-                int32_t depth = least(DEPTH, k - p), width = least(BROAD, l - j);
+                int32_t depth = ek_least(DEPTH, k - p), width = ek_least(BROAD, l - j);
                 read_wholes(m + at, less ? less + at : NULL, unit, l, width, depth, some);
                 ek_view factors = { a + p, k, 1 }, rows = { some, BROAD, 1 };
                 ek_add_products(out + j, l, n, width, factors, 1.0, rows, depth);

@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+static inline int32_t ek_least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A matrix whose rows and whose columns are so many elements apart. */
 typedef struct {
     const double *first;

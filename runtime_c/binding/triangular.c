@@ -9,10 +9,6 @@
 /* Columns that are solved one after the other: of each row, and, in so many such steps, before others are reduced. */
 enum { STEP = 8, BLOCK = 64, NEARER = 4 };
 
-static int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
 static int32_t most(int32_t a, int32_t b)
 {
     return a > b ? a : b;
@@ -48,7 +44,7 @@ static void reduce(double *h, int32_t k, int32_t start, int32_t from, int32_t en
     const double *done = h + (size_t)start * k;
     for (int32_t i = from; i < end; i += BLOCK) {
         ek_view factors = { done + i, 1, k };
-        ek_add_products(h + (size_t)i * k + i, k, least(BLOCK, end - i), k - i, factors, -1.0, rows_of(done + i, k),
+        ek_add_products(h + (size_t)i * k + i, k, ek_least(BLOCK, end - i), k - i, factors, -1.0, rows_of(done + i, k),
                         from - start);
     }
 }
@@ -56,9 +52,9 @@ static void reduce(double *h, int32_t k, int32_t start, int32_t from, int32_t en
 static void cholesky(double *h, int32_t k)
 {
     for (int32_t start = 0; start < k; start += BLOCK) {
-        int32_t end = least(start + BLOCK, k);
+        int32_t end = ek_least(start + BLOCK, k);
         for (int32_t at = start; at < end; at += STEP) {
-            int32_t next = least(at + STEP, end);
+            int32_t next = ek_least(at + STEP, end);
             factor_rows(h, k, at, next);
             reduce(h, k, at, next, end);
         }
@@ -95,9 +91,9 @@ static void reduce_behind(double *y, const double *r, int32_t n, int32_t k, int3
 static void divide(double *y, const double *r, int32_t n, int32_t k)
 {
     for (int32_t start = 0; start < k; start += BLOCK) {
-        int32_t end = least(start + BLOCK, k);
+        int32_t end = ek_least(start + BLOCK, k);
         for (int32_t at = start; at < end; at += STEP) {
-            int32_t next = least(at + STEP, end);
+            int32_t next = ek_least(at + STEP, end);
             for (int32_t i = 0; i < n; i++) {
                 double *row = y + (size_t)i * k;
                 for (int32_t j = at; j < next; j++) {

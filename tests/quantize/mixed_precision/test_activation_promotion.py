@@ -158,11 +158,13 @@ class Counted:
         return Counted(len(changes))
 
 
-def chosen_with(monkeypatch, with_margin, without, fits):
-    """How many of 32 changes are made if a mask is good from so many on, and fewer fit."""
+def chosen_with(monkeypatch, with_margin, without, fits, once=None):
+    """How many of 32 changes are made if it is good from so many on, from `once` on if answers that
+    change count once, and fewer fit; and whether answers have a part in that."""
 
-    def is_good(_, configuration, margin=True):
-        return configuration.count >= (with_margin if margin else without)
+    def is_good(_, configuration, *, margin=True, chosen=True):
+        least = with_margin if margin else without
+        return configuration.count >= (least if chosen or once is None else once)
 
     monkeypatch.setattr(activation_promotion, "_is_good", is_good)
     monkeypatch.setattr(activation_promotion, "_by_worth", lambda *given: given[2])
@@ -172,11 +174,20 @@ def chosen_with(monkeypatch, with_margin, without, fits):
         affords=lambda configuration: configuration.count <= fits + 3,
     )
     found = activation_promotion.promote_activations(evaluator, criteria, Counted())
-    return None if found is None else found.count
+    return None if found is None else (found[0].count, found[1])
 
 
 def test_the_most_that_fit_may_do_without_the_margin(monkeypatch):
-    assert chosen_with(monkeypatch, with_margin=20, without=18, fits=32) in (20, 21)
-    assert chosen_with(monkeypatch, with_margin=24, without=18, fits=19) == 19
+    count, by_answers = chosen_with(monkeypatch, with_margin=20, without=18, fits=32)
+    assert count in (20, 21) and by_answers
+    assert chosen_with(monkeypatch, with_margin=24, without=18, fits=19) == (19, False)
     assert chosen_with(monkeypatch, with_margin=24, without=18, fits=17) is None
     assert chosen_with(monkeypatch, with_margin=24, without=0, fits=0) is None
+
+
+def test_answers_count_once_where_they_do_not_choose(monkeypatch):
+    never = {"with_margin": 33, "without": 33}
+    assert chosen_with(monkeypatch, **never, fits=32) is None
+    assert chosen_with(monkeypatch, **never, fits=19, once=18) == (19, False)
+    assert chosen_with(monkeypatch, **never, fits=17, once=18) is None
+    assert chosen_with(monkeypatch, with_margin=20, without=20, fits=32, once=1)[1]

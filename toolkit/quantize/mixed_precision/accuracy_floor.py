@@ -121,7 +121,8 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
     return_freed()
     whole = outcome(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
     after = evaluator.quality(found.assignment)
-    after = replace(after, chosen=before.measured == "usable" and before.changes_too_many)
+    too_many = before.measured == "usable" and before.changes_too_many
+    after = replace(after, chosen=promoted.by_answers and too_many)
     nodes = dict[str, int]()
     assert whole.mixed is not None
     for precision in whole.mixed.nodes.values():
@@ -141,12 +142,14 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
 @dataclass(frozen=True)
 class _Promoted:
     """A configuration, the limits that it keeps, and the reason of each change. With `as_done`
-    weights stay rounded as for int8; `weights_alone` is as in Promotion."""
+    weights stay rounded as for int8. `by_answers`: changed answers have a part in the choice;
+    `weights_alone` is as in Promotion."""
 
     configuration: Configuration
     growth: Growth
     reasons: Mapping[PrecisionChange, str]
     as_done: bool
+    by_answers: bool = True
     weights_alone: bool = False
 
     @staticmethod
@@ -257,7 +260,11 @@ def _with_outputs(evaluator: Evaluator, start: Configuration) -> _Promoted:
 def _with_activations(evaluator: Evaluator, found: _Promoted) -> _Promoted | None:
     criteria = FloorCriteria(evaluator, MODERATE)
     good = promote_activations(evaluator, criteria, found.configuration)
-    return None if good is None else _Promoted.of(good, MODERATE, "int8 alone is not good", found)
+    if good is None:
+        return None
+    configuration, chosen = good
+    promoted = _Promoted.of(configuration, MODERATE, "int8 alone is not good", found)
+    return replace(promoted, by_answers=chosen or bool(found.configuration.changes))
 
 
 def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | None:

@@ -3,8 +3,9 @@
 Changed answers and shifted mask borders result from the noise of many tensors together. Tensors are
 ranked by the noise that each removes from the outputs relative to the instructions and bytes that
 it adds; bisection finds the shortest prefix of this order that is good with a margin, within the
-limits. If none is, the longest prefix within them is used if it is good. If the model is not good
-with all tensors on int16, the weights limit it, and nothing is promoted.
+limits. If none is, the longest prefix within them is used if it is good; as answers have no part in
+its choice, those that change count once. If the model is not good with all tensors on int16, the
+weights limit it, and nothing is promoted.
 """
 
 from __future__ import annotations
@@ -49,19 +50,20 @@ def lacks_precision(quality: Quality) -> bool:
 
 def promote_activations(
     evaluator: Evaluator, criteria: FloorCriteria, start: Configuration
-) -> Configuration | None:
-    """`start` with as few int16 tensors as make it good; None if that is not possible within the
-    limits of `criteria`."""
+) -> tuple[Configuration, bool] | None:
+    """`start` with as few int16 tensors as make it good, and whether answers have a part in their
+    choice; None if that is not possible within the limits of `criteria`."""
     changes = [c for c in evaluator.changes_to(W8A16) if c not in start.changes]
-    if not changes or not _is_good(evaluator, start.plus(changes)):
+    if not changes or not _is_good(evaluator, start.plus(changes), chosen=False):
         return None
     order = _by_worth(evaluator, start, changes)
     most = _most(criteria, start, order)
     found = start.plus(order[:most])
     if most == len(order) or _is_good(evaluator, found):
-        return start.plus(order[: _fewest(evaluator, start, order, most)])
+        return start.plus(order[: _fewest(evaluator, start, order, most)]), True
     # The most that fits may do without the margin: its weights are rounded anew, which gains.
-    return found if most and _is_good(evaluator, found, margin=False) else None
+    good = most and _is_good(evaluator, found, margin=False, chosen=False)
+    return (found, False) if good else None
 
 
 def _most(criteria: FloorCriteria, start: Configuration, order: Sequence[PrecisionChange]) -> int:
@@ -77,10 +79,12 @@ def _most(criteria: FloorCriteria, start: Configuration, order: Sequence[Precisi
     return longest(criteria.fits, longest(criteria.affords, len(order)))
 
 
-def _is_good(evaluator: Evaluator, configuration: Configuration, margin: bool = True) -> bool:
-    """Whether it is good, by figures for samples that choose precisions: changed answers count
-    twice and, with a `margin`, masks and detections reach KEPT_AIM."""
-    quality = replace(evaluator.quality(configuration.assignment), chosen=True)
+def _is_good(
+    evaluator: Evaluator, configuration: Configuration, *, margin: bool = True, chosen: bool = True
+) -> bool:
+    """Whether it is good: if `chosen` by these samples, changed answers count twice; with a
+    `margin`, masks and detections reach KEPT_AIM."""
+    quality = replace(evaluator.quality(configuration.assignment), chosen=chosen)
     aim = KEPT_AIM if margin else GOOD_KEPT
     return quality.measured == "good" and quality.least_kept >= aim
 

@@ -253,19 +253,19 @@ def _dots(x: Digit, y: Digit, shape: tuple[int, ...], same: bool, out: Sums) -> 
 
 
 def product(a: Reals, m: Array, less: Array | None = None, unit: float = 1.0) -> Reals:
-    """a [g, n, k] @ (unit * m - less) [g, k, l], summed in order; `unit` is of a difference.
-    int32 is read in place."""
+    """a [g, n, k] @ m [g, k, l], summed in order, or with `less` a @ (unit * m - less). int32 is
+    read in place."""
     whole = all(v is None or v.dtype == np.int32 for v in (m, less))
     if not whole:
         m, less = _reals(m if less is None else unit * m - less), None
     a, found = _reals(a), np.empty((*a.shape[:2], m.shape[2]))
 
     def some(g: slice, n: slice) -> None:
-        rows, out, sizes = a[g, n], _real(found[g, n]), (*a[g, n].shape, m.shape[2])
+        rows = a[g, n]
+        sizes, out = (*rows.shape, m.shape[2]), _real(found[g, n])
         if whole:
             taken = ffi.NULL if less is None else _pointer("int32_t", less[g])
-            given = _real(rows), _pointer("int32_t", m[g]), taken, unit
-            lib.ek_product_s32(*given, *sizes, out)
+            lib.ek_product_s32(_real(rows), _pointer("int32_t", m[g]), taken, unit, *sizes, out)
         else:
             lib.ek_product_f64(_real(rows), _real(m[g]), *sizes, out)
 

@@ -5,7 +5,7 @@ on int16, within FREE limits. A usable model with too noisy outputs, too many ch
 masks or detections that differ too much, gets as few int16 tensors as make it good, within MODERATE
 limits, or none: for masks and detections before weights are rounded, if rounding would not be
 enough. A broken model gets the cheapest mix that is good within REPAIR limits, or the closest one;
-without a search if the 8-bit weights alone break it.
+without a search if the 8-bit weights alone break it, then before weights are rounded.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def keep_floor(
 
     If weights are not rounded yet (Quantized.finish), they are, for int8 or for promoted tensors.
     If no mix within the limits is good, the best one is returned, unless `done` is as good. Unless
-    `done` is broken, its calibrations keep only extremes: no other one replaces it. `fast`
-    leaves usable models as they are, and promotes the tensors of broken ones from the outputs back,
-    without measuring each change.
+    other ranges may help, the calibrations of `done` keep only extremes: no other one replaces it.
+    `fast` leaves usable models as they are, and promotes the tensors of broken ones from the
+    outputs back, without measuring each change.
     """
     if done.finish is not None:
         found = _before_rounding(done, pack, progress)

@@ -197,9 +197,7 @@ class _Round:
         """Round the weights of the node, which is `made` now. Rounds may do so in threads."""
         seen = self.observe(node, made, floats)
         linear = seen.linear
-        k = linear.shape[1]
-        few = self.parts if k <= 2 * WIDE else PARTS // 2
-        parts = moment_sums(seen.inputs, PARTS if k <= WIDE else few)
+        parts = moment_sums(seen.inputs, self._parts(linear.shape[1]))
         carried, whole = carried_part(linear.rows, parts)
         about = second_moments(whole)
         del whole
@@ -215,6 +213,12 @@ class _Round:
                 rounded = through_clamp(linear, rounded, seen.inputs, about, carried, made)
         self.found[node.output.name, linear.form.bits] = rounded
         self._replace(node, made, rounded)
+
+    def _parts(self, k: int) -> int:
+        """On how many parts a node of k weights per output channel is cross-validated."""
+        if k <= WIDE:
+            return PARTS
+        return self.parts if k <= 2 * WIDE else PARTS // 2
 
     def _emitted(self) -> Graph:
         """The graph with the weights found so far; nodes that it refuses stay so in `plan`."""

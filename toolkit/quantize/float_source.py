@@ -2,48 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from ..ir import Graph
 from ..progress import Progress
 from .equalization.bias_absorption import Shifts, absorbed, find_absorption_groups, find_shifts
-from .equalization.cross_layer import Exponents
+from .equalization.channel_statistics import ChannelStatistics
+from .equalization.cross_layer import Causes, Exponents, equalized, find_exponents
 from .equalization.groups import names_outside
 from .ranges.calibration import Calibration, calibrate
 from .ranges.range_search import fixed_ranges
 from .scheme.options import Options, Range
 from .scheme.plan import Plan
+from .weights.weight_quantizer import WeightFormat
 
 
 @dataclass(frozen=True)
 class FloatSource:
     """A float graph to quantize, with scaled channels and shifted biases, and its calibration;
-    `wide` are its min-max ranges."""
+    `wide` are its min-max ranges, `channels` the statistics of the original graph's channels, if
+    known."""
 
     floats: Graph
     calibration: Calibration
     exponents: Exponents
     shifts: Shifts
     wide: dict[str, Range]
+    channels: ChannelStatistics | None = None
 
     @staticmethod
     def of(
-        floats: Graph, calibration: Calibration, exponents: Exponents, shifts: Shifts
+        floats: Graph,
+        calibration: Calibration,
+        exponents: Exponents,
+        shifts: Shifts,
+        channels: ChannelStatistics | None = None,
     ) -> FloatSource:
         wide = fixed_ranges(calibration, "minmax")
-        return FloatSource(floats, calibration, exponents, shifts, wide)
+        return FloatSource(floats, calibration, exponents, shifts, wide, channels)
 
-    def absorbed(self, progress: Progress | None, histograms: bool) -> FloatSource | None:
-        """The source with biases moved past ReLUs; None if no range becomes narrower."""
-        shifts = find_shifts(self.floats, [s.inputs for s in self.calibration.kept])
-        if not shifts:
+    def equalized(
+        self,
+        causes: Causes,
+        forms: Mapping[str, WeightFormat],
+        progress: Progress | None,
+        histograms: bool,
+    ) -> FloatSource | None:
+        """The source with equalized channels; None if nothing changes. `causes` and `forms` as for
+        find_exponents."""
+        channels = self.channels
+        assert channels is not None
+        exponents = find_exponents(self.floats, channels.groups, channels.ranges(), causes, forms)
+        if not exponents:
             return None
-        same = names_outside(self.floats, find_absorption_groups(self.floats), shifts)
-        lower = absorbed(self.floats, shifts)
-        return self.changed(lower, same, self.exponents, shifts, progress, histograms)
+        same = names_outside(self.floats, channels.groups, exponents)
+        return self._changed(
+            equalized(self.floats, exponents), same, exponents, {}, progress, histograms
+        )
 
-    def changed(
+    def absorbed(
+        self, may_gain: Callable[[Set[str]], bool], progress: Progress | None, histograms: bool
+    ) -> FloatSource | None:
+        """The source with biases moved past ReLUs; None if no range becomes narrower, or if the
+        outputs cannot gain by the tensors whose ranges do, which `may_gain` tells."""
+        assert self.channels is not None
+        shifts = find_shifts(self.floats, self.channels.extremes(self.exponents))
+        same = names_outside(self.floats, find_absorption_groups(self.floats), shifts)
+        changed = {v.name for v in self.floats.values()} - same
+        if not shifts or not may_gain(changed):
+            return None
+        lower = absorbed(self.floats, shifts)
+        return self._changed(lower, same, self.exponents, shifts, progress, histograms)
+
+    def _changed(
         self,
         floats: Graph,
         same: Set[str],
@@ -58,7 +90,7 @@ class FloatSource:
         inputs = [s.inputs for s in self.calibration.kept]
         known = self.calibration.known(same)
         calibration = calibrate(floats, inputs, progress, known=known, histograms=histograms)
-        now = FloatSource.of(floats, calibration, exponents, shifts)
+        now = FloatSource.of(floats, calibration, exponents, shifts, self.channels)
         for name, reach in self.calibration.outlying.items():
             if now.wide.get(name) == self.wide.get(name):
                 calibration.outlying[name] = reach

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -11,17 +11,16 @@ from ..ir import Graph
 from ..numerics import FLOAT32, INT8, Precision
 from ..ops.convert.fake_quantize import arrives_quantized
 from ..progress import Progress
-from .equalization.cross_layer import equalized, find_exponents
-from .equalization.groups import find_equalization_groups, names_outside
+from .equalization.channel_statistics import ChannelStatistics
 from .float_source import FloatSource
 from .like import Like
 from .quality import Quality
 from .ranges.calibration import AnySize, Calibration, Sample, calibrate
-from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
+from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator
 from .ranges.held_out import Candidate, surpasses_held_out, unclipped
+from .ranges.noise_shares import NoiseShares
 from .ranges.range_search import RangeSearch, fixed_ranges
 from .ranges.room import find_room
-from .ranges.rounding_noise import Noise, Roundings, rounding_noise
 from .ranges.sample_outliers import without_outliers
 from .reconstruction.judged_by_halves import best_by_halves
 from .reconstruction.layer_rounding import round_weights
@@ -32,6 +31,7 @@ from .scheme.front_end import bands, feature_scaler, front_end
 from .scheme.macs import macs_of
 from .scheme.narrow_layers import choose_narrow_layers
 from .scheme.options import Options, Ranges, RoundedWeights
+from .scheme.qparams import activation_params
 from .weights.weight_quantizer import WeightFormat
 
 SCALES_GAIN_DB = 0.1
@@ -61,9 +61,15 @@ def quantize_model(
     fit, CalibrationError for values that are not finite."""
     request = QuantizeOptions(observer=observer, **options)
     histograms = request.histograms
-    every = calibrate(graph, samples, progress, request.kept, of_any_size, histograms=histograms)
+    changes = not request.plain and not arrives_quantized(graph)
+    channels = ChannelStatistics(graph, request.absorbs) if changes else None
+    every = calibrate(
+        graph, samples, progress, request.kept, of_any_size, histograms=histograms, also=channels
+    )
     calibration, outliers = without_outliers(graph, samples, every, progress, of_any_size)
-    return replace(_run(request, graph, calibration, progress), outliers=outliers)
+    if calibration is not every:
+        channels = None  # they include outliers
+    return replace(_run(request, graph, calibration, progress, channels), outliers=outliers)
 
 
 def optimize(
@@ -78,9 +84,13 @@ def optimize(
 
 
 def _run(
-    request: QuantizeOptions, graph: Graph, calibration: Calibration, progress: Progress | None
+    request: QuantizeOptions,
+    graph: Graph,
+    calibration: Calibration,
+    progress: Progress | None,
+    channels: ChannelStatistics | None = None,
 ) -> Quantized:
-    run = _Quantization(request, graph, calibration, progress)
+    run = _Quantization(request, graph, calibration, progress, channels)
     if request.like is not None:
         return _after(run, STEPS_LIKE)
     if request.waits and not run.kept:
@@ -104,12 +114,13 @@ class _Quantization:
         graph: Graph,
         calibration: Calibration,
         progress: Progress | None,
+        channels: ChannelStatistics | None = None,
     ) -> None:
         self.request, self.given, self.progress = request, calibration, progress
         self.kept = arrives_quantized(graph)  # keep weights, and ranges of marked tensors
         if self.kept:
             request.check_given()
-        self.source = FloatSource.of(graph, calibration, {}, {})
+        self.source = FloatSource.of(graph, calibration, {}, {}, channels)
         self.ranges = self.source.wide
         self.plan = self.source.plan(Options(means=calibration.means()))
         self.options, self.trials = self.plan.options, CandidateEvaluator(calibration)
@@ -137,20 +148,36 @@ class _Quantization:
 
     def equalize(self) -> None:
         """Equalize channels if the outputs gain."""
-        if not self.request.plain and self._tells_channels:
-            self._prefer(self._equalized(), EQUALIZE_GAIN_DB)
+        if self._changes_channels:
+            if self.source.channels is None:
+                inputs, absorbs = self._inputs(), self.request.absorbs
+                channels = ChannelStatistics.of(self.source.floats, inputs, absorbs)
+                self.source = replace(self.source, channels=channels)
+            forms, histograms = self._forms(), self.request.histograms
+            found = self.source.equalized(self._shares(), forms, self.progress, histograms)
+            self._prefer(found, EQUALIZE_GAIN_DB)
 
     def absorb_biases(self) -> None:
         """Absorb biases if the outputs gain."""
-        if self.request.absorbs and self._tells_channels:
-            histograms = self.request.histograms
-            self._prefer(self.source.absorbed(self.progress, histograms), ABSORB_GAIN_DB)
+        if self._changes_channels and self.request.absorbs:
+            found = self.source.absorbed(self._may_gain, self.progress, self.request.histograms)
+            self._prefer(found, ABSORB_GAIN_DB)
+
+    def _may_gain(self, names: Set[str]) -> bool:
+        """Whether rounding of these tensors causes enough noise for the gain that absorption
+        needs."""
+        rounded = {n: activation_params(*r) for n, r in self.ranges.items() if n in names}
+        least = 1 - 10 ** (-ABSORB_GAIN_DB / 10)
+        return self._shares()([(rounded, lambda share: share > least)])[0]
+
+    def _shares(self) -> NoiseShares:
+        return NoiseShares(self.source.floats, self.trials, self.score, self.request.looked_at)
 
     @property
-    def _tells_channels(self) -> bool:
-        """Whether equalization is possible: there are several samples (channel statistics of one
-        are not representative), and the model is not quantized already."""
-        return len(self.trials.kept) > 1 and not self.kept
+    def _changes_channels(self) -> bool:
+        """Whether channels may be scaled or shifted: there are several samples (channel statistics
+        of one are not representative), and the model is not quantized already."""
+        return len(self.trials.kept) > 1 and not self.kept and not self.request.plain
 
     def make_room(self) -> None:
         """Widen int8 ranges if held-out samples need it. Repeated after nodes have left int8, whose
@@ -200,28 +227,6 @@ class _Quantization:
     def _adopt(self, search: RangeSearch) -> None:
         self.plan, self.options = search.plan, search.plan.options
         self.ranges, self.score = search.ranges, search.score
-
-    def _equalized(self) -> FloatSource | None:
-        """The source with equalized channels, by the kept samples; None if nothing changes."""
-        floats, inputs = self.source.floats, self._inputs()
-        count = min(self.request.looked_at, len(self.trials.kept))
-        few = self.trials.on(count)
-        whole = Score(self.score.noise[:, self.trials.spread(count)], few.signal)
-
-        def causes(tests: Sequence[tuple[Roundings, Callable[[float], bool]]]) -> list[bool]:
-            def passes(i: int, noise: Noise) -> bool:
-                return tests[i][1](whole.part(noise.sum(axis=1)))
-
-            noises = rounding_noise(floats, few, [r for r, _ in tests], passes)
-            return [passes(i, noise) for i, noise in enumerate(noises)]
-
-        exponents = find_exponents(floats, inputs, causes, self._forms())
-        if not exponents:
-            return None
-        same = names_outside(floats, find_equalization_groups(floats), exponents)
-        histograms = self.request.histograms
-        alike = equalized(floats, exponents)
-        return self.source.changed(alike, same, exponents, {}, self.progress, histograms)
 
     def _forms(self) -> dict[str, WeightFormat]:
         """The formats of weights with fewer than 8 bits, by the node's output."""

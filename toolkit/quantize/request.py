@@ -77,9 +77,9 @@ class QuantizeOptions(NumericOptions):
     on fewer samples; biases are not absorbed. "best" searches longer and tries every rounding
     method for `auto`.
 
-    `plain`: for a configuration that is mostly int16. There is no equalization, which int16 does
-    not need, and `auto` keeps the nearest 8-bit weights, because fitted weights also compensate for
-    errors of int8 activations. With 4-bit weights all weights are fitted.
+    `plain`: for a configuration that is mostly int16. Channels are neither equalized nor shifted,
+    which int16 does not need, and `auto` keeps the nearest 8-bit weights, because fitted weights
+    also compensate for errors of int8 activations. With 4-bit weights all weights are fitted.
 
     `like`: ranges and scales of an older file, and its integers where possible.
 

@@ -9,15 +9,16 @@ from edgekit.toolkit import pipeline
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import calibrate, float_source
-from edgekit.toolkit.quantize.equalization import cross_layer, groups
+from edgekit.toolkit.quantize.equalization import channel_statistics, cross_layer, groups
 from edgekit.toolkit.quantize.equalization.bias_absorption import (
-    LEAST,
     absorbed,
     find_absorption_groups,
     find_shifts,
     from_text,
 )
+from edgekit.toolkit.quantize.equalization.channel_statistics import LEAST, ChannelStatistics
 from edgekit.toolkit.quantize.optimize import optimize
+from edgekit.toolkit.quantize.ranges.noise_shares import NoiseShares
 from edgekit.toolkit.runtime import Session
 
 CLAMP = {"act_min": 0.0, "act_max": np.inf}
@@ -29,6 +30,10 @@ LIFT = np.array([60.0, 0, 0, 50.0, 0, 0, 0, 56.0])
 def samples(*shape, count=24, seed=5):
     rng = np.random.default_rng(seed)
     return [{"x": rng.uniform(-1, 1, size=shape).astype(np.float32)} for _ in range(count)]
+
+
+def shifts_of(graph, inputs):
+    return find_shifts(graph, ChannelStatistics.of(graph, inputs).extremes({}))
 
 
 def lifted(node, lift=LIFT):
@@ -66,7 +71,7 @@ def test_sites_are_relus_whose_readers_pad_nothing(net):
 
 
 def test_the_lifted_channels_come_down_to_the_others(net):
-    shifts = find_shifts(net, samples(1, 8, 8, 3))
+    shifts = shifts_of(net, samples(1, 8, 8, 3))
     assert shifts.keys() <= {"a", "d", "e"}
     shift = np.array(shifts["a"])
     assert np.array_equal(shift > 0, LIFT > 0) and np.all(np.abs(shift - LIFT)[LIFT > 0] < 8)
@@ -80,7 +85,7 @@ def seen(graph, sample):
 
 def test_float_outputs_stay_and_tensors_are_lowered(net):
     given = samples(1, 8, 8, 3)
-    shifts = find_shifts(net, given)
+    shifts = shifts_of(net, given)
     lower = absorbed(net, shifts)
     for sample in given:
         plain, low = seen(net, sample), seen(lower, sample)
@@ -90,7 +95,7 @@ def test_float_outputs_stay_and_tensors_are_lowered(net):
 
 def test_tensors_outside_the_groups_keep_their_values(net):
     given = samples(1, 8, 8, 3)
-    shifts = find_shifts(net, given)
+    shifts = shifts_of(net, given)
     same = groups.names_outside(net, find_absorption_groups(net), shifts)
     assert {"x", "b", "c", "y"} <= same and not same & {"a", "m"}
     plain, low = seen(net, given[0]), seen(absorbed(net, shifts), given[0])
@@ -103,25 +108,48 @@ def test_a_channel_that_the_clamp_cut_is_left(g):
     a = g.conv(x, 2, name="a", act_min=0.0, act_max=6.0)
     graph = g.output(g.conv(a, 2, name="y", **PLAIN))
     lifted(graph.nodes[0], np.array([5.9, 0.0]))
-    assert find_absorption_groups(graph) and not find_shifts(graph, samples(1, 4, 4, 3))
+    assert find_absorption_groups(graph) and not shifts_of(graph, samples(1, 4, 4, 3))
     lifted(graph.nodes[0], np.array([-2.5, 0.0]))
-    assert find_shifts(graph, samples(1, 4, 4, 3))
+    assert shifts_of(graph, samples(1, 4, 4, 3))
 
 
 def test_nothing_runs_where_there_is_no_site(g, monkeypatch):
     x = g.input("x", 1, 4, 4, 3)
     graph = g.output(g.conv(g.conv(x, 4, name="a", **CLAMP), 2, name="y"))
-    monkeypatch.setattr(groups, "open_once", None)
-    assert find_shifts(graph, samples(1, 4, 4, 3)) == {}
+    monkeypatch.setattr(channel_statistics, "open_once", None)
+    monkeypatch.setattr(channel_statistics, "find_equalization_groups", lambda _: [])
+    assert shifts_of(graph, samples(1, 4, 4, 3)) == {}
 
 
 def test_a_few_samples_show_that_nothing_can_be_lowered(net, monkeypatch):
-    ran, steps = [], groups.steps
-    monkeypatch.setattr(groups, "steps", lambda session, x: ran.append(x) or steps(session, x))
-    assert find_shifts(net, samples(1, 8, 8, 3)) and len(ran) == 24
-    ran.clear()
+    seen, extremes = [], channel_statistics.channel_extremes
+    monkeypatch.setattr(
+        channel_statistics, "channel_extremes", lambda x: seen.append(x.shape[-1]) or extremes(x)
+    )
+    monkeypatch.setattr(channel_statistics, "find_equalization_groups", lambda _: [])
+    assert shifts_of(net, samples(1, 8, 8, 3)) and seen.count(8) == 24
+    seen.clear()
     lifted(next(n for n in net.nodes if n.output.name == "a"), -LIFT)
-    assert not find_shifts(net, samples(1, 8, 8, 3)) and len(ran) == LEAST
+    assert not shifts_of(net, samples(1, 8, 8, 3)) and seen.count(8) == LEAST
+
+
+def test_shifts_of_scaled_channels_follow_from_the_statistics_before(net):
+    given = samples(1, 8, 8, 3)
+    exponents = {"a": (3, 0, 1, 0, 0, 2, 0, 0), "d": (0, 1, 2, 0, 0, 0)}
+    alike, before = cross_layer.equalized(net, exponents), ChannelStatistics.of(net, given)
+    shifts = shifts_of(alike, given)
+    assert shifts and shifts != shifts_of(net, given)
+    assert find_shifts(alike, before.extremes(exponents)) == shifts
+
+
+def test_nothing_is_absorbed_where_its_tensors_make_little_of_the_noise(net, monkeypatch):
+    """An error of a tenth of the noise is worth less than the gain that is asked for."""
+    found = calibrate(net, samples(1, 8, 8, 3))
+    for share, absorbs in ((0.1, False), (0.12, True)):
+        monkeypatch.setattr(
+            NoiseShares, "__call__", lambda _, tests, share=share: [p(share) for _, p in tests]
+        )
+        assert bool(optimize(net, found, "minmax", rounding="nearest").shifts) is absorbs
 
 
 @pytest.mark.parametrize("observer", ["auto", "minmax"])

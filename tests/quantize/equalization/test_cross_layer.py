@@ -10,7 +10,8 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.ir import Port, constant
 from edgekit.toolkit.quantize import Options, calibrate, optimize, quantize_graph
-from edgekit.toolkit.quantize.equalization import groups
+from edgekit.toolkit.quantize.equalization import channel_statistics
+from edgekit.toolkit.quantize.equalization.channel_statistics import ChannelStatistics
 from edgekit.toolkit.quantize.equalization.cross_layer import (
     LARGEST,
     equalized,
@@ -35,6 +36,11 @@ def all_of_it(tests):
     return [passes(1.0) for _, passes in tests]
 
 
+def exponents_of(graph, inputs, forms=None):
+    channels = ChannelStatistics.of(graph, inputs)
+    return find_exponents(graph, channels.groups, channels.ranges(), all_of_it, forms)
+
+
 def spread(node, sizes):
     """Give the output channels of a node very different sizes, and the node itself back."""
     for at in (1, 2):
@@ -52,7 +58,7 @@ def check_known_statistics(graph):
     """Scaled channels change no other tensor: what calibration knows of those holds."""
     inputs = samples(1, 8, 8, 3)
     before = calibrate(graph, inputs)
-    exponents = find_exponents(graph, inputs, all_of_it)
+    exponents = exponents_of(graph, inputs)
     known = before.known(names_outside(graph, find_equalization_groups(graph), exponents))
     assert exponents and known.stats and len(known.stats) < len(before.stats)
     alike = equalized(graph, exponents)
@@ -100,7 +106,7 @@ def test_sites_end_in_weights_only_and_have_no_finite_clamp(net):
 
 
 def test_float_outputs_keep_their_bits_and_tensors_are_scaled(net):
-    exponents = find_exponents(net, samples(1, 8, 8, 3), all_of_it)
+    exponents = exponents_of(net, samples(1, 8, 8, 3))
     assert exponents.keys() == {"a", "b", "c", "e"}
     plain, alike = (Session(build_file(n)) for n in (net, equalized(net, exponents)))
     for sample in samples(1, 8, 8, 3, seed=6):
@@ -117,12 +123,12 @@ def test_float_outputs_keep_their_bits_and_tensors_are_scaled(net):
 def test_nothing_runs_where_there_is_no_site(g, monkeypatch):
     x = g.input("x", 1, 4, 4, 3)
     graph = g.output(g.conv(x, 4, name="y"))
-    monkeypatch.setattr(groups, "open_once", None)
-    assert find_exponents(graph, samples(1, 4, 4, 3), all_of_it) == {}
+    monkeypatch.setattr(channel_statistics, "open_once", None)
+    assert exponents_of(graph, samples(1, 4, 4, 3)) == {}
 
 
 def test_channels_that_depthwise_weights_read_become_alike(net):
-    exponents = np.array(find_exponents(net, samples(1, 8, 8, 3), all_of_it)["a"])
+    exponents = np.array(exponents_of(net, samples(1, 8, 8, 3))["a"])
     assert exponents.min() == 0 and 1 < exponents.max() <= LARGEST
     alike, peaks = equalized(net, {"a": tuple(exponents)}), np.zeros(8)
     session = Session(build_file(alike))
@@ -194,7 +200,7 @@ def test_sites_reach_over_sums_to_a_normalization(encoder):
 
 
 def test_normalizations_take_channels_back_to_the_bit(encoder):
-    exponents = find_exponents(encoder, ids(5), all_of_it)
+    exponents = exponents_of(encoder, ids(5))
     assert exponents["rows"][2] == 0 and min(exponents["rows"]) == 0 < np.median(exponents["rows"])
     assert exponents["n"][7] == 0 < np.median(exponents["n"])
     plain, alike = (Session(build_file(n)) for n in (encoder, equalized(encoder, exponents)))
@@ -209,7 +215,7 @@ def test_sums_of_sums_take_no_longer_than_there_are_sums(g):
     n = g.emit("LayerNorm", x, axes=(1,), epsilon=1e-5, centered=True)
     graph = g.output(g.emit("FullyConnected", n, g.const(g.rng.normal(size=(5, 16)))))
     assert [len(s.sums) for s in find_equalization_groups(graph)] == [40, 0]
-    find_exponents(graph, samples(6, 16, count=1), all_of_it)
+    exponents_of(graph, samples(6, 16, count=1))
 
 
 def test_an_outlier_channel_in_front_of_a_normalization_costs_no_steps(encoder):
@@ -224,7 +230,7 @@ def test_an_outlier_channel_in_front_of_a_normalization_costs_no_steps(encoder):
 
 
 def test_scaled_channels_have_room_on_int16(encoder):
-    exponents = find_exponents(encoder, ids(5), all_of_it)
+    exponents = exponents_of(encoder, ids(5))
     alike = equalized(encoder, {n: (6,) * 15 + (0,) for n, e in exponents.items() if len(e) == 16})
     ranges = calibrate(alike, ids(5)).extremes()
     made, decisions = quantize_graph(alike, ranges, Options(wide=frozenset(["p", "sum"])))
@@ -293,7 +299,7 @@ def test_a_normalization_may_have_its_scale_in_any_shape(encoder):
     norms = [n for n in encoder.nodes if n.op == "LayerNorm"]
     scale = norms[0].input(1)
     norms[0].inputs[1] = constant(scale.const.reshape(1, -1), scale.name)
-    assert "n" in find_exponents(encoder, ids(5), all_of_it)
+    assert "n" in exponents_of(encoder, ids(5))
 
 
 def test_weights_of_4_bits_are_not_made_uneven_for_their_inputs(g):
@@ -302,7 +308,7 @@ def test_weights_of_4_bits_are_not_made_uneven_for_their_inputs(g):
     graph = g.output(g.conv(a, 8, kernel=1, name="b"))
     spread(graph.nodes[0], np.exp2(g.rng.uniform(-5, 0, 16)))
     seen, four = samples(1, 8, 8, 3), {"b": WeightFormat(4)}
-    wide, narrow = (find_exponents(graph, seen, all_of_it, f) for f in (None, four))
+    wide, narrow = (exponents_of(graph, seen, f) for f in (None, four))
     assert sum(narrow.get("a", ())) < sum(wide["a"])
     session, noise = Session(build_file(graph)), []
     for exponents in (wide, narrow):

@@ -8,8 +8,8 @@ import pytest
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.ir import Port
 from edgekit.toolkit.quantize import calibrate, optimize, quantize_graph
-from edgekit.toolkit.quantize.equalization.channel_ranges import channel_ranges_of
-from edgekit.toolkit.quantize.equalization.cross_layer import equalized, find_exponents
+from edgekit.toolkit.quantize.equalization.channel_statistics import ChannelStatistics
+from edgekit.toolkit.quantize.equalization.cross_layer import equalized
 from edgekit.toolkit.quantize.equalization.groups import find_equalization_groups
 from edgekit.toolkit.quantize.equalization.noise_estimate import noise_estimates
 from edgekit.toolkit.quantize.scheme.options import Options
@@ -18,7 +18,7 @@ from edgekit.toolkit.runtime import Session
 from edgekit.toolkit.verify import verify
 
 from ..conftest import GraphMaker
-from .test_cross_layer import all_of_it, check_known_statistics, samples, spread
+from .test_cross_layer import check_known_statistics, exponents_of, samples, spread
 
 SIZES = np.exp2(np.array([0.0, -4, -3, -5, -1, -4, -2, -5]))
 """Of the channels in front of the first hardswish."""
@@ -186,7 +186,7 @@ def test_tables_behind_a_pool_count(g):
     spread(g.graph.nodes[-1], 40 * SIZES)
     act = g.emit("HardSwish", pool(g, "MaxPool2d", x))
     graph = g.output(g.conv(g.conv(act, 8, groups=8), 4096, kernel=1))
-    assert max(find_exponents(graph, samples(1, 8, 8, 3), all_of_it)["a"]) > 1
+    assert max(exponents_of(graph, samples(1, 8, 8, 3))["a"]) > 1
 
 
 def test_a_tensor_that_a_function_reads_twice_counts_once():
@@ -199,23 +199,23 @@ def test_a_tensor_that_a_function_reads_twice_counts_once():
         maker = GraphMaker()
         x = maker.conv(maker.input("x", 1, 8, 8, 3), 8)
         graph = maker.output(maker.conv(made(maker, x), 8), maker.conv(x, 8))
-        sites = find_equalization_groups(graph)
-        sizes = channel_ranges_of(graph, sites, samples(1, 8, 8, 3))
-        losses.append(noise_estimates(graph, sites, sizes, {})[0].noise(np.exp2(np.arange(8.0))))
+        seen = ChannelStatistics.of(graph, samples(1, 8, 8, 3))
+        found = noise_estimates(graph, seen.groups, seen.ranges(), {})[0]
+        losses.append(found.noise(np.exp2(np.arange(8.0))))
     assert losses[0] == pytest.approx(losses[1])
 
 
 def test_tables_are_not_multiplied_for_little(g):
     """Channels of one size gain next to nothing; nor are they where they outweigh the weights."""
     small = block(GraphMaker(), 4)
-    assert find_exponents(small, samples(1, 8, 8, 3), all_of_it) == {}
+    assert exponents_of(small, samples(1, 8, 8, 3)) == {}
 
     x = g.input("x", 1, 8, 8, 3)
     a = g.emit("HardSwish", g.conv(x, 8, name="a"), name="a.act")
     b = g.conv(a, 8, kernel=1, name="b", act_min=0.0)
     graph = g.output(g.conv(b, 4, kernel=1, name="y"))
     spread(graph.nodes[2], SIZES)
-    assert find_exponents(graph, samples(1, 8, 8, 3), all_of_it).keys() == {"b"}
+    assert exponents_of(graph, samples(1, 8, 8, 3)).keys() == {"b"}
 
 
 def test_an_activation_that_is_scaled_keeps_its_name(swish):

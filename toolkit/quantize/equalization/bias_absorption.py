@@ -13,14 +13,13 @@ It applies only where it is exact: a padded reader would read 0 where c belongs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....calibration import channel_extremes
-from ...ir import Array, Graph, Node, constant
+from ...ir import Graph, Node, constant
 from ...ops import definition, is_a, is_view
 from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
@@ -32,7 +31,6 @@ from .groups import (
     GroupFinder,
     groups_named,
     has_weights,
-    observe_channels,
 )
 
 Reals = NDArray[np.float64]
@@ -41,8 +39,6 @@ Shifts = Mapping[str, tuple[float, ...]]
 
 NARROWER = 0.98
 """A shift is tried only if it narrows the range to this fraction or less."""
-LEAST = 4
-"""Samples that show whether a shift may narrow a range."""
 
 
 @dataclass
@@ -51,6 +47,10 @@ class ChannelExtremes:
 
     low: Reals
     high: Reals
+
+    def times(self, scale: Reals) -> ChannelExtremes:
+        """Those of the channels multiplied by `scale`, which is positive."""
+        return ChannelExtremes(self.low * scale, self.high * scale)
 
 
 def find_absorption_groups(graph: Graph) -> list[EqualizationGroup]:
@@ -74,12 +74,16 @@ def _linear(node: Node) -> bool:
     return is_a(node, FullyConnected, Conv2d) and not any(node.attrs.get("pads", ()))
 
 
-def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
-    """The shift of each channel, for the groups whose range it narrows."""
+def clamps_of(graph: Graph) -> dict[str, float]:
+    """The upper clamp of the tensors that may be shifted, by name."""
     groups = find_absorption_groups(graph)
-    clamps = {s.name: float(s.makers[0].attrs.get("act_max", np.inf)) for s in groups}
-    ends = _channel_extremes(graph, clamps, samples)
-    shifts = {name: _shift(ends[name], clamps[name]) for name in clamps if name in ends}
+    return {s.name: float(s.makers[0].attrs.get("act_max", np.inf)) for s in groups}
+
+
+def find_shifts(graph: Graph, extremes: Mapping[str, ChannelExtremes]) -> Shifts:
+    """The shift of each channel, for the tensors in `extremes` whose range it narrows."""
+    clamps = clamps_of(graph)
+    shifts = {n: shift_of(extremes[n], clamps[n]) for n in clamps if n in extremes}
     return {
         name: tuple(float(c) for c in shift.astype(np.float32))
         for name, shift in shifts.items()
@@ -87,7 +91,7 @@ def find_shifts(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Shifts:
     }
 
 
-def _shift(ends: ChannelExtremes, clamp: float) -> Reals:
+def shift_of(ends: ChannelExtremes, clamp: float) -> Reals:
     """The shift of each channel; zeros where it would not narrow the range, or where the values
     reach the upper clamp."""
     free = np.where(ends.high < clamp, ends.low, 0.0)
@@ -96,27 +100,6 @@ def _shift(ends: ChannelExtremes, clamp: float) -> Reals:
         return np.zeros_like(free)
     lowered: Reals = np.maximum(ends.high - left, 0.0)
     return lowered
-
-
-def _channel_extremes(
-    graph: Graph, clamps: Mapping[str, float], samples: Iterable[Mapping[str, Array]]
-) -> dict[str, ChannelExtremes]:
-    """The extremes of each tensor with a clamp, without those whose range no shift narrows on the
-    first LEAST samples."""
-    ends, names = dict[str, ChannelExtremes](), set(clamps)
-    left = dict.fromkeys(names, LEAST)
-
-    def see(name: str, rows: Array) -> None:
-        low, high = (x.astype(np.float64) for x in channel_extremes(rows))
-        known = ends.setdefault(name, ChannelExtremes(low, high))
-        known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
-        left[name] -= 1
-        if left[name] == 0 and not _shift(known, clamps[name]).any():
-            names.remove(name)
-            del ends[name]
-
-    observe_channels(graph, names, samples, see)
-    return ends
 
 
 def absorbed(graph: Graph, shifts: Shifts) -> Graph:

@@ -1,4 +1,4 @@
-"""Ranges and mean squares of the channels of a group (groups.py), measured on samples."""
+"""Ranges and mean squares of the channels of a group (groups.py)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ....calibration import channel_extremes, channel_means
 from ...ir import Array, Graph
 from ...numerics import INT8
-from ...ops import is_a
-from ...ops.norm.layer_norm import LayerNorm
 from ..scheme.lookup_chains import Function, LookupChain, find_chains
 from ..scheme.options import Range
 from ..scheme.qparams import LEVELS
 from ..scheme.saturation import POINTS, varying
-from .groups import EqualizationGroup, observe_channels
+from .groups import EqualizationGroup
 
 Reals = NDArray[np.float64]
 
@@ -53,40 +50,7 @@ class ChannelRanges:
         return total
 
 
-def channel_ranges_of(
-    graph: Graph, groups: Sequence[EqualizationGroup], samples: Iterable[Mapping[str, Array]]
-) -> dict[str, ChannelRanges]:
-    """The ranges of the groups' tensors. The range of a tensor that only tables read ends where
-    their output saturates."""
-    found: dict[str, ChannelRanges] = {}
-    tables = _Tables(graph, groups)
-    normalized = {g.tensor_of[n.input(0)].name for g in groups for n in g.readers
-                  if is_a(n, LayerNorm)}  # fmt: skip
-
-    def see(name: str, rows: Array) -> None:
-        none = np.zeros(rows.shape[1])
-        size = found.setdefault(name, ChannelRanges(none, none, none))
-        low, high = channel_extremes(rows)
-        size.low, size.high = np.minimum(size.low, low), np.maximum(size.high, high)
-        size.power = size.power + channel_means(rows, power=2)
-        for end, slope in tables.slopes(name, rows):
-            size.slopes[end] = size.slopes.get(end, 0.0) + slope
-        if name in normalized:
-            variance = rows.astype(np.float64).var(axis=1)
-            alive = variance[variance > 0]
-            size.inverse_variance += float((1 / alive).mean() if alive.size else 0)
-
-    count = observe_channels(graph, {v.name for s in groups for v in s.tensors}, samples, see)
-    for name, size in found.items():
-        low, high = tables.varying(name, (float(size.low.min()), float(size.high.max())))
-        size.low, size.high = np.maximum(size.low, min(low, 0)), np.minimum(size.high, max(high, 0))
-        size.power = size.power / count
-        size.slopes = {end: slope / count for end, slope in size.slopes.items()}
-        size.inverse_variance /= count
-    return found
-
-
-class _Tables:
+class Tables:
     """The lookup chains that read the groups' tensors, by tensor name."""
 
     def __init__(self, graph: Graph, groups: Sequence[EqualizationGroup]) -> None:

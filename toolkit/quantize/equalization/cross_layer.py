@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from zlib import compress, decompress
@@ -30,20 +30,20 @@ from zlib import compress, decompress
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ir import Array, Graph, Node, constant
+from ...ir import Graph, Node, constant
 from ...numerics import INT8
 from ...ops import definition, is_a
 from ...ops.elementwise.lut import SIZES
 from ...ops.move.gather import Gather
 from ...ops.norm.layer_norm import LayerNorm, room_for_shifts
 from ...passes.affine import input_factors
+from ..ranges.noise_shares import Test
 from ..ranges.rounding_noise import Roundings
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
-from ..scheme.shared_weights import sharing_weights
 from ..weights.weight_quantizer import WeightFormat
 from .channel_factors import ChannelFactors
-from .channel_ranges import ChannelRanges, channel_ranges_of
+from .channel_ranges import ChannelRanges
 from .groups import (
     EqualizationGroup,
     find_equalization_groups,
@@ -56,9 +56,8 @@ from .noise_estimate import NoiseEstimate, noise_estimates, weight_of
 Reals = NDArray[np.float64]
 Exponents = Mapping[str, tuple[int, ...]]
 """log2(s) of each channel, by the name of the group (groups.py)."""
-Causes = Callable[[Sequence[tuple[Roundings, Callable[[float], bool]]]], list[bool]]
-"""Tests the fraction of the total output noise that each of some roundings causes. If a fraction
-passes its test, every larger one does."""
+Causes = Callable[[Sequence[Test]], list[bool]]
+"""Tests the share of the output noise that each of some roundings causes (noise_shares.py)."""
 
 LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -72,22 +71,18 @@ UNLIKELY = 0.1
 
 def find_exponents(
     graph: Graph,
-    samples: Iterable[Mapping[str, Array]],
+    groups: Sequence[EqualizationGroup],
+    sizes: Mapping[str, ChannelRanges],
     causes: Causes,
     forms: Mapping[str, WeightFormat] | None = None,
 ) -> Exponents:
-    """The exponents of each group with the least estimated noise (noise_estimate.py). `forms` are
-    the formats of weights that will not have 8 bits, by their node's output.
+    """The exponents of each of the graph's `groups` with the least estimated noise
+    (noise_estimate.py), by the channel ranges of their tensors. `forms` are the formats of weights
+    that will not have 8 bits, by their node's output.
 
-    Excluded are groups whose weights other layers share, as these would be stored several times;
-    groups that gain nothing; and groups that need tables, if the outputs gain little, which
-    `causes` measures.
+    Excluded are groups that gain nothing; and groups that need tables, if the outputs gain little,
+    which `causes` measures.
     """
-    shared = sharing_weights(graph)
-    groups = [
-        g for g in find_equalization_groups(graph) if shared.isdisjoint([*g.makers, *g.readers])
-    ]
-    sizes = channel_ranges_of(graph, groups, samples)
     candidates = [
         _Candidate.best(group, estimate, sizes)
         for group, estimate in zip(

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...build import open_once
 from ...format.schema import BinaryFn
-from ...ir import Array, Graph, Node, Value
+from ...ir import Graph, Node, Value
 from ...ops import computes, definition, is_a, is_view
 from ...ops.move.gather import Gather
 from ...ops.norm.layer_norm import LayerNorm
-from ...runtime.branches import steps
 from ..scheme.lookup_chains import find_chains
 
 Reals = NDArray[np.float64]
@@ -104,35 +102,6 @@ def names_outside(
         if group.name in numbers:
             names -= {v.name for v in (*group.tensors, *group.tensor_of)}
     return names
-
-
-def observe_channels(
-    graph: Graph,
-    names: set[str],
-    samples: Iterable[Mapping[str, Array]],
-    see: Callable[[str, Array], None],
-) -> int:
-    """Call `see` with each named tensor of each sample, as [positions, channels]; returns the
-    number of samples.
-
-    The array is valid only during the call. `see` may remove names that it needs no more; without
-    names, nothing runs.
-    """
-    if not names:
-        return 0
-    session, count = open_once(graph), 0
-    for sample in samples:
-        left = set(names)
-        if not left:
-            break
-        for _, name, array, _ in steps(session, sample):
-            if name in left:
-                see(name, array.reshape(-1, array.shape[-1]))
-                left.remove(name)
-                if not left:
-                    break
-        count += 1
-    return count
 
 
 def has_weights(node: Node) -> bool:

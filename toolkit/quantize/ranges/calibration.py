@@ -125,30 +125,35 @@ class Calibration:
 
     def reach(self) -> dict[str, NDArray[np.float64]]:
         """The largest magnitude of a tensor on each sample."""
-        return {n: np.abs(self._by_sample(n)).max(axis=1) for n in self.ends}
+        return dict(zip(self.ends, np.abs(self._by_sample).max(axis=2), strict=True))
 
     def without(self, places: slice) -> dict[str, Range]:
         """Min-max ranges without the kept samples at `places`; on all samples for tensors that do
         not occur in every sample."""
-        rows, found = self.ends_without(places), dict[str, Range]()
-        for name, stats in self.stats.items():
-            if name in rows:
-                low, high = rows[name][:, 0].min(), rows[name][:, 1].max()
-                found[name] = min(0.0, float(low)), max(0.0, float(high))
-            elif stats.count:
-                found[name] = self.observed("minmax", name)
+        rows = self._rows_without(places)
+        found = {n: self.observed("minmax", n) for n, s in self.stats.items() if s.count}
+        if rows.shape[1]:
+            low = np.minimum(rows[..., 0].min(axis=1), 0.0).tolist()
+            high = np.maximum(rows[..., 1].max(axis=1), 0.0).tolist()
+            found |= zip(self.ends, zip(low, high, strict=True), strict=True)
         return found
 
     def ends_without(self, places: slice) -> dict[str, NDArray[np.float64]]:
         """The smallest and largest value [samples, 2] of tensors that occur in every sample,
         without the kept samples at `places`; empty if no samples remain."""
-        gone = np.arange(len(self.kept))[places] * self.step
-        if len(gone) >= self.samples:
-            return {}
-        return {n: np.delete(self._by_sample(n), gone, axis=0) for n in self.ends}
+        rows = self._rows_without(places)
+        return dict(zip(self.ends, rows, strict=True)) if rows.shape[1] else {}
 
-    def _by_sample(self, name: str) -> NDArray[np.float64]:
-        return np.array(self.ends[name], np.float64).reshape(-1, 2)
+    def _rows_without(self, places: slice) -> NDArray[np.float64]:
+        """Of all tensors, [tensors, samples, 2]."""
+        gone = np.arange(len(self.kept))[places] * self.step
+        return np.delete(self._by_sample, gone, axis=1)
+
+    @cached_property
+    def _by_sample(self) -> NDArray[np.float64]:
+        """The ends as [tensors, samples, 2]."""
+        ends = np.array(list(self.ends.values()), np.float64)
+        return ends.reshape(len(self.ends), self.samples, 2)
 
     def extremes(self) -> dict[str, Range]:
         """The smallest and largest value of every tensor."""
@@ -235,10 +240,12 @@ def calibrate(
     of_any_size: AnySize | None = None,
     known: Known | None = None,
     histograms: bool = True,
+    also: Callable[[str, Array], None] | None = None,
 ) -> Calibration:
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32. At
     most `kept` samples are kept. Statistics of `known` tensors are reused. Without `histograms`,
-    only the observers of BY_EXTREMES are available.
+    only the observers of BY_EXTREMES are available. `also` is called with the name and the values
+    of each tensor of the kept samples.
 
     For a model with variable dimensions, `of_any_size` runs the samples with other shapes than the
     graph's. These come after the samples with the graph's shapes; larger ones are truncated by
@@ -271,6 +278,8 @@ def calibrate(
         def keep(name: str, x: Array, chosen: KeptSample | None = chosen) -> None:
             if chosen is None:
                 return
+            if also is not None:
+                also(name, x)
             for reader, shape in weighed.get(name, ()):
                 chosen.means[reader] = channel_means(x.reshape(shape))
             for reader, shape in evaluated.get(name, ()):

@@ -33,7 +33,8 @@ def rounding_noise(
     enough: Callable[[int, Noise], bool] = lambda _, __: False,
 ) -> list[Noise]:
     """The noise of each set of roundings. After each sample `enough` is called with the number of
-    the set and its noise so far, 0 on the other samples; if true, the set is not run on those."""
+    the set and its noise on the samples so far; if true, the set is not run on the others, where
+    its noise is 0."""
     noise = [np.zeros((len(trials.points), len(trials.kept))) for _ in sets]
     if not sets:
         return noise
@@ -52,7 +53,7 @@ def rounding_noise(
 
         for i, outputs in branches.run_sets(sample.inputs, [rounded[i] for i in left], change):
             noise[left[i]][:, k] = np.nan_to_num(noise_of(outputs), nan=MOST, posinf=MOST)
-        left = [i for i in left if not enough(i, noise[i])]
+        left = [i for i in left if not enough(i, noise[i][:, : k + 1])]
         if not left:
             break
     trials.count += len(sets) - len(others)

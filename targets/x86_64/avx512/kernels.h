@@ -37,4 +37,7 @@ ek_max_s8_fn ek_avx512_max_s8;
 ek_quantize_f32_s8_fn ek_avx512_quantize_f32_s8;
 ek_quantize_f32_s16_fn ek_avx512_quantize_f32_s16;
 
+/* Weights as ek_avx2_pack_gemm_s8 packs them. */
+ek_gemm_s16_fn ek_avx512_gemm_s16;
+
 #endif

@@ -82,11 +82,20 @@ def schedule(graph: Graph) -> list[Node]:
     )
     for i in range(len(nodes)):
         given = _after(given, i, steps)
+    if given.peak <= _least(graph):
+        return list(nodes)
     beam = [start]
     for _ in nodes:
         beam = _next_beam(beam, steps)
     best = beam[0]
     return list(nodes) if given.peak <= best.peak else [nodes[i] for i in best.order()]
+
+
+def _least(graph: Graph) -> int:
+    """The peak that no order is below: what one operator reads and makes."""
+    held = {v for n in graph.nodes for v in n.outputs} | {p.value for p in graph.inputs}
+    parts = (held.intersection(n.dynamic_inputs).union(n.outputs) for n in graph.nodes)
+    return max((sum(v.type.nbytes for v in part) for part in parts), default=0)
 
 
 def _after(state: _State, i: int, steps: list[_Step]) -> _State:

@@ -11,6 +11,7 @@ without a search if the 8-bit weights alone break it, then before weights are ro
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ from ..scheme.macs import macs_of, work_by_tensor
 from .activation_promotion import lacks_precision, promote_activations
 from .evaluator import Evaluator, Pack
 from .floor_criteria import FloorCriteria, Growth
-from .outcome import outcome
+from .outcome import applied, precisions_of
 from .precision_change import Configuration, PrecisionChange
 from .promotion import Cost, Promotion
 from .search import PrecisionSearch
@@ -119,14 +120,11 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
     criteria = FloorCriteria(evaluator, promoted.growth)
     done.plan.forget_trials()
     return_freed()
-    whole = outcome(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
+    whole = applied(evaluator, criteria, found, promoted.reasons, as_done=promoted.as_done)
     after = evaluator.quality(found.assignment)
     too_many = before.measured == "usable" and before.changes_too_many
     after = replace(after, chosen=promoted.by_answers and too_many)
-    nodes = dict[str, int]()
-    assert whole.mixed is not None
-    for precision in whole.mixed.nodes.values():
-        nodes[precision] = nodes.get(precision, 0) + 1
+    nodes = dict[str, int](Counter(precisions_of(whole.plan).values()))
     promotion = Promotion(
         before,
         after,
@@ -136,7 +134,7 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
         promoted.growth.in_words(),
         promoted.weights_alone,
     )
-    return replace(whole, mixed=None, finish=None), promotion, after
+    return replace(whole, finish=None), promotion, after
 
 
 @dataclass(frozen=True)

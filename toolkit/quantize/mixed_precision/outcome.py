@@ -20,6 +20,33 @@ def outcome(
     criteria: Criteria,
     found: Configuration,
     reasons: Mapping[PrecisionChange, str],
+) -> Quantized:
+    """The quantization in the configuration `found` with weights rounded for all samples, and what
+    the search for it has measured."""
+    whole = applied(evaluator, criteria, found, reasons)
+    assignment, base = found.assignment, evaluator.base
+    evaluator.score(base)
+    met = criteria.fits(found) and criteria.is_good(found)
+    chosen, int8 = evaluator.point(assignment), evaluator.point(base)
+    tried = evaluator.scores if criteria.budget.max_drop is None else evaluator.drops
+    mixed = Mixed(
+        criteria.budget,
+        met,
+        chosen,
+        int8,
+        pareto([evaluator.point(a) for a in tried], [int8, chosen]),
+        precisions_of(whole.plan),
+        evaluator.trials.count + evaluator.few.count,
+        evaluator.held_out,
+    )
+    return replace(whole, trials=evaluator.done.trials + mixed.trials, mixed=mixed)
+
+
+def applied(
+    evaluator: Evaluator,
+    criteria: Criteria,
+    found: Configuration,
+    reasons: Mapping[PrecisionChange, str],
     *,
     as_done: bool = False,
 ) -> Quantized:
@@ -33,52 +60,45 @@ def outcome(
         evaluator.know(base, done.score)
         held_out = True
     score = evaluator.score(assignment)
-    evaluator.score(base)
-    met = criteria.fits(found) and criteria.is_good(found)
     made = {g.label: g.precision for g in plan.groups if g.precision is not None}
     reported = (decision_of(c, made, reasons[c]) for c in found.changes if c.to != FLOAT32)
-    chosen, int8 = evaluator.point(assignment), evaluator.point(base)
-    tried = evaluator.scores if criteria.budget.max_drop is None else evaluator.drops
-    trials = evaluator.trials.count + evaluator.few.count
-    mixed = Mixed(
-        criteria.budget,
-        met,
-        chosen,
-        int8,
-        pareto([evaluator.point(a) for a in tried], [int8, chosen]),
-        {name: p for (_, name), p in made.items() if p != W8A8},
-        trials,
-        evaluator.held_out,
-    )
     return replace(
         done,
         graph=graph,
         decisions=[*decisions, *filter(None, reported)],
         options=plan.options,
-        trials=done.trials + trials,
+        trials=done.trials + evaluator.trials.count + evaluator.few.count,
         score=score,
         plan=plan,
-        mixed=mixed,
         by_halves=done.by_halves if assignment == base else evaluator.weights.by_halves(assignment),
         held_out=held_out,
     )
 
 
+def precisions_of(plan: Plan) -> dict[str, Precision]:
+    """The precision of each node that is not int8, by name."""
+    made = {g.label: g.precision for g in plan.groups if g.precision is not None}
+    return {name: p for (_, name), p in made.items() if p != W8A8}
+
+
 def _final_plan(
     evaluator: Evaluator, criteria: Criteria, assignment: PrecisionAssignment, as_done: bool
 ) -> Plan:
-    """The plan with weights rounded for all samples, if its file is also within the limits."""
+    """The plan with weights rounded for all samples, unless only with those of a fold its file is
+    within the limits."""
 
     def is_within() -> bool:
         lost = evaluator.drops.get(assignment, 0.0)
         return criteria.budget.holds(evaluator.size(assignment)) and lost <= criteria.max_drop
 
     plan, rounded = evaluator.plan(assignment), evaluator.final(assignment, as_done)
-    was_within = is_within()
     evaluator.settle(assignment, rounded)
-    if plan.options.rounded and was_within and not is_within():
-        rounded = plan
-        evaluator.settle(assignment, plan)
+    if not plan.options.rounded or is_within():
+        return rounded
+    evaluator.settle(assignment, plan)
+    if is_within():
+        return plan
+    evaluator.settle(assignment, rounded)
     return rounded
 
 

@@ -23,7 +23,7 @@ from .candidate_evaluation import SIGNIFICANCE, CandidateEvaluator, Score
 WORK = 3e11
 """Multiply-accumulates of a search."""
 MAX_TRIALS = 160
-PATIENCE = 50
+PATIENCE = 25
 """Trials in a row without a gain after which a search ends."""
 MARGIN_DB = 0.03
 """Smaller gains are ignored."""

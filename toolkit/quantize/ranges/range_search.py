@@ -24,7 +24,8 @@ WORK = 3e11
 """Multiply-accumulates of a search."""
 MAX_TRIALS = 160
 PATIENCE = 25
-"""Trials in a row without a gain after which a search ends."""
+"""Trials in a row without a gain after which a search ends. With fewer left none begins: so few of
+the tensors of a large model hardly gain."""
 MARGIN_DB = 0.03
 """Smaller gains are ignored."""
 
@@ -100,6 +101,8 @@ class RangeSearch:
         and count as tried. A second round was tried without significant gains.
         """
         in_vain = 0
+        if self.budget - self.trials.count < PATIENCE:
+            return
         for scale_group in self._by_noise():
             lost: list[dict[str, Range]] = []
             for ranges in self._alternatives(scale_group):

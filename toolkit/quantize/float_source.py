@@ -68,9 +68,10 @@ class FloatSource:
         outputs cannot gain by the tensors whose ranges do, which `may_gain` tells."""
         assert self.channels is not None
         shifts = find_shifts(self.floats, self.channels.extremes(self.exponents))
+        if not shifts:
+            return None
         same = names_outside(self.floats, find_absorption_groups(self.floats), shifts)
-        changed = {v.name for v in self.floats.values()} - same
-        if not shifts or not may_gain(changed):
+        if not may_gain({v.name for v in self.floats.values()} - same):
             return None
         lower = absorbed(self.floats, shifts)
         return self._changed(lower, same, self.exponents, shifts, progress, histograms)

@@ -18,7 +18,7 @@ from .groups import EqualizationGroup
 
 Reals = NDArray[np.float64]
 
-SLOPES = 2000
+SLOPES = 500
 """Positions of a sample at which the slopes of tables are measured."""
 
 

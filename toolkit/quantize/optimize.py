@@ -61,7 +61,7 @@ def quantize_model(
     fit, CalibrationError for values that are not finite."""
     request = QuantizeOptions(observer=observer, **options)
     histograms = request.histograms
-    changes = not request.plain and not arrives_quantized(graph)
+    changes = request.changes_channels and not arrives_quantized(graph)
     channels = ChannelStatistics(graph, request.absorbs) if changes else None
     every = calibrate(
         graph, samples, progress, request.kept, of_any_size, histograms=histograms, also=channels
@@ -177,7 +177,7 @@ class _Quantization:
     def _changes_channels(self) -> bool:
         """Whether channels may be scaled or shifted: there are several samples (channel statistics
         of one are not representative), and the model is not quantized already."""
-        return len(self.trials.kept) > 1 and not self.kept and not self.request.plain
+        return len(self.trials.kept) > 1 and not self.kept and self.request.changes_channels
 
     def make_room(self) -> None:
         """Widen int8 ranges if held-out samples need it. Repeated after nodes have left int8, whose

@@ -109,6 +109,11 @@ class QuantizeOptions(NumericOptions):
         return self.observer == "auto" and self.effort != "fast"
 
     @property
+    def changes_channels(self) -> bool:
+        """Whether channels may be scaled or shifted: not where an older file says how."""
+        return not self.plain and self.like is None
+
+    @property
     def absorbs(self) -> bool:
         """Whether biases may be absorbed: few samples do not show the minima of channels."""
         return self.effort != "fast"

@@ -2,6 +2,7 @@
  * before this, the sums of up to ROWS rows, in halves of 8 channels:
  *     static void multiply_rows(__m256i sums[ROWS][2], rows16 a, const int8_t *panel, uint32_t depth, size_t rows)
  */
+
 /* A panel's columns, requantized: lo and hi are interleaved by 4, since vpackssdw works per 128-bit lane. */
 EK_INLINE void put(int16_t *out, __m256i lo, __m256i hi, size_t n)
 {

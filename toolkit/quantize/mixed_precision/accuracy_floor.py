@@ -124,6 +124,7 @@ def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
     after = evaluator.quality(found.assignment)
     too_many = before.measured == "usable" and before.changes_too_many
     after = replace(after, chosen=promoted.by_answers and too_many)
+    # No Counter is kept: `asdict` would count its items.
     nodes = dict[str, int](Counter(precisions_of(whole.plan).values()))
     promotion = Promotion(
         before,

@@ -26,16 +26,13 @@ class NoiseShares:
         """The result of each test."""
 
         def is_clear(i: int, noise: Noise) -> bool:
-            passes = tests[i][1]
-            return passes(self._share(noise)) or not passes(CLEAR * self._share_so_far(noise))
+            passes, count = tests[i][1], noise.shape[1]
+            return passes(self._share(noise)) or not passes(CLEAR * self._share(noise, count))
 
         noises = rounding_noise(self.graph, self.trials, [r for r, _ in tests], is_clear)
         return [passes(self._share(n)) for (_, passes), n in zip(tests, noises, strict=True)]
 
-    def _share(self, noise: Noise) -> float:
-        return Score(self.noise, self.trials.signal).part(noise.sum(axis=1))
-
-    def _share_so_far(self, noise: Noise) -> float:
-        """Of the noise on the first samples."""
-        whole = self.noise[:, : noise.shape[1]]
-        return Score(whole, self.trials.signal).part(noise.sum(axis=1))
+    def _share(self, noise: Noise, count: int | None = None) -> float:
+        """The share that `noise` is of all, or of that on the first `count` samples."""
+        whole = Score(self.noise[:, :count], self.trials.signal)
+        return whole.part(noise.sum(axis=1))

@@ -85,6 +85,22 @@ def test_small_biases_are_no_fault_of_small_inputs(g):
     assert wrong_scale(net, pixels()) is not None
 
 
+def test_a_bias_as_training_found_it_says_little_of_many_inputs(g):
+    """A classifier of 256 features up to 66, which its first layer has as they are."""
+    x, bound = g.input("x", 1, 16, 16), 1 / 16
+    w, b = (bound * g.rng.uniform(-1, 1, size) for size in ((8, 256), 8))
+    flat = g.emit("Reshape", x, shape=(1, 256))
+    a = g.emit("FullyConnected", flat, g.const(w), g.const(b), name="a", act_min=0.0,
+               act_max=np.inf)  # fmt: skip
+    z = g.emit("FullyConnected", a, g.const(0.05 * np.eye(8)), g.const(-0.1 * np.ones(8)), **NONE)
+    net = g.output(g.emit("Tanh", z))
+    rng = np.random.default_rng(0)
+    some = [(22 * rng.normal(size=(1, 16, 16))).astype(np.float32) for _ in range(8)]
+    assert wrong_scale(net, [{"x": x} for x in some]) is None
+    assert wrong_scale(net, [{"x": 255 * x} for x in some]).ratio > 2560
+    assert wrong_scale(net, [{"x": np.rint(4 * x)} for x in some]).ratio > 60  # as recorded
+
+
 def test_features_of_a_table_may_have_any_scale(g):
     x = g.input("x", 1, 6)
     a = g.emit("FullyConnected", x, g.const(g.rng.normal(size=(8, 6))), g.const(np.ones(8)),

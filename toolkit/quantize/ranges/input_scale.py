@@ -2,9 +2,11 @@
 
 The first layer with a bias has one of the size of what it makes of the inputs: training, or a
 normalization folded into it, sees to that. Layers without biases before it only pass the scale on.
-Of 15 real models whose first layer has a bias, what it sums is 0.4 to 15 times as large. Pixels
-that were not divided by 255, or divided twice, are off by more than that, and answers hang on it;
-of a network without biases they do not.
+Of 25 real models whose first layer has a trained bias, what it sums is 0.4 to 15 times as large.
+Pixels that were not divided by 255, or divided twice, are off by more than that, and answers hang
+on it; of a network without biases they do not. A bias that training left at its initial size says
+less the more inputs are summed: of four classifiers of sound embeddings up to 66, with 1,536 to
+3,264 inputs in the first layer, it is one 3,800th to one 10,400th of the sums.
 """
 
 from __future__ import annotations
@@ -26,6 +28,13 @@ LOOKED_AT = 8
 """Samples."""
 LARGEST, SMALLEST = 60.0, 0.04
 """What a first layer sums over its bias, beyond which something is wrong."""
+INITIAL = 3.0
+"""A bias up to so many times the deviation of the uniform distribution within 1 / sqrt(inputs),
+where PyTorch begins (after LeCun et al. 1998, "Efficient BackProp", section 4.6), may never have
+been trained: it is then about as large as a weight."""
+LARGEST_OF_INITIAL = 10.0
+"""What a first layer with such a bias sums over it and its number of inputs, beyond which something
+is wrong: all inputs alike and ten times as large as normalized ones come to that."""
 STEP = 255.0
 """By which inputs are often off, and by which it is tried whether the scale matters."""
 SMALL_VALUES = 32.0
@@ -88,7 +97,9 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
             continue  # as the scaler expects them, however little they vary
         made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
         ratio = median([_rms(m[0]) for m in made]) / _rms(bias)  # one may be an outlier
-        if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
+        raw = largest > SMALL_VALUES and all(bool(np.all(x == np.rint(x))) for x in inputs)
+        limit = LARGEST if raw else _largest(layer.nodes[-1], bias)
+        if SMALLEST < ratio < limit or not ratio or not np.isfinite(ratio):
             continue
         factor = 1 / STEP if ratio > 1 else STEP
         if _alike(graph, samples, port, factor):
@@ -96,11 +107,20 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         read = [m[-1] for m in made] if scaled else inputs
         if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
-        whole = all(bool(np.all(x == np.rint(x)) and x.min() >= 0) for x in inputs)
-        pixels = ratio > 1 and whole and 127 < largest <= 255
+        pixels = ratio > 1 and raw and 127 < largest <= 255 and min(x.min() for x in inputs) >= 0
         plain = len(port.shape) > 2 or scaled
         return WrongScale(port.name, layer.nodes[-1].name, ratio, largest, pixels, plain)
     return None
+
+
+def _largest(layer: Node, bias: Array) -> float:
+    """What the sums of a layer may be over its bias, unless the inputs are pixels or samples of
+    sound as they were recorded, which are whole numbers."""
+    weight = _constant(layer, definition(layer.op).weight)
+    fan_in = weight.size / bias.size if weight is not None else 1.0
+    if _rms(bias) > INITIAL / np.sqrt(3 * fan_in):
+        return LARGEST
+    return max(LARGEST, LARGEST_OF_INITIAL * fan_in)
 
 
 def _beside_offset(layer: Graph, port: Port, inputs: Sequence[Array]) -> float | None:

@@ -216,6 +216,21 @@ def test_weights_that_are_too_coarse_are_rounded_once_for_int16(g, monkeypatch):
     assert quality.loss() < nearest.loss()
 
 
+def test_weights_of_a_mix_are_rounded_though_int8_did_not_gain_from_it(g, monkeypatch):
+    """There is room for the last layer on float32, which mends nothing."""
+    monkeypatch.setattr(f"{FLOOR}.REPAIR", replace(REPAIR, file=0.0, least_bytes=500))
+    graph, mix = cancelling_weights(g), g.rng.normal(size=(4, 32)).astype(np.float32)
+    last = g.emit("FullyConnected", graph.outputs[0].value, g.const(np.eye(2, 8)), None, **NONE)
+    graph.outputs.clear()
+    correlated = [{"x": few["x"] @ mix} for few in samples(1, 4, count=64)]
+    done = fast(g.output(last), correlated)
+    near, _, nearest = kept(done)
+    found, promotion, quality = keep_floor(done, pack, silent)
+    assert not near.options.rounded and found.options.rounded
+    assert quality.loss() < 0.9 * nearest.loss()
+    assert set(promotion.nodes) == {"int16"}
+
+
 def test_weights_that_are_too_coarse_are_float32_if_there_is_room(g):
     _, promotion, quality = kept(fast(cancelling_weights(g), samples(1, 32)))
     assert quality.level == "good" and promotion.nodes["float32"]

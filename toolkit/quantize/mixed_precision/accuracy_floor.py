@@ -63,13 +63,13 @@ def other_ranges_may_help(promotion: Promotion | None, quality: Quality) -> bool
 
 def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
     """The quality of a quantization as it is."""
-    evaluator = _evaluator(done, pack, progress)
+    evaluator = _evaluator(done, pack, done.held_out, progress)
     return evaluator.quality(evaluator.base)
 
 
-def _evaluator(done: Quantized, pack: Pack, progress: Progress) -> Evaluator:
-    """An evaluator with the score of `done`, cross-validated if `done` is."""
-    evaluator = Evaluator(done, pack, None, done.held_out, progress)
+def _evaluator(done: Quantized, pack: Pack, held_out: bool, progress: Progress) -> Evaluator:
+    """An evaluator with the score of `done`."""
+    evaluator = Evaluator(done, pack, None, held_out, progress)
     evaluator.know(evaluator.base, done.score)
     return evaluator
 
@@ -95,11 +95,14 @@ def keep_floor(
         if found is not None:
             return found
         done = done.finished()
-    evaluator = _evaluator(done, pack, progress)
+    evaluator = _evaluator(done, pack, done.held_out, progress)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
     if before.level != "broken":
         _keep_extremes(done)
+    elif rounding != "nearest" and not fast and not done.held_out:
+        # Rounding that int8 did not gain from may be what a mix needs.
+        evaluator = _evaluator(done, pack, True, progress)
     promoted = _promote(evaluator, start, rounding != "nearest", fast)
     if not promoted.configuration.changes:
         return done, None, before
@@ -167,8 +170,7 @@ class _Promoted:
 
 def _before_rounding(done: Quantized, pack: Pack, progress: Progress) -> _Found | None:
     """The result of keep_floor, if tensors are promoted before weights are rounded."""
-    evaluator = Evaluator(done, pack, None, True, progress)
-    evaluator.know(evaluator.base, done.score)
+    evaluator = _evaluator(done, pack, True, progress)
     promoted = _wide_first(evaluator) or _promoted_first(evaluator)
     return None if promoted is None else _finished(evaluator, promoted)
 

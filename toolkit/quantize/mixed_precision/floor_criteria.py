@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..budget import Budget
+from ..quality import Quality
 from .criteria import Criteria
 from .evaluator import Evaluator
 from .precision_change import Configuration, PrecisionAssignment
+
+ALIKE = 10 ** (0.5 / 20)
+"""Losses up to this factor apart are alike, if none is good: bytes decide. Half a decibel."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,20 @@ class FloorCriteria(Criteria):
 
     def loss(self, configuration: Configuration) -> float:
         self.remember(configuration)
-        return self.evaluator.quality(configuration.assignment).loss(self.strict)
+        return self._quality(configuration).loss(self.strict)
+
+    def closest(self, configurations: Iterable[Configuration]) -> Configuration:
+        """The cheapest of those that are about as close to good as the best one."""
+        best = super().closest(configurations)
+        closest = self._quality(best)
+        limit = ALIKE * closest.loss()
+        if not math.isfinite(limit):
+            return best
+        fit = [(c, self._quality(c)) for c in self._tried.values() if self.fits(c)]
+        return self.cheapest([c for c, q in fit if q.level == closest.level and q.loss() <= limit])
+
+    def _quality(self, configuration: Configuration) -> Quality:
+        return self.evaluator.quality(configuration.assignment)
 
     def _distance(self, assignment: PrecisionAssignment) -> tuple[float, float]:
         quality = self.evaluator.quality(assignment)

@@ -145,8 +145,10 @@ class PrecisionSearch:
         if self.rounds_nearest and (not offers or criteria.cheapest(offers).has_float32):
             offers += self._shorter_with_own_weights(start, ranking.orders[-1])
         if not offers:
-            every = [*ranking.orders, self.evaluator.changes_to(W8A16)]
-            return criteria.closest([start, *map(start.plus, every)])
+            wide = start.plus(self.evaluator.changes_to(W8A16))
+            if self.rounds_nearest and criteria.fits(wide):
+                criteria.remember(self.evaluator.with_own_weights(wide, anew=True))
+            return criteria.closest([start, wide, *map(start.plus, ranking.orders)])
         return self.prune(criteria.cheapest(offers), start, ranking)
 
     def prune(self, found: Configuration, start: Configuration, ranking: Ranking) -> Configuration:

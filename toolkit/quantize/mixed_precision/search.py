@@ -265,12 +265,16 @@ class PrecisionSearch:
         tries: range,
         total: int,
     ) -> list[PrecisionChange]:
-        """`steps`, applied after `kept`, without unnecessary ones among `some`."""
-        at = iter(tries)
+        """`steps`, applied after `kept`, without unnecessary ones among `some`. One stays if the
+        weights of int8 were rounded: those of a mix are good for int8 by chance."""
+        at, fitted = iter(tries), bool(self.evaluator.done.options.rounded)
 
         def spare(gone: list[PrecisionChange]) -> bool:
             self.progress("removing unnecessary changes", next(at) + 1, total)
-            rest = kept.plus(without(steps, gone))
+            left = without(steps, gone)
+            if fitted and not left:
+                return False
+            rest = kept.plus(left)
             return self.criteria.fits(rest) and self.criteria.is_good(rest)
 
         gone = select_subset(some, spare, max(len(some) // 4, 1), len(tries))

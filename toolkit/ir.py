@@ -64,7 +64,9 @@ class QuantParams:
 
     def quantize(self, x: Array) -> Array:
         """Nearest (half to even) q of `x`, as the runtime does: IEEE float32 division."""
-        q = np.rint(x.astype(np.float32) / np.float32(self.scalar)) + np.float32(self.zero_point)
+        with np.errstate(over="ignore"):  # infinite, as -3.4e38 of a mask is: clipped below
+            q = np.rint(x.astype(np.float32) / np.float32(self.scalar))
+        q = q + np.float32(self.zero_point)
         q = np.where(np.isnan(q), np.float32(self.zero_point), q)
         return np.clip(q, self.qmin, self.qmax).astype(self.dtype)
 

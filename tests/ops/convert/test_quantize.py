@@ -32,6 +32,12 @@ def test_floats_are_quantized(integers, quant):
     assert list(q[ODD : ODD + 3]) == [quant.zero_point, 127, -128]
 
 
+@pytest.mark.parametrize("quant", [*QUANT, *INT16], ids=str)
+def test_a_mask_of_the_lowest_float_is_the_lowest_integer(quant):
+    lowest = np.array([np.finfo(np.float32).min], np.float32)
+    assert quant.quantize(lowest) == quant.qmin
+
+
 @pytest.mark.parametrize("quant", QUANT, ids=str)
 def test_integers_are_dequantized(integers, quant):
     x = integers.value((256,), quant.scalar, quant.zero_point)

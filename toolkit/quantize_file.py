@@ -317,7 +317,8 @@ class _Run:
         how = None if self.budget is not None else self.on_low_accuracy
         done, n = self.done, self.batch
         told = judged_on(done.samples * n, len(done.calibration.kept) * n, self.quality.held_out)
-        return verdict(self.quality, told, causes, self.promotion, how)
+        fast = self.request.effort == "fast"
+        return verdict(self.quality, told, causes, self.promotion, how, fast)
 
     def write(self) -> None:
         """Write the file, and the report if requested."""

@@ -51,6 +51,12 @@ def test_by_default_it_is_mended_and_the_cost_is_said(capsys, cancelling):
     assert "; int8 alone: broken, SQNR " in second
 
 
+@pytest.mark.parametrize("effort", ["fast", "default"])
+def test_the_first_remedy_for_a_first_look_is_a_whole_one(capsys, cancelling, effort):
+    _, said = run(capsys, cancelling, "--on-low-accuracy", "warn", "--effort", effort)
+    assert ("\nRemedies: --effort default " in said.err) == (effort == "fast")
+
+
 @pytest.mark.parametrize(("how", "status"), [("warn", 0), ("fail", 3)])
 def test_what_is_not_to_be_mended_is_called_broken(capsys, cancelling, how, status):
     done, said = run(capsys, cancelling, "--on-low-accuracy", how)

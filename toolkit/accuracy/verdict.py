@@ -25,10 +25,11 @@ def verdict(
     causes: Sequence[str],
     promotion: Promotion | None,
     on_low_accuracy: OnLowAccuracy | None,
+    fast: bool = False,
 ) -> list[str]:
     """The lines on a quantization, judged on the samples `judging`: the verdict first.
 
-    `on_low_accuracy` is None with a budget, which decides what is promoted.
+    `on_low_accuracy` is None with a budget, which decides what is promoted; `fast` is its effort.
     """
     lines = [headline(quality.level, f"{quality.in_words()} on {judging}")]
     if quality.level != "good":
@@ -38,7 +39,7 @@ def verdict(
         before = promotion.before
         lines.append(f"{promotion}; int8 alone: {before.level}, {before.in_words()}")
     if quality.level == "broken" and on_low_accuracy is not None:
-        lines.append(_remedies(on_low_accuracy))
+        lines.append(_remedies(on_low_accuracy, fast))
     return lines
 
 
@@ -62,8 +63,10 @@ def _too_few(samples: int) -> str:
     return f"{count} too little of other inputs; use about 100"
 
 
-def _remedies(on_low_accuracy: OnLowAccuracy) -> str:
+def _remedies(on_low_accuracy: OnLowAccuracy, fast: bool) -> str:
+    first = ["--effort default also rounds weights and searches other ranges"] if fast else []
     found = [
+        *first,
         "check the preprocessing of the samples (--scale, --mean, --std, --layout)",
         "calibrate with about 100 representative samples",
     ]

@@ -10,18 +10,12 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.reader import read
-from edgekit.toolkit.numerics import W8A16
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import Budget, fit_budget, quantize_model
 from edgekit.toolkit.quantize.mixed_precision import cross_validation
-from edgekit.toolkit.quantize.mixed_precision.criteria import Criteria
 from edgekit.toolkit.quantize.mixed_precision.cross_validation import FoldWeights
 from edgekit.toolkit.quantize.mixed_precision.evaluator import Evaluator
-from edgekit.toolkit.quantize.mixed_precision.precision_change import (
-    Configuration,
-    PrecisionAssignment,
-)
-from edgekit.toolkit.quantize.mixed_precision.search import PrecisionSearch, Ranking
+from edgekit.toolkit.quantize.mixed_precision.precision_change import PrecisionAssignment
 from edgekit.toolkit.quantize.reconstruction.layer_rounding import round_weights
 from edgekit.toolkit.runtime import Session
 
@@ -401,15 +395,3 @@ def test_pictures_have_no_top1(g):
 def test_labels_are_one_a_sample(net, labels):
     with pytest.raises(UserError, match="labels"):
         labelled(net, noisy_samples(), labels)
-
-
-@pytest.mark.parametrize(("rounding", "left"), [("gptq", 1), ("nearest", 0)])
-def test_weights_of_a_mix_are_not_left_to_rounded_int8(net, rounding, left):
-    """Without any change int8 has rounded weights of its own."""
-    done = quantize_model(net, noisy_samples(), "minmax", rounding=rounding)
-    evaluator = Evaluator(done, pack, None, True, silent)
-    criteria = Criteria(Budget(min_sqnr=0.0), evaluator)
-    search = PrecisionSearch(evaluator, criteria, 0, True, silent)
-    start, changes = Configuration(evaluator.base), evaluator.changes_to(W8A16)
-    ranking = Ranking([changes], {change: i for i, change in enumerate(changes)})
-    assert len(search.prune(start.plus(changes), start, ranking).changes) == left < len(changes)

@@ -235,6 +235,7 @@ def mixed(found):
         "met": found["budget_met"],
         "int8_drop": found["int8"]["drop"],
         "int8_bytes": found["int8"]["file_bytes"],
+        "bytes": found["chosen"]["file_bytes"],
         "drop": found["chosen"]["drop"],
         "unit": found["metric"]["unit"],
         "trials": found["trials"],

@@ -126,7 +126,7 @@ def mixed_line(row, ours):
     if not ours.get("mixed"):
         return [*start, f"not quantized: {ours.get('error', '')}", *[""] * 8]
     found = ours["mixed"]
-    more = 100 * (ours["bytes"] / found["int8_bytes"] - 1)
+    more = 100 * (found["bytes"] / found["int8_bytes"] - 1)  # both without provenance
     return [
         *start,
         f"{found['int8_drop'] + 0.0:.2f} {found['unit']}",
@@ -134,7 +134,7 @@ def mixed_line(row, ours):
         f"{found['drop'] + 0.0:.2f} {found['unit']}",
         "yes" if found["met"] else "no",
         f"{found['int8_bytes']:,}",
-        f"{ours['bytes']:,} ({more:+.1f} %)",
+        f"{found['bytes']:,} ({more:+.1f} %)",
         str(found["int16"]),
         str(found["float32"]),
         f"{ours['seconds']:.0f}",

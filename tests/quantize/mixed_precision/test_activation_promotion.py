@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, repeat
 from types import SimpleNamespace
 
 import numpy as np
@@ -110,6 +111,23 @@ def test_weights_are_rounded_once_for_the_promoted_tensors(g):
     assert overlap(found.graph, found.floats, smooth(16, 6)) >= 0.99
 
 
+@pytest.mark.parametrize(("hope", "finished"), [(0.3, False), (0.001, True)])
+def test_a_mix_that_only_rounding_makes_good_is_tried(g, monkeypatch, hope, finished):
+    """Nearest weights leave masks below the aim; with too much hope the mix is not good either, and
+    weights are rounded for int8."""
+    monkeypatch.setattr(activation_promotion, "KEPT_AIM", 0.9995)
+    left = chain([1.0], repeat(hope))
+    monkeypatch.setattr(accuracy_floor, "_after_rounding", lambda *_: next(left))
+    done = waiting(g)
+    for_int8 = []
+    seen = replace(done, finish=lambda: for_int8.append(True) or done.finished())
+    found, promotion, quality = keep_floor(seen, pack, silent)
+    assert bool(for_int8) == finished
+    if not finished:
+        assert promotion.limits == MODERATE.in_words() and quality.level == "good"
+        assert found.options.rounded and overlap(found.graph, found.floats, smooth(16, 6)) >= 0.99
+
+
 def test_weights_are_rounded_for_int8_where_that_may_do(g, monkeypatch):
     monkeypatch.setattr(accuracy_floor, "_after_rounding", lambda *_: 0.1)
     found, promotion, _ = keep_floor(waiting(g), pack, silent)
@@ -162,7 +180,7 @@ def chosen_with(monkeypatch, with_margin, without, fits, once=None):
     """How many of 32 changes are made if it is good from so many on, from `once` on if answers that
     change count once, and fewer fit; and whether answers have a part in that."""
 
-    def is_good(_, configuration, *, margin=True, chosen=True):
+    def is_good(_, configuration, *, left, margin=True, chosen=True):
         least = with_margin if margin else without
         return configuration.count >= (least if chosen or once is None else once)
 

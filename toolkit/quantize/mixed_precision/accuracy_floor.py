@@ -22,7 +22,7 @@ from ..quality import GOOD_KEPT, Quality
 from ..ranges.followed import follows_an_input
 from ..result import Quantized
 from ..scheme.macs import macs_of, work_by_tensor
-from .activation_promotion import lacks_precision, promote_activations
+from .activation_promotion import Left, lacks_precision, promote_activations
 from .evaluator import Evaluator, Pack
 from .floor_criteria import FloorCriteria, Growth
 from .outcome import applied, precisions_of
@@ -203,21 +203,30 @@ def _promoted_first(evaluator: Evaluator) -> _Promoted | None:
     wide = evaluator.quality(start.plus(evaluator.changes_to(W8A16)).assignment)
     if quality.level_with(_after_rounding(quality, wide)) == "good":
         return None
-    promoted = _with_activations(evaluator, _with_outputs(evaluator, start))
+    outputs = _with_outputs(evaluator, start)
+    promoted = _with_activations(evaluator, outputs)
+    if promoted is not None:
+        _keep_extremes(evaluator.done)
+        rounded = evaluator.rounded_first(promoted.configuration)
+        is_good = evaluator.quality(rounded.assignment).measured == "good"
+        return replace(promoted, configuration=rounded) if is_good else promoted
+    # A mix that only rounding makes good; if it does not, int8 needs the histograms.
+    promoted = _with_activations(evaluator, outputs, lambda q: _after_rounding(q, wide))
     if promoted is None:
         return None
-    _keep_extremes(evaluator.done)
     rounded = evaluator.rounded_first(promoted.configuration)
-    is_good = evaluator.quality(rounded.assignment).measured == "good"
-    return replace(promoted, configuration=rounded) if is_good else promoted
+    if evaluator.quality(rounded.assignment).measured != "good":
+        return None
+    _keep_extremes(evaluator.done)
+    return replace(promoted, configuration=rounded)
 
 
-def _after_rounding(int8: Quality, wide: Quality) -> float:
-    """The part of the error of int8 that rounding weights is expected to leave, given the error of
-    int8 weights alone (`wide`)."""
-    if int8.worst is None or wide.worst is None:
+def _after_rounding(found: Quality, wide: Quality) -> float:
+    """The part of the error of int8 or a mix that rounding weights is expected to leave, given the
+    error of int8 weights alone (`wide`)."""
+    if found.worst is None or wide.worst is None:
         return EXPECTED_AFTER_ROUNDING
-    of_weights = min(10 ** ((int8.worst[1] - wide.worst[1]) / 10), 1.0)
+    of_weights = min(10 ** ((found.worst[1] - wide.worst[1]) / 10), 1.0)
     return math.sqrt(1 - (1 - EXPECTED_AFTER_ROUNDING**2) * of_weights)
 
 
@@ -258,9 +267,11 @@ def _with_outputs(evaluator: Evaluator, start: Configuration) -> _Promoted:
     return _Promoted.of(found, FREE, "improves accuracy at little cost")
 
 
-def _with_activations(evaluator: Evaluator, found: _Promoted) -> _Promoted | None:
+def _with_activations(
+    evaluator: Evaluator, found: _Promoted, left: Left = lambda _: 1.0
+) -> _Promoted | None:
     criteria = FloorCriteria(evaluator, MODERATE)
-    good = promote_activations(evaluator, criteria, found.configuration)
+    good = promote_activations(evaluator, criteria, found.configuration, left)
     if good is None:
         return None
     configuration, chosen = good

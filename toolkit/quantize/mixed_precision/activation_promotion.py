@@ -5,7 +5,8 @@ ranked by the noise that each removes from the outputs relative to the instructi
 it adds; bisection finds the shortest prefix of this order that is good with a margin, within the
 limits. If none is, the longest prefix within them is used if it is good; as answers have no part in
 its choice, those that change count once. If the model is not good with all tensors on int16, the
-weights limit it, and nothing is promoted.
+weights limit it, and nothing is promoted; where they are still to be rounded, only the part of the
+error counts that this is expected to leave.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ...ir import Graph
 from ...numerics import INT8, INT16, W8A16
@@ -39,6 +41,9 @@ TABLE_BYTES = SIZES[INT16] * INT16.itemsize - SIZES[INT8]
 NOTHING = 1e-6
 """Least relative cost of a change."""
 
+Left = Callable[[Quality], float]
+"""The part of the error of a configuration that counts."""
+
 
 def lacks_precision(quality: Quality) -> bool:
     """Whether a usable quantization has too noisy outputs, too many changed answers, or too
@@ -49,20 +54,23 @@ def lacks_precision(quality: Quality) -> bool:
 
 
 def promote_activations(
-    evaluator: Evaluator, criteria: FloorCriteria, start: Configuration
+    evaluator: Evaluator, criteria: FloorCriteria, start: Configuration, left: Left = lambda _: 1.0
 ) -> tuple[Configuration, bool] | None:
     """`start` with as few int16 tensors as make it good, and whether answers have a part in their
-    choice; None if that is not possible within the limits of `criteria`."""
+    choice; None if that is not possible within the limits of `criteria`. `left` is the part of the
+    error that stays, if weights are still to be rounded."""
     changes = [c for c in evaluator.changes_to(W8A16) if c not in start.changes]
-    if not changes or not _is_good(evaluator, start.plus(changes), chosen=False):
+    is_good = partial(_is_good, evaluator, left=left)
+    if not changes or not is_good(start.plus(changes), chosen=False):
         return None
     order = _by_worth(evaluator, start, changes)
     most = _most(criteria, start, order)
     found = start.plus(order[:most])
-    if most == len(order) or _is_good(evaluator, found):
-        return start.plus(order[: _fewest(evaluator, start, order, most)]), True
+    if most == len(order) or is_good(found):
+        fewest = _fewest(evaluator, len(order), most, lambda n: is_good(start.plus(order[:n])))
+        return start.plus(order[:fewest]), True
     # The most that fits may do without the margin: its weights are rounded anew, which gains.
-    good = most and _is_good(evaluator, found, margin=False, chosen=False)
+    good = most and is_good(found, margin=False, chosen=False)
     return (found, False) if good else None
 
 
@@ -80,13 +88,18 @@ def _most(criteria: FloorCriteria, start: Configuration, order: Sequence[Precisi
 
 
 def _is_good(
-    evaluator: Evaluator, configuration: Configuration, *, margin: bool = True, chosen: bool = True
+    evaluator: Evaluator,
+    configuration: Configuration,
+    *,
+    left: Left,
+    margin: bool = True,
+    chosen: bool = True,
 ) -> bool:
-    """Whether it is good: if `chosen` by these samples, changed answers count twice; with a
-    `margin`, masks and detections reach KEPT_AIM."""
+    """Whether it is good with the part `left` of its error: if `chosen` by these samples, changed
+    answers count twice; with a `margin`, masks and detections reach KEPT_AIM."""
     quality = replace(evaluator.quality(configuration.assignment), chosen=chosen)
-    aim = KEPT_AIM if margin else GOOD_KEPT
-    return quality.measured == "good" and quality.least_kept >= aim
+    part, aim = left(quality), KEPT_AIM if margin else GOOD_KEPT
+    return quality.level_with(part) == "good" and 1 - part * (1 - quality.least_kept) >= aim
 
 
 def _by_worth(
@@ -119,17 +132,15 @@ def _table_bytes(graph: Graph) -> dict[str, int]:
     return found
 
 
-def _fewest(
-    evaluator: Evaluator, start: Configuration, order: Sequence[PrecisionChange], most: int
-) -> int:
-    """Length of the shortest prefix of `order` that is good, by bisection; that of length `most`
-    is good."""
-    low, high = 0, len(order)
-    while high - low > max(RESOLUTION * len(order), 1):
+def _fewest(evaluator: Evaluator, count: int, most: int, is_good: Callable[[int], bool]) -> int:
+    """Length of the shortest prefix of `count` changes that is good, by bisection; that of length
+    `most` is good."""
+    low, high = 0, count
+    while high - low > max(RESOLUTION * count, 1):
         middle = (low + high) // 2
-        if middle >= most or _is_good(evaluator, start.plus(order[:middle])):
+        if middle >= most or is_good(middle):
             high = middle
         else:
             low = middle
-        evaluator.progress("promoting tensors", len(order) - (high - low), len(order))
+        evaluator.progress("promoting tensors", count - (high - low), count)
     return min(high, most)

@@ -98,7 +98,9 @@ def test_a_bias_as_training_found_it_says_little_of_many_inputs(g):
     some = [(22 * rng.normal(size=(1, 16, 16))).astype(np.float32) for _ in range(8)]
     assert wrong_scale(net, [{"x": x} for x in some]) is None
     assert wrong_scale(net, [{"x": 255 * x} for x in some]).ratio > 2560
-    assert wrong_scale(net, [{"x": np.rint(4 * x)} for x in some]).ratio > 60  # as recorded
+    recorded = [np.rint(4 * x) for x in some]
+    assert wrong_scale(net, [{"x": x} for x in recorded]).ratio > 60
+    assert wrong_scale(net, [{"x": x / np.float32(255) * 255} for x in recorded]).ratio > 60
 
 
 def test_features_of_a_table_may_have_any_scale(g):

@@ -35,6 +35,8 @@ been trained: it is then about as large as a weight."""
 LARGEST_OF_INITIAL = 10.0
 """What a first layer with such a bias sums over it and its number of inputs, beyond which something
 is wrong: all inputs alike and ten times as large as normalized ones come to that."""
+FLOAT_ERROR = 1e-6
+"""Relative to the largest value: a few roundings of float32."""
 STEP = 255.0
 """By which inputs are often off, and by which it is tried whether the scale matters."""
 SMALL_VALUES = 32.0
@@ -97,7 +99,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
             continue  # as the scaler expects them, however little they vary
         made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
         ratio = median([_rms(m[0]) for m in made]) / _rms(bias)  # one may be an outlier
-        raw = largest > SMALL_VALUES and all(bool(np.all(x == np.rint(x))) for x in inputs)
+        raw = largest > SMALL_VALUES and all(_is_whole(x, largest) for x in inputs)
         limit = LARGEST if raw else _largest(layer.nodes[-1], bias)
         if SMALLEST < ratio < limit or not ratio or not np.isfinite(ratio):
             continue
@@ -111,6 +113,12 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         plain = len(port.shape) > 2 or scaled
         return WrongScale(port.name, layer.nodes[-1].name, ratio, largest, pixels, plain)
     return None
+
+
+def _is_whole(x: Array, largest: float) -> bool:
+    """Whether these are whole numbers, but for the rounding of float32 where they were divided and
+    multiplied again."""
+    return bool(np.abs(x - np.rint(x)).max() <= FLOAT_ERROR * largest)
 
 
 def _largest(layer: Node, bias: Array) -> float:

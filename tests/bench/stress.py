@@ -259,6 +259,8 @@ def main():
         own, options = own[:at], own[at + 1 :]
     given = parser.parse_args(own)
     wanted = given.cases.split(",") if given.cases else CASES
+    if unknown := [case for case in wanted if case not in CASES]:
+        parser.error(f"no case '{unknown[0]}'; there is {', '.join(CASES)}")
     lines = [["model", "case", "verdict", "dB", "float", "lost, %", "promoted, and its cost"]]
     for name in given.models or DEFAULT:
         if name == "made":

@@ -99,9 +99,10 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
             continue  # as the scaler expects them, however little they vary
         made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
         ratio = median([_rms(m[0]) for m in made]) / _rms(bias)  # one may be an outlier
+        if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
+            continue
         raw = largest > SMALL_VALUES and all(_is_whole(x, largest) for x in inputs)
-        limit = LARGEST if raw else _largest(layer.nodes[-1], bias)
-        if SMALLEST < ratio < limit or not ratio or not np.isfinite(ratio):
+        if 1 < ratio < _largest(layer.nodes[-1], bias) and not raw:
             continue
         factor = 1 / STEP if ratio > 1 else STEP
         if _alike(graph, samples, port, factor):

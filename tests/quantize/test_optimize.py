@@ -136,6 +136,9 @@ def test_noise_is_compared_with_none():
     assert exact.gain_db(exact) == 0.0 and not exact.beats(exact, 0.0)
     assert np.isfinite(noisy.gains(exact)).all() and noisy.gain_db(exact) < 0 < exact.gain_db(noisy)
     assert noisy.part(np.array([4e-3, 2e-3])) == pytest.approx(0.75)
+    worst = Score(noisy.noise, np.array([1.0, 1e-3]))
+    assert worst.part(np.array([4e-3, 0.0]), by_worst=True) == pytest.approx(1 / 1001)
+    assert worst.part(np.array([0.0, 4e-3]), by_worst=True) == pytest.approx(1000 / 1001)
     assert exact.part(np.zeros(2)) == 0.0 == Score(np.zeros((0, 4)), np.ones(0)).part(np.zeros(0))
 
 

@@ -21,12 +21,12 @@ from edgekit.toolkit.quantize import (
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import (
     FREE,
     REPAIR,
-    TAIL_GAIN_DB,
     keep_floor,
     other_ranges_may_help,
     quality_of,
 )
 from edgekit.toolkit.quantize.mixed_precision.floor_criteria import Growth
+from edgekit.toolkit.quantize.mixed_precision.output_promotion import TAIL_GAIN_DB
 from edgekit.toolkit.quantize.mixed_precision.search import FIRST_LOOK, PrecisionSearch
 from edgekit.toolkit.quantize.quality import FLOOR_DB, GOOD_DB
 from edgekit.toolkit.quantize.ranges.held_out import held_out

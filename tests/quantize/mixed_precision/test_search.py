@@ -192,7 +192,7 @@ def test_what_8_bits_mend_is_not_made_float(net, done, monkeypatch):
     monkeypatch.setattr(
         Evaluator,
         "gains",
-        lambda _, changes, taken, gain: {m: gain(m, worth.get(m.to, 1.0)) for m in changes},
+        lambda _, changes, taken, gain, **_how: {m: gain(m, worth.get(m.to, 1.0)) for m in changes},
     )
     coarse = quantize_model(net, noisy_samples(), "minmax", weights="int4", rounding="nearest")
     assert len(pack(coarse.graph)) < len(pack(done.graph))

@@ -15,30 +15,23 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ...numerics import FLOAT32, INT16, W8A16, Precision
+from ...numerics import FLOAT32, W8A16
 from ...progress import Progress
 from ...runtime import return_freed
 from ..quality import GOOD_KEPT, Quality
-from ..ranges.followed import follows_an_input
 from ..result import Quantized
-from ..scheme.macs import macs_of, work_by_tensor
+from ..scheme.macs import macs_of
 from .activation_promotion import Left, lacks_precision, promote_activations
 from .evaluator import Evaluator, Pack
+from .exact_layers import all_wide, are_weights_too_coarse, exact_layers
 from .floor_criteria import FloorCriteria, Growth
 from .outcome import applied, precisions_of
+from .output_promotion import output_changes, promote_outputs
 from .precision_change import Configuration, PrecisionChange
 from .promotion import Cost, Promotion
 from .search import PrecisionSearch
 from .tuning import EXPECTED_AFTER_ROUNDING
 
-MOST_OUTPUT_STEPS = 5
-"""Number of changes from the outputs back that are tried without a search."""
-LEAST_DOUBT = 0.01
-"""Reduction of the share of doubtful answers that justifies int16 outputs."""
-TAIL_GAIN_DB = 3.0
-"""SQNR gain that justifies int16 outputs behind int16 tensors: half of the noise."""
-FEW_IN_DOUBT = 2.5
-"""With fewer doubtful samples than this their share is estimated (AnswerLoss.chance)."""
 SMALL_WORK = 1_000_000
 """MACs up to which a model is searched until few answers change: that takes a second."""
 
@@ -171,23 +164,61 @@ class _Promoted:
 def _before_rounding(done: Quantized, pack: Pack, progress: Progress) -> _Found | None:
     """The result of keep_floor, if tensors are promoted before weights are rounded."""
     evaluator = _evaluator(done, pack, True, progress)
-    promoted = _wide_first(evaluator) or _promoted_first(evaluator)
+    promoted = _weights_first(evaluator) or _promoted_first(evaluator)
     return None if promoted is None else _finished(evaluator, promoted)
 
 
-def _wide_first(evaluator: Evaluator) -> _Promoted | None:
-    """All tensors on int16, and weights rounded for them, if weights of 8 bits alone break the
-    model: fitted to int8 tensors they would also make up for errors that int16 does not have."""
+def _weights_first(evaluator: Evaluator) -> _Promoted | None:
+    """What 8-bit weights that alone break the model need, and other weights rounded for that:
+    fitted to int8 tensors they would also make up for errors that a mix does not have."""
     start = Configuration(evaluator.base)
     if evaluator.quality(start.assignment).level != "broken":
         return None
-    wide = _limited_by_weights(evaluator, FloorCriteria(evaluator, REPAIR), start)
+    found = _for_weights(evaluator, start, rounds=True)
+    return None if found is None else replace(found, weights_alone=True)
+
+
+def _for_weights(evaluator: Evaluator, start: Configuration, rounds: bool) -> _Promoted | None:
+    """What a broken model needs of which 8-bit weights are too coarse: a few layers in float32, or
+    all tensors on int16. `rounds`: other weights are still to be rounded, for that."""
+    if not are_weights_too_coarse(evaluator, start):
+        return None
+    criteria = FloorCriteria(evaluator, REPAIR)
+    exact = exact_layers(evaluator, criteria, start)
+    found = None if exact is None else _beside_exact(evaluator, exact, rounds)
+    if found is not None:
+        return found
+    wide = all_wide(evaluator, criteria, start)
     if wide is None:
         return None
+    return _rounded(evaluator, _Promoted.of(wide, REPAIR, "closest to the float model"), rounds)
+
+
+def _beside_exact(evaluator: Evaluator, exact: Configuration, rounds: bool) -> _Promoted | None:
+    """A broken model with a few layers in float32 (`exact`), and int16 tensors where these make it
+    good; None if it stays broken."""
+    found = _Promoted.of(exact, REPAIR, "8-bit weights break the model")
+    quality = evaluator.quality(exact.assignment)
+    broken, better = quality.measured == "broken", None
+    if broken or lacks_precision(quality):
+        growth = REPAIR if broken else MODERATE
+        if rounds:
+            wide = evaluator.quality(exact.plus(evaluator.changes_to(W8A16)).assignment)
+            better = _activations_first(evaluator, found, wide, growth)
+        else:
+            better = _with_activations(evaluator, found, growth)
+            better = better and replace(better, as_done=True)
+    if better is not None or broken:
+        return better
+    return _rounded(evaluator, found, rounds)
+
+
+def _rounded(evaluator: Evaluator, found: _Promoted, rounds: bool) -> _Promoted:
+    """With weights rounded for it, or with those of int8."""
+    if not rounds:
+        return replace(found, as_done=True)
     _keep_extremes(evaluator.done)
-    rounded = evaluator.rounded_first(wide)
-    promoted = _Promoted.of(rounded, REPAIR, "closest to the float model")
-    return replace(promoted, weights_alone=True)
+    return replace(found, configuration=evaluator.rounded_first(found.configuration))
 
 
 def _promoted_first(evaluator: Evaluator) -> _Promoted | None:
@@ -203,15 +234,22 @@ def _promoted_first(evaluator: Evaluator) -> _Promoted | None:
     wide = evaluator.quality(start.plus(evaluator.changes_to(W8A16)).assignment)
     if quality.level_with(_after_rounding(quality, wide)) == "good":
         return None
-    outputs = _with_outputs(evaluator, start)
-    promoted = _with_activations(evaluator, outputs)
+    return _activations_first(evaluator, _with_outputs(evaluator, start), wide, MODERATE)
+
+
+def _activations_first(
+    evaluator: Evaluator, found: _Promoted, wide: Quality, growth: Growth
+) -> _Promoted | None:
+    """`found` with int16 tensors, and weights rounded for them; None if that does not make it good.
+    `wide` is the quality with all tensors on int16."""
+    promoted = _with_activations(evaluator, found, growth)
     if promoted is not None:
         _keep_extremes(evaluator.done)
         rounded = evaluator.rounded_first(promoted.configuration)
         is_good = evaluator.quality(rounded.assignment).measured == "good"
         return replace(promoted, configuration=rounded) if is_good else promoted
     # A mix that only rounding makes good; if it does not, int8 needs the histograms.
-    promoted = _with_activations(evaluator, outputs, lambda q: _after_rounding(q, wide))
+    promoted = _with_activations(evaluator, found, growth, lambda q: _after_rounding(q, wide))
     if promoted is None:
         return None
     rounded = evaluator.rounded_first(promoted.configuration)
@@ -244,7 +282,7 @@ def _promote(
         if floats is not None:
             return _Promoted.of(floats, FREE, "float32 costs little more than int8")
     if lacks_precision(quality):
-        good = _with_activations(evaluator, found)
+        good = _with_activations(evaluator, found, MODERATE)
         if good is not None:
             found, quality = good, evaluator.quality(good.configuration.assignment)
     if quality.measured == "good" or quality.loss(small) <= 1.0:
@@ -252,9 +290,9 @@ def _promote(
     growth = REPAIR if quality.level == "broken" else found.growth
     criteria = FloorCriteria(evaluator, growth, strict=small)
     if growth == REPAIR and not fast:
-        wide = _limited_by_weights(evaluator, criteria, start)
-        if wide is not None:
-            return _Promoted.of(wide, growth, "closest to the float model", as_done=True)
+        of_weights = _for_weights(evaluator, start, rounds=False)
+        if of_weights is not None:
+            return of_weights
     criteria.remember(found.configuration)
     search = PrecisionSearch(evaluator, criteria, 0, rounds_nearest, evaluator.progress)
     orders = [output_changes(evaluator, kind) for kind in (W8A16, FLOAT32)] if fast else []
@@ -263,19 +301,19 @@ def _promote(
 
 
 def _with_outputs(evaluator: Evaluator, start: Configuration) -> _Promoted:
-    found = _wide_outputs(evaluator, start)
+    found = promote_outputs(evaluator, FloorCriteria(evaluator, FREE), start)
     return _Promoted.of(found, FREE, "improves accuracy at little cost")
 
 
 def _with_activations(
-    evaluator: Evaluator, found: _Promoted, left: Left = lambda _: 1.0
+    evaluator: Evaluator, found: _Promoted, growth: Growth, left: Left = lambda _: 1.0
 ) -> _Promoted | None:
-    criteria = FloorCriteria(evaluator, MODERATE)
+    criteria = FloorCriteria(evaluator, growth)
     good = promote_activations(evaluator, criteria, found.configuration, left)
     if good is None:
         return None
     configuration, chosen = good
-    promoted = _Promoted.of(configuration, MODERATE, "int8 alone is not good", found)
+    promoted = _Promoted.of(configuration, growth, "int8 alone is not good", found)
     return replace(promoted, by_answers=chosen or bool(found.configuration.changes))
 
 
@@ -288,111 +326,7 @@ def _free_float(evaluator: Evaluator, start: Configuration) -> Configuration | N
     return whole if evaluator.quality(whole.assignment).measured == "good" else None
 
 
-def _limited_by_weights(
-    evaluator: Evaluator, criteria: FloorCriteria, start: Configuration
-) -> Configuration | None:
-    """All tensors on int16, if weights of 8 bits alone break the model, also if rounded for that,
-    and the limits leave no room for float32. A search of many minutes would find little more."""
-    wide = start.plus(evaluator.changes_to(W8A16))
-    if not criteria.fits(wide):
-        return None
-    if evaluator.quality(wide.assignment).level_with(EXPECTED_AFTER_ROUNDING) != "broken":
-        return None
-    graph, _ = evaluator.plan(start.assignment).emit(evaluator.done.ranges, trial=True)
-    work = work_by_tensor(graph)
-    floats = evaluator.changes_to(FLOAT32)
-    floats.sort(key=lambda c: sum(work.get(name, 0) for name in c.tensors))
-    mixes = wide.plus(floats[:1]), start.plus(floats)
-    return None if floats and any(criteria.fits(mix) for mix in mixes) else wide
-
-
 def _cost(evaluator: Evaluator, configuration: Configuration) -> Cost:
     assignment = configuration.assignment
     size = evaluator.size(assignment)
     return Cost(size.storage, size.memory, evaluator.work(assignment))
-
-
-def _wide_outputs(evaluator: Evaluator, start: Configuration) -> Configuration:
-    """`start` with tensors promoted to int16 from the outputs back, as long as this reduces
-    doubtful answers within FREE limits. If the result is not good, float32 is tried too: int8
-    weights can produce tied classes."""
-    start = _without_int8_tail(evaluator, start)
-    before = _doubt_of(evaluator, start)
-    if before < LEAST_DOUBT:
-        return start
-    criteria, best, least = FloorCriteria(evaluator, FREE), start, before
-    for kind in (W8A16, FLOAT32):
-        row = _output_row(evaluator, start, kind)
-        # The most changes show how much there is to gain: that takes one measurement.
-        aim = _doubt_of(evaluator, row[-1]) if row and criteria.fits(row[0]) else least
-        for tried in row:
-            if least - aim < LEAST_DOUBT or not criteria.fits(tried):
-                break
-            now = _doubt_of(evaluator, tried)
-            if now <= least - LEAST_DOUBT:
-                best, least = tried, now
-        if evaluator.quality(best.assignment).measured == "good":
-            break
-    return best
-
-
-def _without_int8_tail(evaluator: Evaluator, start: Configuration) -> Configuration:
-    """`start` with int16 outputs behind int16 tensors, where the int8 tensors between them cause
-    most of the error. Also for outputs that follow an input, such as forecasts: int8 leaves few
-    steps for the difference, and clips other samples."""
-    trials = evaluator.trials
-    wide = any(group.dtype == INT16 for group in evaluator.plan(start.assignment).groups)
-    if not wide and not follows_an_input(trials.points, trials.kept):
-        return start
-    row = _output_row(evaluator, start)
-    # The most changes show whether any of them help: files are made only then.
-    if not row or not _halves_noise(evaluator, row[-1], start):
-        return start
-    criteria, best = FloorCriteria(evaluator, FREE), start
-    for tried in filter(criteria.fits, row):
-        if _halves_noise(evaluator, tried, best):
-            best = tried
-    return best
-
-
-def _output_row(
-    evaluator: Evaluator, start: Configuration, to: Precision = W8A16
-) -> list[Configuration]:
-    """`start` with the change nearest to the outputs, with the two nearest, and so on."""
-    changes = output_changes(evaluator, to)[:MOST_OUTPUT_STEPS]
-    return [start.plus(changes[:count]) for count in range(1, len(changes) + 1)]
-
-
-def _halves_noise(evaluator: Evaluator, tried: Configuration, best: Configuration) -> bool:
-    """Whether `tried` is better than `best` by TAIL_GAIN_DB."""
-    score, before = (evaluator.score(c.assignment) for c in (tried, best))
-    gains = score.surpasses(before, TAIL_GAIN_DB)
-    return gains and score.mean_db > before.mean_db + TAIL_GAIN_DB
-
-
-def _doubt_of(evaluator: Evaluator, configuration: Configuration) -> float:
-    return _doubt(evaluator.quality(configuration.assignment))
-
-
-def _doubt(quality: Quality) -> float:
-    """The share of doubtful answers; the estimate for other samples if only few are doubtful."""
-    a = quality.answers
-    if a is None:
-        return 0.0
-    return a.chance if a.in_doubt * quality.samples < FEW_IN_DOUBT else max(a.in_doubt, a.chance)
-
-
-def output_changes(evaluator: Evaluator, to: Precision = W8A16) -> list[PrecisionChange]:
-    """The changes to precision `to`, in order of distance from the outputs."""
-    graph = evaluator.done.plan.graph
-    made_by, waiting = graph.producers(), [p.value for p in graph.outputs]
-    place: dict[str, int] = {}
-    while waiting:
-        v = waiting.pop(0)
-        if v.name not in place:
-            place[v.name] = len(place)
-            waiting += made_by[v].dynamic_inputs if v in made_by else []
-    changes = evaluator.changes_to(to)
-    first = {c: min((place[t] for t in c.tensors if t in place), default=None) for c in changes}
-    known = [(at, i) for i, c in enumerate(changes) if (at := first[c]) is not None]
-    return [changes[i] for _, i in sorted(known)]

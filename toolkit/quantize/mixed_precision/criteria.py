@@ -14,6 +14,9 @@ from .tuning import ARENA_WEIGHT, METRIC_TOLERANCE, MOST_DB
 class Criteria:
     """The limits of `budget`, measured by `evaluator`; remembers the configurations asked about."""
 
+    by_worst = False
+    """Whether the worst output decides, not the mean over all."""
+
     def __init__(self, budget: Budget, evaluator: Evaluator) -> None:
         self.budget, self.evaluator = budget, evaluator
         self.max_drop = budget.drop_limit * (1 + METRIC_TOLERANCE)

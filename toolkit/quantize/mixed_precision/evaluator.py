@@ -217,10 +217,11 @@ class Evaluator:
         start: PrecisionAssignment,
         gain: Callable[[PrecisionChange, float], Gain],
         most: int | None = None,
+        by_worst: bool = False,
     ) -> dict[PrecisionChange, Gain]:
         """The `gain` of each change, given the noise that it removes relative to the noise of
-        `start` (the mean over the outputs, whose logarithm is mean_db), from about `most`
-        measurements; None: as many as the model's size allows."""
+        `start` (Score.part: the mean over the outputs, whose logarithm is mean_db, or `by_worst`),
+        from about `most` measurements; None: as many as the model's size allows."""
         whole = self.few.score(self.plan(start), self.done.ranges)
 
         def prepare(some: Sequence[PrecisionChange]) -> None:
@@ -229,7 +230,7 @@ class Evaluator:
 
         def alone(change: PrecisionChange) -> Gain:
             before, after = self.alone(change, start)
-            return gain(change, whole.part(before - after))
+            return gain(change, whole.part(before - after, by_worst))
 
         most = min(most or self.measurable, self.measurable)
         return measure_gains(changes, most, alone, self.progress, prepare)

@@ -51,6 +51,8 @@ class FloorCriteria(Criteria):
     exact. A larger one may where it keeps the limits, as other mixes do.
     """
 
+    by_worst = True
+
     def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
         self.strict = strict
         base = evaluator.base

@@ -121,7 +121,7 @@ class PrecisionSearch:
             file, arena, _ = (max(b - a, 0) for a, b in zip(size, then, strict=True))
             return Gain(removed, file, arena)
 
-        gains = self.evaluator.gains(candidates, assignment, gain)
+        gains = self.evaluator.gains(candidates, assignment, gain, by_worst=self.criteria.by_worst)
         self.reasons |= {
             c: _reason(assignment.has_narrow_weights(c), g.noise) for c, g in gains.items()
         }

@@ -71,11 +71,15 @@ class Score:
         pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
         return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
 
-    def part(self, noise: NDArray[np.float64]) -> float:
+    def part(self, noise: NDArray[np.float64], by_worst: bool = False) -> float:
         """`noise` [evaluation points] relative to this score's noise, averaged over the evaluation
-        points."""
+        points; `by_worst`: weighted by their noise-to-signal ratios, so that the worst count most.
+        """
         whole = np.maximum(self.noise.sum(axis=1), LEAST)
-        return float(np.mean(noise / whole)) if len(whole) else 0.0
+        if not len(whole):
+            return 0.0
+        weights = whole / np.maximum(self._judged_signal, LEAST) if by_worst else None
+        return float(np.average(noise / whole, weights=weights))
 
     def gains(
         self, other: Score, weights: NDArray[np.float64] | None = None
@@ -125,10 +129,14 @@ class Score:
         return self._worst_db >= min(other._worst_db - WORST_LOSS_DB, ENOUGH_DB)
 
     @property
+    def _judged_signal(self) -> NDArray[np.float64]:
+        """The variation, for points that are measured by it, else the signal."""
+        return self.signal if self.variation is None else self.variation
+
+    @property
     def _worst_db(self) -> float:
         """The SQNR of the worst evaluation point."""
-        signals = self.signal if self.variation is None else self.variation
-        pairs = zip(signals, self.noise.sum(axis=1), strict=True)
+        pairs = zip(self._judged_signal, self.noise.sum(axis=1), strict=True)
         return min((ratio_db(float(s), float(n)) for s, n in pairs if s > 0), default=EXACT_DB)
 
 

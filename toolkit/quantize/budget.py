@@ -26,7 +26,7 @@ class Budget:
     """Limits on a quantized model; None means no limit.
 
     `max_drop` is "0.5%" of the float model's metric, or 0.5 in the metric's unit; for top-1 both
-    are percentage points. `min_sqnr` is the mean over the outputs in dB (Score.mean_db). `flash`
+    are percentage points. `min_sqnr` is of the worst output in dB (Score.least_db). `flash`
     replaces `max_bytes`, `ram` replaces `max_arena`. Size limits apply to each of the devices
     `targets`, or to the generic file without `targets`. `max_instructions` requires `targets`.
     """
@@ -41,7 +41,7 @@ class Budget:
     )
     min_sqnr: float | None = field(
         default=None,
-        metadata=option("Minimum SQNR of the outputs in dB (mean over outputs).", value="decibels"),
+        metadata=option("Minimum SQNR of every output in dB.", value="decibels"),
     )
     max_bytes: int | None = field(
         default=None,
@@ -273,9 +273,9 @@ class Mixed:
     """What the search found: `met` or not, `chosen` is the best.
 
     `pareto` has the mixes tried that no other beats, besides `chosen` and `int8`. `nodes` are those
-    that are not int8, by name of the node. Every sqnr_db is on all kept samples; `held_out`: of
-    rounded weights on each half of them with those for the other. `judged` is there with a limit of
-    the drop.
+    that are not int8, by name of the node. Every sqnr_db is of the worst output on all kept
+    samples; `held_out`: of rounded weights on each half of them with those for the other. `judged`
+    is there with a limit of the drop.
     """
 
     budget: Budget

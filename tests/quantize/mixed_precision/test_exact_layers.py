@@ -7,13 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edgekit.toolkit.accuracy import sqnr_db
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.compress import remove_constant_channels
 from edgekit.toolkit.progress import silent
 from edgekit.toolkit.quantize import quantize_model
+from edgekit.toolkit.quantize.budget import Budget
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import keep_floor
+from edgekit.toolkit.quantize.mixed_precision.fit import fit_budget
 from edgekit.toolkit.quantize.mixed_precision.floor_criteria import Growth
 from edgekit.toolkit.quantize.mixed_precision.search import PrecisionSearch
+from edgekit.toolkit.runtime import Session
 
 FLOOR = "edgekit.toolkit.quantize.mixed_precision.accuracy_floor"
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -76,6 +80,20 @@ def test_activations_are_promoted_beside_it(g, no_search, monkeypatch):
     _, promotion, quality = keep_floor(done, pack, silent)
     assert quality.level == "good" and {"int16", "float32"} == set(promotion.nodes)
     assert promotion.nodes["float32"] == 2
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "auto"])
+def test_a_budget_holds_for_every_output(g, rounding):
+    done = quantize_model(detector(g), samples(), "minmax", rounding="nearest")
+    found = fit_budget(done, Budget(min_sqnr=25.0), pack, rounding=rounding)
+    floats, edge = Session(build_file(found.floats)), Session(pack(found.graph))
+    unseen, db = samples(seed=6), {}
+    for name in ("p", "boxes"):
+        truth, got = (np.array([s.run(f)[name] for f in unseen]) for s in (floats, edge))
+        db[name] = sqnr_db(got, truth)
+    assert found.mixed.met and min(db.values()) >= 24.5
+    assert found.mixed.int8.sqnr_db < 15 < 25 <= found.mixed.chosen.sqnr_db
+    assert found.sqnr_db > found.mixed.chosen.sqnr_db  # of all outputs
 
 
 def test_a_layer_beyond_the_limits_stays(g, monkeypatch):

@@ -12,13 +12,12 @@ from .tuning import ARENA_WEIGHT, METRIC_TOLERANCE, MOST_DB
 
 
 class Criteria:
-    """The limits of `budget`, measured by `evaluator`; remembers the configurations asked about."""
-
-    by_worst = False
-    """Whether the worst output decides, not the mean over all."""
+    """The limits of `budget`, measured by `evaluator`; remembers the configurations asked about.
+    `by_worst`: the worst output decides, not the mean over all."""
 
     def __init__(self, budget: Budget, evaluator: Evaluator) -> None:
         self.budget, self.evaluator = budget, evaluator
+        self.by_worst = budget.min_sqnr is not None and evaluator.several_outputs
         self.max_drop = budget.drop_limit * (1 + METRIC_TOLERANCE)
         self._tried: dict[PrecisionAssignment, Configuration] = {}
 
@@ -46,7 +45,7 @@ class Criteria:
         self.remember(configuration)
         loss = 0.0
         if wanted.min_sqnr is not None:
-            lack = wanted.min_sqnr - self.evaluator.score(assignment).mean_db
+            lack = wanted.min_sqnr - self.evaluator.least_db(assignment)
             loss = 10 ** (min(lack, MOST_DB) / 20)
         if wanted.max_drop is None or loss > 1.0:
             return loss
@@ -72,4 +71,4 @@ class Criteria:
         if self.budget.max_drop is not None and assignment not in self.evaluator.scores:
             return self.evaluator.drop(assignment), 0.0
         drop = 0.0 if self.budget.max_drop is None else self.evaluator.drop(assignment)
-        return drop, -self.evaluator.score(assignment).mean_db
+        return drop, -self.evaluator.least_db(assignment)

@@ -67,6 +67,7 @@ class Evaluator:
         self.weights = FoldWeights(done, held_out, progress)
         self.held_out = len(self.weights.folds) > 1
         self.trials = CandidateEvaluator(done.calibration)
+        self.several_outputs = len({p.tensor for p in self.trials.points}) > 1
         self.base = PrecisionAssignment.of(done.options)
         self.changes = find_changes(done.plan)
         self._afford(max(macs_of(done.floats), 1))
@@ -248,6 +249,10 @@ class Evaluator:
             self.scores[assignment] = self._measured(assignment)
         return self.scores[assignment]
 
+    def least_db(self, assignment: PrecisionAssignment) -> float:
+        """SQNR of the worst output."""
+        return self.score(assignment).least_db(self.trials.points)
+
     def know(self, assignment: PrecisionAssignment, score: Score) -> None:
         """Record `score` as the score of the assignment, without measuring it."""
         self.scores[assignment] = score
@@ -326,8 +331,8 @@ class Evaluator:
 
     def point(self, assignment: PrecisionAssignment) -> Point:
         """The measurements of an assignment."""
-        score, drop = self.scores.get(assignment), self.drops.get(assignment)
-        db = None if score is None else round(score.mean_db, 2)
+        drop = self.drops.get(assignment)
+        db = round(self.least_db(assignment), 2) if assignment in self.scores else None
         size, words = self.size(assignment), self.words[assignment]
         return Point(size.storage, size.memory, db, drop, words, size.instructions or None)
 

@@ -51,8 +51,6 @@ class FloorCriteria(Criteria):
     exact. A larger one may where it keeps the limits, as other mixes do.
     """
 
-    by_worst = True
-
     def __init__(self, evaluator: Evaluator, growth: Growth, strict: bool = False) -> None:
         self.strict = strict
         base = evaluator.base
@@ -61,6 +59,7 @@ class FloorCriteria(Criteria):
             size.storage, size.memory, evaluator.work(base)
         )
         super().__init__(Budget(), evaluator)
+        self.by_worst = True
 
     def _fits(self, assignment: PrecisionAssignment) -> bool:
         if not self.evaluator.is_float(assignment):

@@ -39,7 +39,7 @@ class Shrinking:
             evaluator.score(empty.plus(to_narrow).assignment)
             shrunk, reasons = self._shrunk(empty, saved)
             shrunk = evaluator.with_own_weights(shrunk)
-            db = evaluator.score(shrunk.assignment).mean_db
+            db = evaluator.least_db(shrunk.assignment)
             found.append((self.criteria.fits(shrunk), db, shrunk, reasons))
         if not found:
             return start, {}

@@ -66,10 +66,19 @@ class Score:
     @property
     def mean_db(self) -> float:
         """Mean SQNR over the evaluation points; 0 if there are none."""
-        if not len(self.signal):
-            return 0.0
+        return float(np.mean(self._each_db)) if len(self.signal) else 0.0
+
+    @property
+    def _each_db(self) -> list[float]:
         pairs = zip(self.signal, self.noise.sum(axis=1), strict=True)
-        return float(np.mean([ratio_db(float(s), float(n)) for s, n in pairs]))
+        return [ratio_db(float(s), float(n)) for s, n in pairs]
+
+    def least_db(self, points: Sequence[EvaluationPoint]) -> float:
+        """SQNR of the worst output: the least mean over the points of one tensor; 0 without any."""
+        found: dict[str, list[float]] = {}
+        for point, db in zip(points, self._each_db, strict=True):
+            found.setdefault(point.tensor, []).append(db)
+        return min((float(np.mean(each)) for each in found.values()), default=0.0)
 
     def part(self, noise: NDArray[np.float64], by_worst: bool = False) -> float:
         """`noise` [evaluation points] relative to this score's noise, averaged over the evaluation

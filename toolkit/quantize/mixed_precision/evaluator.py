@@ -13,11 +13,11 @@ from ...ir import Array, Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
-from ..quality import Quality
+from ..quality import FEWEST, Quality
 from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..ranges.detections import Detections
-from ..ranges.diagnostics import alike
+from ..ranges.diagnostics import separate
 from ..ranges.held_out import held_out
 from ..ranges.masks import Masks
 from ..reconstruction.judged_by_halves import best_by_halves
@@ -80,6 +80,7 @@ class Evaluator:
         self.masks = Masks(done.plan.graph, plain, self.trials.kept)
         others = plain - set(self.masks.tensors)
         self.detections = Detections(done.plan.graph, others, self.trials.kept)
+        self.separate = separate([k.inputs for k in self.trials.kept], FEWEST)
         self._qualities: dict[PrecisionAssignment, Quality] = {}
         self._works: dict[PrecisionAssignment, int] = {}
         self._known: dict[bytes, float] = {}
@@ -293,8 +294,7 @@ class Evaluator:
                 see,
             )
             fitted = plans[0].has_rounded and len(plans) == 1
-            one = alike([k.inputs for k in kept])  # counts as one sample
-            unseen = not one and not fitted
+            unseen = self.separate > 1 and not fitted
             found = Quality.of(
                 score,
                 self.trials.points,
@@ -303,9 +303,8 @@ class Evaluator:
                 self.masks.overlap(areas),
                 self.detections.kept(detected),
             )
-            count = 1 if one else found.samples
             sides = tuple(self.done.calibration.one_sided)
-            found = replace(found, samples=count, calibration=True, one_sided=sides)
+            found = replace(found, samples=self.separate, calibration=True, one_sided=sides)
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

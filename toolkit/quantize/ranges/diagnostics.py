@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from ...ir import Array
 from .calibration import Calibration
 
+SHORTEST = 8
+"""Length of an axis along which windows may overlap."""
+PROBED, TRIED = 8, 16
+"""Rows by which steps between windows are found, and how many of these are compared whole."""
 FEW = 8
 """Fewer samples do not determine a range: a new one exceeds each end with chance 1 / (n + 1)."""
 
@@ -33,6 +38,11 @@ def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:
                 f"all {len(kept)} samples are identical and count as one; calibrate with different "
                 "samples"
             )
+        elif (worth := separate(inputs, FEW)) < min(len(kept), FEW):
+            found.append(
+                f"the {len(kept)} samples are overlapping windows, worth {worth} that do not "
+                "overlap; calibrate with windows of other recordings"
+            )
         elif kept[0].at_points and alike([k.at_points for k in kept]):
             found.append(
                 "the float model gives the same answer for every sample; check the preprocessing "
@@ -51,3 +61,40 @@ def alike(arrays: Sequence[Mapping[str, Array]]) -> bool:
     """Whether all are equal, by name."""
     first = arrays[0]
     return all(np.array_equal(a[name], first[name]) for a in arrays[1:] for name in first)
+
+
+def separate(samples: Sequence[Mapping[str, Array]], most: int) -> int:
+    """How many separate samples these inputs are worth, if that is less than `most`; else their
+    number.
+
+    All that are equal are one, and a window that overlaps the one before it (of a stream, cut every
+    few frames) counts as the part of it that is new.
+    """
+    if alike(samples):
+        return 1
+    found = 1.0
+    for one, other in pairwise(samples):
+        name = max(one, key=lambda n: one[n].size)
+        found += _new_part(one[name], other[name])
+        if found >= most:
+            return len(samples)
+    return int(found)
+
+
+def _new_part(one: Array, other: Array) -> float:
+    """The part of `other` that is not in `one`, moved along an axis; 1 if less than half is there,
+    or the same number everywhere."""
+    if one.shape != other.shape:
+        return 1.0
+    for axis, length in enumerate(one.shape):
+        if length < SHORTEST:
+            continue
+        a, b = (np.moveaxis(x, axis, 0).reshape(length, -1) for x in (one, other))
+        steps = np.arange(1, length // 2 + 1)
+        for row in np.linspace(0, (length - 1) // 2, PROBED).astype(int):
+            steps = steps[(a[steps + row] == b[row]).all(axis=1)]
+        for step in steps[:TRIED]:
+            common = b[:-step]
+            if np.array_equal(a[step:], common) and (common != common[0, 0]).any():
+                return float(step / length)
+    return 1.0

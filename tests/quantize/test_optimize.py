@@ -139,6 +139,8 @@ def test_noise_is_compared_with_none():
     worst = Score(noisy.noise, np.array([1.0, 1e-3]))
     assert worst.part(np.array([4e-3, 0.0]), by_worst=True) == pytest.approx(1 / 1001)
     assert worst.part(np.array([0.0, 4e-3]), by_worst=True) == pytest.approx(1000 / 1001)
+    silent = Score(noisy.noise, np.array([1.0, 0.0]))
+    assert silent.part(np.array([0.0, 4e-3]), by_worst=True) == 0.0
     assert exact.part(np.zeros(2)) == 0.0 == Score(np.zeros((0, 4)), np.ones(0)).part(np.zeros(0))
 
 

@@ -85,9 +85,10 @@ class Score:
         points; `by_worst`: weighted by their noise-to-signal ratios, so that the worst count most.
         """
         whole = np.maximum(self.noise.sum(axis=1), LEAST)
-        if not len(whole):
-            return 0.0
-        weights = whole / np.maximum(self._judged_signal, LEAST) if by_worst else None
+        signal = self._judged_signal
+        weights = np.where(signal > 0, whole / np.maximum(signal, LEAST), 0.0)
+        if not by_worst or not weights.any():
+            return float(np.mean(noise / whole)) if len(whole) else 0.0
         return float(np.average(noise / whole, weights=weights))
 
     def gains(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -236,6 +236,20 @@ class Evaluator:
 
         most = min(most or self.measurable, self.measurable)
         return measure_gains(changes, most, alone, self.progress, prepare)
+
+    def weight_shares(
+        self, start: PrecisionAssignment, samples: int
+    ) -> Iterator[tuple[PrecisionChange, float]]:
+        """Each change of a layer with weights to float32, and the share of the noise of `start`
+        that its 8-bit weights cause (Score.part, by_worst) on so many samples: measured when it is
+        asked for."""
+        few = self.few.on(min(samples, len(self.few.kept)))
+        whole = few.score(self.plan(start), self.done.ranges)
+        weights = {W8A8: self.plan(self._all(W8A8, start.weight_group))}
+        noise = NoiseContributions(self.done.plan, weights, self.done.ranges, few)
+        for change in self.changes_to(FLOAT32):
+            if not change.side_tensors:
+                yield change, whole.part(noise.of_weights(change.tensors, W8A8), by_worst=True)
 
     def _contributions_of(self, group: int) -> NoiseContributions:
         """The contributions with this group size for 4-bit weights."""

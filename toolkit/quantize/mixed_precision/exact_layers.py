@@ -8,16 +8,22 @@ and the limits leave no room for float32 beside int16, all tensors on int16 are 
 
 from __future__ import annotations
 
+import math
+
 from ...numerics import FLOAT32, W8A16
+from ..quality import FLOOR_DB
 from ..scheme.macs import work_by_tensor
 from .evaluator import Evaluator
 from .floor_criteria import FloorCriteria
 from .precision_change import Configuration
-from .sensitivity import Gain
 from .tuning import EXPECTED_AFTER_ROUNDING
 
 MUCH = 0.05
 """Share of the noise from which a layer becomes float32."""
+SAMPLES = 3
+"""Samples that shares are measured on."""
+CLEAR = 2.0
+"""If the other layers cause this multiple of the noise that may stay, no more are measured."""
 
 
 def are_weights_too_coarse(evaluator: Evaluator, start: Configuration) -> bool:
@@ -31,10 +37,17 @@ def exact_layers(
     """`start` with the layers in float32 of which weights cause much of the noise at the worst
     outputs, if it is not broken then with all tensors on int16, and within the limits of
     `criteria`."""
-    layers = [c for c in evaluator.changes_to(FLOAT32) if not c.side_tensors]
-    how = layers, start.assignment, lambda _, noise: Gain(noise)
-    gains = evaluator.gains(*how, by_worst=True)
-    found = start.plus(c for c in layers if gains[c].noise >= MUCH)
+    worst = evaluator.quality(start.assignment).worst
+    lack = 0.0 if worst is None else worst[1] - FLOOR_DB - 20 * math.log10(EXPECTED_AFTER_ROUNDING)
+    left = CLEAR * 10 ** (lack / 10)
+    found = start
+    for change, share in evaluator.weight_shares(start.assignment, SAMPLES):
+        if share >= MUCH:
+            found = found.plus([change])
+        else:
+            left -= share
+        if left < 0 or not criteria.affords(found):
+            return None
     mends = found != start and _level(evaluator, _wide(evaluator, found)) != "broken"
     return found if mends and criteria.fits(found) else None
 

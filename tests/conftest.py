@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import edgekit  # an editable build that is due comes before the launcher of objects
+from edgekit.toolkit.passes import UntilQuiet
 
 LAUNCHER = Path(__file__).parent / "compiling" / "launcher.c"
 DIGITS = Path(__file__).parent.parent / "docs" / "examples" / "digits"
@@ -35,6 +36,12 @@ def compile_once():
 
 
 compile_once()  # before the workers of xdist start, which inherit it
+
+
+@pytest.fixture(autouse=True)
+def strict_passes(monkeypatch):
+    """Passes that undo each other are an error in tests."""
+    monkeypatch.setattr(UntilQuiet, "strict", True)
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,13 @@ def test_passes_that_undo_each_other_are_stopped(net):
         UntilQuiet("all", [Restless()]).run(net.graph)
 
 
+def test_users_get_what_passes_that_undo_each_other_leave(net, monkeypatch):
+    monkeypatch.setattr(UntilQuiet, "strict", False)
+    net.output(net.emit("Abs", [net.input(2)]))
+    assert UntilQuiet("all", [Restless()]).run(net.graph)
+    assert net.ops() == ["Abs"]
+
+
 def test_outputs_keep_names_order_and_layout(net):
     image = net.input(1, 3, 6, 6)
     first = net.emit("Clip", [net.nchw(net.conv(net.nhwc(image), 4))], name="first", min=0, max=6)

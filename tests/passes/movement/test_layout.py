@@ -156,3 +156,22 @@ def test_layouts_do_not_take_turns_when_two_are_equally_cheap(net):
     run_passes(net.graph, DEFAULT)
     (got,) = net.run().values()
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_difference_from_its_own_transpose_keeps_it(net):
+    """Both layouts of x - x^T have the Transpose: it was priced as if the other had none."""
+    x = net.emit("MatMul", [net.input(1, 8, 5), net.random(1, 5, 8)], transpose_b=False)
+    scaled = net.emit("Mul", [x, net.random()])
+    net.output(net.emit("Sub", [scaled, net.transpose(scaled, (0, 2, 1))]))
+    assert net.after(*PASSES) == ["MatMul", "Mul", "Transpose", "Sub"]
+
+
+def test_regions_that_pass_values_to_and_fro_meet_in_one_layout(net):
+    """Each changed to the other's layout in one round, and back in the next."""
+    a = net.nchw(net.conv(net.input(1, 6, 5, 3), 4, 3))
+    both = net.emit("Concat", [a, net.emit("Abs", [a])], axis=1)
+    there = net.emit("Mul", [net.emit("Tanh", [net.nhwc(both)]), net.random(8)])
+    back = net.emit("Add", [both, net.nchw(there)])
+    one = net.emit("ReduceMax", [back], axes=(1,), keepdims=True)
+    net.output(net.conv(net.nhwc(one), 4, 3))
+    assert "Transpose" not in net.after(*PASSES)

@@ -40,6 +40,16 @@ def test_chosen_scores_become_a_sum(net, much, hidden):
     assert largest(net) <= 1e4
 
 
+def test_what_a_pad_adds_is_raised(net):
+    """Elements beyond both ends that a softmax over those beside the largest must not take."""
+    padded = net.emit("Pad", [net.input(1, T, T)], before=(0, 0, 1), after=(0, 0, 1),
+                      mode="constant", value=-np.inf)  # fmt: skip
+    some = net.emit("Gather", [padded, net.constant(np.int32([0, 1, 2]))], axis=2)
+    net.output(net.emit("Softmax", [some], axis=2))
+    assert net.after(FiniteMasks()) == ["Pad", "Gather", "Softmax"]
+    assert net.graph.nodes[0].attrs["value"] == -1e4
+
+
 def test_a_computed_mask_is_raised_once(net):
     x, keep = net.input(1, T, T), net.input(1, T, T, name="keep")
     condition = net.emit("Less", [keep, net.constant(np.float32([0.5]))])

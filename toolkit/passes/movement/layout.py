@@ -9,6 +9,7 @@ residual net or one with many Concats is decided as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -51,22 +52,26 @@ _AT_PORT, _BEHIND, _IN_FRONT = 0, 1, 2
 
 
 class Layout:
-    """One round of choosing the layout of every region."""
+    """One round of choosing the layout of every region. A region beside one that changed waits for
+    the next round, when the Transposes between them are merged: before, both would change to meet
+    the other, again and again."""
 
     name = "layout"
 
     def run(self, graph: Graph) -> bool:
         links = Links(graph)
-        changed = False
+        fresh: set[Node] = set()
         for nodes in _regions(links):
             region = _Region(links, nodes)
+            if not fresh.isdisjoint(region.border()):
+                continue
             perm = region.best()
             if not is_identity(perm):
                 region.apply(perm)
-                changed = True
-        if changed:
+                fresh.update(region.border())
+        if fresh:
             graph.sort()
-        return changed
+        return bool(fresh)
 
 
 def _regions(links: Links) -> list[list[Node]]:
@@ -98,6 +103,21 @@ class _Region:
         self.entering = [v for v in dict.fromkeys(read) if v not in self.inner and v.const is None]
         self.leaving = [v for n in nodes if (v := n.output) and self._readers(v)]
 
+    def border(self) -> Iterator[Node]:
+        """The Transposes in front of its nodes and behind them, one after another."""
+        for node in self.nodes:
+            for v in data_inputs(node):
+                before = self.links.producer(v, "Transpose")
+                while before is not None:
+                    yield before
+                    before = self.links.producer(before.input(0), "Transpose")
+            behind = list(self.links.users(node.output))
+            while behind:
+                after = behind.pop()
+                if after.op == "Transpose":
+                    yield after
+                    behind += self.links.users(after.output)
+
     def _outside(self, v: Value) -> list[Node]:
         """Users that are not in the region."""
         return [u for u in self.links.users(v) if u not in self.members]
@@ -111,11 +131,12 @@ class _Region:
         stay = tuple(range(self.rank))
         candidates = {stay}
         for v in self.entering:
-            if (t := self.links.producer(v, "Transpose")) and len(v.shape) == self.rank:
+            t = self.links.producer(v, "Transpose")
+            if t and len(v.shape) == self.rank and t.input(0) not in self.inner:
                 candidates.add(inverse(t.attrs["perm"]))
         for v in self.leaving:
             for user in self._outside(v):
-                if user.op == "Transpose":
+                if user.op == "Transpose" and not self._returns(user):
                     candidates.add(tuple(user.attrs["perm"]))
                 elif _multiplies_by(user, v):
                     candidates.add(swapped(stay))
@@ -134,6 +155,8 @@ class _Region:
         if (t := self.links.producer(v, "Transpose")) and len(v.shape) == self.rank:
             source, total = t.input(0), compose(t.attrs["perm"], perm)
             shape = source.shape
+            if source in self.inner:  # the region's own, x - x^T: it stays
+                total = compose(inverse(perm), total)
         made_by = self.links.producer(source)
         where = _AT_PORT if made_by is None else _IN_FRONT
         return _price(total, shape, where, _moves_anyway(self.links, source))
@@ -142,6 +165,8 @@ class _Region:
         back = inverse(perm)
         wanted: dict[Perm, list[Node | None]] = {}
         for user in self._readers(v):
+            if user is not None and self._returns(user):
+                continue
             transposed = user is not None and user.op == "Transpose"
             to = compose(back, user.attrs["perm"]) if user and transposed else back
             wanted.setdefault(to, []).append(user)
@@ -158,6 +183,12 @@ class _Region:
             port = any(u is None or self._is_port(u) for u in users)
             total += _price(to, shape, _AT_PORT if port else _BEHIND, absorbed)
         return total
+
+    def _returns(self, user: Node) -> bool:
+        """Whether it transposes a value of the region for the region alone: `_price_in` has it."""
+        if user.op != "Transpose" or self.links.is_output(user.output):
+            return False
+        return self.members.issuperset(self.links.users(user.output))
 
     def _is_port(self, user: Node) -> bool:
         return user.op == "Transpose" and self.links.is_output(user.output)

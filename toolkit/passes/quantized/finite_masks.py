@@ -22,7 +22,7 @@ MASKED = -1000.0
 class FiniteMasks(NodePass):
     """Of what a softmax reads, through sums and whatever moves elements:
 
-    1. A constant below MASK, such as minus infinity, becomes MASK.
+    1. A constant below MASK, such as minus infinity, becomes MASK; so does what a Pad adds.
     2. Where(condition, x, c) with a constant c that masks becomes x + Where(condition, 0, MASK).
     """
 
@@ -44,8 +44,11 @@ def _finite(links: Links, reader: Node, at: int, *, alone: bool) -> bool:
     if node is None or v.dtype != np.float32 or links.is_output(v):
         return False
     alone = alone and links.only_user(v) is not None
-    if node.op in MOVEMENT or node.op == "Gather":
-        return _finite(links, node, 0, alone=alone)
+    if node.op in MOVEMENT or node.op in ("Gather", "Pad"):
+        raised = node.op == "Pad" and node.attrs["value"] < MASK
+        if raised:
+            node.attrs["value"] = MASK
+        return _finite(links, node, 0, alone=alone) or raised
     if node.op == "Add":
         return any([_finite(links, node, i, alone=alone) for i in (0, 1)])
     if node.op == "Where":

@@ -133,6 +133,56 @@ def test_scores_of_images_without_a_detection_keep_room_for_one(g, offset, missi
     assert highest == REACH if missing else highest < 1.0
 
 
+def heads(g, how):
+    """Scores of 36 and of 9 places beside boxes. The first head reads the first channel, the other
+    the second, which is always below 0. What is joined: the "logits", the "scores", or each head's
+    scores and boxes ("heads")."""
+    x = g.input("x", 1, 6, 6, 3)
+    found, boxes = [], []
+    for channel, stride in (0, 1), (1, 2):
+        conv = {"stride": (stride,) * 2, "dilation": (1, 1), "groups": 1, "pads": (0,) * 4, **NONE}
+        size, w = 36 // stride**2, 7 * np.eye(3)[channel].reshape(1, 1, 1, 3)
+        name = f"logit{channel}"
+        v = g.emit("Conv2d", x, g.const(w), g.const([-5.0]), name=name, **conv)
+        v = g.emit("Reshape", v, shape=(1, size, 1), name=f"head{channel}")
+        found.append(v if how == "logits" else g.emit("Sigmoid", v))
+        box = g.emit("Conv2d", x, g.const(g.rng.normal(size=(4, 1, 1, 3))), None, **conv)
+        boxes.append(g.emit("Reshape", box, shape=(1, size, 4)))
+    if how == "heads":
+        pairs = zip(found, boxes, strict=True)
+        parts = [g.emit("Concat", *pair, axis=2) for pair in pairs]
+        return g.output(g.emit("Concat", *parts, axis=1, name="all"))
+    scores = g.emit("Concat", *found, axis=1)
+    scores = g.emit("Sigmoid", scores) if how == "logits" else scores
+    return g.output(g.emit("Concat", scores, g.emit("Concat", *boxes, axis=1), axis=2, name="all"))
+
+
+@pytest.mark.parametrize("how", ["logits", "scores", "heads"])
+def test_a_head_without_a_detection_can_still_detect(g, how):
+    net, seen = heads(g, how), images()
+    for feed in seen:
+        feed["x"][..., 0] = np.where(feed["x"][..., 0] > 0.95, 1.0, 0.0)  # few detections
+        feed["x"][..., 1] = -np.abs(feed["x"][..., 1])
+    known = calibrate(prepare(net), seen)
+    highest = [known.stats[f"logit{i}"].maximum for i in (0, 1)]
+    assert not known.one_sided and highest[1] < -4 < 1 < highest[0]
+    assert known.least["logit1"] == (0.0, REACH) and "logit0" not in known.least
+    done = quantize_model(net, seen, "minmax", rounding="nearest")
+    session, unseen = Session(pack(done.graph)), {"x": np.zeros((1, 6, 6, 3), np.float32)}
+    unseen["x"][0, 2, 2, 1] = 1.0
+    got = session.run(unseen)["all"][0, 36:, 0]
+    assert got[4] == pytest.approx(1 / (1 + np.exp(-2)), abs=0.03)
+    assert (np.delete(got, 4) < 0.1).all()
+    quality = quality_of(done, pack, silent)
+    assert quality.level == "good"
+    empty = [point for point in known.points if point.empty]
+    assert len(empty) == (how == "heads")
+    for point in empty:
+        zeros = np.zeros((4, 1, 9, 1), np.float32)
+        assert np.array_equal(point.view(zeros[0]), [0.0] * 9 + [2.5])
+        assert np.array_equal(point.view(zeros, of_many=True), [[0.0] * 9 + [2.5]] * 4)
+
+
 @pytest.mark.parametrize(("answers", "alone"), [(("no",), True), (("no", "yes"), False)])
 def test_samples_of_one_class_of_a_softmax_are_named(g, answers, alone):
     x = g.input("x", 1, 2)

@@ -353,7 +353,7 @@ def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.fl
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
         size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
         alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
-        if point.axis is None and alike:
+        if point.axis is None and alike and not point.empty:
             mean = sum(row.ravel() for row in rows) / len(rows)
             varied = sum(float(np.sum(np.square(row.ravel() - mean))) for row in rows)
             most = 1.0 if size <= FEW_NUMBERS else OFFSET

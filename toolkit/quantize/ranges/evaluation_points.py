@@ -24,7 +24,7 @@ from ...ops import computes, definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
-from ..scheme.detection_head import joining_shares
+from ..scheme.detection_head import PROBABILITY, joining_shares
 from .selections import selected
 from .votes import are_votes
 
@@ -49,6 +49,13 @@ THRESHOLD = 0.5
 LEAST_CERTAIN = 0.75
 """Mean probability of certain answers: half-way from chance to certainty."""
 
+EMPTY = 0.05
+"""Maximum mean of a map of probabilities without detections. Other maps that a sigmoid limits, such
+as disparities, have more."""
+DETECTION = 2.5
+"""What the scores of a sample without a detection are measured against: an error of a tenth, even
+if it is that of one score, leaves it below THRESHOLD."""
+
 
 @dataclass(frozen=True)
 class EvaluationPoint:
@@ -62,6 +69,9 @@ class EvaluationPoint:
     `logit`: of a probability of yes or no, the tensor that counts instead if the samples show one
     answer only (`fitted`): such probabilities differ by less than a step of int8. `yes_no`: this is
     such a tensor; what counts is its sigmoid at `temperature`, within REACH.
+
+    `scores`: many probabilities, which are `empty` if the samples have none of a detection
+    (`fitted`): their error counts relative to DETECTION, as what is next to 0 may be off by much.
     """
 
     tensor: str
@@ -74,6 +84,8 @@ class EvaluationPoint:
     along: int | None = None
     logit: str | None = None
     yes_no: bool = False
+    scores: bool = False
+    empty: bool = False
 
     @property
     def tensors(self) -> list[str]:
@@ -90,6 +102,10 @@ class EvaluationPoint:
         if self.yes_no:
             likely: NDArray[np.float64] = 1 / (1 + np.exp(-_limited(y) / self.temperature))
             return likely
+        if self.empty:
+            rows = y.reshape(len(y) if of_many else 1, -1)
+            with_one = np.pad(rows, ((0, 0), (0, 1)), constant_values=DETECTION)
+            return with_one if of_many else with_one[0]
         if self.axis is None:
             return y
         y = np.maximum(y, self.lowest) / self.temperature
@@ -126,10 +142,14 @@ def fitted(
     points: Sequence[EvaluationPoint], samples: Sequence[Mapping[str, Array]]
 ) -> list[EvaluationPoint]:
     """The points fitted to the values of samples. A probability of which they show one answer only
-    is replaced by its logit, if they have that."""
+    is replaced by its logit, if they have that; scores may be empty."""
     found: list[EvaluationPoint] = []
     for p in points:
-        at, logit = replace(p, logit=None), p.logit if p.logit in samples[0] else None
+        at = replace(p, logit=None, scores=False)
+        logit = p.logit if p.logit in samples[0] else None
+        if p.scores and have_no_detection([s[p.tensor] for s in samples]):
+            found.append(replace(at, empty=True))
+            continue
         if logit is not None and shows_one_answer([s[p.tensor] for s in samples]):
             at = EvaluationPoint(logit, yes_no=True)
         found += at.fitted(s[at.tensor] for s in samples)
@@ -147,6 +167,12 @@ def shows_one_answer(samples: Sequence[Array]) -> bool:
     apart = [x - THRESHOLD for x in samples]
     one = all((x < 0).all() for x in apart) or all((x > 0).all() for x in apart)
     return one and float(np.mean([np.abs(x).mean() for x in apart])) >= LEAST_CERTAIN - THRESHOLD
+
+
+def have_no_detection(samples: Sequence[Array]) -> bool:
+    """Whether all scores of a detector are far below THRESHOLD."""
+    low = all((x < THRESHOLD / 2).all() for x in samples)
+    return low and float(np.mean([x.mean() for x in samples])) <= EMPTY
 
 
 def _unlike(samples: Iterable[Array]) -> tuple[range, int | None]:
@@ -276,7 +302,9 @@ class _Made:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         if v.dtype != FLOAT or v not in self.by:
             return []
-        return [EvaluationPoint(self._kept(v).name, logit=self._logit_of(v, node))]
+        many = v.type.size > 1
+        scores = many and node is not None and computes(node, *PROBABILITY)
+        return [EvaluationPoint(self._kept(v).name, logit=self._logit_of(v, node), scores=scores)]
 
     def _logit_of(self, v: Value, node: Node | None) -> str | None:
         """Of a single probability the tensor whose sigmoid it is, which `node` reads."""

@@ -19,6 +19,7 @@ from ...ops.norm.softmax import compares_classes
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.options import Range
 from .evaluation_points import (
+    EMPTY,
     REACH,
     THRESHOLD,
     EvaluationPoint,
@@ -27,10 +28,6 @@ from .evaluation_points import (
     on_grid,
     shows_one_answer,
 )
-
-EMPTY = 0.05
-"""Maximum mean of a map of probabilities without detections. Other maps that a sigmoid limits, such
-as disparities, have more."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,8 @@ def one_sided(
 
     `stats` are of all samples, `samples` what some have at the evaluation points. Of a vector of
     probabilities either answer may be missing; of a map, also one that is joined with other
-    tensors, yes: no sample has a detection.
+    tensors, yes: no sample has a detection. Where some maps of an output have detections, and
+    others, such as those of large objects, none, the ranges of these have room for them.
     """
     made_by = graph.producers()
     found, least = list[OneSided](), dict[str, Range]()
@@ -91,10 +89,13 @@ def one_sided(
         v = port.value
         parts = [_Part.of(*part, v, stats, samples) for part in _probabilities(v, made_by)]
         sides = {part.below for part in parts}
-        if len(sides) != 1 or None in sides:
-            continue
         below = sides == {True}
-        found.append(OneSided(port.name, BELOW if below else ABOVE))
+        if len(sides) == 1 and None not in sides:
+            found.append(OneSided(port.name, BELOW if below else ABOVE))
+        else:
+            for part in parts:
+                least |= part.empty_heads(made_by, stats)
+            parts, below = [part for part in parts if part.below], True
         logit = (0.0, REACH) if below else (-REACH, 0.0)
         for part in parts:
             least |= dict.fromkeys(part.moved, (0.0, 1.0))
@@ -106,11 +107,13 @@ def one_sided(
 @dataclass(frozen=True)
 class _Part:
     """A node that computes probabilities of an output, the names of their tensors, and whether all
-    are below THRESHOLD; None if both answers occur, or these are no answers."""
+    are below THRESHOLD; None if both answers occur, or these are no answers. `empty`: a map with
+    few detections or none."""
 
     node: Node
     moved: list[str]
     below: bool | None
+    empty: bool = False
 
     @staticmethod
     def of(
@@ -121,16 +124,43 @@ class _Part:
         samples: Sequence[Mapping[str, Array]],
     ) -> _Part:
         every = stats.get(moved[0])
-        if every is None or every.minimum <= THRESHOLD <= every.maximum:
-            return _Part(node, moved, None)
         name = next((n for n in moved if samples and n in samples[0]), None)
         seen = [] if name is None else [s[name] for s in samples]
-        if not seen or not shows_one_answer(seen):
+        if every is None or not seen:
             return _Part(node, moved, None)
-        below = bool(seen[0].flat[0] < THRESHOLD)
+        empty = float(np.mean([x.mean() for x in seen])) <= EMPTY
+        one = every.maximum < THRESHOLD or every.minimum > THRESHOLD
+        below = every.maximum < THRESHOLD
+        if not one or not (shows_one_answer(seen) or (below and empty)):
+            return _Part(node, moved, None, empty)
         vector = max(output.shape, default=1) == output.type.size
-        empty = below and float(np.mean([x.mean() for x in seen])) <= EMPTY
-        return _Part(node, moved, below if vector or empty else None)
+        return _Part(node, moved, below if vector or (below and empty) else None, empty)
+
+    def empty_heads(
+        self, made_by: Mapping[Value, Node], stats: Mapping[str, TensorStats]
+    ) -> dict[str, Range]:
+        """The ranges that logits need for a detection, of tensors without one that are joined to
+        what it reads, if it has detections elsewhere."""
+        heads = list(_joined(self.node.input(0), made_by)) if self.empty else []
+        known = [(names, stats[names[0]].maximum) for names in heads if names[0] in stats]
+        if all(highest < 0 for _, highest in known):
+            return {}
+        without = [name for names, highest in known if highest < 0 for name in names]
+        return dict.fromkeys(without, (0.0, REACH))
+
+
+def _joined(
+    v: Value, made_by: Mapping[Value, Node], moved: tuple[str, ...] = ()
+) -> Iterator[list[str]]:
+    """The names of each tensor that is moved and joined to become `v`, and of what it is before it
+    is joined with others."""
+    node = made_by.get(v)
+    if node is None or not definition(node.op).shared:
+        yield [v.name, *moved]
+        return
+    alone = len(node.dynamic_inputs) == 1
+    for x in node.dynamic_inputs:
+        yield from _joined(x, made_by, (v.name, *moved) if alone else ())
 
 
 def _probabilities(

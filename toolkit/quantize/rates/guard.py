@@ -39,7 +39,7 @@ class Loss:
             if point.votes:
                 continue
             signal, least = float(energies([truth.values()])[0]), CLASSES_DB
-            if point.axis is None and point.tensor not in classes:
+            if point.axis is None and point.tensor not in classes and not point.empty:
                 x = np.stack([v.ravel() for v in truth.values()])
                 varied = float(np.sum(np.square(x - x.mean(axis=0))))
                 if varied > CONSTANT * signal:

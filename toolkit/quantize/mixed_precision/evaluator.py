@@ -30,6 +30,9 @@ from .precision_change import Configuration, PrecisionAssignment, PrecisionChang
 from .sensitivity import Gain, measure_gains
 from .tuning import FEWEST_SAMPLES, MAX_MEASURED, MEASURING
 
+FAR_BELOW = 4.0
+"""Factor by which a share on one sample is too small to be measured on others."""
+
 Pack = Callable[[Graph], bytes]
 """Returns the .edge file of a quantized graph, stripped as for budgets. It may modify the graph."""
 Measure = Callable[[bytes], Sizes]
@@ -238,18 +241,26 @@ class Evaluator:
         return measure_gains(changes, most, alone, self.progress, prepare)
 
     def weight_shares(
-        self, start: PrecisionAssignment, samples: int
+        self, start: PrecisionAssignment, samples: int, least: float
     ) -> Iterator[tuple[PrecisionChange, float]]:
         """Each change of a layer with weights to float32, and the share of the noise of `start`
         that its 8-bit weights cause (Score.part, by_worst) on so many samples: measured when it is
-        asked for."""
-        few = self.few.on(min(samples, len(self.few.kept)))
-        whole = few.score(self.plan(start), self.done.ranges)
+        asked for, and on one sample only if it is far below `least` there."""
         weights = {W8A8: self.plan(self._all(W8A8, start.weight_group))}
-        noise = NoiseContributions(self.done.plan, weights, self.done.ranges, few)
+        measured = []
+        for count in (1, min(samples, len(self.few.kept))):
+            few = self.few.on(count)
+            noise = NoiseContributions(self.done.plan, weights, self.done.ranges, few)
+            measured.append((few.score(self.plan(start), self.done.ranges), noise))
         for change in self.changes_to(FLOAT32):
-            if not change.side_tensors:
-                yield change, whole.part(noise.of_weights(change.tensors, W8A8), by_worst=True)
+            if change.side_tensors:
+                continue
+            share = 0.0
+            for whole, noise in measured:
+                share = whole.part(noise.of_weights(change.tensors, W8A8), by_worst=True)
+                if share < least / FAR_BELOW:
+                    break
+            yield change, share
 
     def _contributions_of(self, group: int) -> NoiseContributions:
         """The contributions with this group size for 4-bit weights."""

@@ -41,7 +41,7 @@ def exact_layers(
     lack = 0.0 if worst is None else worst[1] - FLOOR_DB - 20 * math.log10(EXPECTED_AFTER_ROUNDING)
     left = CLEAR * 10 ** (lack / 10)
     found = start
-    for change, share in evaluator.weight_shares(start.assignment, SAMPLES):
+    for change, share in evaluator.weight_shares(start.assignment, SAMPLES, MUCH):
         if share >= MUCH:
             found = found.plus([change])
         else:

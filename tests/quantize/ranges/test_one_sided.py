@@ -158,6 +158,16 @@ def heads(g, how):
 
 
 @pytest.mark.parametrize("how", ["logits", "scores", "heads"])
+def test_heads_without_any_detection_have_room_for_one(g, how):
+    net, seen = heads(g, how), images()
+    for feed in seen:
+        feed["x"][..., :2] = -np.abs(feed["x"][..., :2])
+    known = calibrate(prepare(net), seen)
+    assert known.one_sided == [OneSided("all", BELOW)]
+    assert known.least["logit0"] == known.least["logit1"] == (0.0, REACH)
+
+
+@pytest.mark.parametrize("how", ["logits", "scores", "heads"])
 def test_a_head_without_a_detection_can_still_detect(g, how):
     net, seen = heads(g, how), images()
     for feed in seen:

@@ -108,7 +108,8 @@ def _by_worth(
     """The changes ordered by removed noise relative to added cost, the sum of the relative growth
     of instructions and file."""
     most = math.ceil(MEASURED * evaluator.measurable)
-    gains = evaluator.gains(changes, start.assignment, lambda _, noise: Gain(noise), most, True)
+    how = changes, start.assignment, lambda _, noise: Gain(noise), most
+    gains = evaluator.gains(*how, by_worst=True)
     graph, _ = evaluator.plan(start.assignment).emit(evaluator.done.ranges, trial=True)
     work, tables = work_by_tensor(graph), _table_bytes(graph)
     file, whole = evaluator.size(start.assignment).storage, evaluator.work(start.assignment)

@@ -89,18 +89,19 @@ def one_sided(
         v = port.value
         parts = [_Part.of(*part, v, stats, samples) for part in _probabilities(v, made_by)]
         sides = {part.below for part in parts}
-        below = sides == {True}
-        if len(sides) == 1 and None not in sides:
-            found.append(OneSided(port.name, BELOW if below else ABOVE))
-        else:
-            for part in parts:
-                least |= part.empty_heads(made_by, stats)
-            parts, below = [part for part in parts if part.below], True
-        logit = (0.0, REACH) if below else (-REACH, 0.0)
+        whole = len(sides) == 1 and None not in sides
+        if whole:
+            found.append(OneSided(port.name, BELOW if parts[0].below else ABOVE))
         for part in parts:
-            least |= dict.fromkeys(part.moved, (0.0, 1.0))
-            read = moved_from(part.node.input(0), made_by)
-            least |= dict.fromkeys([x.name for x in read], logit)
+            logits = _logits(part.node.input(0), made_by)
+            if part.below or whole:
+                least |= dict.fromkeys(part.moved, (0.0, 1.0))
+                needed = (0.0, REACH) if part.below else (-REACH, 0.0)
+                least |= {name: needed for names in logits for name in names}
+            elif part.empty:
+                for names in logits:
+                    if names[0] in stats and stats[names[0]].maximum < 0:
+                        least |= dict.fromkeys(names, (0.0, REACH))
     return found, least
 
 
@@ -136,31 +137,16 @@ class _Part:
         vector = max(output.shape, default=1) == output.type.size
         return _Part(node, moved, below if vector or (below and empty) else None, empty)
 
-    def empty_heads(
-        self, made_by: Mapping[Value, Node], stats: Mapping[str, TensorStats]
-    ) -> dict[str, Range]:
-        """The ranges that logits need for a detection, of tensors without one that are joined to
-        what it reads, if it has detections elsewhere."""
-        heads = list(_joined(self.node.input(0), made_by)) if self.empty else []
-        known = [(names, stats[names[0]].maximum) for names in heads if names[0] in stats]
-        if all(highest < 0 for _, highest in known):
-            return {}
-        without = [name for names, highest in known if highest < 0 for name in names]
-        return dict.fromkeys(without, (0.0, REACH))
 
-
-def _joined(
-    v: Value, made_by: Mapping[Value, Node], moved: tuple[str, ...] = ()
-) -> Iterator[list[str]]:
-    """The names of each tensor that is moved and joined to become `v`, and of what it is before it
-    is joined with others."""
-    node = made_by.get(v)
-    if node is None or not definition(node.op).shared:
-        yield [v.name, *moved]
-        return
-    alone = len(node.dynamic_inputs) == 1
-    for x in node.dynamic_inputs:
-        yield from _joined(x, made_by, (v.name, *moved) if alone else ())
+def _logits(v: Value, made_by: Mapping[Value, Node]) -> Iterator[list[str]]:
+    """The names of `v` and of what is moved to become it; of each tensor that is joined for that,
+    the same."""
+    moved = moved_from(v, made_by)
+    yield [x.name for x in moved]
+    node = made_by.get(moved[-1])
+    if node is not None and definition(node.op).shared:
+        for x in node.dynamic_inputs:
+            yield from _logits(x, made_by)
 
 
 def _probabilities(

@@ -25,9 +25,12 @@ def ratio_db(signal: float, noise: float) -> float:
 
 
 def level(db: float | None) -> str:
-    """A ratio without its unit, or "exact"; nothing where there is none."""
+    """A ratio without its unit, "exact" without noise, "-inf" if that is infinite or all there is;
+    nothing where there is none."""
     if db is None:
         return ""
+    if db <= -_MOST_DB:
+        return "-inf"
     return "exact" if db >= EXACT_DB else f"{db:.1f}"
 
 

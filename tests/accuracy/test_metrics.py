@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy import Difference, Top1, predicted_class, sqnr_db
-from edgekit.toolkit.decibels import in_words
+from edgekit.toolkit.decibels import in_words, ratio_db
 
 
 def test_sqnr_is_of_all_samples_together():
@@ -45,6 +45,10 @@ def test_what_is_equal_is_exact_and_nothing_else_is(scale):
     off.add(np.where(np.arange(100) == 0, np.nextafter(truth, 0), truth), truth)
     assert same.sqnr_db == 300.0 and same.cosine == 1.0 and in_words(same.sqnr_db) == "exact"
     assert 200 < off.sqnr_db < 300 and in_words(off.sqnr_db).endswith(" dB")
+
+
+def test_infinite_noise_has_no_number():
+    assert [in_words(ratio_db(*r)) for r in ((1.0, np.inf), (0.0, 1.0))] == ["-inf dB"] * 2
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])

@@ -8,8 +8,8 @@ import pytest
 from edgekit.toolkit.accuracy.verdict import verdict
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.answers import AnswerLoss
-from edgekit.toolkit.quantize.ranges.candidate_evaluation import variations
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.ranges.signals import variations
 
 
 def level(changed, chance, samples, chosen=False, expected=0.001):

@@ -15,10 +15,11 @@ from ..ops.convert.fake_quantize import FakeQuantize, arrives_quantized
 from ..quantize import Keeper, KeptSample, find_evaluation_points, prepare
 from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
-from ..quantize.ranges.candidate_evaluation import Score, energies, variations
+from ..quantize.ranges.candidate_evaluation import Score
 from ..quantize.ranges.detections import Detections
 from ..quantize.ranges.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
 from ..quantize.ranges.masks import Masks
+from ..quantize.ranges.signals import energies, variations
 from ..runtime import Session
 
 GOT = "got:"

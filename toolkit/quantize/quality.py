@@ -67,7 +67,8 @@ class Quality:
     (ranges/masks.py). `detections`: the expected F1 score relative to the float model's, by tensor
     (ranges/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
     precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
-    these samples show one answer only.
+    these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
+    to an input.
     """
 
     sqnr_db: dict[str, float]
@@ -80,6 +81,7 @@ class Quality:
     detections: dict[str, float] = field(default_factory=dict)
     calibration: bool = False
     one_sided: tuple[OneSided, ...] = ()
+    added: tuple[str, ...] = ()
 
     @staticmethod
     def of(
@@ -108,6 +110,7 @@ class Quality:
             temperature={name: round(t, 2) for name, (_, t) in known.items() if t != 1.0},
             overlap={name: round(part, 4) for name, part in (overlap or {}).items()},
             detections={name: round(part, 4) for name, part in (detections or {}).items()},
+            added=tuple(dict.fromkeys(p.tensor for p in points if p.part < 1.0)),
         )
 
     @property
@@ -180,7 +183,8 @@ class Quality:
             name, db = self.worst
             several = f" at '{name}' (worst output)" if len(self.sqnr_db) > 1 else ""
             soft = self.temperature.get(name)
-            told.append(f"SQNR {in_words(db)}{_softened(soft)}{several}")
+            of = " of what is added to the input" if name in self.added else ""
+            told.append(f"SQNR {in_words(db)}{of}{_softened(soft)}{several}")
         if self.answers is not None:
             twice = ""
             if self.chosen and self.answers.changed:

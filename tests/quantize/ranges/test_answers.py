@@ -68,6 +68,14 @@ def test_other_vectors_name_none(g, count, scale, offset):
     assert compared(g.output(linear(g, x, count, scale, "y", offset))).compared == []
 
 
+def test_numbers_that_rise_together_are_a_forecast(g):
+    """The largest of the next three years is no answer."""
+    x = g.input("x", 1, 8)
+    level = g.emit("FullyConnected", x, g.const(np.full((3, 8), 10.0)), None, name="level", **NONE)
+    y = g.emit("Add", level, linear(g, x, 3, 3.0, "differences"), name="y", **NONE)
+    assert compared(g.output(y)).compared == []
+
+
 @pytest.mark.parametrize(("scale", "counted"), [(3.0, True), (0.05, False)])
 def test_a_sigmoid_answers_yes_or_no_if_it_is_certain(g, scale, counted):
     z = linear(g, g.input("x", 1, 8), 1, scale, "z")

@@ -25,6 +25,9 @@ from .evaluation_points import EvaluationPoint, maker_of, on_grid, shares
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be
 logits: coordinates have few that ever are."""
+TOGETHER = 1.0
+"""By how much the mean of logits moves from sample to sample, relative to how they differ in one:
+less than this. Cross-entropy has no gradient along it; the numbers of a forecast rise together."""
 FIGURES = 5
 """Of a sample: `Answers.row` has them."""
 _LAST = (BinaryFn.Add, ReduceFn.Mean)
@@ -119,9 +122,9 @@ def _outputs(
 ) -> Iterator[Compared]:
     """The outputs that look like logits, or like the probability of yes.
 
-    Logits are vectors that weights make, half of whose numbers are the largest on some sample. The
-    probability of yes is a number that a sigmoid makes. The answers are on average nearer to
-    certainty than to chance.
+    Logits are vectors that weights make, half of whose numbers are the largest on some sample, and
+    that do not rise and fall together. The probability of yes is a number that a sigmoid makes. The
+    answers are on average nearer to certainty than to chance.
     """
     made_by = graph.producers()
     for v in dict.fromkeys(p.value for p in graph.outputs):
@@ -131,6 +134,8 @@ def _outputs(
         if found is None:
             continue
         rows = np.stack([found.logits(s.at_points[v.name]).ravel() for s in kept])
+        if not found.yes_no and rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean():
+            continue
         count = rows.shape[1]
         seen = len(set(rows.argmax(axis=1).tolist()))
         certain = float(shares(rows.astype(np.float64), 1).max(axis=1).mean())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -18,13 +18,8 @@ from ...runtime.many_runs import run_many
 from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
-from .evaluation_points import (
-    CONSTANT,
-    ENOUGH,
-    FEW_NUMBERS,
-    EvaluationPoint,
-    with_evaluation_points,
-)
+from .evaluation_points import EvaluationPoint, with_evaluation_points
+from .signals import energies, variations
 
 SIGNIFICANCE = 2.0
 """A gain counts if it exceeds this many standard errors."""
@@ -43,9 +38,6 @@ FIRST = 4
 ENOUGH_DB, WORST_LOSS_DB = 20.0, 0.25
 """Below this SQNR the worst output may lose at most so much for gains at other outputs: the verdict
 is by the worst one."""
-OFFSET, MOST_NUMBERS = 0.01, 4096
-"""Variation relative to the signal up to which an output of more than FEW_NUMBERS, and no more than
-the second number, is measured by it: pressures around 1,013 that vary by 8."""
 NOTHING_DB = 1.0
 """SQNR of a useless output: all zeros have 0 dB."""
 LEAST, MOST = 1e-30, 1e60
@@ -331,32 +323,3 @@ class CandidateEvaluator:
             for k, array in enumerate(session.to_raw(self.kept[i].inputs)):
                 known[i, k] = array
         return [known[i, k] for k in range(len(session.inputs))]
-
-
-Views = Sequence[Collection[NDArray[np.float64]]]
-"""By evaluation point and sample."""
-
-
-def energies(views: Views) -> NDArray[np.float64]:
-    """Sum of squares over the samples, by evaluation point."""
-    return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])
-
-
-def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.float64]:
-    """The same, but for outputs of few numbers, and for others that hardly vary, minus the mean of
-    each number over the samples.
-
-    A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
-    20,000 has 20 dB and is useless.
-    """
-    found = energies(views)
-    for i, (point, rows) in enumerate(zip(points, views, strict=True)):
-        size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
-        alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
-        if point.axis is None and alike and not point.empty:
-            mean = sum(row.ravel() for row in rows) / len(rows)
-            varied = sum(float(np.sum(np.square(row.ravel() - mean))) for row in rows)
-            most = 1.0 if size <= FEW_NUMBERS else OFFSET
-            if CONSTANT * found[i] < varied <= most * found[i]:
-                found[i] = varied
-    return found

@@ -82,17 +82,18 @@ def separate(samples: Sequence[Mapping[str, Array]], most: int) -> int:
 
 
 def _new_part(one: Array, other: Array) -> float:
-    """The part of `other` that is not in `one`, moved along an axis; 1 if less than half is there,
-    or the same number everywhere."""
+    """The part of `other` that is not in `one`, moved along an axis; 1 if less than a quarter is
+    there, or the same number everywhere."""
     if one.shape != other.shape:
         return 1.0
     for axis, length in enumerate(one.shape):
         if length < SHORTEST:
             continue
         a, b = (np.moveaxis(x, axis, 0).reshape(length, -1) for x in (one, other))
-        steps = np.arange(1, length // 2 + 1)
-        for row in np.linspace(0, (length - 1) // 2, PROBED).astype(int):
-            steps = steps[(a[steps + row] == b[row]).all(axis=1)]
+        steps = np.arange(1, length - length // 4 + 1)
+        for part in np.linspace(0, 1, PROBED):
+            rows = (part * (length - 1 - steps)).astype(int)
+            steps = steps[(a[steps + rows] == b[rows]).all(axis=1)]
         for step in steps[:TRIED]:
             common = b[:-step]
             if np.array_equal(a[step:], common) and (common != common[0, 0]).any():

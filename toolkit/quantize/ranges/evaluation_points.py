@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ..scheme.detection_head import PROBABILITY, joining_shares
 from .selections import selected
+from .signals import variations
+from .skips import added_to_inputs
+from .unlike_parts import unlike_parts
 from .votes import are_votes
 
 REACH = float(np.log(512))
@@ -35,13 +38,6 @@ ROOM = 0.5
 """Of what is kept of a softmax's input, for samples that calibration does not see."""
 FEW_SHARES, MANY_NUMBERS = 4, 512
 """Along an axis this short numpy's reductions of many numbers take longer than those of parts."""
-FEW_NUMBERS, ENOUGH = 16, 8
-"""Maximum size of an output that is measured by its variation, and minimum number of samples."""
-CONSTANT = 1e-6
-"""Variation relative to the signal below which an output counts as constant."""
-UNLIKE = 4.0
-"""Ratio of the standard deviations of an output's numbers or channels from which each is evaluated
-alone: angles beside distances."""
 MARGIN = 2.0
 """Between the two best classes of the median sample, after division by the temperature."""
 THRESHOLD = 0.5
@@ -72,6 +68,9 @@ class EvaluationPoint:
 
     `scores`: many probabilities, which are `empty` if the samples have none of a detection
     (`fitted`): their error counts relative to DETECTION, as what is next to 0 may be off by much.
+
+    `added`: of a sum of an input and what the network adds, the latter. Of the tensor's energy it
+    has that `part` (`fitted`), relative to which the error counts.
     """
 
     tensor: str
@@ -86,11 +85,13 @@ class EvaluationPoint:
     yes_no: bool = False
     scores: bool = False
     empty: bool = False
+    added: str | None = None
+    part: float = 1.0
 
     @property
     def tensors(self) -> list[str]:
         """The tensors to observe."""
-        return [name for name in (self.tensor, self.logit) if name is not None]
+        return [name for name in (self.tensor, self.logit, self.added) if name is not None]
 
     def view(self, x: Array, of_many: bool = False) -> NDArray[np.float64]:
         """What counts of a sample's tensor; of many: of each along a first axis more."""
@@ -124,7 +125,7 @@ class EvaluationPoint:
             far = median(np.abs([_limited(x.ravel()) for x in samples]))
             return [replace(self, temperature=max(1.0, far / MARGIN))]
         if self.axis is None:
-            found, along = _unlike(samples)
+            found, along = unlike_parts(samples)
             return [replace(self, number=i, along=along) for i in found] or [self]
         margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
@@ -145,7 +146,7 @@ def fitted(
     is replaced by its logit, if they have that; scores may be empty."""
     found: list[EvaluationPoint] = []
     for p in points:
-        at = replace(p, logit=None, scores=False)
+        at = _with_part(replace(p, logit=None, scores=False), samples)
         logit = p.logit if p.logit in samples[0] else None
         if p.scores and have_no_detection([s[p.tensor] for s in samples]):
             found.append(replace(at, empty=True))
@@ -154,6 +155,31 @@ def fitted(
             at = EvaluationPoint(logit, yes_no=True)
         found += at.fitted(s[at.tensor] for s in samples)
     return found
+
+
+@dataclass(frozen=True)
+class _Views(Sequence[NDArray[np.float64]]):
+    """What counts of a tensor on each sample, one at a time."""
+
+    point: EvaluationPoint
+    tensor: str
+    samples: Sequence[Mapping[str, Array]]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.point.view(self.samples[i][self.tensor])
+
+
+def _with_part(p: EvaluationPoint, samples: Sequence[Mapping[str, Array]]) -> EvaluationPoint:
+    if p.added is None:
+        return p
+    alone = replace(p, added=None)
+    if p.added not in samples[0]:
+        return alone
+    of_added, whole = variations([alone] * 2, [_Views(p, t, samples) for t in (p.added, p.tensor)])
+    return replace(alone, part=min(of_added / whole, 1.0)) if of_added and whole else alone
 
 
 def _limited(logits: Array) -> Array:
@@ -173,52 +199,6 @@ def have_no_detection(samples: Sequence[Array]) -> bool:
     """Whether all scores of a detector are far below THRESHOLD."""
     low = all((x < THRESHOLD / 2).all() for x in samples)
     return low and float(np.mean([x.mean() for x in samples])) <= EMPTY
-
-
-def _unlike(samples: Iterable[Array]) -> tuple[range, int | None]:
-    """The numbers of a small tensor, or the channels of a larger one and their axis, if the
-    magnitudes by which they vary over the samples are unlike; else none."""
-    samples = iter(samples)
-    first = next(samples, np.empty(0))
-    axes: list[int | None] = [None] if 1 < first.size <= FEW_NUMBERS else []
-    if first.size > FEW_NUMBERS and first.ndim > 2:
-        axes += [a for a in (1, first.ndim - 1) if 1 < first.shape[a] <= FEW_NUMBERS]
-    counts = [first.size if axis is None else first.shape[axis] for axis in axes]
-    spreads = [_Spread(count) for count in counts]
-    for x in chain([first], samples) if axes else ():
-        for axis, spread in zip(axes, spreads, strict=True):
-            if x.ndim != first.ndim or spread.count != (x.size if axis is None else x.shape[axis]):
-                return range(0), None  # of several sizes
-            rows = x.reshape(1, -1) if axis is None else np.moveaxis(x, axis, -1)
-            spread.add(rows.reshape(-1, spread.count).astype(np.float64))
-    for axis, spread in zip(axes, spreads, strict=True):
-        if spread.samples >= ENOUGH and spread.unlike():
-            return range(spread.count), axis
-    return range(0), None
-
-
-class _Spread:
-    """How much the columns of rows vary that come one sample after another."""
-
-    def __init__(self, count: int) -> None:
-        self.count, self.samples, self.rows = count, 0, 0
-        self.offset = np.zeros(count)
-        self.sums, self.squares, self.energy = (np.zeros(count) for _ in range(3))
-
-    def add(self, rows: NDArray[np.float64]) -> None:
-        if not self.samples:
-            self.offset = rows.mean(axis=0)
-        self.samples, self.rows = self.samples + 1, self.rows + len(rows)
-        self.energy += np.square(rows).sum(axis=0)
-        rows = rows - self.offset
-        self.sums += rows.sum(axis=0)
-        self.squares += np.square(rows).sum(axis=0)
-
-    def unlike(self) -> bool:
-        """Whether the deviations of those that vary are."""
-        varied = self.squares - self.sums**2 / self.rows
-        varied = varied[varied > CONSTANT * self.energy]
-        return len(varied) > 0 and bool(varied.max() > UNLIKE**2 * varied.min())
 
 
 def shares(logits: Array, axis: int) -> NDArray[np.float64]:
@@ -289,6 +269,7 @@ class _Made:
         self.joins = set(joining_shares(graph)) if inside else set()
         self.selected = selected(graph) if inside else frozenset[Value]()
         self.behind = dict[Value, list[EvaluationPoint]]()
+        self.added = added_to_inputs(graph) if inside else dict[Value, Value]()
         self.outputs = graph.output_values()
 
     def points(self, v: Value) -> list[EvaluationPoint]:
@@ -304,7 +285,16 @@ class _Made:
             return []
         many = v.type.size > 1
         scores = many and node is not None and computes(node, *PROBABILITY)
-        return [EvaluationPoint(self._kept(v).name, logit=self._logit_of(v, node), scores=scores)]
+        added = None if node is None else self.added.get(node.output)
+        whole = added is not None and added.type.size == v.type.size
+        return [
+            EvaluationPoint(
+                self._kept(v).name,
+                logit=self._logit_of(v, node),
+                scores=scores,
+                added=added.name if added is not None and whole else None,
+            )
+        ]
 
     def _logit_of(self, v: Value, node: Node | None) -> str | None:
         """Of a single probability the tensor whose sigmoid it is, which `node` reads."""

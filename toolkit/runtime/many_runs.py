@@ -22,10 +22,11 @@ from .session import Session
 TOGETHER_BYTES = 1 << 22
 """Of inputs and outputs of runs that are given together, eight a number."""
 CALL_BYTES = 1 << 22
-"""Of inputs and outputs in memory for runs in one call, as the runtime holds them."""
-COPIES_BYTES = 1 << 23
+"""Of inputs and outputs in memory for runs in one call, as the runtime holds them, if that is more
+than one run for each core."""
+COPIES_BYTES = 1 << 25
 """Memory for the copies of a session that run on other cores."""
-LEAST_SECONDS = 2e-2
+LEAST_SECONDS = 4e-3
 """Of work that is given to other cores."""
 BLOCKS = 4
 """Parts of the work for each core: one that is busy with other work does fewer of them."""
@@ -71,8 +72,9 @@ def _sizes(session: Session) -> tuple[int, int]:
     """How many runs to give together, and how many to make in one call, which feeds all cores."""
     ios = (*session.inputs, *session.outputs)
     together = max(1, TOGETHER_BYTES // sum(8 * prod(io.shape) for io in ios))
-    most = CALL_BYTES // sum(view.nbytes for view in (*session._inputs, *session._outputs))
-    return together, together * max(1, min(BLOCKS * cores(), most) // together)
+    each = sum(view.nbytes for view in (*session._inputs, *session._outputs))
+    in_call = max(cores(), min(BLOCKS * cores(), CALL_BYTES // each))
+    return together, together * max(1, in_call // together)
 
 
 def run_raw_many(session: Session, raw: Sequence[Array]) -> list[Array]:

@@ -176,6 +176,48 @@ def test_features_far_below_what_a_scaler_subtracts(g, selected):
     assert "0.0039 times what the scaler in front of 'y' subtracts" in str(found)
 
 
+def scaled_by_training(g, x, mean=50.0, deviation=10.0):
+    return g.emit("Div", g.emit("Sub", x, g.const(mean), **NONE), g.const(deviation), **NONE)
+
+
+def test_features_behind_a_scaler_may_be_joined_with_others(g):
+    """Numbers beside embedded categories: no layer reads them alone."""
+    x, other = g.input("x", 1, 4), g.input("other", 1, 2)
+    both = g.emit("Concat", scaled_by_training(g, x), other, axis=1, name="both")
+    y = g.emit("FullyConnected", both, g.const(g.rng.normal(size=(3, 6))), g.const(np.ones(3)),
+               **NONE)  # fmt: skip
+    check_scales(g.output(y), (1, 4), other=np.ones((1, 2), np.float32))
+
+
+def test_a_series_behind_a_scaler_may_have_several_readers(g):
+    """A convolution and what it skips."""
+    x = scaled_by_training(g, g.input("x", 1, 1, 8, 2))
+    y = g.emit("Add", x, g.conv(x, 2, name="a"), **NONE)
+    check_scales(g.output(y), (1, 1, 8, 2))
+
+
+def check_scales(net, shape, **others):
+    rng = np.random.default_rng(0)
+    rows = [(50 + 10 * rng.normal(size=shape)).astype(np.float32) for _ in range(8)]
+    for by in (1, 255, 1 / 255):
+        found = wrong_scale(net, [{"x": x * np.float32(by), **others} for x in rows])
+        assert found is None if by == 1 else found.ratio == pytest.approx(by, rel=0.2)
+        assert found is None or "what the scaler in front of" in str(found)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_count_does_not_hide_that_answers_beside_it_change(g, beside):
+    """It grows with the input, and is nearly all of the variation of the output."""
+    x = g.input("x", 1, 8, 8, 3)
+    a = g.emit("Reshape", g.conv(x, 8, name="a", **NONE), shape=(1, 512))
+    y = g.emit("FullyConnected", a, g.const(np.full((1, 512), 1e3)), None, **NONE)
+    if beside:
+        w = g.const(0.05 * g.rng.normal(size=(6, 512)))
+        answers = g.emit("Tanh", g.emit("FullyConnected", a, w, g.const(np.ones(6)), **NONE))
+        y = g.emit("Concat", answers, y, axis=1)
+    assert (wrong_scale(g.output(y), pixels()) is not None) == beside
+
+
 @pytest.mark.parametrize("lost", [0.1, 0.0])
 def test_a_scale_at_which_a_classifier_knows_nothing_is_not_the_right_one(g, monkeypatch, lost):
     """Trained on pixels from 0 to 255; biases began at 0."""

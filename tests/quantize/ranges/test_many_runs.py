@@ -110,7 +110,8 @@ def test_runs_are_given_as_many_together_as_the_memory_allows(net, monkeypatch):
     whole, sizes = in_order(session, feeds)
     assert sizes == [23]
     each = 8 * (108 + 4 + 4 + 4)
-    for some, in_call, expected in ((1, 1, [1] * 23), (4 * each, 8, [4, 4, 4, 4, 4, 3])):
+    small, large = (1, 1, 2, [1] * 23), (4 * each, 4 * each, 8, [4, 4, 4, 4, 4, 3])
+    for some, held, in_call, expected in (small, large):  # a run for each core at least
         monkeypatch.setattr(many_runs, "TOGETHER_BYTES", some)
         calls = []
 
@@ -120,7 +121,7 @@ def test_runs_are_given_as_many_together_as_the_memory_allows(net, monkeypatch):
 
         with monkeypatch.context() as patched:
             patched.setattr(many_runs, "cores", lambda: 2)
-            patched.setattr(many_runs, "CALL_BYTES", in_call * each // 2)
+            patched.setattr(many_runs, "CALL_BYTES", held)
             patched.setattr(many_runs, "run_raw_many", counted)
             found, sizes = in_order(session, iter(feeds))
         assert sizes == expected and calls[0] == in_call and sum(calls) == 23

@@ -23,6 +23,8 @@ from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Port, Value
 from ...ops import computes, definition
 from ..scheme.prepare import copy_graph
+from .signals import FEW_NUMBERS
+from .skips import added_to_inputs
 
 LOOKED_AT = 8
 """Samples."""
@@ -86,33 +88,32 @@ class WrongScale:
 def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongScale | None:
     """The first input of the float `graph` whose samples are plainly too large or too small."""
     for port in graph.inputs:
-        first = _first_layer(graph, port)
+        first = _first_of(graph, port)
         if first is None:
             continue
-        layer, bias, scaled = first
         inputs = [s[port.name] for s in samples]
         largest = max(float(np.abs(x).max()) for x in inputs)
-        beside = _beside_offset(layer, port, inputs) if scaled else None
-        if beside is not None and 0 < beside < SMALLEST:
-            return WrongScale(port.name, layer.nodes[-1].name, beside, largest, False, True, True)
-        if beside is not None and SMALLEST <= beside <= LARGEST:
+        beside = _beside_offset(first.graph, port, inputs) if first.scaled else None
+        if beside and not SMALLEST <= beside <= LARGEST:
+            return WrongScale(port.name, first.name, beside, largest, False, True, True)
+        if first.bias is None or (beside and len(port.shape) <= 2):
             continue  # as the scaler expects them, however little they vary
-        made = [list(open_once(layer).run({port.name: x}).values()) for x in inputs]
-        ratio = median([_rms(m[0]) for m in made]) / _rms(bias)  # one may be an outlier
+        made = [list(open_once(first.graph).run({port.name: x}).values()) for x in inputs]
+        ratio = median([_rms(m[0]) for m in made]) / _rms(first.bias)  # one may be an outlier
         if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
             continue
         raw = largest > SMALL_VALUES and all(_is_whole(x, largest) for x in inputs)
-        if 1 < ratio < _largest(layer.nodes[-1], bias) and not raw:
+        if 1 < ratio < _largest(first.graph.nodes[-1], first.bias) and not raw:
             continue
         factor = 1 / STEP if ratio > 1 else STEP
         if _alike(graph, samples, port, factor):
             continue
-        read = [m[-1] for m in made] if scaled else inputs
+        read = [m[-1] for m in made] if first.scaled else inputs
         if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
         pixels = ratio > 1 and raw and 127 < largest <= 255 and min(x.min() for x in inputs) >= 0
-        plain = len(port.shape) > 2 or scaled
-        return WrongScale(port.name, layer.nodes[-1].name, ratio, largest, pixels, plain)
+        plain = len(port.shape) > 2 or first.scaled
+        return WrongScale(port.name, first.name, ratio, largest, pixels, plain)
     return None
 
 
@@ -133,10 +134,8 @@ def _largest(layer: Node, bias: Array) -> float:
 
 
 def _beside_offset(layer: Graph, port: Port, inputs: Sequence[Array]) -> float | None:
-    """How large the features of a table are beside what a scaler subtracts: the median of those
-    from which it takes more than a deviation; None if that is less than half of them."""
-    if len(port.shape) > 2:
-        return None
+    """How large the inputs are beside what a scaler subtracts: the median of those from which it
+    takes more than a deviation; None if that is less than half of them."""
     session = open_once(layer)
 
     def behind(x: Array) -> NDArray[np.float64]:
@@ -158,38 +157,73 @@ def _rms(x: NDArray[np.floating]) -> float:
 _SCALES = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div)
 
 
-def _first_layer(graph: Graph, port: Port) -> tuple[Graph, Array, bool] | None:
-    """The first node with weights and a bias behind the input, without bias and clamp, and behind a
-    scaler what it reads; its bias; whether constants scale the input before.
+@dataclass(frozen=True)
+class _Way:
+    """From an input to a tensor, through what is linear: what scales it, then layers without bias
+    and clamp, as a depthwise convolution before a pointwise one. `single`: nothing else reads any
+    of the tensors."""
 
-    Layers without bias and clamp may lie between, as a depthwise convolution before a pointwise one
-    does: they are linear.
-    """
-    moved, readers, scaled, passed = [port.value], graph.consumers(), False, False
-    path: list[Node] = []
-    while len(users := readers.get(moved[-1], [])) == 1:
-        node = users[0]
+    end: Value
+    nodes: tuple[Node, ...] = ()
+    scaled: bool = False
+    passed: bool = False
+    single: bool = True
+
+    def through(self, node: Node, single: bool) -> _Way | None:
+        """The way on through a node, if that belongs to one."""
         op = definition(node.op)
-        if op.weight is not None:
-            bias = _constant(node, op.bias)
-            if node.input(0) is not moved[-1]:
-                return None
-            if bias is not None and bias.any():
-                bare = _bare(node, op.bias)
-                shown = [bare.output, moved[-1]] if scaled else [bare.output]
-                ports = [Port(v.name, v, port.onnx_dtype, v.shape) for v in shown]
-                return copy_graph(Graph([*path, bare], [port], ports)), bias, scaled
-            if scaled or len(node.dynamic_inputs) != 1 or not _linear(node):
-                return None
-            passed = True
-        elif len(node.dynamic_inputs) != 1 or not (
-            op.shared or (computes(node, *_SCALES) and not passed)
-        ):
+        if len(node.dynamic_inputs) != 1:
             return None
-        scaled = scaled or (op.weight is None and computes(node, *_SCALES))
-        path.append(node)
-        moved.append(node.output)
-    return None
+        layer = op.weight is not None
+        scales = computes(node, *_SCALES) and not (layer or self.passed)
+        if layer and (self.scaled or node.input(0) is not self.end or not _linear(node)):
+            return None
+        if not (layer or scales or op.shared):
+            return None
+        scaled, passed = self.scaled or scales, self.passed or layer
+        return _Way(node.output, (*self.nodes, node), scaled, passed, single)
+
+
+@dataclass(frozen=True)
+class _First:
+    """What an input meets first: the layer that is named, `graph` up to it, without its bias and
+    clamp, and what that reads behind a scaler (the last output); and the bias. A scaler alone has
+    none: `graph` ends with it, and the name is that of what reads it."""
+
+    name: str
+    graph: Graph
+    bias: Array | None
+    scaled: bool
+
+
+def _first_of(graph: Graph, port: Port) -> _First | None:
+    """The first node with weights and a bias behind the input, if nothing else reads that, else the
+    scaler that the network begins with, if it does. Beside a skip connection, or in front of
+    several layers, a bias says less: a normalization behind one of them makes up for any scale."""
+    readers, alone = graph.consumers(), None
+    ways = [_Way(port.value)]
+    for way in ways:
+        users = readers.get(way.end, [])
+        single = way.single and len(users) == 1
+        for node in users:
+            op = definition(node.op)
+            bias = None if op.weight is None else _constant(node, op.bias)
+            has_bias = bias is not None and bias.any()
+            if has_bias and single and node.input(0) is way.end:
+                bare = _bare(node, op.bias)
+                shown = [bare.output, way.end] if way.scaled else [bare.output]
+                return _First(node.name, _part(port, [*way.nodes, bare], shown), bias, way.scaled)
+            further = None if has_bias else way.through(node, single)
+            if further is not None:
+                ways.append(further)
+            elif way.scaled and alone is None:
+                alone = _First(node.name, _part(port, way.nodes, [way.end]), None, True)
+    return alone
+
+
+def _part(port: Port, nodes: Sequence[Node], shown: Sequence[Value]) -> Graph:
+    ports = [Port(v.name, v, port.onnx_dtype, v.shape) for v in shown]
+    return copy_graph(Graph(list(nodes), [port], ports))
 
 
 def _linear(node: Node) -> bool:
@@ -221,7 +255,13 @@ def _confidence(rows: NDArray[np.float64]) -> float:
 def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, factor: float) -> bool:
     """Whether the outputs vary over the samples as they do with the input times `factor`, or say
     nothing then."""
-    session = open_once(graph)
+    added = added_to_inputs(graph)
+    shown = [
+        Port(v.name, v, p.onnx_dtype, v.shape)
+        for p in graph.outputs
+        for v in [added.get(p.value, p.value)]
+    ]
+    session = open_once(Graph(graph.nodes, graph.inputs, shown))
 
     def answers(by: float) -> NDArray[np.float64]:
         rows = []
@@ -234,8 +274,12 @@ def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, fac
     a, b = answers(1.0), answers(factor)
     if len(graph.outputs) == 1 and _confidence(b) < LOST * _confidence(a):
         return True
-    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    with np.errstate(invalid="ignore"):  # an exponential of what is too large is infinite
+        a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     if not b.any():  # one sample, or all alike: that says nothing
         return True
+    if a.shape[1] <= FEW_NUMBERS:  # a count of thousands beside logits
+        spread = a.std(axis=0)
+        a, b = (np.divide(x, spread, out=np.zeros_like(x), where=spread > 0) for x in (a, b))
     power = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))
     return power > 0 and float(np.sum(a * b)) / power > ALIKE

@@ -21,6 +21,7 @@ from ....calibration import median
 from ...build import open_once
 from ...format.schema import BinaryFn
 from ...ir import Array, Graph, Node, Port, Value
+from ...numerics import FLOAT
 from ...ops import computes, definition
 from ..scheme.prepare import copy_graph
 from .signals import FEW_NUMBERS
@@ -93,7 +94,8 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
             continue
         inputs = [s[port.name] for s in samples]
         largest = max(float(np.abs(x).max()) for x in inputs)
-        beside = _beside_offset(first.graph, port, inputs) if first.scaled else None
+        real = port.value.dtype == FLOAT  # lengths and indices are on no scale
+        beside = _beside_offset(first.graph, port, inputs) if first.scaled and real else None
         if beside and not SMALLEST <= beside <= LARGEST:
             return WrongScale(port.name, first.name, beside, largest, False, True, True)
         if first.bias is None or (beside and len(port.shape) <= 2):
@@ -146,8 +148,8 @@ def _beside_offset(layer: Graph, port: Port, inputs: Sequence[Array]) -> float |
     known = (np.abs(at_zero) > 1) & (slope != 0)
     if 2 * known.sum() < known.size:
         return None
-    middle = behind(np.stack(inputs).mean(axis=0, dtype=np.float64).astype(np.float32)) - at_zero
-    return median(np.abs(middle[known] / at_zero[known]))
+    squares = np.mean([np.square(behind(x) - at_zero) for x in inputs], axis=0)
+    return median(np.sqrt(squares[known]) / np.abs(at_zero[known]))
 
 
 def _rms(x: NDArray[np.floating]) -> float:
@@ -276,10 +278,10 @@ def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, fac
         return True
     with np.errstate(invalid="ignore"):  # an exponential of what is too large is infinite
         a, b = a - a.mean(axis=0), b - b.mean(axis=0)
-    if not b.any():  # one sample, or all alike: that says nothing
-        return True
-    if a.shape[1] <= FEW_NUMBERS:  # a count of thousands beside logits
-        spread = a.std(axis=0)
-        a, b = (np.divide(x, spread, out=np.zeros_like(x), where=spread > 0) for x in (a, b))
-    power = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))
-    return power > 0 and float(np.sum(a * b)) / power > ALIKE
+        if not b.any():  # one sample, or all alike: that says nothing
+            return True
+        if a.shape[1] <= FEW_NUMBERS:  # a count of thousands beside logits
+            spread = a.std(axis=0)
+            a, b = (np.divide(x, spread, out=np.zeros_like(x), where=spread > 0) for x in (a, b))
+        power = float(np.sqrt(np.sum(a * a) * np.sum(b * b)))
+        return power > 0 and float(np.sum(a * b)) / power > ALIKE

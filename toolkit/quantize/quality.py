@@ -15,6 +15,7 @@ import numpy as np
 from ..decibels import in_words, ratio_db
 from .ranges.answers import AnswerLoss
 from .ranges.candidate_evaluation import ENOUGH_DB, Score
+from .ranges.diagnostics import FEW
 from .ranges.evaluation_points import EvaluationPoint
 from .ranges.one_sided import OneSided
 
@@ -29,10 +30,6 @@ of no real model that was tried lost 2 %."""
 FLOOR_DB = 15.0
 """Below, errors are a sixth or more of the signal, and the model is called broken: the worst output
 of a real model that lost nothing has 17 dB."""
-FEWEST = 8
-"""Samples that can show that a model is good: fewer may lack what others contain, and do not show
-by how much outputs of few numbers vary. A face detector calibrated on three images without faces
-lost up to a third of its metric, a classifier that also counts, on four samples, as much."""
 GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
 """The expected loss of right answers, as a share of them."""
 GOOD_CHANGED = 0.02
@@ -126,15 +123,15 @@ class Quality:
 
     @property
     def level(self) -> Level:
-        """Fewer than FEWEST calibration samples, or such as show one answer only, say too little of
+        """Fewer than FEW calibration samples, or such as show one answer only, say too little of
         others: usable at best."""
         doubtful = self.few or bool(self.one_sided)
         return "usable" if self.measured == "good" and doubtful else self.measured
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than FEWEST calibration samples."""
-        return self.calibration and self.samples < FEWEST
+        """Whether there are fewer than FEW calibration samples."""
+        return self.calibration and self.samples < FEW
 
     @property
     def measured(self) -> Level:

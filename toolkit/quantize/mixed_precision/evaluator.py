@@ -13,11 +13,11 @@ from ...ir import Array, Graph
 from ...numerics import FLOAT32, PRECISIONS, W4A8, W8A8, W8A16, Precision
 from ...progress import Progress
 from ..budget import Point, Sizes
-from ..quality import FEWEST, Quality
+from ..quality import Quality
 from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..ranges.detections import Detections
-from ..ranges.diagnostics import separate
+from ..ranges.diagnostics import FEW, separate
 from ..ranges.held_out import held_out
 from ..ranges.masks import Masks
 from ..reconstruction.judged_by_halves import best_by_halves
@@ -83,7 +83,7 @@ class Evaluator:
         self.masks = Masks(done.plan.graph, plain, self.trials.kept)
         others = plain - set(self.masks.tensors)
         self.detections = Detections(done.plan.graph, others, self.trials.kept)
-        self.separate = separate([k.inputs for k in self.trials.kept], FEWEST)
+        self.separate = separate([k.inputs for k in self.trials.kept], FEW)
         self._qualities: dict[PrecisionAssignment, Quality] = {}
         self._works: dict[PrecisionAssignment, int] = {}
         self._known: dict[bytes, float] = {}

@@ -285,16 +285,19 @@ class _Made:
             return []
         many = v.type.size > 1
         scores = many and node is not None and computes(node, *PROBABILITY)
-        added = None if node is None else self.added.get(node.output)
-        whole = added is not None and added.type.size == v.type.size
         return [
             EvaluationPoint(
                 self._kept(v).name,
                 logit=self._logit_of(v, node),
                 scores=scores,
-                added=added.name if added is not None and whole else None,
+                added=self._added_in(v, node),
             )
         ]
+
+    def _added_in(self, v: Value, node: Node | None) -> str | None:
+        """Of a sum with an input, which `node` computes and `v` is moved from, what is added."""
+        added = None if node is None else self.added.get(node.output)
+        return added.name if added is not None and added.type.size == v.type.size else None
 
     def _logit_of(self, v: Value, node: Node | None) -> str | None:
         """Of a single probability the tensor whose sigmoid it is, which `node` reads."""

@@ -7,6 +7,8 @@ Pixels that were not divided by 255, or divided twice, are off by more than that
 on it; of a network without biases they do not. A bias that training left at its initial size says
 less the more inputs are summed: of four classifiers of sound embeddings up to 66, with 1,536 to
 3,264 inputs in the first layer, it is one 3,800th to one 10,400th of the sums.
+
+A scaler that the network begins with tells more: what it subtracts is as large as the inputs.
 """
 
 from __future__ import annotations

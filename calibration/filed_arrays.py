@@ -5,6 +5,7 @@ import os
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping, Sequence
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
@@ -53,16 +54,20 @@ class _Mapped(mmap):
 
 
 class ArrayFile:
-    """A file without a name, made when the first array is written; it goes with its last user."""
+    """A file without a name, made when the first array is written; it goes with its last user.
+    Threads may write to it at the same time."""
 
     def __init__(self) -> None:
         self._file: int | None = None
         self._end = 0
+        self._placing = Lock()
 
     def write(self, array: NDArray[Any]) -> int:
         """Where the array lies now. Raises CalibrationError where there is no room."""
         unit = ALLOCATIONGRANULARITY if array.nbytes >= _MAPPED_BYTES else 1
-        at = -(-self._end // unit) * unit
+        with self._placing:
+            at = -(-self._end // unit) * unit
+            self._end = at + array.nbytes
         self.write_at(at, array)
         return at
 
@@ -70,9 +75,11 @@ class ArrayFile:
         """Write the array there. Raises CalibrationError as above."""
         rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         try:
-            if self._file is None:
-                self._file = _open()
-                finalize(self, _close, self._file)
+            with self._placing:
+                if self._file is None:
+                    self._file = _open()
+                    finalize(self, _close, self._file)
+                self._end = max(self._end, at + array.nbytes)
             place = at
             while rest:
                 written = os.pwrite(self._file, rest, place)
@@ -82,7 +89,6 @@ class ArrayFile:
                 f"cannot write samples to a temporary file: {why.strerror or why}; set TMPDIR to "
                 "a folder with enough space"
             ) from why
-        self._end = max(self._end, at + array.nbytes)
 
     def read(self, at: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """What lies there, copied or mapped into memory until the caller lets go of it; read

@@ -1,5 +1,6 @@
 import tempfile
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -33,6 +34,20 @@ def test_dicts_that_share_a_file_hold_arrays_of_their_own():
     del first[0]
     assert list(first) == [1] and first.nbytes == SMALL.nbytes
     assert chosen.nbytes == SMALL.nbytes + LARGE.nbytes
+
+
+def test_threads_may_share_a_file():
+    file = ArrayFile()
+    arrays = [FiledArrays(file) for _ in range(8)]
+
+    def fill(i):
+        for k in range(50):
+            arrays[i][k] = LARGE + (50 * i + k)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(fill, range(8)))
+    for i, k in np.ndindex(8, 50):
+        np.testing.assert_array_equal(arrays[i][k], LARGE + (50 * i + k))
 
 
 def test_what_is_read_outlives_its_file():

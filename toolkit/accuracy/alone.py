@@ -9,11 +9,16 @@ import numpy as np
 from ..build import open_once
 from ..ir import Array
 from ..quantize import CandidateEvaluator, Score, with_evaluation_points
-from ..quantize.ranges.calibration import Sample
+from ..quantize.ranges.kept_samples import Sample
 from ..runtime import Session, return_freed
 from ..runtime.branches import Branches, steps
+from ..runtime.many_runs import LEAST_SECONDS, copies_of
+from ..runtime.turns import Turn, each_in_turn
 from .rounding_simulation import Rounding, simulated, with_copies, with_each_alone
 from .simulated_model import SimulatedModel
+
+COPIES_BYTES = 1 << 23
+"""Memory for running on all cores, twice."""
 
 
 def scores_alone(
@@ -34,12 +39,22 @@ def scores_alone(
     branches, missed = Branches(open_once(graph)), set(names)
     noise = {name: np.zeros((len(trials.points), len(trials.kept))) for name in names}
     return_freed()
-    for i, sample in enumerate(trials.kept):
-        noise_of, change = trials.noise_on(i), _Rounded(rounded, sample.inputs, noise)
-        for name, outputs in branches.run(sample.inputs, change):
+
+    def run(sessions: tuple[Branches, Session], i: int, turn: Turn) -> None:
+        sample, noise_of = trials.kept[i].inputs, trials.noise_on(i)
+        for name, outputs in sessions[0].run(sample, _Rounded(sessions[1], sample, noise)):
             noise[name][:, i] = noise_of(outputs)
             missed.discard(name)
+        turn.wait()
         done(i + 1)
+
+    def others(seconds: float) -> list[tuple[Branches, Session]]:
+        if seconds < LEAST_SECONDS:
+            return []
+        beside = branches.copies(within=COPIES_BYTES), copies_of(rounded, within=COPIES_BYTES)
+        return list(zip(*beside, strict=False))
+
+    each_in_turn(run, (branches, rounded), range(len(trials.kept)), others)
     found = {n: Score(noise[n], trials.signal, trials.variation) for n in names}
     for name in missed:  # within branches and loops
         found[name] = trials.measure(simulated(model, everything.only({name}, {name})))

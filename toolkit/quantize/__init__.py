@@ -3,7 +3,7 @@
 from .budget import Budget, Judged, Mixed, Point, parse_drop
 from .mixed_precision.fit import fit_budget
 from .optimize import optimize, quantize_model
-from .ranges.calibration import AnySize, Calibration, Keeper, KeptSample, Sample, calibrate, watched
+from .ranges.calibration import AnySize, Calibration, calibrate, watched
 from .ranges.candidate_evaluation import CandidateEvaluator, Score
 from .ranges.evaluation_points import (
     EvaluationPoint,
@@ -11,6 +11,7 @@ from .ranges.evaluation_points import (
     fitted,
     with_evaluation_points,
 )
+from .ranges.kept_samples import Keeper, KeptSample, Sample
 from .result import Quantized
 from .scheme.macs import macs_of
 from .scheme.options import (

@@ -15,9 +15,10 @@ from .equalization.channel_statistics import ChannelStatistics
 from .float_source import FloatSource
 from .like import Like
 from .quality import Quality
-from .ranges.calibration import AnySize, Calibration, Sample, calibrate
+from .ranges.calibration import AnySize, Calibration, calibrate
 from .ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator
 from .ranges.held_out import Candidate, surpasses_held_out, unclipped
+from .ranges.kept_samples import Sample
 from .ranges.noise_shares import NoiseShares
 from .ranges.range_search import RangeSearch, fixed_ranges
 from .ranges.room import find_room
@@ -205,10 +206,8 @@ class _Quantization:
             self._consider(scaled, SCALES_GAIN_DB)
             return
         known, times = self.source.calibration, self.request.trials
-        macs = macs_of(self.source.floats)
-        self._search = RangeSearch(
-            self.plan, known, self.trials, self.score, macs, times, self.progress
-        )
+        start = self.plan, known, self.trials, self.score, macs_of(self.source.floats)
+        self._search = RangeSearch(*start, times, self.progress)
         self._search.choose_start([self.plan, self.source.plan(scaled)])
         self._adopt(self._search)
 

@@ -26,7 +26,7 @@ class Quantized:
     `calibration` belongs to `floats`, `given` to the given graph. `rounding` is the method for
     fitted weights, one of METHODS.
 
-    `held_out`: `score` is cross-validated, each half (ranges/calibration.py) of the kept samples
+    `held_out`: `score` is cross-validated, each half (ranges/kept_samples.py) of the kept samples
     with weights rounded for the other half; `by_halves` are these weights.
     `outliers` are samples that differ from all others. `finish`, if weights are not rounded yet,
     gives the quantization with rounded weights.

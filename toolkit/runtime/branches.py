@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from functools import cached_property, partial
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..format.model import ABSENT
 from ..format.schema import Place
 from ..ir import Array
 from .batches import Feed, only
+from .many_runs import copies_of
 from .session import Session
 
 _HEADER = 12 * ffi.sizeof("void *")
@@ -68,6 +70,14 @@ class Branches:
             other = change(name, view)
             if other is not None:
                 yield name, self._changed(at, view, other, last)
+
+    def copies(self, most: int | None = None, within: int | None = None) -> list[Branches]:
+        """Copies that run beside it, of the sessions that copies_of gives."""
+        found = []
+        for session in copies_of(self.session, most, within):
+            found.append(copy(self))
+            found[-1].session = session
+        return found
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -31,9 +31,10 @@ def on_cores(work: Callable[[T], object], items: Sequence[T], most: int | None =
         return
     from concurrent.futures import ThreadPoolExecutor  # which imports logging, and few need
 
-    with ThreadPoolExecutor(many, initializer=_share) as pool:
+    with ThreadPoolExecutor(many, initializer=beside_others) as pool:
         list(pool.map(work, items))
 
 
-def _share() -> None:
+def beside_others() -> None:
+    """Let this thread use one core from now on: others work on the rest."""
     _here.beside_others = True

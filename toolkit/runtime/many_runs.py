@@ -126,12 +126,20 @@ def _run_on_cores(
 
 def _copies_for(session: Session, known: _Cores, count: int) -> list[Session]:
     """Copies of a session that share `count` runs with it, if that is worth it."""
+    return copies_of(session, count - 1) if count * (known.seconds or 0.0) >= LEAST_SECONDS else []
+
+
+def copies_of(
+    session: Session, most: int | None = None, within: int | None = None
+) -> list[Session]:
+    """Copies of a session that run beside it, `most` at most: one for each other core, as far as
+    they take `within` bytes, by default COPIES_BYTES."""
     if any_registered():  # operators that may not be thread-safe
         return []
-    if count * (known.seconds or 0.0) < LEAST_SECONDS:
-        return []
-    wanted = min(cores(), count, COPIES_BYTES // session.memory_bytes + 1) - 1
-    while len(known.copies) < wanted:
-        copy = Session(session.model, session.kernels, max_memory=None, numbers=True)
-        known.copies.append(copy)
-    return known.copies[:wanted]
+    within = COPIES_BYTES if within is None else within
+    wanted = min(cores() - 1, within // session.memory_bytes)
+    wanted = wanted if most is None else min(wanted, most)
+    known = _known.setdefault(session, _Cores()).copies
+    while len(known) < wanted:
+        known.append(Session(session.model, session.kernels, max_memory=None, numbers=True))
+    return known[:wanted]

@@ -49,14 +49,6 @@ def in_order(session, feeds):
     return {name: np.concatenate([some[name] for some in found]) for name in found[0]}, sizes
 
 
-@pytest.fixture
-def three_cores(monkeypatch):
-    """Work of any size is done on three cores, whatever operators other tests registered."""
-    monkeypatch.setattr(many_runs, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(many_runs, "any_registered", lambda: False)
-    monkeypatch.setattr(many_runs, "cores", lambda: 3)
-
-
 @pytest.mark.parametrize("integer", [False, True])
 def test_many_runs_are_those_of_each(net, integer):
     _, plan, ranges = graphs(net)

@@ -9,6 +9,7 @@ from edgekit.toolkit.quantize import CandidateEvaluator, calibrate
 from edgekit.toolkit.quantize.ranges.rounding_noise import rounding_noise
 from edgekit.toolkit.quantize.scheme.qparams import activation_params
 from edgekit.toolkit.quantize.scheme.simulation import Simulation
+from edgekit.toolkit.runtime import cores
 
 OPEN = {"act_min": -np.inf, "act_max": np.inf}
 
@@ -52,6 +53,23 @@ def test_a_set_with_enough_noise_is_not_run_on_other_samples(net, trials):
     some = rounding_noise(net, trials, SETS[:2], lambda i, noise: i == 1 and noise.shape[1] == 2)
     assert np.array_equal(some[0], every[0])
     assert np.array_equal(some[1][:, :2], every[1][:, :2]) and not some[1][:, 2:].any()
+
+
+def test_sets_on_all_cores_have_the_same_noise(net, trials, three_cores, monkeypatch):
+    used = []
+
+    def on_cores(work, some):
+        used.append(len(some))
+        cores.on_cores(work, some)
+
+    alone = [rounding_noise(net, trials, [s])[0] for s in SETS]
+    monkeypatch.setattr("edgekit.toolkit.quantize.ranges.rounding_noise.on_cores", on_cores)
+    for found, noise in zip(rounding_noise(net, trials, SETS), alone, strict=True):
+        assert np.array_equal(found, noise)
+    assert used == [3] * 6
+    used.clear()
+    rounding_noise(net, trials, SETS, within=0)
+    assert used == [1] * 6
 
 
 def test_no_sets_need_no_runs(net, trials):

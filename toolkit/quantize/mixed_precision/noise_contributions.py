@@ -23,6 +23,8 @@ from ..scheme.quantizable_groups import QuantizableGroup
 from ..scheme.simulation import Simulation
 from ..weights.layer_weights import LayerWeights
 
+COPIES_BYTES = 1 << 23
+"""Memory for running on all cores, beside what a search holds."""
 Noise = NDArray[np.float64]
 """Noise at each evaluation point, summed over samples."""
 
@@ -57,7 +59,8 @@ class NoiseContributions:
     def measure_tensors(self, sets: Iterable[Iterable[str]]) -> None:
         """Measure sets of tensors for `of_tensors` together, which takes half as long."""
         rounded = {frozenset(r): r for names in sets if (r := self._rounded(names))}
-        noises = rounding_noise(self.plan.graph, self.trials, list(rounded.values()))
+        roundings = list(rounded.values())
+        noises = rounding_noise(self.plan.graph, self.trials, roundings, within=COPIES_BYTES)
         self._known = {
             names: noise.sum(axis=1) for names, noise in zip(rounded, noises, strict=True)
         }

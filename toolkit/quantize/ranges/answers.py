@@ -19,8 +19,8 @@ from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
 from ..scheme.detection_head import PROBABILITY
-from .calibration import KeptSample
 from .evaluation_points import EvaluationPoint, maker_of, on_grid, shares
+from .kept_samples import KeptSample
 
 SEEN = 0.5
 """Of the numbers of an output, the part that must be the largest on some sample for it to be

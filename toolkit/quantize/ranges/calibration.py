@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +15,7 @@ from numpy.typing import NDArray
 from ....calibration import (
     DEFAULT_BINS,
     OBSERVERS,
-    ArrayFile,
     CalibrationError,
-    FiledArrays,
     TensorStats,
     candidates,
     channel_means,
@@ -27,37 +27,17 @@ from ...numerics import FLOAT
 from ...ops import definition, is_view
 from ...progress import Progress
 from ...runtime import Session
+from ...runtime.many_runs import copies_of
+from ...runtime.turns import Turn, each_in_turn
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
 from .evaluation_points import EvaluationPoint, find_evaluation_points, fitted
+from .kept_samples import KEPT_SAMPLES, Keeper, KeptSample, Sample
 from .one_sided import OneSided, one_class, one_sided
 
-Sample = Mapping[str, Array]
-"""Inputs by ONNX name, in ONNX shape."""
-
-KEPT_SAMPLES = 256
-KEPT_BYTES = 64 << 20
-
-
-@dataclass
-class KeptSample:
-    """A sample, the float model's values at the evaluation points, and the channel means of tensors
-    that weights multiply."""
-
-    inputs: Mapping[str, Array]
-    at_points: MutableMapping[str, Array] = field(default_factory=dict)
-    means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(map(_nbytes, (self.inputs, self.at_points, self.means)))
-
-
-def _nbytes(arrays: Mapping[str, Array]) -> int:
-    if isinstance(arrays, FiledArrays):  # without reading them
-        return arrays.nbytes
-    return sum(a.nbytes for a in arrays.values())
+STEP_SECONDS = 1.5e-4
+"""Of operators, on the mean, from which on samples run on all cores: threads share the GIL."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +47,6 @@ class AnySize:
 
     session: Session
     cut: Callable[[Sample], Sample | None]
-
-
-Fold = tuple[Sequence[KeptSample], slice]
-"""Samples for fitting, and the places of the samples for evaluation."""
-
-
-def two_folds(kept: Sequence[KeptSample]) -> list[Fold]:
-    """The even and the odd samples, each evaluated on the other."""
-    return [(kept[first::2], slice(1 - first, None, 2)) for first in (0, 1)]
 
 
 @dataclass
@@ -196,42 +167,6 @@ class Known:
         return Known(stats, {n: both for n, both in self.ends.items() if n in stats})
 
 
-class Keeper:
-    """Keeps every k-th sample of a stream of unknown length; k doubles when there are too many."""
-
-    def __init__(self, count: int = KEPT_SAMPLES, limit_bytes: int = KEPT_BYTES) -> None:
-        self.kept: list[KeptSample] = []
-        self.count, self.limit_bytes = count, limit_bytes
-        self.step, self.seen, self.nbytes = 1, 0, 0
-        self.file = ArrayFile()
-
-    def passing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Pass the samples through, keeping some of them."""
-        for sample in samples:
-            if self.wants():
-                self.add(self.sample(sample))
-            self.seen += 1
-            yield sample
-
-    def sample(self, inputs: Sample) -> KeptSample:
-        """A sample for `add`, with its large arrays in a file."""
-        filed = inputs if isinstance(inputs, FiledArrays) else FiledArrays(self.file, inputs)
-        return KeptSample(filed, FiledArrays[str](self.file))
-
-    def wants(self) -> bool:
-        return self.seen % self.step == 0
-
-    def add(self, sample: KeptSample) -> None:
-        self.kept.append(sample)
-        self.nbytes += sample.nbytes
-        while len(self.kept) > self.count or (
-            self.nbytes > self.limit_bytes and len(self.kept) > 1
-        ):
-            self.kept = self.kept[::2]
-            self.step *= 2
-            self.nbytes = sum(s.nbytes for s in self.kept)
-
-
 def calibrate(
     graph: Graph,
     samples: Iterable[Sample],
@@ -265,17 +200,32 @@ def calibrate(
     at_points = {name for p in points for name in p.tensors}
     weighed = views(graph, read_by_weights(graph))
     evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
-    total = _length(samples)
+    later = _bytes_of(weighed, evaluated)
     results = set(views(graph, graph.output_values())) | set(evaluated)
     ends = {name: array("f") for name in stats}
-    keeper, endless = Keeper(kept), dict[str, CalibrationError]()
-    count = 0
-    for count, sample in enumerate(samples, 1):
-        other = None if of_any_size is None or _fits(graph, sample) else of_any_size
-        given = sample if other is None else other.cut(sample)
-        chosen = keeper.sample(given) if given is not None and keeper.wants() else None
+    keeper, endless = Keeper(kept), dict[str, tuple[int, CalibrationError]]()
+    count, total = 0, _length(samples)
 
-        def keep(name: str, x: Array, chosen: KeptSample | None = chosen) -> None:
+    def taken() -> Iterator[tuple[int, Sample, bool, KeptSample | None]]:
+        """The samples, whether they fit the graph, and what is kept of them."""
+        nonlocal count
+        for count, sample in enumerate(samples, 1):
+            fits = of_any_size is None or _fits(graph, sample)
+            given = sample if of_any_size is None or fits else of_any_size.cut(sample)
+            chosen = keeper.sample(given) if given is not None and keeper.wants() else None
+            if chosen is not None:
+                keeper.add(chosen, later)
+            keeper.seen += given is not None
+            yield count, sample, fits, chosen
+
+    def observe(
+        sessions: tuple[Session, Session | None],
+        item: tuple[int, Sample, bool, KeptSample | None],
+        turn: Turn,
+    ) -> None:
+        at, sample, fits, chosen = item
+
+        def keep(name: str, x: Array) -> None:
             if chosen is None:
                 return
             if also is not None:
@@ -290,25 +240,34 @@ def calibrate(
                 try:
                     ends[name].extend(stats[name].update(x))
                 except CalibrationError as why:
-                    endless.setdefault(name, why)
+                    endless.setdefault(name, (at, why))
                     if name in results:
-                        raise next(iter(endless.values())) from why
+                        raise min(endless.values(), key=lambda found: found[0])[1] from why
 
-        def see_and_keep(name: str, x: Array) -> None:
-            see(name, x)
-            keep(name, x)
+        def see_in_turn(name: str, x: Array) -> None:
+            with turn.at(name):
+                see(name, x)
+                if fits:
+                    keep(name, x)
 
-        if other is None:
-            _watch(graph, session, sample, see_and_keep)
-        else:
-            _watch(graph, other.session, sample, see)
-        if chosen is not None:
-            if other is not None:
-                _watch(graph, session, chosen.inputs, keep)
-            keeper.add(chosen)
-        keeper.seen += given is not None
+        own, of_all = sessions
+        watching = own if fits else of_all
+        assert watching is not None
+        _watch(graph, watching, sample, see_in_turn)
+        turn.wait()
+        if chosen is not None and not fits:
+            _watch(graph, own, chosen.inputs, keep)
         if progress:
-            progress("calibrating", count, total)
+            progress("calibrating", at, total)
+
+    def others(seconds: float) -> list[tuple[Session, Session | None]]:
+        if seconds < STEP_SECONDS * len(session.op_outputs):
+            return []
+        own, of_all = copies_of(session), repeat(None) if sizes is None else copies_of(sizes)
+        return list(zip(own, of_all, strict=False))
+
+    sizes = None if of_any_size is None else of_any_size.session
+    each_in_turn(observe, (session, sizes), taken(), others)
     if not keeper.seen:
         raise UserError("no calibration samples; give at least one")
     for name in endless:
@@ -323,6 +282,13 @@ def calibrate(
     return Calibration(
         stats, keeper.kept, points, count, keeper.step, seen, one_sided=sides, least=least
     )
+
+
+def _bytes_of(weighed: Views, evaluated: Views) -> int:
+    """What a kept sample takes: channel means of tensors, and others as they are."""
+    means = (shape[-1] for of in weighed.values() for _, shape in of)
+    values = (prod(shape) for of in evaluated.values() for _, shape in of)
+    return 8 * sum(means) + 4 * sum(values)
 
 
 def _watch(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...ir import Array, Graph
 from ...ops import computes
 from ..scheme.detection_head import PROBABILITY
-from .calibration import KeptSample
 from .evaluation_points import THRESHOLD, EvaluationPoint, maker_of
+from .kept_samples import KeptSample
 from .masks import are_certain
 
 LEAST_DETECTIONS = 50

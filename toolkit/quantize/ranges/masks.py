@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...ir import Array, Graph
 from ...ops import computes
 from ..scheme.detection_head import PROBABILITY
-from .calibration import KeptSample
 from .evaluation_points import THRESHOLD, EvaluationPoint, maker_of
+from .kept_samples import KeptSample
 
 LEAST_SIDE = 32
 """Least height and width of a mask."""

@@ -7,6 +7,8 @@ them on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ from ...ir import Array, Graph, QuantParams
 from ...numerics import FLOAT
 from ...runtime import return_freed
 from ...runtime.branches import Branches
+from ...runtime.cores import on_cores
+from ...runtime.many_runs import LEAST_SECONDS
 from ..scheme.simulation import Simulation
 from .candidate_evaluation import MOST, CandidateEvaluator
 from .evaluation_points import with_evaluation_points
@@ -31,10 +35,11 @@ def rounding_noise(
     trials: CandidateEvaluator,
     sets: Sequence[Roundings],
     enough: Callable[[int, Noise], bool] = lambda _, __: False,
+    within: int | None = None,
 ) -> list[Noise]:
     """The noise of each set of roundings. After each sample `enough` is called with the number of
     the set and its noise on the samples so far; if true, the set is not run on the others, where
-    its noise is 0."""
+    its noise is 0. Sets run on all cores, in copies of a session as copies_of has them."""
     noise = [np.zeros((len(trials.points), len(trials.kept))) for _ in sets]
     if not sets:
         return noise
@@ -44,15 +49,27 @@ def rounding_noise(
     rounded = [{n: q for n, q in s.items() if n in floats} for s in sets]
     left = [i for i, s in enumerate(rounded) if s and s.keys() <= branches.places.keys()]
     others = [i for i in range(len(sets)) if i not in left]
-    for k, sample in enumerate(trials.kept if left else []):
-        noise_of = trials.noise_on(k)
+    left.sort(key=lambda i: min(branches.places[name] for name in rounded[i]))
 
-        def change(i: int, name: str, x: Array, running: Sequence[int] = tuple(left)) -> Array:
+    def run(k: int, some: tuple[Branches, Sequence[int]]) -> None:
+        """Run some of the sets on a sample."""
+        each, running = some
+
+        def change(i: int, name: str, x: Array) -> Array:
             quant = rounded[running[i]][name]
             return quant.dequantize(quant.quantize(x))
 
-        for i, outputs in branches.run_sets(sample.inputs, [rounded[i] for i in left], change):
-            noise[left[i]][:, k] = np.nan_to_num(noise_of(outputs), nan=MOST, posinf=MOST)
+        noise_of, feed = trials.noise_on(k), trials.kept[k].inputs
+        for i, outputs in each.run_sets(feed, [rounded[i] for i in running], change):
+            noise[running[i]][:, k] = np.nan_to_num(noise_of(outputs), nan=MOST, posinf=MOST)
+
+    seconds = 0.0
+    for k in range(len(trials.kept) if left else 0):
+        worth = seconds >= LEAST_SECONDS
+        many = [branches, *(branches.copies(len(left) - 1, within) if worth else ())]
+        started = perf_counter()
+        on_cores(partial(run, k), [(each, left[i :: len(many)]) for i, each in enumerate(many)])
+        seconds = (perf_counter() - started) * len(many)
         left = [i for i in left if not enough(i, noise[i][:, : k + 1])]
         if not left:
             break

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...progress import Progress
-from ..ranges.calibration import Calibration, two_folds
+from ...runtime import return_freed
+from ..ranges.calibration import Calibration
 from ..ranges.candidate_evaluation import HELD_OUT, CandidateEvaluator, Score
+from ..ranges.kept_samples import two_folds
 from ..scheme.options import Ranges, RoundedWeights
 from ..scheme.plan import Plan
 from .layer_rounding import round_by_halves
@@ -44,6 +46,7 @@ def best_by_halves(
     samples = [s.inputs for s in calibration.kept]
     for method in methods:
         whole, halves = round_by_halves(plan, ranges, samples, progress, method)
+        return_freed()  # by rounding
         noise = plain.noise.copy()
         for rounded, (_, others) in zip(halves, two_folds(calibration.kept), strict=True):
             graph, _ = plan.with_rounded(rounded).emit(ranges)

@@ -11,7 +11,7 @@ from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
 from ...runtime.many_runs import can_run_many, run_raw_many
-from ..ranges.calibration import Sample
+from ..ranges.kept_samples import Sample
 
 HELD = 3 << 24
 """Maximum bytes stored; large arrays go to temporary files. If the tensors needed later exceed it

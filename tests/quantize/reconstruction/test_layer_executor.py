@@ -87,6 +87,7 @@ def ran(monkeypatch):
 @pytest.mark.parametrize("filed", [filed_arrays.LEAST_ROWS_BYTES, 1])
 def test_values_are_those_of_the_whole_graph(net, samples, monkeypatch, form, held, filed):
     monkeypatch.setattr(layer_executor, "HELD", held)
+    monkeypatch.setattr(layer_executor, "WORK_PER_BYTE", 9e9)
     monkeypatch.setattr(filed_arrays, "LEAST_ROWS_BYTES", filed)
     graph = net if form == "float" else quantized(net, *(["b", "sum"] if form == "int16" else []))
     run = LayerExecutor(samples)
@@ -104,12 +105,19 @@ def test_each_node_runs_about_once(net, samples, ran):
     assert len(once) == len(set(once)) and {"a", "where", "late"} <= set(once)
 
 
-def test_nothing_is_held_that_takes_too_much(net, samples, ran, monkeypatch):
+@pytest.mark.parametrize(
+    ("limits", "holds"), [((9e9, 0), False), ((0, 0), False), ((16, 1 << 20), True)]
+)
+def test_what_takes_much_room_is_held_if_it_takes_more_work(
+    net, samples, ran, monkeypatch, limits, holds
+):
     monkeypatch.setattr(layer_executor, "HELD", 0)
+    monkeypatch.setattr(layer_executor, "WORK_PER_BYTE", limits[0])
+    monkeypatch.setattr(layer_executor, "MOST_HELD", limits[1])
     run = LayerExecutor(samples)
     for node in convs(net):
         list(run.run_to(net, node, [node.input(0)]))
-    assert all(names[0] == "a" for names in ran)
+    assert [names[0] == "a" for names in ran].count(True) == (1 if holds else len(ran))
 
 
 def test_what_is_of_another_type_before_is_run_again(net, samples):

@@ -12,10 +12,15 @@ from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
 from ...runtime.many_runs import can_run_many, run_raw_many
 from ..ranges.kept_samples import Sample
+from ..scheme.macs import work_of
 
 HELD = 3 << 24
-"""Maximum bytes stored; large arrays go to temporary files. If the tensors needed later exceed it
-(as after the first layers of a model for large images), the layers before are run again."""
+"""Bytes that are stored, large arrays in temporary files. If the tensors needed later exceed it (as
+after the first layers of a model for large images), the layers before may be run again."""
+WORK_PER_BYTE = 16
+MOST_HELD = 1 << 30
+"""More bytes, up to MOST_HELD, are stored if these layers take so much work (scheme/macs.py) per
+byte: to write and read it takes less time."""
 
 TOGETHER = 1 << 20
 """Bytes of samples processed at once."""
@@ -48,10 +53,10 @@ class LayerExecutor:
             self._before, self._held = [], {}
         at = {v: (i, j) for i, n in enumerate(graph.nodes[:place]) for j, v in enumerate(n.outputs)}
         read = {v: None for n in graph.nodes[place:] for v in n.dynamic_inputs if v in at}
-        size = sum(v.type.nbytes for v in read) * len(self.samples)
         known = {graph.nodes[i].outputs[j]: held for (i, j), held in self._held.items()}
-        count = len(self.samples)
-        further = {v: known.get(v) or FiledRows(count) for v in read} if size <= HELD else {}
+        further: dict[Value, FiledRows] = {}
+        if self._is_worth_holding(graph, set(read), set(known)):
+            further = {v: known.get(v) or FiledRows(len(self.samples)) for v in read}
         new = {v: rows for v, rows in further.items() if v not in known}
         run = _Run(graph, [*values, *further], known)
         for some, made in run.each(self.samples):
@@ -60,6 +65,16 @@ class LayerExecutor:
             yield [made[v] for v in values]
         if further:
             self._before, self._held = before, {at[v]: rows for v, rows in further.items()}
+
+    def _is_worth_holding(self, graph: Graph, read: set[Value], known: set[Value]) -> bool:
+        """Whether values are stored, and not computed again from the known ones."""
+        size = sum(v.type.nbytes for v in read)
+        if size * len(self.samples) <= HELD:
+            return True
+        nodes, _ = _needed(graph, read, known | {p.value for p in graph.inputs})
+        new = sum(v.type.nbytes for v in read - known)
+        worth = work_of(Graph(nodes)) >= WORK_PER_BYTE * new
+        return worth and size * len(self.samples) <= MOST_HELD
 
     def run_on(self, graph: Graph, values: Sequence[Value]) -> Iterator[list[Array]]:
         """For each sample the `values`, outputs of the last requested node or of later ones.

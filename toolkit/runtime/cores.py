@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 _here = threading.local()
 
@@ -21,18 +22,16 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def on_cores(work: Callable[[T], object], items: Sequence[T], most: int | None = None) -> None:
-    """Call `work` with each item, as many at a time as there are cores, `most` at most. Raises what
-    the first item that fails raises."""
+def on_cores(work: Callable[[T], R], items: Sequence[T], most: int | None = None) -> list[R]:
+    """What `work` returns for each item, called for as many at a time as there are cores, `most` at
+    most. Raises what the first item that fails raises."""
     many = len(items) if most is None else min(len(items), most)
     if many < 2 or (many := min(many, cores())) < 2:
-        for item in items:
-            work(item)
-        return
+        return [work(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor  # which imports logging, and few need
 
     with ThreadPoolExecutor(many, initializer=beside_others) as pool:
-        list(pool.map(work, items))
+        return list(pool.map(work, items))
 
 
 def beside_others() -> None:

@@ -97,6 +97,22 @@ def test_values_are_those_of_the_whole_graph(net, samples, monkeypatch, form, he
         assert len({v.tobytes() for v in found}) == len(samples)
 
 
+@pytest.mark.parametrize("form", ["float", "int8"])
+def test_large_samples_run_on_all_cores(net, samples, monkeypatch, three_cores, form):
+    monkeypatch.setattr(layer_executor, "TOGETHER", 0)
+    monkeypatch.setattr(layer_executor, "LEAST_SECONDS", 0.0)
+    graph, samples = net if form == "float" else quantized(net), [*samples, *samples[:2]]
+    used, on_cores = [], layer_executor.on_cores
+    monkeypatch.setattr(
+        layer_executor, "on_cores", lambda work, of: used.append(len(of)) or on_cores(work, of)
+    )
+    run = LayerExecutor(samples)
+    for node in convs(graph):
+        expected = [alone(graph, node, sample) for sample in samples]
+        assert np.array_equal(seen(run, graph, node), expected)
+    assert set(used) == {1, 3}
+
+
 def test_each_node_runs_about_once(net, samples, ran):
     run = LayerExecutor(samples)
     for node in convs(net):

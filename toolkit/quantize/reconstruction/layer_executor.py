@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from ....calibration import FiledRows
 from ...build import open_once
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
-from ...runtime.many_runs import can_run_many, run_raw_many
+from ...runtime import Session
+from ...runtime.cores import on_cores
+from ...runtime.many_runs import LEAST_SECONDS, can_run_many, copies_of, run_raw_many
 from ..ranges.kept_samples import Sample
 from ..scheme.macs import work_of
 
@@ -24,6 +27,8 @@ byte: to write and read it takes less time."""
 
 TOGETHER = 1 << 20
 """Bytes of samples processed at once."""
+COPIES_BYTES = 1 << 23
+"""Memory for running samples that are larger on all cores."""
 
 _FLOAT = 1
 _ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
@@ -112,12 +117,13 @@ class _Run:
         """The wanted values of one batch of samples after another, stacked on a first axis, in the
         runtime's representation."""
         read = {v: rows for v, rows in self.known.items() if v in {*self.inputs, *self.wanted}}
-        for first in range(0, len(samples), many := self._together()):
+        if (many := self._together()) == 1:
+            yield from self._each_alone(samples, read)
+            return
+        for first in range(0, len(samples), many):
             some = range(first, min(first + many, len(samples)))
             found = {v: rows.read(some.start, some.stop) for v, rows in read.items()}
-            if many == 1:
-                self._add_alone(samples[first], found)
-            elif self.session is not None:
+            if self.session is not None:
                 made = run_raw_many(self.session, [found[v] for v in self.inputs])
                 found |= zip(self.made, made, strict=True)
             yield some, found
@@ -129,17 +135,44 @@ class _Run:
             return 1
         return max(1, TOGETHER // max(1, sum(v.type.nbytes for v in wanted)))
 
-    def _add_alone(self, sample: Sample, found: dict[Value, Array]) -> None:
-        """Run one sample on its own, and append its wanted values to `found`."""
-        if self.session is not None:
-            given = [sample[self.ports[v].name] if v in self.ports else found[v][0]
+    def _each_alone(
+        self, samples: Sequence[Sample], read: Mapping[Value, FiledRows]
+    ) -> Iterator[tuple[range, dict[Value, Array]]]:
+        """As `each`, one sample at a time, but as many run at the same time as there are cores, if
+        the first one took long enough."""
+
+        def run(some: tuple[int, Session | None]) -> dict[Value, Array]:
+            i, session = some
+            held = {v: rows.read(i, i + 1) for v, rows in read.items()}
+            return held | self._alone(session, samples[i], held)
+
+        sessions, first = [self.session], 0
+        while first < len(samples):
+            some = range(first, min(first + len(sessions), len(samples)))
+            started = perf_counter()
+            found = on_cores(run, list(zip(some, sessions, strict=False)))
+            worth = perf_counter() - started >= LEAST_SECONDS
+            if first == 0 and worth and self.session is not None:
+                sessions += copies_of(self.session, within=COPIES_BYTES)
+            for i in some:
+                yield range(i, i + 1), found[i - first]
+            first = some.stop
+
+    def _alone(
+        self, session: Session | None, sample: Sample, held: Mapping[Value, Array]
+    ) -> dict[Value, Array]:
+        """The wanted values of one sample but those `held`, of which the session has its inputs."""
+        found: dict[Value, Array] = {}
+        if session is not None:
+            given = [sample[self.ports[v].name] if v in self.ports else held[v][0]
                      for v in self.inputs]  # fmt: skip
-            made = self.session.run_raw({f"in{i}": np.asarray(x) for i, x in enumerate(given)})
+            made = session.run_raw({f"in{i}": np.asarray(x) for i, x in enumerate(given)})
             found |= {v: made[f"out{i}"][None] for i, v in enumerate(self.made)}
         for v in self.wanted:
             if v in self.ports:
                 x = np.asarray(sample[self.ports[v].name]).reshape(v.shape)
                 found[v] = (x if v.quant is None else v.quant.quantize(x))[None]
+        return found
 
 
 def _needed(graph: Graph, wanted: set[Value], given: set[Value]) -> tuple[list[Node], set[Value]]:

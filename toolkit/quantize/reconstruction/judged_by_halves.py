@@ -45,6 +45,7 @@ def best_by_halves(
     best: JudgedByHalves | None = None
     samples = [s.inputs for s in calibration.kept]
     for method in methods:
+        return_freed()  # by what came before
         whole, halves = round_by_halves(plan, ranges, samples, progress, method)
         return_freed()  # by rounding
         noise = plain.noise.copy()

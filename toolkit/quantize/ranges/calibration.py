@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from math import prod
 
 import numpy as np
@@ -180,11 +179,11 @@ def calibrate(
     """Statistics of every float tensor of `graph` on `samples`, run by the C runtime in float32. At
     most `kept` samples are kept. Statistics of `known` tensors are reused. Without `histograms`,
     only the observers of BY_EXTREMES are available. `also` is called with the name and the values
-    of each tensor of the kept samples.
+    of each tensor of the kept samples, in the order of the samples for each tensor.
 
     For a model with variable dimensions, `of_any_size` runs the samples with other shapes than the
-    graph's. These come after the samples with the graph's shapes; larger ones are truncated by
-    `cut` before they are kept, and those that cannot be truncated come last.
+    graph's, one after the other. These come after the samples with the graph's shapes; larger ones
+    are truncated by `cut` before they are kept, and those that cannot be truncated come last.
 
     A tensor with NaN or infinity, e.g. before an Imputer, has no statistics and stays float32.
     Raises UserError if there are no samples, or one does not fit the inputs; CalibrationError if
@@ -206,24 +205,22 @@ def calibrate(
     keeper, endless = Keeper(kept), dict[str, tuple[int, CalibrationError]]()
     count, total = 0, _length(samples)
 
-    def taken() -> Iterator[tuple[int, Sample, bool, KeptSample | None]]:
-        """The samples, whether they fit the graph, and what is kept of them."""
+    def taken() -> Iterator[tuple[int, Sample, AnySize | None, KeptSample | None]]:
+        """The samples, what runs those of other sizes, and what is kept of them."""
         nonlocal count
         for count, sample in enumerate(samples, 1):
-            fits = of_any_size is None or _fits(graph, sample)
-            given = sample if of_any_size is None or fits else of_any_size.cut(sample)
+            other = None if of_any_size is None or _fits(graph, sample) else of_any_size
+            given = sample if other is None else other.cut(sample)
             chosen = keeper.sample(given) if given is not None and keeper.wants() else None
             if chosen is not None:
                 keeper.add(chosen, later)
             keeper.seen += given is not None
-            yield count, sample, fits, chosen
+            yield count, sample, other, chosen
 
     def observe(
-        sessions: tuple[Session, Session | None],
-        item: tuple[int, Sample, bool, KeptSample | None],
-        turn: Turn,
+        own: Session, item: tuple[int, Sample, AnySize | None, KeptSample | None], turn: Turn
     ) -> None:
-        at, sample, fits, chosen = item
+        at, sample, other, chosen = item
 
         def keep(name: str, x: Array) -> None:
             if chosen is None:
@@ -247,27 +244,22 @@ def calibrate(
         def see_in_turn(name: str, x: Array) -> None:
             with turn.at(name):
                 see(name, x)
-                if fits:
-                    keep(name, x)
+                keep(name, x)
 
-        own, of_all = sessions
-        watching = own if fits else of_all
-        assert watching is not None
-        _watch(graph, watching, sample, see_in_turn)
+        if other is None:
+            _watch(graph, own, sample, see_in_turn)
         turn.wait()
-        if chosen is not None and not fits:
-            _watch(graph, own, chosen.inputs, keep)
+        if other is not None:
+            _watch(graph, other.session, sample, see)
+            if chosen is not None:
+                _watch(graph, own, chosen.inputs, keep)
         if progress:
             progress("calibrating", at, total)
 
-    def others(seconds: float) -> list[tuple[Session, Session | None]]:
-        if seconds < STEP_SECONDS * len(session.op_outputs):
-            return []
-        own, of_all = copies_of(session), repeat(None) if sizes is None else copies_of(sizes)
-        return list(zip(own, of_all, strict=False))
+    def others(seconds: float) -> list[Session]:
+        return copies_of(session) if seconds >= STEP_SECONDS * len(session.op_outputs) else []
 
-    sizes = None if of_any_size is None else of_any_size.session
-    each_in_turn(observe, (session, sizes), taken(), others)
+    each_in_turn(observe, session, taken(), others)
     if not keeper.seen:
         raise UserError("no calibration samples; give at least one")
     for name in endless:

@@ -63,8 +63,8 @@ def each_in_turn(
     items: Iterable[T],
     others: Callable[[float], Sequence[Worker]],
 ) -> None:
-    """Call `work` with each item, who works on it, and the steps of the item. Raises what the first
-    item in order that fails raises.
+    """Call `work` with who works, each item, and the steps of the item. Raises what the first item
+    in order that fails raises.
 
     `worker` works on the first item, and then on others in this thread, beside the `others` that
     are worth it for the seconds that the first item took. Items are taken one at a time, in order,

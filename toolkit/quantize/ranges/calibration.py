@@ -239,7 +239,8 @@ def calibrate(
                 except CalibrationError as why:
                     endless.setdefault(name, (at, why))
                     if name in results:
-                        raise min(endless.values(), key=lambda found: found[0])[1] from why
+                        told = list(endless.values())  # others may add to them
+                        raise min(told, key=lambda found: found[0])[1] from why
 
         def see_in_turn(name: str, x: Array) -> None:
             with turn.at(name):

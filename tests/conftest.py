@@ -12,6 +12,8 @@ import pytest
 
 import edgekit  # an editable build that is due comes before the launcher of objects
 from edgekit.toolkit.passes import UntilQuiet
+from edgekit.toolkit.quantize.ranges import calibration
+from edgekit.toolkit.runtime import cores, many_runs
 
 LAUNCHER = Path(__file__).parent / "compiling" / "launcher.c"
 DIGITS = Path(__file__).parent.parent / "docs" / "examples" / "digits"
@@ -62,3 +64,12 @@ def digits_edge(tmp_path_factory):
     path = tmp_path_factory.mktemp("digits") / "digits.edge"
     edgekit.quantize(DIGITS / "digits.onnx", DIGITS / "calib.npz", path, observer="minmax")
     return path
+
+
+@pytest.fixture
+def three_cores(monkeypatch):
+    """Work of any size is done on three cores, whatever operators other tests registered."""
+    monkeypatch.setattr(many_runs, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(many_runs, "any_registered", lambda: False)
+    monkeypatch.setattr(calibration, "STEP_SECONDS", 0.0)
+    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)

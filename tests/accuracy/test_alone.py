@@ -11,7 +11,7 @@ from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.format.reader import read
 from edgekit.toolkit.quantize import Options, quantize_graph
-from edgekit.toolkit.runtime import Session, many_runs
+from edgekit.toolkit.runtime import Session
 
 from .nets import Net, residual_sum
 
@@ -53,15 +53,13 @@ def test_a_layer_alone_is_the_network_with_it_alone_rounded(made):
         assert whole.noise.any()
 
 
-def test_samples_on_all_cores_have_the_same_scores(made, monkeypatch):
+def test_samples_on_all_cores_have_the_same_scores(made, request):
     data, graph, samples = made
     model = simulated_model_of(read(data), graph)
     activations = ActivationStatistics(Session(data), model, samples)
     rest = activations.all, sorted(activations.all.tensors), activations.trials
     one = scores_alone(model, *rest, lambda _: None)
-    monkeypatch.setattr("edgekit.toolkit.accuracy.alone.LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(many_runs, "any_registered", lambda: False)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    request.getfixturevalue("three_cores")
     told = []
     for name, score in scores_alone(model, *rest, told.append).items():
         assert np.array_equal(score.noise, one[name].noise)

@@ -7,8 +7,6 @@ import pytest
 
 from edgekit.toolkit.ir import Graph, Node, Port, TensorType, Value, constant
 from edgekit.toolkit.ops import definition
-from edgekit.toolkit.quantize.ranges import calibration, rounding_noise
-from edgekit.toolkit.runtime import cores, many_runs
 
 FLOAT = 1  # TensorProto.FLOAT
 
@@ -56,13 +54,3 @@ class GraphMaker:
 @pytest.fixture
 def g() -> GraphMaker:
     return GraphMaker()
-
-
-@pytest.fixture
-def three_cores(monkeypatch):
-    """Work of any size is done on three cores, whatever operators other tests registered."""
-    for module in (many_runs, rounding_noise):
-        monkeypatch.setattr(module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(calibration, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr(many_runs, "any_registered", lambda: False)
-    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)

@@ -12,13 +12,10 @@ from ..quantize import CandidateEvaluator, Score, with_evaluation_points
 from ..quantize.ranges.kept_samples import Sample
 from ..runtime import Session, return_freed
 from ..runtime.branches import Branches, steps
-from ..runtime.many_runs import LEAST_SECONDS, copies_of
+from ..runtime.many_runs import FEW_COPIES_BYTES, copies_of
 from ..runtime.turns import Turn, each_in_turn
 from .rounding_simulation import Rounding, simulated, with_copies, with_each_alone
 from .simulated_model import SimulatedModel
-
-COPIES_BYTES = 1 << 23
-"""Memory for running on all cores, twice."""
 
 
 def scores_alone(
@@ -49,10 +46,11 @@ def scores_alone(
         done(i + 1)
 
     def others(seconds: float) -> list[tuple[Branches, Session]]:
-        if seconds < LEAST_SECONDS:
-            return []
-        beside = branches.copies(within=COPIES_BYTES), copies_of(rounded, within=COPIES_BYTES)
-        return list(zip(*beside, strict=False))
+        copies = (
+            branches.copies(seconds, within=FEW_COPIES_BYTES),
+            copies_of(rounded, seconds, within=FEW_COPIES_BYTES),
+        )
+        return list(zip(*copies, strict=False))
 
     each_in_turn(run, (branches, rounded), range(len(trials.kept)), others)
     found = {n: Score(noise[n], trials.signal, trials.variation) for n in names}

@@ -71,10 +71,12 @@ class Branches:
             if other is not None:
                 yield name, self._changed(at, view, other, last)
 
-    def copies(self, most: int | None = None, within: int | None = None) -> list[Branches]:
-        """Copies that run beside it, of the sessions that copies_of gives."""
+    def copies(
+        self, seconds: float, most: int | None = None, within: int | None = None
+    ) -> list[Branches]:
+        """Copies that share work with it, of the sessions that copies_of gives."""
         found = []
-        for session in copies_of(self.session, most, within):
+        for session in copies_of(self.session, seconds, most, within):
             found.append(copy(self))
             found[-1].session = session
         return found

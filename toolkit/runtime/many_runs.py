@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from math import prod
+from math import inf, prod
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
@@ -26,6 +26,8 @@ CALL_BYTES = 1 << 22
 than one run for each core."""
 COPIES_BYTES = 1 << 25
 """Memory for the copies of a session that run on other cores."""
+FEW_COPIES_BYTES = 1 << 23
+"""The same where much else is in memory."""
 LEAST_SECONDS = 4e-3
 """Of work that is given to other cores."""
 BLOCKS = 4
@@ -91,7 +93,7 @@ def run_raw_many(session: Session, raw: Sequence[Array]) -> list[Array]:
         _run(session, given, found, range(first))
         known.seconds = perf_counter() - started
     left = range(first, count)
-    copies = _copies_for(session, known, len(left))
+    copies = copies_of(session, len(left) * (known.seconds or 0.0), most=len(left) - 1)
     if copies:
         _run_on_cores([session, *copies], given, found, left)
     elif left:
@@ -124,17 +126,16 @@ def _run_on_cores(
     on_cores(work, sessions)
 
 
-def _copies_for(session: Session, known: _Cores, count: int) -> list[Session]:
-    """Copies of a session that share `count` runs with it, if that is worth it."""
-    return copies_of(session, count - 1) if count * (known.seconds or 0.0) >= LEAST_SECONDS else []
-
-
 def copies_of(
-    session: Session, most: int | None = None, within: int | None = None
+    session: Session,
+    seconds: float = inf,
+    most: int | None = None,
+    within: int | None = None,
 ) -> list[Session]:
-    """Copies of a session that run beside it, `most` at most: one for each other core, as far as
-    they take `within` bytes, by default COPIES_BYTES."""
-    if any_registered():  # operators that may not be thread-safe
+    """Copies of a session that share work of so many seconds with it, if that is worth it, `most`
+    at most: one for each other core, as far as they take `within` bytes, by default COPIES_BYTES.
+    """
+    if seconds < LEAST_SECONDS or any_registered():  # operators that may not be thread-safe
         return []
     within = COPIES_BYTES if within is None else within
     wanted = min(cores() - 1, within // session.memory_bytes)

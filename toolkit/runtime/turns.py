@@ -90,9 +90,8 @@ class _Items(Generic[T]):
 
     def __init__(self, items: Iterable[T]) -> None:
         self.failed: list[tuple[int, BaseException]] = []
-        self._left, self._last = iter(items), Turn(None)
-        self._last.end(failed=False)
-        self._taking = Lock()
+        self._left, self._taking = iter(items), Lock()
+        self._last: Turn | None = None
 
     def work(
         self, work: Callable[[Worker, T, Turn], object], worker: Worker, most: float = inf

@@ -173,7 +173,7 @@ def test_features_far_below_what_a_scaler_subtracts(g, selected):
     assert wrong_scale(net, [{"x": r} for r in alike]) is None
     found = wrong_scale(net, [{"x": r / 255} for r in rows])
     assert found.plain and found.ratio < 0.01
-    assert " times what the scaler in front of 'y' subtracts" in str(found)
+    assert "They are 0.004 times what the scaler in front of 'y' subtracts" in str(found)
 
 
 def scaled_by_training(g, x, mean=50.0, deviation=10.0):

@@ -100,7 +100,6 @@ def test_values_are_those_of_the_whole_graph(net, samples, monkeypatch, form, he
 @pytest.mark.parametrize("form", ["float", "int8"])
 def test_large_samples_run_on_all_cores(net, samples, monkeypatch, three_cores, form):
     monkeypatch.setattr(layer_executor, "TOGETHER", 0)
-    monkeypatch.setattr(layer_executor, "LEAST_SECONDS", 0.0)
     graph, samples = net if form == "float" else quantized(net), [*samples, *samples[:2]]
     used, on_cores = [], layer_executor.on_cores
     monkeypatch.setattr(

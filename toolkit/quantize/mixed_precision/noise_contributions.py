@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...ir import Array, QuantParams, Value
 from ...numerics import INT8, Precision
 from ...ops import definition
+from ...runtime.many_runs import FEW_COPIES_BYTES
 from ..ranges.candidate_evaluation import CandidateEvaluator
 from ..ranges.rounding_noise import rounding_noise
 from ..scheme.options import Ranges
@@ -23,8 +24,6 @@ from ..scheme.quantizable_groups import QuantizableGroup
 from ..scheme.simulation import Simulation
 from ..weights.layer_weights import LayerWeights
 
-COPIES_BYTES = 1 << 23
-"""Memory for running on all cores, beside what a search holds."""
 Noise = NDArray[np.float64]
 """Noise at each evaluation point, summed over samples."""
 
@@ -60,7 +59,7 @@ class NoiseContributions:
         """Measure sets of tensors for `of_tensors` together, which takes half as long."""
         rounded = {frozenset(r): r for names in sets if (r := self._rounded(names))}
         roundings = list(rounded.values())
-        noises = rounding_noise(self.plan.graph, self.trials, roundings, within=COPIES_BYTES)
+        noises = rounding_noise(self.plan.graph, self.trials, roundings, within=FEW_COPIES_BYTES)
         self._known = {
             names: noise.sum(axis=1) for names, noise in zip(rounded, noises, strict=True)
         }

@@ -19,7 +19,6 @@ from ...numerics import FLOAT
 from ...runtime import return_freed
 from ...runtime.branches import Branches
 from ...runtime.cores import on_cores
-from ...runtime.many_runs import LEAST_SECONDS
 from ..scheme.simulation import Simulation
 from .candidate_evaluation import MOST, CandidateEvaluator
 from .evaluation_points import with_evaluation_points
@@ -39,7 +38,7 @@ def rounding_noise(
 ) -> list[Noise]:
     """The noise of each set of roundings. After each sample `enough` is called with the number of
     the set and its noise on the samples so far; if true, the set is not run on the others, where
-    its noise is 0. Sets run on all cores, in copies of a session as copies_of has them."""
+    its noise is 0. Sets run on all cores, `within` bytes for copies of the session (copies_of)."""
     noise = [np.zeros((len(trials.points), len(trials.kept))) for _ in sets]
     if not sets:
         return noise
@@ -51,7 +50,11 @@ def rounding_noise(
     others = [i for i in range(len(sets)) if i not in left]
     left.sort(key=lambda i: min(branches.places[name] for name in rounded[i]))
 
-    def run(k: int, some: tuple[Branches, Sequence[int]]) -> None:
+    def run(
+        k: int,
+        noise_of: Callable[[Mapping[str, Array]], NDArray[np.float64]],
+        some: tuple[Branches, Sequence[int]],
+    ) -> None:
         """Run some of the sets on a sample."""
         each, running = some
 
@@ -59,16 +62,16 @@ def rounding_noise(
             quant = rounded[running[i]][name]
             return quant.dequantize(quant.quantize(x))
 
-        noise_of, feed = trials.noise_on(k), trials.kept[k].inputs
-        for i, outputs in each.run_sets(feed, [rounded[i] for i in running], change):
+        sets = [rounded[i] for i in running]
+        for i, outputs in each.run_sets(trials.kept[k].inputs, sets, change):
             noise[running[i]][:, k] = np.nan_to_num(noise_of(outputs), nan=MOST, posinf=MOST)
 
     seconds = 0.0
     for k in range(len(trials.kept) if left else 0):
-        worth = seconds >= LEAST_SECONDS
-        many = [branches, *(branches.copies(len(left) - 1, within) if worth else ())]
+        many = [branches, *branches.copies(seconds, len(left) - 1, within)]
+        tasks = [(each, left[i :: len(many)]) for i, each in enumerate(many)]
         started = perf_counter()
-        on_cores(partial(run, k), [(each, left[i :: len(many)]) for i, each in enumerate(many)])
+        on_cores(partial(run, k, trials.noise_on(k)), tasks)
         seconds = (perf_counter() - started) * len(many)
         left = [i for i in left if not enough(i, noise[i][:, : k + 1])]
         if not left:

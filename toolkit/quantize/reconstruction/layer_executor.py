@@ -13,7 +13,7 @@ from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import ELEMENTS
 from ...runtime import Session
 from ...runtime.cores import on_cores
-from ...runtime.many_runs import LEAST_SECONDS, can_run_many, copies_of, run_raw_many
+from ...runtime.many_runs import FEW_COPIES_BYTES, can_run_many, copies_of, run_raw_many
 from ..ranges.kept_samples import Sample
 from ..scheme.macs import work_of
 
@@ -27,8 +27,6 @@ byte: to write and read it takes less time."""
 
 TOGETHER = 1 << 20
 """Bytes of samples processed at once."""
-COPIES_BYTES = 1 << 23
-"""Memory for running samples that are larger on all cores."""
 
 _FLOAT = 1
 _ONNX = {e.numpy: e.onnx for e in reversed(ELEMENTS)}
@@ -151,9 +149,9 @@ class _Run:
             some = range(first, min(first + len(sessions), len(samples)))
             started = perf_counter()
             found = on_cores(run, list(zip(some, sessions, strict=False)))
-            worth = perf_counter() - started >= LEAST_SECONDS
-            if first == 0 and worth and self.session is not None:
-                sessions += copies_of(self.session, within=COPIES_BYTES)
+            seconds = perf_counter() - started
+            if first == 0 and self.session is not None:
+                sessions += copies_of(self.session, seconds, within=FEW_COPIES_BYTES)
             for i in some:
                 yield range(i, i + 1), found[i - first]
             first = some.stop

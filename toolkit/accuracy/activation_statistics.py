@@ -256,4 +256,4 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
         kept.append(KeptSample(sample, at_points, means))
-    return Calibration({}, kept, fitted(points, [s.at_points for s in kept]), len(kept))
+    return Calibration({}, kept, fitted(points, kept), len(kept))

@@ -63,7 +63,8 @@ class QualityMeter:
                 for name, x in found.items()
                 if name not in truth or x.size == truth[name].size
             }
-            self._keeper.add(KeptSample({}, {**truth, **of_file}))
+            inputs = {name: sample[name] for p in self.points for name in p.rebuilt}
+            self._keeper.add(KeptSample(inputs, {**truth, **of_file}))
         self._keeper.seen += 1
 
     def _see_inside(self, sample: Mapping[str, Array]) -> dict[str, Array]:
@@ -93,7 +94,7 @@ class QualityMeter:
             if p.logit is not None and GOT + p.logit not in some:
                 p = replace(p, logit=None)
             if GOT + p.tensor in some:
-                points += fitted([p], [s.at_points for s in kept])
+                points += fitted([p], kept)
             elif GOT + self._instead.get(p.tensor, "") in some:
                 points.append(p)
         truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]

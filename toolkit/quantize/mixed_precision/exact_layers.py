@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 from ...numerics import FLOAT32, W8A16
-from ..quality import FLOOR_DB
 from ..scheme.macs import work_by_tensor
 from .evaluator import Evaluator
 from .floor_criteria import FloorCriteria
@@ -37,8 +36,11 @@ def exact_layers(
     """`start` with the layers in float32 of which weights cause much of the noise at the worst
     outputs, if it is not broken then with all tensors on int16, and within the limits of
     `criteria`."""
-    worst = evaluator.quality(start.assignment).worst
-    lack = 0.0 if worst is None else worst[1] - FLOOR_DB - 20 * math.log10(EXPECTED_AFTER_ROUNDING)
+    quality = evaluator.quality(start.assignment)
+    lack = -20 * math.log10(EXPECTED_AFTER_ROUNDING)
+    if quality.worst is not None:
+        name, db = quality.worst
+        lack += db - quality.floor_db(name)
     left = CLEAR * 10 ** (lack / 10)
     found = start
     for change, share in evaluator.weight_shares(start.assignment, SAMPLES, MUCH):

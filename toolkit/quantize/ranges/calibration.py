@@ -269,7 +269,7 @@ def calibrate(
     _copy_aliases(graph, stats)
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
     values = [s.at_points for s in keeper.kept]
-    points = fitted(points, values)
+    points = fitted(points, keeper.kept)
     sides, least = one_sided(graph, stats, values)
     sides += one_class(graph, points, values)
     return Calibration(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,9 @@ from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ..scheme.detection_head import PROBABILITY, joining_shares
+from .differences import inputs_by_size, with_counted_part
+from .kept_samples import KeptSample
 from .selections import selected
-from .signals import variations
 from .skips import added_to_inputs
 from .unlike_parts import unlike_parts
 from .votes import are_votes
@@ -69,7 +69,8 @@ class EvaluationPoint:
     `scores`: many probabilities, which are `empty` if the samples have none of a detection
     (`fitted`): their error counts relative to DETECTION, as what is next to 0 may be off by much.
 
-    `added`: of a sum of an input and what the network adds, the latter. Of the tensor's energy it
+    `added`: of a sum of an input and what the network adds, the latter. `rebuilt`: the inputs that
+    the tensor may rebuild. Of the tensor's energy what is added, or the difference from the input,
     has that `part` (`fitted`), relative to which the error counts.
     """
 
@@ -86,6 +87,7 @@ class EvaluationPoint:
     scores: bool = False
     empty: bool = False
     added: str | None = None
+    rebuilt: tuple[str, ...] = ()
     part: float = 1.0
 
     @property
@@ -124,6 +126,8 @@ class EvaluationPoint:
         if self.yes_no:
             far = median(np.abs([_limited(x.ravel()) for x in samples]))
             return [replace(self, temperature=max(1.0, far / MARGIN))]
+        if self.rebuilt:  # the squared differences of all its numbers are summed up
+            return [self]
         if self.axis is None:
             found, along = unlike_parts(samples)
             return [replace(self, number=i, along=along) for i in found] or [self]
@@ -140,46 +144,22 @@ class EvaluationPoint:
 
 
 def fitted(
-    points: Sequence[EvaluationPoint], samples: Sequence[Mapping[str, Array]]
+    points: Sequence[EvaluationPoint], samples: Sequence[KeptSample]
 ) -> list[EvaluationPoint]:
     """The points fitted to the values of samples. A probability of which they show one answer only
     is replaced by its logit, if they have that; scores may be empty."""
     found: list[EvaluationPoint] = []
     for p in points:
-        at = _with_part(replace(p, logit=None, scores=False), samples)
-        logit = p.logit if p.logit in samples[0] else None
-        if p.scores and have_no_detection([s[p.tensor] for s in samples]):
-            found.append(replace(at, empty=True))
+        at = replace(p, logit=None, scores=False)
+        logit = p.logit if p.logit in samples[0].at_points else None
+        if p.scores and have_no_detection([s.at_points[p.tensor] for s in samples]):
+            found.append(replace(at, empty=True, rebuilt=()))
             continue
-        if logit is not None and shows_one_answer([s[p.tensor] for s in samples]):
+        if logit is not None and shows_one_answer([s.at_points[p.tensor] for s in samples]):
             at = EvaluationPoint(logit, yes_no=True)
-        found += at.fitted(s[at.tensor] for s in samples)
+        at = with_counted_part(at, samples)
+        found += at.fitted(s.at_points[at.tensor] for s in samples)
     return found
-
-
-@dataclass(frozen=True)
-class _Views(Sequence[NDArray[np.float64]]):
-    """What counts of a tensor on each sample, one at a time."""
-
-    point: EvaluationPoint
-    tensor: str
-    samples: Sequence[Mapping[str, Array]]
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self.point.view(self.samples[i][self.tensor])
-
-
-def _with_part(p: EvaluationPoint, samples: Sequence[Mapping[str, Array]]) -> EvaluationPoint:
-    if p.added is None:
-        return p
-    alone = replace(p, added=None)
-    if p.added not in samples[0]:
-        return alone
-    of_added, whole = variations([alone] * 2, [_Views(p, t, samples) for t in (p.added, p.tensor)])
-    return replace(alone, part=min(of_added / whole, 1.0)) if of_added and whole else alone
 
 
 def _limited(logits: Array) -> Array:
@@ -270,6 +250,7 @@ class _Made:
         self.selected = selected(graph) if inside else frozenset[Value]()
         self.behind = dict[Value, list[EvaluationPoint]]()
         self.added = added_to_inputs(graph) if inside else dict[Value, Value]()
+        self.inputs = inputs_by_size(graph)
         self.outputs = graph.output_values()
 
     def points(self, v: Value) -> list[EvaluationPoint]:
@@ -291,6 +272,7 @@ class _Made:
                 logit=self._logit_of(v, node),
                 scores=scores,
                 added=self._added_in(v, node),
+                rebuilt=self.inputs.get(v.type.size, ()) if v in self.outputs else (),
             )
         ]
 

@@ -1,0 +1,115 @@
+"""Outputs that rebuild an input are judged by the difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.accuracy.quality_meter import QualityMeter
+from edgekit.toolkit.build import build_file
+from edgekit.toolkit.quantize import calibrate, quantize_model
+from edgekit.toolkit.quantize.quality import Quality
+from edgekit.toolkit.quantize.ranges.differences import inputs_by_size
+from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.runtime import Session
+
+SIZE, LEVEL = 24, 5.0
+
+
+def autoencoder(g, rank, size=SIZE):
+    """[1, 1, 1, size] -> its projection onto `rank` dimensions, around LEVEL."""
+    basis = np.linalg.qr(np.random.default_rng(2).normal(size=(size, size)))[0][:, :rank]
+    x = g.input("x", 1, 1, 1, size)
+    below, above = (np.full(n, 0.0) for n in (rank, size))
+    code = layer(g, g.emit("Add", x, g.const(-LEVEL), **NONE), basis.T, below)
+    return x, layer(g, code, basis, above + LEVEL, "y")
+
+
+NONE = {"act_min": -np.inf, "act_max": np.inf}
+
+
+def layer(g, x, weights, bias, name=""):
+    given = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "pads": (0,) * 4} | NONE
+    return g.emit("Conv2d", x, g.const(weights[:, None, None]), g.const(bias), name=name, **given)
+
+
+def rows(count=40, size=SIZE):
+    rng = np.random.default_rng(1)
+    return [
+        {"x": (LEVEL + rng.normal(size=(1, 1, 1, size))).astype(np.float32)} for _ in range(count)
+    ]
+
+
+def energies(samples, outputs):
+    """Of the outputs, and of the differences from the inputs."""
+    y = np.array(outputs).reshape(len(samples), -1)
+    x = np.array([s["x"] for s in samples]).reshape(len(samples), -1)
+    return np.square(y).sum(), np.square(y - x).sum()
+
+
+def test_the_sqnr_is_that_of_the_difference(g):
+    _, y = autoencoder(g, SIZE * 3 // 4)
+    net, samples = g.output(y), rows()
+    (point,) = calibrate(net, samples).points
+    session = Session(build_file(net))
+    whole, apart = energies(samples, [session.run(s)["y"] for s in samples])
+    assert point.rebuilt == ("x",) and point.part == pytest.approx(apart / whole, rel=1e-4)
+    assert point.part < 0.02
+    done = quantize_model(net, samples)
+    quality = Quality.of(done.score, done.calibration.points)
+    lower = 10 * np.log10(apart / whole)
+    assert quality.sqnr_db["y"] == pytest.approx(done.score.mean_db + lower, abs=0.02)
+    assert quality.rebuilt == ("y",) and quality.added == ()
+    assert "of the difference from the input" in quality.in_words()
+
+
+def test_check_judges_the_same(g):
+    _, y = autoencoder(g, SIZE * 3 // 4)
+    net, samples = g.output(y), rows()
+    session = Session(build_file(net))
+    meter = QualityMeter(net, None)
+    truth = [session.run(s)["y"] for s in samples]
+    noise = np.random.default_rng(3).normal(size=(len(samples), SIZE))
+    for sample, row, error in zip(samples, truth, noise, strict=True):
+        meter.add(sample, {"y": row + 0.01 * error.reshape(row.shape)})
+    quality = meter.quality()
+    apart = energies(samples, truth)[1]
+    expected = 10 * np.log10(apart / np.square(0.01 * noise).sum())
+    assert quality.rebuilt == ("y",)
+    assert quality.sqnr_db["y"] == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "rank, size, count", [(SIZE // 8, SIZE, 40), (SIZE * 3 // 4, SIZE, 7), (4, 6, 40)]
+)
+def test_others_are_judged_by_their_own_values(g, rank, size, count):
+    """An output with little of the input, by few samples, and of few numbers."""
+    _, y = autoencoder(g, rank, size)
+    points = calibrate(g.output(y), rows(count, size)).points
+    assert {(p.rebuilt, p.part) for p in points} == {((), 1.0)}
+
+
+def test_all_numbers_of_a_rebuilt_input_are_judged_together():
+    """Those at the border of an image hardly vary."""
+    columns = [np.full((1, 8, 3), [0.001, 1.0, 5.0]) * v for v in np.linspace(-1, 1, 9)]
+    assert len(EvaluationPoint("y").fitted(columns)) == 3
+    whole = EvaluationPoint("y", rebuilt=("x",))
+    assert whole.fitted(columns) == [whole]
+
+
+def test_states_of_a_recurrent_network_are_not_rebuilt_inputs(g):
+    x, h = g.input("x", 1, 1, 1, SIZE), g.input("h", 1, 1, 1, 16)
+    g.output(g.conv(x, 4))
+    assert inputs_by_size(g.graph) == {SIZE: ("x",), 16: ("h",)}
+    g.output(g.conv(h, 16))
+    assert inputs_by_size(g.graph) == {}
+
+
+@pytest.mark.parametrize(
+    "db, level", [(20.0, "good"), (19.9, "usable"), (10.0, "usable"), (9.9, "broken")]
+)
+def test_their_floor_is_lower(db, level):
+    assert Quality({"y": db}, None, 40, True, rebuilt=("y",)).level == level
+    others = Quality({"z": max(db, 15.0), "y": db}, None, 40, True, rebuilt=("y",))
+    assert others.level == level
+    assert Quality({"z": 12.0, "y": db}, None, 40, True, rebuilt=("y",)).level == "broken"

@@ -1,0 +1,113 @@
+"""Outputs that differ from an input by little: the difference is what counts of them.
+
+Sums of an input and what the network adds to it (skips.py) are such, and what an autoencoder
+rebuilds: it is subtracted from the input, and a large difference means that the input is unlike
+what the network was trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ir import Array, Graph
+from ...numerics import FLOAT
+from .kept_samples import KeptSample
+from .signals import ENOUGH, variations
+
+if TYPE_CHECKING:
+    from .evaluation_points import EvaluationPoint
+
+LEFT = 0.75
+"""Maximum variation of the difference, relative to the variation of the input that is rebuilt. An
+autoencoder for log-mel spectra leaves 0.42 of it on normal sounds, and 0.51 on all."""
+
+LEAST_NUMBERS = 8
+"""Minimum size of an output that rebuilds an input: smaller ones are regressions."""
+
+
+def inputs_by_size(graph: Graph) -> dict[int, tuple[str, ...]]:
+    """The names of the inputs of floats that an output may rebuild. None of a network with several
+    inputs and outputs: they may be the states of a recurrent one."""
+    found = dict[int, tuple[str, ...]]()
+    if len(graph.inputs) == 1 or len(graph.outputs) == 1:
+        for port in graph.inputs:
+            size = prod(port.shape)
+            if port.value.dtype == FLOAT and size >= LEAST_NUMBERS:
+                found[size] = (*found.get(size, ()), port.name)
+    return found
+
+
+def with_counted_part(point: EvaluationPoint, samples: Sequence[KeptSample]) -> EvaluationPoint:
+    """The point of an output with the part of its energy that is added to an input, or that is the
+    difference from the input that it rebuilds, by these samples; `rebuilt` is that input alone."""
+    tensor, added = point.tensor, point.added
+    name = None if added else _rebuilt(point, samples)
+    alone = replace(point, added=None, rebuilt=() if name is None else (name,))
+    if added is not None and added in samples[0].at_points:
+        counted = _Views(alone, samples, lambda s: s.at_points[added])
+    elif name is not None:
+        counted = _Views(alone, samples, lambda s: s.at_points[tensor] - _like(s, name, tensor))
+    else:
+        return alone
+    whole = _Views(alone, samples, lambda s: s.at_points[tensor])
+    of_counted, of_whole = variations([alone] * 2, [counted, whole])
+    known = of_counted > 0 and of_whole > 0
+    return replace(alone, part=float(min(of_counted / of_whole, 1.0))) if known else alone
+
+
+@dataclass(frozen=True)
+class _Views(Sequence[NDArray[np.float64]]):
+    """What counts of an array on each sample, one at a time."""
+
+    point: EvaluationPoint
+    samples: Sequence[KeptSample]
+    array: Callable[[KeptSample], Array]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, i: Any) -> Any:
+        shape = self.samples[i].at_points[self.point.tensor].shape
+        return self.point.view(self.array(self.samples[i]).reshape(shape))
+
+
+def _like(sample: KeptSample, name: str, tensor: str) -> Array:
+    return np.asarray(sample.inputs[name]).reshape(sample.at_points[tensor].shape)
+
+
+def _rebuilt(point: EvaluationPoint, samples: Sequence[KeptSample]) -> str | None:
+    """The input whose elements those of an output vary with, over the samples."""
+    sizes = {s.at_points[point.tensor].size for s in samples}
+    if len(samples) < ENOUGH or len(sizes) > 1:
+        return None
+    for name in point.rebuilt:
+        left, whole = _Variation(), _Variation()
+        for s in samples:
+            x = point.view(_like(s, name, point.tensor))
+            left.add(point.view(s.at_points[point.tensor]) - x)
+            whole.add(x)
+        if left.total <= LEFT * whole.total:
+            return name
+    return None
+
+
+class _Variation:
+    """Of numbers around the mean of each over the samples, summed up."""
+
+    def __init__(self) -> None:
+        self.count, self.sums, self.squares = 0, np.zeros(1), np.zeros(1)
+
+    def add(self, x: NDArray[np.float64]) -> None:
+        self.count += 1
+        self.sums = self.sums + x
+        self.squares = self.squares + x * x
+
+    @property
+    def total(self) -> float:
+        return float((self.squares - self.sums * self.sums / self.count).sum())

@@ -11,10 +11,12 @@ from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import calibrate, float_source
 from edgekit.toolkit.quantize.equalization import channel_statistics, cross_layer, groups
 from edgekit.toolkit.quantize.equalization.bias_absorption import (
+    ChannelExtremes,
     absorbed,
     find_absorption_groups,
     find_shifts,
     from_text,
+    shift_of,
 )
 from edgekit.toolkit.quantize.equalization.channel_statistics import LEAST, ChannelStatistics
 from edgekit.toolkit.quantize.optimize import optimize
@@ -111,6 +113,14 @@ def test_a_channel_that_the_clamp_cut_is_left(g):
     assert find_absorption_groups(graph) and not shifts_of(graph, samples(1, 4, 4, 3))
     lifted(graph.nodes[0], np.array([-2.5, 0.0]))
     assert shifts_of(graph, samples(1, 4, 4, 3))
+
+
+@pytest.mark.parametrize("positions, low", [(8, 40.0), (64, 40.0), (640, 49.0)])
+def test_minima_of_few_positions_have_a_margin(positions, low):
+    ends = ChannelExtremes(np.array([50.0, 0.0]), np.array([60.0, 1.0]), positions)
+    shift = shift_of(ends.with_margin(), np.inf)
+    assert ends.with_margin().low[0] == low
+    assert shift.tolist() == [low, 0.0]
 
 
 def test_nothing_runs_where_there_is_no_site(g, monkeypatch):

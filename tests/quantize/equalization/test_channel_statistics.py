@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.build import build_file
+from edgekit.toolkit.ir import constant
 from edgekit.toolkit.quantize import calibrate, float_source, optimize, quantize_model
 from edgekit.toolkit.quantize.equalization.channel_statistics import ChannelStatistics
+from edgekit.toolkit.quantize.equalization.cross_layer import find_exponents
 from edgekit.toolkit.runtime import Session
 
 from .test_cross_layer import samples, spread
@@ -81,3 +83,22 @@ def test_an_excluded_outlier_has_no_part_in_them(net, monkeypatch):
     assert quantize_model(net, [*given, outlier], rounding="nearest").outliers[0].index == 24
     high = ChannelStatistics.of(net, given).ranges()["a"].high
     assert np.array_equal(seen[0]["a"].high, high)
+
+
+@pytest.mark.parametrize("count, exponents", [(32, [8, 0, 2, 8]), (3, [8, 0, 8, 8]), (64, [8] * 4)])
+def test_channels_that_few_positions_show_are_scaled_up_by_little(g, count, exponents):
+    x = g.input("x", 1, 1, 1, 4)
+    identity = np.eye(4)[:, None, None]
+    a = g.conv(x, 4, kernel=1, name="a", pads=(0,) * 4, **CLAMP)
+    given = identity, np.zeros(4)
+    g.graph.nodes[0].inputs[1:] = [constant(v.astype(np.float32), "c") for v in given]
+    net = g.output(g.conv(a, 4, kernel=1, name="y", pads=(0,) * 4))
+    rows = np.full((count, 4), 0.01, np.float32)
+    rows[:, 0], rows[1:, 1], rows[4:, 2] = 1.0, 0.0, 0.0
+    channels = ChannelStatistics.of(net, [{"x": row.reshape(x.shape)} for row in rows])
+    size = channels.ranges()["a"]
+    assert size.positions == count and size.active.tolist() == [count, 1, min(4, count), count]
+    assert size.largest_exponents.tolist() == exponents
+    (group,) = channels.groups
+    (found,) = find_exponents(net, [group], channels.ranges(), lambda tests: []).values()
+    assert found[0] == 0 and np.all(found <= size.largest_exponents) and found[3] > 2

@@ -3,10 +3,10 @@
 After Nagel et al. 2019 (arXiv:1906.04721), section 4.1.3: if a channel after a ReLU never falls
 below c > 0, then relu(y - c) = relu(y) - c, and the linear readers add c times their weights to
 their biases. The paper takes c from BatchNorm, as the mean less three standard deviations, to
-narrow the range that ReLU makes asymmetric. Here c comes from the minima over the samples, and is
-no larger than narrows the tensor's range: it lowers the channels with the largest values to the
-level of the channels that cannot be lowered. The margin that remains above 0 covers values smaller
-than any in the samples.
+narrow the range that ReLU makes asymmetric. Here c comes from the minima over the samples, with a
+margin if these are of few positions, and is no larger than narrows the tensor's range: it lowers
+the channels with the largest values to the level of the channels that cannot be lowered. What
+remains above 0 covers values smaller than any in the samples.
 
 It applies only where it is exact: a padded reader would read 0 where c belongs.
 """
@@ -14,7 +14,7 @@ It applies only where it is exact: a padded reader would read 0 where c belongs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from ...ops.conv.conv2d import Conv2d
 from ...ops.matmul.fully_connected import FullyConnected
 from ..scheme.prepare import copy_graph
 from ..weights.bias_correction import mean_output
+from .channel_ranges import MANY_POSITIONS
 from .cross_layer import numbers_from_text
 from .groups import (
     EqualizationGroup,
@@ -43,14 +44,21 @@ NARROWER = 0.98
 
 @dataclass
 class ChannelExtremes:
-    """The minimum and maximum of each channel."""
+    """The minimum and maximum of each channel at `positions`, of all samples."""
 
     low: Reals
     high: Reals
+    positions: int
 
     def times(self, scale: Reals) -> ChannelExtremes:
         """Those of the channels multiplied by `scale`, which is positive."""
-        return ChannelExtremes(self.low * scale, self.high * scale)
+        return ChannelExtremes(self.low * scale, self.high * scale, self.positions)
+
+    def with_margin(self) -> ChannelExtremes:
+        """With lower minima, by as much as the channel varies if it was seen at few positions:
+        other samples may have lower ones."""
+        margin = min(1.0, MANY_POSITIONS / self.positions) * (self.high - self.low)
+        return replace(self, low=self.low - margin)
 
 
 def find_absorption_groups(graph: Graph) -> list[EqualizationGroup]:
@@ -83,7 +91,7 @@ def clamps_of(graph: Graph) -> dict[str, float]:
 def find_shifts(graph: Graph, extremes: Mapping[str, ChannelExtremes]) -> Shifts:
     """The shift of each channel, for the tensors in `extremes` whose range it narrows."""
     clamps = clamps_of(graph)
-    shifts = {n: shift_of(extremes[n], clamps[n]) for n in clamps if n in extremes}
+    shifts = {n: shift_of(extremes[n].with_margin(), clamps[n]) for n in clamps if n in extremes}
     return {
         name: tuple(float(c) for c in shift.astype(np.float32))
         for name, shift in shifts.items()
@@ -94,7 +102,7 @@ def find_shifts(graph: Graph, extremes: Mapping[str, ChannelExtremes]) -> Shifts
 def shift_of(ends: ChannelExtremes, clamp: float) -> Reals:
     """The shift of each channel; zeros where it would not narrow the range, or where the values
     reach the upper clamp."""
-    free = np.where(ends.high < clamp, ends.low, 0.0)
+    free = np.where(ends.high < clamp, np.maximum(ends.low, 0.0), 0.0)
     top, left = ends.high.max(), (ends.high - free).max()
     if left > NARROWER * top:
         return np.zeros_like(free)

@@ -14,7 +14,7 @@ from ...ops.norm.layer_norm import LayerNorm
 from ...runtime.branches import steps
 from ..scheme.shared_weights import sharing_weights
 from .bias_absorption import ChannelExtremes, clamps_of, shift_of
-from .channel_ranges import ChannelRanges, Tables
+from .channel_ranges import MANY_POSITIONS, ChannelRanges, Tables
 from .groups import find_equalization_groups
 
 LEAST = 4
@@ -72,8 +72,9 @@ class ChannelStatistics:
             return
         rows = x.reshape(-1, x.shape[-1])
         low, high = (ends.astype(np.float64) for ends in channel_extremes(rows))
-        known = self._extremes.setdefault(name, ChannelExtremes(low, high))
+        known = self._extremes.setdefault(name, ChannelExtremes(low, high, 0))
         known.low, known.high = np.minimum(known.low, low), np.maximum(known.high, high)
+        known.positions += len(rows)
         self._count[name] = self._count.get(name, 0) + 1
         if name in self._grouped:
             self._add(name, rows)
@@ -83,8 +84,11 @@ class ChannelStatistics:
 
     def _add(self, name: str, rows: Array) -> None:
         none = np.zeros(rows.shape[1])
-        sums = self._sums.setdefault(name, ChannelRanges(none, none, none))
+        sums = self._sums.setdefault(name, ChannelRanges(none, none, none, none.astype(np.int64)))
         sums.power = sums.power + channel_means(rows, power=2)
+        if sums.positions < MANY_POSITIONS:
+            sums.active = sums.active + np.count_nonzero(rows, axis=0)
+        sums.positions += len(rows)
         for end, slope in self._tables.slopes(name, rows):
             sums.slopes[end] = sums.slopes.get(end, 0.0) + slope
         if name in self._normalized:
@@ -96,6 +100,7 @@ class ChannelStatistics:
         """The ranges of the groups' tensors. The range of a tensor that only tables read ends where
         their output saturates."""
         found: dict[str, ChannelRanges] = {}
+        most_positions = max((s.positions for s in self._sums.values()), default=0)
         for name, sums in self._sums.items():
             count, ends = self._count[name], self._extremes[name]
             low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
@@ -104,6 +109,8 @@ class ChannelStatistics:
                 np.maximum(low, min(least, 0)),
                 np.minimum(high, max(most, 0)),
                 sums.power / count,
+                sums.active,
+                most_positions,
                 {end: slope / count for end, slope in sums.slopes.items()},
                 sums.inverse_variance / count,
             )

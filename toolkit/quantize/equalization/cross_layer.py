@@ -43,7 +43,7 @@ from ..scheme.prepare import copy_graph
 from ..scheme.qparams import activation_params
 from ..weights.weight_quantizer import WeightFormat
 from .channel_factors import ChannelFactors
-from .channel_ranges import ChannelRanges
+from .channel_ranges import LARGEST, ChannelRanges
 from .groups import (
     EqualizationGroup,
     find_equalization_groups,
@@ -59,7 +59,6 @@ Exponents = Mapping[str, tuple[int, ...]]
 Causes = Callable[[Sequence[Test]], list[bool]]
 """Tests the share of the output noise that each of some roundings causes (noise_shares.py)."""
 
-LARGEST = 8
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Degrees of equalization that are tried: at 1, every channel has the range of the largest."""
 WORTH = 1.0
@@ -150,7 +149,8 @@ def _candidates(
     if len(peaks) > 1:
         peaks.append(np.max([p / max(p.max(initial=0.0), 1e-30) for p in peaks], axis=0))
     normalized = any(is_a(n, LayerNorm) for n in group.readers)
-    most = room_for_shifts(group.channels) if normalized else LARGEST
+    room = room_for_shifts(group.channels) if normalized else LARGEST
+    most = np.minimum.reduce([sizes[v.name].largest_exponents for v in group.tensors], initial=room)
     found = [np.minimum(_exponents(p, a), most) for p in peaks for a in STRENGTHS]
     if not group.looked_up:
         return found

@@ -58,7 +58,7 @@ CASES = (
 )
 DEFAULT = (
     *("kws", "ic", "sww", "wine_scaler_logreg", "mnist", "digits_mlp", "fsdd_gru_digits"),
-    *("ultraface", "made"),
+    *("ultraface", "made", "ad"),
 )
 SHOWN_DROP = 2.0
 """Percent of the metric that a good file may lose."""

@@ -40,7 +40,8 @@ def test_answers_that_changed_are_allowed_as_far_as_chance_explains_one(
     [(7, True, "usable"), (8, True, "good"), (1, False, "good")],
 )
 def test_few_calibration_samples_do_not_show_that_a_model_is_good(samples, calibration, wanted):
-    found = Quality({"y": 45.0}, None, samples, held_out=samples > 1, calibration=calibration)
+    given = samples if calibration else 0
+    found = Quality({"y": 45.0}, None, samples, held_out=samples > 1, calibration=given)
     assert found.level == wanted and found.measured == "good"
     named = verdict(found, "all", ["another"], None, "promote")[1:]
     assert named == (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..quantize.mixed_precision.accuracy_floor import REPAIR
 from ..quantize.mixed_precision.promotion import Promotion
 from ..quantize.quality import Level, OnLowAccuracy, Quality
+from ..quantize.ranges.diagnostics import FEW
 
 MEANING: dict[Level, str] = {
     "good": "matches the float model",
@@ -54,7 +55,8 @@ def judged_on(samples: int, kept: int, held_out: bool) -> str:
 
 def _doubts(quality: Quality) -> list[str]:
     """Why the samples say too little of others."""
-    few = [_too_few(quality.samples)] if quality.few and quality.measured == "good" else []
+    count = quality.samples if quality.samples < FEW else quality.calibration
+    few = [_too_few(count)] if quality.few and quality.measured == "good" else []
     return few or [of.in_words() for of in quality.one_sided]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..decibels import in_words, ratio_db
 from .ranges.answers import AnswerLoss
 from .ranges.candidate_evaluation import ENOUGH_DB, Score
-from .ranges.diagnostics import FEW
+from .ranges.diagnostics import FEW, FEW_REBUILT
 from .ranges.evaluation_points import EvaluationPoint
 from .ranges.one_sided import OneSided
 
@@ -64,7 +64,8 @@ def level_of(
 
 @dataclass(frozen=True)
 class Quality:
-    """The figures of a quantization, on `samples`, of `calibration` or others.
+    """The figures of a quantization, on `samples`: of the `calibration` (a number of samples) that
+    ranges come from, or others (0).
 
     `sqnr_db`: the least SQNR of each output, by the name of its evaluation point (ranges/
     evaluation_points.py); for outputs of few numbers, of their variation over the samples.
@@ -85,7 +86,7 @@ class Quality:
     temperature: dict[str, float] = field(default_factory=dict)
     overlap: dict[str, float] = field(default_factory=dict)
     detections: dict[str, float] = field(default_factory=dict)
-    calibration: bool = False
+    calibration: int = 0
     one_sided: tuple[OneSided, ...] = ()
     added: tuple[str, ...] = ()
     rebuilt: tuple[str, ...] = ()
@@ -133,15 +134,18 @@ class Quality:
 
     @property
     def level(self) -> Level:
-        """Fewer than FEW calibration samples, or such as show one answer only, say too little of
-        others: usable at best."""
+        """Few calibration samples, or such as show one answer only, say too little of others:
+        usable at best."""
         doubtful = self.few or bool(self.one_sided)
         return "usable" if self.measured == "good" and doubtful else self.measured
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than FEW calibration samples."""
-        return self.calibration and self.samples < FEW
+        """Whether there are fewer than FEW calibration samples, or FEW_REBUILT for outputs that
+        rebuild an input: what is to be found by them is unlike these samples."""
+        if not self.calibration:
+            return False
+        return self.samples < FEW or (bool(self.rebuilt) and self.calibration < FEW_REBUILT)
 
     @property
     def measured(self) -> Level:

@@ -6,23 +6,25 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.accuracy.quality_meter import QualityMeter
+from edgekit.toolkit.accuracy.verdict import verdict
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import calibrate, quantize_model
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.differences import inputs_by_size
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.ranges.input_scale import wrong_scale
 from edgekit.toolkit.runtime import Session
 
 SIZE, LEVEL = 24, 5.0
 
 
-def autoencoder(g, rank, size=SIZE):
-    """[1, 1, 1, size] -> its projection onto `rank` dimensions, around LEVEL."""
+def autoencoder(g, rank, size=SIZE, lift=0.0):
+    """[1, 1, 1, size] -> its projection onto `rank` dimensions, around LEVEL and lifted."""
     basis = np.linalg.qr(np.random.default_rng(2).normal(size=(size, size)))[0][:, :rank]
     x = g.input("x", 1, 1, 1, size)
     below, above = (np.full(n, 0.0) for n in (rank, size))
     code = layer(g, g.emit("Add", x, g.const(-LEVEL), **NONE), basis.T, below)
-    return x, layer(g, code, basis, above + LEVEL, "y")
+    return x, layer(g, code, basis, above + LEVEL + lift, "y")
 
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -63,6 +65,19 @@ def test_the_sqnr_is_that_of_the_difference(g):
     assert "of the difference from the input" in quality.in_words()
 
 
+def test_what_hardly_varies_is_rebuilt_if_it_is_close(g):
+    """As by samples of one recording."""
+    _, y = autoencoder(g, SIZE // 8)
+    net, samples = g.output(y), rows()
+    (point,) = calibrate(net, samples).points
+    session = Session(build_file(net))
+    outputs = np.array([session.run(s)["y"] for s in samples]).reshape(len(samples), -1)
+    varied = np.square(outputs - outputs.mean(axis=0)).sum()
+    assert varied < 0.01 * np.square(outputs).sum()
+    apart = energies(samples, outputs)[1]
+    assert point.rebuilt == ("x",) and point.part == pytest.approx(apart / varied, rel=1e-4)
+
+
 def test_check_judges_the_same(g):
     _, y = autoencoder(g, SIZE * 3 // 4)
     net, samples = g.output(y), rows()
@@ -80,11 +95,12 @@ def test_check_judges_the_same(g):
 
 
 @pytest.mark.parametrize(
-    "rank, size, count", [(SIZE // 8, SIZE, 40), (SIZE * 3 // 4, SIZE, 7), (4, 6, 40)]
+    "rank, size, count, lift",
+    [(SIZE // 8, SIZE, 40, 9.0), (SIZE * 3 // 4, SIZE, 7, 0.0), (4, 6, 40, 0.0)],
 )
-def test_others_are_judged_by_their_own_values(g, rank, size, count):
+def test_others_are_judged_by_their_own_values(g, rank, size, count, lift):
     """An output with little of the input, by few samples, and of few numbers."""
-    _, y = autoencoder(g, rank, size)
+    _, y = autoencoder(g, rank, size, lift)
     points = calibrate(g.output(y), rows(count, size)).points
     assert {(p.rebuilt, p.part) for p in points} == {((), 1.0)}
 
@@ -113,3 +129,25 @@ def test_their_floor_is_lower(db, level):
     others = Quality({"z": max(db, 15.0), "y": db}, None, 40, True, rebuilt=("y",))
     assert others.level == level
     assert Quality({"z": 12.0, "y": db}, None, 40, True, rebuilt=("y",)).level == "broken"
+
+
+@pytest.mark.parametrize("scale, ratio", [(1, None), (255, 255), (1 / 255, 1 / 255)])
+def test_samples_that_are_rebuilt_on_another_scale_are_on_the_wrong_one(g, scale, ratio):
+    _, y = autoencoder(g, SIZE * 3 // 4)
+    net = g.output(y)
+    samples = [{"x": s["x"] * np.float32(scale)} for s in rows(9)]
+    samples[3] = {"x": samples[3]["x"] * np.float32(100)}  # one outlier
+    found = wrong_scale(net, samples)
+    assert (found and found.ratio) == (ratio and pytest.approx(ratio))
+    if found:
+        way = "divided" if ratio > 1 else "multiplied"
+        assert f"Output 'y' rebuilds them only if they are {way} by 255" in str(found)
+
+
+@pytest.mark.parametrize("given, level", [(99, "usable"), (100, "good"), (0, "good")])
+def test_fewer_than_a_hundred_samples_do_not_show_what_is_unlike_them(given, level):
+    found = Quality({"y": 45.0}, None, 30, True, calibration=given, rebuilt=("y",))
+    assert found.level == level
+    cause = "cause: 99 calibration samples say too little of other inputs; use about 100"
+    assert (cause in verdict(found, "all", [], None, "promote")) == (level == "usable")
+    assert Quality({"y": 45.0}, None, 30, True, calibration=given).level == "good"

@@ -329,7 +329,8 @@ class Evaluator:
                 self.detections.kept(detected),
             )
             sides = tuple(self.done.calibration.one_sided)
-            found = replace(found, samples=self.separate, calibration=True, one_sided=sides)
+            given = self.done.calibration.samples
+            found = replace(found, samples=self.separate, calibration=given, one_sided=sides)
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

@@ -9,6 +9,7 @@ less the more inputs are summed: of four classifiers of sound embeddings up to 6
 3,264 inputs in the first layer, it is one 3,800th to one 10,400th of the sums.
 
 A scaler that the network begins with tells more: what it subtracts is as large as the inputs.
+An autoencoder tells most: on another scale it does not rebuild its input.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
 from ...ops import computes, definition
 from ..scheme.prepare import copy_graph
+from .differences import rebuilt_at_scale
 from .signals import FEW_NUMBERS
 from .skips import added_to_inputs
 
@@ -59,7 +61,8 @@ class WrongScale:
     """Inputs `ratio` times as large as the layer `layer` expects, or as small.
 
     `plain`: an image, sound or spectrum, or the network begins with a scaler; a table of features
-    may have any scale else. `offset`: the ratio is to what a scaler subtracts.
+    may have any scale else. `offset`: the ratio is to what a scaler subtracts. `rebuilt`: to the
+    scale at which that output rebuilds the input.
     """
 
     name: str
@@ -69,6 +72,7 @@ class WrongScale:
     pixels: bool
     plain: bool
     offset: bool = False
+    rebuilt: str = ""
 
     def __str__(self) -> str:
         size = f"{self.ratio:,.0f}" if self.ratio > 1 else f"{self.ratio:.2g}"
@@ -79,6 +83,9 @@ class WrongScale:
         )
         if self.offset:
             why = f"They are {size} times what the scaler in front of '{self.layer}' subtracts"
+        if self.rebuilt:
+            way = "divided" if self.ratio > 1 else "multiplied"
+            why = f"Output '{self.rebuilt}' rebuilds them only if they are {way} by {STEP:.0f}"
         seen = (
             f"input '{self.name}' looks wrongly scaled: its values (up to {self.largest:.4g}) are "
             f"too {wrong}. {why}"
@@ -91,11 +98,17 @@ class WrongScale:
 def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongScale | None:
     """The first input of the float `graph` whose samples are plainly too large or too small."""
     for port in graph.inputs:
+        inputs = [s[port.name] for s in samples]
+        largest = max((float(np.abs(x).max()) for x in inputs), default=0.0)
+        rebuilt = rebuilt_at_scale(graph, port, samples, (1 / STEP, STEP))
+        if rebuilt is not None:
+            factor, output = rebuilt
+            pixels = factor < 1 and _are_pixels(inputs, largest)
+            ratio = 1 / factor
+            return WrongScale(port.name, "", ratio, largest, pixels, plain=True, rebuilt=output)
         first = _first_of(graph, port)
         if first is None:
             continue
-        inputs = [s[port.name] for s in samples]
-        largest = max(float(np.abs(x).max()) for x in inputs)
         real = port.value.dtype == FLOAT  # lengths and indices are on no scale
         beside = _beside_offset(first.graph, port, inputs) if first.scaled and real else None
         if beside and not SMALLEST <= beside <= LARGEST:
@@ -106,7 +119,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         ratio = median([_rms(m[0]) for m in made]) / _rms(first.bias)  # one may be an outlier
         if SMALLEST < ratio < LARGEST or not ratio or not np.isfinite(ratio):
             continue
-        raw = largest > SMALL_VALUES and all(_is_whole(x, largest) for x in inputs)
+        raw = largest > SMALL_VALUES and _are_whole(inputs, largest)
         if 1 < ratio < _largest(first.graph.nodes[-1], first.bias) and not raw:
             continue
         factor = 1 / STEP if ratio > 1 else STEP
@@ -115,16 +128,21 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         read = [m[-1] for m in made] if first.scaled else inputs
         if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
-        pixels = ratio > 1 and raw and 127 < largest <= 255 and min(x.min() for x in inputs) >= 0
+        pixels = ratio > 1 and _are_pixels(inputs, largest)
         plain = len(port.shape) > 2 or first.scaled
         return WrongScale(port.name, first.name, ratio, largest, pixels, plain)
     return None
 
 
-def _is_whole(x: Array, largest: float) -> bool:
+def _are_whole(inputs: Sequence[Array], largest: float) -> bool:
     """Whether these are whole numbers, but for the rounding of float32 where they were divided and
     multiplied again."""
-    return bool(np.abs(x - np.rint(x)).max() <= FLOAT_ERROR * largest)
+    return all(bool(np.abs(x - np.rint(x)).max() <= FLOAT_ERROR * largest) for x in inputs)
+
+
+def _are_pixels(inputs: Sequence[Array], largest: float) -> bool:
+    known = 127 < largest <= 255 and min(float(x.min()) for x in inputs) >= 0
+    return known and _are_whole(inputs, largest)
 
 
 def _largest(layer: Node, bias: Array) -> float:

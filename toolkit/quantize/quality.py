@@ -15,7 +15,7 @@ import numpy as np
 from ..decibels import in_words, ratio_db
 from .ranges.answers import AnswerLoss
 from .ranges.candidate_evaluation import ENOUGH_DB, Score
-from .ranges.diagnostics import FEW, FEW_REBUILT
+from .ranges.diagnostics import FEW, FEW_VECTORS
 from .ranges.evaluation_points import EvaluationPoint
 from .ranges.one_sided import OneSided
 
@@ -75,7 +75,8 @@ class Quality:
     (ranges/detections.py). `held_out`: ranges and weights come from other samples. `chosen`:
     precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
     these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
-    to an input. `rebuilt`: the same of the difference from an input that they rebuild.
+    to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
+    one of these is a vector, not a map or a series.
     """
 
     sqnr_db: dict[str, float]
@@ -90,6 +91,7 @@ class Quality:
     one_sided: tuple[OneSided, ...] = ()
     added: tuple[str, ...] = ()
     rebuilt: tuple[str, ...] = ()
+    vectors: bool = False
 
     @staticmethod
     def of(
@@ -141,11 +143,11 @@ class Quality:
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than FEW calibration samples, or FEW_REBUILT for outputs that
-        rebuild an input: what is to be found by them is unlike these samples."""
+        """Whether there are fewer than FEW calibration samples, or FEW_VECTORS where an output
+        rebuilds a vector: what is to be found by it is unlike these samples."""
         if not self.calibration:
             return False
-        return self.samples < FEW or (bool(self.rebuilt) and self.calibration < FEW_REBUILT)
+        return self.samples < FEW or (self.vectors and self.calibration < FEW_VECTORS)
 
     @property
     def measured(self) -> Level:

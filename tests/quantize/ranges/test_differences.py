@@ -9,6 +9,7 @@ from edgekit.toolkit.accuracy.quality_meter import QualityMeter
 from edgekit.toolkit.accuracy.verdict import verdict
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import calibrate, quantize_model
+from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.quality import Quality
 from edgekit.toolkit.quantize.ranges.differences import inputs_by_size
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
@@ -18,10 +19,10 @@ from edgekit.toolkit.runtime import Session
 SIZE, LEVEL = 24, 5.0
 
 
-def autoencoder(g, rank, size=SIZE, lift=0.0):
-    """[1, 1, 1, size] -> its projection onto `rank` dimensions, around LEVEL and lifted."""
+def autoencoder(g, rank, size=SIZE, lift=0.0, wide=1):
+    """[1, 1, wide, size] -> its projection onto `rank` dimensions, around LEVEL and lifted."""
     basis = np.linalg.qr(np.random.default_rng(2).normal(size=(size, size)))[0][:, :rank]
-    x = g.input("x", 1, 1, 1, size)
+    x = g.input("x", 1, 1, wide, size)
     below, above = (np.full(n, 0.0) for n in (rank, size))
     code = layer(g, g.emit("Add", x, g.const(-LEVEL), **NONE), basis.T, below)
     return x, layer(g, code, basis, above + LEVEL + lift, "y")
@@ -145,9 +146,17 @@ def test_samples_that_are_rebuilt_on_another_scale_are_on_the_wrong_one(g, scale
 
 
 @pytest.mark.parametrize("given, level", [(99, "usable"), (100, "good"), (0, "good")])
-def test_fewer_than_a_hundred_samples_do_not_show_what_is_unlike_them(given, level):
-    found = Quality({"y": 45.0}, None, 30, True, calibration=given, rebuilt=("y",))
+def test_fewer_than_a_hundred_vectors_do_not_show_what_is_unlike_them(given, level):
+    found = Quality({"y": 45.0}, None, 30, True, calibration=given, rebuilt=("y",), vectors=True)
     assert found.level == level
     cause = "cause: 99 calibration samples say too little of other inputs; use about 100"
     assert (cause in verdict(found, "all", [], None, "promote")) == (level == "usable")
-    assert Quality({"y": 45.0}, None, 30, True, calibration=given).level == "good"
+    assert Quality({"y": 45.0}, None, 30, True, calibration=given, rebuilt=("y",)).level == "good"
+
+
+@pytest.mark.parametrize("wide, few", [(1, True), (3, False)])
+def test_a_map_shows_each_channel_more_than_once(g, wide, few):
+    _, y = autoencoder(g, SIZE * 3 // 4, wide=wide)
+    samples = [{"x": np.repeat(s["x"], wide, axis=2)} for s in rows(20)]
+    quality = quality_of(quantize_model(g.output(y), samples), build_file, lambda *_: None)
+    assert quality.rebuilt == ("y",) and quality.vectors == quality.few == few

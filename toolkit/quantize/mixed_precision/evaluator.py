@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from math import prod
 
 import numpy as np
 
@@ -329,8 +330,14 @@ class Evaluator:
                 self.detections.kept(detected),
             )
             sides = tuple(self.done.calibration.one_sided)
-            given = self.done.calibration.samples
-            found = replace(found, samples=self.separate, calibration=given, one_sided=sides)
+            given, some = self.done.calibration.samples, self.trials.kept[0].at_points
+            found = replace(
+                found,
+                samples=self.separate,
+                calibration=given,
+                one_sided=sides,
+                vectors=any(prod(some[name].shape[:-1]) == 1 for name in found.rebuilt),
+            )
             self._qualities[assignment] = found
         return self._qualities[assignment]
 

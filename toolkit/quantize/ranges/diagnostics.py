@@ -19,10 +19,10 @@ FEW = 8
 do not show that a model is good, nor by how much outputs of few numbers vary: a face detector
 calibrated on three images without faces lost up to a third of its metric, a classifier that also
 counts, on four samples, as much."""
-FEW_REBUILT = 100
-"""The same of an autoencoder. With 8 to 32 spectra of one to three recordings of a machine, 11 of
-24 calibrations of one had 20 dB or more on these samples, and less than 15 dB on other
-recordings."""
+FEW_VECTORS = 100
+"""The same of an autoencoder for vectors, of which a sample shows each number once. With 8 to 32
+spectra of one to three recordings of a machine, 11 of 24 calibrations of one had 20 dB or more on
+these samples, and less than 15 dB on other recordings."""
 
 
 def calibration_warnings(calibration: Calibration, batch: int = 1) -> list[str]:

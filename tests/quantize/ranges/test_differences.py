@@ -11,9 +11,14 @@ from edgekit.toolkit.build import build_file
 from edgekit.toolkit.quantize import calibrate, quantize_model
 from edgekit.toolkit.quantize.mixed_precision.accuracy_floor import quality_of
 from edgekit.toolkit.quantize.quality import Quality
-from edgekit.toolkit.quantize.ranges.differences import inputs_by_size
+from edgekit.toolkit.quantize.ranges.differences import (
+    inputs_by_size,
+    rebuilt_at_scale,
+    with_counted_part,
+)
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
 from edgekit.toolkit.quantize.ranges.input_scale import wrong_scale
+from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample
 from edgekit.toolkit.runtime import Session
 
 SIZE, LEVEL = 24, 5.0
@@ -160,3 +165,21 @@ def test_a_map_shows_each_channel_more_than_once(g, wide, few):
     samples = [{"x": np.repeat(s["x"], wide, axis=2)} for s in rows(20)]
     quality = quality_of(quantize_model(g.output(y), samples), build_file, lambda *_: None)
     assert quality.rebuilt == ("y",) and quality.vectors == quality.few == few
+
+
+def test_outputs_of_other_sizes_than_an_input_do_not_rebuild_it(g):
+    """As of samples of a model whose dimensions vary."""
+    _, y = autoencoder(g, SIZE * 3 // 4)
+    kept = calibrate(g.output(y), rows()).kept
+    point = EvaluationPoint("y", rebuilt=("x",))
+    assert with_counted_part(point, kept).rebuilt == ("x",)
+    longer = [KeptSample({"x": np.tile(s.inputs["x"], 2)}, s.at_points) for s in kept]
+    assert with_counted_part(point, longer) == EvaluationPoint("y")
+    mixed = [*kept, KeptSample({"x": longer[0].inputs["x"]}, {"y": longer[0].inputs["x"]})]
+    assert with_counted_part(point, mixed) == EvaluationPoint("y")
+
+
+def test_infinite_samples_are_on_no_scale(g):
+    _, y = autoencoder(g, SIZE * 3 // 4)
+    net, samples = g.output(y), [{"x": np.full_like(s["x"], np.inf)} for s in rows(9)]
+    assert rebuilt_at_scale(net, net.inputs[0], samples, (1 / 255, 255)) is None

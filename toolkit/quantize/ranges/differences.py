@@ -64,8 +64,7 @@ def rebuilt_at_scale(
         for s in samples:
             x = np.asarray(s[port.name] * np.float32(factor), np.float32)
             got = session.run({**s, port.name: x})
-            whole = max(_energy(x), 1e-30)
-            parts.append([_energy(got[p.name].ravel() - x.ravel()) / whole for p in outputs])
+            parts.append([_differing(got[p.name], x) for p in outputs])
         differing[factor] = np.median(parts, axis=0)  # one sample may be an outlier
     for factor in factors:
         clear = np.minimum(differing[1.0] / CLEARER, CLOSE)
@@ -117,10 +116,12 @@ def _like(sample: KeptSample, name: str, tensor: str) -> Array:
 
 def _rebuilt(point: EvaluationPoint, samples: Sequence[KeptSample]) -> str | None:
     """The input whose elements those of an output vary with, over the samples, or are close to."""
-    sizes = {s.at_points[point.tensor].size for s in samples}
-    if len(samples) < ENOUGH or len(sizes) > 1:
+    if len(samples) < ENOUGH:
         return None
     for name in point.rebuilt:
+        sizes = {(s.at_points[point.tensor].size, s.inputs[name].size) for s in samples}
+        if len(sizes) > 1 or len(set(*sizes)) > 1:  # the dimensions of some models vary
+            continue
         left, whole = _Variation(), _Variation()
         for s in samples:
             x = point.view(_like(s, name, point.tensor))
@@ -132,8 +133,13 @@ def _rebuilt(point: EvaluationPoint, samples: Sequence[KeptSample]) -> str | Non
     return None
 
 
-def _energy(x: Array) -> float:
-    return float(np.sum(np.square(x, dtype=np.float64)))
+@np.errstate(invalid="ignore")  # of what is infinite
+def _differing(y: Array, x: Array) -> float:
+    """The energy of the difference, relative to that of x."""
+    if y.size != x.size:  # their dimensions may vary
+        return np.inf
+    x = x.astype(np.float64).ravel()
+    return float(np.square(y.ravel() - x).sum() / max(np.square(x).sum(), 1e-30))
 
 
 class _Variation:

@@ -98,17 +98,13 @@ class WrongScale:
 def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongScale | None:
     """The first input of the float `graph` whose samples are plainly too large or too small."""
     for port in graph.inputs:
-        inputs = [s[port.name] for s in samples]
-        largest = max((float(np.abs(x).max()) for x in inputs), default=0.0)
-        rebuilt = rebuilt_at_scale(graph, port, samples, (1 / STEP, STEP))
-        if rebuilt is not None:
-            factor, output = rebuilt
-            pixels = factor < 1 and _are_pixels(inputs, largest)
-            ratio = 1 / factor
-            return WrongScale(port.name, "", ratio, largest, pixels, plain=True, rebuilt=output)
+        if (wrong := _not_rebuilt(graph, port, samples)) is not None:
+            return wrong
         first = _first_of(graph, port)
         if first is None:
             continue
+        inputs = [s[port.name] for s in samples]
+        largest = max(float(np.abs(x).max()) for x in inputs)
         real = port.value.dtype == FLOAT  # lengths and indices are on no scale
         beside = _beside_offset(first.graph, port, inputs) if first.scaled and real else None
         if beside and not SMALLEST <= beside <= LARGEST:
@@ -132,6 +128,19 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         plain = len(port.shape) > 2 or first.scaled
         return WrongScale(port.name, first.name, ratio, largest, pixels, plain)
     return None
+
+
+def _not_rebuilt(
+    graph: Graph, port: Port, samples: Sequence[Mapping[str, Array]]
+) -> WrongScale | None:
+    """Of an input that an output rebuilds on another scale only."""
+    found = rebuilt_at_scale(graph, port, samples, (1 / STEP, STEP))
+    if found is None:
+        return None
+    (factor, output), inputs = found, [s[port.name] for s in samples]
+    largest = max(float(np.abs(x).max()) for x in inputs)
+    pixels = factor < 1 and _are_pixels(inputs, largest)
+    return WrongScale(port.name, "", 1 / factor, largest, pixels, plain=True, rebuilt=output)
 
 
 def _are_whole(inputs: Sequence[Array], largest: float) -> bool:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...build import open_once
-from ...ir import Array, Graph, Port
+from ...ir import Array, Graph, Port, Value
 from ...numerics import FLOAT
+from ...ops import definition
 from .kept_samples import KeptSample
 from .signals import ENOUGH, variations
 
@@ -52,9 +53,15 @@ def rebuilt_at_scale(
     graph: Graph, port: Port, samples: Sequence[Mapping[str, Array]], factors: Sequence[float]
 ) -> tuple[float, str] | None:
     """The one of `factors` at which an output rebuilds the input `port`, and the output, if it does
-    much worse on the samples as they are."""
+    much worse on the samples as they are.
+
+    It must be made by layers with weights alone: what multiplies the input by a mask passes it on
+    where the mask is 1, on whatever scale that is. Inputs that are too small must differ by more
+    than they are: biases are most of the output then.
+    """
     sizes = {size for size, names in inputs_by_size(graph).items() if port.name in names}
-    outputs = [p for p in graph.outputs if p.value.dtype == FLOAT and prod(p.shape) in sizes]
+    alike = [p for p in graph.outputs if p.value.dtype == FLOAT and prod(p.shape) in sizes]
+    outputs = [p for p in alike if port.value not in _past_weights(graph, p.value)]
     if not outputs or not samples:
         return None
     session = open_once(Graph(graph.nodes, graph.inputs, outputs))
@@ -68,10 +75,25 @@ def rebuilt_at_scale(
         differing[factor] = np.median(parts, axis=0)  # one sample may be an outlier
     for factor in factors:
         clear = np.minimum(differing[1.0] / CLEARER, CLOSE)
+        if factor > 1:
+            clear[differing[1.0] <= 1.0] = 0.0
         for output, part, most in zip(outputs, differing[factor], clear, strict=True):
             if part < most:
                 return factor, output.name
     return None
+
+
+def _past_weights(graph: Graph, output: Value) -> set[Value]:
+    """The tensors that reach an output past all layers with weights."""
+    made_by, found, todo = graph.producers(), set[Value](), [output]
+    while todo:
+        v = todo.pop()
+        if v not in found:
+            found.add(v)
+            node = made_by.get(v)
+            if node is not None and definition(node.op).weight is None:
+                todo += node.dynamic_inputs
+    return found
 
 
 def with_counted_part(point: EvaluationPoint, samples: Sequence[KeptSample]) -> EvaluationPoint:

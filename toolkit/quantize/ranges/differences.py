@@ -61,7 +61,8 @@ def rebuilt_at_scale(
     """
     sizes = {size for size, names in inputs_by_size(graph).items() if port.name in names}
     alike = [p for p in graph.outputs if p.value.dtype == FLOAT and prod(p.shape) in sizes]
-    outputs = [p for p in alike if port.value not in _past_weights(graph, p.value)]
+    passed = _past_weights(graph, port.value)
+    outputs = [p for p in alike if p.value not in passed]
     if not outputs or not samples:
         return None
     session = open_once(Graph(graph.nodes, graph.inputs, outputs))
@@ -83,17 +84,13 @@ def rebuilt_at_scale(
     return None
 
 
-def _past_weights(graph: Graph, output: Value) -> set[Value]:
-    """The tensors that reach an output past all layers with weights."""
-    made_by, found, todo = graph.producers(), set[Value](), [output]
-    while todo:
-        v = todo.pop()
-        if v not in found:
-            found.add(v)
-            node = made_by.get(v)
-            if node is not None and definition(node.op).weight is None:
-                todo += node.dynamic_inputs
-    return found
+def _past_weights(graph: Graph, given: Value) -> set[Value]:
+    """The tensors that `given` reaches past all layers with weights."""
+    reached = {given}
+    for node in graph.nodes:
+        if definition(node.op).weight is None and not reached.isdisjoint(node.dynamic_inputs):
+            reached.update(node.outputs)
+    return reached
 
 
 def with_counted_part(point: EvaluationPoint, samples: Sequence[KeptSample]) -> EvaluationPoint:

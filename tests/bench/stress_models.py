@@ -31,14 +31,20 @@ def constant(graph, name, value):
     return name
 
 
-def in_front(graph, nodes, shape=None):
+def shape_of(graph, samples):
+    """The shape of the first input for one of the samples [n, ...], where its own varies."""
+    dims = [d.dim_value for d in graph.input[0].type.tensor_type.shape.dim]
+    one = samples.shape[1:] if samples.ndim > len(dims) else (1, *samples.shape[1:])
+    return [d if d > 0 else n for d, n in zip(dims, one, strict=True)]
+
+
+def in_front(graph, nodes, shape):
     """Put `nodes`, (operator, inputs, output, attributes) from "raw" to "raw.ready", in front."""
     old = graph.input[0]
     made = [helper.make_node(op, i, [o], **a) for op, i, o, a in nodes]
     for node in graph.node:
         node.input[:] = ["raw.ready" if n == old.name else n for n in node.input]
-    dims = [d.dim_value or 1 for d in old.type.tensor_type.shape.dim]
-    raw = helper.make_tensor_value_info("raw", TensorProto.FLOAT, shape or dims)
+    raw = helper.make_tensor_value_info("raw", TensorProto.FLOAT, shape)
     del graph.input[:]
     graph.input.append(raw)
     rest = list(graph.node)
@@ -66,6 +72,7 @@ def standardized(graph, calib, evaluation):
             ("Mul", ["raw.n", deviation], "raw.t", {}),
             ("Add", ["raw.t", mean], "raw.ready", {}),
         ],
+        shape_of(graph, calib),
     )
     return calib, evaluation
 
@@ -74,7 +81,6 @@ def magnitude(graph, calib, evaluation):
     """The input as the length of a vector of two, as of a spectrum; None if some is negative."""
     if min(calib.min(), evaluation.min()) < 0:
         return None
-    dims = [d.dim_value or 1 for d in graph.input[0].type.tensor_type.shape.dim]
     for i in (0, 1):
         name = f"raw.i{i}"
         graph.initializer.append(numpy_helper.from_array(np.array(i, np.int64), name))
@@ -88,7 +94,7 @@ def magnitude(graph, calib, evaluation):
             ("Add", ["raw.aa", "raw.bb"], "raw.s", {}),
             ("Sqrt", ["raw.s"], "raw.ready", {}),
         ],
-        [*dims, 2],
+        [*shape_of(graph, calib), 2],
     )
     rng = np.random.default_rng(1)
     angles = (rng.uniform(0, 2 * np.pi, size=x.shape) for x in (calib, evaluation))
@@ -109,6 +115,7 @@ def logarithm(graph, calib, evaluation):
             ("Mul", ["raw.l", names[1]], "raw.t", {}),
             ("Add", ["raw.t", names[0]], "raw.ready", {}),
         ],
+        shape_of(graph, calib),
     )
     return [np.exp((x - mean) / deviation).astype(np.float32) for x in (calib, evaluation)]
 

@@ -70,6 +70,24 @@ def test_what_others_read_stays(net):
     assert largest(net) == 1e9
 
 
+def test_a_choice_that_a_softmax_and_argmax_compare_becomes_a_sum(net):
+    chosen = where(net, net.input(1, T, T), np.full(1, -np.inf, np.float32))
+    padded = net.emit(
+        "Pad", [chosen], before=(0, 0, 1), after=(0, 0, 0), mode="constant", value=-np.inf
+    )
+    net.output(net.emit("ArgMax", [chosen], axis=2, keepdims=False, select_last_index=False),
+               net.emit("Softmax", [padded], axis=2))  # fmt: skip
+    assert net.after(FiniteMasks()) == ["Less", "Where", "Add", "Pad", "ArgMax", "Softmax"]
+    assert largest(net) == 1e4
+
+
+def test_a_choice_that_argmin_compares_stays(net):
+    chosen = where(net, net.input(1, T, T), np.full(1, -np.inf, np.float32))
+    least = net.emit("ArgMin", [chosen], axis=2, keepdims=False, select_last_index=False)
+    net.output(least, net.emit("Softmax", [chosen], axis=2))
+    assert net.after(FiniteMasks()) == ["Less", "Where", "ArgMin", "Softmax"]
+
+
 def where(net, x, c, shape=(1, T, T)):
     keep = net.input(*shape, name="keep")
     condition = net.emit("Less", [keep, net.constant(np.float32([0.5]))])

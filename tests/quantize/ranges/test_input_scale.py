@@ -112,6 +112,15 @@ def test_features_of_a_table_may_have_any_scale(g):
     assert found is None or not found.plain
 
 
+def test_a_row_that_a_window_slides_over_is_no_table(g):
+    """A sound [1, n] that the network reshapes is on one scale, as one that has that shape."""
+    row = g.emit("Reshape", g.input("x", 1, 192), shape=(1, 8, 8, 3))
+    a = g.conv(row, 8, act_min=0.0, act_max=6.0, name="a")
+    net = g.output(g.emit("Softmax", g.conv(a, 4, name="b"), axis=3))
+    assert wrong_scale(net, pixels(scale=1 / 255, shape=(1, 192))) is None
+    assert wrong_scale(net, pixels(shape=(1, 192))).plain
+
+
 def test_one_sample_or_the_same_again_says_nothing(net):
     assert wrong_scale(net, pixels(1)) is None
     assert wrong_scale(net, pixels(1) * 8) is None

@@ -326,6 +326,20 @@ def test_a_constant_mask_of_two_softmaxes_leaves_the_steps_to_the_scores(g, much
         assert np.allclose(real, e / e.sum(axis=1, keepdims=True), atol=0.03)
 
 
+def test_a_mask_before_argmax_leaves_the_steps_to_the_scores(g):
+    scores, mask = g.input("scores", 1, 6, 6), g.input("mask", 1, 1, 6)
+    total = g.emit("Add", scores, mask, name="total")
+    graph = g.output(g.emit("ArgMax", total, axis=2, keepdims=False, select_last_index=False))
+    q, decisions = quantize_graph(graph, ranges_of(graph, mask=(-1e4, 0.0), total=(-1e4, 4.0)))
+    found = by_name(q)
+    assert not decisions and found["total"].quant.scalar < 0.1
+    x = np.random.default_rng(0).uniform(-4, 4, (1, 6, 6)).astype(np.float32)
+    m = np.float32([0, -1e4, 0, 0, -1e4, 0]).reshape(1, 1, 6)
+    feed = {n: found[n].quant.quantize(v) for n, v in {"scores": x, "mask": m}.items()}
+    got = interpret(q, feed)[graph.outputs[0].name]
+    assert np.array_equal(got, (x + m).argmax(axis=2))
+
+
 @pytest.mark.parametrize("spread", [1.0, 3.0, 1000.0])
 def test_features_of_many_scales_run_on_int16_until_they_have_one(g, spread):
     scale = np.geomspace(1 / spread, 1, 8)

@@ -1,6 +1,8 @@
-"""Masks in front of a softmax become sums with finite numbers, whose range integers can do without.
+"""Masks in front of a softmax or ArgMax become sums with finite numbers, whose range integers can
+do without.
 
-How far below the others a masked element is does not matter: its exponential is 0.
+How far below the others a masked element is does not matter: its exponential is 0, and it is not
+the largest.
 """
 
 from __future__ import annotations
@@ -18,45 +20,57 @@ MASK = -1e4
 MASKED = -1000.0
 """What is added to an element to mask it, or chosen instead of it, is this or less."""
 
+COMPARING = ("Softmax", "LogSoftmax", "ArgMax")
+
 
 class FiniteMasks(NodePass):
-    """Of what a softmax reads, through sums and whatever moves elements:
+    """Of what a softmax or ArgMax reads, through sums and whatever moves elements:
 
     1. A constant below MASK, such as minus infinity, becomes MASK; so does what a Pad adds.
-    2. Where(condition, x, c) with a constant c that masks becomes x + Where(condition, 0, MASK).
+    2. Where(condition, x, c) with a constant c that masks becomes x + Where(condition, 0, MASK),
+       if all that reads it compares elements.
     """
 
     name = "finite masks"
 
     def rewrite(self, links: Links, node: Node) -> bool:
-        return node.op in ("Softmax", "LogSoftmax") and _finite(links, node, 0, alone=True)
+        return node.op in COMPARING and _finite(links, node, 0)
 
 
-def _finite(links: Links, reader: Node, at: int, *, alone: bool) -> bool:
-    """Make finite what `reader` reads at input `at`; whether anything changed.
-
-    `alone`: nobody but one softmax reads what `reader` gives.
-    """
+def _finite(links: Links, reader: Node, at: int) -> bool:
+    """Make finite what `reader` reads at input `at`; whether anything changed."""
     v = reader.input(at)
     if v.const is not None:
         return _raised(links, reader, at)
     node = links.producer(v)
     if node is None or v.dtype != np.float32 or links.is_output(v):
         return False
-    alone = alone and links.only_user(v) is not None
-    if node.op in MOVEMENT or node.op in ("Gather", "Pad"):
+    if _moves(node):
         raised = node.op == "Pad" and node.attrs["value"] < MASK
         if raised:
             node.attrs["value"] = MASK
-        return _finite(links, node, 0, alone=alone) or raised
+        return _finite(links, node, 0) or raised
     if node.op == "Add":
-        return any([_finite(links, node, i, alone=alone) for i in (0, 1)])
+        return any([_finite(links, node, i) for i in (0, 1)])
     if node.op == "Where":
         masks = [i for i in (1, 2) if _is_mask(node.input(i))]
         if len(masks) == 1 and node.input(3 - masks[0]).const is None:
-            return alone and _as_sum(links, node, masks[0])
+            return _only_compared(links, v) and _as_sum(links, node, masks[0])
         return any([_raised(links, node, i) for i in (1, 2)])
     return False
+
+
+def _moves(node: Node) -> bool:
+    return node.op in MOVEMENT or node.op in ("Gather", "Pad")
+
+
+def _only_compared(links: Links, v: Value) -> bool:
+    """Whether only COMPARING operators read `v`, through sums and whatever moves elements."""
+    return not links.is_output(v) and all(
+        node.op in COMPARING
+        or ((_moves(node) or node.op == "Add") and _only_compared(links, node.output))
+        for node in links.users(v)
+    )
 
 
 def _is_mask(v: Value) -> bool:

@@ -60,9 +60,9 @@ one."""
 class WrongScale:
     """Inputs `ratio` times as large as the layer `layer` expects, or as small.
 
-    `plain`: an image, sound or spectrum, or the network begins with a scaler; a table of features
-    may have any scale else. `offset`: the ratio is to what a scaler subtracts. `rebuilt`: to the
-    scale at which that output rebuilds the input.
+    `plain`: an image, sound or spectrum, or the network begins with a scaler; a table of features,
+    which no window slides over, may have any scale else. `offset`: the ratio is to what a scaler
+    subtracts. `rebuilt`: to the scale at which that output rebuilds the input.
     """
 
     name: str
@@ -125,7 +125,7 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
         pixels = ratio > 1 and _are_pixels(inputs, largest)
-        plain = len(port.shape) > 2 or first.scaled
+        plain = len(port.shape) > 2 or first.scaled or first.slides
         return WrongScale(port.name, first.name, ratio, largest, pixels, plain)
     return None
 
@@ -225,6 +225,13 @@ class _First:
     graph: Graph
     bias: Array | None
     scaled: bool
+
+    @property
+    def slides(self) -> bool:
+        """Whether its weights are a window that slides over the input."""
+        layer = self.graph.nodes[-1]
+        weight = _constant(layer, definition(layer.op).weight)
+        return self.bias is not None and weight is not None and weight.ndim > 2
 
 
 def _first_of(graph: Graph, port: Port) -> _First | None:

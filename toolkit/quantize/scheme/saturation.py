@@ -16,6 +16,7 @@ from ...ir import Value
 from ...numerics import FLOAT
 from ...ops import computes, is_view
 from ...ops.norm.softmax import makes_shares
+from ...ops.reduction.arg_max import ARG_MAX
 from ...passes.quantized.finite_masks import MASKED
 from .lookup_chains import Function
 from .options import Range, Ranges
@@ -80,8 +81,8 @@ def _varying(r: Range, function: Function, step: float) -> Range | None:
 
 @dataclass(frozen=True)
 class MaskedSum:
-    """An addition whose sum only softmaxes read: the sum in all its shapes, and the steps of what
-    the finest softmax gives."""
+    """An addition whose sum only softmaxes and ArgMax read: the sum in all its shapes, and the
+    steps of what the finest softmax gives."""
 
     group: QuantizableGroup
     shapes: list[Value]
@@ -98,13 +99,12 @@ def masked_sums(
     for group in groups:
         if not computes(group.node, BinaryFn.Add) or group.chain:
             continue
-        shapes, softmaxes = _reshaped(group.node.output, readers)
-        if not softmaxes or not outputs.isdisjoint(shapes):
+        shapes, comparing = _reshaped(group.node.output, readers)
+        if not comparing or not outputs.isdisjoint(shapes):
             continue
-        if any(not makes_shares(u.node) or u.dtype is None for u in softmaxes):
-            continue
-        steps = max(RESOLVED[u.dtype] for u in softmaxes if u.dtype is not None)
-        found.append(MaskedSum(group, shapes, steps))
+        steps = [_resolved(u) for u in comparing]
+        if None not in steps:
+            found.append(MaskedSum(group, shapes, max(filter(None, steps))))
     return found
 
 
@@ -114,7 +114,8 @@ def without_masks(
     outputs: set[Value],
     ranges: Ranges,
 ) -> Ranges:
-    """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves.
+    """`ranges`, where x + mask and the mask end at what a softmax that reads the sum resolves, or
+    below what ArgMax may choose.
 
     A mask is 0 and large negative numbers, or a constant with a 0 in every row. Where one element
     of a row is not masked, its largest is at least the smallest x; what lies further below that
@@ -137,6 +138,15 @@ def without_masks(
             limits[mask] = min(found.values())
     ends = {v.name: (max(low, ranges[v.name][0]), ranges[v.name][1]) for v, low in limits.items()}
     return {**ranges, **ends} if ends else ranges
+
+
+def _resolved(reader: QuantizableGroup) -> int | None:
+    """The steps of what a softmax gives; None of a reader that does not compare elements."""
+    if reader.dtype is None:
+        return None
+    if reader.node.op == ARG_MAX.name:
+        return 1
+    return RESOLVED[reader.dtype] if makes_shares(reader.node) else None
 
 
 def _reshaped(

@@ -64,12 +64,15 @@ def test_a_clamp_between_hides_the_scale(g):
 
 
 def test_a_scale_that_makes_no_difference(g):
-    """A network without biases but one that hardly counts answers alike on any scale."""
+    """A network without biases but one that hardly counts answers alike on any scale; its ranges
+    do not."""
     x = g.input("x", 1, 8, 8, 3)
     w = g.const(g.rng.normal(size=(4, 3, 3, 3)))
     given = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "pads": (1,) * 4, **NONE}
     y = g.emit("Conv2d", x, w, g.const(np.full(4, 1e-6)), name="y", **given)
-    assert wrong_scale(g.output(y), pixels()) is None
+    found = wrong_scale(g.output(y), pixels())
+    assert found.alike and not found.plain
+    assert "up to 255" in str(found) and "must have the scale of these samples" in str(found)
 
 
 def test_small_biases_are_no_fault_of_small_inputs(g):
@@ -244,7 +247,8 @@ def test_a_count_does_not_hide_that_answers_beside_it_change(g, beside):
         w = g.const(0.05 * g.rng.normal(size=(6, 512)))
         answers = g.emit("Tanh", g.emit("FullyConnected", a, w, g.const(np.ones(6)), **NONE))
         y = g.emit("Concat", answers, y, axis=1)
-    assert (wrong_scale(g.output(y), pixels()) is not None) == beside
+    found = wrong_scale(g.output(y), pixels())
+    assert (found.plain, found.alike) == (beside, not beside)
 
 
 @pytest.mark.parametrize("lost", [0.1, 0.0])

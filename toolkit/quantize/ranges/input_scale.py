@@ -15,7 +15,7 @@ An autoencoder tells most: on another scale it does not rebuild its input.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,8 @@ class WrongScale:
 
     `plain`: an image, sound or spectrum, or the network begins with a scaler; a table of features,
     which no window slides over, may have any scale else. `offset`: the ratio is to what a scaler
-    subtracts. `rebuilt`: to the scale at which that output rebuilds the input.
+    subtracts. `rebuilt`: to the scale at which that output rebuilds the input. `alike`: the answers
+    hardly depend on the scale, but ranges do.
     """
 
     name: str
@@ -73,14 +74,22 @@ class WrongScale:
     plain: bool
     offset: bool = False
     rebuilt: str = ""
+    alike: bool = False
 
     def __str__(self) -> str:
         size = f"{self.ratio:,.0f}" if self.ratio > 1 else f"{self.ratio:.2g}"
         wrong = "large" if self.ratio > 1 else "small"
         why = (
             f"In '{self.layer}', the first layer with a bias, the weighted sum is {size} times the "
-            "bias (trained models: 0.4 to 15), and the scale changes the answers"
+            "bias (trained models: 0.4 to 15)"
         )
+        if self.alike:
+            return (
+                f"input '{self.name}' may be wrongly scaled: its values are up to "
+                f"{self.largest:.4g}. {why}. The answers hardly depend on the scale, but the "
+                "ranges do: inputs on the device must have the scale of these samples"
+            )
+        why += ", and the scale changes the answers"
         if self.offset:
             why = f"They are {size} times what the scaler in front of '{self.layer}' subtracts"
         if self.rebuilt:
@@ -96,7 +105,9 @@ class WrongScale:
 
 
 def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongScale | None:
-    """The first input of the float `graph` whose samples are plainly too large or too small."""
+    """The first input of the float `graph` whose samples are plainly too large or too small, else
+    the first one whose scale is odd but hardly changes the answers."""
+    unsure: WrongScale | None = None
     for port in graph.inputs:
         if (wrong := _not_rebuilt(graph, port, samples)) is not None:
             return wrong
@@ -119,15 +130,21 @@ def wrong_scale(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> WrongSc
         if 1 < ratio < _largest(first.graph.nodes[-1], first.bias) and not raw:
             continue
         factor = 1 / STEP if ratio > 1 else STEP
-        if _alike(graph, samples, port, factor):
+        given, scaled = (_answers(graph, samples, port, by) for by in (1.0, factor))
+        if len(graph.outputs) == 1 and _confidence(scaled) < LOST * _confidence(given):
+            continue
+        if (scaled == scaled[0]).all():  # one sample, or all alike: that says nothing
             continue
         read = [m[-1] for m in made] if first.scaled else inputs
         if ratio > 1 and max(float(np.abs(x).max()) for x in read) <= SMALL_VALUES:
             continue
         pixels = ratio > 1 and _are_pixels(inputs, largest)
-        plain = len(port.shape) > 2 or first.scaled or first.slides
-        return WrongScale(port.name, first.name, ratio, largest, pixels, plain)
-    return None
+        found = WrongScale(port.name, first.name, ratio, largest, pixels, plain=True)
+        if _alike(given, scaled):
+            unsure = unsure or replace(found, plain=False, alike=True)
+            continue
+        return replace(found, plain=len(port.shape) > 2 or first.scaled or first.slides)
+    return unsure
 
 
 def _not_rebuilt(
@@ -290,32 +307,29 @@ def _confidence(rows: NDArray[np.float64]) -> float:
     return float(rows.max(axis=1).mean() - 1 / rows.shape[1])
 
 
-def _alike(graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, factor: float) -> bool:
-    """Whether the outputs vary over the samples as they do with the input times `factor`, or say
-    nothing then."""
+def _answers(
+    graph: Graph, samples: Sequence[Mapping[str, Array]], port: Port, factor: float
+) -> NDArray[np.float64]:
+    """The outputs of each sample with the input times a factor; of a sum with an input what is
+    added."""
     added = added_to_inputs(graph)
     shown = [
         Port(v.name, v, p.onnx_dtype, v.shape)
         for p in graph.outputs
         for v in [added.get(p.value, p.value)]
     ]
-    session = open_once(Graph(graph.nodes, graph.inputs, shown))
+    session, rows = open_once(Graph(graph.nodes, graph.inputs, shown)), []
+    for s in samples:
+        scaled = np.asarray(s[port.name] * np.float32(factor), np.float32)
+        got = session.run({**s, port.name: scaled})
+        rows.append(np.concatenate([a.astype(np.float64).reshape(-1) for a in got.values()]))
+    return np.stack(rows)
 
-    def answers(by: float) -> NDArray[np.float64]:
-        rows = []
-        for s in samples:
-            scaled = np.asarray(s[port.name] * np.float32(by), np.float32)
-            got = session.run({**s, port.name: scaled})
-            rows.append(np.concatenate([a.astype(np.float64).reshape(-1) for a in got.values()]))
-        return np.stack(rows)
 
-    a, b = answers(1.0), answers(factor)
-    if len(graph.outputs) == 1 and _confidence(b) < LOST * _confidence(a):
-        return True
+def _alike(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
+    """Whether answers on two scales vary over the samples alike."""
     with np.errstate(invalid="ignore"):  # an exponential of what is too large is infinite
         a, b = a - a.mean(axis=0), b - b.mean(axis=0)
-        if not b.any():  # one sample, or all alike: that says nothing
-            return True
         if a.shape[1] <= FEW_NUMBERS:  # a count of thousands beside logits
             spread = a.std(axis=0)
             a, b = (np.divide(x, spread, out=np.zeros_like(x), where=spread > 0) for x in (a, b))

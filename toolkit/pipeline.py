@@ -251,6 +251,7 @@ def check(
     reset = session.reset if target is None else None
     if states:
         runner = InSequence(runner, states, sequence, None if play else reset)
+    alone = target is None and play is None and not states  # no runs but the compared ones
     oracle, total = make_oracle(model, graph), (samples.length or 0) * batch
     if play is not None:
         runner, oracle = Played(runner, play, reset), Cut(oracle, play)
@@ -264,9 +265,7 @@ def check(
         total=total,
         meter=meter,
         floats=None if states else floats,
-        quality=None
-        if states or file.symbols
-        else QualityMeter(graph, session if target is None else None),
+        quality=None if file.symbols else QualityMeter(graph, session if alone else None),
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )

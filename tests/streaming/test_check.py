@@ -45,7 +45,8 @@ def test_check_runs_sequences_of_the_file_and_of_the_float_model(made, every):
     path, edge, pairs = made
     samples = frames(path, 40, seed=3)
     wanted = list(answers_of_onnxruntime(path, pairs, samples, every or 40))
-    session, noise, signal = Session(edge), 0.0, 0.0
+    session, noise, signal, mean = Session(edge), 0.0, 0.0, np.mean(wanted, axis=0)
+    spread = float(np.sum(np.square(np.array(wanted, np.float64) - mean)))
     for i, (sample, y) in enumerate(zip(samples, wanted, strict=True)):
         if every and i % every == 0:
             session.reset()
@@ -55,6 +56,7 @@ def test_check_runs_sequences_of_the_file_and_of_the_float_model(made, every):
     assert [o.name for o in report.outputs] == ["y"]
     assert report.outputs[0].sqnr_db == pytest.approx(ratio_db(signal, noise), abs=0.01)
     assert any("state kept in the session: " in note for note in report.notes)
+    assert report.quality.sqnr_db == {"y": pytest.approx(ratio_db(spread, noise), abs=0.01)}
 
 
 def test_layers_are_told_with_the_state_of_the_float_model(made):

@@ -271,6 +271,17 @@ def test_quantized_it_gives_the_bytes_of_the_whole_and_is_checked(denoiser, tmp_
         edgekit.check(tmp_path / "s.edge", denoiser, unseen, layers=True)
 
 
+def test_a_softmax_over_frames_is_judged_by_its_probabilities(tmp_path):
+    softmax = helper.make_node("Softmax", ["a"], ["y"], axis=1), {}
+    path = model_of(
+        tmp_path / "m.onnx", conv("a", "x", 3, (2, 0)), softmax, output=(1, CHANNELS, T)
+    )
+    edgekit.quantize(path, samples_of(16, 10), tmp_path / "s.edge", stream=[("x", 2)])
+    report = edgekit.check(tmp_path / "s.edge", path, samples_of(8, 100))
+    assert report.quality is not None and report.level == "good"
+    assert report.quality.sqnr_db["y"] == pytest.approx(report.outputs[0].sqnr_db, abs=3)
+
+
 def test_a_state_of_the_models_own_goes_on(tmp_path):
     rng, hidden = np.random.default_rng(5), 6
     constants = {

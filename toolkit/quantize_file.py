@@ -17,7 +17,8 @@ from .compress import Coding, remove_constant_channels
 from .errors import UserError
 from .evaluation.answers import Answers, count_answers
 from .evaluation.judging import Judging, Known, input_specs, known_labels
-from .evaluation.sample_checks import check_scale, note_of_ignored
+from .evaluation.sample_checks import check_scale, notes_of_ignored
+from .evaluation.sequences import Found, keep_floor_with_state, lower, over_sequences
 from .evaluation.state_samples import follows_of, with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
@@ -234,28 +235,33 @@ class _Run:
     def keep_floor(self) -> None:
         """Without a budget, mix precisions if accuracy is below the floor; if the result is still
         broken, try from a plain start as well."""
-        start = self.done
         if not self.keeps_floor:
             return
-        self._promote(start)
-        if other_ranges_may_help(self.promotion, self.quality) and not start.finished().is_plain:
-            first = self.done, self.promotion, self.quality
-            self._promote(self._plain(start))
-            if self.quality.loss() >= first[2].loss():
-                self.done, self.promotion, self.quality = first
+        start, found = self.done, self._promoted(self.done)
+        if other_ranges_may_help(*found[1:]) and not start.finished().is_plain:
+            found = min(found, self._promoted(self._plain(start)), key=lambda f: f[2].loss())
+        found = keep_floor_with_state(found, self._promoted, self._over_sequences)
+        self.done, self.promotion, self.quality = found
+
+    def _promoted(self, start: QuantizedModel, carried: float = 1.0) -> Found:
+        how = start, self._packer(start), self.request.progress
+        fast, rounding = self.request.effort == "fast", self.request.mixed_rounding
+        return keep_floor(*how, rounding=rounding, fast=fast, carried=carried)
+
+    def _over_sequences(self, done: QuantizedModel) -> Quality | None:
+        if not follows_of(self.graph) or self.streaming is not None:
+            return None
+        graph, _ = done.plan.emit(done.ranges)
+        file = self._packer(done)(keep_states(graph))
+        return over_sequences(self.graph, file, self.samples, self.request.sequence)
 
     def judge_quality(self) -> None:
         """Evaluate the file; with `compress`, search for coarser weights first."""
         if self.budget is None:
             self.choose_rates()
         if not self.keeps_floor or self.rates is not None:
-            self.quality = quality_of(self.done, self._packer(self.done), self.request.progress)
-
-    def _promote(self, start: QuantizedModel) -> None:
-        how = start, self._packer(start), self.request.progress
-        fast, rounding = self.request.effort == "fast", self.request.mixed_rounding
-        found = keep_floor(*how, rounding=rounding, fast=fast)
-        self.done, self.promotion, self.quality = found
+            steps = quality_of(self.done, self._packer(self.done), self.request.progress)
+            self.quality = lower(steps, self._over_sequences(self.done))
 
     def _packer(self, done: QuantizedModel, kept: Kept | None = None) -> Callable[[Graph], bytes]:
         how = self.request, self.provenance, self.options, self.image.layout
@@ -303,10 +309,9 @@ class _Run:
             *self.samples.notes,
             *calibration_warnings(known, self.batch),
         ]
-        used = () if self.answers is None else (self.answers.label,)
-        ignored = [name for name in self.samples.ignored if name not in used]
-        if ignored and (self.judging is None or not self.judging.reads_calibration):
-            self.notes.insert(0, note_of_ignored(ignored))
+        if self.judging is None or not self.judging.reads_calibration:
+            label = None if self.answers is None else self.answers.label
+            self.notes[:0] = notes_of_ignored(self.samples, label)
 
     @property
     def held_out(self) -> bool | None:
@@ -327,21 +332,11 @@ class _Run:
             from .report import report_page  # takes time and memory, which most need not
 
             page = report_page(
-                *self.model.compared(self.data, self.final, self.done),
-                self.done,
-                self.explanation,
-                self.samples,
-                Path(request.model),
-                request.observer,
-                request.effort,
-                self.notes,
-                request.progress,
-                batch=self.batch,
-                needed=self.needed,
-                verdict=self.verdict(),
-                stored=self.stored,
-                rates=self.rates,
-            )
+                *self.model.compared(self.data, self.final, self.done), self.done,
+                self.explanation, self.samples, Path(request.model), request.observer,
+                request.effort, self.notes, request.progress, batch=self.batch, needed=self.needed,
+                verdict=self.verdict(), stored=self.stored, rates=self.rates,
+            )  # fmt: skip
             write_atomically(request.report, page.encode())
         self.written = strip(self.final, keep=(KEY, CLASSES)) if request.strip else self.final
         write_atomically(self.path, self.written)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 
 from ...calibration import Samples
@@ -28,8 +27,11 @@ def check_scale(graph: Graph, samples: Samples, any_scale: bool) -> list[str]:
     return [str(wrong)]
 
 
-def note_of_ignored(names: Sequence[str]) -> str:
-    """What to note of arrays beside the inputs."""
+def notes_of_ignored(samples: Samples, label: str | None) -> list[str]:
+    """What to note of arrays that are neither inputs nor the `label`."""
+    names = [name for name in samples.ignored if name != label]
+    if not names:
+        return []
     listed, several = ", ".join(f"'{name}'" for name in names), len(names) > 1
     what = "arrays" if several else "array"
-    return f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"
+    return [f"ignored {what} {listed}: {'not inputs' if several else 'not an input'} of the model"]

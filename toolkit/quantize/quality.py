@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,6 +20,7 @@ from .ranges.evaluation_points import EvaluationPoint
 from .ranges.one_sided import OneSided
 
 Level = Literal["good", "usable", "broken"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 OnLowAccuracy = Literal["promote", "warn", "fail"]
 ON_LOW_ACCURACY: tuple[OnLowAccuracy, ...] = get_args(OnLowAccuracy)
 """What is done below the floor: precisions are mixed, it is only said, or the command fails."""
@@ -76,7 +77,7 @@ class Quality:
     precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
     these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
     to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
-    one of these is a vector, not a map or a series.
+    one of these is a vector, not a map or a series. `sequences`: the file kept its own state.
     """
 
     sqnr_db: dict[str, float]
@@ -92,6 +93,7 @@ class Quality:
     added: tuple[str, ...] = ()
     rebuilt: tuple[str, ...] = ()
     vectors: bool = False
+    sequences: bool = False
 
     @staticmethod
     def of(
@@ -162,7 +164,22 @@ class Quality:
             level_of(db - 20 * math.log10(part), *figures, self.floor_db(name))
             for name, db in self.sqnr_db.items()
         ]
-        return max(known, key=get_args(Level).index, default=level_of(None, *figures))
+        return max(known, key=LEVELS.index, default=level_of(None, *figures))
+
+    def is_below(self, other: Quality) -> bool:
+        """Whether the level is lower."""
+        return LEVELS.index(self.measured) > LEVELS.index(other.measured)
+
+    def with_errors(self, part: float) -> Quality:
+        """The figures, were errors and losses this part of what they are."""
+        answers = self.answers
+        return replace(
+            self,
+            sqnr_db={n: db - 20 * math.log10(part) for n, db in self.sqnr_db.items()},
+            answers=answers and AnswerLoss(*(part * share for share in astuple(answers))),
+            overlap={n: 1 - part * (1 - kept) for n, kept in self.overlap.items()},
+            detections={n: 1 - part * (1 - kept) for n, kept in self.detections.items()},
+        )
 
     def floor_db(self, output: str) -> float:
         """The SQNR of an output below which the model is broken."""
@@ -216,7 +233,8 @@ class Quality:
             told.append(f"masks overlap by {min(self.overlap.values()):.1%}")
         if self.detections:
             told.append(f"detections keep {min(self.detections.values()):.1%} of their F1 score")
-        return ", ".join(told) or "no float output to evaluate"
+        over = " over sequences" if self.sequences else ""
+        return (", ".join(told) or "no float output to evaluate") + over
 
     def to_json(self) -> dict[str, Any]:
         """As documented for --json."""

@@ -60,9 +60,11 @@ def quality_of(done: Quantized, pack: Pack, progress: Progress) -> Quality:
     return evaluator.quality(evaluator.base)
 
 
-def _evaluator(done: Quantized, pack: Pack, held_out: bool, progress: Progress) -> Evaluator:
+def _evaluator(
+    done: Quantized, pack: Pack, held_out: bool, progress: Progress, carried: float = 1.0
+) -> Evaluator:
     """An evaluator with the score of `done`."""
-    evaluator = Evaluator(done, pack, None, held_out, progress)
+    evaluator = Evaluator(done, pack, None, held_out, progress, carried=carried)
     evaluator.know(evaluator.base, done.score)
     return evaluator
 
@@ -74,6 +76,7 @@ def keep_floor(
     *,
     rounding: str = "auto",
     fast: bool = False,
+    carried: float = 1.0,
 ) -> _Found:
     """`done` or a promoted version of it, the promotion, and its quality.
 
@@ -81,21 +84,22 @@ def keep_floor(
     If no mix within the limits is good, the best one is returned, unless `done` is as good. Unless
     other ranges may help, the calibrations of `done` keep only extremes: no other one replaces it.
     `fast` leaves usable models as they are, and promotes the tensors of broken ones from the
-    outputs back, without measuring each change.
+    outputs back, without measuring each change. Errors are larger by the factor `carried` than
+    those of single runs, where a state carries them on.
     """
     if done.finish is not None:
         found = _before_rounding(done, pack, progress)
         if found is not None:
             return found
         done = done.finished()
-    evaluator = _evaluator(done, pack, done.held_out, progress)
+    evaluator = _evaluator(done, pack, done.held_out, progress, carried)
     start = Configuration(evaluator.base)
     before = evaluator.quality(start.assignment)
     if before.level != "broken":
         _keep_extremes(done)
     elif rounding != "nearest" and not fast and not done.held_out:
         # Rounding that int8 did not gain from may be what a mix needs.
-        evaluator = _evaluator(done, pack, True, progress)
+        evaluator = _evaluator(done, pack, True, progress, carried)
     promoted = _promote(evaluator, start, rounding != "nearest", fast)
     if not promoted.configuration.changes:
         return done, None, before

@@ -64,7 +64,9 @@ class Evaluator:
         held_out: bool,
         progress: Progress,
         measure: Measure = generic_sizes,
+        carried: float = 1.0,
     ) -> None:
+        self._carried = carried
         self.done, self._pack, self._drop = done, pack, drop
         self._measure = measure
         self.progress = progress
@@ -338,7 +340,8 @@ class Evaluator:
                 one_sided=sides,
                 vectors=any(prod(some[name].shape[:-1]) == 1 for name in found.rebuilt),
             )
-            self._qualities[assignment] = found
+            larger = self._carried != 1.0
+            self._qualities[assignment] = found.with_errors(self._carried) if larger else found
         return self._qualities[assignment]
 
     def drop(self, assignment: PrecisionAssignment) -> float:

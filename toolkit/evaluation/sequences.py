@@ -1,0 +1,82 @@
+"""The accuracy floor of a model with state: errors that the state carries on count, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...calibration import Samples
+from ..accuracy import QualityMeter
+from ..ir import Graph
+from ..quantize import Quantized
+from ..quantize.mixed_precision.promotion import Promotion
+from ..quantize.quality import Quality
+from ..runtime import Session
+from .state_samples import InSequence, follows_of
+
+Found = tuple[Quantized, Promotion | None, Quality]
+"""The result of `keep_floor` (quantize/mixed_precision/accuracy_floor.py)."""
+
+
+LEAST_LOSS = 1e-3
+"""Of single steps (Quality.loss), so that a factor to it is finite."""
+
+
+def over_sequences(
+    graph: Graph, file: bytes, samples: Samples, frames: int | None
+) -> Quality | None:
+    """The quality of a file that keeps the states of the float `graph` over sequences of so many
+    `frames`, each model with its own state. None for samples that can be read only once."""
+    if not samples.reiterable:
+        return None
+    session, meter = Session(file, numbers=True), QualityMeter(graph, None)
+    runner = InSequence(session, follows_of(graph), frames, session.reset)
+    for sample in samples:
+        meter.add(sample, runner.run(sample))
+    return meter.quality()
+
+
+def lower(steps: Quality, sequences: Quality | None) -> Quality:
+    """The quality of steps that begin with the float model's state, or that over sequences where
+    its level is lower."""
+    if sequences is None or not sequences.is_below(steps):
+        return steps
+    return _of_calibration(sequences, steps)
+
+
+def _of_calibration(sequences: Quality, steps: Quality) -> Quality:
+    """The figures over sequences, with what `steps` says of the samples."""
+    return replace(
+        steps,
+        sqnr_db=sequences.sqnr_db,
+        temperature=sequences.temperature,
+        answers=sequences.answers,
+        overlap=sequences.overlap,
+        detections=sequences.detections,
+        added=sequences.added,
+        rebuilt=sequences.rebuilt,
+        held_out=False,
+        chosen=False,
+        sequences=True,
+    )
+
+
+def keep_floor_with_state(
+    found: Found,
+    promote: Callable[[Quantized, float], Found],
+    judge: Callable[[Quantized], Quality | None],
+) -> Found:
+    """`found`, the best for single steps, or what `promote` makes of it for errors that are larger
+    by a factor, as they are where the state carries them on. `judge` is `over_sequences` of a
+    quantization, or None without state."""
+    done, before, steps = found
+    carried = lower(steps, judge(done))
+    if carried is steps:
+        return found
+    more, promotion, _ = promote(done, carried.loss() / max(steps.loss(), LEAST_LOSS))
+    after = None if promotion is None else judge(more)
+    if promotion is None or after is None or after.loss() >= carried.loss():
+        return done, before, carried
+    after = _of_calibration(after, steps)
+    int8 = promotion.int8 if before is None else before.int8
+    return more, replace(promotion, before=carried, after=after, int8=int8), after

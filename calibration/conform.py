@@ -110,19 +110,30 @@ def shape_message(got: tuple[int, ...], spec: InputSpec) -> str:
 
 
 def check_names(names: Collection[str], specs: Iterable[InputSpec], where: str) -> list[str]:
-    """The names that are no inputs. Raises CalibrationError for an input that is missing."""
+    """The names that are no inputs. Raises CalibrationError for inputs that are missing."""
+    specs = list(specs)
     inputs = [spec.name for spec in specs]
-    listed = ", ".join(f"'{name}'" for name in inputs)
-    missing = [name for name in inputs if name not in names]
+    missing = [spec for spec in specs if spec.name not in names]
     if missing:
-        found = ", ".join(f"'{name}'" for name in names) or "none"
-        close = difflib.get_close_matches(missing[0], list(names), 1, cutoff=0.5)
-        hint = f" Rename '{close[0]}'?" if close else " Add it under that name."
+        several = len(missing) > 1
         raise CalibrationError(
-            f"{where}: input '{missing[0]}' is missing; the model has {listed}, found: {found}."
-            + hint
+            f"{where}: {'inputs' if several else 'input'} {_listed(s.name for s in missing)} "
+            f"{'are' if several else 'is'} missing; the model has {_listed(inputs)}, found: "
+            f"{_listed(names) or 'none'}. {_remedy(missing, names)}"
         )
     return [name for name in names if name not in inputs]
+
+
+def _remedy(missing: Sequence[InputSpec], names: Collection[str]) -> str:
+    if close := difflib.get_close_matches(missing[0].name, list(names), 1, cutoff=0.5):
+        return f"Rename '{close[0]}'?"
+    add = "Add them under these names" if len(missing) > 1 else "Add it under that name"
+    options = " ".join(spec.option for spec in missing if spec.option)
+    return f"{add}, or use {options}." if options else f"{add}."
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,7 +22,8 @@ class InputSpec:
 
     `missing`: NaN is legal, for a value that is missing. `sizes`: of an input whose dimensions
     vary, those of each axis, of which `shape` has the largest. `texts`: of an input of strings,
-    those that the model tells apart; samples hold strings, or their numbers.
+    those that the model tells apart; samples hold strings, or their numbers. `option`: what the
+    user may give instead of samples of it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class InputSpec:
     missing: bool = False
     sizes: tuple[range, ...] = ()
     texts: tuple[str, ...] = ()
+    option: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))

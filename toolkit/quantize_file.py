@@ -119,7 +119,7 @@ class _Run:
         self.batch = batch_of(self.graph)
 
     def open_samples(self) -> None:
-        request, specs = self.request, input_specs(self.graph, self.model.sizes)
+        request, specs = self.request, input_specs(self.graph, self.model.sizes, options=True)
         self.samples = open_samples(
             request.calib, specs, self.read, limit=request.limit, labels=request.labels
         )

@@ -62,7 +62,7 @@ def test_strings_are_the_numbers_of_those_that_the_model_knows(tmp_path, city):
     ("text", "told"),
     [
         ("city,age\nlima,1\n", "'kids' is missing; the model has 'age', 'city', 'kids', found"),
-        ("1,2,3\n", "'age' is missing"),
+        ("1,2,3\n", "inputs 'age', 'city', 'kids' are missing"),
         ("city,age,kids\nlima,1,2\nlima,1\n", "line 3: 2 columns, and 3 in the first row"),
         ("city,age,kids\nlima,x,2\n", "line 2, input 'age': 'x' is not a number"),
         ("city,age,kids\nlima,1,2.5\n", "no whole numbers"),

@@ -142,6 +142,14 @@ def test_a_missing_input_is_named():
         list(open_samples([{"image": np.zeros((8, 8, 3), np.float32)}], [_IMAGE, _IDS]))
 
 
+def test_all_missing_inputs_are_named_with_what_may_stand_for_them():
+    low = InputSpec("low", (1,), np.float32, option="--constant low=VALUE")
+    with pytest.raises(CalibrationError) as caught:
+        list(open_samples([{"image": np.zeros((8, 8, 3), np.float32)}], [_IMAGE, _IDS, low]))
+    said = "inputs 'ids', 'low' are missing; the model has 'image', 'ids', 'low', found: 'image'. "
+    assert f"{said}Add them under these names, or use --constant low=VALUE." in str(caught.value)
+
+
 def test_the_faulty_sample_is_named():
     good, bad = np.zeros((8, 8, 3), np.float32), np.full((8, 8, 3), np.nan, np.float32)
     samples = iter(open_samples([{"image": good}, {"image": bad}], [_IMAGE]))

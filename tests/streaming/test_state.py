@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 
 import edgekit
+from edgekit.calibration import CalibrationError
 from edgekit.toolkit.errors import UserError
 from edgekit.toolkit.format.model import Start
 from edgekit.toolkit.format.reader import read_file
@@ -201,3 +202,10 @@ def test_pairs_that_make_no_sense(lstm, tmp_path, pairs, message):
     with pytest.raises(UserError, match=message):
         edgekit.convert(lstm, tmp_path / "m.edge", states=pairs)
     assert not Path(tmp_path / "m.edge").exists()
+
+
+def test_samples_without_the_state_are_refused_with_the_option_that_keeps_it(lstm, tmp_path):
+    with pytest.raises(CalibrationError) as caught:
+        edgekit.quantize(lstm, frames(lstm, 8), tmp_path / "m.edge")
+    assert "'h0', 'c0' are missing" in str(caught.value)
+    assert "or use --state h0=hn --state c0=cn." in str(caught.value)

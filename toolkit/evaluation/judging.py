@@ -24,17 +24,19 @@ from ..accuracy import Judge, Metric, MetricFunction, check_class, check_labels,
 from ..dynamic import Sizes
 from ..errors import UserError
 from ..files import read_file
-from ..ir import Array, Graph, Value
+from ..ir import Array, Graph, Port, Value
 from ..numerics import STRING, numpy_dtype
 from ..ops import definition
 from ..quantize import Budget, KeptSample
+from ..state import plain_pairs
 from .state_samples import with_states
 
 
-def input_specs(graph: Graph, sizes: Sizes | None = None) -> list[InputSpec]:
+def input_specs(graph: Graph, sizes: Sizes | None = None, options: bool = False) -> list[InputSpec]:
     """What the graph's inputs look like to the reader of samples; state is not read. With `sizes`
-    whose dimensions vary, the graph is that of the largest."""
-    given = (p for p in graph.inputs if not p.follows)
+    whose dimensions vary, the graph is that of the largest. `options` of `quantize` may stand for
+    inputs that the samples lack."""
+    given, pairs = [p for p in graph.inputs if not p.follows], plain_pairs(graph)
     return [
         InputSpec(
             p.name,
@@ -43,9 +45,17 @@ def input_specs(graph: Graph, sizes: Sizes | None = None) -> list[InputSpec]:
             _may_miss_values(graph, p.value),
             sizes.ranges_of(p.name, p.shape) if sizes is not None and sizes.symbols else (),
             tuple(p.labels) if p.onnx_dtype == STRING else (),
+            _option_for(p, pairs) if options and len(given) > 1 else "",
         )
         for p in given
     ]
+
+
+def _option_for(port: Port, pairs: Mapping[str, str]) -> str:
+    """What keeps an input as state, or makes it a constant, if it looks like one."""
+    if port.name in pairs:
+        return f"--state {port.name}={pairs[port.name]}"
+    return f"--constant {port.name}=VALUE" if port.value.type.size == 1 else ""
 
 
 def _may_miss_values(graph: Graph, x: Value) -> bool:

@@ -253,7 +253,8 @@ class _Run:
             return None
         graph, _ = done.plan.emit(done.ranges)
         file = self._packer(done)(keep_states(graph))
-        return over_sequences(self.graph, file, self.samples, self.request.sequence)
+        request = self.request
+        return over_sequences(self.graph, file, self.samples, request.sequence, request.progress)
 
     def judge_quality(self) -> None:
         """Evaluate the file; with `compress`, search for coarser weights first."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...calibration import Samples
 from ..accuracy import QualityMeter
 from ..ir import Graph
+from ..progress import Progress, silent
 from ..quantize import Quantized
 from ..quantize.mixed_precision.promotion import Promotion
 from ..quantize.quality import Quality
@@ -23,7 +24,11 @@ LEAST_LOSS = 1e-3
 
 
 def over_sequences(
-    graph: Graph, file: bytes, samples: Samples, frames: int | None
+    graph: Graph,
+    file: bytes,
+    samples: Samples,
+    frames: int | None,
+    progress: Progress = silent,
 ) -> Quality | None:
     """The quality of a file that keeps the states of the float `graph` over sequences of so many
     `frames`, each model with its own state. None for samples that can be read only once."""
@@ -31,8 +36,9 @@ def over_sequences(
         return None
     session, meter = Session(file, numbers=True), QualityMeter(graph, None)
     runner = InSequence(session, follows_of(graph), frames, session.reset)
-    for sample in samples:
+    for i, sample in enumerate(samples, 1):
         meter.add(sample, runner.run(sample))
+        progress("running sequences", i, samples.length or 0)
     return meter.quality()
 
 

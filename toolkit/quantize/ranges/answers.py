@@ -18,7 +18,9 @@ from ...format.schema import BinaryFn, ReduceFn
 from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
+from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY
+from ..scheme.masked_outputs import masking
 from .evaluation_points import EvaluationPoint, maker_of, on_grid, shares
 from .kept_samples import KeptSample
 
@@ -122,18 +124,19 @@ def _outputs(
 ) -> Iterator[Compared]:
     """The outputs that look like logits, or like the probability of yes.
 
-    Logits are vectors that weights make, half of whose numbers are the largest on some sample, and
-    that do not rise and fall together. The probability of yes is a number that a sigmoid makes. The
-    answers are on average nearer to certainty than to chance.
+    Logits are vectors that weights make, masked or not, half of whose numbers are the largest on
+    some sample, and that do not rise and fall together. The probability of yes is a number that a
+    sigmoid makes. The answers are on average nearer to certainty than to chance.
     """
-    made_by = graph.producers()
+    made_by, masks = graph.producers(), masking(graph)
     for v in dict.fromkeys(p.value for p in graph.outputs):
         if v.name not in tensors or max(v.shape, default=1) != v.type.size or not kept:
             continue
-        found = _kind_of(v, made_by)
+        found = _kind_of(v, made_by, masks)
         if found is None:
             continue
         rows = np.stack([found.logits(s.at_points[v.name]).ravel() for s in kept])
+        rows = np.where(rows > MASKED, rows, rows.min(initial=np.inf, where=rows > MASKED))
         if not found.yes_no and rows.mean(axis=1).std() > TOGETHER * rows.std(axis=1).mean():
             continue
         count = rows.shape[1]
@@ -143,15 +146,15 @@ def _outputs(
             yield found
 
 
-def _kind_of(v: Value, made_by: Mapping[Value, Node]) -> Compared | None:
-    """What the vector `v` is by the operator that makes it."""
+def _kind_of(v: Value, made_by: Mapping[Value, Node], masks: Collection[Node]) -> Compared | None:
+    """What the vector `v` is by the operator that makes it, one that `masks` logits, say."""
     count, node = v.type.size, maker_of(v, made_by)
     if node is None:
         return None
     if count == 1:
         yes_no = computes(node, *PROBABILITY)
         return Compared(v.name, v.name, -1, yes_no=True) if yes_no else None
-    if not definition(node.op).heavy and not computes(node, *_LAST):
+    if not definition(node.op).heavy and not computes(node, *_LAST) and node not in masks:
         return None
     return Compared(v.name, v.name, v.shape.index(count))
 
@@ -160,9 +163,9 @@ def _lead(logits: Array, got: Array, axis: int) -> tuple[float, float]:
     """By how much the best class leads the next, and the error of that; NaN of several rows."""
     if logits.size != logits.shape[axis] or logits.size < 2:
         return np.nan, np.nan
-    real, error = logits.ravel().astype(np.float64), got.ravel() - logits.ravel().astype(np.float64)
-    best, second = np.argsort(-real, kind="stable")[:2]
-    return float(real[best] - real[second]), float(error[best] - error[second])
+    best, second = np.argsort(-logits.ravel(), kind="stable")[:2]
+    real, now = (x.ravel()[[best, second]].astype(np.float64).tolist() for x in (logits, got))
+    return real[0] - real[1], (now[0] - real[0]) - (now[1] - real[1])
 
 
 def _row(of: Compared, real: Array, got: Array | None) -> tuple[float, float, float]:

@@ -201,6 +201,8 @@ def calibrate(
     evaluated = views(graph, [v for v in graph.values() if v.name in at_points])
     later = _bytes_of(weighed, evaluated)
     results = set(views(graph, graph.output_values())) | set(evaluated)
+    masks = {p.tensor for p in points if p.masks}
+    masked = set(views(graph, [v for v in graph.values() if v.name in masks]))
     ends = {name: array("f") for name in stats}
     keeper, endless = Keeper(kept), dict[str, tuple[int, CalibrationError]]()
     count, total = 0, _length(samples)
@@ -238,7 +240,7 @@ def calibrate(
                     ends[name].extend(stats[name].update(x))
                 except CalibrationError as why:
                     endless.setdefault(name, (at, why))
-                    if name in results:
+                    if name in results and not (name in masked and _is_masked(x)):
                         told = list(endless.values())  # others may add to them
                         raise min(told, key=lambda found: found[0])[1] from why
 
@@ -275,6 +277,12 @@ def calibrate(
     return Calibration(
         stats, keeper.kept, points, count, keeper.step, seen, one_sided=sides, least=least
     )
+
+
+def _is_masked(x: Array) -> bool:
+    """Whether minus infinity is all that is not finite, and not all."""
+    rest = x[x != -np.inf]
+    return bool(rest.size and np.isfinite(rest).all())
 
 
 def _bytes_of(weighed: Views, evaluated: Views) -> int:

@@ -23,7 +23,9 @@ from ...ops import computes, definition, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
+from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY, joining_shares
+from ..scheme.masked_outputs import masking
 from .differences import inputs_by_size, with_counted_part
 from .kept_samples import KeptSample
 from .selections import selected
@@ -69,6 +71,9 @@ class EvaluationPoint:
     `scores`: many probabilities, which are `empty` if the samples have none of a detection
     (`fitted`): their error counts relative to DETECTION, as what is next to 0 may be off by much.
 
+    `masks`: a mask may lower some of its numbers, which do not count: they are `fill` if the
+    samples show that (`fitted`).
+
     `added`: of a sum of an input and what the network adds, the latter. `rebuilt`: the inputs that
     the tensor may rebuild. Of the tensor's energy what is added, or the difference from the input,
     has that `part` (`fitted`), relative to which the error counts.
@@ -89,6 +94,8 @@ class EvaluationPoint:
     added: str | None = None
     rebuilt: tuple[str, ...] = ()
     part: float = 1.0
+    masks: bool = False
+    fill: float | None = None
 
     @property
     def tensors(self) -> list[str]:
@@ -102,6 +109,8 @@ class EvaluationPoint:
         elif self.number is not None:
             x = x.reshape(*x.shape[: 1 if of_many else 0], -1)[..., [self.number]]
         y = x.astype(np.float64)
+        if self.fill is not None:
+            return np.where(y <= MASKED, self.fill, y)
         if self.yes_no:
             likely: NDArray[np.float64] = 1 / (1 + np.exp(-_limited(y) / self.temperature))
             return likely
@@ -129,7 +138,7 @@ class EvaluationPoint:
         if self.rebuilt:  # the squared differences of all its numbers are summed up
             return [self]
         if self.axis is None:
-            found, along = unlike_parts(samples)
+            found, along = unlike_parts(self.view(x) for x in samples)
             return [replace(self, number=i, along=along) for i in found] or [self]
         margins, low, high = list[float](), np.inf, -np.inf
         for x in samples:
@@ -141,6 +150,16 @@ class EvaluationPoint:
         limited = self if self.shared else replace(self, lowest=lowest)
         temperature = max(1.0, median(margins) / MARGIN)
         return list(dict.fromkeys([limited, replace(limited, temperature=temperature)]))
+
+
+def _mean_of_unmasked(samples: Sequence[KeptSample], tensor: str) -> float | None:
+    """Of numbers that are masked here and there, and far above the mask else."""
+    values = [s.at_points[tensor] for s in samples]
+    rest = np.concatenate([x[x > MASKED] for x in values])
+    masked = rest.size < sum(x.size for x in values)
+    if not masked or not rest.size or rest.min() < MASKED / 2:
+        return None
+    return float(rest.mean(dtype=np.float64))
 
 
 def fitted(
@@ -157,7 +176,9 @@ def fitted(
             continue
         if logit is not None and shows_one_answer([s.at_points[p.tensor] for s in samples]):
             at = EvaluationPoint(logit, yes_no=True)
-        at = with_counted_part(at, samples)
+        at = replace(at, fill=_mean_of_unmasked(samples, at.tensor) if at.masks else None)
+        if at.fill is None:
+            at = with_counted_part(at, samples)
         found += at.fitted(s.at_points[at.tensor] for s in samples)
     return found
 
@@ -247,6 +268,7 @@ class _Made:
         self.by, self.readers = graph.producers(), graph.consumers()
         self.inside = inside
         self.joins = set(joining_shares(graph)) if inside else set()
+        self.masking = masking(graph)
         self.selected = selected(graph) if inside else frozenset[Value]()
         self.behind = dict[Value, list[EvaluationPoint]]()
         self.added = added_to_inputs(graph) if inside else dict[Value, Value]()
@@ -273,6 +295,7 @@ class _Made:
                 scores=scores,
                 added=self._added_in(v, node),
                 rebuilt=self.inputs.get(v.type.size, ()) if v in self.outputs else (),
+                masks=node in self.masking,
             )
         ]
 

@@ -38,12 +38,14 @@ def follows_an_input(points: Sequence[EvaluationPoint], kept: Sequence[KeptSampl
 
 def _rows(arrays: list[list[NDArray[np.generic]]]) -> NDArray[np.float64] | None:
     """The floats of each sample minus their means, [samples, elements]; None if there are none or
-    too many."""
+    too many, or some are masked with infinity."""
     floats = [[a.ravel() for a in some if a.dtype == FLOAT] for some in arrays]
     sizes = {sum(a.size for a in some) for some in floats}
     if len(sizes) > 1 or not 0 < max(sizes) <= MOST_NUMBERS:
         return None
     rows = np.array([np.concatenate(some) for some in floats], np.float64)
+    if not np.isfinite(rows).all():
+        return None
     centred: NDArray[np.float64] = rows - rows.mean(axis=0)
     return centred
 

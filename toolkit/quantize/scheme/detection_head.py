@@ -51,7 +51,7 @@ def joins_of_shares(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision]
     """The precisions at which a common scale has too few steps for probabilities that a node
     concatenates with other numbers, and why."""
     steps = {
-        (node, p): _step(ranges.get(node.outputs[0].name), p)
+        (node, p): step_at(ranges.get(node.outputs[0].name), p)
         for node in joining_shares(graph)
         for p in PRECISIONS.values()
     }
@@ -69,7 +69,7 @@ def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision],
         if not is_a(node, Concat) or len(spans) < 2:
             continue
         for p in PRECISIONS.values():
-            step = _step(ranges.get(node.output.name), p)
+            step = step_at(ranges.get(node.output.name), p)
             if step * FEWEST_STEPS > min(spans):
                 why = "it concatenates tensors of different magnitude, and the smallest would have"
                 found[node, p] = f"{why} {min(spans) / step:.1f} steps"
@@ -131,7 +131,8 @@ def joining_shares(graph: Graph) -> list[Node]:
     return found
 
 
-def _step(seen: tuple[float, float] | None, precision: Precision) -> float:
+def step_at(seen: tuple[float, float] | None, precision: Precision) -> float:
+    """The step of a tensor of this range; 0 without a finite range, and of floats."""
     if seen is None or precision.activations not in INTEGERS or not np.all(np.isfinite(seen)):
         return 0.0
     room = 1.0 if precision.activations == INT8 else ROOM_INT16

@@ -19,6 +19,7 @@ from .detection_head import distances, joins_of_shares, joins_of_sizes
 from .emit import ROOM_INT16, Constants, Emitter, Quants, with_weights
 from .given import Steps, given_ranges, grid_steps, is_given
 from .lookup_chains import find_chains
+from .masked_outputs import masked_outputs
 from .options import Decision, Options, Range, Ranges, RoundedWeights
 from .prepare import prepare
 from .qparams import activation_params, widen
@@ -50,6 +51,7 @@ class Plan:
             if self.given
             else joins_of_sizes(self.graph, ranges)
             | joins_of_shares(self.graph, ranges)
+            | masked_outputs(self.graph, ranges)
             | distances(self.graph)
         )
         self.wide = ranges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgekit.calibration import CalibrationError
+from edgekit.calibration import CalibrationError, InputSpec, open_samples
 from edgekit.toolkit.build import open_once
 from edgekit.toolkit.quantize import AnySize, Keeper, KeptSample, calibrate, watched
 from edgekit.toolkit.quantize.equalization.channel_statistics import ChannelStatistics
@@ -88,7 +88,7 @@ def test_of_samples_with_values_that_are_not_finite_the_first_is_named(net, thre
     for i in (5, 6, 7):
         given[i]["x"][0, 0, 0, : i - 4] = np.nan
     for _ in range(5):
-        with pytest.raises(CalibrationError, match="contains 1 NaN"):
+        with pytest.raises(CalibrationError, match=r"sample 5: .* contains 1 NaN"):
             calibrate(net, given)
 
 
@@ -106,3 +106,12 @@ def test_room_that_is_needed_later_counts():
             keeper.add(KeptSample({"x": array}), later=1000)
         keeper.seen += 1
     assert keeper.step == 4 and len(keeper.kept) == 2
+
+
+def test_a_sample_whose_outputs_are_not_finite_is_named_with_its_file(net, tmp_path):
+    x = np.concatenate([s["x"] for s in samples(6)])
+    x[4, 0, 0, 0] = np.nan
+    np.savez(tmp_path / "calib.npz", x=x)
+    spec = InputSpec("x", net.inputs[0].shape, np.float32, missing=True)
+    with pytest.raises(CalibrationError, match=r"calib\.npz, sample 4: .* NaN"):
+        calibrate(net, open_samples(tmp_path / "calib.npz", [spec]))

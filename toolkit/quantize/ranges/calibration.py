@@ -15,6 +15,7 @@ from ....calibration import (
     DEFAULT_BINS,
     OBSERVERS,
     CalibrationError,
+    Samples,
     TensorStats,
     candidates,
     channel_means,
@@ -242,7 +243,8 @@ def calibrate(
                     endless.setdefault(name, (at, why))
                     if name in results and not (name in masked and _is_masked(x)):
                         told = list(endless.values())  # others may add to them
-                        raise min(told, key=lambda found: found[0])[1] from why
+                        first, why = min(told, key=lambda found: found[0])
+                        raise CalibrationError(f"{_named(samples, first - 1)}: {why}") from why
 
         def see_in_turn(name: str, x: Array) -> None:
             with turn.at(name):
@@ -277,6 +279,12 @@ def calibrate(
     return Calibration(
         stats, keeper.kept, points, count, keeper.step, seen, one_sided=sides, least=least
     )
+
+
+def _named(samples: Iterable[Sample], at: int) -> str:
+    """What messages call a sample: with its file, if it has one."""
+    found = samples.names([at]) if isinstance(samples, Samples) else {}
+    return found.get(at, f"sample {at}")
 
 
 def _is_masked(x: Array) -> bool:

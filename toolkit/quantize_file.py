@@ -185,7 +185,8 @@ class _Run:
 
     def _plain(self, start: QuantizedModel) -> QuantizedModel:
         how: dict[str, Any] = {"progress": self.request.progress, **self.request.numeric}
-        return optimize(self.graph, start.given, **how, plain=True)
+        plain = optimize(self.graph, start.given, **how, plain=True)
+        return replace(plain, outliers=start.outliers)
 
     def choose_rates(self) -> None:
         """Search for coarser weights, for Huffman coding."""

@@ -86,20 +86,15 @@ class FloatSource:
         histograms: bool,
     ) -> FloatSource:
         """The source with scaled or shifted channels, calibrated on the kept samples. Statistics of
-        the tensors `same`, whose values do not change, are kept; so are the ranges on outliers of
-        tensors with unchanged ranges."""
+        the tensors `same`, whose values do not change, are kept."""
         inputs = [s.inputs for s in self.calibration.kept]
         known = self.calibration.known(same)
         calibration = calibrate(floats, inputs, progress, known=known, histograms=histograms)
-        now = FloatSource.of(floats, calibration, exponents, shifts, self.channels)
-        for name, reach in self.calibration.outlying.items():
-            if now.wide.get(name) == self.wide.get(name):
-                calibration.outlying[name] = reach
-        return now
+        return FloatSource.of(floats, calibration, exponents, shifts, self.channels)
 
     def plan(self, options: Options) -> Plan:
         """The plan with these options, and with this source's means if the options have means."""
         means = self.calibration.means() if options.means else {}
         seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
-        options = replace(options, means=means, outlying=self.calibration.outlying)
+        options = replace(options, means=means)
         return Plan(self.floats, self.wide, options, seen)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from edgekit.toolkit.quantize import calibrate, quantize_model
+from edgekit.toolkit.quantize.ranges import sample_outliers
 from edgekit.toolkit.quantize.ranges.sample_outliers import find_outliers, without_outliers
 
 
@@ -88,13 +89,26 @@ def test_a_generator_cannot_be_read_again(net):
     assert kept.samples == 299
 
 
-def test_int16_follows_an_outlier(net):
-    """It has the steps; others like it come."""
+def test_int16_leaves_an_outlier_out_as_well(net):
+    """Its room is for others like the rest: of a spectrum 16 bits are none too many."""
     samples = feeds()
-    samples[17]["x"] *= np.float32(6)
+    samples[17]["x"] *= np.float32(100)
     done = quantize_model(net, samples, "minmax", rounding="nearest")
     (found,) = done.outliers
     wide = done.plan.mixed(replace(done.options, wide=frozenset(["x"])))
     (x,) = (v for v, dtype in wide.params(done.ranges) if v.name == "x" and dtype == np.int16)
     reach = wide.params(done.ranges)[x, np.dtype(np.int16)].scalar * 32767
-    assert found.gain_db > 1 and reach >= np.abs(samples[17]["x"]).max()
+    others = max(np.abs(s["x"]).max() for i, s in enumerate(samples) if i != 17)
+    assert found.gain_db > 1 and reach == pytest.approx(2 * others, rel=1e-3)
+
+
+def test_where_int8_fails_anyway_an_outlier_is_excluded(g, monkeypatch):
+    """As with a spectrum in front: that the others gain nothing there means nothing."""
+    x = g.input("x", 1, 8, 8, 3)
+    net = g.output(g.conv(g.emit("Clip", x, min=-1.0, max=1.0), 4, name="y"))
+    samples = feeds()
+    samples[5]["x"] *= np.float32(100)
+    monkeypatch.setattr(sample_outliers, "TELLING_DB", 1e3)
+    kept, (found,) = without_outliers(net, samples, calibrate(net, samples))
+    assert kept.samples == len(samples) - 1 and found.gain_db < 1
+    assert found.in_words().endswith("The ranges exclude it")

@@ -52,9 +52,8 @@ class AnySize:
 @dataclass
 class Calibration:
     """Statistics by tensor name, and every `step`-th sample. `ends` are the smallest and largest
-    value of a tensor on each sample, alternating. `outlying` are ranges on outlier samples, which
-    the statistics exclude. `one_sided` are outputs of which the samples show one answer only, and
-    `least` the ranges that the other one needs."""
+    value of a tensor on each sample, alternating. `one_sided` are outputs of which the samples show
+    one answer only, and `least` the ranges that the other one needs."""
 
     stats: dict[str, TensorStats]
     kept: list[KeptSample]
@@ -62,7 +61,6 @@ class Calibration:
     samples: int
     step: int = 1
     ends: dict[str, array[float]] = field(default_factory=dict, repr=False)
-    outlying: dict[str, Range] = field(default_factory=dict, repr=False)
     one_sided: list[OneSided] = field(default_factory=list)
     least: dict[str, Range] = field(default_factory=dict, repr=False)
     _observed: dict[tuple[str, str], Range] = field(default_factory=dict, repr=False)

@@ -32,10 +32,11 @@ TENSORS = 0.1
 FEWEST_TENSORS = 3
 """Of the tensors must be driven so far, this share and so many, or an input: behind an exponential
 alone, ordinary samples reach as far."""
-FARTHEST = 8.0
-"""Maximum factor by which int16 ranges include outliers: three of 16 bits."""
 GAIN_DB = 1.0
 """Minimum gain of the other samples for excluding an outlier."""
+TELLING_DB = 15.0
+"""SQNR below which the gain says nothing, and an outlier is excluded: it is measured with min-max
+ranges in int8, before anything is promoted, as the front ends of networks for sound are."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class SampleOutlier:
         )
         if self.gain_db is None:
             return f"{drives}. The ranges include it: the other samples lose little"
-        return f"{drives}. The ranges exclude it: the other samples gain {self.gain_db:.1f} dB"
+        gains = f": the other samples gain {self.gain_db:.1f} dB" if self.gain_db >= GAIN_DB else ""
+        return f"{drives}. The ranges exclude it{gains}"
 
 
 def find_outliers(
@@ -96,8 +98,8 @@ def without_outliers(
     progress: Progress | None = None,
     of_any_size: AnySize | None = None,
 ) -> tuple[Calibration, list[SampleOutlier]]:
-    """The calibration without outliers, if the other samples gain at min-max ranges; and the
-    outliers. `of_any_size` as for calibrate. The extremes of all samples are kept in `outlying`."""
+    """The calibration without outliers, unless the other samples gain little at min-max ranges; and
+    the outliers. `of_any_size` as for calibrate."""
     found = find_outliers(calibration.reach(), [p.value.name for p in graph.inputs])
     if not found:
         return calibration, []
@@ -114,13 +116,9 @@ def without_outliers(
         others = calibrate(graph, inputs, progress, histograms=histograms)
     trials = CandidateEvaluator(others)
     before, after = (_score(graph, c, trials) for c in (calibration, others))
-    if not after.surpasses(before, GAIN_DB):
+    if after.mean_db >= TELLING_DB and not after.surpasses(before, GAIN_DB):
         return calibration, found
     gain = after.mean_db - before.mean_db
-    known = others.extremes()
-    for name, (low, high) in calibration.extremes().items():
-        most = FARTHEST * max((abs(end) for end in known.get(name, ())), default=0.0)
-        others.outlying[name] = max(low, -most), min(high, most)
     return others, [replace(o, gain_db=gain) for o in found]
 
 

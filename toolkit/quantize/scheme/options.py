@@ -46,7 +46,6 @@ class Options:
     wide           tensors in int16; the nodes that compute and read them are int16 too if possible
     precision      precision of a node by the name of its output: "float32", or "int4" weights (also
                    with int16 activations)
-    outlying       minimum ranges of int16 tensors that have steps to spare
     means          channel means of tensors that weights multiply, for bias correction
     weight_group   number of weights below 8 bits of an output channel that share a multiplier; 0:
                    no multipliers
@@ -60,7 +59,6 @@ class Options:
     search_scales: bool = False
     wide: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
-    outlying: Ranges = field(default_factory=dict)
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()

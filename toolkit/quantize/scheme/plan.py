@@ -159,8 +159,6 @@ class Plan:
             low, high = widen((low, high), known.get(output, (low, high)))
         if dtype != INT16 or not (output is not None or self._has_steps_to_spare(v)):
             return low, high
-        outlying = self.options.outlying.get(v.name, (0.0, 0.0))
-        low, high = widen((low, high), outlying)
         return low * ROOM_INT16, high * ROOM_INT16
 
     def _has_steps_to_spare(self, v: Value) -> bool:

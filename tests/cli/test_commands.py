@@ -180,10 +180,10 @@ def test_what_samples_are_like_is_noted(capsys, digits, tmp_path):
     [
         (lambda x: x[:1], ["only 1 calibration sample: "]),
         (lambda x: x[:3], ["only 3 calibration samples: "]),
-        (lambda x: np.repeat(x[:1], 9, 0), ["all 9 samples are identical"]),
-        (lambda x: np.zeros_like(x[:9]), ["input 'image' is 0 everywhere in every sample"]),
-        (lambda x: -1e3 * x[:9] - 9, ["the float model gives the same answer for every sample"]),
-        (lambda x: x[:9], []),
+        (lambda x: np.repeat(x[:1], 10, 0), ["all 10 samples are identical"]),
+        (lambda x: np.zeros_like(x[:10]), ["input 'image' is 0 everywhere in every sample"]),
+        (lambda x: -1e3 * x[:10] - 9, ["the float model gives the same answer for every sample"]),
+        (lambda x: x[:10], []),
     ],
 )
 def test_what_samples_lack_is_noted(capsys, digits, tmp_path, change, notes):

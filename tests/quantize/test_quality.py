@@ -37,7 +37,7 @@ def test_answers_that_changed_are_allowed_as_far_as_chance_explains_one(
 
 @pytest.mark.parametrize(
     ("samples", "calibration", "wanted"),
-    [(7, True, "usable"), (8, True, "good"), (1, False, "good")],
+    [(9, True, "usable"), (10, True, "good"), (1, False, "good")],
 )
 def test_few_calibration_samples_do_not_show_that_a_model_is_good(samples, calibration, wanted):
     given = samples if calibration else 0
@@ -45,7 +45,7 @@ def test_few_calibration_samples_do_not_show_that_a_model_is_good(samples, calib
     assert found.level == wanted and found.measured == "good"
     named = verdict(found, "all", ["another"], None, "promote")[1:]
     assert named == (
-        ["cause: 7 calibration samples say too little of other inputs; use about 100"]
+        ["cause: 9 calibration samples say too little of other inputs; use about 100"]
         if wanted == "usable"
         else []
     )

@@ -17,6 +17,10 @@ from .scheme.options import Options, Range
 from .scheme.plan import Plan
 from .weights.weight_quantizer import WeightFormat
 
+SPARE = 64
+"""Samples below which what tables read has room on int16 as well: of n samples one in n + 1 others
+exceeds all, and with the room a table has half the entries for the rest."""
+
 
 @dataclass(frozen=True)
 class FloatSource:
@@ -96,5 +100,5 @@ class FloatSource:
         """The plan with these options, and with this source's means if the options have means."""
         means = self.calibration.means() if options.means else {}
         seen = {n: (s.minimum, s.maximum) for n, s in self.calibration.stats.items() if s.count}
-        options = replace(options, means=means)
+        options = replace(options, means=means, spare=self.calibration.samples < SPARE)
         return Plan(self.floats, self.wide, options, seen)

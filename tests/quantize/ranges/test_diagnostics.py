@@ -14,16 +14,16 @@ def calibration(inputs, answers=None):
     return Calibration({}, kept, [], len(kept))
 
 
-MANY = [[i, 1] for i in range(8)]
+MANY = [[i, 1] for i in range(10)]
 
 
 def test_good_samples_are_not_remarked_on():
     assert calibration_warnings(calibration(MANY)) == []
-    assert calibration_warnings(calibration(MANY, [[i] for i in range(8)])) == []
+    assert calibration_warnings(calibration(MANY, [[i] for i in range(10)])) == []
 
 
 def test_samples_of_a_batch_are_counted_each():
-    assert calibration_warnings(calibration(MANY[:2]), batch=4) == []
+    assert calibration_warnings(calibration(MANY[:2]), batch=5) == []
     assert calibration_warnings(calibration(MANY[:3]), batch=2)[0].startswith(
         "only 6 calibration samples"
     )
@@ -31,13 +31,13 @@ def test_samples_of_a_batch_are_counted_each():
 
 
 def test_an_input_that_varies_within_a_sample_is_not_constant():
-    assert "identical" in calibration_warnings(calibration([[0, 1]] * 8))[0]
-    assert "input 'x' is 3 everywhere" in calibration_warnings(calibration([[3, 3]] * 8))[0]
-    assert calibration_warnings(calibration([[i, i] for i in range(8)])) == []
+    assert "identical" in calibration_warnings(calibration([[0, 1]] * 10))[0]
+    assert "input 'x' is 3 everywhere" in calibration_warnings(calibration([[3, 3]] * 10))[0]
+    assert calibration_warnings(calibration([[i, i] for i in range(10)])) == []
 
 
 def test_answers_that_never_change():
-    assert "the same answer" in calibration_warnings(calibration(MANY, [[5]] * 8))[0]
+    assert "the same answer" in calibration_warnings(calibration(MANY, [[5]] * 10))[0]
 
 
 def windows(stream, length, hop, count, axis=0):

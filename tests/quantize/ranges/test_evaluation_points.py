@@ -226,12 +226,21 @@ def test_channels_of_unlike_magnitudes_are_evaluated_each(along):
 
 
 @pytest.mark.parametrize(
-    ("scales", "count"), [((1.0, 3.0), 20), ((1.0, 30.0), 5), ((1.0, 30.0) * 9, 20)]
+    ("scales", "count"), [((1.0, 3.0), 20), ((1.0, 30.0), 5), ((1.0, 30.0) * 17, 20)]
 )
 def test_numbers_of_like_magnitude_few_samples_and_many_numbers_are_evaluated_together(
     scales, count
 ):
     assert EvaluationPoint("y").fitted(rows(*scales, count=count)) == [EvaluationPoint("y")]
+
+
+def test_numbers_of_a_vector_are_evaluated_alone_if_they_have_other_units():
+    """Logits of so many classes vary by less."""
+    for apart, count in ((7.0, 1), (40.0, 18)):
+        points = EvaluationPoint("y").fitted(rows(*(1.0, apart) * 9, count=20))
+        assert len(points) == count
+    points = EvaluationPoint("y").fitted(rows(0.05, 1400.0, *(3.0,) * 18, count=20))
+    assert [p.number for p in points] == list(range(20))
 
 
 def test_outputs_of_several_sizes_are_evaluated_whole():

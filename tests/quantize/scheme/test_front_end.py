@@ -64,8 +64,8 @@ def test_bands_of_a_spectrum_are_float_where_that_gains(g):
     shares = g.emit("FullyConnected", power, weights, None, name="bands", **kept)
     graph = g.output(g.emit("Log", shares, name="log"))
     assert bands(graph) == {"bands"}
-    sizes = np.float32(10) ** g.rng.uniform(-3, 0.5, (24, 1, 8, 8, 1))
-    inputs = (sizes * g.rng.normal(size=(24, 1, 8, 8, 4))).astype(np.float32)
+    sizes = np.float32(10) ** g.rng.uniform(-3, 0.5, (64, 1, 8, 8, 1))
+    inputs = (sizes * g.rng.normal(size=(64, 1, 8, 8, 4))).astype(np.float32)
     done = quantize_model(graph, [{"x": x} for x in inputs], "minmax", rounding="nearest")
     assert {"bands", "power", "log"} <= set(done.options.precision) and done.sqnr_db > GOOD_DB + 10
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 FEW_NUMBERS, ENOUGH = 16, 8
 """Maximum size of an output that is measured by its variation, and minimum number of samples."""
-CONSTANT = 1e-6
-"""Variation relative to the signal below which an output counts as constant."""
+CONSTANT = 1e-12
+"""Variation relative to the signal below which an output counts as constant: some roundings of
+float32. Latitudes within a building vary by more."""
 OFFSET, MOST_NUMBERS = 0.01, 4096
 """Variation relative to the signal up to which an output of more than FEW_NUMBERS, and no more than
 the second number, is measured by it: pressures around 1,013 that vary by 8."""

@@ -14,6 +14,9 @@ from .signals import CONSTANT, ENOUGH, FEW_NUMBERS
 UNLIKE = 4.0
 """Ratio of the standard deviations of an output's numbers or channels from which each is evaluated
 alone: angles beside distances."""
+MOST_APART, FAR_UNLIKE = 32, 16.0
+"""Maximum size of a vector whose numbers may be evaluated alone, and that ratio for more than
+FEW_NUMBERS: logits of many classes differ by less."""
 
 
 def unlike_parts(samples: Iterable[Array]) -> tuple[range, int | None]:
@@ -21,7 +24,10 @@ def unlike_parts(samples: Iterable[Array]) -> tuple[range, int | None]:
     magnitudes by which they vary over the samples are unlike; else none."""
     samples = iter(samples)
     first = next(samples, np.empty(0))
-    axes: list[int | None] = [None] if 1 < first.size <= FEW_NUMBERS else []
+    vector = max(first.shape, default=1) == first.size <= MOST_APART
+    axes: list[int | None] = (
+        [None] if first.size > 1 and (vector or first.size <= FEW_NUMBERS) else []
+    )
     if first.size > FEW_NUMBERS and first.ndim > 2:
         axes += [a for a in (1, first.ndim - 1) if 1 < first.shape[a] <= FEW_NUMBERS]
     counts = [first.size if axis is None else first.shape[axis] for axis in axes]
@@ -59,4 +65,5 @@ class _Spread:
         """Whether the deviations of those that vary are."""
         varied = self.squares - self.sums**2 / self.rows
         varied = varied[varied > CONSTANT * self.energy]
-        return len(varied) > 0 and bool(varied.max() > UNLIKE**2 * varied.min())
+        ratio = UNLIKE if self.count <= FEW_NUMBERS else FAR_UNLIKE
+        return len(varied) > 0 and bool(varied.max() > ratio**2 * varied.min())

@@ -46,6 +46,7 @@ class Options:
     wide           tensors in int16; the nodes that compute and read them are int16 too if possible
     precision      precision of a node by the name of its output: "float32", or "int4" weights (also
                    with int16 activations)
+    spare          double the int16 ranges of what tables read, too
     means          channel means of tensors that weights multiply, for bias correction
     weight_group   number of weights below 8 bits of an output channel that share a multiplier; 0:
                    no multipliers
@@ -59,6 +60,7 @@ class Options:
     search_scales: bool = False
     wide: frozenset[str] = frozenset()
     precision: Mapping[str, Precision] = field(default_factory=dict)
+    spare: bool = False
     means: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     weight_group: int = 0
     ungrouped: frozenset[str] = frozenset()

@@ -163,11 +163,13 @@ class Plan:
 
     def _has_steps_to_spare(self, v: Value) -> bool:
         """Whether an int16 range may be doubled: not if features of very different scales share it,
-        nor before a table, whose entries cover the whole range."""
+        nor before a table, whose entries cover the whole range, unless few samples say little of
+        how far others reach."""
+        readers = self.readers.get(v, [])
         return (
             v.name not in self.fixed
             and v.name not in self.coarse
-            and not any(u.chain and u.integer for u in self.readers.get(v, []))
+            and (self.options.spare or not any(u.chain and u.integer for u in readers))
         )
 
     @property

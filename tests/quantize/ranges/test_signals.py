@@ -1,0 +1,21 @@
+"""What an error is measured by where outputs hardly vary beside their size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint
+from edgekit.toolkit.quantize.ranges.signals import energies, variations
+
+
+@pytest.mark.parametrize(
+    ("spread", "counts"), [(1e-3, True), (1e-4, True), (1e-5, False), (0.0, False)]
+)
+def test_a_position_within_a_building_is_measured_by_its_variation(spread, counts):
+    """48.1374 and 11.5755 degrees: 1e-4 of one is about ten metres, 1e-5 three roundings
+    of float32."""
+    rng = np.random.default_rng(0)
+    rows = [[np.float64([48.1374, 11.5755]) + spread * rng.normal(size=2) for _ in range(40)]]
+    found, whole = variations([EvaluationPoint("y")], rows)[0], energies(rows)[0]
+    assert found == pytest.approx(40 * 2 * spread**2, rel=0.3) if counts else found == whole

@@ -17,6 +17,7 @@ from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 from .detection_head import distances, joins_of_shares, joins_of_sizes
 from .emit import ROOM_INT16, Constants, Emitter, Quants, with_weights
+from .exponential_outputs import exponential_outputs
 from .given import Steps, given_ranges, grid_steps, is_given
 from .lookup_chains import find_chains
 from .masked_outputs import masked_outputs
@@ -52,6 +53,7 @@ class Plan:
             else joins_of_sizes(self.graph, ranges)
             | joins_of_shares(self.graph, ranges)
             | masked_outputs(self.graph, ranges)
+            | exponential_outputs(self.graph)
             | distances(self.graph)
         )
         self.wide = ranges

@@ -28,6 +28,7 @@ from ...numerics import (
 from ...ops import computes, definition
 from ...ops.convert.fake_quantize import given_quantization
 from ...passes.fusion.fold_affine_forward import MAX_SPREAD
+from .exponential_outputs import exponents
 from .lookup_chains import LookupChain
 from .options import Options
 
@@ -118,6 +119,7 @@ def find_quantizable_groups(
         *given,
         *_shares_of_gates(graph),
         *_wide_states(graph),
+        *exponents(graph),
     }
     wide = _wide(groups, narrowest)
     for group in groups:

@@ -288,7 +288,14 @@ class PrecisionSearch:
         return min(max(affordable, FEWEST_REFINEMENTS), MAX_REFINEMENTS)
 
 
+MUCH = 1000
+"""Noise beyond which a number says no more: that of what is not finite, say."""
+
+
 def _reason(of_4_bits: bool, noise: float) -> str:
     """The reason for a change: the share of the noise that it removes."""
-    part = f"{noise:.1%} of" if noise < 1 else f"{noise:.1f} times"
+    if noise < 1:
+        part = f"{noise:.1%} of"
+    else:
+        part = f"{noise:.1f} times" if noise < MUCH else f"more than {MUCH:,} times"
     return f"{'rounding to 4 bits' if of_4_bits else 'rounding to int8'} causes {part} the noise"

@@ -18,7 +18,7 @@ from .errors import UserError
 from .evaluation.answers import Answers, count_answers
 from .evaluation.judging import Judging, Known, input_specs, known_labels
 from .evaluation.sample_checks import check_scale, notes_of_ignored
-from .evaluation.sequences import Found, keep_floor_with_state, lower, over_sequences
+from .evaluation.sequences import keep_floor_with_state, lower, over_sequences
 from .evaluation.state_samples import follows_of, with_states
 from .files import check_writable, write_atomically
 from .format.describe import op_counts
@@ -33,7 +33,12 @@ from .ops.convert.fake_quantize import arrives_quantized
 from .preprocessing import CLASSES, KEY, Reading, SoundReader, options_of
 from .quantize import Budget, fit_budget, optimize, quantize_model
 from .quantize import Quantized as QuantizedModel
-from .quantize.mixed_precision.accuracy_floor import keep_floor, other_ranges_may_help, quality_of
+from .quantize.mixed_precision.accuracy_floor import (
+    Found,
+    keep_floor,
+    other_ranges_may_help,
+    quality_of,
+)
 from .quantize.mixed_precision.evaluator import Measure
 from .quantize.mixed_precision.fit import is_oversized, smaller_of
 from .quantize.mixed_precision.promotion import Promotion
@@ -252,8 +257,7 @@ class _Run:
     def _over_sequences(self, done: QuantizedModel) -> Quality | None:
         if not follows_of(self.graph) or self.streaming is not None:
             return None
-        graph, _ = done.plan.emit(done.ranges)
-        file = self._packer(done)(keep_states(graph))
+        file = self._packer(done)(keep_states(done.plan.emit(done.ranges)[0]))
         request = self.request
         return over_sequences(self.graph, file, self.samples, request.sequence, request.progress)
 

@@ -15,14 +15,14 @@ from .conftest import saved
 UNITS, INPUTS = 12, 6
 
 
-def remembering(path, keep=1.0):
+def remembering(path):
     """A layer of tanh units that keep nearly all of what they have, and see little that is new: an
     error in one step is an error in hundreds."""
     rng = np.random.default_rng(0)
     mix, _ = np.linalg.qr(rng.normal(size=(UNITS, UNITS)))
     constants = {
         "w": rng.normal(0, 0.008, (INPUTS, UNITS)),
-        "u": keep * np.eye(UNITS) + 0.003 * mix,
+        "u": np.eye(UNITS) + 0.003 * mix,
         "last": rng.normal(0, 0.5, (UNITS, 3)),
     }
     nodes = [

@@ -10,14 +10,10 @@ from ..accuracy import QualityMeter
 from ..ir import Graph
 from ..progress import Progress, silent
 from ..quantize import Quantized
-from ..quantize.mixed_precision.promotion import Promotion
+from ..quantize.mixed_precision.accuracy_floor import Found
 from ..quantize.quality import Quality
 from ..runtime import Session
 from .state_samples import InSequence, follows_of
-
-Found = tuple[Quantized, Promotion | None, Quality]
-"""The result of `keep_floor` (quantize/mixed_precision/accuracy_floor.py)."""
-
 
 LEAST_LOSS = 1e-3
 """Of single steps (Quality.loss), so that a factor to it is finite."""

@@ -19,7 +19,6 @@ def policy(path, masked, low):
     constants = {
         "w": rng.normal(0, 0.5, (FEATURES, UNITS)), "v": rng.normal(0, 1, (UNITS, ACTIONS)),
         "half": np.float32(0.5), "one": np.float32(1), "low": np.float32(low),
-        "lowest": np.float32(-3.4e38), "none": np.float32(0),
     }  # fmt: skip
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"]),

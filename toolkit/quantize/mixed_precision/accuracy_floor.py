@@ -42,7 +42,7 @@ REPAIR = Growth(0.5, 1.0, 1.0, 16 << 10, 4 << 10, 1_000_000)
 """Limits for any model that is not good, for a usable one that becomes good, for a broken one."""
 
 
-_Found = tuple[Quantized, Promotion | None, Quality]
+Found = tuple[Quantized, Promotion | None, Quality]
 """The result of `keep_floor`."""
 
 
@@ -77,7 +77,7 @@ def keep_floor(
     rounding: str = "auto",
     fast: bool = False,
     carried: float = 1.0,
-) -> _Found:
+) -> Found:
     """`done` or a promoted version of it, the promotion, and its quality.
 
     If weights are not rounded yet (Quantized.finish), they are, for int8 or for promoted tensors.
@@ -112,7 +112,7 @@ def _keep_extremes(done: Quantized) -> None:
     return_freed()
 
 
-def _finished(evaluator: Evaluator, promoted: _Promoted) -> _Found:
+def _finished(evaluator: Evaluator, promoted: _Promoted) -> Found:
     """The result of keep_floor."""
     done, found = evaluator.done, promoted.configuration
     start = Configuration(evaluator.base)
@@ -165,7 +165,7 @@ class _Promoted:
         return _Promoted(found, growth, reasons, as_done or growth == FREE)
 
 
-def _before_rounding(done: Quantized, pack: Pack, progress: Progress) -> _Found | None:
+def _before_rounding(done: Quantized, pack: Pack, progress: Progress) -> Found | None:
     """The result of keep_floor, if tensors are promoted before weights are rounded."""
     evaluator = _evaluator(done, pack, True, progress)
     promoted = _weights_first(evaluator) or _promoted_first(evaluator)

@@ -79,11 +79,7 @@ def joins_of_sizes(graph: Graph, ranges: Ranges) -> dict[tuple[Node, Precision],
 def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
     """Nodes that compute the distance of an input from its reconstruction, as anomaly detectors do,
     and why they have no integer form: the distance of an anomaly exceeds all calibrated ranges."""
-    weighed: set[Value] = set()
-    for node in graph.nodes:
-        if definition(node.op).heavy or not weighed.isdisjoint(node.dynamic_inputs):
-            weighed.update(node.outputs)
-    makes = graph.producers()
+    weighed, makes = behind_weights(graph), graph.producers()
     found: dict[Node, int] = {}
     for node in _tail(graph):
         read = node.dynamic_inputs
@@ -99,6 +95,15 @@ def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
     why = "it computes a distance, which exceeds this range for anomalies"
     integers = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
     return {(node, p): why for node in found for p in integers}
+
+
+def behind_weights(graph: Graph) -> set[Value]:
+    """The tensors that depend on weights."""
+    found: set[Value] = set()
+    for node in graph.nodes:
+        if definition(node.op).heavy or not found.isdisjoint(node.dynamic_inputs):
+            found.update(node.outputs)
+    return found
 
 
 def _behind(makes: Mapping[Value, Node], values: Sequence[Value]) -> list[Node]:

@@ -9,7 +9,7 @@ from ...numerics import PRECISIONS, Precision
 from ...ops import computes, definition, is_a
 from ...ops.elementwise.where import Where
 from ...passes.quantized.finite_masks import MASKED
-from .detection_head import step_at
+from .detection_head import behind_weights, step_at
 from .options import Ranges
 
 FEWEST_STEPS = 64
@@ -19,7 +19,7 @@ FEWEST_STEPS = 64
 def masking(graph: Graph) -> dict[Node, Value]:
     """The nodes that make outputs from a tensor that weights make, and may mask it: a choice of a
     constant that masks, or a sum with a tensor that no weights make. With what they mask."""
-    made_by, weighed = graph.producers(), _weighed(graph)
+    made_by, weighed = graph.producers(), behind_weights(graph)
     found: dict[Node, Value] = {}
     for v in graph.output_values():
         node = made_by.get(v)
@@ -65,12 +65,3 @@ def _adds_mask(node: Node, x: Value, ranges: Ranges) -> bool:
     return any(
         (r := ranges.get(v.name)) is not None and r[0] <= MASKED and r[1] == 0 for v in others
     )
-
-
-def _weighed(graph: Graph) -> set[Value]:
-    """What depends on weights."""
-    found: set[Value] = set()
-    for node in graph.nodes:
-        if definition(node.op).heavy or not found.isdisjoint(node.dynamic_inputs):
-            found.update(node.outputs)
-    return found

@@ -21,7 +21,8 @@ from ...ops.norm.softmax import compares_classes
 from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY
 from ..scheme.masked_outputs import masking
-from .evaluation_points import EvaluationPoint, maker_of, on_grid, shares
+from ..scheme.moves import maker_of
+from .evaluation_points import EvaluationPoint, on_grid, shares
 from .kept_samples import KeptSample
 
 SEEN = 0.5

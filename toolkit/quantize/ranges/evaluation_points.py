@@ -19,13 +19,15 @@ from ....calibration import median
 from ...format.schema import UnaryFn
 from ...ir import Array, Graph, Node, Port, Value
 from ...numerics import FLOAT
-from ...ops import computes, definition, is_a
+from ...ops import computes, is_a
 from ...ops.convert.fake_quantize import FakeQuantize
 from ...ops.norm.softmax import compares_classes, makes_shares
 from ...ops.reduction.arg_max import ARG_MAX
 from ...passes.quantized.finite_masks import MASKED
 from ..scheme.detection_head import PROBABILITY, joining_shares
+from ..scheme.divisors import restored
 from ..scheme.masked_outputs import masking
+from ..scheme.moves import maker_of
 from .differences import inputs_by_size, with_counted_part
 from .kept_samples import KeptSample
 from .selections import selected
@@ -234,23 +236,6 @@ def find_evaluation_points(graph: Graph, inside: bool = True) -> list[Evaluation
     return list(dict.fromkeys(found))
 
 
-def maker_of(v: Value, made_by: Mapping[Value, Node]) -> Node | None:
-    """What computes `v`, before operators that only move it or put it on a grid; None of an
-    input."""
-    return made_by.get(moved_from(v, made_by)[-1])
-
-
-def moved_from(v: Value, made_by: Mapping[Value, Node]) -> list[Value]:
-    """`v`, and one after the other the tensors that are moved or put on a grid to become it."""
-    found = [v]
-    while (node := made_by.get(v)) and len(node.inputs) == 1:
-        if not definition(node.op).shared and not is_a(node, FakeQuantize):
-            break
-        v = node.input(0)
-        found.append(v)
-    return found
-
-
 def on_grid(v: Value, made_by: Mapping[Value, Node]) -> Value:
     """What a quantized graph has of a tensor inside the network under its name: of a FakeQuantize
     the input, whose maker computes it on the grid, unless that is one, too (given.py)."""
@@ -274,6 +259,7 @@ class _Made:
         self.added = added_to_inputs(graph) if inside else dict[Value, Value]()
         self.inputs = inputs_by_size(graph)
         self.outputs = graph.output_values()
+        self.restored = restored(graph) if inside else {}
 
     def points(self, v: Value) -> list[EvaluationPoint]:
         """Of a tensor of floats; none of one that is given or constant, or of another type."""
@@ -286,6 +272,7 @@ class _Made:
             return self._softmax_of(node.input(0), int(node.attrs.get("axis", -1)), node)
         if v.dtype != FLOAT or v not in self.by:
             return []
+        normalized = self.points(self.restored[v].normalized) if v in self.restored else []
         many = v.type.size > 1
         scores = many and node is not None and computes(node, *PROBABILITY)
         return [
@@ -296,7 +283,8 @@ class _Made:
                 added=self._added_in(v, node),
                 rebuilt=self.inputs.get(v.type.size, ()) if v in self.outputs else (),
                 masks=node in self.masking,
-            )
+            ),
+            *normalized,
         ]
 
     def _added_in(self, v: Value, node: Node | None) -> str | None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ...ir import Array, Graph
 from ...ops import computes
 from ..scheme.detection_head import PROBABILITY
-from .evaluation_points import THRESHOLD, EvaluationPoint, maker_of
+from ..scheme.moves import maker_of
+from .evaluation_points import THRESHOLD, EvaluationPoint
 from .kept_samples import KeptSample
 
 LEAST_SIDE = 32

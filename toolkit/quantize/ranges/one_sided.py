@@ -17,14 +17,13 @@ from ...ir import Array, Graph, Node, Value
 from ...ops import computes, definition
 from ...ops.norm.softmax import compares_classes
 from ..scheme.detection_head import PROBABILITY
+from ..scheme.moves import maker_of, moved_from
 from ..scheme.options import Range
 from .evaluation_points import (
     EMPTY,
     REACH,
     THRESHOLD,
     EvaluationPoint,
-    maker_of,
-    moved_from,
     on_grid,
     shows_one_answer,
 )

@@ -6,10 +6,11 @@ from __future__ import annotations
 from ...format.schema import BinaryFn
 from ...ir import Graph, Node, Value
 from ...numerics import PRECISIONS, Precision
-from ...ops import computes, definition, is_a
+from ...ops import computes, is_a
 from ...ops.elementwise.where import Where
 from ...passes.quantized.finite_masks import MASKED
 from .detection_head import behind_weights, step_at
+from .moves import maker_of
 from .options import Ranges
 
 FEWEST_STEPS = 64
@@ -22,9 +23,7 @@ def masking(graph: Graph) -> dict[Node, Value]:
     made_by, weighed = graph.producers(), behind_weights(graph)
     found: dict[Node, Value] = {}
     for v in graph.output_values():
-        node = made_by.get(v)
-        while node is not None and definition(node.op).shared and len(node.inputs) == 1:
-            node = made_by.get(node.input(0))
+        node = maker_of(v, made_by)
         masked = None if node is None else _masked(node)
         if masked is not None and node is not None and masked in weighed:
             found[node] = masked

@@ -16,6 +16,7 @@ from ...ops.convert.fake_quantize import arrives_quantized
 from ..weights.layer_weights import LayerWeights
 from ..weights.weight_quantizer import QuantizedWeights, WeightFormat
 from .detection_head import distances, joins_of_shares, joins_of_sizes
+from .divisors import restored_outputs, with_divisors
 from .emit import ROOM_INT16, Constants, Emitter, Quants, with_weights
 from .exponential_outputs import exponential_outputs
 from .given import Steps, given_ranges, grid_steps, is_given
@@ -47,6 +48,7 @@ class Plan:
         self.fixed = given_ranges(self.graph)
         ranges = {**ranges, **self.fixed}
         self.given = is_given(self.graph)
+        self.tables = TableAccuracy(seen or ranges)
         self.refused: dict[tuple[Node, Precision], str] = (
             {}
             if self.given
@@ -54,11 +56,11 @@ class Plan:
             | joins_of_shares(self.graph, ranges)
             | masked_outputs(self.graph, ranges)
             | exponential_outputs(self.graph)
+            | restored_outputs(self.graph, self.tables.seen)
             | distances(self.graph)
         )
         self.wide = ranges
         self.whole: Constants = {}
-        self.tables = TableAccuracy(seen or ranges)
         self._linears: dict[tuple[Node, WeightFormat], LayerWeights] = {}
         self._reuse, self._narrowed = Reuse(), Reuse()
         self._chains = find_chains(self.graph)
@@ -225,8 +227,8 @@ class Plan:
         """The quantized graph, and the decisions.
 
         The graph of a `trial` shares nodes with other trials and must not be modified. A node whose
-        integers would overflow, or whose table would be inaccurate, is refused at its precision,
-        which changes the plan.
+        integers would overflow, or whose table or divisor would be inaccurate, is refused at its
+        precision, which changes the plan.
         """
         while True:
             emitter = Emitter(
@@ -244,7 +246,10 @@ class Plan:
             graph = emitter.run(self._params("all", tuple(ranges.items()), params))
             if not emitter.refused:
                 return graph, emitter.decisions
-            self.refused.update(emitter.refused)
+            refused = emitter.refused
+            if not self.given:
+                refused = with_divisors(refused, self.graph, self.groups, self.readers)
+            self.refused.update(refused)
             self._analyse()
 
     def with_weights(self, node: Node, made: Node, rounded: QuantizedWeights) -> Node | None:

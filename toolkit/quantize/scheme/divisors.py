@@ -1,0 +1,162 @@
+"""Divisors that differ by more than int8 shows, as the levels of series that a network normalizes.
+
+What is too coarse for a divisor is too coarse for what computes it: the root of a variance on int8
+is no finer than that. Nor is it fine enough for the input that is divided, or for an output that is
+multiplied by the divisor again (RevIN, Kim et al. 2022): small series would have no steps there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...format.schema import BinaryFn
+from ...ir import Graph, Node, Value
+from ...numerics import INTEGERS, PRECISIONS, Precision
+from ...ops import computes, definition
+from .detection_head import behind_weights
+from .options import Range, Ranges
+from .quantizable_groups import QuantizableGroup
+
+MANY_NUMBERS = 1024
+"""An output of more is not restored in float32: it would cost as much as the layers before."""
+MAX_RATIO = 4
+"""Of the largest scale to the smallest, for it to be fine enough on int8."""
+_SUMS = (BinaryFn.Add, BinaryFn.Sub)
+_INTEGERS = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
+
+Refused = dict[tuple[Node, Precision], str]
+
+
+@dataclass(frozen=True)
+class Restored:
+    """An output that is multiplied by a `scale` of the input, or by constants of different sizes,
+    after which only what restores a mean may follow: the `nodes` from what is `normalized` to the
+    output."""
+
+    normalized: Value
+    scale: Value
+    nodes: tuple[Node, ...]
+
+
+def restored(graph: Graph) -> dict[Value, Restored]:
+    """The outputs that are multiplied by a scale that no weights make, common to many numbers, or
+    by constants that differ by more than MAX_RATIO, as those of numbers in different units."""
+    made_by, weighed = graph.producers(), behind_weights(graph)
+    found = {v: _restored(v, made_by, weighed) for v in graph.output_values()}
+    return {v: f for v, f in found.items() if f is not None}
+
+
+def _restored(v: Value, made_by: Mapping[Value, Node], weighed: set[Value]) -> Restored | None:
+    node = made_by.get(v)
+    if node is None or v not in weighed:
+        return None
+    read = node.dynamic_inputs
+    if len(read) == 2 and computes(node, BinaryFn.Mul):
+        x, scale = sorted(read, key=lambda v: v not in weighed)
+        if x in weighed and scale not in weighed and scale.type.size < x.type.size:
+            return Restored(x, scale, (node,))
+    constant = next((x for x in node.inputs if x is not None and x.const is not None), None)
+    if constant is not None and computes(node, BinaryFn.Mul) and _differs(constant, {}):
+        return Restored(read[0], constant, (node,))
+    moves = definition(node.op).shared and len(read) == 1
+    sums = computes(node, *_SUMS) or (computes(node, BinaryFn.Mul) and len(read) == 1)
+    if moves or sums:
+        for x in read:
+            if before := _restored(x, made_by, weighed):
+                return Restored(before.normalized, before.scale, (*before.nodes, node))
+    return None
+
+
+def restored_outputs(graph: Graph, ranges: Ranges) -> Refused:
+    """The integers that restored outputs do not have, and what is computed of the input for them,
+    if the scales in `ranges` differ by more than MAX_RATIO; and why."""
+    found: Refused = {}
+    for v, output in restored(graph).items():
+        if v.type.size > MANY_NUMBERS or not _differs(output.scale, ranges):
+            continue
+        low, high = _sizes(output.scale, ranges)
+        by = "constants" if output.scale.const is not None else f"'{output.scale.name}'"
+        why = f"an output is multiplied by {by} of {low:.4g} to {high:.4g}"
+        for node in (*_beside(output.scale, graph), *output.nodes):
+            found.update({(node, p): why for p in _INTEGERS})
+    return found
+
+
+def _sizes(scale: Value, ranges: Ranges) -> Range:
+    if scale.const is None:
+        return ranges.get(scale.name, (1.0, 1.0))
+    sizes = np.abs(scale.const)
+    return float(sizes.min()), float(sizes.max())
+
+
+def _differs(scale: Value, ranges: Ranges) -> bool:
+    low, high = _sizes(scale, ranges)
+    return low <= 0 or high > MAX_RATIO * low
+
+
+def _beside(scale: Value, graph: Graph) -> list[Node]:
+    """The nodes before all weights that read what `scale` is computed of."""
+    made_by, weighed = graph.producers(), behind_weights(graph)
+    behind = [scale]
+    for v in behind:
+        behind += made_by[v].dynamic_inputs if v in made_by else []
+    sources = {v for v in behind if v not in made_by}
+    found: list[Node] = []
+    for node in graph.nodes:
+        read = node.dynamic_inputs
+        if definition(node.op).heavy or sources.isdisjoint(read) or not weighed.isdisjoint(read):
+            continue
+        sources.update(node.outputs)
+        found.append(node)
+    return found
+
+
+def with_divisors(
+    refused: Refused,
+    graph: Graph,
+    groups: Iterable[QuantizableGroup],
+    readers: Mapping[Value, list[QuantizableGroup]],
+) -> Refused:
+    """`refused`, and with a division in it what computes the divisor, at the same precision, and
+    what brings an input of the network to it, on integers."""
+    divisions = [(n, p) for n, p in refused if computes(n, BinaryFn.Div)]
+    if not divisions:
+        return refused
+    made_by = {v: u for u in groups for v in u.outputs}
+    weighed = behind_weights(graph)
+    found = dict(refused)
+    for node, precision in divisions:
+        whose = f"the divisor of '{node.name or node.output.name}'"
+        divisor = [made_by[v] for v in [node.input(1)] if v in made_by]
+        for u in _alone(divisor, made_by, readers):
+            found.setdefault((u.nodes[-1], precision), f"it computes {whose}")
+        division = [] if node.input(0) in weighed else [made_by[node.output]]
+        for u in _alone(division, made_by, readers, weighed):
+            found.update({(u.nodes[-1], p): f"it precedes {whose}" for p in _INTEGERS})
+    return found
+
+
+def _alone(
+    start: Iterable[QuantizableGroup],
+    made_by: Mapping[Value, QuantizableGroup],
+    readers: Mapping[Value, list[QuantizableGroup]],
+    weighed: Iterable[Value] = (),
+) -> Iterator[QuantizableGroup]:
+    """`start`, and the groups without weights that nothing but these needs; none that makes what is
+    `weighed`."""
+    found = [u for u in start if not _heavy(u)]
+    for group in found:
+        yield group
+        for v in group.inputs:
+            maker = made_by.get(v)
+            if maker is None or maker in found or v in weighed or _heavy(maker):
+                continue
+            if all(r in found for r in readers[v]):
+                found.append(maker)
+
+
+def _heavy(group: QuantizableGroup) -> bool:
+    return group.chain is None and definition(group.node.op).heavy

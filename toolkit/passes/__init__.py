@@ -23,6 +23,7 @@ from .movement.merge_parts import MergeParts
 from .movement.merge_reshapes import MergeReshapes
 from .movement.merge_transposes import MergeTransposes
 from .movement.norm_shape import NormShape
+from .movement.parts_of_concat import PartsOfConcat
 from .movement.transposed_product import TransposedProduct
 from .movement.unit_axes import UnitReshapes, UnitTransposes
 from .quantized.finite_masks import FiniteMasks
@@ -61,6 +62,7 @@ DEFAULT: tuple[Pass, ...] = (
         (
             *_CLEANING,
             DropExpand(),
+            PartsOfConcat(),
             MergeReshapes(),
             UnitReshapes(),
             NormShape(),

@@ -7,6 +7,7 @@ import pytest
 
 from edgekit.toolkit.quantize import calibrate, prepare
 from edgekit.toolkit.quantize.quality import Quality
+from edgekit.toolkit.quantize.ranges.candidate_evaluation import CandidateEvaluator
 from edgekit.toolkit.quantize.ranges.detections import Detections
 
 NONE = {"act_min": -np.inf, "act_max": np.inf}
@@ -62,6 +63,35 @@ def test_the_figure_is_the_f1_score_on_labels_as_likely_as_the_float_model_says(
     assert kept == pytest.approx(right[1] / right[0], abs=0.002) and kept < 0.99
     same = [detections.row({"scores": t}, {"scores": t}) for t in likely]
     assert detections.kept(np.array(same)) == {"scores": 1.0}
+
+
+def test_what_one_file_detects_too_much_does_not_make_up_for_another_one(g):
+    """Two halves of the samples, with scores that are too high and too low."""
+    detections, rng = found(g.output(scores(g))), np.random.default_rng(1)
+    likely = rng.random((40, PLACES)) ** 3
+    shifts = np.where(np.arange(40) % 2, 0.05, -0.05)[:, None]
+    rows = np.array(
+        [
+            detections.row({"scores": t}, {"scores": q})
+            for t, q in zip(likely, likely + shifts, strict=True)
+        ]
+    )
+    halves = [slice(0, None, 2), slice(1, None, 2)]
+    alone = [detections.kept(rows[at])["scores"] for at in halves]
+    assert detections.kept(rows)["scores"] > 0.995
+    assert detections.kept(rows, halves)["scores"] == pytest.approx(np.mean(alone), abs=0.005)
+
+
+def test_few_samples_are_those_that_show_something(g):
+    """Evenly spread ones would be those without a detection."""
+    net = prepare(g.output(scores(g, offset=-4.0)))
+    samples = feeds(33)
+    for i, sample in enumerate(samples):
+        sample["x"] -= 0 if i in (3, 13, 20, 30) else 3
+    trials = CandidateEvaluator(calibrate(net, samples))
+    assert trials.spread(4).tolist() == [3, 13, 20, 30]
+    assert trials.spread(33).tolist() == list(range(33))
+    assert CandidateEvaluator(calibrate(net, feeds(33))).spread(3).tolist() == [0, 16, 32]
 
 
 @pytest.mark.parametrize(("kept", "level"), [(0.995, "good"), (0.985, "usable"), (0.88, "broken")])

@@ -19,7 +19,7 @@ from ..ranges.answers import FIGURES, Answers
 from ..ranges.candidate_evaluation import CandidateEvaluator, Score
 from ..ranges.detections import Detections
 from ..ranges.diagnostics import FEW, separate
-from ..ranges.held_out import held_out
+from ..ranges.held_out import held_out, parts_of
 from ..ranges.masks import Masks
 from ..reconstruction.judged_by_halves import best_by_halves
 from ..result import Quantized
@@ -329,7 +329,7 @@ class Evaluator:
                 self.answers.loss(rows),
                 unseen,
                 self.masks.overlap(areas),
-                self.detections.kept(detected),
+                self.detections.kept(detected, [at for _, at in parts_of(len(kept))]),
             )
             sides = tuple(self.done.calibration.one_sided)
             given, some = self.done.calibration.samples, self.trials.kept[0].at_points

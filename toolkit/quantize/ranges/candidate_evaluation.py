@@ -35,6 +35,8 @@ FEW = slice(0, None, 4)
 """The samples that a trial runs on first."""
 FIRST = 4
 """How many of those it runs on at first."""
+LEAST_SIGNAL = 0.25
+"""Of a few evenly spread samples, relative to that of all, at any evaluation point."""
 ENOUGH_DB, WORST_LOSS_DB = 20.0, 0.25
 """Below this SQNR the worst output may lose at most so much for gains at other outputs: the verdict
 is by the worst one."""
@@ -184,8 +186,20 @@ class CandidateEvaluator:
         return fewer
 
     def spread(self, count: int) -> NDArray[np.int64]:
-        """The places of `count` evenly spread samples."""
-        return np.linspace(0, len(self.kept) - 1, count).round().astype(np.int64)
+        """The places of `count` evenly spread samples, or of others if these have too little of the
+        signal: few of a detector's may show anything."""
+        even = np.linspace(0, len(self.kept) - 1, count).round().astype(np.int64)
+        if count >= len(self.kept):
+            return even
+        energy = np.array([[float(np.sum(v * v)) for v in vs.values()] for vs in self.truth])
+        energy = energy[energy.any(axis=1)]
+        ratios = energy[:, even].mean(axis=1) / energy.mean(axis=1)
+        if ratios.min(initial=1.0) >= LEAST_SIGNAL:
+            return even
+        energy = energy[np.argmin(ratios)]
+        steps = np.searchsorted(np.cumsum(energy) / energy.sum(), (np.arange(count) + 0.5) / count)
+        found = list(dict.fromkeys([*steps.tolist(), *np.argsort(-energy, kind="stable").tolist()]))
+        return np.array(sorted(found[:count]), np.int64)
 
     def score(self, plan: Plan, ranges: Ranges) -> Score:
         """The score of the graph that `plan` makes of `ranges`."""

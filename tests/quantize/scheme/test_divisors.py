@@ -10,6 +10,8 @@ import pytest
 from onnx import numpy_helper
 
 import edgekit
+from edgekit.toolkit.model_files import load
+from edgekit.toolkit.quantize.scheme.divisors import restored
 
 STEPS, AHEAD, UNITS = 24, 6, 32
 
@@ -131,3 +133,37 @@ def test_a_scale_that_hardly_differs_stays_on_integers(tmp_path):
     given = [{"x": x.astype(np.float32)} for x in rng.uniform(0.5, 1.5, (100, 1, STEPS))]
     done = edgekit.quantize(tmp_path / "m.onnx", given, tmp_path / "m.edge")
     assert not [d for d in done.decisions if d.what == "kept float"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f = Mul (d, sizes)\n y = Add (c, f)",  # a residual sum with a scale for each channel
+        "y = Mul (d, mask)",
+        "y = Mul (d, alike)",
+        "level = ReduceMean <axes = [1]> (c)\n y = Mul (d, level)",
+    ],
+)
+def test_other_products_restore_nothing(text):
+    made = onnx.parser.parse_model(
+        f"""
+<ir_version: 8, opset_import: ["" : 17]>
+other (float[1,{UNITS}] x) => (float[1,{UNITS}] y) {{
+  c = MatMul (x, w)
+  e = Tanh (c)
+  d = MatMul (e, w)
+  {text}
+}}
+"""
+    )
+    rng = np.random.default_rng(0)
+    values = {
+        "w": rng.normal(size=(UNITS, UNITS)),
+        "sizes": np.geomspace(0.01, 1, UNITS),
+        "mask": np.arange(UNITS) % 2,
+        "alike": np.geomspace(1, 3, UNITS),
+    }
+    for name, array in values.items():
+        made.graph.initializer.append(numpy_helper.from_array(array.astype(np.float32), name))
+    graph = load(onnx.shape_inference.infer_shapes(made).SerializeToString(), finite=True)
+    assert not restored(graph)

@@ -8,7 +8,7 @@ multiplied by the divisor again (RevIN, Kim et al. 2022): small series would hav
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from .detection_head import behind_weights
 from .options import Range, Ranges
 from .quantizable_groups import QuantizableGroup
 
-MANY_NUMBERS = 1024
-"""An output of more is not restored in float32: it would cost as much as the layers before."""
+MANY_NUMBERS, MANY_OF_SEVERAL = 1024, 16384
+"""An output of more, with one scale or several, that has more numbers than a quarter of the largest
+tensor, is not restored in float32: it would cost as much as the layers before."""
 MAX_RATIO = 4
 """Of the largest scale to the smallest, for it to be fine enough on int8."""
 _SUMS = (BinaryFn.Add, BinaryFn.Sub)
@@ -61,21 +62,22 @@ def _restored(v: Value, made_by: Mapping[Value, Node], weighed: set[Value]) -> R
     constant = next((x for x in node.inputs if x is not None and x.const is not None), None)
     if constant is not None and computes(node, BinaryFn.Mul) and _differs(constant, {}):
         return Restored(read[0], constant, (node,))
+    made = [x for x in read if x in weighed]
     moves = definition(node.op).shared and len(read) == 1
-    sums = computes(node, *_SUMS) or (computes(node, BinaryFn.Mul) and len(read) == 1)
-    if moves or sums:
-        for x in read:
-            if before := _restored(x, made_by, weighed):
-                return Restored(before.normalized, before.scale, (*before.nodes, node))
-    return None
+    if len(made) != 1 or not (moves or computes(node, *_SUMS, BinaryFn.Mul)):
+        return None
+    before = _restored(made[0], made_by, weighed)
+    return before and replace(before, nodes=(*before.nodes, node))
 
 
 def restored_outputs(graph: Graph, ranges: Ranges) -> Refused:
     """The integers that restored outputs do not have, and what is computed of the input for them,
     if the scales in `ranges` differ by more than MAX_RATIO; and why."""
     found: Refused = {}
+    largest = max((v.type.size for n in graph.nodes for v in n.outputs), default=0)
     for v, output in restored(graph).items():
-        if v.type.size > MANY_NUMBERS or not _differs(output.scale, ranges):
+        most = MANY_NUMBERS if output.scale.type.size == 1 else MANY_OF_SEVERAL
+        if v.type.size > max(most, largest // 4) or not _differs(output.scale, ranges):
             continue
         low, high = _sizes(output.scale, ranges)
         by = "constants" if output.scale.const is not None else f"'{output.scale.name}'"
@@ -88,8 +90,8 @@ def restored_outputs(graph: Graph, ranges: Ranges) -> Refused:
 def _sizes(scale: Value, ranges: Ranges) -> Range:
     if scale.const is None:
         return ranges.get(scale.name, (1.0, 1.0))
-    sizes = np.abs(scale.const)
-    return float(sizes.min()), float(sizes.max())
+    sizes = np.abs(scale.const[scale.const != 0])  # a 0 masks
+    return float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
 
 
 def _differs(scale: Value, ranges: Ranges) -> bool:
@@ -100,9 +102,10 @@ def _differs(scale: Value, ranges: Ranges) -> bool:
 def _beside(scale: Value, graph: Graph) -> list[Node]:
     """The nodes before all weights that read what `scale` is computed of."""
     made_by, weighed = graph.producers(), behind_weights(graph)
-    behind = [scale]
-    for v in behind:
-        behind += made_by[v].dynamic_inputs if v in made_by else []
+    behind = {scale}
+    for node in reversed(graph.nodes):
+        if not behind.isdisjoint(node.outputs):
+            behind.update(node.dynamic_inputs)
     sources = {v for v in behind if v not in made_by}
     found: list[Node] = []
     for node in graph.nodes:

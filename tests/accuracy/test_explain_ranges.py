@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from scipy.special import erf
 from edgekit.toolkit.accuracy import explain
 from edgekit.toolkit.accuracy.causes import Layer, clipped
 from edgekit.toolkit.accuracy.layer_statistics import LayerStatistics
+from edgekit.toolkit.accuracy.layers import Layers
+from edgekit.toolkit.accuracy.simulated_model import simulated_model_of
 from edgekit.toolkit.build import build_file
 from edgekit.toolkit.format.model import Provenance
-from edgekit.toolkit.ir import QuantParams
+from edgekit.toolkit.format.reader import read
+from edgekit.toolkit.ir import Node, QuantParams, Value
 from edgekit.toolkit.quantize import quantize_graph
 
 from .nets import Net, layer, of_gelu
@@ -95,3 +99,16 @@ def test_what_a_table_cannot_tell_apart_is_no_lack_of_samples():
     assert found.saturation > 0.1 and found.low > ranges["a"][0] / 2
     assert found.cause != "too few samples"
     assert found.cause != "clipped range" or "table is nearly flat" in found.seen
+
+
+def test_a_table_may_read_what_is_moved_first():
+    net, graph = of_gelu()
+    a, gelu = graph.nodes[:2]
+    flipped = Value("flipped", a.output.type)
+    attrs = {"dims": (32,), "strides": (-1,), "offset": 31, "shape": (1, 32)}
+    graph.nodes[1:1] = [Node("Copy", [a.output], [flipped], attrs, "flipped")]
+    gelu.inputs[0] = flipped
+    quantized, _ = quantize_graph(graph, net.seen() | {"flipped": (-9.0, 9.0), "g": (-0.2, 9.0)})
+    model = simulated_model_of(read(build_file(quantized)), graph)
+    layers = Layers(SimpleNamespace(simulated_model=model), unseen=False)
+    assert layers.read_by_tables == {"a", "flipped"}

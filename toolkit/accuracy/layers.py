@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from ..format.describe import TABLES
-from ..ir import Array, Node
+from ..ir import Array, Node, Value
+from ..ops import definition
 from ..ops.norm.softmax import makes_shares
 from .activation_statistics import ActivationStatistics
 from .causes import Layer
@@ -33,7 +34,7 @@ class Layers:
             self._weights_that_read(name),
             self._shared.get(name),
             name in self._read_by_softmaxes,
-            name in self._read_by_tables,
+            name in self.read_by_tables,
             self._unseen,
             str(self._options.get("observer", "auto")),
             samples if isinstance(samples, int) else None,
@@ -55,18 +56,25 @@ class Layers:
         return self._read_by(makes_shares)
 
     @cached_property
-    def _read_by_tables(self) -> set[str]:
+    def read_by_tables(self) -> set[str]:
+        """Names of the tensors that nothing but tables reads."""
         kinds = {name: op.kind for name, op in self._model.runs_as.items()}
         return self._read_by(lambda node: kinds.get(node.output.name) in TABLES)
 
     def _read_by(self, such: Callable[[Node], bool]) -> set[str]:
-        """Tensors that nothing else reads."""
-        readers, outputs = self._model.graph.consumers(), self._model.graph.output_values()
-        return {
-            v.name
-            for v, nodes in readers.items()
-            if v not in outputs and all(such(node) for node in nodes)
-        }
+        """Tensors that nothing else reads, whatever moves and joins them first."""
+        graph = self._model.graph
+        readers, outputs = graph.consumers(), graph.output_values()
+        found = set[Value]()
+
+        def reads(node: Node) -> bool:
+            return such(node) or (definition(node.op).shared and found.issuperset(node.outputs))
+
+        made = [v for node in reversed(graph.nodes) for v in node.outputs]
+        for v in [*made, *(port.value for port in graph.inputs)]:
+            if v in readers and v not in outputs and all(map(reads, readers[v])):
+                found.add(v)
+        return {v.name for v in found}
 
     @cached_property
     def _weighted_readers(self) -> dict[str, list[Node]]:

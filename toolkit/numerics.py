@@ -211,6 +211,8 @@ PRECISIONS: Mapping[str, Precision] = {
 }
 """By name: the integer ones with the widest activations first, then float32."""
 
+IN_INTEGERS = tuple(p for p in PRECISIONS.values() if p.activations in INTEGERS)
+"""Those with integer activations."""
 NARROW = frozenset(p for p in PRECISIONS.values() if 0 < p.weight_bits < 8)
 """Those with weights of fewer than 8 bits."""
 

@@ -34,7 +34,7 @@ class Layers:
             self._weights_that_read(name),
             self._shared.get(name),
             name in self._read_by_softmaxes,
-            name in self.read_by_tables,
+            name in self._read_by_tables,
             self._unseen,
             str(self._options.get("observer", "auto")),
             samples if isinstance(samples, int) else None,
@@ -56,8 +56,7 @@ class Layers:
         return self._read_by(makes_shares)
 
     @cached_property
-    def read_by_tables(self) -> set[str]:
-        """Names of the tensors that nothing but tables reads."""
+    def _read_by_tables(self) -> set[str]:
         kinds = {name: op.kind for name, op in self._model.runs_as.items()}
         return self._read_by(lambda node: kinds.get(node.output.name) in TABLES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 
 from ...ir import Node, Value
@@ -44,22 +45,21 @@ def _cut(node: Node) -> tuple[int, int, int] | None:
     return axes[0], start, start + sizes[axes[0]]
 
 
-def _is_joined(links: Links, v: Value, axis: int, start: int, stop: int, inside: int = 0) -> bool:
+def _is_joined(
+    links: Links, v: Value, axis: int, start: int, stop: int, inside: bool = False
+) -> bool:
     """Whether that part of `v` is made of whole tensors; nothing else reads what is `inside`."""
     node = links.producer(v)
     if node is None or (inside and links.only_user(v) is None):
         return False
     if node.op == "Reshape":
         before = _axis_before(node, axis)
-        return before is not None and _is_joined(links, node.input(0), before, start, stop, 1)
+        return before is not None and _is_joined(links, node.input(0), before, start, stop, True)
     if node.op != "Concat" or len(node.dynamic_inputs) < len(node.inputs):
         return False
     if node.attrs["axis"] != axis:
-        return all(_is_joined(links, x, axis, start, stop, 1) for x in node.dynamic_inputs)
-    ends = [0]
-    for x in node.dynamic_inputs:
-        ends.append(ends[-1] + x.shape[axis])
-    return start in ends and stop in ends
+        return all(_is_joined(links, x, axis, start, stop, True) for x in node.dynamic_inputs)
+    return {start, stop} <= {0, *_ends(node)}
 
 
 def _part(links: Links, before: Node, v: Value, axis: int, start: int, stop: int) -> Value:
@@ -75,14 +75,16 @@ def _part(links: Links, before: Node, v: Value, axis: int, start: int, stop: int
     if node.attrs["axis"] != axis:
         parts = [_part(links, before, x, axis, start, stop) for x in node.dynamic_inputs]
     else:
-        parts, end = [], 0
-        for x in node.dynamic_inputs:
-            first, end = end, end + x.shape[axis]
-            if start <= first and end <= stop:
-                parts.append(x)
+        ends = zip(node.dynamic_inputs, _ends(node), strict=True)
+        parts = [x for x, end in ends if start < end <= stop]
     if len(parts) == 1:
         return parts[0]
     return links.emit(before, "Concat", parts, {"axis": node.attrs["axis"]}, v.name)
+
+
+def _ends(node: Node) -> list[int]:
+    """Where the inputs of a Concat end along its axis."""
+    return list(accumulate(x.shape[node.attrs["axis"]] for x in node.dynamic_inputs))
 
 
 def _axis_before(node: Node, axis: int) -> int | None:

@@ -167,6 +167,7 @@ class CandidateEvaluator:
         views = [truth.values() for truth in self.truth]
         self.signal, self.variation = energies(views), variations(self.points, views)
         self._raw: tuple[object, FiledArrays[tuple[int, int]]] = (None, FiledArrays())
+        self._energy: NDArray[np.float64] | None = None
 
     @property
     def certainty(self) -> NDArray[np.float64]:
@@ -191,8 +192,9 @@ class CandidateEvaluator:
         even = np.linspace(0, len(self.kept) - 1, count).round().astype(np.int64)
         if count >= len(self.kept):
             return even
-        energy = np.array([[float(np.sum(v * v)) for v in vs.values()] for vs in self.truth])
-        energy = energy[energy.any(axis=1)]
+        if self._energy is None:
+            self._energy = np.array([[np.sum(v * v) for v in vs.values()] for vs in self.truth])
+        energy = self._energy[self._energy.any(axis=1)]
         ratios = energy[:, even].mean(axis=1) / energy.mean(axis=1)
         if ratios.min(initial=1.0) >= LEAST_SIGNAL:
             return even

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...format.schema import BinaryFn, UnaryFn
 from ...ir import Graph, Node, Value
-from ...numerics import INT8, INTEGERS, PRECISIONS, Precision
+from ...numerics import IN_INTEGERS, INT8, INTEGERS, PRECISIONS, Precision
 from ...ops import computes, definition, is_a
 from ...ops.move.concat import Concat
 from ...ops.norm.softmax import makes_shares
@@ -93,8 +93,7 @@ def distances(graph: Graph) -> dict[tuple[Node, Precision], str]:
     if not any(n.output.type.size * REDUCED <= size for n, size in found.items()):
         return {}
     why = "it computes a distance, which exceeds this range for anomalies"
-    integers = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
-    return {(node, p): why for node in found for p in integers}
+    return {(node, p): why for node in found for p in IN_INTEGERS}
 
 
 def behind_weights(graph: Graph) -> set[Value]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...format.schema import BinaryFn
 from ...ir import Graph, Node, Value
-from ...numerics import INTEGERS, PRECISIONS, Precision
+from ...numerics import IN_INTEGERS, Precision
 from ...ops import computes, definition
 from .detection_head import behind_weights
 from .options import Range, Ranges
@@ -26,7 +26,6 @@ tensor, is not restored in float32: it would cost as much as the layers before."
 MAX_RATIO = 4
 """Of the largest scale to the smallest, for it to be fine enough on int8."""
 _SUMS = (BinaryFn.Add, BinaryFn.Sub)
-_INTEGERS = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
 
 Refused = dict[tuple[Node, Precision], str]
 
@@ -83,7 +82,7 @@ def restored_outputs(graph: Graph, ranges: Ranges) -> Refused:
         by = "constants" if output.scale.const is not None else f"'{output.scale.name}'"
         why = f"an output is multiplied by {by} of {low:.4g} to {high:.4g}"
         for node in (*_beside(output.scale, graph), *output.nodes):
-            found.update({(node, p): why for p in _INTEGERS})
+            found.update({(node, p): why for p in IN_INTEGERS})
     return found
 
 
@@ -138,7 +137,7 @@ def with_divisors(
             found.setdefault((u.nodes[-1], precision), f"it computes {whose}")
         division = [] if node.input(0) in weighed else [made_by[node.output]]
         for u in _alone(division, made_by, readers, weighed):
-            found.update({(u.nodes[-1], p): f"it precedes {whose}" for p in _INTEGERS})
+            found.update({(u.nodes[-1], p): f"it precedes {whose}" for p in IN_INTEGERS})
     return found
 
 
@@ -150,16 +149,12 @@ def _alone(
 ) -> Iterator[QuantizableGroup]:
     """`start`, and the groups without weights that nothing but these needs; none that makes what is
     `weighed`."""
-    found = [u for u in start if not _heavy(u)]
+    found = [u for u in start if u.light]
     for group in found:
         yield group
         for v in group.inputs:
             maker = made_by.get(v)
-            if maker is None or maker in found or v in weighed or _heavy(maker):
+            if maker is None or maker in found or v in weighed or not maker.light:
                 continue
             if all(r in found for r in readers[v]):
                 found.append(maker)
-
-
-def _heavy(group: QuantizableGroup) -> bool:
-    return group.chain is None and definition(group.node.op).heavy

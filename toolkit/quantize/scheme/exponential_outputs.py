@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...format.schema import BinaryFn, UnaryFn
 from ...ir import Graph, Node, Value
-from ...numerics import INTEGERS, PRECISIONS, Precision
+from ...numerics import IN_INTEGERS, Precision
 from ...ops import computes, definition
 from ...ops.convert.fake_quantize import arrives_quantized
 
@@ -19,9 +19,8 @@ _SCALING = (BinaryFn.Add, BinaryFn.Sub, BinaryFn.Mul, BinaryFn.Div)
 
 def exponential_outputs(graph: Graph) -> dict[tuple[Node, Precision], str]:
     """The nodes from such an exponential to its output, which have no integer form, and why."""
-    integers = [p for p in PRECISIONS.values() if p.activations in INTEGERS]
     why = "it makes an exponential output, whose small values would have too few steps"
-    return {(node, p): why for node in _exponentials(graph) for p in integers}
+    return {(node, p): why for node in _exponentials(graph) for p in IN_INTEGERS}
 
 
 def exponents(graph: Graph) -> Iterator[str]:

@@ -88,6 +88,11 @@ class QuantizableGroup:
         return [v for v in self.node.outputs if v.dtype == FLOAT]
 
     @property
+    def light(self) -> bool:
+        """Whether it does little work for each number."""
+        return self.chain is not None or not definition(self.node.op).heavy
+
+    @property
     def shared(self) -> bool:
         return self.chain is None and definition(self.node.op).shared
 
@@ -250,10 +255,6 @@ def can_be_narrow(group: QuantizableGroup, bits: int, refused: Refused) -> bool:
     return problem(group, Precision(group.dtype, bits), refused) is None
 
 
-def _is_light(group: QuantizableGroup) -> bool:
-    return group.chain is not None or not definition(group.node.op).heavy
-
-
 def _is_given(group: QuantizableGroup) -> bool:
     """Whether the model specifies the quantization of all of its tensors."""
     return all(v.quant is not None for v in group.inputs + group.outputs)
@@ -274,7 +275,7 @@ def _avoid_crossings(groups: list[QuantizableGroup], refused: Refused) -> None:
             any(r != dtype for r in rs) for rs in sinks
         )
 
-    light = [u for u in groups if u.integer and _is_light(u) and not _is_given(u)]
+    light = [u for u in groups if u.integer and u.light and not _is_given(u)]
     changed = True
     while changed:
         changed = False

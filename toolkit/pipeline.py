@@ -23,11 +23,13 @@ from .accuracy import (
     make_oracle,
     open_metric,
 )
-from .accuracy.compare import Runner
+from .accuracy.compare import QualitySource, Runner
 from .build import build_file, prove
 from .device.session import session_on
 from .errors import UserError
 from .evaluation.judging import input_specs, known_labels, others_of
+from .evaluation.quality_at_size import QualityAtSize
+from .evaluation.sized_samples import SizedSamples
 from .evaluation.state_samples import (
     InSequence,
     follows_of,
@@ -38,6 +40,7 @@ from .evaluation.state_samples import (
 )
 from .files import write_atomically
 from .float16 import halved
+from .format.at_sizes import at_sizes
 from .format.describe import op_counts
 from .format.model import EdgeModel
 from .format.reader import read
@@ -256,6 +259,15 @@ def check(
     if play is not None:
         runner, oracle = Played(runner, play, reset), Cut(oracle, play)
     keeper = Keeper(SAMPLES)
+    quality: QualitySource | None = None
+    if not file.symbols:
+        quality = QualityMeter(graph, session if alone else None)
+    elif alone and samples.reiterable:
+        sized = SizedSamples(samples, sizes)
+        here = _shapes_of(at_sizes(file, sized.size), source, model, constants)
+        at_size = load(model, here, finite=True, constants=constants)
+        quality = QualityAtSize(file, at_size, sized)
+        samples.notes.append(sized.verdict_note())
     floats = _layer_reference(file, source, graph) if layers else None
     report = compare(
         runner,
@@ -265,7 +277,7 @@ def check(
         total=total,
         meter=meter,
         floats=None if states else floats,
-        quality=None if file.symbols else QualityMeter(graph, session if alone else None),
+        quality=quality,
         target=f"host ({session.kernels})" if target is None else None,
         progress=progress,
     )

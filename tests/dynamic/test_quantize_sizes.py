@@ -77,12 +77,14 @@ def sentences(count, seed=2):
     return [{"ids": rng.integers(0, 30, (1, n))} for n in rng.integers(2, 24, count)]
 
 
-def sqnr(model, edge, samples):
+def sqnr(model, edge, samples, varying=False):
+    """In dB; of what is `varying` over the samples if that is the signal."""
     oracle, session = onnxruntime.InferenceSession(model), Session(edge)
     (name,) = (o.name for o in oracle.get_outputs())
     pairs = [(oracle.run(None, s)[0], session.run(s)[name]) for s in samples]
     noise = sum(float(np.square(a - b).sum()) for a, b in pairs)
-    return 10 * np.log10(sum(float(np.square(a).sum()) for a, _ in pairs) / noise)
+    mean = np.mean([a for a, _ in pairs], axis=0) if varying else 0
+    return 10 * np.log10(sum(float(np.square(a - mean).sum()) for a, _ in pairs) / noise)
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +135,14 @@ def test_check_and_run_take_samples_of_their_own_lengths(sequence, quantized, tm
     report = pipeline.check(edge, sequence, samples)
     assert report.samples == 20
     assert report.outputs[0].sqnr_db == pytest.approx(sqnr(sequence, edge, samples), abs=1e-3)
+    (note,) = (n for n in report.notes if n.startswith("verdict at seq="))
+    size = int(note.removeprefix("verdict at seq=").split(",")[0])
+    cut = [{"ids": x["ids"][:, :size]} for x in samples if x["ids"].shape[1] >= size]
+    assert report.quality.samples == len(cut) >= 10
+    wanted = sqnr(sequence, edge, cut, varying=True)
+    assert report.quality.sqnr_db["out"] == pytest.approx(wanted, abs=0.01)
+    assert "evaluated on" in note and note.endswith("larger ones truncated to it")
+    assert report.to_json()["level"] == report.quality.level == "good"
     for i, sample in enumerate(samples[:3]):
         np.savez(tmp_path / f"{i}.npz", **sample)
         done = run(edge, [str(tmp_path / f"{i}.npz")], tmp_path / "out.npz")

@@ -24,7 +24,6 @@ from .judge import Meter
 from .metrics import Difference, Top1
 from .mistakes import Mistakes
 from .oracle import Oracle
-from .quality_meter import QualityMeter
 from .side_by_side import SideBySideRunner
 
 
@@ -145,6 +144,14 @@ class Runner(Protocol):
     def run(self, feed: Mapping[str, Array]) -> dict[str, Array]: ...
 
 
+class QualitySource(Protocol):
+    """What has the verdict on the file: a QualityMeter, or one at a single size."""
+
+    def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None: ...
+
+    def quality(self, batch: int = 1) -> Quality | None: ...
+
+
 def compare(
     edge: Runner,
     oracle: Oracle,
@@ -154,7 +161,7 @@ def compare(
     total: int = 0,
     meter: Meter | None = None,
     floats: Graph | None = None,
-    quality: QualityMeter | None = None,
+    quality: QualitySource | None = None,
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Report:

@@ -74,12 +74,19 @@ class SizedSamples:
         found = self._samples.names([self._order[i] for i in wanted])
         return {i: found[self._order[i]] for i in wanted if self._order[i] in found}
 
+    @property
+    def evaluated(self) -> str:
+        """Of which samples the figures at `size` are."""
+        alike, larger, _ = self._counts
+        cut = f" and {larger} larger ones truncated to it" if larger else ""
+        return f"evaluated on {alike} samples of that size{cut}"
+
     def note(self) -> str:
         """What to know of a quantization by these samples."""
-        alike, larger, others = self._counts
-        cut = f" and {larger} larger ones truncated to it" if larger else ""
+        _, larger, others = self._counts
         rest = "all samples at their own sizes" if larger else f"the other {others}"
-        return (
-            f"quantized at {self._sizes.text(self.size)}, evaluated on {alike} samples of that "
-            f"size{cut}; ranges from {rest}"
-        )
+        return f"quantized at {self._sizes.text(self.size)}, {self.evaluated}; ranges from {rest}"
+
+    def verdict_note(self) -> str:
+        """What to know of a verdict on a file by these samples."""
+        return f"verdict at {self._sizes.text(self.size)}, {self.evaluated}"

@@ -24,6 +24,7 @@ from ..quantize import (
     with_evaluation_points,
 )
 from ..quantize.ranges.calibration import read_by_weights, views
+from ..quantize.ranges.kept_samples import energy_of
 from ..runtime import Session, return_freed
 from .evaluation_set import batch_of
 from .layer_statistics import LayerStatistics
@@ -193,7 +194,7 @@ class ActivationStatistics:
                     shape = sample.at_points[point.tensor].shape
                     got = point.view(points[point.tensor].reshape(shape))
                     error = got - self.trials.truth[p][i]
-                    noise[p, i] = np.sum(error * error)
+                    noise[p, i] = self.trials.weights[p, i] * np.sum(error * error)
         return Score(noise, self.trials.signal, self.trials.variation)
 
     def _points_of_file(self, sample: KeptSample) -> dict[str, Array]:
@@ -255,5 +256,5 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
         at_points = FiledArrays(file, {} if session is None else session.run_layers(sample, see))
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
-        kept.append(KeptSample(sample, at_points, means))
+        kept.append(KeptSample(sample, at_points, means, energy_of(sample)))
     return Calibration({}, kept, fitted(points, kept), len(kept))

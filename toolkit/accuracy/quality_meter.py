@@ -18,6 +18,8 @@ from ..quantize.ranges.answers import Answers
 from ..quantize.ranges.candidate_evaluation import Score
 from ..quantize.ranges.detections import Detections
 from ..quantize.ranges.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
+from ..quantize.ranges.kept_samples import energy_of
+from ..quantize.ranges.levels import level_weights
 from ..quantize.ranges.masks import Masks
 from ..quantize.ranges.signals import energies, variations
 from ..runtime import Session
@@ -64,7 +66,8 @@ class QualityMeter:
                 if name not in truth or x.size == truth[name].size
             }
             inputs = {name: sample[name] for p in self.points for name in p.rebuilt}
-            self._keeper.add(KeptSample(inputs, {**truth, **of_file}))
+            points, energy = {**truth, **of_file}, energy_of(sample)
+            self._keeper.add(KeptSample(inputs, points, energy=energy))
         self._keeper.seen += 1
 
     def _see_inside(self, sample: Mapping[str, Array]) -> dict[str, Array]:
@@ -98,12 +101,12 @@ class QualityMeter:
             elif GOT + self._instead.get(p.tensor, "") in some:
                 points.append(p)
         truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]
-        noise = np.zeros((len(points), len(kept)))
+        weights, noise = level_weights(points, kept), np.zeros((len(points), len(kept)))
         for k, p in enumerate(points):
             for i, s in enumerate(kept):
                 error = self._view(p, s).reshape(truth[k][i].shape) - truth[k][i]
-                noise[k, i] = np.sum(error * error)
-        score = Score(noise, energies(truth), variations(points, truth))
+                noise[k, i] = weights[k, i] * np.sum(error * error)
+        score = Score(noise, energies(truth, weights), variations(points, truth, weights))
         answers = Answers(self._prepared, points, kept)
         plain = {p.tensor for p in points if p.axis is None}
         masks = Masks(self._prepared, plain, kept)

@@ -56,6 +56,7 @@ def _of_calibration(sequences: Quality, steps: Quality) -> Quality:
         overlap=sequences.overlap,
         detections=sequences.detections,
         added=sequences.added,
+        leveled=sequences.leveled,
         rebuilt=sequences.rebuilt,
         held_out=False,
         chosen=False,

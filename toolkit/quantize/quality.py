@@ -35,6 +35,9 @@ REBUILT_FLOOR_DB = 10.0
 """The same of the difference from an input that an output rebuilds. That is an error already: its
 energy grows by a tenth. Of an autoencoder that lost 4 % of its AUC it has 14 dB, of others that
 lost less than 2 %, 9 to 13."""
+LEVELED_GOOD_DB = 25.0
+"""SQNR of a good quantization where errors count relative to each sample's level: what is added to
+the noise that a denoiser leaves, 12 dB below the sound, costs 0.2 dB (2 %) of its SDR."""
 GOOD_LOSS, FLOOR_LOSS = 0.01, 0.02
 """The expected loss of right answers, as a share of them."""
 GOOD_CHANGED = 0.02
@@ -50,15 +53,16 @@ def level_of(
     changed: float = 0.0,
     expected: float = 0.0,
     kept: float = 1.0,
-    floor_db: float = FLOOR_DB,
+    limits_db: tuple[float, float] = (FLOOR_DB, GOOD_DB),
 ) -> Level:
-    """The level of a model by the SQNR of an output (None without float outputs) and its floor, the
-    share of changed answers, the expected loss of right answers, and the least of Quality.overlap
-    and detections."""
+    """The level of a model by the SQNR of an output (None without float outputs) and what a usable
+    and a good one have, the share of changed answers, the expected loss of right answers, and the
+    least of Quality.overlap and detections."""
+    floor_db, good_db = limits_db
     if expected > FLOOR_LOSS or kept < FLOOR_KEPT or (db is not None and db < floor_db):
         return "broken"
     lost = max(expected / GOOD_LOSS, changed / GOOD_CHANGED)
-    if lost > 1.0 or kept < GOOD_KEPT or (db is not None and db < GOOD_DB):
+    if lost > 1.0 or kept < GOOD_KEPT or (db is not None and db < good_db):
         return "usable"
     return "good"
 
@@ -77,7 +81,9 @@ class Quality:
     precisions were chosen to reduce changed answers on these samples. `one_sided`: outputs of which
     these samples show one answer only. `added`: outputs whose SQNR is that of what the network adds
     to an input. `rebuilt`: the same of the difference from an input that they rebuild. `vectors`:
-    one of these is a vector, not a map or a series. `sequences`: the file kept its own state.
+    one of these is a vector, not a map or a series. `leveled`: outputs as large as the input is
+    loud, whose errors count relative to the level of each sample. `sequences`: the file kept its
+    own state.
     """
 
     sqnr_db: dict[str, float]
@@ -93,6 +99,7 @@ class Quality:
     added: tuple[str, ...] = ()
     rebuilt: tuple[str, ...] = ()
     vectors: bool = False
+    leveled: tuple[str, ...] = ()
     sequences: bool = False
 
     @staticmethod
@@ -123,6 +130,7 @@ class Quality:
             overlap={name: round(part, 4) for name, part in (overlap or {}).items()},
             detections={name: round(part, 4) for name, part in (detections or {}).items()},
             added=tuple(dict.fromkeys(p.tensor for p in points if p.part < 1.0 and not p.rebuilt)),
+            leveled=tuple(dict.fromkeys(p.tensor for p in points if p.leveled)),
             rebuilt=tuple(dict.fromkeys(p.tensor for p in points if p.rebuilt)),
         )
 
@@ -161,7 +169,7 @@ class Quality:
         expected = self.answers.expected if self.answers else 0.0
         figures = part * self._changed, part * expected, 1 - part * (1 - self.least_kept)
         known = [
-            level_of(db - 20 * math.log10(part), *figures, self.floor_db(name))
+            level_of(db - 20 * math.log10(part), *figures, self.limits_db(name))
             for name, db in self.sqnr_db.items()
         ]
         return max(known, key=LEVELS.index, default=level_of(None, *figures))
@@ -181,9 +189,16 @@ class Quality:
             detections={n: 1 - part * (1 - kept) for n, kept in self.detections.items()},
         )
 
-    def floor_db(self, output: str) -> float:
-        """The SQNR of an output below which the model is broken."""
-        return REBUILT_FLOOR_DB if output in self.rebuilt else FLOOR_DB
+    def limits_db(self, output: str) -> tuple[float, float]:
+        """The SQNR of an output below which the model is broken, and from which it is good."""
+        floor_db = REBUILT_FLOOR_DB if output in self.rebuilt else FLOOR_DB
+        return floor_db, LEVELED_GOOD_DB if output in self.leveled else GOOD_DB
+
+    @property
+    def lacking_db(self) -> float:
+        """What the SQNR of an output lacks at most of that of a good one; negative if none does."""
+        lack = (self.limits_db(name)[1] - db for name, db in self.sqnr_db.items())
+        return max(lack, default=-math.inf)
 
     @property
     def changes_too_many(self) -> bool:
@@ -207,7 +222,7 @@ class Quality:
         """The largest of the noise amplitude, the expected loss of answers and, if `strict`, the
         share of changed answers, relative to what a good quantization may lose; and what masks and
         detections lack, relative to what a usable one may lose."""
-        lack = 0.0 if self.worst is None else 10 ** ((GOOD_DB - self.worst[1]) / 20)
+        lack = 10 ** (self.lacking_db / 20)
         lack = max(lack, (1 - self.least_kept) / (1 - FLOOR_KEPT))
         if self.answers is None:
             return lack
@@ -223,7 +238,8 @@ class Quality:
             soft = self.temperature.get(name)
             of = " of what is added to the input" if name in self.added else ""
             of = " of the difference from the input" if name in self.rebuilt else of
-            told.append(f"SQNR {in_words(db)}{of}{_softened(soft)}{several}")
+            level = " relative to each sample's level" if name in self.leveled else ""
+            told.append(f"SQNR {in_words(db)}{of}{level}{_softened(soft)}{several}")
         if self.answers is not None:
             twice = ""
             if self.chosen and self.answers.changed:

@@ -18,7 +18,11 @@ def test_logits_are_classes_though_no_softmax_follows(compared):
     evaluator = SimpleNamespace(
         base=None,
         score=lambda _: SimpleNamespace(noise=noise),
-        trials=SimpleNamespace(points=[EvaluationPoint("y")], truth=[dict(enumerate(truth))]),
+        trials=SimpleNamespace(
+            points=[EvaluationPoint("y")],
+            truth=[dict(enumerate(truth))],
+            weights=np.ones((1, 64)),
+        ),
         answers=SimpleNamespace(compared=[Compared("y", "y", 0)] if compared else []),
         quality=lambda _: SimpleNamespace(answers=None),
     )

@@ -21,7 +21,7 @@ from ...ir import Graph
 from ...numerics import INT8, INT16, W8A16
 from ...ops import is_a
 from ...ops.elementwise.lut import SIZES, Lut
-from ..quality import GOOD_DB, GOOD_KEPT, Quality
+from ..quality import GOOD_KEPT, Quality
 from ..scheme.macs import work_by_tensor
 from .evaluator import Evaluator
 from .floor_criteria import FloorCriteria
@@ -48,7 +48,7 @@ Left = Callable[[Quality], float]
 def lacks_precision(quality: Quality) -> bool:
     """Whether a usable quantization has too noisy outputs, too many changed answers, or too
     different masks or detections."""
-    noisy = quality.worst is not None and quality.worst[1] < GOOD_DB
+    noisy = quality.lacking_db > 0
     few = noisy or quality.least_kept < GOOD_KEPT or quality.changes_too_many
     return quality.measured == "usable" and few
 

@@ -40,7 +40,7 @@ def exact_layers(
     lack = -20 * math.log10(EXPECTED_AFTER_ROUNDING)
     if quality.worst is not None:
         name, db = quality.worst
-        lack += db - quality.floor_db(name)
+        lack += db - quality.limits_db(name)[0]
     left = CLEAR * 10 ** (lack / 10)
     found = start
     for change, share in evaluator.weight_shares(start.assignment, SAMPLES, MUCH):

@@ -19,6 +19,7 @@ from ..scheme.options import Ranges
 from ..scheme.plan import Plan
 from .calibration import Calibration
 from .evaluation_points import EvaluationPoint, with_evaluation_points
+from .levels import level_weights
 from .signals import energies, variations
 
 SIGNIFICANCE = 2.0
@@ -155,6 +156,7 @@ class CandidateEvaluator:
         self.kept, self.points = calibration.kept, calibration.points
         self.count = 0
         self.truth = [self._views(p) for p in self.points]
+        self.weights = level_weights(self.points, self.kept)
         self._measure_truth()
 
     def _views(self, point: EvaluationPoint) -> FiledArrays[int]:
@@ -165,7 +167,8 @@ class CandidateEvaluator:
 
     def _measure_truth(self) -> None:
         views = [truth.values() for truth in self.truth]
-        self.signal, self.variation = energies(views), variations(self.points, views)
+        self.signal = energies(views, self.weights)
+        self.variation = variations(self.points, views, self.weights)
         self._raw: tuple[object, FiledArrays[tuple[int, int]]] = (None, FiledArrays())
         self._energy: NDArray[np.float64] | None = None
 
@@ -183,6 +186,7 @@ class CandidateEvaluator:
         fewer, at = copy(self), self.spread(count)
         fewer.kept = [self.kept[i] for i in at]
         fewer.truth = [views.numbered(at.tolist()) for views in self.truth]
+        fewer.weights = self.weights[:, at]
         fewer._measure_truth()
         return fewer
 
@@ -193,7 +197,8 @@ class CandidateEvaluator:
         if count >= len(self.kept):
             return even
         if self._energy is None:
-            self._energy = np.array([[np.sum(v * v) for v in vs.values()] for vs in self.truth])
+            each = [[np.sum(v * v) for v in views.values()] for views in self.truth]
+            self._energy = self.weights * np.array(each)
         energy = self._energy[self._energy.any(axis=1)]
         ratios = energy[:, even].mean(axis=1) / energy.mean(axis=1)
         if ratios.min(initial=1.0) >= LEAST_SIGNAL:
@@ -216,14 +221,14 @@ class CandidateEvaluator:
     def noise_on(self, i: int) -> Callable[[Mapping[str, Array]], NDArray[np.float64]]:
         """A function that computes the noise [evaluation points] of a graph's tensors on sample
         `i`."""
-        truth = [views[i] for views in self.truth]
+        truth, weights = [views[i] for views in self.truth], self.weights[:, i]
 
         def noise(outputs: Mapping[str, Array]) -> NDArray[np.float64]:
             found = np.zeros(len(truth))
             for p, point in enumerate(self.points):
                 if point.tensor in outputs:
                     error = point.view(outputs[point.tensor]) - truth[p]
-                    found[p] = np.sum(error * error)
+                    found[p] = weights[p] * np.sum(error * error)
             return found
 
         return noise
@@ -328,6 +333,7 @@ class CandidateEvaluator:
                 found = point.view(got[point.tensor], of_many=True)
                 error = found - np.stack([self.truth[p][i] for i in samples])
                 square = (error * error).reshape(len(error), -1).sum(axis=1)
+                square *= self.weights[p, samples]
                 noise[p, places] = np.nan_to_num(square, nan=MOST, posinf=MOST)
 
     def _feed(self, session: Session, i: int) -> list[Array]:

@@ -30,6 +30,7 @@ from ..scheme.masked_outputs import masking
 from ..scheme.moves import maker_of
 from .differences import inputs_by_size, with_counted_part
 from .kept_samples import KeptSample
+from .levels import follows_level
 from .selections import selected
 from .skips import added_to_inputs
 from .unlike_parts import unlike_parts
@@ -79,6 +80,8 @@ class EvaluationPoint:
     `added`: of a sum of an input and what the network adds, the latter. `rebuilt`: the inputs that
     the tensor may rebuild. Of the tensor's energy what is added, or the difference from the input,
     has that `part` (`fitted`), relative to which the error counts.
+
+    `leveled`: it is as large as the sample is loud; errors count relative to that (`fitted`).
     """
 
     tensor: str
@@ -98,6 +101,7 @@ class EvaluationPoint:
     part: float = 1.0
     masks: bool = False
     fill: float | None = None
+    leveled: bool = False
 
     @property
     def tensors(self) -> list[str]:
@@ -181,7 +185,8 @@ def fitted(
         at = replace(at, fill=_mean_of_unmasked(samples, at.tensor) if at.masks else None)
         if at.fill is None:
             at = with_counted_part(at, samples)
-        found += at.fitted(s.at_points[at.tensor] for s in samples)
+        fits = at.fitted(s.at_points[at.tensor] for s in samples)
+        found += [replace(fit, leveled=follows_level(fit, samples)) for fit in fits]
     return found
 
 

@@ -21,15 +21,22 @@ KEPT_BYTES = 64 << 20
 @dataclass
 class KeptSample:
     """A sample, the float model's values at the evaluation points, and the channel means of tensors
-    that weights multiply."""
+    that weights multiply. `energy`: of the only input of floats; 0 of models with several."""
 
     inputs: Mapping[str, Array]
     at_points: MutableMapping[str, Array] = field(default_factory=dict)
     means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    energy: float = 0.0
 
     @property
     def nbytes(self) -> int:
         return sum(map(_nbytes, (self.inputs, self.at_points, self.means)))
+
+
+def energy_of(inputs: Sample) -> float:
+    """The sum of squares of the only input of floats; 0 of models with several."""
+    floats = [x for x in map(np.asarray, inputs.values()) if x.dtype.kind == "f"]
+    return float(np.sum(np.square(floats[0], dtype=np.float64))) if len(floats) == 1 else 0.0
 
 
 def _nbytes(arrays: Mapping[str, Array]) -> int:
@@ -68,7 +75,7 @@ class Keeper:
     def sample(self, inputs: Sample) -> KeptSample:
         """A sample for `add`, with its large arrays in a file."""
         filed = inputs if isinstance(inputs, FiledArrays) else FiledArrays(self.file, inputs)
-        return KeptSample(filed, FiledArrays[str](self.file))
+        return KeptSample(filed, FiledArrays[str](self.file), energy=energy_of(inputs))
 
     def wants(self) -> bool:
         return self.seen % self.step == 0

@@ -24,23 +24,29 @@ Views = Sequence[Collection[NDArray[np.float64]]]
 """By evaluation point and sample."""
 
 
-def energies(views: Views) -> NDArray[np.float64]:
-    """Sum of squares over the samples, by evaluation point."""
-    return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])
+def energies(views: Views, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Sum of squares over the samples, by evaluation point; with `weights` [points, samples]."""
+    if weights is None:
+        return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])
+    pairs = zip(views, weights, strict=True)
+    each = ([w * float(np.sum(v * v)) for v, w in zip(vs, ws, strict=True)] for vs, ws in pairs)
+    return np.array([sum(of_samples) for of_samples in each])
 
 
-def variations(points: Sequence[EvaluationPoint], views: Views) -> NDArray[np.float64]:
+def variations(
+    points: Sequence[EvaluationPoint], views: Views, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """The same, but for outputs of few numbers, and for others that hardly vary, minus the mean of
     each number over the samples; and of outputs that add to an input what is added alone.
 
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
     20,000 has 20 dB and is useless.
     """
-    found = energies(views)
+    found = energies(views, weights)
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
         size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
         alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
-        if point.axis is None and alike and not point.empty:
+        if point.axis is None and alike and not (point.empty or point.leveled):
             mean = sum(row.ravel() for row in rows) / len(rows)
             varied = sum(float(np.sum(np.square(row.ravel() - mean))) for row in rows)
             most = 1.0 if size <= FEW_NUMBERS else OFFSET

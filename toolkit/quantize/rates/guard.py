@@ -35,12 +35,13 @@ class Loss:
         score, base = evaluator.score(evaluator.base), evaluator.base
         trials, spare = evaluator.trials, float("inf")
         classes = {of.tensor for of in evaluator.answers.compared}
-        for point, truth, noise in zip(trials.points, trials.truth, score.noise, strict=True):
+        points = zip(trials.points, trials.truth, trials.weights, score.noise, strict=True)
+        for point, truth, weights, noise in points:
             if point.votes:
                 continue
-            signal, least = float(energies([truth.values()])[0]), CLASSES_DB
+            signal, least = float(energies([truth.values()], weights[None])[0]), CLASSES_DB
             if point.axis is None and point.tensor not in classes and not point.empty:
-                x = np.stack([v.ravel() for v in truth.values()])
+                x = np.stack([v.ravel() for v in truth.values()]) * np.sqrt(weights)[:, None]
                 varied = float(np.sum(np.square(x - x.mean(axis=0))))
                 if varied > CONSTANT * signal:
                     signal, least = varied, VALUES_DB

@@ -1,0 +1,126 @@
+"""Outputs that are as large as the input is loud: errors count relative to each level."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from edgekit.toolkit import pipeline
+from edgekit.toolkit.quantize.quality import LEVELED_GOOD_DB
+from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint, fitted
+from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample, energy_of
+from edgekit.toolkit.quantize.ranges.levels import QUIETEST_DB, follows_level, level_weights
+from edgekit.toolkit.runtime import Session
+
+FILTER = """
+<ir_version: 8, opset_import: ["" : 17]>
+denoiser (float[1,1,1,400] wave) => (float[1,1,1,400] clean) {
+  a = Conv <pads: ints = [0,4,0,4]> (wave, analysis)
+  b = LeakyRelu <alpha: float = 0.2> (a)
+  clean = Conv <pads: ints = [0,4,0,4]> (b, synthesis)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def denoiser(tmp_path_factory):
+    rng = np.random.default_rng(4)
+    model = onnx.parser.parse_model(FILTER)
+    for name, shape in (("analysis", (16, 1, 1, 9)), ("synthesis", (1, 16, 1, 9))):
+        weights = rng.normal(0, 0.3, shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    path = tmp_path_factory.mktemp("denoiser") / "denoiser.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def recordings(quietest_db, count=80, seed=1):
+    """Levels evenly from 0 dB down."""
+    rng = np.random.default_rng(seed)
+    levels = 10 ** (-np.linspace(0, quietest_db, count) / 20)
+    waves = rng.normal(size=(count, 1, 1, 1, 400)) * levels[:, None, None, None, None]
+    return [{"wave": wave.astype(np.float32)} for wave in rng.permutation(waves)]
+
+
+def each_sqnr(model, edge, samples):
+    oracle, session = onnxruntime.InferenceSession(model), Session(edge)
+    pairs = [(oracle.run(None, s)[0], session.run(s)["clean"]) for s in samples]
+    noise = np.array([np.square(a - b).sum() for a, b in pairs])
+    return np.array([np.square(a).sum() for a, _ in pairs]) / noise, noise
+
+
+def test_quiet_recordings_count_as_much_as_loud_ones(denoiser, tmp_path):
+    edge, samples, unseen = tmp_path / "x.edge", recordings(40), recordings(40, seed=2)
+    int8 = pipeline.quantize(denoiser, samples, edge, observer="minmax", on_low_accuracy="warn")
+    ratios, noise = each_sqnr(denoiser, edge, unseen)
+    assert 10 * np.log10((ratios * noise).sum() / noise.sum()) > 25  # of all squares together
+    assert np.mean(10 * np.log10(ratios) < 20) > 0.3
+    assert int8.quality.leveled == ("clean",) and int8.quality.level == "broken"
+    assert "dB relative to each sample's level" in int8.quality.in_words()
+
+    report = pipeline.check(edge, denoiser, unseen)
+    energy = np.array([np.square(s["wave"]).sum() for s in unseen])
+    weights = 1 / np.maximum(energy, np.median(energy) / 10 ** (QUIETEST_DB / 10))
+    wanted = 10 * np.log10((weights * ratios * noise).sum() / (weights * noise).sum())
+    assert report.quality.sqnr_db["clean"] == pytest.approx(wanted, abs=0.01)
+
+    mended = pipeline.quantize(denoiser, samples, edge)
+    assert mended.quality.level == "good" and mended.promotion is not None
+    assert np.quantile(10 * np.log10(each_sqnr(denoiser, edge, unseen)[0]), 0.1) > LEVELED_GOOD_DB
+
+
+def test_recordings_of_one_loudness_are_judged_together(denoiser, tmp_path):
+    done = pipeline.quantize(denoiser, recordings(4), tmp_path / "x.edge")
+    assert done.quality.level == "good" and done.quality.leveled == ()
+    assert done.promotion is None
+
+
+def kept(inputs, outputs):
+    pairs = zip(inputs, outputs, strict=True)
+    return [KeptSample({"x": x}, {"y": y}, energy=energy_of({"x": x})) for x, y in pairs]
+
+
+def sounds(levels, size=100, seed=3):
+    return np.random.default_rng(seed).normal(size=(len(levels), size)) * np.array(levels)[:, None]
+
+
+def test_what_follows_the_level():
+    levels = np.logspace(0, -2, 20)
+    loud, other = sounds(levels), sounds(np.ones(20), seed=5)
+    point = EvaluationPoint("y")
+    assert follows_level(point, kept(loud, 3 * loud))
+    assert not follows_level(point, kept(loud, other))  # a normalized network
+    assert not follows_level(point, kept(other, loud))
+    assert not follows_level(point, kept(loud, np.sqrt(np.abs(loud))))  # compressed
+    assert not follows_level(point, kept(loud, loud[:, :16]))  # few numbers are no signal
+    assert not follows_level(point, kept(loud[:7], loud[:7]))
+    assert not follows_level(point, kept(loud, 0 * loud))
+    assert not follows_level(EvaluationPoint("y", axis=0), kept(loud, loud))
+    pauses = np.where(np.arange(20) % 3 == 0, 1e-3, 1.0)  # denoised by 30 dB more than sounds are
+    assert not follows_level(point, kept(sounds(pauses), sounds(pauses**1.5)))
+
+
+def test_weights_make_up_for_the_level():
+    levels = np.array([1, 1, 1, 1, 0.5, 1, 2, 1, 0.2, 1e-6])
+    loud = sounds(levels)
+    samples = kept(loud, loud)
+    points = [EvaluationPoint("y", leveled=True), EvaluationPoint("y")]
+    weights = level_weights(points, samples)
+    energy = np.square(loud).sum(axis=1)
+    wanted = np.median(energy) / np.maximum(energy, np.median(energy) / 100)
+    np.testing.assert_allclose(weights[0] / weights[0, 0], wanted / wanted[0], rtol=0.02)
+    np.testing.assert_array_equal(weights[1], 1)
+
+
+def test_several_inputs_of_floats_have_no_level():
+    wave, state = np.ones(8, np.float32), np.zeros(4, np.float32)
+    assert energy_of({"wave": wave, "length": np.array(8)}) == 8
+    assert energy_of({"wave": wave, "state": state}) == 0
+    loud = sounds(np.logspace(0, -2, 20))
+    samples = kept(loud, loud)
+    assert [p.leveled for p in fitted([EvaluationPoint("y")], samples)] == [True]
+    for sample in samples:
+        sample.energy = 0.0
+    assert [p.leveled for p in fitted([EvaluationPoint("y")], samples)] == [False]

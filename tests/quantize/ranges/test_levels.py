@@ -12,6 +12,7 @@ from edgekit.toolkit.quantize.quality import LEVELED_GOOD_DB
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint, fitted
 from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample, energy_of
 from edgekit.toolkit.quantize.ranges.levels import QUIETEST_DB, follows_level, level_weights
+from edgekit.toolkit.quantize.ranges.signals import energies, variations
 from edgekit.toolkit.runtime import Session
 
 FILTER = """
@@ -44,31 +45,39 @@ def recordings(quietest_db, count=80, seed=1):
     return [{"wave": wave.astype(np.float32)} for wave in rng.permutation(waves)]
 
 
-def each_sqnr(model, edge, samples):
+def truth_and_noise(model, edge, samples):
+    """The float outputs, and the energy of each error."""
     oracle, session = onnxruntime.InferenceSession(model), Session(edge)
     pairs = [(oracle.run(None, s)[0], session.run(s)["clean"]) for s in samples]
     noise = np.array([np.square(a - b).sum() for a, b in pairs])
-    return np.array([np.square(a).sum() for a, _ in pairs]) / noise, noise
+    return np.array([a.ravel() for a, _ in pairs], np.float64), noise
+
+
+def each_sqnr(truth, noise):
+    return 10 * np.log10(np.square(truth).sum(axis=1) / noise)
 
 
 def test_quiet_recordings_count_as_much_as_loud_ones(denoiser, tmp_path):
     edge, samples, unseen = tmp_path / "x.edge", recordings(40), recordings(40, seed=2)
     int8 = pipeline.quantize(denoiser, samples, edge, observer="minmax", on_low_accuracy="warn")
-    ratios, noise = each_sqnr(denoiser, edge, unseen)
-    assert 10 * np.log10((ratios * noise).sum() / noise.sum()) > 25  # of all squares together
-    assert np.mean(10 * np.log10(ratios) < 20) > 0.3
+    truth, noise = truth_and_noise(denoiser, edge, unseen)
+    assert 10 * np.log10(np.square(truth).sum() / noise.sum()) > 25  # of all squares together
+    assert np.mean(each_sqnr(truth, noise) < 20) > 0.3
     assert int8.quality.leveled == ("clean",) and int8.quality.level == "broken"
     assert "dB relative to each sample's level" in int8.quality.in_words()
 
     report = pipeline.check(edge, denoiser, unseen)
     energy = np.array([np.square(s["wave"]).sum() for s in unseen])
     weights = 1 / np.maximum(energy, np.median(energy) / 10 ** (QUIETEST_DB / 10))
-    wanted = 10 * np.log10((weights * ratios * noise).sum() / (weights * noise).sum())
+    level = np.sqrt(weights)[:, None] * truth
+    varied = np.square(level - level.mean(axis=0)).sum()
+    wanted = 10 * np.log10(varied / (weights * noise).sum())
     assert report.quality.sqnr_db["clean"] == pytest.approx(wanted, abs=0.01)
 
     mended = pipeline.quantize(denoiser, samples, edge)
     assert mended.quality.level == "good" and mended.promotion is not None
-    assert np.quantile(10 * np.log10(each_sqnr(denoiser, edge, unseen)[0]), 0.1) > LEVELED_GOOD_DB
+    each = each_sqnr(*truth_and_noise(denoiser, edge, unseen))
+    assert np.quantile(each, 0.1) > LEVELED_GOOD_DB
 
 
 def test_recordings_of_one_loudness_are_judged_together(denoiser, tmp_path):
@@ -94,7 +103,7 @@ def test_what_follows_the_level():
     assert not follows_level(point, kept(loud, other))  # a normalized network
     assert not follows_level(point, kept(other, loud))
     assert not follows_level(point, kept(loud, np.sqrt(np.abs(loud))))  # compressed
-    assert not follows_level(point, kept(loud, loud[:, :16]))  # few numbers are no signal
+    assert not follows_level(point, kept(loud, loud[:, :3]))  # they may measure the level
     assert not follows_level(point, kept(loud[:7], loud[:7]))
     assert not follows_level(point, kept(loud, 0 * loud))
     assert not follows_level(EvaluationPoint("y", axis=0), kept(loud, loud))
@@ -112,6 +121,19 @@ def test_weights_make_up_for_the_level():
     wanted = np.median(energy) / np.maximum(energy, np.median(energy) / 100)
     np.testing.assert_allclose(weights[0] / weights[0, 0], wanted / wanted[0], rtol=0.02)
     np.testing.assert_array_equal(weights[1], 1)
+
+
+def test_what_counts_of_a_series_is_how_it_varies_around_its_level():
+    levels = np.logspace(0, -2, 20)
+    shape = 1 + 0.1 * sounds(np.ones(20), size=12)
+    series = levels[:, None] * shape
+    samples = kept(series, series)
+    (point,) = fitted([EvaluationPoint("y")], samples)
+    weights = level_weights([point], samples)
+    assert point.leveled
+    (signal,) = variations([point], [list(series)], weights)
+    (energy,) = energies([list(series)], weights)
+    assert signal / energy == pytest.approx(0.01, rel=0.2)
 
 
 def test_several_inputs_of_floats_have_no_level():

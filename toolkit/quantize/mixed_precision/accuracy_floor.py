@@ -37,7 +37,7 @@ SMALL_WORK = 1_000_000
 
 
 FREE = Growth(0.02, 0.0, 0.02, 1 << 10, 512, 20_000)
-MODERATE = Growth(0.2, 1.0, 0.5, 1 << 10, 4 << 10, 20_000)
+MODERATE = Growth(0.2, 1.0, 0.5, 1 << 10, 4 << 10, 200_000)
 REPAIR = Growth(0.5, 1.0, 1.0, 16 << 10, 4 << 10, 1_000_000)
 """Limits for any model that is not good, for a usable one that becomes good, for a broken one."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kept_samples import KeptSample
-from .signals import ENOUGH, FEW_NUMBERS
+from .signals import ENOUGH
 
 if TYPE_CHECKING:
     from .evaluation_points import EvaluationPoint
@@ -26,6 +26,8 @@ FOLLOWS, SLOPE = 0.9, (0.75, 1.25)
 """Least correlation of the levels of input and output in dB, and the slope of one by the other. Of
 networks that denoise, separate or forecast on levels that vary it is 0.96 or more, and 0.9 to 1.05;
 of networks that answer otherwise the correlation is less than 0.9."""
+LEAST_NUMBERS = 4
+"""Minimum size of an output: fewer may measure the level, as a power or a loudness."""
 QUIETEST_DB = 20.0
 """Samples that are quieter than the median by more count as that: pauses between sounds."""
 
@@ -47,7 +49,7 @@ def follows_level(point: EvaluationPoint, samples: Sequence[KeptSample]) -> bool
         return False
     views = [point.view(s.at_points[point.tensor]) for s in samples]
     energies = np.array([np.sum(v * v) for v in views])
-    if min(v.size for v in views) <= FEW_NUMBERS or not energies.all():
+    if min(v.size for v in views) < LEAST_NUMBERS or not energies.all():
         return False
     of_output = 10 * np.log10(energies)
     with np.errstate(invalid="ignore"):  # of outputs on one level

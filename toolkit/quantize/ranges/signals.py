@@ -36,8 +36,9 @@ def energies(views: Views, weights: NDArray[np.float64] | None = None) -> NDArra
 def variations(
     points: Sequence[EvaluationPoint], views: Views, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """The same, but for outputs of few numbers, and for others that hardly vary, minus the mean of
-    each number over the samples; and of outputs that add to an input what is added alone.
+    """The same, but for outputs of few numbers, for others that hardly vary, and for those relative
+    to the level of each sample, minus the mean of each number over the samples; and of outputs that
+    add to an input what is added alone.
 
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
     20,000 has 20 dB and is useless.
@@ -46,10 +47,14 @@ def variations(
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
         size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
         alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
-        if point.axis is None and alike and not (point.empty or point.leveled):
-            mean = sum(row.ravel() for row in rows) / len(rows)
-            varied = sum(float(np.sum(np.square(row.ravel() - mean))) for row in rows)
-            most = 1.0 if size <= FEW_NUMBERS else OFFSET
+        if point.axis is None and alike and not point.empty:
+            roots = np.ones(len(rows)) if weights is None else np.sqrt(weights[i])
+            mean = sum(r * row.ravel() for r, row in zip(roots, rows, strict=True)) / len(rows)
+            varied = sum(
+                float(np.sum(np.square(r * row.ravel() - mean)))
+                for r, row in zip(roots, rows, strict=True)
+            )
+            most = 1.0 if size <= FEW_NUMBERS or point.leveled else OFFSET
             if CONSTANT * found[i] < varied <= most * found[i]:
                 found[i] = varied
         found[i] *= point.part

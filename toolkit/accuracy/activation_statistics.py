@@ -24,7 +24,8 @@ from ..quantize import (
     with_evaluation_points,
 )
 from ..quantize.ranges.calibration import read_by_weights, views
-from ..quantize.ranges.kept_samples import energy_of
+from ..quantize.ranges.differences import inputs_of_floats
+from ..quantize.ranges.kept_samples import energies_of
 from ..runtime import Session, return_freed
 from .evaluation_set import batch_of
 from .layer_statistics import LayerStatistics
@@ -256,5 +257,5 @@ def _with_points(graph: Graph, inputs: Sequence[Mapping[str, Array]]) -> Calibra
         at_points = FiledArrays(file, {} if session is None else session.run_layers(sample, see))
         if not isinstance(sample, FiledArrays):  # else they stay in their file
             sample = {k: np.asarray(v) for k, v in sample.items()}
-        kept.append(KeptSample(sample, at_points, means, energy_of(sample)))
-    return Calibration({}, kept, fitted(points, kept), len(kept))
+        kept.append(KeptSample(sample, at_points, means, energies_of(sample)))
+    return Calibration({}, kept, fitted(points, kept, inputs_of_floats(graph)), len(kept))

@@ -17,8 +17,9 @@ from ..quantize.quality import Quality
 from ..quantize.ranges.answers import Answers
 from ..quantize.ranges.candidate_evaluation import Score
 from ..quantize.ranges.detections import Detections
+from ..quantize.ranges.differences import inputs_of_floats
 from ..quantize.ranges.evaluation_points import EvaluationPoint, fitted, with_evaluation_points
-from ..quantize.ranges.kept_samples import energy_of
+from ..quantize.ranges.kept_samples import energies_of
 from ..quantize.ranges.levels import level_weights
 from ..quantize.ranges.masks import Masks
 from ..quantize.ranges.signals import energies, variations
@@ -52,6 +53,7 @@ class QualityMeter:
             floats = (p.value for p in prepared.outputs if p.value.dtype == FLOAT)
             self.points = [EvaluationPoint(v.name) for v in floats if v in prepared.producers()]
         self._floats = open_once(with_evaluation_points(prepared, self.points))
+        self._followed = inputs_of_floats(prepared)
         self._keeper = Keeper()
 
     def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None:
@@ -66,8 +68,8 @@ class QualityMeter:
                 if name not in truth or x.size == truth[name].size
             }
             inputs = {name: sample[name] for p in self.points for name in p.rebuilt}
-            points, energy = {**truth, **of_file}, energy_of(sample)
-            self._keeper.add(KeptSample(inputs, points, energy=energy))
+            kept = KeptSample(inputs, {**truth, **of_file}, energies=energies_of(sample))
+            self._keeper.add(kept)
         self._keeper.seen += 1
 
     def _see_inside(self, sample: Mapping[str, Array]) -> dict[str, Array]:
@@ -97,7 +99,7 @@ class QualityMeter:
             if p.logit is not None and GOT + p.logit not in some:
                 p = replace(p, logit=None)
             if GOT + p.tensor in some:
-                points += fitted([p], kept)
+                points += fitted([p], kept, self._followed)
             elif GOT + self._instead.get(p.tensor, "") in some:
                 points.append(p)
         truth = [[p.view(s.at_points[p.tensor]) for s in kept] for p in points]

@@ -130,7 +130,7 @@ class Quality:
             overlap={name: round(part, 4) for name, part in (overlap or {}).items()},
             detections={name: round(part, 4) for name, part in (detections or {}).items()},
             added=tuple(dict.fromkeys(p.tensor for p in points if p.part < 1.0 and not p.rebuilt)),
-            leveled=tuple(dict.fromkeys(p.tensor for p in points if p.leveled)),
+            leveled=tuple(dict.fromkeys(p.tensor for p in points if p.follows is not None)),
             rebuilt=tuple(dict.fromkeys(p.tensor for p in points if p.rebuilt)),
         )
 

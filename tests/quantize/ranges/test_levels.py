@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -9,9 +11,10 @@ import pytest
 
 from edgekit.toolkit import pipeline
 from edgekit.toolkit.quantize.quality import LEVELED_GOOD_DB
+from edgekit.toolkit.quantize.ranges.differences import inputs_of_floats
 from edgekit.toolkit.quantize.ranges.evaluation_points import EvaluationPoint, fitted
-from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample, energy_of
-from edgekit.toolkit.quantize.ranges.levels import QUIETEST_DB, follows_level, level_weights
+from edgekit.toolkit.quantize.ranges.kept_samples import KeptSample, energies_of
+from edgekit.toolkit.quantize.ranges.levels import QUIETEST_DB, followed_input, level_weights
 from edgekit.toolkit.quantize.ranges.signals import energies, variations
 from edgekit.toolkit.runtime import Session
 
@@ -86,9 +89,17 @@ def test_recordings_of_one_loudness_are_judged_together(denoiser, tmp_path):
     assert done.promotion is None
 
 
+POINT = EvaluationPoint("y")
+FOLLOWING = EvaluationPoint("y", follows="x")
+
+
 def kept(inputs, outputs):
     pairs = zip(inputs, outputs, strict=True)
-    return [KeptSample({"x": x}, {"y": y}, energy=energy_of({"x": x})) for x, y in pairs]
+    return [KeptSample({"x": x}, {"y": y}, energies=energies_of({"x": x})) for x, y in pairs]
+
+
+def follows_level(inputs, outputs, point=POINT):
+    return followed_input(point, kept(inputs, outputs), ["x"]) == "x"
 
 
 def sounds(levels, size=100, seed=3):
@@ -98,25 +109,34 @@ def sounds(levels, size=100, seed=3):
 def test_what_follows_the_level():
     levels = np.logspace(0, -2, 20)
     loud, other = sounds(levels), sounds(np.ones(20), seed=5)
-    point = EvaluationPoint("y")
-    assert follows_level(point, kept(loud, 3 * loud))
-    assert not follows_level(point, kept(loud, other))  # a normalized network
-    assert not follows_level(point, kept(other, loud))
-    assert not follows_level(point, kept(loud, np.sqrt(np.abs(loud))))  # compressed
-    assert not follows_level(point, kept(loud, loud[:, :3]))  # they may measure the level
-    assert not follows_level(point, kept(loud[:7], loud[:7]))
-    assert not follows_level(point, kept(loud, 0 * loud))
-    assert not follows_level(EvaluationPoint("y", axis=0), kept(loud, loud))
+    assert follows_level(loud, 3 * loud)
+    assert not follows_level(loud, other)  # a normalized network
+    assert not follows_level(other, loud)
+    assert not follows_level(loud, np.sqrt(np.abs(loud)))  # compressed
+    assert not follows_level(loud, loud[:, :3])  # they may measure the level
+    assert not follows_level(loud[:7], loud[:7])
+    assert not follows_level(loud, 0 * loud)
+    assert not follows_level(loud, loud, replace(POINT, axis=0))
     pauses = np.where(np.arange(20) % 3 == 0, 1e-3, 1.0)  # denoised by 30 dB more than sounds are
-    assert not follows_level(point, kept(sounds(pauses), sounds(pauses**1.5)))
+    assert not follows_level(sounds(pauses), sounds(pauses**1.5))
+
+
+def test_silence_has_no_level():
+    loud = sounds(np.logspace(0, -2, 20))
+    loud[3] = 0
+    samples = kept(loud, loud)
+    assert followed_input(POINT, samples, ["x"]) == "x"
+    weights = level_weights([FOLLOWING], samples)[0]
+    assert weights[3] == weights.max() == pytest.approx(10 ** (QUIETEST_DB / 10))
+    loud[::2] = 0
+    loud[1] = 0
+    assert not follows_level(loud, loud)
 
 
 def test_weights_make_up_for_the_level():
     levels = np.array([1, 1, 1, 1, 0.5, 1, 2, 1, 0.2, 1e-6])
     loud = sounds(levels)
-    samples = kept(loud, loud)
-    points = [EvaluationPoint("y", leveled=True), EvaluationPoint("y")]
-    weights = level_weights(points, samples)
+    weights = level_weights([FOLLOWING, POINT], kept(loud, loud))
     energy = np.square(loud).sum(axis=1)
     wanted = np.median(energy) / np.maximum(energy, np.median(energy) / 100)
     np.testing.assert_allclose(weights[0] / weights[0, 0], wanted / wanted[0], rtol=0.02)
@@ -128,21 +148,29 @@ def test_what_counts_of_a_series_is_how_it_varies_around_its_level():
     shape = 1 + 0.1 * sounds(np.ones(20), size=12)
     series = levels[:, None] * shape
     samples = kept(series, series)
-    (point,) = fitted([EvaluationPoint("y")], samples)
+    (point,) = fitted([POINT], samples, ["x"])
     weights = level_weights([point], samples)
-    assert point.leveled
+    assert point.follows == "x"
     (signal,) = variations([point], [list(series)], weights)
     (energy,) = energies([list(series)], weights)
     assert signal / energy == pytest.approx(0.01, rel=0.2)
 
 
-def test_several_inputs_of_floats_have_no_level():
-    wave, state = np.ones(8, np.float32), np.zeros(4, np.float32)
-    assert energy_of({"wave": wave, "length": np.array(8)}) == 8
-    assert energy_of({"wave": wave, "state": state}) == 0
-    loud = sounds(np.logspace(0, -2, 20))
-    samples = kept(loud, loud)
-    assert [p.leveled for p in fitted([EvaluationPoint("y")], samples)] == [True]
-    for sample in samples:
-        sample.energy = 0.0
-    assert [p.leveled for p in fitted([EvaluationPoint("y")], samples)] == [False]
+def test_of_several_inputs_one_is_followed(g):
+    wave, past = (g.input(name, 1, 2, 2, 6) for name in ("wave", "past"))
+    y = g.emit("Add", wave, past, name="y", act_min=-np.inf, act_max=np.inf)
+    inputs = inputs_of_floats(g.output(y))
+    assert inputs == ["wave", "past"]
+    loud, other = sounds(np.logspace(0, -2, 20), 24), sounds(np.ones(20), 24, seed=5)
+    samples = [
+        KeptSample({}, {"y": y}, energies={"past": float(np.sum(x * x)), "wave": float(z.size)})
+        for x, y, z in zip(loud, loud, other, strict=True)
+    ]
+    assert [p.follows for p in fitted([POINT], samples, inputs)] == ["past"]
+
+
+def test_states_are_not_followed(g):
+    wave, state = (g.input(name, 1, 2, 2, 3) for name in ("wave", "state"))
+    y = g.emit("Add", wave, state, name="y", act_min=-np.inf, act_max=np.inf)
+    later = g.emit("Mul", wave, state, name="later", act_min=-np.inf, act_max=np.inf)
+    assert inputs_of_floats(g.output(y, later)) == []

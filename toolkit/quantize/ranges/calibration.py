@@ -32,6 +32,7 @@ from ...runtime.turns import Turn, each_in_turn
 from ..scheme.options import Range
 from ..scheme.prepare import copy_graph
 from ..scheme.qparams import widen
+from .differences import inputs_of_floats
 from .evaluation_points import EvaluationPoint, find_evaluation_points, fitted
 from .kept_samples import KEPT_SAMPLES, Keeper, KeptSample, Sample
 from .one_sided import OneSided, one_class, one_sided
@@ -271,7 +272,7 @@ def calibrate(
     _copy_aliases(graph, stats)
     seen = {name: both for name, both in ends.items() if len(both) == 2 * count} | known.ends
     values = [s.at_points for s in keeper.kept]
-    points = fitted(points, keeper.kept)
+    points = fitted(points, keeper.kept, inputs_of_floats(graph))
     sides, least = one_sided(graph, stats, values)
     sides += one_class(graph, points, values)
     return Calibration(

@@ -49,6 +49,11 @@ def inputs_by_size(graph: Graph) -> dict[int, tuple[str, ...]]:
     return found
 
 
+def inputs_of_floats(graph: Graph) -> list[str]:
+    """The names of those inputs, of any size."""
+    return [name for names in inputs_by_size(graph).values() for name in names]
+
+
 def rebuilt_at_scale(
     graph: Graph, port: Port, samples: Sequence[Mapping[str, Array]], factors: Sequence[float]
 ) -> tuple[float, str] | None:

@@ -8,7 +8,7 @@ sample is in some doubt, every sample has its say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -30,7 +30,7 @@ from ..scheme.masked_outputs import masking
 from ..scheme.moves import maker_of
 from .differences import inputs_by_size, with_counted_part
 from .kept_samples import KeptSample
-from .levels import follows_level
+from .levels import followed_input
 from .selections import selected
 from .skips import added_to_inputs
 from .unlike_parts import unlike_parts
@@ -81,7 +81,8 @@ class EvaluationPoint:
     the tensor may rebuild. Of the tensor's energy what is added, or the difference from the input,
     has that `part` (`fitted`), relative to which the error counts.
 
-    `leveled`: it is as large as the sample is loud; errors count relative to that (`fitted`).
+    `follows`: the input whose level the tensor's follows, as that of a denoiser the sound's
+    (`fitted`). Errors count relative to it.
     """
 
     tensor: str
@@ -101,7 +102,7 @@ class EvaluationPoint:
     part: float = 1.0
     masks: bool = False
     fill: float | None = None
-    leveled: bool = False
+    follows: str | None = None
 
     @property
     def tensors(self) -> list[str]:
@@ -169,10 +170,11 @@ def _mean_of_unmasked(samples: Sequence[KeptSample], tensor: str) -> float | Non
 
 
 def fitted(
-    points: Sequence[EvaluationPoint], samples: Sequence[KeptSample]
+    points: Sequence[EvaluationPoint], samples: Sequence[KeptSample], inputs: Collection[str] = ()
 ) -> list[EvaluationPoint]:
-    """The points fitted to the values of samples. A probability of which they show one answer only
-    is replaced by its logit, if they have that; scores may be empty."""
+    """The points fitted to the values of samples; they may follow one of the `inputs`. A
+    probability of which the samples show one answer only is replaced by its logit, if they have
+    that; scores may be empty."""
     found: list[EvaluationPoint] = []
     for p in points:
         at = replace(p, logit=None, scores=False)
@@ -186,7 +188,7 @@ def fitted(
         if at.fill is None:
             at = with_counted_part(at, samples)
         fits = at.fitted(s.at_points[at.tensor] for s in samples)
-        found += [replace(fit, leveled=follows_level(fit, samples)) for fit in fits]
+        found += [replace(fit, follows=followed_input(fit, samples, inputs)) for fit in fits]
     return found
 
 

@@ -21,22 +21,23 @@ KEPT_BYTES = 64 << 20
 @dataclass
 class KeptSample:
     """A sample, the float model's values at the evaluation points, and the channel means of tensors
-    that weights multiply. `energy`: of the only input of floats; 0 of models with several."""
+    that weights multiply. `energies`: of its inputs of floats.
+    """
 
     inputs: Mapping[str, Array]
     at_points: MutableMapping[str, Array] = field(default_factory=dict)
     means: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    energy: float = 0.0
+    energies: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
         return sum(map(_nbytes, (self.inputs, self.at_points, self.means)))
 
 
-def energy_of(inputs: Sample) -> float:
-    """The sum of squares of the only input of floats; 0 of models with several."""
-    floats = [x for x in map(np.asarray, inputs.values()) if x.dtype.kind == "f"]
-    return float(np.sum(np.square(floats[0], dtype=np.float64))) if len(floats) == 1 else 0.0
+def energies_of(inputs: Sample) -> dict[str, float]:
+    """The sums of squares of the inputs of floats."""
+    floats = {name: x for name, x in inputs.items() if np.asarray(x).dtype.kind == "f"}
+    return {name: float(np.sum(np.square(x, dtype=np.float64))) for name, x in floats.items()}
 
 
 def _nbytes(arrays: Mapping[str, Array]) -> int:
@@ -75,7 +76,7 @@ class Keeper:
     def sample(self, inputs: Sample) -> KeptSample:
         """A sample for `add`, with its large arrays in a file."""
         filed = inputs if isinstance(inputs, FiledArrays) else FiledArrays(self.file, inputs)
-        return KeptSample(filed, FiledArrays[str](self.file), energy=energy_of(inputs))
+        return KeptSample(filed, FiledArrays[str](self.file), energies=energies_of(inputs))
 
     def wants(self) -> bool:
         return self.seen % self.step == 0

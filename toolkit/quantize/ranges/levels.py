@@ -7,7 +7,7 @@ recording (scale-invariant SDR, Le Roux et al. 2019; relative errors of forecast
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,40 +32,56 @@ QUIETEST_DB = 20.0
 """Samples that are quieter than the median by more count as that: pauses between sounds."""
 
 
-def levels(samples: Sequence[KeptSample]) -> NDArray[np.float64] | None:
-    """The energy of each sample's input in dB; None of models with several inputs of floats, which
-    may be states, and of few or constant samples."""
-    energies = [sample.energy for sample in samples]
-    if len(samples) < ENOUGH or any(not e for e in energies):
+def followed_input(
+    point: EvaluationPoint, samples: Sequence[KeptSample], inputs: Collection[str]
+) -> str | None:
+    """The first of the `inputs` whose level what counts at the point follows, if samples differ in
+    it."""
+    of_inputs = {name: levels(name, samples) for name in inputs}
+    spread = {name: db for name, db in of_inputs.items() if _differ(db)}
+    if not spread or point.axis is not None or point.empty:
         return None
-    return 10 * np.log10(np.array(energies, np.float64))
-
-
-def follows_level(point: EvaluationPoint, samples: Sequence[KeptSample]) -> bool:
-    """Whether what counts at a point is as large as the sample is loud, and samples differ in
-    loudness."""
-    of_input = levels(samples)
-    if of_input is None or of_input.std() < SPREAD_DB or point.axis is not None or point.empty:
-        return False
     views = [point.view(s.at_points[point.tensor]) for s in samples]
-    energies = np.array([np.sum(v * v) for v in views])
-    if min(v.size for v in views) < LEAST_NUMBERS or not energies.all():
-        return False
-    of_output = 10 * np.log10(energies)
-    with np.errstate(invalid="ignore"):  # of outputs on one level
-        correlation = np.corrcoef(of_input, of_output)[0, 1]
-    slope = correlation * of_output.std() / of_input.std()
-    return bool(correlation >= FOLLOWS and SLOPE[0] <= slope <= SLOPE[1])
+    if min(v.size for v in views) < LEAST_NUMBERS:
+        return None
+    of_output = _in_db([float(np.sum(v * v)) for v in views])
+    return next((name for name, db in spread.items() if _follows(of_output, db)), None)
 
 
 def level_weights(
     points: Sequence[EvaluationPoint], samples: Sequence[KeptSample]
 ) -> NDArray[np.float64]:
     """[points, samples]: what the squares of each sample count; 1 but where the point follows the
-    level."""
+    level of an input."""
     found = np.ones((len(points), len(samples)))
-    db = levels(samples)
-    if db is not None and any(p.leveled for p in points):
-        below = np.maximum(db - np.median(db), -QUIETEST_DB)
-        found[[p.leveled for p in points]] = 10 ** (-below / 10)
+    for weights, point in zip(found, points, strict=True):
+        if point.follows is not None:
+            db = levels(point.follows, samples)
+            weights[:] = 10 ** (-np.maximum(db - np.median(db), -QUIETEST_DB) / 10)
     return found
+
+
+def levels(name: str, samples: Sequence[KeptSample]) -> NDArray[np.float64]:
+    """The energy of an input in dB, -inf where all is 0."""
+    return _in_db([s.energies.get(name, 0.0) for s in samples])
+
+
+def _in_db(energies: Sequence[float]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):  # of silence
+        found: NDArray[np.float64] = 10 * np.log10(np.array(energies))
+    return found
+
+
+def _differ(db: NDArray[np.float64]) -> bool:
+    """Whether at least half of the samples are not silent, and those differ in level."""
+    heard = db[np.isfinite(db)]
+    return len(heard) >= max(ENOUGH, len(db) / 2) and bool(heard.std() >= SPREAD_DB)
+
+
+def _follows(of_output: NDArray[np.float64], of_input: NDArray[np.float64]) -> bool:
+    heard = np.isfinite(of_output) & np.isfinite(of_input)
+    y, x = of_output[heard], of_input[heard]
+    if not _differ(x) or not y.std():
+        return False
+    correlation = float(np.corrcoef(x, y)[0, 1])
+    return correlation >= FOLLOWS and SLOPE[0] <= correlation * y.std() / x.std() <= SLOPE[1]

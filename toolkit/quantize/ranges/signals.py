@@ -54,7 +54,7 @@ def variations(
                 float(np.sum(np.square(r * row.ravel() - mean)))
                 for r, row in zip(roots, rows, strict=True)
             )
-            most = 1.0 if size <= FEW_NUMBERS or point.leveled else OFFSET
+            most = 1.0 if size <= FEW_NUMBERS or point.follows is not None else OFFSET
             if CONSTANT * found[i] < varied <= most * found[i]:
                 found[i] = varied
         found[i] *= point.part

@@ -116,6 +116,8 @@ def test_what_follows_the_level():
     assert not follows_level(loud, loud[:, :3])  # they may measure the level
     assert not follows_level(loud[:7], loud[:7])
     assert not follows_level(loud, 0 * loud)
+    outlier = sounds(np.r_[np.ones(19), 100])
+    assert not follows_level(outlier, outlier)
     assert not follows_level(loud, loud, replace(POINT, axis=0))
     pauses = np.where(np.arange(20) % 3 == 0, 1e-3, 1.0)  # denoised by 30 dB more than sounds are
     assert not follows_level(sounds(pauses), sounds(pauses**1.5))

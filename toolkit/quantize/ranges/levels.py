@@ -19,9 +19,10 @@ from .signals import ENOUGH
 if TYPE_CHECKING:
     from .evaluation_points import EvaluationPoint
 
-SPREAD_DB = 3.0
-"""Least standard deviation of the inputs' levels. Of photos, windows of sensors and normalized
-spectra it is up to 2, of recordings 5 to 20."""
+RANGE_DB = 8.0
+"""Least range of the inputs' levels without a tenth of the samples at either end, which may be
+outliers. Of photos, windows of sensors and normalized spectra it is up to 5, of recordings 12 or
+more."""
 FOLLOWS, SLOPE = 0.9, (0.75, 1.25)
 """Least correlation of the levels of input and output in dB, and the slope of one by the other. Of
 networks that denoise, separate or forecast on levels that vary it is 0.96 or more, and 0.9 to 1.05;
@@ -75,7 +76,10 @@ def _in_db(energies: Sequence[float]) -> NDArray[np.float64]:
 def _differ(db: NDArray[np.float64]) -> bool:
     """Whether at least half of the samples are not silent, and those differ in level."""
     heard = db[np.isfinite(db)]
-    return len(heard) >= max(ENOUGH, len(db) / 2) and bool(heard.std() >= SPREAD_DB)
+    if len(heard) < max(ENOUGH, len(db) / 2):
+        return False
+    low, high = np.quantile(heard, (0.1, 0.9))
+    return bool(high - low >= RANGE_DB)
 
 
 def _follows(of_output: NDArray[np.float64], of_input: NDArray[np.float64]) -> bool:

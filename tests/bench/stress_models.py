@@ -225,16 +225,18 @@ END = {"g": of_three_sizes, "j": with_near_classes, "m": of_one_answer}
 
 def made_here(wanted):
     """(case, (model, calibration, evaluation arrays)) of the models that need no collection."""
-    makers = {"h": table, "i": one_kernel, "j": classifier, "k": pose, "l": pressures}
+    makers = {"h": table, "i": one_kernel, "j": classifier, "k": pose, "l": pressures, "n": sounds}
     for name, maker in makers.items():
         if name in wanted:
             yield name, maker(np.random.default_rng(5))
 
 
-def model_of(nodes, constants, shape, classes, output):
+def model_of(nodes, constants, shape, found, output):
+    """With an input of this shape beside the batch, and an output of so many numbers or a shape."""
     inits = [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in constants.items()]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, *shape])
-    y = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, classes])
+    sizes = found if isinstance(found, tuple) else (found,)
+    y = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, *sizes])
     made = [helper.make_node(op, i, [o], **a) for op, i, o, a in nodes]
     graph = helper.make_graph(made, "made", [x], [y], inits)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
@@ -293,6 +295,22 @@ def pose(rng, hidden=32):
 def pressures(rng, hidden=32):
     """Twenty-four pressures in hPa."""
     return regressor(rng, hidden, np.full(24, 6.0), 1013.0)
+
+
+def sounds(rng, channels=16, length=400):
+    """A filter that a denoiser might be, and sounds on levels 40 dB apart."""
+    levels = 10 ** (-rng.uniform(0, 40, 400) / 20)
+    x = levels[:, None, None, None] * rng.normal(size=(400, 1, 1, length))
+    constants = {
+        "w": 0.3 * rng.normal(size=(channels, 1, 1, 9)),
+        "v": 0.3 * rng.normal(size=(1, channels, 1, 9)),
+    }
+    pads = {"pads": [0, 4, 0, 4]}
+    nodes = [
+        ("Conv", ["x", "w"], "a", pads), ("LeakyRelu", ["a"], "r", {"alpha": 0.2}),
+        ("Conv", ["r", "v"], "y", pads),
+    ]  # fmt: skip
+    return model_of(nodes, constants, (1, 1, length), (1, 1, length), "y"), *halves(x)
 
 
 def regressor(rng, hidden, sizes, offset, features=12):

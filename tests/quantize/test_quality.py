@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,15 @@ def test_few_numbers_are_judged_by_how_they_vary_from_eight_samples_on(samples, 
     (found,) = variations([EvaluationPoint("price")], [list(prices)])
     whole = float(np.sum(prices**2))
     assert found == pytest.approx(samples * prices.var() if varies else whole)
+
+
+def test_outputs_that_follow_a_level_need_more():
+    """What the level of the model is by, is the output that is named."""
+    sqnr = {"plain": 21.0, "leveled": 23.0}
+    found = Quality(sqnr, None, 100, held_out=True, leveled=("leveled",))
+    assert found.level == "usable" and found.lacking_db == 2.0
+    assert "23.0 dB relative to each sample's level at 'leveled'" in found.in_words()
+    assert replace(found, sqnr_db=sqnr | {"leveled": 25.0}).level == "good"
+    broken = replace(found, sqnr_db={"plain": 14.0, "leveled": 16.0})
+    assert broken.level == "broken" and broken.worst == ("plain", 14.0)
+    assert replace(found, leveled=()).level == "good" and Quality({}, None, 9, False).worst is None

@@ -136,8 +136,15 @@ class Quality:
 
     @property
     def worst(self) -> tuple[str, float] | None:
-        """The output with the least SQNR; None without outputs of floats."""
-        return min(self.sqnr_db.items(), key=lambda item: item[1], default=None)
+        """The output that is worst by its SQNR: by its level, then by what it lacks of that of a
+        good one. None without outputs of floats."""
+
+        def lack(output: tuple[str, float]) -> tuple[int, float]:
+            name, db = output
+            limits = self.limits_db(name)
+            return LEVELS.index(level_of(db, limits_db=limits)), limits[1] - db
+
+        return max(self.sqnr_db.items(), key=lack, default=None)
 
     @property
     def least_kept(self) -> float:
@@ -196,9 +203,11 @@ class Quality:
 
     @property
     def lacking_db(self) -> float:
-        """What the SQNR of an output lacks at most of that of a good one; negative if none does."""
-        lack = (self.limits_db(name)[1] - db for name, db in self.sqnr_db.items())
-        return max(lack, default=-math.inf)
+        """What the SQNR of the worst output lacks of that of a good one; negative if it is more."""
+        if self.worst is None:
+            return -math.inf
+        name, db = self.worst
+        return self.limits_db(name)[1] - db
 
     @property
     def changes_too_many(self) -> bool:

@@ -50,7 +50,7 @@ def inputs_by_size(graph: Graph) -> dict[int, tuple[str, ...]]:
 
 
 def inputs_of_floats(graph: Graph) -> list[str]:
-    """The names of those inputs, of any size."""
+    """The names of the inputs that `inputs_by_size` has, of any size."""
     return [name for names in inputs_by_size(graph).values() for name in names]
 
 

@@ -74,9 +74,9 @@ def _in_db(energies: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _differ(db: NDArray[np.float64]) -> bool:
-    """Whether at least half of the samples are not silent, and those differ in level."""
+    """Whether most samples are not silent, and those differ in level."""
     heard = db[np.isfinite(db)]
-    if len(heard) < max(ENOUGH, len(db) / 2):
+    if len(heard) < ENOUGH or 2 * len(heard) <= len(db):
         return False
     low, high = np.quantile(heard, (0.1, 0.9))
     return bool(high - low >= RANGE_DB)

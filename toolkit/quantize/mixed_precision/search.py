@@ -105,10 +105,14 @@ class PrecisionSearch:
         return self.criteria.closest([start])
 
     def candidates(self, start: Configuration) -> list[PrecisionChange]:
-        """Changes to more bits."""
-        evaluator = self.evaluator
+        """Changes to more bits; to float32, which come last and are slow to measure, only if int16
+        everywhere is not good within the limits."""
+        evaluator, criteria = self.evaluator, self.criteria
         finer = [c for c in evaluator.changes_to(W8A8) if start.base.has_narrow_weights(c)]
-        return [*evaluator.changes_to(W8A16, FLOAT32), *finer]
+        wide = start.plus(evaluator.changes_to(W8A16))
+        enough = criteria.fits(wide) and criteria.is_good(wide)
+        kinds = (W8A16,) if enough else (W8A16, FLOAT32)
+        return [*evaluator.changes_to(*kinds), *finer]
 
     def rank(self, start: Configuration, candidates: list[PrecisionChange]) -> Ranking:
         """The candidates by noise removed per byte, in two orders: a byte of arena counts like a

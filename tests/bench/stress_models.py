@@ -231,12 +231,11 @@ def made_here(wanted):
             yield name, maker(np.random.default_rng(5))
 
 
-def model_of(nodes, constants, shape, found, output):
-    """With an input of this shape beside the batch, and an output of so many numbers or a shape."""
+def model_of(nodes, constants, shape, answers, output):
+    """A model with an input of `shape` and an output of the shape `answers`, without the batch."""
     inits = [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in constants.items()]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, *shape])
-    sizes = found if isinstance(found, tuple) else (found,)
-    y = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, *sizes])
+    y = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, *answers])
     made = [helper.make_node(op, i, [o], **a) for op, i, o, a in nodes]
     graph = helper.make_graph(made, "made", [x], [y], inits)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
@@ -256,7 +255,7 @@ def table(rng, hidden=16, classes=3):
         ("Gemm", ["s", "w", "b"], "a", {}), ("Relu", ["a"], "r", {}),
         ("Gemm", ["r", "v", "c"], "l", {}), ("Softmax", ["l"], "p", {"axis": 1}),
     ]  # fmt: skip
-    return model_of(nodes, constants, (30,), classes, "p"), *halves(x)
+    return model_of(nodes, constants, (30,), (classes,), "p"), *halves(x)
 
 
 def one_kernel(rng, channels=32, times=10):
@@ -275,7 +274,7 @@ def one_kernel(rng, channels=32, times=10):
         ("GlobalAveragePool", [f"h{times}"], "g", {}), ("Flatten", ["g"], "f", {}),
         ("Gemm", ["f", "v", "c"], "l", {}), ("Softmax", ["l"], "p", {"axis": 1}),
     ]  # fmt: skip
-    return model_of(nodes, constants, (3, 12, 12), 10, "p"), *halves(x)
+    return model_of(nodes, constants, (3, 12, 12), (10,), "p"), *halves(x)
 
 
 def classifier(rng, classes=10):
@@ -284,7 +283,7 @@ def classifier(rng, classes=10):
     w = rng.normal(size=(16, classes))
     constants = {"w": np.concatenate([w, w + 0.01 * rng.normal(size=w.shape)], 1)}
     nodes = [("MatMul", ["x", "w"], "l", {}), ("Softmax", ["l"], "p", {"axis": 1})]
-    return model_of(nodes, constants, (16,), 2 * classes, "p"), *halves(x)
+    return model_of(nodes, constants, (16,), (2 * classes,), "p"), *halves(x)
 
 
 def pose(rng, hidden=32):
@@ -325,7 +324,7 @@ def regressor(rng, hidden, sizes, offset, features=12):
         ("Gemm", ["x", "w", "b"], "a", {}), ("Relu", ["a"], "r", {}),
         ("Gemm", ["r", "v", "c"], "y", {}),
     ]  # fmt: skip
-    return model_of(nodes, constants, (features,), len(sizes), "y"), *halves(x)
+    return model_of(nodes, constants, (features,), (len(sizes),), "y"), *halves(x)
 
 
 def halves(x):

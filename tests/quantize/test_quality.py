@@ -63,7 +63,7 @@ def test_few_numbers_are_judged_by_how_they_vary_from_eight_samples_on(samples, 
 
 
 def test_outputs_that_follow_a_level_need_more():
-    """What the level of the model is by, is the output that is named."""
+    """The output that determines the level is named."""
     sqnr = {"plain": 21.0, "leveled": 23.0}
     found = Quality(sqnr, None, 100, held_out=True, leveled=("leveled",))
     assert found.level == "usable" and found.lacking_db == 2.0

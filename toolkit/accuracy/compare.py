@@ -145,7 +145,7 @@ class Runner(Protocol):
 
 
 class QualitySource(Protocol):
-    """What has the verdict on the file: a QualityMeter, or one at a single size."""
+    """Measures the verdict on the file: a QualityMeter, or one for a single size."""
 
     def add(self, sample: Mapping[str, Array], got: Mapping[str, Array]) -> None: ...
 

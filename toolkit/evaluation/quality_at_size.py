@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ..accuracy import QualityMeter
 from ..format.at_sizes import at_sizes
 from ..format.model import EdgeModel
@@ -26,10 +24,9 @@ class QualityAtSize:
         self._meter = QualityMeter(graph, self._session)
 
     def add(self, sample: Mapping[str, Array], _: Mapping[str, Array]) -> None:
-        """Take in a sample of any size; the outputs to it say nothing of a part."""
+        """Take in a sample of any size. Its outputs are not used: a part of it has others."""
         part = self._cut(sample)
         if part is not None:
-            part = {name: np.ascontiguousarray(x) for name, x in part.items()}
             self._meter.add(part, self._session.run(part))
 
     def quality(self, batch: int = 1) -> Quality | None:

@@ -76,7 +76,7 @@ class SizedSamples:
 
     @property
     def evaluated(self) -> str:
-        """Of which samples the figures at `size` are."""
+        """The samples that the figures at `size` are measured on."""
         alike, larger, _ = self._counts
         cut = f" and {larger} larger ones truncated to it" if larger else ""
         return f"evaluated on {alike} samples of that size{cut}"
@@ -88,5 +88,5 @@ class SizedSamples:
         return f"quantized at {self._sizes.text(self.size)}, {self.evaluated}; ranges from {rest}"
 
     def verdict_note(self) -> str:
-        """What to know of a verdict on a file by these samples."""
+        """A note on a verdict that was measured on these samples."""
         return f"verdict at {self._sizes.text(self.size)}, {self.evaluated}"

@@ -26,10 +26,8 @@ Views = Sequence[Collection[NDArray[np.float64]]]
 
 def energies(views: Views, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Sum of squares over the samples, by evaluation point; with `weights` [points, samples]."""
-    if weights is None:
-        return np.array([sum(float(np.sum(v * v)) for v in vs) for vs in views])
-    pairs = zip(views, weights, strict=True)
-    each = ([w * float(np.sum(v * v)) for v, w in zip(vs, ws, strict=True)] for vs, ws in pairs)
+    pairs = zip(views, _known(weights, views), strict=True)
+    each = ((w * float(np.sum(v * v)) for v, w in zip(vs, ws, strict=True)) for vs, ws in pairs)
     return np.array([sum(of_samples) for of_samples in each])
 
 
@@ -43,19 +41,23 @@ def variations(
     A regressor is useful if it distinguishes samples: a price around 200,000 with an error of
     20,000 has 20 dB and is useless.
     """
+    weights = _known(weights, views)
     found = energies(views, weights)
     for i, (point, rows) in enumerate(zip(points, views, strict=True)):
         size = next(iter(rows)).size if len(rows) >= ENOUGH else 0
         alike = 0 < size <= MOST_NUMBERS and all(row.size == size for row in rows)
         if point.axis is None and alike and not point.empty:
-            roots = np.ones(len(rows)) if weights is None else np.sqrt(weights[i])
+            roots = np.sqrt(weights[i])
             mean = sum(r * row.ravel() for r, row in zip(roots, rows, strict=True)) / len(rows)
-            varied = sum(
-                float(np.sum(np.square(r * row.ravel() - mean)))
-                for r, row in zip(roots, rows, strict=True)
-            )
+            pairs = zip(roots, rows, strict=True)
+            varied = sum(float(np.sum(np.square(r * row.ravel() - mean))) for r, row in pairs)
             most = 1.0 if size <= FEW_NUMBERS or point.follows is not None else OFFSET
             if CONSTANT * found[i] < varied <= most * found[i]:
                 found[i] = varied
         found[i] *= point.part
     return found
+
+
+def _known(weights: NDArray[np.float64] | None, views: Views) -> NDArray[np.float64]:
+    """The weights, 1 if none are given."""
+    return np.ones((len(views), max(map(len, views), default=0))) if weights is None else weights
